@@ -1,7 +1,7 @@
-"""From functions of Python to machine code: Numba's compiler as it is used here, raw memory, and the disk cache.
+"""Compilation of Python functions to machine code: the use of Numba's compiler, raw memory access, and the disk cache.
 
-Modules that import Numba are in this package and in `threads`, `engine`, `kernels` and `vector_math`; only a first
-launch imports them.
+Only modules of this package and of `threads`, `engine`, `kernels` and `vector_math` import Numba. They are imported at
+the first launch.
 """
 
 from ep.common.environment import check_compiler

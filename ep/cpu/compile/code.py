@@ -1,7 +1,7 @@
-"""Tasks that are written in LLVM's code, and call functions that Numba compiled.
+"""Tasks written directly in LLVM IR that call functions compiled by Numba.
 
-Numba types and lowers a loop anew for each function that it calls. Where loops are all alike and only the function
-differs, as in row kernels, that would take longer than the function itself.
+Numba types and lowers a loop anew for each function that it calls. Row kernels share one loop and differ only in the
+function it calls. There, compiling the loop anew would take longer than compiling the function itself.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from ep.cpu.compile.packed import WORD
 from ep.cpu.compile.vectors import pointer_to
 
 Write = Callable[..., None]
-"""`write(code, *arguments)` writes a function of such arguments that returns nothing."""
+"""`write(code, *arguments)` writes the body of a function that receives these arguments and returns nothing."""
 
 
 class Code:
-    """Writes a function of `library`: instructions by `builder`, and calls of compiled functions."""
+    """A function of `library` under construction: `builder` writes its instructions, the methods write its calls."""
 
     def __init__(self, library: Any, builder: Any) -> None:
         self.library, self.builder, self.context = library, builder, cpu_target.target_context
 
     def call(self, function: Any, arguments: Sequence[Any], kinds: Sequence[Any]) -> tuple[Any, Any]:
-        """Return the result of a function, which is compiled for arguments of these types of Numba's, and its type."""
+        """Compile a function for arguments of these Numba types and call it; return the result and its type."""
         function.compile(tuple(kinds))
         compiled = function.overloads[tuple(kinds)]
         self.library.add_linking_library(compiled.library)
@@ -41,7 +41,7 @@ class Code:
         return value, described.restype
 
     def call_words(self, function: Any, *words: Any) -> Any:
-        """Return the result of a function of words, or call one that is linked, and returns nothing."""
+        """Call a function with int64 words: return the result, or nothing if the function is a linked one."""
         if not isinstance(function, types.ExternalFunction):
             return self.call(function, words, [types.int64] * len(words))[0]
         kind = ir.FunctionType(ir.VoidType(), [WORD] * len(words))
@@ -52,13 +52,13 @@ class Code:
         return self.builder.load(pointer_to(self.builder, address, WORD(index), WORD), align=8)
 
     def stack_words(self, count: int) -> Any:
-        """Return the address of words on the stack, which hold anything."""
+        """Return the address of `count` uninitialised words on the stack."""
         with self.builder.goto_entry_block():
             words = self.builder.alloca(WORD, count)
         return self.builder.ptrtoint(words, WORD)
 
     def call_apart(self, write: Write, arguments: Sequence[Any]) -> None:
-        """Call what `write` writes: a function of its own in the machine code, which has all registers for itself."""
+        """Call the function that `write` writes. It stays a separate function, so it has all registers for itself."""
         module = self.builder.module
         function = written(self.library, module, module.get_unique_name("apart"), write, [a.type for a in arguments])
         function.linkage = "internal"
@@ -67,9 +67,12 @@ class Code:
 
 
 def written(library: Any, module: Any, name: str, write: Write, kinds: Sequence[Any], light: bool = False) -> Any:
-    """Return the function in `module` that `write` writes, of arguments of these types of LLVM's; light: see jit."""
+    """Return the function in `module` that `write` writes, with arguments of the LLVM types `kinds`.
+
+    light: see `vector_width`.
+    """
     function = ir.Function(module, ir.FunctionType(ir.VoidType(), kinds), name)
-    set.add(function.attributes, vector_width(light))  # llvmlite knows no attributes with values
+    set.add(function.attributes, vector_width(light))  # llvmlite does not know attributes with values
     code = Code(library, ir.IRBuilder(function.append_basic_block("entry")))
     write(code, *function.args)
     code.builder.ret_void()

@@ -1,10 +1,10 @@
-"""Compiles kernels, or loads them from the disk cache.
+"""Compilation of kernels, and their loading from the disk cache.
 
-Two kinds of code are compiled. A *task* is called by compiled code through its address; its arguments are words.
-An *entry* is called by Python. Both are ordinary Numba functions; what differs from `@njit(cache=True)` is that each
-kernel has a file of its own, named by what it computes: Numba's index would be one file per source function, shared
-by all keys of a primitive, and it never finds a closure again. A file holds machine code, and the names of the symbols
-to call; so what loads a kernel needs LLVM's linker, and nothing that compiles.
+Two kinds of code are compiled. A *task* is called by compiled code through its address; its arguments are int64 words.
+An *entry* is called by Python. Both are ordinary Numba functions. Unlike with `@njit(cache=True)`, each kernel has its
+own file, named by what it computes: Numba's index would be one file per source function, shared by all keys of a
+primitive, and it never finds a closure again. A file holds machine code and the names of the symbols to call. So
+loading a kernel needs LLVM's linker, but no compiler.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ statistics: Final = Statistics()
 
 @contextmanager
 def _compiling() -> Iterator[None]:
-    """Around all that compiles or loads a kernel: one thread at a time, with symbols that no other process gives.
+    """Guard the compiling or loading of a kernel: one thread at a time, with symbols unique to this process.
 
-    Numba tells closures of one name apart by a counter that starts anew in every process. Kernels that two processes
-    compiled could have a symbol in common, and one of them would run the other's code once both are loaded.
+    Numba tells closures of the same name apart by a counter that starts anew in every process. Kernels compiled by two
+    processes could share a symbol, and one of them would run the other's code once both are loaded.
     """
     with global_compiler_lock, garbage_waits():
         counter = FunctionIdentity._unique_ids
@@ -59,11 +59,10 @@ def compile_task(
 ) -> int:
     """Return the address of `function` as a C function of `num_words` int64 arguments that returns nothing.
 
-    name: what the kernel computes, unique among all kernels and fit for a file name.
-    light: it waits for memory alone.
-    streaming: so it does, and the vectors of its results are written with non-temporal stores; `StreamingLibrary` says
-    what it may be
-        called on.
+    name: identifies what the kernel computes; unique among all kernels and usable as a file name.
+    light: whether the kernel is bound by memory alone.
+    streaming: whether, in addition, it writes its results with non-temporal stores; see `StreamingLibrary` for the
+        requirements on dst.
     """
     name += ".streaming" * streaming
     signature = types.void(*(types.int64,) * num_words)
@@ -79,9 +78,9 @@ def compile_task(
 
 
 def compile_tasks(name: str, *functions: Callable[..., None]) -> tuple[int, ...]:
-    """Return the addresses of several tasks of one kernel: what they have in common is compiled once.
+    """Return the addresses of several tasks of one kernel; functions that they share are compiled once.
 
-    Each takes int64 words, as many as it has arguments.
+    Every argument of a task is an int64 word.
     """
 
     def compiled() -> tuple[Any, list[str]]:
@@ -102,7 +101,7 @@ def compile_tasks(name: str, *functions: Callable[..., None]) -> tuple[int, ...]
 
 
 def compile_written(name: str, write: Write, num_words: int = 3, light: bool = False, streaming: bool = False) -> int:
-    """Return the address of the same of a function that `write` writes in LLVM's code."""
+    """Return the address of a C function, as `compile_task` does, whose LLVM IR `write` writes."""
     name += ".streaming" * streaming
 
     def compiled() -> tuple[Any, list[str]]:
@@ -131,7 +130,7 @@ def compile_function(name: str, function: Callable[..., int], num_words: int) ->
 
 
 def compile_entry(name: str, function: Callable[..., int], argument_types: tuple[Any, ...]) -> Callable[..., int]:
-    """Return `function`, compiled for `argument_types`, as a Python callable without Numba's dispatch around it."""
+    """Return `function`, compiled for `argument_types`, as a Python callable without Numba's dispatcher around it."""
     signature = types.int64(*argument_types)
 
     def compiled() -> tuple[Any, list[str]]:
@@ -144,9 +143,9 @@ def compile_entry(name: str, function: Callable[..., int], argument_types: tuple
 
 
 def _addresses(name: str, made_of: object, to: Any, compiled: Callable[[], tuple[Any, list[str]]]) -> tuple[int, ...]:
-    """The addresses of a kernel, from the cache or from what `compiled` returns: the library and the symbols in it.
+    """Return the addresses of a kernel's functions, from the cache or from the library and symbols `compiled` returns.
 
-    made_of: a function, or several. to: what is compiled of it, with the signature.
+    made_of: the function or functions that are compiled. to: the form they are compiled to, with the signature.
     """
     with _compiling():
         statistics.names.append(name)
@@ -174,10 +173,10 @@ def _linkable(contents: bytes) -> tuple[list[str], bytes] | None:
 
 
 def _settings() -> tuple[Any, ...]:
-    """The settings of Numba that change the code it makes: what was compiled to be debugged must not be found later."""
+    """Return the settings of Numba that change its code, so that code compiled for debugging is not found later."""
     names = ("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "DEBUGINFO_DEFAULT", "LLVM_REFPRUNE_PASS")
     return tuple(str(getattr(config, name, None)) for name in names)
 
 
 _keep: Final[list[object]] = []
-"""Everything compiled so far: machine code must outlive the addresses that were taken of it."""
+"""All libraries compiled so far, kept alive because addresses of their machine code are in use."""

@@ -1,8 +1,8 @@
-"""The choice of products and sums that are fused: made once, on the scalar function, before LLVM sees it.
+"""Fusion of products and sums into fused multiply-adds, done once on the scalar function, before LLVM sees it.
 
-With the flag `contract` LLVM decides late, in each copy that it made of a function by itself: in the vector loop, in
-the loop of the elements that are left over, beside an operand that does not change. The copies then differ in their
-last bits. So no instruction has the flag, and what is to be fused is one instruction already.
+With the flag `contract`, LLVM would decide late, and for each copy of a function by itself: in the vector loop, in the
+loop over the remaining elements, with an operand that does not change. The copies would then differ in their last
+bits. So no instruction has the flag, and what is to be fused already is one instruction.
 """
 
 from collections import Counter
@@ -15,9 +15,9 @@ _TYPES = (ir.FloatType, ir.DoubleType)
 
 
 def fuse(function: Any) -> None:
-    """Make one instruction of each product in `function` that is only used once, in a sum or difference.
+    """Fuse each product in `function` whose only use is in a sum or difference with it.
 
-    Of two products in one sum it is the first.
+    If both operands of a sum are products, the first is fused.
     """
     uses = Counter(id(value) for block in function.blocks for one in block.instructions for value in _operands(one))
     for block in function.blocks:
@@ -45,7 +45,7 @@ def _fuse(block: Any, instruction: Any, uses: Counter[int]) -> None:
     block.replace(instruction, fused)
     for user in (user for block in block.function.blocks for user in block.instructions):
         if isinstance(user, InsertValue) and user.value is instruction:
-            user.value = fused  # llvmlite replaces it among the operands alone, and writes this
+            user.value = fused  # llvmlite replaces the value among the operands only; an InsertValue writes `value`
     product.parent.instructions.remove(product)
 
 

@@ -1,4 +1,4 @@
-"""Conversion between data types, in LLVM's code: of single elements, and of vectors of them."""
+"""Conversion between data types in LLVM IR, for single elements and for vectors of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HALVES: Final = DataType.kFloat16, DataType.kBFloat16
 
 
 def widened(builder: Any, bits: Any, data_type: DataType) -> Any:
-    """Return the number of its type of arithmetic that stored bits are; a bool is the byte that stores it."""
+    """Return stored bits as a number of the arithmetic type of `data_type`; a bool is the byte that stores it."""
     if data_type is DataType.kFloat16:
         return builder.fpext(builder.bitcast(bits, _shaped(_HALF, bits)), _shaped(_FLOAT, bits))
     if data_type is DataType.kBFloat16:
@@ -31,7 +31,7 @@ def widened(builder: Any, bits: Any, data_type: DataType) -> Any:
 
 
 def narrowed(builder: Any, value: Any, data_type: DataType) -> Any:
-    """Return the bits that store a number of the type of arithmetic of `data_type`; of a bool any byte will do."""
+    """Return the bits that store a number of the arithmetic type of `data_type`; a bool is given as any byte."""
     bits = _shaped(_BITS[data_type.itemsize], value)
     if data_type is DataType.kFloat16:
         return builder.bitcast(builder.fptrunc(value, _shaped(_HALF, value)), bits)
@@ -43,10 +43,7 @@ def narrowed(builder: Any, value: Any, data_type: DataType) -> Any:
 
 
 def _shaped(element: Any, like: Any) -> Any:
-    """Return the type of a vector of `element` that is as long as the value `like`.
-
-    `element` itself where that is none.
-    """
+    """Return the vector type of `element` as long as the value `like`; `element` itself if that is a scalar."""
     return ir.VectorType(element, like.type.count) if isinstance(like.type, ir.VectorType) else element
 
 
@@ -55,7 +52,7 @@ def _constant(llvm_type: Any, number: int) -> Any:
 
 
 def convert(context: Any, builder: Any, value: Any, numba_type: Any, data_type: DataType) -> Any:
-    """Return the storage form, in `data_type`, of a value of arithmetic."""
+    """Return the stored form, in `data_type`, of an arithmetic value."""
     kind = data_type.dtype.kind
     if isinstance(numba_type, types.Literal):
         numba_type = numba_type.literal_type
@@ -88,16 +85,16 @@ def _is_nonzero(builder: Any, value: Any, numba_type: Any) -> Any:
 
 
 def _saturate(builder: Any, value: Any, llvm_type: Any, signed: bool) -> Any:
-    """Return a floating-point number as an integer: toward zero, the nearest of the type where it is beyond, 0 for NaN.
+    """Return a floating-point number as an integer: truncated toward zero, saturated, and 0 for NaN.
 
-    Not LLVM's own instruction for it: loops with that are not vectorised.
+    LLVM's own instruction for this is not used because loops with it are not vectorised.
     """
     bits, digits = llvm_type.width, 53 if value.type == _DOUBLE else 24
     low, end = (-(2 ** (bits - 1)), 2 ** (bits - 1)) if signed else (0, 2**bits)
     zero, lowest = (ir.Constant(value.type, float(number)) for number in (0, low))
-    if end.bit_length() - 1 <= digits:  # the largest integer is a number of the floating type
+    if end.bit_length() - 1 <= digits:  # the largest integer is exact in the floating type
         largest = ir.Constant(value.type, float(end - 1))
-        number = builder.select(builder.fcmp_ordered(">", value, lowest), value, lowest)  # NaN is the lowest, too
+        number = builder.select(builder.fcmp_ordered(">", value, lowest), value, lowest)  # NaN becomes the lowest, too
         number = builder.select(builder.fcmp_ordered("<", number, largest), number, largest)
         if bits < 32:
             result = builder.trunc(builder.fptosi(number, _BITS[4]), llvm_type)
@@ -105,7 +102,7 @@ def _saturate(builder: Any, value: Any, llvm_type: Any, signed: bool) -> Any:
             result = (builder.fptosi if signed else builder.fptoui)(number, llvm_type)
         if not signed:
             return result
-        # on the integer, where a processor with masks leaves it out at no cost
+        # select on the integer: processors with mask registers do it at no cost
         return builder.select(builder.fcmp_unordered("uno", value, value), ir.Constant(llvm_type, 0), result)
     beyond = builder.fcmp_ordered(">=", value, ir.Constant(value.type, float(end)))
     below = builder.fcmp_unordered("<", value, lowest)  # or NaN
@@ -130,9 +127,10 @@ def _to_bfloat16(builder: Any, value: Any) -> Any:
 
 
 def _integer_to_odd(context: Any, builder: Any, value: Any, numba_type: Any) -> tuple[Any, Any]:
-    """An integer or bool as a floating-point number, with its type, that rounds to 16 bits as the integer itself does.
+    """Return an integer or bool as a floating-point number that rounds to 16 bits as the integer does, and its type.
 
-    It is the integer, or where that has more bits than a double, one beside it whose last bit is 1.
+    The number is the integer itself or, if that has more bits than a double, a neighbour whose last bit is 1 (round to
+    odd).
     """
     if isinstance(numba_type, types.Boolean) or numba_type.bitwidth <= 16:
         return context.cast(builder, value, numba_type, types.float32), types.float32
@@ -141,7 +139,7 @@ def _integer_to_odd(context: Any, builder: Any, value: Any, numba_type: Any) -> 
         rest = builder.icmp_unsigned("!=", builder.and_(value, ir.Constant(bits64, low)), ir.Constant(bits64, 0))
         last = builder.shl(builder.zext(rest, bits64), ir.Constant(bits64, 16))
         odd = builder.or_(builder.and_(value, ir.Constant(bits64, ~low)), last)
-        # within 2^48 on either side of 0 every integer is a double
+        # every integer within 2^48 on either side of 0 is exact as a double
         biased = builder.add(value, ir.Constant(bits64, 1 << 48)) if numba_type.signed else value
         exact = builder.icmp_unsigned("<", biased, ir.Constant(bits64, 1 << 49))
         value = builder.select(exact, value, odd)

@@ -1,4 +1,4 @@
-"""Functions that are written in LLVM's code, and which Numba compiles calls of."""
+"""Functions written in LLVM IR that code compiled by Numba can call."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from numba.extending import intrinsic
 
 
 def emitted(result: Any = types.void, **kinds: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Make a function for compiled code of `write(builder, *arguments)`, which writes its code where it is called.
+    """Make a function for compiled code from `write(builder, *arguments)`, which writes its instructions at each call.
 
-    result: Numba's type of what `write` returns.
-    kinds: Numba's types of arguments, by their names; all others are int64.
+    result: the Numba type of the value that `write` returns.
+    kinds: the Numba types of arguments, by name; all others are int64.
     """
 
     def made(write: Callable[..., Any]) -> Any:
@@ -26,7 +26,7 @@ def emitted(result: Any = types.void, **kinds: Any) -> Callable[[Callable[..., A
             value = write(builder, *arguments)
             return context.get_dummy_value() if value is None else value
 
-        @wraps(write)  # Numba reads the names of arguments, too
+        @wraps(write)  # Numba reads the names of the arguments, too
         def typed(typing_context: Any, *arguments: Any) -> Any:
             return signature, generate
 

@@ -12,7 +12,7 @@ _BIT = ir.IntType(1)
 
 @intrinsic
 def multiply_sizes(typing_context: Any, a: Any, b: Any) -> Any:
-    """Return the product of two sizes >= 0, or 2^63 - 1 where it is larger than that."""
+    """Return the product of two sizes >= 0, saturated at 2^63 - 1."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         result = builder.smul_with_overflow(*args)

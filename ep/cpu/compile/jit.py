@@ -1,4 +1,4 @@
-"""The options with which Numba compiles everything on the CPU."""
+"""The compiler options of all compiled CPU code."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -11,7 +11,7 @@ from ep.cpu.compile.lowering import Interleaved, Kernel, Separate, WideVectors
 from ep.cpu.compile.target import check_target
 from ep.include.errors import EnvironmentVariableError
 
-if numba.config.DISABLE_JIT:  # by Numba's file of settings or by the program, for the variable has been checked
+if numba.config.DISABLE_JIT:  # set by Numba's settings file or the program; the variable is checked already
     raise EnvironmentVariableError(
         "numba.config.DISABLE_JIT is set; it must be 0: kernels work on raw memory and cannot run uncompiled"
     )
@@ -25,16 +25,16 @@ OPTIONS: Final[dict[str, Any]] = {
 }
 
 OUTER: Final[dict[str, Any]] = {**OPTIONS, "pipeline_class": Kernel}
-"""The options of functions that Python calls. The functions that they call are inlined into their machine code."""
+"""The options of functions that Python calls: everything they call becomes part of their machine code."""
 
 INNER: Final[dict[str, Any]] = {**OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-"""The options of functions that only compiled functions call. They have no wrappers, which take long to compile."""
+"""The options of functions called by compiled code only: wrappers would cost a good part of the compile time."""
 
 
 class _Inlined(CPUDispatcher):
-    """A function that becomes a part of those that call it, where LLVM knows its constant arguments.
+    """A function that is inlined into its callers, where LLVM knows its constant arguments.
 
-    So it is compiled once for all integers, where Numba would compile it for each constant.
+    It is compiled once for all integers; Numba would compile it for each constant.
     """
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
@@ -42,19 +42,19 @@ class _Inlined(CPUDispatcher):
 
 
 def jit(function: Callable[..., Any]) -> Any:
-    """Make `function` callable from other compiled functions, and from those alone: Python would crash."""
+    """Make `function` callable from other compiled functions, and only from them: a call from Python would crash."""
     return _Inlined(function, targetoptions={"nopython": True, **INNER}, pipeline_class=WideVectors)
 
 
 def separate(function: Callable[..., Any]) -> Any:
-    """Like `jit`, for what is to be a function of its own in the machine code: it has all registers for itself."""
+    """Make `function` callable as `jit` does, but keep it a separate function, with all registers for itself."""
     return numba.njit(pipeline_class=Separate, **INNER)(function)
 
 
 def interleaved(function: Callable[..., Any]) -> Any:
-    """Like `separate`, for loops of long chains of dependent instructions, vectorised several vectors at a time.
+    """Make `function` separate, and vectorise its loops several vectors at a time, for long dependency chains.
 
-    Such a chain leaves a core waiting unless it has several of them at once. Its own window is too short for more than
-    a few, and LLVM interleaves only loops that are short.
+    Such a chain leaves a core waiting unless several are in flight. The core's instruction window holds only a few of
+    them, and LLVM by itself interleaves only short loops.
     """
     return numba.njit(pipeline_class=Interleaved, **INNER)(function)

@@ -1,7 +1,7 @@
-"""LLVM's modules of compiled functions: code is optimised as part of the kernels that it ends up in.
+"""The LLVM modules of compiled functions, which are optimised as part of the kernels that include them.
 
-Numba optimises each function together with all that it calls, and makes machine code of it. A kernel is a chain of
-functions, a dozen long, so the innermost would be optimised a dozen times; and nobody calls it but the next one.
+Numba optimises each function together with everything it calls, and makes machine code of it. A kernel is a chain of
+about a dozen functions, each called only by the next one, so the innermost would be optimised a dozen times.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ from numba.core.runtime import rtsys
 
 
 class _Library(JITCodeLibrary):
-    """Simplifies each function by itself: what is left to do for the kernels is less, and their loops are rotated."""
+    """A library that simplifies each function by itself first: kernels have less left to do, and loops are rotated."""
 
     def _optimize_functions(self, ll_module: Any) -> None:
         ll_module.data_layout = self._codegen._data_layout
         for function in ll_module.functions:
-            if not function.is_declaration:  # Numba takes as long for these
+            if not function.is_declaration:  # Numba takes as long for declarations
                 passes, builder = self._codegen._function_pass_manager()
                 passes.run(function, builder)
 
     def add_linking_library(self, library: Any) -> None:
-        if library is not rtsys.library:  # which counts references, of which there are none
+        if library is not rtsys.library:  # rtsys counts references, and there are none
             super().add_linking_library(library)
 
 
 class InnerLibrary(_Library):
-    """A function that others call. No machine code is made of it."""
+    """The library of a function that only other compiled functions call. No machine code is made of it."""
 
     def finalize(self) -> None:
         self._finalized = True
 
 
 class KernelLibrary(_Library):
-    """A function that is called by its address, with all that it calls itself."""
+    """The library of a function called by its address, with all functions that it calls."""
 
     def add_linking_library(self, library: Any) -> None:
         if library not in self._linking_libraries:
@@ -49,19 +49,18 @@ class KernelLibrary(_Library):
 
     def _optimize_final_module(self) -> None:
         super()._optimize_final_module()
-        # what vectorised loops call instead of scalar functions (`vector_math/lookup.py`)
+        # inline the functions that vectorised loops call in place of scalar ones (`vector_math/lookup.py`)
         passes = create_new_module_pass_manager()
         passes.add_always_inliner_pass()
         passes.run(self._final_module, self._codegen._pass_builder())
 
 
 class StreamingLibrary(KernelLibrary):
-    """A kernel whose vectors of results are written with non-temporal stores.
+    """The library of a kernel with non-temporal stores. It must begin to write where a cache line of dst begins.
 
-    What it writes must begin where a line of dst does.
-
-    LLVM vectorises no loop of such stores of single elements, since it cannot know that the vectors are aligned. So
-    this is said of the vectors that it has made: loops begin with them, and go on to narrower ones.
+    LLVM does not vectorise a loop of non-temporal stores of single elements, since it cannot know that the vectors are
+    aligned. So the vector stores are marked after vectorisation: loops begin with whole vectors and continue with
+    narrower ones.
     """
 
     def _optimize_final_module(self) -> None:
@@ -74,10 +73,10 @@ class StreamingLibrary(KernelLibrary):
 _RESULTS: Final = re.compile(
     r"^(  store <(\d+) x ([a-z]+)(\d*)> [^\n]*), align 1(, [^\n]*!noalias ![^\n]*)$", re.MULTILINE
 )
-"""The stores of vectors that `storer` has marked; what kernels keep for themselves is not marked."""
+"""The vector stores that `storer` has marked; stores to a kernel's own buffers are not marked."""
 _STREAMED: Final = "!1000000"
 _LINE_BYTES: Final = 64
-_LEAST_BYTES: Final = 16  # of a vector: there are no shorter non-temporal stores
+_LEAST_BYTES: Final = 16  # bytes of a vector: there are no shorter non-temporal stores
 
 
 def _streamed(store: re.Match[str]) -> str:

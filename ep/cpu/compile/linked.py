@@ -1,7 +1,7 @@
-"""Compiled code that kernels call by name: compiled once for all of them, where inlined each would compile it anew.
+"""Compiled functions that kernels call by name: compiled once, where inlining would compile them in every kernel.
 
-The symbol is resolved when the machine code of a kernel is linked, in every process again. So no address lies in the
-kernel cache; but the function must be there before a kernel that calls it is compiled or loaded.
+The symbol is resolved when a kernel's machine code is linked, again in every process. So the kernel cache holds no
+addresses; but the function must exist before a kernel that calls it is compiled or loaded.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from ep.cpu.compile.compiler import compile_task
 
 
 def linked(name: str, task: Callable[..., None], num_words: int) -> types.ExternalFunction:
-    """Return what compiled code calls with `num_words` words: `task`, which is compiled, or loaded, here and now."""
+    """Compile or load `task`, and return it as a function that compiled code calls with `num_words` int64 words."""
     symbol = f"ep.{name}"
     llvm.add_symbol(symbol, compile_task(name, task, num_words))
     return types.ExternalFunction(symbol, types.void(*(types.int64,) * num_words))

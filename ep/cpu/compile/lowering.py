@@ -1,4 +1,4 @@
-"""The lowering of kernels to LLVM's code, for what Numba has no option."""
+"""Numba pipelines that lower kernels to LLVM IR in ways that Numba has no option for."""
 
 from typing import Any, Final
 
@@ -21,21 +21,22 @@ _NOT_NEEDED: Final = frozenset(
         *("NopythonRewrites", "NoPythonSupportedFeatureValidation", "AnnotateTypes", "DumpParforDiagnostics"),
     )
 )
-"""Numba's passes for what kernels do not have: closures, `with`, exceptions, array expressions, literal arguments."""
+"""Numba's passes for features kernels do not use: closures, `with`, exceptions, array expressions, literal arguments.
+"""
 
 
 def vector_width(light: bool) -> str:
-    """Return the attribute of functions that LLVM chooses vectors by, which llvmlite does not know.
+    """Return the function attribute that sets LLVM's preferred vector width.
 
-    Of 512 bits where the processor has them: LLVM prefers half of that on Intel's.
-    light: of a loop that waits for memory alone, half vectors where the processor has paths for these (Zen 4): there
-        they move 10 to 30% more between the caches.
+    The width is 512 bits if the processor has such vectors; LLVM by itself prefers 256 on Intel's.
+    light: whether the loop is bound by memory alone. It then uses 256 bits on processors with 256-bit data paths (Zen
+        4), where these move 10 to 30% more between the caches.
     """
     return f'"prefer-vector-width"="{256 if light and moves_halves() else 512}"'
 
 
 class _WideVectors(lowering.Lower):
-    """Says how wide vectors are, and fuses products and sums here, where there is one copy of each."""
+    """Lowering that sets the preferred vector width, and fuses products and sums while there is one copy of each."""
 
     light = False
 
@@ -49,7 +50,7 @@ class _WideVectors(lowering.Lower):
 
 
 class _Separate(_WideVectors):
-    """Keeps the function out of those that call it."""
+    """Lowering that keeps the function from being inlined."""
 
     def pre_lower(self) -> None:
         super().pre_lower()
@@ -57,7 +58,7 @@ class _Separate(_WideVectors):
 
 
 class _Interleaved(_Separate):
-    """Marks the jump back of every loop: what is vectorised is so several vectors at a time."""
+    """Lowering that marks every loop's backward jump, so that LLVM interleaves several vectors."""
 
     def lower_inst(self, inst: Any) -> None:
         super().lower_inst(inst)
@@ -66,16 +67,16 @@ class _Interleaved(_Separate):
 
 
 class _WithoutEnvironment(PyCallWrapper):
-    """A function of integers as Python calls it: no Python objects are made for it when it is loaded."""
+    """The Python wrapper of a function of integers; loading it makes no Python objects."""
 
     def get_env(self, api: Any, builder: Any) -> None:
         return None
 
 
 def add_c_function(library: Any, context: Any, descriptor: Any) -> None:
-    """Add the C function to `library` that calls the function of `descriptor`.
+    """Add to `library` the C function that calls the function of `descriptor`.
 
-    It is made without what hands exceptions to Python, which is as long as many a task.
+    It leaves out Numba's code that passes exceptions to Python, which is as long as many a task.
     """
     result, arguments = descriptor.restype, descriptor.argtypes
     module = context.create_module("cfunc_wrapper")
@@ -90,7 +91,7 @@ def add_c_function(library: Any, context: Any, descriptor: Any) -> None:
 
 
 class _Kernel(_WideVectors):
-    """Makes what others call of a kernel: the C function of a task, and what Python calls of an entry."""
+    """Lowering that adds the wrappers of a kernel: the C function of a task, and the Python function of an entry."""
 
     def create_cpython_wrapper(self, release_gil: bool = False) -> None:
         context, descriptor = self.context, self.fndesc
@@ -105,15 +106,16 @@ class _Kernel(_WideVectors):
 
 
 class _LightKernel(_Kernel):
-    """A kernel of loops that are bound by memory alone."""
+    """The lowering of a kernel that is bound by memory alone."""
 
     light = True
 
 
 def _pipeline(lower: type[lowering.Lower], library_class: type[Any] = InnerLibrary) -> type[compiler.CompilerBase]:
-    """Numba's pipeline for compiled code, with another class that lowers, and without passes that find nothing to do.
+    """Return Numba's pipeline with another lowering class, and without the passes that would find nothing to do.
 
-    library_class: of the code. By default it is for functions that only compiled code calls, and becomes part of them.
+    library_class: the class of the code's library. The default is for functions that only compiled code calls, and
+        which become part of their callers.
     """
     inner = library_class is InnerLibrary
 
@@ -151,7 +153,7 @@ def _pipeline(lower: type[lowering.Lower], library_class: type[Any] = InnerLibra
 
 
 def _not_callable(lowered: Any, library: Any) -> Any:
-    """Return what stands for a compiled function in Numba's tables, where nothing can be called."""
+    """Return the placeholder of a compiled function in Numba's tables; it cannot be called."""
     name = lowered.fndesc.qualname
     return _dynfunc.make_function(lowered.fndesc.lookup_module(), name, "", 0, lowered.env, (library,))
 

@@ -1,6 +1,6 @@
-"""Raw memory in compiled code: words, and elements of a DataType converted to and from the type of arithmetic.
+"""Raw memory access in compiled code: words, and elements of a DataType converted to and from their arithmetic type.
 
-Addresses are int64 values. Nothing is assumed of alignment: x86-64 and AArch64 move unaligned words at full speed.
+Addresses are int64 values. No alignment is assumed: x86-64 and AArch64 access unaligned words at full speed.
 """
 
 from functools import cache
@@ -72,7 +72,7 @@ def store_word(typing_context: Any, address: Any, index: Any, value: Any) -> Any
 
 @intrinsic
 def store_words(typing_context: Any, address: Any, *values: Any) -> Any:
-    """Write the int64 `values` to `address` and on: one statement compiles faster than one for each."""
+    """Write the int64 `values` to consecutive words at `address`. One call compiles faster than one per value."""
     packed = len(values) == 1 and isinstance(values[0], types.BaseTuple)  # Numba types the call in both forms
     arguments = values[0] if packed else types.StarArgTuple(values)
     count = len(arguments)
@@ -87,13 +87,13 @@ def store_words(typing_context: Any, address: Any, *values: Any) -> Any:
 
 @intrinsic
 def stack_words(typing_context: Any, count: Any) -> Any:
-    """Return the address of `count` (a literal) words on the stack of the calling function, which hold anything."""
+    """Return the address of `count` (a literal) uninitialised words on the calling function's stack."""
     if not isinstance(count, types.IntegerLiteral):
         return None
     size = count.literal_value
 
     def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
-        with builder.goto_entry_block():  # not `alloca_once`, whose zeros LLVM takes apart, word by word
+        with builder.goto_entry_block():  # not `alloca_once`, whose zeros LLVM splits into single words
             words = builder.alloca(_WORD, size)
         return builder.ptrtoint(words, _WORD)
 
@@ -102,7 +102,7 @@ def stack_words(typing_context: Any, count: Any) -> Any:
 
 @intrinsic
 def allocate(typing_context: Any, size: Any) -> Any:
-    """Return the address of `size` bytes of memory, until `release`; 0 if there is none."""
+    """Allocate `size` bytes and return their address, or 0 if there is no memory; free them with `release`."""
 
     def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
         function_type = ir.FunctionType(_BITS[1].as_pointer(), [_WORD])
@@ -114,7 +114,7 @@ def allocate(typing_context: Any, size: Any) -> Any:
 
 @intrinsic
 def release(typing_context: Any, address: Any) -> Any:
-    """Give back what `allocate` returned."""
+    """Free memory that `allocate` returned."""
 
     def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
         pointer = _BITS[1].as_pointer()
@@ -127,7 +127,7 @@ def release(typing_context: Any, address: Any) -> Any:
 
 @intrinsic
 def copy_bytes(typing_context: Any, dst: Any, src: Any, count: Any) -> Any:
-    """Copy `count` bytes that do not overlap."""
+    """Copy `count` bytes from `src` to `dst`, which must not overlap."""
 
     def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
         pointers = [builder.inttoptr(address, _BITS[1].as_pointer()) for address in args[:2]]
@@ -152,10 +152,10 @@ def set_bytes(typing_context: Any, dst: Any, count: Any, value: Any) -> Any:
 
 @cache
 def unit_functions(size: int) -> tuple[Any, Any]:
-    """Functions that move one unit of `size` bytes (1, 2, 4, 8, 16, 32 or 64).
+    """Return two functions that move one unit of `size` bytes (1, 2, 4, 8, 16, 32 or 64).
 
     copy_unit(dst, dst_index, src, src_index): copies one unit; indices count units.
-    copy_unit_or_zero(dst, dst_index, src, src_index, valid): the same where valid, else writes zeros.
+    copy_unit_or_zero(dst, dst_index, src, src_index, valid): copies one unit if valid, else writes zeros.
     """
     llvm_type = _UNITS[size]
     address = types.int64
@@ -178,7 +178,7 @@ def unit_functions(size: int) -> tuple[Any, Any]:
     @intrinsic
     def copy_unit_or_zero(typing_context: Any, dst: Any, dst_index: Any, src: Any, src_index: Any, valid: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
-            # the first unit stands in for a row that does not exist: no branch, and no read outside
+            # a row that does not exist reads the first unit instead: no branch, and no read out of bounds
             index = builder.select(args[4], args[3], ir.Constant(_WORD, 0))
             source = _element(builder, args[2], index, llvm_type)
             move(builder, source, _element(builder, args[0], args[1], llvm_type), keep=args[4])
@@ -191,9 +191,9 @@ def unit_functions(size: int) -> tuple[Any, Any]:
 
 @cache
 def loader(data_type: DataType, wide: bool = False) -> Any:
-    """Return `load(address, index)`: element `index` of a buffer of `data_type`, in its type of arithmetic.
+    """Return `load(address, index)`, which reads element `index` of a buffer of `data_type` in its arithmetic type.
 
-    wide: in float64, where that type is float32.
+    wide: read float64 if that type is float32.
     """
 
     @intrinsic
@@ -207,12 +207,12 @@ def loader(data_type: DataType, wide: bool = False) -> Any:
 
 
 def loaded_type(data_type: DataType, wide: bool) -> Any:
-    """Numba's type of what `loader` returns."""
+    """Return the Numba type of the values that `loader` reads."""
     return types.float64 if wide else from_dtype(np.dtype(arithmetic_type(data_type)))
 
 
 def load_element(builder: Any, address: Any, index: Any, data_type: DataType, wide: bool) -> Any:
-    """Write what `loader` does."""
+    """Write the instructions of a `loader`."""
     value = builder.load(_element(builder, address, index, _storage_type(data_type)), align=1)
     _mark(builder, value, "alias.scope")
     value = _loaded(builder, value, data_type)
@@ -221,18 +221,19 @@ def load_element(builder: Any, address: Any, index: Any, data_type: DataType, wi
 
 @cache
 def storer(data_type: DataType, wide: bool = False) -> Any:
-    """Return `store(address, index, value)`: converts `value` to `data_type` and writes it as element `index`.
+    """Return `store(address, index, value)`, which converts `value` to `data_type` and writes it as element `index`.
 
-    Floating point converts to integers saturating, NaN to 0; to bool by `!= 0`; to a narrower floating type with one
-    rounding to nearest even. Integers convert modulo 2^n. A real number becomes a complex one with imaginary part 0.
+    Floating point converts to integers with saturation, NaN to 0; to bool by `!= 0`; to a narrower floating type with
+    one rounding to nearest even. Integers convert modulo 2^n. A real number becomes a complex one with imaginary part
+    0.
 
-    wide: `value` is a float64 that stands for a float32, and is rounded to that first.
+    wide: `value` is a float64 that stands for a float32, and is rounded to float32 first.
     """
 
     @intrinsic
     def store(typing_context: Any, address: Any, index: Any, value: Any) -> Any:
         if isinstance(value, types.Complex) and data_type.dtype.kind != "c":
-            return None  # dropping an imaginary part is the business of kReal
+            return None  # dropping an imaginary part is the job of kReal
 
         def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
             store_element(context, builder, *args, signature.args[2], data_type, wide)
@@ -246,7 +247,7 @@ def storer(data_type: DataType, wide: bool = False) -> Any:
 def store_element(
     context: Any, builder: Any, address: Any, index: Any, value: Any, numba_type: Any, data_type: DataType, wide: bool
 ) -> None:
-    """Write what `storer` does with a value of this type of Numba's."""
+    """Write the instructions of a `storer` for a value of this Numba type."""
     if wide:
         value, numba_type = builder.fptrunc(value, _FLOAT), types.float32
     converted = convert(context, builder, value, numba_type, data_type)
@@ -256,7 +257,7 @@ def store_element(
 
 @cache
 def converter(data_type: DataType, wide: bool = False) -> Any:
-    """Return `converted(value)`: what `loader(data_type)` reads of what `storer(data_type, wide)` wrote of a value."""
+    """Return `converted(value)`: the value that `storer(data_type, wide)` and then `loader(data_type)` would return."""
     numba_type = loaded_type(data_type, wide=False)
 
     @intrinsic
@@ -273,10 +274,10 @@ def converter(data_type: DataType, wide: bool = False) -> Any:
 
 
 def _narrowed_apart(builder: Any, number: Any) -> Any:
-    """Return a double as a float, whose bits LLVM takes as they are: no NaN is a signalling one.
+    """Return a double as a float whose bits are opaque to LLVM: any NaN is made quiet.
 
-    Else LLVM reads the sign of the float from the double, and where a copysign of it is rounded to float16, calls a
-    function of the C library that rounds doubles to float16, which there need not be.
+    Otherwise LLVM reads the float's sign from the double. If the float's copysign is then rounded to float16, LLVM
+    calls a C library function that rounds doubles to float16, and that function may be missing.
     """
     bits32 = ir.IntType(32)
     bits = builder.bitcast(builder.fptrunc(number, _FLOAT), bits32)
@@ -285,7 +286,7 @@ def _narrowed_apart(builder: Any, number: Any) -> Any:
 
 
 def _loaded(builder: Any, value: Any, data_type: DataType) -> Any:
-    """Return what is computed with, of an element as it is stored."""
+    """Return the arithmetic value of an element as it is stored."""
     if data_type is DataType.kBool:
         return builder.icmp_unsigned("!=", value, ir.Constant(value.type, 0))
     return widened(builder, value, data_type) if data_type in HALVES else value
@@ -297,10 +298,10 @@ def _element(builder: Any, address: Any, index: Any, llvm_type: Any) -> Any:
 
 
 def _mark(builder: Any, instruction: Any, kind: str) -> None:
-    """Tell LLVM that no store of a loop writes what a later iteration loads.
+    """Tell LLVM that no store of a loop writes an element that a later iteration loads.
 
-    Launch has made sure: operands do not overlap dst, or are read and written at the same place. Without this, a
-    launch in place would fail the overlap test of the vectorised loop and run its scalar twin.
+    Launch has checked this: operands do not overlap dst, or are read and written at the same place. Without the mark,
+        an in-place launch would fail the overlap test of the vectorised loop and run its scalar version.
     """
     module = builder.module
     domain = module.add_metadata(["ep operands"])

@@ -1,8 +1,8 @@
 """NumPy arrays and Python integers as arguments of compiled entries, read without Numba's unboxing.
 
-An entry gets the address of the object and reads type, data type, flags and sizes from the array structure, where
-`object_layout` has found them. It only ever says "as expected" or "not as expected": what is not as expected
-goes to the checks in Python, which explain what is wrong or put it right.
+An entry gets the address of the object and reads type, data type, flags and sizes from the array structure, at the
+offsets that `object_layout` has found. It only reports "as expected" or "not as expected". In the second case the
+Python checks explain what is wrong, or handle it.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ class ObjectAddress(types.Type):
 
 
 class Words(types.Type):
-    """An array of words that is known to be one, passed as the address of its data."""
+    """A word array that needs no check, passed as the address of its data."""
 
     def __init__(self) -> None:
         super().__init__("Words")
 
 
 class IndexInteger(types.Type):
-    """A Python or NumPy integer, clipped to 64 bits; what is no integer arrives as the most negative number."""
+    """A Python or NumPy integer, clipped to 64 bits; any other object becomes the most negative number."""
 
     def __init__(self) -> None:
         super().__init__("IndexInteger")
@@ -86,7 +86,7 @@ def _unbox_index(numba_type: Any, value: Any, context: Any) -> NativeValue:
     builder, api = context.builder, context.pyapi
     function_type = ir.FunctionType(_WORD, [api.pyobj, api.pyobj])
     as_ssize = cgutils.get_or_insert_function(builder.module, function_type, "PyNumber_AsSsize_t")
-    clip = cgutils.get_null_value(api.pyobj)  # in place of an exception to raise
+    clip = cgutils.get_null_value(api.pyobj)  # clip instead of raising an exception
     number = cgutils.alloca_once_value(builder, builder.call(as_ssize, [value, clip]))
     suspect = builder.icmp_signed("==", builder.load(number), ir.Constant(_WORD, -1))
     with builder.if_then(suspect, likely=False):
@@ -99,7 +99,7 @@ def _unbox_index(numba_type: Any, value: Any, context: Any) -> NativeValue:
 
 @intrinsic
 def word(typing_context: Any, argument: Any) -> Any:
-    """Return the int64 behind an argument of one of the types above."""
+    """Return an argument of one of the types above as its int64."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return args[0]
@@ -109,10 +109,10 @@ def word(typing_context: Any, argument: Any) -> Any:
 
 @jit
 def array_data(array, ndarray_type, dtype, num_elements, flags):
-    """Return the address of an array's data, or 0 where the array is not as expected.
+    """Return the address of an array's data, or 0 if the array is not as expected.
 
     array, ndarray_type, dtype: addresses of the object, of numpy.ndarray and of the expected dtype object.
-    num_elements: how many elements are needed at least.
+    num_elements: the minimum number of elements.
     flags: READABLE or WRITABLE.
     """
     if load_word(array + TYPE, 0) != ndarray_type or load_word(array + DTYPE, 0) != dtype:
@@ -128,9 +128,9 @@ def array_data(array, ndarray_type, dtype, num_elements, flags):
 
 @jit
 def array_of_bytes(array, ndarray_type, known_types, num_bytes, flags):
-    """Return the address of an array's data, whatever the data type of its elements, or 0 where it is not as expected.
+    """Return the address of an array's data, of any known data type, or 0 if the array is not as expected.
 
-    known_types: as in the launch state. num_bytes: how many bytes are needed at least. All else as above.
+    known_types: as in the launch state. num_bytes: the minimum number of bytes. The others are as above.
     """
     if load_word(array + TYPE, 0) != ndarray_type:
         return 0
@@ -151,7 +151,7 @@ def _is_tuple(kind, state):
 
 @jit
 def _are_equal_integers(one, other, state):
-    """Return whether two objects are the same integer: 2.0 is equal to 2, and True to 1; they are other objects."""
+    """Return whether two objects are ints of the same value; 2.0 does not equal 2 here, nor True 1."""
     if one == other:
         return True
     int_type = load_word(state, STATE.int_type)
@@ -162,11 +162,11 @@ def _are_equal_integers(one, other, state):
 
 @jit
 def are_equal(given, kept, state):
-    """Return whether two objects are the same, by what they are and hold: floats, integers or tuples of integers."""
+    """Return whether two objects have the same type and value: floats, integers or tuples of integers."""
     if given == kept:
         return True
     given_type, kept_type = load_word(given + TYPE, 0), load_word(kept + TYPE, 0)
-    if kept_type == load_word(state, STATE.float_type):  # by their bits, since 0.0 is equal to -0.0
+    if kept_type == load_word(state, STATE.float_type):  # by their bits, since 0.0 equals -0.0
         return given_type == kept_type and load_word(given + FLOAT_VALUE, 0) == load_word(kept + FLOAT_VALUE, 0)
     if not _is_tuple(kept_type, state) or not _is_tuple(given_type, state):
         return _are_equal_integers(given, kept, state)

@@ -1,7 +1,8 @@
-"""Vectors of 64 bytes in LLVM's code, and loops over a row by them, the last one with a mask.
+"""Vectors of 64 bytes in LLVM IR, and loops over a row by such vectors, with a masked last vector.
 
-LLVM keeps the order of floating-point sums, and so vectorises no loop that adds up. What is written here says which
-lane adds what, and has the same bits wherever a row lies. On processors with shorter registers a vector is several.
+LLVM keeps the order of floating-point sums, so it vectorises no loop that adds up. The code here fixes which lane adds
+which element, so the result has the same bits at any address of a row. On processors with shorter registers, a vector
+takes several of them.
 """
 
 from __future__ import annotations
@@ -21,11 +22,12 @@ _BIT, _INT = ir.IntType(1), ir.IntType(32)
 _FLOAT, _DOUBLE = ir.FloatType(), ir.DoubleType()
 
 Body = Callable[[list[Any], list[Any], list[Any]], Sequence[Any]]
-"""(indices, masks, carried) of a vector or several gives what is carried on; a mask is None if all lanes count."""
+"""`body(indices, masks, carried)` of one or more vectors returns the next carried values; a mask of None is all lanes.
+"""
 
 
 class Packed:
-    """Writes instructions on vectors of float64, or of float32: the type of arithmetic of a data type."""
+    """A writer of instructions on vectors of float64 or float32, the arithmetic type of a data type."""
 
     def __init__(self, builder: Any, data_type: DataType) -> None:
         self.builder, self.data_type = builder, data_type
@@ -37,23 +39,23 @@ class Packed:
         self.integers = ir.VectorType(ir.IntType(8 * self.size), self.count)
 
     def constant(self, number: float) -> Any:
-        """Such a number in every lane."""
+        """Return a vector with this number in every lane."""
         return ir.Constant(self.vector, [float(number)] * self.count)
 
     def integer(self, number: int) -> Any:
-        """Such an integer, as wide as a real number, in every lane."""
+        """Return a vector with this integer, as wide as a real number, in every lane."""
         return ir.Constant(self.integers, [number] * self.count)
 
     def splat(self, value: Any) -> Any:
-        """Return a value of any type in every lane."""
+        """Return a vector with a value of any type in every lane."""
         return vectors.splat(self.builder, value, self.count)
 
     def fma(self, x: Any, y: Any, z: Any) -> Any:
-        """x y + z, rounded once."""
+        """Return x y + z, rounded once."""
         return vectors.fma(self.builder, x, y, z)
 
     def pairs(self, x: Any, square: Any, coefficients: Sequence[float]) -> Any:
-        """Return a polynomial: neighbours joined in pairs, and these by Horner in the square of x."""
+        """Evaluate a polynomial: join neighbouring terms in pairs, and these by Horner's scheme in the square of x."""
         terms = [self.constant(number) for number in coefficients]
         joined = [
             self.fma(terms[i + 1], x, terms[i]) if i + 1 < len(terms) else terms[i] for i in range(0, len(terms), 2)
@@ -64,19 +66,19 @@ class Packed:
         return value
 
     def bits(self, value: Any) -> Any:
-        """Return the integers with the bits of real numbers."""
+        """Return the bits of real numbers as integers."""
         return self.builder.bitcast(value, self.integers)
 
     def number(self, bits: Any) -> Any:
-        """Return the real numbers with the bits of integers."""
+        """Return the real numbers that have these integers as bits."""
         return self.builder.bitcast(bits, self.vector)
 
     def lanes_below(self, bound: Any) -> Any:
-        """Return the mask of the lanes before lane `bound`, of a word."""
+        """Return the mask of the lanes before lane `bound`, a word."""
         return vectors.lanes_below(self.builder, self.builder.trunc(bound, _INT), self.count)
 
     def load(self, address: Any, index: Any, mask: Any = None, other: float = 0.0, stored: Any = None) -> Any:
-        """Return the numbers from number `index` on, in the type of arithmetic; `other` in lanes without a mask.
+        """Return the elements from element `index` on in the arithmetic type; lanes the mask excludes hold `other`.
 
         stored: their type in memory, by default the data type.
         """
@@ -89,9 +91,9 @@ class Packed:
     def store(
         self, value: Any, address: Any, index: Any, mask: Any = None, stored: Any = None, past_caches: bool = False
     ) -> None:
-        """Write numbers of the type of arithmetic, in lanes with a mask.
+        """Write numbers of the arithmetic type, in the lanes that the mask includes.
 
-        past_caches: if there is none; the place is aligned as the vector is long.
+        past_caches: use a non-temporal store if there is no mask; the address is aligned to the vector's size.
         """
         stored = stored or self.data_type
         bits = narrowed(self.builder, value, stored)
@@ -106,7 +108,7 @@ class Packed:
         return vectors.halves(self.builder, value)
 
     def folded(self, value: Any, combine: Callable[[Any, Any], Any]) -> Any:
-        """Return one value of all lanes: halves are combined until one is left."""
+        """Combine all lanes into one value: the two halves are combined until one lane is left."""
         while value.type.count > 1:
             value = combine(*self.halves(value))
         return self.builder.extract_element(value, _INT(0))
@@ -120,7 +122,7 @@ class Packed:
     def whole(
         self, begin: Any, count: Any, carried: Sequence[Any], body: Body, unrolled: int = 1
     ) -> tuple[Any, list[Any]]:
-        """Carry values along whole vectors, from number `begin` of `count` on; and where the last one ends."""
+        """Carry values along the whole vectors from element `begin` of `count` on; return the end, and the values."""
         builder, values = self.builder, list(carried)
         for width in sorted({unrolled * self.count, self.count}, reverse=True):
             end = builder.add(begin, builder.and_(builder.sub(count, begin), WORD(-width)))
@@ -129,7 +131,7 @@ class Packed:
         return begin, values
 
     def row(self, count: Any, carried: Sequence[Any], body: Body, unrolled: int = 1, begin: Any = None) -> list[Any]:
-        """Carry values along the vectors of a row, from number `begin` of `count` on; the last one may be masked."""
+        """Carry values along the vectors of a row, from element `begin` of `count` on; the last may be masked."""
         builder = self.builder
         begin, values = self.whole(WORD(0) if begin is None else begin, count, carried, body, unrolled)
         return vectors.where(
@@ -140,7 +142,7 @@ class Packed:
         )
 
     def _loop(self, begin: Any, end: Any, step: int, carried: Sequence[Any], body: Body) -> list[Any]:
-        """Whole vectors from `begin` to `end`; there may be none."""
+        """Carry values along the whole vectors from `begin` to `end`, of which there may be none."""
 
         def vectors_from(index: Any, values: list[Any]) -> Sequence[Any]:
             indices = [self.builder.add(index, WORD(offset)) for offset in range(0, step, self.count)]

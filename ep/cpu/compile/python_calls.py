@@ -1,4 +1,4 @@
-"""Functions of Python's C API, as compiled code that has the GIL calls them. Objects are their addresses."""
+"""Functions of Python's C API for compiled code that holds the GIL. Objects are passed as their addresses."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ _compare: Final = _function("PyObject_RichCompareBool", types.int32, _WORD, _WOR
 _error: Final = _function("PyErr_Occurred", _WORD)
 clear_error: Final = _function("PyErr_Clear", types.void)
 
-_CLIP: Final = 0  # in place of an exception to raise for integers that no word holds
+_CLIP: Final = 0  # clip integers that exceed a word instead of raising an exception
 _EQUAL: Final = 2  # Py_EQ
 _INVALID: Final = -(2**63)
 
 
 @jit
 def as_word(number):
-    """Return a Python or NumPy integer, clipped to 64 bits; the most negative number for what is no integer.
+    """Return a Python or NumPy integer, clipped to 64 bits; any other object returns the most negative number.
 
-    It may run any code of Python's.
+    This may run arbitrary Python code.
     """
     value = _as_ssize(number, _CLIP)
     if value == -1 and _error() != 0:
@@ -51,5 +51,5 @@ def as_word(number):
 
 @jit
 def are_equal_ints(one, other):
-    """Return whether two objects of the very type int are equal."""
+    """Return whether two objects of exactly the type int are equal."""
     return _compare(one, other, types.int32(_EQUAL)) == 1

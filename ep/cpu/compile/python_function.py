@@ -1,4 +1,4 @@
-"""Machine code as a function of Python's, or as a method."""
+"""Machine code as a Python function or method."""
 
 from __future__ import annotations
 
@@ -33,26 +33,27 @@ _new_method.restype = ctypes.py_object
 _new_method.argtypes = (ctypes.py_object, ctypes.POINTER(_MethodDef))
 
 _definitions: Final[list[_MethodDef]] = []
-"""The definitions that functions point to; they live as long as any function may."""
+"""The definitions that functions point to, kept for the lifetime of the process."""
 
 
 def python_function(name: str, address: int) -> Callable[..., Any]:
-    """Return the C function (self, tuple of arguments, dict of keywords) at `address` as one that Python calls."""
+    """Return the C function (self, tuple of arguments, dict of keywords) at `address` as a Python function."""
     function: Callable[..., Any] = _new_function(_defined(name, address, _VARARGS | _KEYWORDS, ""), None, None)
     return function
 
 
 def bound_function(name: str, address: int, to: object) -> Callable[..., Any]:
-    """Return the C function (`to`, address of arguments, their number, names of the last ones) as a function."""
+    """Return the C function (`to`, address of arguments, their number, keyword names) at `address` as a function."""
     definition = _defined(name, address, _FASTCALL | _KEYWORDS, "")
     function: Callable[..., Any] = _new_bound(definition, to, None)
     return function
 
 
 def python_method(of: type[Any], name: str, address: int, doc: str = "") -> Callable[..., Any]:
-    """Return the C function (self, address of arguments, their number, names of the last ones) as a method of a class.
+    """Return the C function (self, address of arguments, their number, keyword names) at `address` as a method.
 
-    It takes nothing but an instance of `of` for self. doc: what it does; may begin with its signature, as CPython's.
+    of: the class of the method; only its instances are accepted as self. doc: the docstring, which may begin with the
+        signature, as CPython's do.
     """
     method: Callable[..., Any] = _new_method(of, _defined(name, address, _FASTCALL | _KEYWORDS, doc))
     return method

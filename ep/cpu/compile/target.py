@@ -1,4 +1,4 @@
-"""The processor that kernels are compiled for: the instructions that they need, and how wide its data paths are."""
+"""The processor that kernels are compiled for: the instructions that they need, and the width of its data paths."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ep.common.environment import NUMBA_CPU_FEATURES, NUMBA_CPU_NAME
 from ep.cpu.machine.processor import NEEDED
 from ep.include.errors import DeviceUnavailableError, EnvironmentVariableError
 
-# LLVM does not say what instructions a named processor has. Where it has none for these two, their code calls a library
+# LLVM does not list the instructions of a named processor. Without instructions for these two, it emits library calls
 _PROGRAM: Final = """
 declare double @llvm.fma.f64(double, double, double)
 
@@ -39,9 +39,9 @@ def has_instructions(triple: str, name: str, features: str) -> bool:
 
 
 def check_target() -> None:
-    """Raise where kernels would be compiled for a processor that they cannot run on.
+    """Raise if kernels would be compiled for a processor that they cannot run on.
 
-    EnvironmentVariableError where a variable names the processor or its instructions, else DeviceUnavailableError.
+    Raises EnvironmentVariableError if a variable names the processor or its instructions, else DeviceUnavailableError.
     """
     triple, name, features = cpu_target.target_context.codegen().magic_tuple()
     if not triple.startswith("x86") or has_instructions(triple, name, features):
@@ -53,7 +53,7 @@ def check_target() -> None:
     raise DeviceUnavailableError(f"there is no CPU device: it needs {NEEDED}; {name} has not both")
 
 
-# what CPUID says of the data paths, in bits of a word, where it says anything
+# CPUID's bits about the data paths; 0 if CPUID does not report them
 _DATA_PATHS: Final = """
 define i32 @data_paths() {
   %most = call { i32, i32, i32, i32 } asm "cpuid", "={ax},={bx},={cx},={dx},{ax},{cx}"(i32 u0x80000000, i32 0)
@@ -75,7 +75,7 @@ _HALF_PATHS, _WHOLE_PATHS = 1 << 2, 1 << 3  # 256 bits wide, and 512
 
 @cache
 def moves_halves() -> bool:
-    """Return whether this processor says that it moves a vector of 512 bits as two halves."""
+    """Return whether this processor reports that it moves a vector of 512 bits as two halves."""
     triple = cpu_target.target_context.codegen().magic_tuple()[0]
     if not triple.startswith("x86"):
         return False

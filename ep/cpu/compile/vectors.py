@@ -1,7 +1,7 @@
-"""Instructions on vectors of any length, in LLVM's code: the one place that knows how LLVM names and takes them.
+"""Instructions on vectors of any length, in LLVM IR: the only module that depends on LLVM's naming and signatures.
 
-Of a register's length nothing is said: LLVM takes as many registers as a vector needs. `packed.py` has vectors of one
-length for rows of real numbers.
+The length of a register plays no role: LLVM uses as many registers as a vector needs. `packed.py` has vectors of one
+fixed length for rows of real numbers.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _MANGLED: Final = {ir.HalfType(): "f16", ir.FloatType(): "f32", ir.DoubleType():
 
 _INTERLEAVED: Final = 4  # vectors at a time
 
-L1_CACHE: Final = 3  # as LLVM counts
-L2_CACHE: Final = 2
+FIRST_CACHE: Final = 3  # LLVM's number for L1 in a prefetch; L2 is below
+SECOND_CACHE: Final = 2
 
 
 def constant(kind: Any, number: Any) -> Any:
-    """Return a number of a type, or in every lane of a vector."""
+    """Return a constant of a type; of a vector type, in every lane."""
     return ir.Constant(kind, [number] * kind.count if isinstance(kind, ir.VectorType) else number)
 
 
@@ -39,13 +39,13 @@ def splat(builder: Any, value: Any, count: int) -> Any:
 
 
 def taken(builder: Any, places: Sequence[int], vector: Any, behind: Any = None) -> Any:
-    """Return the lanes at such places of a vector, or of it and another one behind it."""
+    """Return the lanes `places` of a vector; lanes of `behind` count on from the vector's own."""
     lanes = ir.Constant(ir.VectorType(_INT, len(places)), list(places))
     return builder.shuffle_vector(vector, vector if behind is None else behind, lanes)
 
 
 def fma(builder: Any, x: Any, y: Any, z: Any) -> Any:
-    """Return x y + z, rounded once, of real numbers or vectors of them."""
+    """Return x y + z, rounded once, for real numbers or vectors of them."""
     return builder.call(_intrinsic(builder, f"llvm.fma.{_mangled(x.type)}", x.type, x.type, x.type, x.type), [x, y, z])
 
 
@@ -57,7 +57,7 @@ def sum_in_any_order(builder: Any, value: Any) -> Any:
 
 
 def lanes_below(builder: Any, bound: Any, count: int, first: int = 0) -> Any:
-    """Return which of `count` integers, from `first` on and as wide as `bound`, are below it."""
+    """Return the mask of the `count` integers from `first` on, as wide as `bound`, that are below `bound`."""
     numbers = ir.Constant(ir.VectorType(bound.type, count), list(range(first, first + count)))
     return builder.icmp_signed("<", numbers, splat(builder, bound, count))
 
@@ -74,7 +74,7 @@ def halves(builder: Any, value: Any) -> tuple[Any, Any]:
 
 
 def joined(builder: Any, values: Sequence[Any]) -> Any:
-    """Return vectors, a power of two of them, one behind the other in one."""
+    """Concatenate vectors, a power of two of them, into one."""
     while len(values) > 1:
         pairs = zip(values[::2], values[1::2], strict=True)
         values = [taken(builder, range(2 * a.type.count), a, b) for a, b in pairs]
@@ -82,7 +82,7 @@ def joined(builder: Any, values: Sequence[Any]) -> Any:
 
 
 def pointer_to(builder: Any, address: Any, index: Any, kind: Any) -> Any:
-    """Return a pointer to what begins with element `index` at an address: a vector of elements, or one."""
+    """Return a pointer of type `kind`, a vector or one element, that starts at element `index` of an address."""
     if not isinstance(kind, ir.VectorType):
         return builder.gep(builder.inttoptr(address, kind.as_pointer()), [index])
     first = builder.gep(builder.inttoptr(address, kind.element.as_pointer()), [index])
@@ -90,7 +90,7 @@ def pointer_to(builder: Any, address: Any, index: Any, kind: Any) -> Any:
 
 
 def load_lanes(builder: Any, pointer: Any, kind: Any, align: int, mask: Any = None) -> Any:
-    """Return what is at a pointer, with zeros in lanes that a mask leaves out: nothing is read there."""
+    """Load a value from a pointer; lanes that the mask excludes are not read and hold zeros."""
     pointer = builder.bitcast(pointer, kind.as_pointer())
     if mask is None:
         return builder.load(pointer, align=align)
@@ -100,7 +100,7 @@ def load_lanes(builder: Any, pointer: Any, kind: Any, align: int, mask: Any = No
 
 
 def store_lanes(builder: Any, value: Any, pointer: Any, align: int, mask: Any = None) -> None:
-    """Write a value to a pointer, and nothing in lanes that a mask leaves out."""
+    """Write a value to a pointer, and nothing in lanes that the mask excludes."""
     pointer = builder.bitcast(pointer, value.type.as_pointer())
     if mask is None:
         builder.store(value, pointer, align=align)
@@ -110,14 +110,14 @@ def store_lanes(builder: Any, value: Any, pointer: Any, align: int, mask: Any = 
     builder.call(function, [value, pointer, _INT(align), mask])
 
 
-def store_nontemporal(builder: Any, value: Any, pointer: Any, align: int = 64) -> None:
-    """Write a vector, or several, to whole lines of the caches; the pointer is aligned so."""
+def store_past_caches(builder: Any, value: Any, pointer: Any, align: int = 64) -> None:
+    """Write one or more whole cache lines with non-temporal stores; the pointer is aligned to `align` bytes."""
     written = builder.store(value, pointer, align=align)
     written.set_metadata("nontemporal", builder.module.add_metadata([_INT(1)]))
 
 
 def prefetch(builder: Any, pointer: Any, cache: int) -> None:
-    """Ask for the line at a pointer, which need not be one that may be read, in a cache and those behind it."""
+    """Prefetch the line at a pointer, which may be unreadable, into a cache level and those behind it."""
     function = _intrinsic(builder, "llvm.prefetch.p0", ir.VoidType(), _BYTES, _INT, _INT, _INT)
     to_read, data = _INT(0), _INT(1)
     builder.call(function, [builder.bitcast(pointer, _BYTES), to_read, _INT(cache), data])
@@ -126,9 +126,9 @@ def prefetch(builder: Any, pointer: Any, cache: int) -> None:
 def loop(
     builder: Any, end: Any, values: Sequence[Any], body: Callable[..., Sequence[Any]], mark: Any = None
 ) -> list[Any]:
-    """Carry values on while the first of them is below `end`, and return the last ones; there may be no turn.
+    """Carry values on while the first is below `end`, and return the last ones; there may be no iteration.
 
-    body: `body(*values)` gives those that follow. mark: of the loop, as `interleaving` has it.
+    body: `body(*values)` returns the next values. mark: the loop's metadata, from `interleaving`.
     """
     before, inside, done = builder.block, *(builder.append_basic_block(name) for name in ("loop", "done"))
     builder.cbranch(builder.icmp_signed("<", values[0], end), inside, done)
@@ -149,9 +149,9 @@ def loop(
 def counted(
     builder: Any, begin: Any, end: Any, step: int, values: Sequence[Any], body: Callable[[Any, list[Any]], Any]
 ) -> tuple[Any, list[Any]]:
-    """Carry values on for each index from `begin` on, by `step`, below `end`; return the next index, and the last ones.
+    """Carry values on for each index from `begin` below `end`, by `step`; return the next index and the last values.
 
-    body: `body(index, values)` gives those that follow, and need not give anything if there are none.
+    body: `body(index, values)` returns the next values, or None if there are no values.
     """
 
     def turn(index: Any, *carried: Any) -> Sequence[Any]:
@@ -165,12 +165,12 @@ def counted(
 def counted_whole(
     builder: Any, begin: Any, end: Any, step: int, values: Sequence[Any], body: Callable[[Any, list[Any]], Any]
 ) -> tuple[Any, list[Any]]:
-    """Do the same for whole steps alone: what is left behind them begins with the index that is returned."""
+    """Do the same for whole steps only; the remainder begins at the returned index."""
     return counted(builder, begin, builder.sub(end, WORD(step - 1)), step, values, body)
 
 
 def where(builder: Any, condition: Any, make: Callable[[], Sequence[Any]], values: Sequence[Any]) -> list[Any]:
-    """Return the values that `make` gives where a condition holds, else those there are."""
+    """Return the values of `make` if a condition holds, else `values`."""
     before = builder.block
     with builder.if_then(condition):
         made = make()
@@ -179,7 +179,7 @@ def where(builder: Any, condition: Any, make: Callable[[], Sequence[Any]], value
 
 
 def interleaving(module: Any) -> Any:
-    """Return the mark of a loop that is vectorised several vectors at a time."""
+    """Return the metadata of a loop that is to be vectorised several vectors at a time."""
     hint = module.add_metadata(["llvm.loop.interleave.count", _INT(_INTERLEAVED)])
     mark = module.add_metadata([f"loop {len(module.metadata)}"])
     mark.operands = (mark, hint)  # the identity of a loop is a node that refers to itself
@@ -187,7 +187,7 @@ def interleaving(module: Any) -> Any:
 
 
 def either(builder: Any, incoming: Sequence[tuple[Any, Any]]) -> Any:
-    """Return the value that comes from each of these blocks."""
+    """Return a value that selects, by the block that control comes from, one of the `incoming` (value, block) pairs."""
     if all(value is incoming[0][0] for value, _ in incoming):
         return incoming[0][0]
     value = builder.phi(incoming[0][0].type)

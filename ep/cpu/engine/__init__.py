@@ -1,4 +1,1 @@
-"""The engines of the CPU's primitives (map, move, reduce, product), and the check of launches.
-
-README.md has the sketch.
-"""
+"""The engines that the CPU's primitives are made of, and the shared check of a launch. README.md is the overview."""

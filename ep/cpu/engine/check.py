@@ -1,4 +1,4 @@
-"""The compiled check of a launch, which expects what a form says, and the launch after it."""
+"""The compiled check of a launch against the primitive's form, and the call of the launcher."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _SOURCE_BYTES = 8 * SOURCE_WORDS
 
 @jit
 def clash(dst, dst_count, dst_size, other, other_count, other_size, in_place):
-    """Return whether a written operand lies on another one in a way that is not allowed."""
+    """Return whether a written operand overlaps another one in a way that is not allowed."""
     same = dst == other and dst_count == other_count and dst_size == other_size
     return other < dst + dst_count * dst_size and dst < other + other_count * other_size and not (same and in_place)
 
 
 @jit
 def _count(block, sizes):
-    """Return how many elements an operand must have, or bytes."""
+    """Return the number of elements that an operand must have, or the number of bytes."""
     count = 1
     for factor in range(load_word(block, OPERAND.num_factors)):
         count = multiply_sizes(count, load_word(sizes, load_word(block, OPERAND.factors + factor)))
@@ -34,7 +34,7 @@ def _count(block, sizes):
 
 @jit
 def _data(array, block, state, plan, count):
-    """Return the address of an operand's data, 0 where it is not as expected, and the bytes of an element."""
+    """Return the address of an operand's data, 0 if it is not as expected, and the bytes per element."""
     ndarray_type, kind, flags = (
         load_word(state, STATE.ndarray_type),
         load_word(block, OPERAND.kind),
@@ -48,7 +48,7 @@ def _data(array, block, state, plan, count):
 
 @jit
 def _check_many(state, form, numbers, operands, context):
-    """Check a tuple of operands, all alike, and what is written; returns bytes, or -1, and whether one is dst."""
+    """Check a tuple of like operands and the written one; return the bytes, or -1, and whether a source is dst."""
     srcs, count = load_word(operands, 0), load_word(numbers, 0)
     if load_word(srcs + TYPE, 0) != load_word(state, STATE.tuple_type):
         return -1, False
@@ -70,7 +70,7 @@ def _check_many(state, form, numbers, operands, context):
 
 @jit
 def _check_each(state, form, plan, numbers, operands, context):
-    """Check the operands one by one; returns as `_check_many`."""
+    """Check the operands one by one; return as `_check_many` does."""
     planned, sizes, in_place = load_word(form, FORM.planned) != 0, numbers, load_word(form, FORM.in_place) != 0
     if planned:
         sizes = plan + 8 * load_word(form, FORM.plan_sizes)
@@ -83,7 +83,7 @@ def _check_each(state, form, plan, numbers, operands, context):
         data, size = _data(load_word(operands, k), block, state, plan, count)
         if data == 0:
             return -1, False
-        # an array that is as expected has no more elements than memory holds: nothing overflows from here on
+        # an array that is as expected fits in memory, so nothing overflows from here on
         moved += count * size
         if k == written:
             dst, dst_count, dst_size = data, count, size
@@ -106,7 +106,7 @@ def _check_each(state, form, plan, numbers, operands, context):
 
 @jit
 def launch_checked(state, form, plan, numbers, operands):
-    """Check a launch and do it; 0 where it was done. Otherwise nothing has been written."""
+    """Check a launch and run it. Return 0 if it has run; otherwise nothing has been written."""
     for size in range(load_word(form, FORM.num_sizes) if load_word(form, FORM.planned) == 0 else 0):
         if load_word(numbers, size) <= 0:
             return 1

@@ -1,7 +1,8 @@
-"""Entries: what Launch of every primitive is, compiled once for all. A form says what is expected of a primitive's.
+"""The compiled entries: Launch of every primitive, compiled once for all; a form describes each primitive's arguments.
 
-There are two methods around one check. `Launch` takes the arguments of Launch, finds the plan of its dims, and leaves
-to Python what is not as expected. `_enter` takes a plan, or sizes, and operands, and says whether they are refused.
+Two methods share one check. `Launch` receives the arguments of Launch and finds the plan of its dims; if something is
+not as expected, it calls the Python Launch. `_enter` receives a plan, or sizes, and operands, and returns whether it
+refuses them.
 """
 
 from __future__ import annotations
@@ -35,14 +36,14 @@ from ep.cpu.shared.object_layout import DATA, TUPLE_ITEMS, TUPLE_LENGTH, TYPE
 from ep.cpu.shared.state import STATE
 
 _OPERANDS = MAX_SOURCES + 1
-_FEW = 32  # arguments that are handed on without memory of the heap
+_FEW = 32  # arguments that are passed on without heap memory
 
 
 @cache
 def launcher(name: str, launch: Any, plan: Any = None, many: bool = False) -> Launcher:
-    """Compile `launch`, whose context is filled in: dst is the written operand, and the sources are all others.
+    """Compile `launch`. Its context is filled in: dst is the written operand, the sources are all others.
 
-    name: for the cache.
+    name: for the kernel cache.
     """
     return Launcher(_launcher(name, launch), plan, many)
 
@@ -78,13 +79,13 @@ def _enter(primitive, args, num_args, names):
 
 @jit
 def _launch_several(state, form, numbers, operands):
-    """`launch_checked`, where the first operand is a tuple or a list of operands."""
+    """Run `launch_checked`, with the first operand a tuple or a list of operands."""
     given = load_word(operands, 0)
     if load_word(given + TYPE, 0) != load_word(state, STATE.list_type):
         return launch_checked(state, form, 0, numbers, operands)
-    several = as_tuple(given)  # which no other thread can change meanwhile
+    several = as_tuple(given)  # no other thread can change the tuple meanwhile
     if several == 0:
-        clear_error()  # for want of memory
+        clear_error()  # out of memory
         return 1
     store_word(operands, 0, several)
     refused = launch_checked(state, form, 0, numbers, operands)
@@ -94,7 +95,7 @@ def _launch_several(state, form, numbers, operands):
 
 @jit
 def _put_in_order(form, args, num_args, names, ordered):
-    """Write the arguments of a call in the order of Launch, with defaults; whether they are as expected."""
+    """Write the arguments of a call in the order of Launch, with defaults; return whether they are as expected."""
     num_arguments, num_names = load_word(form, FORM.num_arguments), 0
     if names != 0:
         num_names = load_word(names + TUPLE_LENGTH, 0)
@@ -119,7 +120,7 @@ def _put_in_order(form, args, num_args, names, ordered):
 
 @jit
 def _is_done(primitive, state, args, num_args, names):
-    """Return whether a launch was as expected, and so has been done."""
+    """Return whether a launch was as expected, and has therefore run."""
     form = load_word(state, STATE.form)
     num_arguments, ordered = load_word(form, FORM.num_arguments), stack_words(MAX_ARGUMENTS)
     if num_args != num_arguments or names != 0:
@@ -137,7 +138,7 @@ def _is_done(primitive, state, args, num_args, names):
             store_word(operands, place, load_word(args, argument))
         elif role == NUMBER:
             store_word(numbers, place, as_word(load_word(args, argument)))
-    # only now, since what turns objects into integers may run any code
+    # only now, since converting objects to integers may run any code
     num_keys, plan = load_word(form, FORM.num_keys), 0
     if load_word(form, FORM.many) != 0:
         return _launch_several(state, form, numbers, operands) == 0
@@ -159,7 +160,7 @@ def _is_done(primitive, state, args, num_args, names):
 
 @jit
 def _call_written(written, primitive, args, num_args, names):
-    """Call Launch as it is written in Python."""
+    """Call the Python Launch."""
     number = 1 + num_args
     if names != 0:
         number += load_word(names + TUPLE_LENGTH, 0)
@@ -181,9 +182,9 @@ def _call_written(written, primitive, args, num_args, names):
 def _method(primitive, args, num_args, names):
     words = load_word(primitive + WORDS, 0)
     if words == 0:
-        bad_argument()  # they were deleted
+        bad_argument()  # the slot has been deleted
         return 0
-    add_reference(words)  # what turns objects into integers may replace them, and other threads
+    add_reference(words)  # converting objects to integers may replace the words, as may other threads
     state = load_word(words + DATA, 0)
     written, none = load_word(state, STATE.written), load_word(state, STATE.none)
     done = load_word(state, STATE.form) != 0 and _is_done(primitive, state, args, num_args, names)
@@ -195,7 +196,7 @@ def _method(primitive, args, num_args, names):
 
 
 def install(of: type[Any]) -> None:
-    """Put compiled methods in the place of `_enter`, and of each Launch of a class that `launched` has marked."""
+    """Replace `_enter`, and each Launch of a class that `launched` has marked, by compiled methods."""
     if isinstance(Launchable.__dict__["_enter"], FunctionType):
         _put(Launchable, "_enter", _entering(), "")
     for one in of.__mro__:
@@ -211,7 +212,7 @@ def _put(of: type[Any], name: str, address: int, doc: str) -> Any:
 
 
 def _doc(written: Any) -> str:
-    """Return the signature of a function as CPython has it of methods in C, and what the function says of itself."""
+    """Return the signature of a function in the form CPython uses for C methods, followed by its docstring."""
     signature = inspect.signature(written)
     parameters = [one.replace(annotation=one.empty) for one in signature.parameters.values()]
     plain = str(inspect.Signature(parameters)).replace("(self", "($self", 1)

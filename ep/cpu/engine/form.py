@@ -1,4 +1,4 @@
-"""Forms: words for the compiled check of launches, made from the signature and the Launch of a primitive."""
+"""Forms: words that describe a primitive to the compiled check of launches, made from its signature and its Launch."""
 
 from __future__ import annotations
 
@@ -24,46 +24,46 @@ _MAX_FACTORS: Final = 5
 OPERAND: Final = layout(
     "OperandOfForm",
     kind=1,  # where its data type is found
-    type=1,  # the first word of that
+    type=1,  # the first word of the data type
     flags=1,  # of the array
     num_factors=1,
-    factors=_MAX_FACTORS,  # which of the sizes make its number of elements
+    factors=_MAX_FACTORS,  # the sizes whose product is its number of elements
 )
 OF_STATE, OF_PLAN, OF_BYTES = range(3)
 
 FORM: Final = layout(
     "Form",
     num_operands=1,
-    written=1,  # which operand
+    written=1,  # the index of the written operand
     whole=1,  # as in the signature
-    in_place=1,  # whether what is written may be the storage of another operand
-    many=1,  # whether the first operand is a tuple of any number of them
-    planned=1,  # whether there is a plan; where there is none, sizes are arguments
-    plan_sizes=1,  # where the plan has them
+    in_place=1,  # whether the written operand may be the storage of another operand
+    many=1,  # whether the first operand is a tuple of any number of operands
+    planned=1,  # whether there is a plan; without one, the sizes are arguments
+    plan_sizes=1,  # the place of the sizes in the plan
     plan_in_place=1,
     num_sizes=1,
     num_numbers=1,  # sizes and others
-    num_keys=1,  # arguments that what is recent is found by
-    num_values=1,  # operands that may be numbers in Launch, and are arrays in what is recent
-    num_arguments=1,  # of Launch, with the stream; 0 where compiled code does not know Launch
+    num_keys=1,  # arguments that remembered launches are found by
+    num_values=1,  # operands that may be numbers in Launch, and are arrays in remembered launches
+    num_arguments=1,  # of Launch, with the stream; 0 if compiled code cannot run Launch
     names=MAX_ARGUMENTS,  # the addresses of their names
-    defaults=MAX_ARGUMENTS,  # the addresses of what they are by default; 0 where they must be given
-    numbers=MAX_NUMBERS,  # those that Launch does not take
-    keys=MAX_ARGUMENTS,  # which arguments
-    values=MAX_ARGUMENTS,  # which operands
-    roles=2 * MAX_ARGUMENTS,  # of each argument: what it is, and which one of these
+    defaults=MAX_ARGUMENTS,  # the addresses of their defaults; 0 if an argument is required
+    numbers=MAX_NUMBERS,  # defaults of the numbers that Launch does not take
+    keys=MAX_ARGUMENTS,  # the indices of the key arguments
+    values=MAX_ARGUMENTS,  # the indices of the operands
+    roles=2 * MAX_ARGUMENTS,  # two words for each argument: its role, and its index among those of this role
     operands=OPERAND.num_words * (MAX_SOURCES + 1),
 )
-KEY, NUMBER, ARRAY = range(3)  # KEY for the stream, too: what is not read in turn
+KEY, NUMBER, ARRAY = range(3)  # the stream is a KEY, too: it is not read in turn
 
 
 class Launcher(NamedTuple):
-    """The compiled function that does the work of a launch once it is checked.
+    """The function that runs a launch after its check.
 
     address: of the C function (context, bytes read and written, whether dst is the storage of another operand, address
-        of sizes and others). It returns 0, or has done nothing and returns 1.
+        of sizes and others). It returns 0, or does nothing and returns 1.
     plan: the layout of the engine's plans; None if there are none.
-    many: whether the first operand is a tuple of operands, all alike. The context's plan is then the tuple's address.
+    many: whether the first operand is a tuple of like operands. The context's plan is then the tuple's address.
     """
 
     address: int
@@ -73,10 +73,7 @@ class Launcher(NamedTuple):
 
 @cache
 def check_form(signature: Signature, state: Any, plan: Any, many: bool) -> np.ndarray[Any, Any]:
-    """Return the words that say which operands, sizes and others are expected. state, plan: layouts.
-
-    Plan may be None.
-    """
+    """Return the words for the expected operands, sizes and others. state, plan: layouts; plan may be None."""
     if len(signature.operands) > MAX_SOURCES + 1:
         raise ValueError(f"{len(signature.operands)} operands; a launch has room for {MAX_SOURCES + 1}")
     if len(signature.written) != 1:
@@ -116,10 +113,11 @@ def check_form(signature: Signature, state: Any, plan: Any, many: bool) -> np.nd
 def launch_form(
     signature: Signature, state: Any, plan: Any, many: bool, launch: Callable[..., None], values: tuple[str, ...]
 ) -> np.ndarray[Any, Any]:
-    """Return the same with the arguments of Launch.
+    """Return the words of `check_form`, with the arguments of Launch.
 
-    Those with names of operands, sizes and others of the signature are these; the rest are keys: dims and data types.
-    launch: the function that is written in Python. A size that it does not take is 1.
+    Arguments named as operands, sizes and others of the signature stand for these. The rest are keys: dims and data
+    types.
+    launch: the function written in Python. A size that it does not take is 1.
     values: the operands that may be numbers in Launch; these are keys, too.
     """
     words = check_form(signature, state, plan, many).copy()
@@ -138,7 +136,7 @@ def launch_form(
             keys.append(position)
             places += [place] if name in values else []
         words[FORM.roles + 2 * position :][:2] = role, place
-        words[FORM.names + position] = id(sys.intern(name))  # as callers name it
+        words[FORM.names + position] = id(sys.intern(name))  # as callers spell it
         if parameter.default is not parameter.empty:
             words[FORM.defaults + position] = id(parameter.default)
     words[FORM.keys :][: len(keys)] = keys

@@ -1,4 +1,4 @@
-"""The lookup, in compiled code, of the plan that a primitive kept of an earlier launch with the same arguments."""
+"""The compiled search for what a primitive remembers of earlier launches, by the arguments of Launch."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ep.cpu.shared.state import STATE
 
 @jit
 def _key(args, form, key, state):
-    """Return an argument that is a key; the type ndarray for any array."""
+    """Return an argument that is a key; for any array, the type ndarray."""
     given, ndarray_type = load_word(args, load_word(form, FORM.keys + key)), load_word(state, STATE.ndarray_type)
     return ndarray_type if load_word(given + TYPE, 0) == ndarray_type else given
 
 
 @jit
 def _has_keys(kept, state, form, args):
-    """Return whether a tuple of what is kept has the keys of a launch."""
+    """Return whether a remembered tuple has the keys of a launch."""
     for key in range(load_word(form, FORM.num_keys)):
         if not are_equal(_key(args, form, key, state), load_word(kept + TUPLE_ITEMS, key), state):
             return False
@@ -30,7 +30,7 @@ def _has_keys(kept, state, form, args):
 
 @jit
 def _recent(primitive, state, form, args):
-    """Return the tuple of what is recent that has the keys of a launch, from now on the first; 0 if there is none."""
+    """Return the recent tuple that has the keys of a launch, after moving it to the front; 0 if there is none."""
     recent = load_word(primitive + RECENT, 0)
     if recent == 0:
         return 0
@@ -45,7 +45,7 @@ def _recent(primitive, state, form, args):
 
 @jit
 def _put_first(primitive, kept):
-    """Let a tuple be the first of what is recent, in the place of the last one."""
+    """Put a tuple at the front of the recent ones, in place of the last one."""
     recent = load_word(primitive + RECENT, 0)
     last = load_word(recent + TUPLE_LENGTH, 0) - 1 if recent != 0 else -1
     if last >= 0:
@@ -58,13 +58,10 @@ def _put_first(primitive, kept):
 
 @jit
 def find_kept(primitive, state, form, args):
-    """Return the tuple of what is kept that has the keys of a launch, which the caller must drop.
-
-    0 if there is none.
-    """
+    """Return the remembered tuple that has the keys of a launch, as a new reference; 0 if there is none."""
     kept = _recent(primitive, state, form, args)
     if kept != 0:
-        add_reference(kept)  # other threads may launch meanwhile, and replace what is recent
+        add_reference(kept)  # other threads may launch meanwhile and replace the recent tuples
         return kept
     cache, num_keys = load_word(primitive + KEPT, 0), load_word(form, FORM.num_keys)
     if cache == 0:
@@ -80,7 +77,7 @@ def find_kept(primitive, state, form, args):
     add_reference(cache)  # hashing and comparing may run any code
     kept = look_up(cache, keys)
     if kept == 0:
-        clear_error()  # what has no hash
+        clear_error()  # an unhashable key
     else:
         add_reference(kept)
     drop_reference(cache)

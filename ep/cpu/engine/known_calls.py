@@ -1,8 +1,7 @@
-"""Calls of operators that were made before, done by compiled code: it compares arguments, makes the result, launches.
+"""Repeated calls of operators, run by compiled code: it compares the arguments, makes the result, and launches.
 
-What a call does follows from the dtypes and shapes of its operands, which are plain arrays in the order of C, and from
-all its other arguments, which are the same objects again. So no code of Python's runs between the function that was
-called and Launch.
+A call is determined by the dtypes and shapes of its operands, which are plain C-contiguous arrays, and by all its other
+arguments, which are the same objects again. So no Python code runs between the called function and Launch.
 """
 
 from __future__ import annotations
@@ -33,10 +32,10 @@ from ep.cpu.shared.object_layout import (
 )
 from ep.include.arrays import CallFinder, KnownCall, Placeholder
 
-_MOST_ARGUMENTS: Final = 8  # of a call, those of its names among them
+_MOST_ARGUMENTS: Final = 8  # of a call, keyword arguments included
 _MOST_DIMS: Final = 8
 _MOST_OF_LAUNCH: Final = 16
-_KEPT: Final = 16  # calls that were known last, which are compared one by one
+_KEPT: Final = 16  # the number of most recent calls, which are compared one by one
 _ORDINARY: Final = C_CONTIGUOUS | ALIGNED
 
 _OPERAND: Final = layout("KnownOperand", dtype=1, num_dims=1, dims=_MOST_DIMS)
@@ -44,25 +43,25 @@ _CALL: Final = layout(
     "KnownCall",
     ndarray_type=1,
     num_operands=1,
-    num_args=1,  # operands, others without a name, and others with one
+    num_args=1,  # operands, other positional arguments, and keyword arguments
     num_names=1,
     operands=_OPERAND.num_words * _MOST_ARGUMENTS,
     others=_MOST_ARGUMENTS,  # the objects that follow the operands
     names=_MOST_ARGUMENTS,
-    empty=1,  # makes an array of a shape and a dtype
+    empty=1,  # the function that makes an array of a shape and a dtype
     shape=1,
     dtype=1,
     launch=1,
     num_arguments=1,
-    arguments=_MOST_OF_LAUNCH,  # objects, or which array stands there: -1 the result, -2 the first operand ...
+    arguments=_MOST_OF_LAUNCH,  # objects, or an array by its number: -1 the result, -2 the first operand ...
 )
 _RESULT: Final = -1
 
 
 class _Calls:
-    """The calls that compiled code looks through: tuples of the words of one, and of all objects that these name.
+    """The calls that compiled code searches: for each, a tuple of its words and of all objects that they refer to.
 
-    Python only ever replaces all of `recent`.
+    Python only ever replaces `recent` as a whole.
     """
 
     __slots__ = ("recent",)
@@ -70,10 +69,10 @@ class _Calls:
 
 
 class CpuCallFinder(CallFinder):
-    """`find` is a function in C, which compares what it is given with the last 16 calls."""
+    """A finder whose `find` is a C function that compares its arguments with the last 16 calls."""
 
     def __init__(self) -> None:
-        """Compile what all of them share, where that has not been done."""
+        """Compile the function that all finders share, unless this has been done."""
         self._calls = _Calls()
         self._calls.recent = ()
         self.find = bound_function("find", _finding(), self._calls)
@@ -104,7 +103,7 @@ class CpuCallFinder(CallFinder):
     def add(self, known: tuple[Any, ...]) -> None:
         recent = self._calls.recent
         for one in recent:  # not `in`, which would compare arrays
-            if one is known:  # a call that only looks the same: its dtype, or its axis, is another object
+            if one is known:  # a call may look the same while its dtype or axis is another object
                 return
         self._calls.recent = (known, *recent[: _KEPT - 1])
 
@@ -117,7 +116,7 @@ def _word(argument: Any) -> int:
 
 @jit
 def _is(words, args, num_args, names):
-    """Return whether a call is a known one. num_args: without those that have names."""
+    """Return whether a call is a known one. num_args: the number of positional arguments."""
     num_names = 0 if names == 0 else load_word(names + TUPLE_LENGTH, 0)
     if num_args + num_names != load_word(words, _CALL.num_args) or num_names != load_word(words, _CALL.num_names):
         return False
@@ -146,7 +145,7 @@ def _is(words, args, num_args, names):
 
 @jit
 def _done(words, args):
-    """Make the result of a known call, and launch; 0 where an exception was raised."""
+    """Make the result of a known call, and launch; return 0 if an exception was raised."""
     arguments = stack_words(_MOST_OF_LAUNCH)
     store_word(arguments, 0, load_word(words, _CALL.shape))
     store_word(arguments, 1, load_word(words, _CALL.dtype))

@@ -1,4 +1,4 @@
-"""The slots of a primitive that compiled code reads: three, at places that `object_layout` has checked."""
+"""The slots of a primitive that compiled code reads: three of them, at offsets that `object_layout` has checked."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from ep.cpu.shared.state import STATE, LaunchState
 KEPT, RECENT, WORDS = FIRST_SLOT, SECOND_SLOT, THIRD_SLOT
 
 NUM_RECENT: Final = 4
-"""The number of latest combinations of dims, data types and numbers that are found without hashing."""
+"""The number of last launched combinations of dims, data types and numbers that are found without hashing."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Forward:
-    """A Launch: as it is written in Python, and what its calls go to."""
+    """A Launch: the function written in Python, and the function that its calls go to."""
 
     def __init__(self, written: Callable[..., Any]) -> None:
         self.written = self.to = written
 
 
 def launched(written: F) -> F:
-    """Mark a Launch for compiled code to take its place, as soon as there is any.
+    """Mark a Launch to be replaced by compiled code, as soon as there is any.
 
-    The function does launches that compiled code does not: with keywords, and where something is not as expected. Its
-    arguments are found in the signature by their names (`engine/form.py`).
+    The Python function runs the launches that compiled code does not: if something is not as expected. Its arguments
+    are found in the signature by name (`engine/form.py`).
     """
     forward = Forward(written)
 
     @wraps(written)
-    def launch(self: Launchable, /, *args: Any, **kwargs: Any) -> Any:  # for those who took the method before
+    def launch(self: Launchable, /, *args: Any, **kwargs: Any) -> Any:  # for callers that took the method earlier
         if self._words is _UNMADE.words:
             _refuse(self)
         return forward.to(self, *args, **kwargs)
@@ -46,17 +46,18 @@ def launched(written: F) -> F:
 
 
 class Launchable:
-    """An object that compiled methods are called on.
+    """An object with compiled methods.
 
-    _kept: finds one of the tuples below by the part that Launch is given; empty again when it is full.
-    _recent: tuples that compiled code compares with what Launch is given: the dims, data types and numbers of a launch
-        in the order of Launch, the words of the plan (None if there is none), what keeps these, and the arrays that
-        stand for the numbers. Python only ever replaces all of it; compiled code holds what it has found, puts that
-        first, and something that it has found in `_kept` in the place of another.
+    _kept: maps the arguments of Launch to one of the tuples below; it is emptied when it is full.
+    _recent: tuples that compiled code compares with the arguments of Launch. Each holds the dims, data types and
+        numbers of a launch in the order of Launch, the words of the plan (None if there is none), the object that keeps
+        these alive, and the arrays that stand for the numbers. Python only ever replaces it as a whole. Compiled code
+        holds a reference to the tuple it has found and moves it to the front; a tuple found in `_kept` replaces another
+        one.
     _words: the launch state, which is never replaced.
     """
 
-    __slots__ = ("_kept", "_recent", "_words")  # in the order of their names: that is the order in memory
+    __slots__ = ("_kept", "_recent", "_words")  # sorted by name, which is the order in memory
     _kept: dict[tuple[Any, ...], tuple[Any, ...]]
     _recent: tuple[tuple[Any, ...], ...]
     _words: np.ndarray[Any, Any]
@@ -68,18 +69,19 @@ class Launchable:
         return made
 
     def _enter(self, plan: Any, *args: Any) -> bool:
-        """Return whether a launch was refused; then nothing has been written. So all are until there is compiled code.
+        """Return whether a launch was refused; then nothing has been written. Without compiled code, all are refused.
 
-        plan: its words, and args the operands; or None, and args the sizes and others of the signature, and operands.
+        plan: its words, with args the operands; or None, with args the sizes and others of the signature, then the
+            operands.
         """
         return True
 
     def _remember(self, given: tuple[Any, ...], plan: Any = None, arrays: tuple[Any, ...] = ()) -> None:
-        """Let compiled code find a plan, and arrays for numbers, by what Launch was given: in the order of Launch.
+        """Remember a plan, and arrays for numbers, by the arguments of Launch, for compiled code to find.
 
-        given: numbers, and dims that `are_of_ints`, known again by what they hold; the type ndarray for any array of
-            an operand that might be a number, and is none; and all else, known again by what object it is.
-        arrays: for each operand that may be a number, in the order of Launch; None if it was given as an array.
+        given: the arguments in the order of Launch. Numbers, and dims that `are_of_ints`, are compared by value; the
+            type ndarray stands for any array of an operand that may be a number; all others are compared by identity.
+        arrays: one for each operand that may be a number, in the order of Launch; None if it was given as an array.
         """
         words = None if plan is None else plan.words
         found = (*given, words, plan, *arrays)
@@ -89,18 +91,18 @@ class Launchable:
                 if len(self._kept) >= bounded_cache.KEPT:
                     self._kept.clear()
                 self._kept[given] = found
-            except TypeError:  # a number that has no hash
+            except TypeError:  # an unhashable number
                 return
 
     def _forget(self) -> None:
-        """Forget what was remembered."""
+        """Forget all remembered launches."""
         self._kept, self._recent = {}, ()
 
 
 def are_of_ints(dims: tuple[Any, ...]) -> bool:
-    """Whether each of some dims, strides or positions is None, or an integer of the very type int or a tuple of them.
+    """Return whether each dim, stride or position is None, an object of exactly type int, or a tuple of such ints.
 
-    What else is equal to such dims finds the same plan, and has to be refused or converted.
+    Other objects that are equal to such dims would find the same plan, but have to be refused or converted.
     """
     for each in dims:
         if each is not None and type(each) is not int:
@@ -113,7 +115,7 @@ def are_of_ints(dims: tuple[Any, ...]) -> bool:
 
 
 _UNMADE: Final = LaunchState(STATE, ())
-"""The state of an object whose `__init__` has not been called; there is no form."""
+"""The state of an object whose `__init__` has not been called; it has no form."""
 
 
 def _refuse(made: Launchable, *args: Any, **kwargs: Any) -> None:

@@ -1,4 +1,4 @@
-"""The walk over the outer axes of a plan: where a row of the innermost axes lies in each of two operands.
+"""The walk over the outer axes of a plan: the offsets of each row of the innermost axes in two operands.
 
 dims, strides: addresses of the sizes of the axes, and of kMaxNumDims strides for each operand.
 index: words that the functions write: the index of a row among the outer axes.
@@ -29,7 +29,7 @@ def first_row(dims, strides, num_outer, row, index):
 
 @jit
 def next_row(dims, strides, num_outer, index, offset0, offset1):
-    """Go on to the row after the one at `index`, which has these offsets; return its own."""
+    """Advance from the row at `index`, which has these offsets, to the next row; return the next row's offsets."""
     for axis in range(num_outer - 1, -1, -1):
         last = load_word(dims, axis) - 1
         place, step0, step1 = load_word(index, axis), load_word(strides, axis), load_word(strides, kMaxNumDims + axis)

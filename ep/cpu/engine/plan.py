@@ -1,4 +1,4 @@
-"""Plans: what follows from the dims of a launch, worked out once and kept by the primitive for its later launches."""
+"""Plans: the values derived from the dims of a launch, computed once and kept by the primitive for later launches."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from ep.cpu.shared.object_layout import data_address
 from ep.cpu.shared.state import TYPE_WORDS, type_words
 from ep.include.data_type import DataType
 
-# what writes 0, 1, 2 ... words: all in one call, where an array would take one for each word
+# functions that write 0, 1, 2 ... words in one call, where assigning to an array takes one call for each word
 _WRITE: Final = [Struct(f"{count}q").pack_into for count in range(65)]
 
 
 @cache
 def plan_layout(base: Any, signature: Signature) -> Any:
-    """Return the layout of an engine's plan with what the compiled check of a launch reads.
+    """Return the layout of an engine's plan, extended by the fields that the compiled check of a launch reads.
 
-    sizes: those of the signature. in_place: whether the walks of all operands agree.
-    types: the words of the data types that Launch says, of each operand; unused by those that New says.
+    sizes: the sizes of the signature. in_place: whether the walks of all operands agree.
+    types: for each operand, the words of its data type if Launch gives the type; unused if New gives it.
     """
     of_launch = any(operand.type_at_launch for operand in signature.operands)
     types = TYPE_WORDS * len(signature.operands) * of_launch
@@ -32,7 +32,10 @@ def plan_layout(base: Any, signature: Signature) -> Any:
 
 
 def adjacent(fields: Any, *names: str) -> int:
-    """Return the place of the first of some fields, which `Plan.set_words` is to write in this order, and at once."""
+    """Return the place of the first of some fields, which `Plan.set_words` writes together, in this order.
+
+    Raises ValueError if the fields are not adjacent.
+    """
     first = fields._fields.index(names[0])
     if fields._fields[first : first + len(names)] != names:
         raise ValueError(f"{names} do not follow one another in {fields}")
@@ -43,22 +46,26 @@ def adjacent(fields: Any, *names: str) -> int:
 class Plan:
     """Words that compiled code reads; making one compiles nothing.
 
-    words: by the layout `fields`, the engine's and what the check of a launch reads.
+    words: in the layout `fields`: the engine's fields, then those that the check of a launch reads.
     in_place: whether the walks of all operands agree.
-    sizes: those of the signature.
+    sizes: the sizes of the signature.
     """
 
     sizes: tuple[int, ...] = ()
     in_place: bool = False
 
     def __init__(self, base: Any, signature: Signature | None = None) -> None:
-        """base: the engine's layout; signature: of the launches, None for a plan that only other plans refer to."""
+        """Make an empty plan.
+
+        base: the engine's layout.
+        signature: of the launches; None for a plan that only other plans refer to.
+        """
         self.fields = base if signature is None else plan_layout(base, signature)
         self.words = np.zeros(self.fields.num_words, np.int64)
 
     @property
     def moves(self) -> Sequence[Any]:
-        """The plans of the move engine that launches of this one run, which must be linked first."""
+        """The plans of the move engine that launches of this one run; they must be linked first."""
         return ()
 
     @property
@@ -67,14 +74,14 @@ class Plan:
         return data_address(self.words)
 
     def set_words(self, place: int, values: Sequence[int]) -> None:
-        """Write words from `place` on, those of one field or of adjacent ones; OverflowError for what no word holds."""
+        """Write words from `place` on, of one or more adjacent fields; raise OverflowError if a word is too small."""
         try:
             _WRITE[len(values)](self.words, 8 * place, *values)
         except error:
             raise OverflowError(f"no words hold {values}") from None
 
     def set_checks(self, sizes: Sequence[int], in_place: bool, data_types: Sequence[DataType] = ()) -> None:
-        """Write what the check of a launch reads; data_types: of all operands, where Launch says any."""
+        """Write the fields that the check of a launch reads. data_types: of all operands, if Launch gives any."""
         self.sizes, self.in_place = tuple(sizes), in_place
         types = [word for data_type in data_types for word in type_words(data_type)]
         self.set_words(self.fields.sizes, (*self.sizes, in_place, *types))

@@ -1,4 +1,4 @@
-"""The kernels of ops: their functors in the arithmetic that they have on the CPU, as row kernels."""
+"""The compiled kernels of ops: row kernels of their functors in the CPU's arithmetic."""
 
 from ep.common.environment import check_compiler
 

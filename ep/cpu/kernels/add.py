@@ -1,4 +1,4 @@
-"""Add: the sum of any number of operands in one pass, which stays in registers until it is whole."""
+"""Add: the sum of any number of operands in one pass; each sum stays in registers until it is complete."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from ep.include.data_type import DataType
 from ep.include.number_kind import Kind, number_kind
 
 _WORD: Final = ir.IntType(64)
-_BLOCK_BYTES: Final = 256  # of a sum, in its type of arithmetic: four of the widest vectors
-_FEW: Final = 8  # elements of the blocks for what is left over
+_BLOCK_BYTES: Final = 256  # of a sum, in its arithmetic type: four of the widest vectors
+_FEW: Final = 8  # elements of the blocks for the remainder
 
 
 def add_launcher(state: LaunchState, data_type: DataType) -> Launcher:
-    """Return what launches Add, whose first operand is a tuple."""
+    """Return the launcher of Add, whose first operand is a tuple."""
     kernel = add_kernel(data_type)
     state.set(task=kernel, row_kernel=kernel, streaming_kernel=LATER)
     return launcher("add", _launch, many=True)
@@ -50,14 +50,14 @@ def _launch(context, num_bytes, in_place, sizes):
 def add_kernel(data_type: DataType, streaming: bool = False) -> int:
     """Return the address of the task (context, begin, end) that adds elements.
 
-    streaming: it writes whole lines with non-temporal stores, and is called on those.
+    streaming: use non-temporal stores; the task is then called on whole cache lines of dst only.
     """
     return _kernel(*added_as(data_type), streaming)
 
 
 @cache
 def _kernel(data_type: DataType, parts: int, streaming: bool) -> int:
-    """Return the same for elements of this many `parts` of `data_type`."""
+    """Return the same for elements of `parts` numbers of `data_type`."""
     size = data_type.itemsize
     block = _BLOCK_BYTES // max(size, 4 if number_kind(data_type) is Kind.FLOAT else size)
     few = LINE_BYTES // size if streaming else _FEW
@@ -88,7 +88,7 @@ def _kernel(data_type: DataType, parts: int, streaming: bool) -> int:
 
 @cache
 def _adder(data_type: DataType, count: int, streaming: bool) -> Any:
-    """A function (dst, items, number, begin): adds `count` elements of each of `number` arrays, from `begin` on."""
+    """Return a function (dst, items, number, begin) that adds `count` elements from `begin` on of `number` arrays."""
     is_float, is_bool = number_kind(data_type) is Kind.FLOAT, data_type is DataType.kBool
     storage = ir.IntType(8 * data_type.itemsize)
 

@@ -13,17 +13,14 @@ from ep.include.primitive.unary_op import UnaryOp
 
 
 def cast_kernel(src_type: DataType, dst_type: DataType, streaming: bool = False) -> int:
-    """Return the address of the row kernel that converts elements of `src_type` to `dst_type`.
-
-    streaming: see `row_kernel`.
-    """
+    """Return the address of the row kernel from `src_type` to `dst_type`; streaming: see `row_kernel`."""
     return _cast_kernel(*stored_types(UnaryOp.kCast, src_type, dst_type), streaming)
 
 
 @cache
 def _cast_kernel(src_type: DataType, dst_type: DataType, streaming: bool) -> int:
     to_integer = number_kind(src_type) is Kind.FLOAT and number_kind(dst_type) in (Kind.INTEGER, Kind.BOOL)
-    light = dst_type.itemsize >= src_type.itemsize and not to_integer  # else wider vectors have less to put together
+    light = dst_type.itemsize >= src_type.itemsize and not to_integer  # otherwise wider vectors combine fewer parts
     functions = RowFunctions((src_type,), dst_type, _same, light=light)
     return row_kernel(f"cast.{src_type.name}.{dst_type.name}", functions, streaming)
 

@@ -1,4 +1,4 @@
-"""From a request for an op to what launches it."""
+"""The launchers of elementwise ops."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from ep.include.primitive.unary_op import UnaryOp
 
 
 def unary_launcher(request: Request, signature: Signature, state: LaunchState) -> Launcher:
-    """Return what launches ElementwiseUnary and Cast."""
+    """Return the launcher of ElementwiseUnary and Cast."""
     return map_launcher(state, _prepared(request, signature, state))
 
 
 def broadcast_launcher(request: Request, signature: Signature, state: LaunchState) -> Launcher:
-    """Return what launches BroadcastElementwiseUnary and BroadcastElementwiseBinary."""
+    """Return the launcher of BroadcastElementwiseUnary and BroadcastElementwiseBinary."""
     return walk_launcher(signature, state, _prepared(request, signature, state))
 
 
 def _prepared(request: Request, signature: Signature, state: LaunchState) -> int:
-    """Return the row kernel of the op, whose attributes are written to the state."""
+    """Return the row kernel of the op, and write the op's attributes to the state."""
     op, (src_type, dst_type) = _op(request), request.dtypes or ()
     grain = grain_elements(op, signature.data_types((src_type, dst_type)))  # type: ignore[arg-type]
-    # an op that computes has time to write by tiles, and needs no second kernel
+    # an op bound by computation has time to write by tiles, and needs no second kernel
     state.set(grain=grain, streaming_kernel=LATER if is_light(op, src_type) else NONE)
     values = attribute_values(request)
     state.set_reals(attributes=values)
@@ -39,17 +39,17 @@ def _prepared(request: Request, signature: Signature, state: LaunchState) -> int
 
 
 def set_streaming(request: Request, state: LaunchState) -> None:
-    """Compile the row kernel that writes with non-temporal stores, where there is one, and write it to the state."""
+    """Compile the row kernel with non-temporal stores into the state, if there is one."""
     compile_streaming(state, lambda: _row_kernel(request, streaming=True))
 
 
 def _op(request: Request) -> Any:
-    """Return the op that is asked for; the key of Cast has none."""
+    """Return the requested op; the key of Cast has none."""
     return request.op or UnaryOp.kCast
 
 
 def _row_kernel(request: Request, streaming: bool = False) -> int:
     op, (src_type, dst_type) = _op(request), request.dtypes or ()
-    if op in (UnaryOp.kCast, UnaryOp.kIdentity):  # by size, where nothing is converted
+    if op in (UnaryOp.kCast, UnaryOp.kIdentity):  # by size if nothing is converted
         return cast_kernel(src_type, dst_type, streaming)
     return op_kernel(op, src_type, dst_type, attribute_values(request), streaming)

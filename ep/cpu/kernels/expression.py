@@ -24,16 +24,19 @@ from ep.include.primitive.structure import Structure
 from ep.include.primitive.unary_op import UnaryOp
 
 ANY: Final = 2
-"""An operand's step that is neither 0 nor 1, which are compiled in: the plan has it."""
+"""The step of an operand that is neither 0 nor 1; it is read from the plan, while 0 and 1 are compiled in."""
 
 _MOST_TWICE: Final = 12
-"""Steps of a structure that is compiled a second time, for ordinary elements."""
+"""The most steps of a structure that is compiled a second time, for ordinary elements."""
 
 _BLOCK: Final = 256
-"""Elements that are all ordinary, or computed as any are: of sums, a few in a thousand may be larger than those."""
+"""Elements of a block, which is computed by the function for any element unless all of its elements are ordinary.
+
+In sums, a few elements in a thousand may be too large to be ordinary.
+"""
 
 _MOST_AGAIN: Final = 4
-"""Steps that are computed once more to see whether elements are ordinary."""
+"""The most steps that are recomputed to check whether elements are ordinary."""
 
 _LOOP: Final = """
 def loop({operands}, count, {steps}):
@@ -89,7 +92,7 @@ def rows(context, begin, end):
 def expression_kernel(structure: Structure, steps: Sequence[int]) -> int:
     """Return the address of the task (context, begin, end) of a structure.
 
-    steps: of each operand, results first: elements from one to the next of the innermost axis.
+    steps: for each operand, results first, the elements from one to the next along the innermost axis.
     """
     return _kernel(structure, tuple(step if step in (0, 1) else ANY for step in steps))
 
@@ -130,13 +133,17 @@ def _kernel(structure: Structure, steps: tuple[int, ...]) -> int:
 
 
 class _Loops:
-    """The loops over adjacent elements of a structure: one, or that for ordinary elements and that for any.
+    """The loops over contiguous elements of a structure: either one loop, or one for ordinary elements and one for any.
 
-    names: what the texts refer to. functions: of steps that have a form for ordinary elements, by value.
+    names: the objects that the texts refer to. functions: of the steps that have a form for ordinary elements, by
+        value.
     """
 
     def __init__(self, structure: Structure, steps: Sequence[int], given: Mapping[str, str]) -> None:
-        """steps: of each operand, as a kernel has them. given: the parameters of all loops."""
+        """Generate the lines of the loops.
+
+        steps: for each operand, as in a kernel. given: the parameters of all loops.
+        """
         self._structure, self._steps, self._given = structure, steps, given
         self._num_results, self._num_sources = len(structure.results), len(structure.sources)
         self._first = self._num_sources + len(structure.constants)
@@ -149,7 +156,7 @@ class _Loops:
         self._computed = [self._compute(value) for value in range(self._first, self._first + len(structure.steps))]
 
     def made(self) -> tuple[Any, bool]:
-        """Return the compiled loop, and whether it is a long chain of instructions."""
+        """Return the compiled loop, and whether it is a long dependency chain."""
         checked = [value for value in self.functions if self._cone(value) is not None]
         if not checked or len(self._structure.steps) > _MOST_TWICE:
             return self._loop({}), self._is_long
@@ -171,7 +178,7 @@ class _Loops:
         return self._structure.data_type(self._structure.results[operand] if result else operand - self._num_results)
 
     def _loop(self, others: Mapping[str, Any]) -> Any:
-        """Return the loop that computes and stores; others: functions that take the place of those in `names`."""
+        """Return the loop that computes and stores; others: functions that replace those in `names`."""
         stores = []
         for k, value in enumerate(self._structure.results):
             self.names[f"store{k}"] = storer(self._structure.data_type(value))
@@ -181,7 +188,7 @@ class _Loops:
         return (interleaved if self._is_long else jit)(function)
 
     def _exceeds(self, checked: Sequence[int]) -> Any:
-        """Return the function that says whether an element is not ordinary."""
+        """Return the function that checks whether some element is not ordinary."""
         names, each, cone = dict(self.names), list[str](), set[int]()
         for value in checked:
             cone |= self._cone(value) or set()
@@ -206,7 +213,7 @@ class _Loops:
         return template.format(once="\n    ".join(once), each="\n        ".join(each), **self._given, **given)
 
     def _cone(self, value: int) -> set[int] | None:
-        """Return what the argument of a step is computed from, itself included; None if that takes long."""
+        """Return the values that a step's argument is computed from, with the argument; None if that takes long."""
         todo, cone = [*self._structure.steps[value - self._first].operands], set[int]()
         while todo:
             one = todo.pop()
@@ -225,7 +232,7 @@ class _Loops:
         return {0: "0", 1: "i", ANY: f"i * s{operand}"}[self._steps[operand]]
 
     def _load(self, value: int) -> tuple[str, bool]:
-        """Return the line that loads a source, and whether once for all elements."""
+        """Return the line that loads a source, and whether it is loaded once for all elements."""
         k = self._num_results + value
         self.names[f"load{value}"] = loader(self._structure.sources[value])
         return f"v{value} = load{value}(p{k}, {self._index(k)})", self._steps[k] == 0
@@ -256,6 +263,6 @@ class _Loops:
 
 
 def _constant(data_type: DataType, bits: bytes) -> Any:
-    """Return a number in its type of arithmetic."""
+    """Return a number in its arithmetic type."""
     number = np.frombuffer(bits, data_type.dtype)[0]
     return bool(number) if data_type is DataType.kBool else arithmetic_type(data_type)(number)

@@ -1,4 +1,4 @@
-"""The plan of a launch of an Expression: of one map, or of the stages of one that reduces."""
+"""The plan of a launch of an Expression: of one map, or of stages if the Expression reduces."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ep.include.primitive.structure import Structure
 
 
 def expression_plan(structure: Structure, arrays: Sequence[np.ndarray[Any, Any]], dims: ExpressionDims) -> StridedPlan:
-    """Return the plan of a launch of `arrays`, results first, which has elements. Compiles what it calls."""
+    """Return the plan of a launch of `arrays`, results first, which are not empty; compile the functions it calls."""
     if structure.has_rows:
         return StagesPlan(structure, arrays, *dims, dims.are_rows)
     plan = StridedPlan(arrays, len(structure.results), dims.whole)

@@ -1,4 +1,4 @@
-"""The row kernels that write one element again and again, by its size."""
+"""The row kernels that repeat one element, by its size."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ep.cpu.shared.context import CONTEXT
 def fill_kernel(size: int, streaming: bool = False) -> int:
     """Return the address of the task (context, begin, end) that writes the element of `size` bytes at the first source.
 
-    streaming: it writes whole lines with non-temporal stores, and is called on those.
+    streaming: use non-temporal stores; the task is then called on whole cache lines of dst only.
     """
     write = line_filler(size) if streaming else row_filler(size)
 

@@ -1,4 +1,4 @@
-"""The row kernels of ops: the functor of a key, compiled for the CPU, with the attributes that the op has."""
+"""The row kernels of ops: the functor of a key, compiled for the CPU, with the op's attributes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def op_kernel(
 ) -> int:
     """Return the address of the row kernel of `op`; see `row_kernel`, also for `streaming`.
 
-    attributes: the kernel takes them from the launch state; these only say what arithmetic they need.
+    attributes: they only determine the arithmetic here; the kernel reads their values from the launch state.
     """
     wide = isinstance(op, UnaryOp) and len(attributes) > 0 and need_float64(op, attributes)
     first = first_op(op, number_kind(src_type))
@@ -54,7 +54,7 @@ def _op_kernel(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType, w
 
 
 def is_light(op: UnaryOp | BinaryOp, src_type: DataType) -> bool:
-    """Return whether a launch of `op` on many elements waits for memory alone."""
+    """Return whether a launch of `op` on many elements is bound by memory alone."""
     cost, kind = OPS[op].cost, number_kind(src_type)
     return op not in LOOPS and (cost is Cost.LIGHT or (cost is Cost.DIVISION and kind is Kind.FLOAT))
 
@@ -62,10 +62,9 @@ def is_light(op: UnaryOp | BinaryOp, src_type: DataType) -> bool:
 def row_functions(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType, wide: bool = False) -> RowFunctions:
     """Return the functions of the row kernel of `op` from `src_type` to `dst_type`.
 
-    Not all elementary functions are vectorised in float32. What calls one that is not is computed in float64 on
-    narrower floating types too, and rounded to float32 where it would have been computed there.
-
-    wide: without float32 arithmetic, for attributes that it is not fit for.
+    Not all elementary functions are vectorised in float32. An op that calls one that is not is computed in float64, on
+    narrower floating types too; its result is rounded to float32 if it would have been computed in float32.
+    wide: do not use float32 arithmetic, for attributes that it is not suited to.
     """
     if function := on_bits(op, src_type, dst_type):
         bits = unit_of(src_type)
@@ -118,7 +117,7 @@ def _arithmetic(op: UnaryOp | BinaryOp, src_type: DataType, wide: bool) -> _Arit
     kind = number_kind(src_type)
     maker, scalar_type = functor_maker(op, kind), arithmetic_type(src_type)
     names = elementary_functions_of(maker) if kind is Kind.FLOAT else frozenset()
-    # a loop inside the functor is not vectorised: there libm's functions are as good
+    # a loop inside the functor is not vectorised: libm's functions are as good there
     libm = not names or op in LOOPS
     single = kind is Kind.FLOAT and is_single(op, src_type) and not wide
     widened = scalar_type is np.float32 and bool(names) and not single
@@ -132,12 +131,12 @@ def _arithmetic(op: UnaryOp | BinaryOp, src_type: DataType, wide: bool) -> _Arit
 
 
 class ElementFunction(NamedTuple):
-    """An op as a compiled function of elements, good for all of them, with the bits of its row kernel.
+    """An op as a compiled function, valid for all elements, with the same bits as its row kernel.
 
-    widened: whether it takes and gives float64 numbers that stand for float32.
-    attributes: what it takes after the elements, in their type.
-    vectorised: whether it is a long chain of instructions, as elementary functions are.
-    ordinary: a faster function with the same bits, good for elements that pass `check`; None if there is none.
+    widened: whether it takes and returns float64 numbers that stand for float32.
+    attributes: the arguments after the elements, in their type.
+    vectorised: whether it is a long dependency chain, as elementary functions are.
+    ordinary: a faster function with the same bits, valid for elements that pass `check`; None if there is none.
     """
 
     apply: Any
@@ -150,7 +149,7 @@ class ElementFunction(NamedTuple):
 
 @cache
 def element_function(op: UnaryOp | BinaryOp, src_type: DataType, attributes: tuple[float, ...]) -> ElementFunction:
-    """Return the function of `op` on elements of `src_type`, to be called from a loop over several ops."""
+    """Return the function of `op` on elements of `src_type`, for calls from a loop over several ops."""
     wide = isinstance(op, UnaryOp) and len(attributes) > 0 and need_float64(op, attributes)
     how = _arithmetic(op, src_type, wide)
     limited = how.names & LIMITED and not how.libm
@@ -167,10 +166,12 @@ def element_function(op: UnaryOp | BinaryOp, src_type: DataType, attributes: tup
 def composed_functions(
     maker: Maker, src_types: Sequence[DataType], dst_type: DataType, in_single: bool = False
 ) -> RowFunctions:
-    """The functions of the row kernel of what `maker` makes: any composition of functors, of any number of operands.
+    """Return the functions of the row kernel of `maker`'s functor, a composition of functors of any number of operands.
 
-    src_types: of the operands, all with one type of arithmetic.
-    in_single: whether elementary functions on float32 and 16-bit types are good enough in float32, else in float64.
+    src_types: of the operands, all with one arithmetic type.
+    in_single: whether elementary functions on float32 and 16-bit types may be computed in float32; otherwise in
+        float64.
+    Raises ValueError if the operands have different arithmetic types.
     """
     names, (scalar_type, *others) = elementary_functions_of(maker), {arithmetic_type(each) for each in src_types}
     if others:
@@ -191,11 +192,11 @@ def composed_functions(
 
 
 def _of_second(exceeds: Any) -> Any:
-    """The check of both operands that only looks at the second one, for an op whose functions are called on that."""
+    """Return a check of two operands that tests only the second one, for an op that calls its functions on that one."""
 
     @jit
     def of_second(src0, step0, src1, step1, begin, end):
-        everywhere = step1 | (step0 == step1)  # also where both steps are 0, of one element
+        everywhere = step1 | (step0 == step1)  # also if both steps are 0, for one element
         return exceeds(src1, begin, end) if everywhere else exceeds(src1, 0, 1)
 
     return of_second
@@ -207,11 +208,11 @@ IN_DOUBLE = frozenset(
         *(BinaryOp.kSiluBackwardWithDyX, BinaryOp.kMishBackwardWithDyX),
     )
 )
-"""Ops with a difference of terms of which float32 arithmetic would leave nothing near its zero."""
+"""Ops with a difference of terms that float32 arithmetic would cancel completely near its zero."""
 
 
 def is_single(op: UnaryOp | BinaryOp, src_type: DataType) -> bool:
-    """Whether elementary functions of `op` are computed in float32: in that type, where there are all of them."""
+    """Return whether the elementary functions of `op` are computed in float32: all of them exist in that type."""
     if arithmetic_type(src_type) is not np.float32 or op in IN_DOUBLE or op in LOOPS:
         return False
     names = elementary_functions_of(functor_maker(op, Kind.FLOAT))
@@ -219,14 +220,14 @@ def is_single(op: UnaryOp | BinaryOp, src_type: DataType) -> bool:
 
 
 _BETAS = 1e-20, 1e20
-_THRESHOLDS = 1e-20, 1e38  # so that beta x does not vanish, nor the threshold become infinite
+_THRESHOLDS = 1e-20, 1e38  # limits at which beta x does not vanish and the threshold stays finite
 
 
 def need_float64(op: UnaryOp, attributes: Sequence[float]) -> bool:
-    """Whether float32 arithmetic is not fit for these attributes of an op of float32: those of another magnitude.
+    """Return whether float32 arithmetic is unsuited to these attributes of a float32 op, because of their magnitude.
 
-    A kernel for all of them would be the one in float64, which takes 4 times as long: 2.8 ns an element, and the one in
-    float32 0.67 (Zen 4).
+    A kernel for all attributes would need float64, which takes 4 times as long: 2.8 ns an element, compared with 0.67
+    in float32 (Zen 4).
     """
     if op is not UnaryOp.kSoftPlus:
         return False
@@ -236,7 +237,7 @@ def need_float64(op: UnaryOp, attributes: Sequence[float]) -> bool:
 
 
 WITHIN_LIMIT = {UnaryOp.kSin: "sin", UnaryOp.kCos: "cos", UnaryOp.kTan: "tan"}
-"""The unary ops whose vectorised functions have a limit: `beyond_limit` has them for the arguments beyond it."""
+"""The unary ops whose vectorised functions have a limit: `beyond_limit` serves the arguments beyond it."""
 
 LOOPS = frozenset((BinaryOp.kZeta,))
 """The ops whose functors have a loop of their own."""
@@ -244,9 +245,9 @@ LOOPS = frozenset((BinaryOp.kZeta,))
 
 @cache
 def unlimited(library: MathLibrary, alone: bool = False) -> MathLibrary:
-    """Return the same library with functions that are good beyond their limits, and give the same bits within.
+    """Return the same library with functions that are valid beyond their limits, and have the same bits within them.
 
-    alone: for a function of WITHIN_LIMIT, whose results are those of `beyond_limit`.
+    alone: for a function of WITHIN_LIMIT, with the results of `beyond_limit`.
     """
     in_single = alone and library.T is np.float32
     of_any = single_functions_of_any() if in_single else functions_of_any()
@@ -263,12 +264,12 @@ def unlimited(library: MathLibrary, alone: bool = False) -> MathLibrary:
 
 
 def _limit(library: MathLibrary) -> Any:
-    """Return the largest magnitude that the functions of LIMITED are good for in the library's arithmetic."""
+    """Return the largest magnitude for which the functions of LIMITED are valid in the library's arithmetic."""
     return library.T(SINGLE_LIMIT if library.T is np.float32 else LIMIT)
 
 
 def exceeds_limit(load: Any, limit: Any) -> Any:
-    """Return a compiled function (address, begin, end): whether the magnitude of an element is beyond `limit`."""
+    """Return a compiled function (address, begin, end): whether the magnitude of an element exceeds `limit`."""
 
     def exceeds(address, begin, end):
         found = False

@@ -1,7 +1,4 @@
-"""The number of elements of an op that are worth a second thread.
-
-By the bytes that they move, and by what they compute.
-"""
+"""The number of elements of an op that is worth a second thread, by their bytes and their computation."""
 
 from __future__ import annotations
 
@@ -16,20 +13,17 @@ from ep.include.primitive.op_definition import Cost
 from ep.include.primitive.op_table import OPS
 from ep.include.primitive.unary_op import UnaryOp
 
-# what an element costs beyond the move of its operands, in bytes that could be moved meanwhile: 170 in a nanosecond
+# the cost of an element beyond moving its operands, in bytes that could be moved in that time: 170 per nanosecond
 _SINGLE = 20  # a function in float32 arithmetic: 0.1 (exp) to 0.4 ns (gelu)
 _DOUBLE = 80  # a function in float64 arithmetic: 0.3 (sin) to 1.8 ns (gelu)
-_POWER = 200  # of floating types 0.8 or 2.3 ns, of integers 1.2 to 1.7
-_INTEGER_DIVISION = 200  # 1.5 ns, of int8 3.5
+_POWER = 200  # 0.8 or 2.3 ns for floating types, 1.2 to 1.7 for integers
+_INTEGER_DIVISION = 200  # 1.5 ns, 3.5 for int8
 _LOOP = 800  # fmod 5 ns
-_GAMMA = 300  # lgamma 2.4 ns, digamma 2.2, trigamma 1.2; of float64 twice that
+_GAMMA = 300  # lgamma 2.4 ns, digamma 2.2, trigamma 1.2; twice that for float64
 
 
 def grain_elements(op: UnaryOp | BinaryOp, operands: tuple[DataType, ...]) -> int:
-    """Return the elements up to which a launch of `op` stays on one thread.
-
-    `operands`: the data types of all buffers.
-    """
+    """Return the most elements of a launch of `op` on one thread; `operands`: the data types of all buffers."""
     cost = sum(data_type.itemsize for data_type in operands) + _computation(op, operands[0])
     return max(GRAIN_BYTES // cost, 1)
 

@@ -1,4 +1,4 @@
-"""The elementary functions of the CPU: libm's, which are called one by one, and our own, which LLVM vectorises."""
+"""The elementary functions of the CPU: libm's, called element by element, and this package's, which LLVM vectorises."""
 
 import math
 from enum import Enum
@@ -16,7 +16,7 @@ from ep.cpu.vector_math.sets.names import FLOAT32, FLOAT64, of_this_processor
 
 
 class Precision(Enum):
-    """The elementary functions that a library has."""
+    """The set of elementary functions of a library."""
 
     LIBM = "libm's"
     FULL = "vectorised, in float64"
@@ -30,9 +30,9 @@ _LIBM: dict[str, Function] = {
     **{name: getattr(math, name) for name in ("sin", "cos", "tan", "asin", "acos", "atan")},
     **{name: getattr(math, name) for name in ("sinh", "cosh", "tanh", "asinh", "acosh", "atanh")},
     **{name: getattr(math, name) for name in ("erf", "erfc", "lgamma", "copysign")},
-    # math.floor, ceil and trunc give integers.
+    # math.floor, ceil and trunc return integers.
     **{name: getattr(np, name) for name in ("floor", "ceil", "trunc", "rint", "fmod")},
-    # C's pow; Numba's `**` takes another way for constant integer exponents.
+    # C's pow; Numba's `**` is computed differently for constant integer exponents.
     "pow": math.pow,
 }
 
@@ -43,7 +43,7 @@ def _elementary(name: str) -> Maker:
 
 
 def _vectorised(functions: dict[str, Any]) -> tuple[dict[Maker, Maker], dict[str, Function]]:
-    """Return the overrides for vectorised functions, and those by name."""
+    """Return the overrides for vectorised functions, and these functions by name."""
     return {maker: _elementary(name) for name, maker in _MAKERS.items() if name in functions}, functions
 
 
@@ -60,7 +60,7 @@ _MAKERS = {
     "digamma": special.digamma,
     "trigamma": special.trigamma,
 }
-"""The makers that a vectorised function takes the place of, by its name."""
+"""The makers that vectorised functions replace, by the name of the function."""
 
 _VECTORISED = {
     Precision.FULL: _vectorised(of_this_processor(FLOAT64)),
@@ -78,7 +78,7 @@ def _rsqrt(real_type: type[np.floating]) -> Function:
 
 
 class _Names(dict[str, Function]):
-    """Stands in for elementary functions, and notes which are asked for."""
+    """A placeholder for elementary functions that records the requested names."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -91,7 +91,7 @@ class _Names(dict[str, Function]):
 
 @cache
 def elementary_functions_of(maker: Maker) -> frozenset[str]:
-    """The elementary functions that the functor of `maker` calls, other than those that are single instructions."""
+    """Return the elementary functions that the functor of `maker` calls, except those that are single instructions."""
     names = _Names()
     whole = {_MAKERS[name]: _elementary(name) for name in ("digamma", "trigamma")}
     MathLibrary(np.float64, names, lambda function: function, whole).use(maker)
@@ -100,7 +100,7 @@ def elementary_functions_of(maker: Maker) -> frozenset[str]:
 
 @cache
 def cpu_math_library(scalar_type: type[np.generic], precision: Precision = Precision.LIBM) -> MathLibrary:
-    """Return the library for arithmetic in `scalar_type`, one and the same at every call.
+    """Return the library for arithmetic in `scalar_type`, the same object at every call.
 
     Complex types get the elementary functions of their parts; integers and bool get none.
     """

@@ -21,14 +21,14 @@ from ep.cpu.shared.state import GRAIN_BYTES, STATE, LaunchState
 from ep.include.data_type import DataType
 
 _BLOCK_BYTES: Final = 4096  # of out, which stay in L1 until they are marked
-_ROW_COST: Final = 40  # what a mark costs, in bytes that could be written meanwhile
+_ROW_COST: Final = 40  # the cost of a mark, in bytes that could be written in that time
 _LINE_WORDS: Final = LINE_BYTES // 8
 
 _INDICES, _ON, _OFF = (CONTEXT.sources + SOURCE_WORDS * number for number in range(3))
 
 
 def one_hot_launcher(state: LaunchState, indices_type: DataType, out_type: DataType) -> Launcher:
-    """Return what launches OneHot."""
+    """Return the launcher of OneHot."""
     state.set(task=one_hot_kernel(indices_type, out_type.itemsize), streaming_kernel=LATER)
     return launcher("one_hot", _launch, CLASSES)
 
@@ -48,7 +48,7 @@ def _launch(context, num_bytes, in_place, sizes):
 def one_hot_kernel(indices_type: DataType, size: int, streaming: bool = False) -> int:
     """Return the address of the task (context, begin, end) that writes elements of out.
 
-    streaming: it writes whole lines with non-temporal stores, and is called on those.
+    streaming: use non-temporal stores; the task is then called on whole cache lines of out only.
     """
     task = (_lines if streaming else _blocks)(_finder(indices_type), size)
     return compile_task(f"one_hot.{indices_type.name}.{size}" + ".lines" * streaming, task)
@@ -62,7 +62,7 @@ def _finder(indices_type: DataType) -> Any:
     def find(context, row):
         classes = load_word(context, CONTEXT.plan)
         depth, lower_bound = load_word(classes, CLASSES.depth), load_word(classes, CLASSES.lower_bound)
-        low = max(lower_bound, 0) if unsigned else lower_bound  # no index without a sign is below 0
+        low = max(lower_bound, 0) if unsigned else lower_bound  # an unsigned index is never below 0
         first = low - lower_bound
         column, valid = find_row(load_word(context, _INDICES), row, low, max(depth - first, 0), first)
         return row * depth + column, valid
@@ -71,8 +71,8 @@ def _finder(indices_type: DataType) -> Any:
 
 
 def _blocks(find: Any, size: int) -> Callable[..., None]:
-    """Blocks that are filled, then marked in L1."""
-    fill_bytes, copy_unit, block = row_filler(size), unit_functions(size)[0], _BLOCK_BYTES // size
+    """Return the task that fills blocks, then marks them in L1."""
+    fill_row, copy_unit, block = row_filler(size), unit_functions(size)[0], _BLOCK_BYTES // size
 
     def one_hot(context, begin, end):
         depth = load_word(load_word(context, CONTEXT.plan), CLASSES.depth)
@@ -90,8 +90,8 @@ def _blocks(find: Any, size: int) -> Callable[..., None]:
 
 
 def _lines(find: Any, size: int) -> Callable[..., None]:
-    """Lines that are written with non-temporal stores: those with a mark are put together first."""
-    fill_lines, fill_bytes, copy_unit = line_filler(size), row_filler(size), unit_functions(size)[0]
+    """Return the task that writes whole lines with non-temporal stores; lines with a mark are assembled first."""
+    fill_lines, fill_row, copy_unit = line_filler(size), row_filler(size), unit_functions(size)[0]
     per_line = LINE_BYTES // size
 
     def one_hot(context, begin, end):

@@ -1,8 +1,8 @@
-"""Blocks of ordinary elements, for which some functions are shorter than for all.
+"""Blocks of ordinary elements, for which some functions have a shorter form.
 
-Where every element of a block is ordinary, nothing has to be done for zeros, infinities, NaN and subnormal numbers,
-nor for results that overflow. A block is looked at in a few instructions, on the bits of its elements as integers.
-The functions give the same bits as those for all elements.
+If every element of a block is ordinary, zeros, infinities, NaN, subnormal numbers and results that overflow need no
+special treatment. A block is checked in a few instructions, on the bits of its elements as integers. The shorter
+functions give the same bits as those for all elements.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,10 +21,10 @@ from ep.include.primitive.unary_op import UnaryOp
 
 
 class Check(NamedTuple):
-    """The test for elements that are not ordinary.
+    """A check for elements that are not ordinary.
 
-    key: the compiled function of an element that gives a signed integer as wide as it. limit: the least key of an
-    element that is not ordinary.
+    key: the compiled function of an element that returns a signed integer of the same width.
+    limit: the least key of an element that is not ordinary.
     """
 
     key: Any
@@ -32,17 +32,17 @@ class Check(NamedTuple):
 
     @property
     def least(self) -> Any:
-        """The least key that there can be."""
+        """The least possible key."""
         return type(self.limit)(np.iinfo(type(self.limit)).min)
 
 
 class Ordinary(NamedTuple):
     """The functions of an op for ordinary elements.
 
-    functions: the elementary functions that take the place of those for all elements, by name. exceeds: (load, type of
-    arithmetic) gives the compiled function (address, begin, end), or (src0, step0, src1, step1, begin, end) of a binary
-    op: whether an element is not ordinary. check: the same for one element, by the type of arithmetic; None if it is
-    not one element that decides.
+    functions: the elementary functions that replace those for all elements, by name.
+    exceeds: (load, arithmetic type) returns the compiled function (address, begin, end), or (src0, step0, src1, step1,
+        begin, end) for a binary op, that returns whether an element is not ordinary.
+    check: the same for one element, by the arithmetic type; None if one element does not decide.
     """
 
     functions: Mapping[str, Any]
@@ -66,11 +66,11 @@ def _minimum(a, b):
 
 
 def _normal(real_type: type[np.floating]) -> Check:
-    """Ordinary elements are normal and positive."""
+    """Return the check that elements are normal and positive."""
     least, infinity = (_bits(x, real_type) for x in (np.finfo(real_type).tiny, np.inf))
     integer = type(least)
     with np.errstate(over="ignore"):
-        offset = integer(np.iinfo(integer).min) - least  # such that the least of them has the least key
+        offset = integer(np.iinfo(integer).min) - least  # so that the least normal number has the least key
 
     @jit
     def key(x):
@@ -80,7 +80,7 @@ def _normal(real_type: type[np.floating]) -> Check:
 
 
 def _within(limit: float) -> Callable[[type[np.floating]], Check]:
-    """The magnitude of ordinary elements is `limit` at most."""
+    """Return the check that the magnitude of elements is at most `limit`."""
 
     def check(real_type: type[np.floating]) -> Check:
         limit_bits = _bits(limit, real_type)
@@ -97,7 +97,7 @@ def _within(limit: float) -> Callable[[type[np.floating]], Check]:
 
 
 def _of_block(check: Callable[[type[np.floating]], Check]) -> Callable[[Any, type[np.floating]], Any]:
-    """Return what `Ordinary.exceeds` is, of a check of one element."""
+    """Return the function `Ordinary.exceeds` for a check of one element."""
 
     def exceeds_of(load: Any, real_type: type[np.floating]) -> Any:
         one = check(real_type)
@@ -115,7 +115,7 @@ def _of_block(check: Callable[[type[np.floating]], Check]) -> Callable[[Any, typ
 
 
 def _is_no_power(load: Any, real_type: type[np.floating]) -> Any:
-    """Return whether a base is not normal and positive, or a power might not be a normal number."""
+    """Return the check whether a base is not normal and positive, or a power might not be a normal number."""
     info = np.finfo(real_type)
     normal, one, infinity = (_bits(x, real_type) for x in (info.tiny, 1.0, np.inf))
     integer = type(one)
@@ -124,7 +124,7 @@ def _is_no_power(load: Any, real_type: type[np.floating]) -> Any:
     real_one = real_type(one)
 
     def exceeds(src0, step0, src1, step1, begin, end):
-        same = step0 == step1  # also where both steps are 0, of one element
+        same = step0 == step1  # also if both steps are 0, for one element
         least, most, magnitude = magnitude_bits, least_integer, integer(0)
         for i in range(begin if step0 | same else 0, end if step0 | same else 1):
             bits = to_bits(load(src0, i))
@@ -133,7 +133,7 @@ def _is_no_power(load: Any, real_type: type[np.floating]) -> Any:
             magnitude = maximum(magnitude, integer(to_bits(load(src1, i)) & magnitude_bits))
         if least < normal or most >= infinity:
             return True
-        # log2 x is up to 0.0861 more than exponent and mantissa put together
+        # log2 x exceeds the sum of exponent and mantissa by up to 0.0861
         logarithm = maximum(real_type(most) - real_one, real_one - real_type(least)) * scale + more
         return not logarithm * from_bits(magnitude) < limit
 
@@ -145,7 +145,7 @@ _LIMITS: Final = {
     **{"gelu": gate_pieces.GELU_LIMIT, "fast_gelu": gate_pieces.GELU_LIMIT, "mish": gate_pieces.MISH_LIMIT},
     **{"logsigmoid": gate_pieces.LOG_SIGMOID_LIMIT},
 }
-"""The largest magnitudes of ordinary elements; of the other functions, these are the normal positive numbers."""
+"""The largest magnitudes of ordinary elements. For the other functions, normal positive numbers are ordinary."""
 
 _OPS: Final[Mapping[UnaryOp | BinaryOp, str]] = {
     **{UnaryOp.kExp2: "exp2", UnaryOp.kErfc: "erfc", UnaryOp.kAsinh: "asinh"},
@@ -176,4 +176,4 @@ ORDINARY: Mapping[tuple[UnaryOp | BinaryOp, Precision], Ordinary] = {
     **_ordinary(FLOAT64, Precision.FULL),
     **_ordinary(FLOAT32, Precision.SINGLE),
 }
-"""The ops that are faster for ordinary elements, in the set of functions that they are made of."""
+"""The functions for ordinary elements of the ops that have them, by op and precision."""

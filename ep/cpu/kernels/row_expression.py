@@ -1,4 +1,4 @@
-"""Expressions that reduce: which tasks their stages are, and where these read and write."""
+"""Expressions that reduce: the tasks of their stages, and the places that these read and write."""
 
 from __future__ import annotations
 
@@ -30,14 +30,17 @@ from ep.include.primitive.reduce_op import ReduceOp
 from ep.include.primitive.softmax import Softmax
 from ep.include.primitive.structure import RowOp, Structure
 
-_NEAR: Final = 2**15  # bytes that the rows of one turn take in all stages: those of L1
-_NEAR_FROM_MEMORY: Final = 2**13  # the same of what comes from memory, which is to be busy meanwhile
+_NEAR: Final = 2**15  # bytes that the rows of one turn take in all stages: those of an L1
+_NEAR_FROM_MEMORY: Final = 2**13  # the same if data comes from memory, which is to be busy meanwhile
 _SOFTMAXES: Final = {RowOp.kSoftmax: Softmax, RowOp.kLogSoftmax: LogSoftmax}
 
 
 class _Place(NamedTuple):
-    """The place of a value. strides: over the shape of the launch, in bytes.
-    array: of the launch, -1 if it is in memory of the thread: there values are numbered by `slot`.
+    """The place of a value.
+
+    strides: over the shape of the launch, in bytes.
+    array: the number of an array of the launch, or -1 if the value is in memory of the thread, where values are
+        numbered by `slot`.
     """
 
     data_type: DataType
@@ -47,10 +50,10 @@ class _Place(NamedTuple):
 
 
 class StagesPlan(StridedPlan):
-    """The plan of a launch that goes through stages. Making one compiles what they need.
+    """The plan of a launch in stages. Making one compiles the tasks that the stages need.
 
-    Rows go through all of them a few at a time. Where other axes go, or long ones, a stage is of the whole launch, and
-    what is reduced is computed as Reduce reads it.
+    Rows go through all stages a few at a time. If other axes are reduced, or long ones, each stage covers the whole
+    launch, and the input of a reduction is computed as Reduce reads it.
     """
 
     def __init__(
@@ -61,14 +64,18 @@ class StagesPlan(StridedPlan):
         reduced_shape: Dims,
         by_rows: bool,
     ) -> None:
-        """arrays: results first. shape: what all broadcast to. reduced_shape: the same with 1 along axes that go."""
+        """Make the plan.
+
+        arrays: results first. shape: the shape that all arrays broadcast to. reduced_shape: the same with 1 along
+            reduced axes.
+        """
         super().__init__(arrays, len(structure.results), shape)
         self._structure, self._arrays, self._by_rows = stored_in_full(structure), arrays, by_rows
         self._shape, self._reduced_shape, self._length = shape, reduced_shape, shape[-1]
         self._reduced, self._counts = self._structure.are_reduced(), (math.prod(shape), math.prod(reduced_shape))
         self._stages: list[tuple[tuple[int, ...], list[_Place]]] = []
         self._slots: list[int] = []  # bytes of a row in each
-        self._kept: list[Any] = []  # whose addresses others have
+        self._kept: list[Any] = []  # objects whose addresses are in use
         num_results = len(structure.results)
         self._places = {k: self._of_array(k, num_results + k) for k in range(len(structure.sources))}
         stages = stages_of(self._structure, by_rows)
@@ -83,17 +90,17 @@ class StagesPlan(StridedPlan):
         self._write()
 
     def _of_array(self, value: int, array: int) -> _Place:
-        """Return the place of a value that an array of the launch has."""
+        """Return the place of a value in an array of the launch."""
         return _Place(self._structure.data_type(value), strides_over(self._arrays[array], self._shape), array)
 
     def _in_memory(self, value: int) -> _Place:
-        """Return the place of a value that one stage writes for others."""
+        """Return a new place in memory for a value that one stage writes for others."""
         data_type, reduced = self._structure.data_type(value), self._reduced[value]
         self._slots.append(data_type.itemsize * (1 if reduced else self._length))
         return _Place(data_type, self._adjacent(data_type, reduced), -1, len(self._slots) - 1)
 
     def _adjacent(self, data_type: DataType, reduced: bool) -> Dims:
-        """Return the strides of elements, or of one a row, that follow one another."""
+        """Return the strides of contiguous elements, or of contiguous rows of one element."""
         strides, step = list[int](), data_type.itemsize
         for size, whole in zip(reversed(self._shape_of(reduced)), reversed(self._shape), strict=True):
             strides.append(step if size == whole else 0)
@@ -109,13 +116,13 @@ class StagesPlan(StridedPlan):
         return all(a == b or size == 1 for a, b, size in zip(place.strides, wanted, sizes, strict=True))
 
     def _written_at_once(self, value: int, stages: Sequence[Stage]) -> int | None:
-        """The array of a result, if the first of the stages can write it there: it may be one that others read."""
+        """Return the result's array if the first stage can write it directly, else None: others may read it."""
         if value not in self._structure.results:
             return None
         result = self._structure.results.index(value)
         if stages[0].op is not None and not self._is_adjacent(self._of_array(value, result), self._reduced[value]):
             return None
-        # several threads may read what a stage of the whole launch reduces when the first writes
+        # if a stage covers the whole launch, several threads may read its input while one writes
         later, sources = stages[1 if self._by_rows else 0 :], self._arrays[len(self._structure.results) :]
         read = {read for stage in later for read in stage.reads if read < len(sources)}
         return None if any(_may_be_one(sources[one], self._arrays[result]) for one in read) else result
@@ -149,7 +156,7 @@ class StagesPlan(StridedPlan):
             self._stages.append(((REDUCE, walk(), *words, self._length, 0, 0), places))
 
     def _add_reduction(self, stage: Stage) -> None:
-        """A reduction of elements that a map computes, or of those of a source."""
+        """Add a reduction of elements that a map computes, or of the elements of a source."""
         assert isinstance(stage.op, ReduceOp)
         gone = tuple(axis for axis, size in enumerate(self._reduced_shape) if size != self._shape[axis])
         map_ = stage.map or identity_of(self._structure.data_type(stage.reads[0]))
@@ -174,7 +181,7 @@ class StagesPlan(StridedPlan):
         return expression_kernel(structure, steps), self._keep(words)
 
     def _add_map(self, structure: Structure, places: list[_Place], reduced: bool) -> None:
-        """A map over elements, or over one a row."""
+        """Add a map over elements, or over one element per row."""
         count = (1 if reduced else self._length) if self._by_rows else self._counts[reduced]
         task, plan = self._map(structure, places, reduced)
         self._stages.append(((MAP, task, plan, 0, count, 0, 0), places))
@@ -183,7 +190,7 @@ class StagesPlan(StridedPlan):
         self._add_map(identity_of(source.data_type), [target, source], reduced)
 
     def _keep(self, words: Any) -> int:
-        """Return the address of words, which are kept as long as the plan."""
+        """Return the address of words, and keep them as long as the plan."""
         words = np.array(words, np.int64) if isinstance(words, list) else words
         self._kept.append(words)
         return data_address(words)

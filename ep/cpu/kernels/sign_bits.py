@@ -1,6 +1,6 @@
-"""Ops that only look at the sign or change it, on the bits of bfloat16: nothing is converted and rounded back.
+"""Ops that only test or change the sign, on the bits of bfloat16: no conversion, no rounding.
 
-For float16 LLVM finds this by itself; bfloat16 is integers to it.
+LLVM does this by itself for float16; bfloat16 is an integer type to it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def _other_sign(x: int) -> int:
 
 
 def _zero_if_negative(x: int) -> int:
-    return x if (x < _SIGN) | (x > _NEGATIVE_INFINITY) else 0  # what is beyond negative infinity is NaN
+    return x if (x < _SIGN) | (x > _NEGATIVE_INFINITY) else 0  # bits beyond those of negative infinity are NaN
 
 
 _FUNCTIONS: Final = {
@@ -36,7 +36,7 @@ _FUNCTIONS: Final = {
 
 
 def on_bits(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType) -> Callable[[int], int] | None:
-    """Return the function of an element's bits that the key comes to; None if it is more than that."""
+    """Return the function of an element's bits that computes the op; None if it needs more than the sign."""
     if src_type is dst_type is DataType.kBFloat16 and isinstance(op, UnaryOp):
         return _FUNCTIONS.get(op)
     return None

@@ -1,7 +1,7 @@
 """Softmax, LogSoftmax and their gradients: the passes over a row.
 
-The largest element comes off before anything is rounded (`packed_exponential.py`). Sums are exact but for
-what is far below the last bit of a result.
+The largest element is subtracted before anything is rounded (`packed_exponential.py`). The errors of sums are far below
+the last bit of a result.
 """
 
 from __future__ import annotations
@@ -33,25 +33,25 @@ from ep.include.primitive.primitive import Primitive
 from ep.include.primitive.softmax import Softmax
 from ep.include.primitive.softmax_backward import SoftmaxBackward
 
-_BLOCK: Final = 2**14  # elements that are added up before the sum is taken into float64
+_BLOCK: Final = 2**14  # elements that are added up before the sum is converted to float64
 _INFINITY, _NAN = float("inf"), float("nan")
 _load, _store = loader(DataType.kDouble), storer(DataType.kDouble)
 _LARGEST = 0
 _TOTAL, _ERROR, _NUMBER = 2 * PARTS, 3 * PARTS, 4 * PARTS
-"""Numbers of a part: of the first pass, and of the second; what is missing of the total is beside it."""
+"""The places of a part's numbers: of the first pass, and of the second; the rounding error follows the total."""
 _OF_ALL: Final = 0, PARTS
-"""The total, and what is missing of it, of a first pass that adds up."""
+"""The places of the total and its rounding error in a first pass that sums."""
 
 
 @jit
 def _added(total, error, more):
-    """Return a sum with what is missing of it, and another number."""
+    """Add a number to a total with a rounding error."""
     result, lost = sum_of(total, more)
     return result, error + lost
 
 
 def _fold_into(exact: bool, total_at: int, error_at: int) -> Any:
-    """Return what adds up the lanes of records, for `Passes`."""
+    """Return the function of `Passes` that adds up the lanes of records."""
     fold = lane_folder(exact)
 
     @inlined
@@ -68,7 +68,7 @@ def _no_records(records, rows, parts, part):
 
 @jit
 def _join_sums(parts, segments, total_at, error_at):
-    """Add up the sums of all segments, from the first on, as two numbers."""
+    """Add up the sums of all segments into that of the first one, as two numbers."""
     total, error = _load(parts, total_at), _load(parts, error_at)
     for segment in range(1, segments):
         total, error = _added(total, error, _load(parts, total_at + segment))
@@ -87,7 +87,7 @@ def _join_largest(parts, segments):
 
 
 class _Exponentials:
-    """The base of Softmax and LogSoftmax, for a data type."""
+    """The common parts of Softmax and LogSoftmax, for a data type."""
 
     def __init__(self, data_type: DataType) -> None:
         self.data_type, self.T = data_type, arithmetic_type(data_type)
@@ -106,7 +106,7 @@ class _Exponentials:
         return first
 
     def numbers(self) -> Any:
-        """Return the largest element, and what the exponentials take."""
+        """Return the function that computes the largest element and the other inputs of the exponentials."""
         T, row_numbers, store = self.T, packed_exponential.row_numbers(self.T), self.store
 
         @inlined
@@ -148,7 +148,7 @@ class _Exponentials:
 
 
 def _share(v: Any, e: Any, numbers: list[Any]) -> Any:
-    """e times a factor, which is a sum of two numbers."""
+    """Return e times a factor that is a sum of two numbers."""
     factor, rest = numbers
     return v.fma(e[0], factor, v.builder.fmul(e[0], rest))
 
@@ -174,7 +174,7 @@ def _softmax(data_type: DataType) -> Passes:
 
     @inlined
     def results(parts, numbers, results, row):
-        """1 over the sum, as two numbers."""
+        """Compute 1 over the sum, as two numbers."""
         whole, error = sum_of_ordered(_load(parts, _TOTAL + row), _load(parts, _ERROR + row))
         factor = select(fabs(load(numbers, row)) < T(_INFINITY), 1.0 / whole, _NAN)
         rest = factor * (fma(-factor, whole, 1.0) - factor * error)
@@ -199,7 +199,7 @@ def _softmax(data_type: DataType) -> Passes:
 
 
 def _difference(v: Any, x: Any, numbers: list[Any]) -> Any:
-    """x less a sum of two numbers."""
+    """Return x minus a sum of two numbers."""
     return v.builder.fsub(v.builder.fsub(x[0], numbers[0]), numbers[1])
 
 
@@ -218,9 +218,10 @@ def _log_softmax(data_type: DataType) -> Passes:
 
     @inlined
     def results(parts, numbers, results, row):
-        """The largest element and ln of the sum, as two numbers.
+        """Compute the largest element plus ln of the sum, as two numbers.
 
-        The sum is 1 for each of the largest elements, and the others, which would be lost in it.
+        The sum is one 1 for each of the largest elements, plus the others. These are kept apart, since they would be
+        lost in it.
         """
         largest, c, shift = load(numbers, row), load(numbers, ROWS + row), load(numbers, 2 * ROWS + row)
         total, error = sum_of_ordered(_load(parts, _TOTAL + row), _load(parts, _ERROR + row))
@@ -247,7 +248,7 @@ def _log_softmax(data_type: DataType) -> Passes:
 
 
 def _gradient(data_type: DataType, factors: int, functor: Any, cost: int) -> Passes:
-    """Passes that sum products of this many elements, and map elements by the sum of their row."""
+    """Return the passes that sum products of `factors` elements, and map elements by the sum of their row."""
     sum_of_products, map_row = product_summer(data_type, factors), row_mapper(functor, (data_type,) * 2, data_type, 2)
     T, kept_type = arithmetic_type(data_type), arithmetic(data_type)
     load, store = loader(kept_type), storer(kept_type)
@@ -263,7 +264,7 @@ def _gradient(data_type: DataType, factors: int, functor: Any, cost: int) -> Pas
 
     @inlined
     def results(parts, numbers, results, row):
-        """The sum, as two numbers; what is missing of infinity is nothing."""
+        """Compute the sum, as two numbers; an infinite sum has no error."""
         total, error = sum_of(_load(parts, total_at + row), _load(parts, error_at + row))
         whole = select(error == error, total, _load(parts, total_at + row))
         first = T(whole)
@@ -281,7 +282,7 @@ def _gradient(data_type: DataType, factors: int, functor: Any, cost: int) -> Pas
 
 def _softmax_backward(data_type: DataType) -> Passes:
     def result(v: Any, x: Any, numbers: list[Any]) -> Any:
-        """(dy - total) y."""
+        """Return (dy - total) y."""
         total, rest = numbers
         difference = v.builder.fsub(x[1], total)
         return v.builder.fmul(v.builder.fsub(difference, rest) if v.double else difference, x[0])
@@ -291,7 +292,7 @@ def _softmax_backward(data_type: DataType) -> Passes:
 
 def _log_softmax_backward(data_type: DataType) -> Passes:
     def result(v: Any, x: Any, numbers: list[Any]) -> Any:
-        """dy - e^y total."""
+        """Return dy - e^y total."""
         e = packed_exponential.exp(v, x[0])
         return v.fma(v.builder.fneg(e), numbers[0], x[1])
 
@@ -313,12 +314,12 @@ def _kernel(interface: type[Primitive], data_type: DataType) -> tuple[int, Passe
 
 
 def softmax_task(interface: type[Primitive], data_type: DataType) -> int:
-    """Return the address of the task of one of the four, as `row_kernel` has it."""
+    """Return the address of the task of one of the four primitives, as `row_kernel` does."""
     return _kernel(interface, data_type)[0]
 
 
 def softmax_launcher(
     interface: type[Primitive], signature: Signature, state: LaunchState, data_type: DataType
 ) -> Launcher:
-    """Return what launches one of the four."""
+    """Return the launcher of one of the four primitives."""
     return row_launcher(signature, state, *_kernel(interface, data_type))

@@ -1,4 +1,4 @@
-"""The row kernels of Where, by the sizes of its elements: bytes are moved as they are."""
+"""The row kernels of Where, by the sizes of its elements: bytes are copied unchanged."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ep.cpu.engine.map.inner_loop import RowFunctions, row_kernel
 
 @cache
 def where_kernel(cond_size: int, size: int, streaming: bool = False) -> int:
-    """Return the address of the row kernel that chooses elements of `size` bytes by integers of `cond_size` bytes.
+    """Return the address of the row kernel that selects elements of `size` bytes by integers of `cond_size` bytes.
 
     streaming: see `row_kernel`.
     """

@@ -1,1 +1,1 @@
-"""A function of the elements of any number of operands, over one walk: the elementwise primitives."""
+"""The map engine, for elementwise primitives: a function of the elements of any number of operands, over one walk."""

@@ -1,7 +1,8 @@
-"""The walk of the map engine over an operand whose elements are adjacent along another axis than those of dst.
+"""The walk of the map engine over an operand whose elements are contiguous along another axis than those of dst.
 
-Its blocks are transposed to a tile: whole lines are read, where element by element each would be fetched again for
-every element in it. The row kernel reads the rows of the tile, and writes parts of rows of dst.
+The walk goes over blocks, each of which is transposed to a tile. So whole cache lines are read; element by element,
+each line would be fetched again for every element in it. The row kernel reads the rows of the tile and writes parts of
+rows of dst.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from ep.cpu.threads.parallel import call_task
 from ep.include.primitive.primitive import kMaxNumDims
 
 _FIELDS: Final = map_layout(1)
-_MOST_LINES: Final = 4  # of a row of src that a block has: processors fetch longer runs better
+_MOST_LINES: Final = 4  # the most lines of a row of src in a block: processors fetch longer runs better
 _TILE_WORDS: Final = (TILE_BYTES + LINE) // 8
 
 
 @jit
 def _call(kernel, streaming_kernel, row_context, dst, size, count):
-    """Write a part of a row of dst, whole lines by the kernel that streams, if there is one."""
+    """Write a part of a row of dst; use the streaming kernel, if there is one, for whole cache lines."""
     if streaming_kernel == NONE:
         call_task(kernel, row_context, 0, count)
         return
@@ -43,7 +44,7 @@ def _call(kernel, streaming_kernel, row_context, dst, size, count):
 
 @jit
 def walk_blocks(context, begin, end):
-    """Call the state's row kernel on elements of a walk whose plan is a `BlockPlan`; whole rows of it, as for moves."""
+    """Run the state's row kernel over a walk whose plan is a `BlockPlan`, on whole rows, as the writers of moves do."""
     plan, state = load_word(context, CONTEXT.plan), load_word(context, CONTEXT.state)
     dims, strides = plan + 8 * _FIELDS.dims, plan + 8 * _FIELDS.strides
     src, dst, fill = (
@@ -58,16 +59,16 @@ def walk_blocks(context, begin, end):
         streaming_kernel = load_word(state, MAP_STATE.streaming_kernel)
     inner_axis, crossed = load_word(plan, MAP_PLAN.num_axes) - 1, load_word(plan, MAP_PLAN.crossed)
     inner, rows = load_word(dims, inner_axis), load_word(dims, inner_axis - 1)
-    # src has adjacent elements along x, dst along y
+    # src is contiguous along x, dst along y
     x_axis, y_axis = inner_axis - 1 + crossed, inner_axis - crossed
     src_step, dst_step = load_word(strides, y_axis) * size, load_word(strides, kMaxNumDims + x_axis) * dst_size
-    begin -= begin % inner  # the thread with the range before, or after, does the same
+    begin -= begin % inner  # the neighbouring ranges are rounded in the same way
     if end != load_word(plan, MAP_PLAN.count):
         end -= end % inner
     row_context, index, tile = stack_words(CONTEXT_WORDS), stack_words(kMaxNumDims), stack_words(_TILE_WORDS)
     tile += -tile & (LINE - 1)
     store_word(row_context, CONTEXT.state, state)
-    # of a block: the longest runs of src that leave parts of rows of dst of two lines
+    # the shape of a block: the longest runs of src with which the parts of rows of dst are two lines
     run = LINE * min(dst_size, _MOST_LINES)
     width, length = run // size, TILE_BYTES // run
     while begin < end:

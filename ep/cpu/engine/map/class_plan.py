@@ -1,4 +1,4 @@
-"""The plan of a OneHot: the classes that a row of out is for."""
+"""The plan of a OneHot: the classes that a row of out stands for."""
 
 from __future__ import annotations
 
@@ -14,10 +14,14 @@ _ALL: Final = adjacent(CLASSES, "depth", "lower_bound")
 
 
 class ClassPlan(Plan):
-    """The plan of a launch of OneHot: the range of the classes, and the number of indices."""
+    """The plan for a range of classes and a number of indices."""
 
     def __init__(self, signature: Signature, lower_bound: int, sizes: tuple[int, int]) -> None:
-        """lower_bound: the first class; sizes: of the signature, the indices and the classes."""
+        """Make the plan.
+
+        lower_bound: the first class.
+        sizes: those of the signature: the numbers of indices and of classes.
+        """
         super().__init__(CLASSES, signature)
         self.set_words(_ALL, (sizes[1], lower_bound))
         self.set_checks(sizes, in_place=False)

@@ -1,4 +1,4 @@
-"""From a row kernel to what launches it."""
+"""The launchers of row kernels."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from ep.cpu.shared.state import LaunchState
 
 
 def map_launcher(state: LaunchState, row_kernel: int) -> Launcher:
-    """Return what launches a primitive without a walk: all operands are adjacent elements.
+    """Return the launcher of a primitive without a walk: all operands are contiguous.
 
-    row_kernel: of a number of operands other than two.
+    row_kernel: the address of a row kernel of any number of operands but two.
     """
     state.set(task=row_kernel, row_kernel=row_kernel)
     return launcher("map", walk.launch)
 
 
 def compile_streaming(state: LaunchState, row_kernel: Callable[[], int]) -> None:
-    """Compile the row kernel with non-temporal stores into the state, if there is to be one and is none yet."""
+    """Compile the row kernel with non-temporal stores into the state, if one is wanted and there is none yet."""
     if state.words[MAP_STATE.streaming_kernel] == LATER:
         state.set(streaming_kernel=row_kernel())
 
 
 def walk_launcher(signature: Signature, state: LaunchState, row_kernel: int) -> Launcher:
-    """Return what launches a primitive whose launches have a `MapPlan`."""
+    """Return the launcher of a primitive whose launches have a `MapPlan`."""
     num_sources = len(signature.operands) - 1
     state.set(task=walk.walk(num_sources), row_kernel=row_kernel)
     return launcher("map.walk", walk.launch_walk, map_layout(num_sources))

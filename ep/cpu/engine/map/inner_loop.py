@@ -1,8 +1,8 @@
-"""Row kernels: a function of one element of each operand, in a loop over adjacent elements.
+"""Row kernels: a function of one element of each operand, in a loop over contiguous elements.
 
-A row kernel is made of functions and a name; which op they stand for, if any, is not asked here. There are two forms.
-Of two operands, either may be one element, and the kernel is called on blocks of rows. Of any other number, all
-operands are adjacent elements, and the kernel is called on a range, so that a launch without a walk needs nothing else.
+A row kernel is made of functions and a name; the op they stand for, if any, plays no role here. There are two forms. A
+row kernel of two operands is called on blocks of rows, and either operand may be one element. A row kernel of any other
+number of operands is called on a range of contiguous elements, so it serves as the task of a launch without a walk.
 """
 
 from __future__ import annotations
@@ -29,31 +29,31 @@ INNER: Final = layout(
     dst=1,
     state=1,
     src=2,
-    step=2,  # elements from one of an operand to the next, 0 or 1
+    step=2,  # elements from one element of an operand to the next, 0 or 1
     row=2,  # bytes from a row of an operand to the next
     dst_size=1,  # bytes of an element
 )
-"""The context of a row kernel of two operands; the others take a launch's."""
+"""The context of a row kernel of two operands; other row kernels use the context of the launch."""
 
 INNER_WORDS: Final[int] = INNER.num_words
 
 
 class RowFunctions(NamedTuple):
-    """The parts of a row kernel: types of elements, and compiled functions in the type of arithmetic of its key.
+    """The parts of a row kernel: element types, and compiled functions in the arithmetic type of its key.
 
-    src_types, dst_type: of the elements of each operand, and of dst.
-    apply: the elements, then the attributes, give the result.
-    widened: whether `apply` takes and gives float64 for elements of float32 and narrower types.
-    attributes: the types of those that `apply` takes: float32 or float64.
-    apply_any: where `apply` is not good for every element, the functor that is. Where `apply` is only good for
-        |x| <= LIMIT, that functor is called for one element at a time.
-    exceeds: the compiled function that says of a block whether `apply` is not good for it: (address, begin, end), and
-        (src0, step0, src1, step1, begin, end) of two operands; None if there is no `apply_any`.
-    interleaved: whether `apply` is a long chain of dependent instructions, as elementary functions are: its loop is a
-        function of its own, and several vectors are computed at a time.
-    beyond: of one operand, what computes elements that `apply` is not good for: the number of a function of WHICH, and
-        the tasks of `beyond_limit`.
-    light: whether `apply` is so short that the kernel waits for memory alone.
+    src_types, dst_type: the element types of each operand and of dst.
+    apply: computes the result from the elements, then the attributes.
+    widened: whether `apply` computes in float64 for elements of float32 and narrower types.
+    attributes: the types of the attributes that `apply` takes: float32 or float64.
+    apply_any: if `apply` is not valid for every element, the functor that is. If `apply` is valid only for |x| <=
+        LIMIT, it is called for one element at a time.
+    exceeds: the compiled function that returns whether `apply` is invalid for a block: (address, begin, end), or (src0,
+        step0, src1, step1, begin, end) for two operands; None if there is no `apply_any`.
+    interleaved: whether `apply` is a long dependency chain, as elementary functions are: its loop becomes a separate
+        function and computes several vectors at a time.
+    beyond: for one operand, the means to compute elements for which `apply` is invalid: the number of a function of
+        WHICH, and the tasks of `beyond_limit`.
+    light: whether `apply` is so short that the kernel is bound by memory alone.
     """
 
     src_types: Sequence[DataType]
@@ -71,18 +71,18 @@ class RowFunctions(NamedTuple):
 def row_kernel(name: str, functions: RowFunctions, streaming: bool = False) -> int:
     """Return the address of the task that computes rows of dst.
 
-    name: what the kernel computes, in the cache.
-    streaming: it writes with non-temporal stores, and is called on rows or ranges that begin where a line of dst does.
-    Of two operands, the task is (context by INNER, num_rows, count). Else it is (context by CONTEXT, begin, end).
+    name: identifies what the kernel computes, for the cache.
+    streaming: use non-temporal stores; the task is then called on rows or ranges that begin at a cache line of dst.
+    The task of two operands is (context by ROWS, num_rows, count), any other (context by CONTEXT, begin, end).
     """
     write = _rows_of_two if len(functions.src_types) == 2 else _row
     return compile_written(name, partial(write, functions), light=functions.light, streaming=streaming)
 
 
 class _Range(NamedTuple):
-    """The elements that are computed, their operands and their destination: values in LLVM's code.
+    """A range of elements to compute, with its operands and dst, as LLVM values.
 
-    sources: the addresses of the operands; of two of them, each with its step behind it.
+    sources: the addresses of the operands; with two operands, each address is followed by its step.
     """
 
     sources: Sequence[Any]
@@ -114,7 +114,7 @@ def _rows_of_two(functions: RowFunctions, code: Code, context: Any, num_rows: An
 
 
 def _attributes(functions: RowFunctions, code: Code, state: Any) -> list[Any]:
-    """Return the attributes of the launch, as `apply` takes them."""
+    """Return the attributes of the launch in the types that `apply` takes."""
     builder, found = code.builder, []
     for number, data_type in enumerate(functions.attributes):
         real = builder.bitcast(code.load_word(state, MAP_STATE.attributes + number), ir.DoubleType())
@@ -123,17 +123,17 @@ def _attributes(functions: RowFunctions, code: Code, state: Any) -> list[Any]:
 
 
 def _range(functions: RowFunctions, code: Code, over: _Range) -> None:
-    """Write what computes a range: by `apply` alone, or by blocks where that is not good for every element."""
+    """Write the code for a range: with `apply` alone, or by blocks if it is not valid for every element."""
     (_mended if functions.beyond else _checked if functions.apply_any else _applied)(functions, code, over)
 
 
 def _applied(functions: RowFunctions, code: Code, over: _Range) -> None:
-    """Write what computes a range by `apply`."""
+    """Write the code that computes a range with `apply`."""
     (_loops_apart if functions.interleaved else _loops)(functions, functions.apply, code, over)
 
 
 def _checked(functions: RowFunctions, code: Code, over: _Range) -> None:
-    """Write what computes blocks by `apply`, or by `apply_any`: both give the same bits of an element."""
+    """Write the code that computes each block with `apply` or `apply_any`; both give the same bits for an element."""
 
     def block(part: _Range) -> Any:
         exceeds = code.call_words(functions.exceeds, *part.sources, part.begin, part.end)
@@ -148,10 +148,10 @@ def _checked(functions: RowFunctions, code: Code, over: _Range) -> None:
 
 
 def _mended(functions: RowFunctions, code: Code, over: _Range) -> None:
-    """Write what computes blocks by `apply`, but for elements that this is not good for.
+    """Write the code that computes blocks with `apply`, except for the elements for which it is invalid.
 
-    These are computed apart, and written after the others: the operands may be one. It is the element that decides,
-    not its block.
+    These are computed separately and written after the others, since src and dst may be the same array. The choice
+    depends on the element, not on its block.
     """
     which, compute, put_back = functions.beyond or ()
     buffer = code.stack_words(BUFFER_WORDS)
@@ -168,7 +168,7 @@ def _mended(functions: RowFunctions, code: Code, over: _Range) -> None:
 
 
 def _by_blocks(code: Code, over: _Range, block: Callable[[_Range], Any]) -> None:
-    """Write a loop over blocks of a range: `block` writes one, and returns where it ends."""
+    """Write a loop over blocks of a range: `block` writes one block and returns its end."""
     builder = code.builder
 
     def turn(begin: Any) -> Sequence[Any]:
@@ -180,7 +180,7 @@ def _by_blocks(code: Code, over: _Range, block: Callable[[_Range], Any]) -> None
 
 
 def _loops_apart(functions: RowFunctions, functor: Any, code: Code, over: _Range) -> None:
-    """Write a call of the loops of a functor, which are a function of their own."""
+    """Write a call of the loops of a functor, which become a separate function."""
     count = len(over.sources)
 
     def write(inner: Code, *given: Any) -> None:
@@ -190,7 +190,7 @@ def _loops_apart(functions: RowFunctions, functor: Any, code: Code, over: _Range
 
 
 def _loops(functions: RowFunctions, functor: Any, code: Code, over: _Range) -> None:
-    """Write the loop of a functor over a range, or one for each way in which two operands may lie."""
+    """Write the loop of a functor over a range; with two operands, one loop for each layout of the two."""
     builder, wide, operands = code.builder, functions.widened, range(len(functions.src_types))
     kinds = [loaded_type(each, wide) for each in functions.src_types]
     kinds += [loaded_type(each, wide=False) for each in functions.attributes]

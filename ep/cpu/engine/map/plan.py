@@ -1,4 +1,4 @@
-"""The plan of the map engine: one walk that all operands share, and which of them are written out before."""
+"""The plans of the map engine: one walk shared by all operands, some of which are copied to tiles first."""
 
 from __future__ import annotations
 
@@ -22,33 +22,34 @@ MAP_PLAN: Final = layout(
     "MapPlan",
     num_axes=1,
     count=1,  # elements of the walk
-    gaps=1,  # whether dst has any: its elements are not adjacent in the order of the walk
-    spill=1,  # where it has, the plan that moves a tile of results to dst
+    gaps=1,  # whether dst has gaps: its elements are not adjacent in the order of the walk
+    spill=1,  # with gaps, the plan that moves a tile of results to dst
     tiled=1,  # whether the walk goes by tiles
-    blocked=1,  # whether these are blocks of its last two axes, which are transposed: of plans of one operand
-    scattered=1,  # and whether dst is so large that scattered lines of it are written with non-temporal stores
-    crossed=1,  # where they are, whether dst has adjacent elements along the last axis but one, not along the last
+    blocked=1,  # whether the tiles are transposed blocks of the last two axes; in plans of one operand only
+    scattered=1,  # for blocks: whether dst is so large that its scattered lines are written with non-temporal stores
+    crossed=1,  # for blocks: whether dst is contiguous along the last axis but one, not along the last
     dims=kMaxNumDims,
 )
-"""The fields with which the plans of any number of operands begin."""
+"""The fields that the plans of any number of operands begin with."""
 
 _SIZES: Final = adjacent(MAP_PLAN, "num_axes", "count", "gaps", "spill", "tiled")
 _BLOCKS: Final = adjacent(MAP_PLAN, "num_axes", "count", "gaps", "spill", "tiled", "blocked", "scattered", "crossed")
 
 TILE_BYTES: Final = 8192
-"""The bytes of the tiles of all operands, at most: a thread may have little stack."""
+"""The bytes of the tiles of all operands together; a limit, since a thread may have little stack."""
 
-# rows of an operand that is broadcast which would fill no vector: it is written out first
+# a broadcast operand is copied to a tile if its rows are too short to fill a vector
 _SHORT: Final = 16
 _SHORT_BYTES: Final = 32
 
 
 @cache
 def map_layout(num_sources: int) -> Any:
-    """Return the layout of plans for a number of operands that are read.
+    """Return the layout of plans for `num_sources` operands that are read.
 
-    strides: of each, in elements, and of dst after them where the walk goes by blocks.
-    fills: for each, the plan that writes its elements out in the order of the walk, 0 where they are read in place.
+    strides: those of each operand, in elements; in a walk by blocks, followed by those of dst.
+    fills: for each operand, the plan that copies its elements to a tile in the order of the walk; 0 if it is read in
+        place.
     """
     return layout("MapPlan", MAP_PLAN, strides=kMaxNumDims * (num_sources + 1), fills=num_sources)
 
@@ -64,11 +65,15 @@ class MapPlan(Plan):
         data_types: Sequence[DataType],
         dst_strides: Dims | None = None,
     ) -> None:
-        """strides: of the operands that are read; data_types: theirs, then that of dst; dst_strides: None without gaps.
+        """Make the plan.
 
-        A row kernel of two operands reads rows in which either is contiguous or one element; one of another number of
-        operands reads adjacent elements alone. For all else the walk goes by tiles, to which every operand is written
-        out that is not in the order of the walk.
+        strides: those of the operands that are read.
+        data_types: those of the operands that are read, then that of dst.
+        dst_strides: None if dst has no gaps.
+
+        A row kernel of two operands reads rows in which each operand is contiguous or one element; any other row kernel
+        reads contiguous elements only. All else is done by tiles: each operand that is not in the order of the walk is
+        copied to a tile.
         """
         fields = map_layout(len(strides))
         super().__init__(fields, signature)
@@ -100,7 +105,10 @@ class BlockPlan(Plan):
     """A walk of one operand by blocks, each of which is transposed to a tile."""
 
     def __init__(self, signature: Signature, walk: StridedWalk, crossed: bool, data_types: Sequence[DataType]) -> None:
-        """crossed: see MAP_PLAN; data_types: as for `MapPlan`."""
+        """Make the plan.
+
+        crossed: see MAP_PLAN. data_types: as for `MapPlan`.
+        """
         src_type, dst_type = data_types
         fields, size = map_layout(1), src_type.itemsize
         super().__init__(fields, signature)
@@ -126,9 +134,9 @@ def broadcast_plan(
     data_types: Sequence[DataType],
     counts: Sequence[int],
 ) -> MapPlan:
-    """Return the plan of launches whose operands are row-major and broadcast to `dims`, those of dst.
+    """Return the plan of launches with row-major operands that are broadcast to `dims`, those of dst.
 
-    data_types: as for `MapPlan`; counts: as in `Plan.set_checks`.
+    data_types: as for `MapPlan`. counts: as in `Plan.set_checks`.
     """
     if operand_dims.count(dims) == len(operand_dims):  # nothing is broadcast
         plan = MapPlan(signature, counts[-1:], [(1,)] * len(operand_dims), data_types)
@@ -154,7 +162,7 @@ def strided_plan(
 
 
 def _want_tiles(dims: Dims, in_order: Dims, strides: Sequence[Dims], data_types: Sequence[DataType]) -> bool:
-    """Return whether a row kernel of two operands cannot read any that is not in order as it lies, or not well."""
+    """Return whether a row kernel of two operands cannot read some operand in place, or only inefficiently."""
     for source, steps in enumerate(strides):
         if steps != in_order:
             short = len(dims) > 1 and dims[-1] < _SHORT and dims[-1] * data_types[source].itemsize < _SHORT_BYTES

@@ -1,4 +1,4 @@
-"""The part of the state that the map engine's launches read."""
+"""The launch state of the map engine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ep.cpu.shared.state import STATE
 MAP_STATE: Final = layout(
     "MapState",
     STATE,
-    row_kernel=1,  # what the task that walks calls
-    streaming_kernel=1,  # the same with non-temporal stores, for runs of whole lines of dst; NONE or LATER
+    row_kernel=1,  # the kernel that the walking task calls
+    streaming_kernel=1,  # the same with non-temporal stores, for whole lines of dst; NONE or LATER
     attributes=2,  # float64 values, which the row kernel reads
 )

@@ -1,4 +1,4 @@
-"""Launches of any number of arrays with strides of their own, over one walk: the check, the plan and the walk."""
+"""Launches of any number of arrays with their own strides over one walk: the check, the plan and the walk."""
 
 from __future__ import annotations
 
@@ -39,50 +39,50 @@ STRIDED_PLAN: Final = layout(
     num_operands=1,
     num_results=1,
     task=1,
-    program=1,  # of a task that takes rows through stages, its address (`reduce/stages.py`)
+    program=1,  # for a task that takes rows through stages, the address of its program (`reduce/stages.py`)
     count=1,  # elements of the walk, or rows
-    size=1,  # bytes of an element of the one result, where it may be written with non-temporal stores, else 0
+    size=1,  # bytes of an element of the one result if non-temporal stores are allowed, else 0
     num_bytes=1,  # read and written
     grain=1,
     inner=1,  # elements of the innermost axis
     num_outer=1,
     dims=kMaxNumDims,  # of the outer axes
 )
-"""The plan; `OPERAND` follows for each array, results first."""
+"""The plan; an `OPERAND` follows for each array, results first."""
 
 OPERAND: Final = layout(
     "Operand",
     dtype=1,
-    flags=1,  # that the array must have
-    low=1,  # from its address, the first byte that is read or written,
-    high=1,  # and the one after the last
-    step=1,  # elements from one to the next of the innermost axis
-    walk=kMaxNumDims,  # bytes from one to the next of each outer axis
+    flags=1,  # flags that the array must have
+    low=1,  # the first byte that is read or written, relative to the array's address
+    high=1,  # the end of these bytes
+    step=1,  # elements from one to the next along the innermost axis
+    walk=kMaxNumDims,  # bytes from one to the next along each outer axis
     num_dims=1,
     dims=kMaxNumDims,  # the array's own
     strides=kMaxNumDims,
 )
 
 STRIDED: Final = layout("Strided", CONTEXT, lacks_memory=1)
-"""The context of a launch; lacks_memory: set by a task that got none."""
+"""The context of a launch; lacks_memory: set by a task that could not allocate memory."""
 
 _CONTEXT_WORDS: Final[int] = STRIDED.num_words
 
 NO_MEMORY: Final = 2
-"""The value that the entry returns if memory runs out: a part of the results has been written."""
+"""The result of the entry if memory was lacking; a part of the results has been written."""
 
 _OPERANDS, _WORDS = STRIDED_PLAN.num_words, OPERAND.num_words
 
 
 def word_of(operand: int, field: int) -> int:
-    """Return the word of a plan with a field of an operand."""
+    """Return the place, in the words of a plan, of a field of an operand."""
     return int(_OPERANDS + _WORDS * operand + field)
 
 
 def set_walk(words: np.ndarray[Any, Any], dims: Dims, walks: Sequence[Dims], sizes: Sequence[int]) -> tuple[int, ...]:
-    """Write a walk to a plan; return each operand's elements from one to the next of the innermost axis.
+    """Write a walk to a plan; return each operand's step along the innermost axis, in elements.
 
-    walks: of each operand, bytes from one to the next of each axis. sizes: bytes of its elements.
+    walks: for each operand, the bytes from one element to the next along each axis. sizes: bytes of its elements.
     """
     words[STRIDED_PLAN.inner], words[STRIDED_PLAN.num_outer] = dims[-1], len(dims) - 1
     words[STRIDED_PLAN.dims :][: len(dims) - 1] = dims[:-1]
@@ -95,7 +95,7 @@ def set_walk(words: np.ndarray[Any, Any], dims: Dims, walks: Sequence[Dims], siz
 
 
 def plan_words(num_operands: int) -> np.ndarray[Any, Any]:
-    """Zeros for a plan of this many operands."""
+    """Return zeroed words for a plan of `num_operands` operands."""
     return np.zeros(_OPERANDS + _WORDS * num_operands, np.int64)
 
 
@@ -105,13 +105,17 @@ def strides_over(array: np.ndarray[Any, Any], shape: Dims) -> Dims:
 
 
 class StridedPlan:
-    """The plan for shapes and strides of arrays; making one compiles nothing.
+    """The plan for the shapes and strides of some arrays; making one compiles nothing.
 
-    steps: of each array, elements from one to the next of the innermost axis.
+    steps: for each array, the step along the innermost axis, in elements.
     """
 
     def __init__(self, arrays: Sequence[np.ndarray[Any, Any]], num_results: int, shape: Dims) -> None:
-        """arrays: results first; shape: what all broadcast to, with no size 0."""
+        """Make the plan.
+
+        arrays: results first.
+        shape: the shape that all arrays broadcast to; no size is 0.
+        """
         strides = [strides_over(array, shape) for array in arrays]
         order = sorted(range(len(shape)), key=lambda axis: -abs(strides[0][axis]))
         dims, *walks = simplify_walk(
@@ -147,11 +151,11 @@ class StridedPlan:
 
 @cache
 def strided_entry() -> Callable[..., int]:
-    """Return the entry (state, plan, arrays): 0 where the launch was done, NO_MEMORY, else nothing has been written."""
+    """Return the entry (state, plan, arrays). Its result is 0 if it ran, NO_MEMORY, or 1 if nothing was written."""
 
     @jit
     def same_place(plan, one, other):
-        """Return whether each element of two operands with one address is at one place."""
+        """Return whether two operands with the same address have each element at the same place."""
         one, other = plan + 8 * (_OPERANDS + _WORDS * one), plan + 8 * (_OPERANDS + _WORDS * other)
         same = load_word(one, OPERAND.low) == load_word(other, OPERAND.low)
         same &= load_word(one, OPERAND.high) == load_word(other, OPERAND.high)

@@ -1,7 +1,7 @@
-"""The tasks of the map engine that walk and call row kernels, one for each number of operands, and what launches them.
+"""The walking tasks of the map engine, one for each number of operands, and their launch functions.
 
-Where a row kernel cannot read an operand as it lies, it is written out first, a tile at a time, by the move engine, and
-the row kernel is called on tiles.
+If a row kernel cannot read an operand in place, the move engine copies it to a tile, one tile at a time, and the row
+kernel is called on tiles.
 """
 
 from __future__ import annotations
@@ -26,28 +26,25 @@ from ep.cpu.shared.state import STATE
 from ep.cpu.threads.parallel import call_task, run
 from ep.include.primitive.primitive import kMaxNumDims
 
-_TILE: Final = 1024  # elements of an operand that are written out together, at most
+_TILE: Final = 1024  # the most elements of an operand that are copied to a tile together
 _LINE: Final = LINE_BYTES
 _TILE_WORDS: Final = (TILE_BYTES + _LINE) // 8
 
-_SIZE: Final = CONTEXT.sources + 2  # of the first source; others follow every SOURCE_WORDS
+_SIZE: Final = CONTEXT.sources + 2  # of the first source; the others follow every SOURCE_WORDS
 
 
 @jit
 def launch(context, num_bytes, in_place, sizes):
-    """Return what the check of launches without a plan calls.
-
-    The state's task is a row kernel of other than two operands.
-    """
+    """Launch without a plan, after the check; the state's task is a row kernel of any number of operands but two."""
     state, count = load_word(context, CONTEXT.state), load_word(context, CONTEXT.dst_count)
-    size = 0 if in_place else load_word(context, CONTEXT.dst_size)  # in place, lines are fetched anyhow
+    size = 0 if in_place else load_word(context, CONTEXT.dst_size)  # in place, lines are fetched anyway
     store_word(context, CONTEXT.streaming, load_word(state, MAP_STATE.streaming_kernel))
     return run_writing(context, load_word(state, STATE.task), count, size, num_bytes, load_word(state, STATE.grain))
 
 
 @jit
 def launch_walk(context, num_bytes, in_place, sizes):
-    """Return what the check of launches with a plan calls; the state's task is `walk`."""
+    """Launch with a plan, after the check; the state's task is `walk`."""
     state, plan = load_word(context, CONTEXT.state), load_word(context, CONTEXT.plan)
     count, size, task = (
         load_word(plan, MAP_PLAN.count),
@@ -72,7 +69,7 @@ def launch_walk(context, num_bytes, in_place, sizes):
 
 @jit
 def _row_kernel(context):
-    """Return the row kernel for a walk: whether it writes with non-temporal stores, the context says."""
+    """Return the row kernel for a walk: the one with non-temporal stores if the context asks for it."""
     state = load_word(context, CONTEXT.state)
     streams = load_word(context, CONTEXT.streaming) != NONE
     return load_word(state, MAP_STATE.streaming_kernel if streams else MAP_STATE.row_kernel)
@@ -80,22 +77,22 @@ def _row_kernel(context):
 
 @cache
 def walk(num_sources: int) -> int:
-    """The address of the task (context, begin, end) that calls the state's row kernel on the elements of a walk."""
+    """Return the address of the task (context, begin, end) that calls the state's row kernel over a walk."""
     task = _walk_of_two() if num_sources == 2 else _walk_of_one() if num_sources == 1 else _walk(num_sources)
     return compile_task(f"map.walk.{num_sources}", task)
 
 
 @cache
 def _walk_tiles(num_sources: int) -> Any:
-    """Return the walk over tiles."""
+    """Return the function that walks by tiles."""
     fields = map_layout(num_sources)
-    # a row kernel of two operands has a context of its own, and takes a number of rows where others take a begin
-    first, step, lead = (INNER.src, 1, 1) if num_sources == 2 else (CONTEXT.sources, SOURCE_WORDS, 0)
-    dst_place, state_place = (INNER.dst, INNER.state) if num_sources == 2 else (CONTEXT.dst, CONTEXT.state)
+    # a row kernel of two operands has its own context, and takes a number of rows in place of `begin`
+    first, step, lead = (ROWS.src, 1, 1) if num_sources == 2 else (CONTEXT.sources, SOURCE_WORDS, 0)
+    dst_place, state_place = (ROWS.dst, ROWS.state) if num_sources == 2 else (CONTEXT.dst, CONTEXT.state)
 
     @jit
     def tile_of(context, plan):
-        """The bytes of a tile, and the elements that go into each: there are as many tiles as the plan has moves."""
+        """Return the bytes of a tile and its number of elements; the plan has one tile for each of its moves."""
         spilled = load_word(plan, fields.spill) != 0
         tiles, size = np.int64(spilled), load_word(context, CONTEXT.dst_size) if spilled else 1
         for source in range(num_sources):
@@ -140,7 +137,7 @@ def _walk_tiles(num_sources: int) -> Any:
                 if fill != 0:
                     place = next_tile
                     next_tile += room
-                    move(fill, place - begin * size, src, begin, stop, move_context)  # it adds each element's place
+                    move(fill, place - begin * size, src, begin, stop, move_context)  # the task adds the offset
                 store_word(row_context, first + step * source, place)
             store_word(row_context, dst_place, dst + begin * dst_size if spill == 0 else results)
             call_task(row_kernel, row_context, lead, stop - begin)
@@ -184,7 +181,7 @@ def _walk_of_two() -> Any:
 
     @jit
     def walk_one_row(context, begin, end):
-        """Walk over one row, as most launches do: without divisions, which would take longer than a short row."""
+        """Walk a single row, as most launches do, without divisions, which would take longer than a short row."""
         plan, state = load_word(context, CONTEXT.plan), load_word(context, CONTEXT.state)
         dst_size = load_word(context, CONTEXT.dst_size)
         step0, step1 = load_word(plan, strides_place0), load_word(plan, strides_place1)
@@ -205,7 +202,7 @@ def _walk_of_two() -> Any:
 
     @jit
     def call_part(row_kernel, row_context, count, size0, size1):
-        """Write `count` elements of a row, and go on to what follows them."""
+        """Write `count` elements of a row, and advance the context past them."""
         if count == 0:
             return
         call_task(row_kernel, row_context, 1, count)
@@ -217,8 +214,8 @@ def _walk_of_two() -> Any:
 
     @jit
     def call_in_lines(row_kernel, streaming_kernel, row_context, count, size0, size1):
-        """Write a row: whole lines with non-temporal stores, the rest with ordinary ones."""
-        dst, size = load_word(row_context, INNER.dst), load_word(row_context, INNER.dst_size)
+        """Write a row: whole lines with non-temporal stores, the parts before and after them with ordinary stores."""
+        dst, size = load_word(row_context, ROWS.dst), load_word(row_context, ROWS.dst_size)
         head = min((-dst & (LINE_BYTES - 1)) // size, count)
         lines = (count - head) & -(LINE_BYTES // size)
         call_part(row_kernel, row_context, head, size0, size1)
@@ -232,7 +229,7 @@ def _walk_of_two() -> Any:
         dst_size = load_word(context, CONTEXT.dst_size)
         dims, strides = plan + 8 * fields.dims, plan + 8 * fields.strides
         inner_axis = load_word(plan, fields.num_axes) - 1
-        # the walk goes over blocks of two axes, rows and what is in them
+        # the walk goes over blocks of two axes: rows, and the elements in them
         num_outer = max(inner_axis - 1, 0)
         inner, rows, row0, row1 = load_word(dims, inner_axis), 1, 0, 0
         step0, step1 = load_word(strides, inner_axis), load_word(strides, kMaxNumDims + inner_axis)

@@ -1,1 +1,1 @@
-"""Bytes over a walk, moved by unit, whatever their type: Expand and Gather."""
+"""The move engine: units of bytes moved over a walk, whatever the data type, as Expand and Gather do."""

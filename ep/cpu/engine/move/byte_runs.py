@@ -1,4 +1,4 @@
-"""Runs of bytes, copied or set: Memcpy and Memset."""
+"""Memcpy and Memset: runs of bytes, copied or set."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def copy_task() -> int:
 
 @cache
 def set_task() -> int:
-    """The address of the task (context, begin, end) that sets bytes to the first word of the context's sources."""
+    """Return the address of the task (context, begin, end) that sets bytes to the context's first source word."""
     return compile_task("move.set_bytes", _set)
 
 
@@ -57,13 +57,13 @@ def _run(context, num_bytes):
 
 @jit
 def launch_copy(context, num_bytes, in_place, sizes):
-    """Return what the compiled check of Memcpy calls."""
+    """Launch Memcpy, after its compiled check."""
     return 0 if in_place else _run(context, num_bytes)
 
 
 @jit
 def launch_set(context, num_bytes, in_place, sizes):
-    """Return what the compiled check of Memset calls; sizes: how many bytes, and the value."""
+    """Launch Memset, after its compiled check; sizes: the number of bytes, and the value."""
     value = load_word(sizes, 1)
     if not 0 <= value <= 255:
         return 1

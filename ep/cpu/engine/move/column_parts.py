@@ -1,4 +1,4 @@
-"""The description of the parts in a launch of columns. Imports no Numba."""
+"""Constants of launches of columns. This module imports no Numba."""
 
 from __future__ import annotations
 
@@ -10,4 +10,4 @@ LARGE_BYTES: Final = GRAIN_BYTES // 2
 """Bytes of the parts that one thread moves; larger ones are launches of their own."""
 
 LARGE: Final = 2
-"""The value that the entry returns if only the larger parts are left."""
+"""The entry's result if everything is done except for the larger parts."""

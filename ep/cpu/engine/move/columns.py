@@ -1,6 +1,6 @@
-"""Columns of a matrix and matrices that are its parts: many small copies in one launch.
+"""Copies between column ranges of a matrix and separate matrices: many small copies in one launch.
 
-Each part is moved row by row. Parts that are large enough for threads to share one of them are left to the walk.
+Each part is moved row by row. Parts that are large enough for several threads to share are left to the walk.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from ep.cpu.threads.parallel import run
 
 _COLUMNS: Final = layout(
     "Columns",
-    whole=1,  # the address of the first row, at the column where the first part begins
-    row_bytes=1,  # from a row of it to the next
+    whole=1,  # the address of the first row, at the first column of the first part
+    row_bytes=1,  # bytes from one row of the whole matrix to the next
     rows=1,
     size=1,  # bytes of an element
     to_parts=1,  # whether the parts are written
@@ -36,7 +36,7 @@ _COLUMNS_WORDS: Final[int] = _COLUMNS.num_words
 
 @jit
 def _num_elements(array):
-    """Return how many elements an array has, given by the address of the object."""
+    """Return the number of elements of an array, given by the address of the object."""
     count, dims = 1, load_word(array + DIMS, 0)
     for axis in range(load_int(array + NUM_DIMS)):
         count *= load_word(dims, axis)
@@ -44,7 +44,7 @@ def _num_elements(array):
 
 
 def _move(columns, begin, end):
-    """Move the parts [begin, end) that are not large."""
+    """Move those of the parts [begin, end) that are not large."""
     whole, row_bytes = load_word(columns, _COLUMNS.whole), load_word(columns, _COLUMNS.row_bytes)
     rows, size = load_word(columns, _COLUMNS.rows), load_word(columns, _COLUMNS.size)
     to_parts, items = load_word(columns, _COLUMNS.to_parts), load_word(columns, _COLUMNS.parts) + TUPLE_ITEMS
@@ -69,10 +69,12 @@ def columns_task() -> int:
 
 @cache
 def columns_entry() -> Callable[..., int]:
-    """Return the entry (state, task, dtype, bytes of an element, rows, columns, begin, whether to parts, whole, parts).
+    """Return the entry for parts of a matrix.
 
-    It returns 0 where the launch was done, LARGE where all is done but for parts of more than LARGE_BYTES, and 1 where
-    something is not as expected: nothing has been written then.
+    Its arguments are (state, task, dtype, bytes of an element, rows, columns, begin, whether to parts, whole, parts).
+
+    It returns 0 if the launch was done, and LARGE if everything is done except for parts of more than LARGE_BYTES. It
+    returns 1 if something is not as expected; then nothing has been written.
     """
 
     def entry(state_, task_, dtype_, size_, rows_, cols_, begin_, to_parts_, whole_, parts_):

@@ -1,4 +1,4 @@
-"""The entry of the primitives that move bytes."""
+"""The launchers of the primitives that move bytes."""
 
 from __future__ import annotations
 
@@ -11,36 +11,36 @@ from ep.include.data_type import DataType
 
 
 def move_launcher(state: LaunchState) -> Launcher:
-    """Return what launches a primitive whose launches have a `MovePlan`."""
+    """Return the launcher of a primitive whose launches have a `MovePlan`."""
     state.set(task=walk.task())
     return launcher("move", walk.launch, MOVE_PLAN)
 
 
 def box_launcher(state: LaunchState) -> Launcher:
-    """Return what launches CopyNd, whose launches have a `RegionPlan`."""
+    """Return the launcher of CopyNd, whose launches have a `BoxPlan`."""
     state.set(task=walk.task())
     return launcher("move.box", walk.launch_box, BOX_PLAN)
 
 
 def pad_launcher(state: LaunchState, data_type: DataType) -> Launcher:
-    """Return what launches ConstantPad, whose launches have a `PadPlan`."""
+    """Return the launcher of ConstantPad, whose launches have a `PadPlan`."""
     state.set(task=pad.task(data_type.itemsize))
     return launcher("move", walk.launch, PAD_PLAN)
 
 
 def gather_launcher(state: LaunchState, indices_type: DataType) -> Launcher:
-    """Return what launches Gather and BatchGather."""
+    """Return the launcher of Gather and BatchGather."""
     state.set(task=gather_walk.task(), unsigned=indices_type.dtype.kind == "u")
     return launcher("gather", gather.launch)
 
 
 def copy_launcher(state: LaunchState) -> Launcher:
-    """Return what launches Memcpy."""
+    """Return the launcher of Memcpy."""
     state.set(task=byte_runs.copy_task(), grain=GRAIN_BYTES // 2)
     return launcher("move.copy_bytes", byte_runs.launch_copy)
 
 
 def set_launcher(state: LaunchState) -> Launcher:
-    """Return what launches Memset."""
+    """Return the launcher of Memset."""
     state.set(task=byte_runs.set_task(), grain=GRAIN_BYTES // 2)
     return launcher("move.set_bytes", byte_runs.launch_set)

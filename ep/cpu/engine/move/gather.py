@@ -1,4 +1,4 @@
-"""Gather and BatchGather: from the sizes of a launch to its walk."""
+"""The launch of Gather and BatchGather, which makes the walk from the sizes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ep.cpu.shared.context import CONTEXT, SOURCE_WORDS
 from ep.cpu.shared.state import GRAIN_BYTES, SETTINGS, STATE
 from ep.cpu.threads.parallel import run
 
-_INDEX_COST: Final = 40  # what an index costs, in bytes that could be moved meanwhile: 0.3 ns
+_INDEX_COST: Final = 40  # the cost of an index, in bytes that could be moved in that time: 0.3 ns
 
 # places in the context of the launch
 _PARAMS: Final = CONTEXT.sources
@@ -27,9 +27,9 @@ _row_class = jit(size_class)
 
 @jit
 def launch(context, num_bytes, in_place, sizes):
-    """Return what the compiled check calls; the state's task is that of `gather_walk`.
+    """Launch Gather, after the compiled check; the state's task is that of `gather_walk`.
 
-    Where the state has no mover for rows of the size, nothing is done and 1 returned.
+    If the state has no mover for rows of this size, do nothing and return 1.
     """
     batch, outer, gather = load_word(sizes, 0), load_word(sizes, 1), load_word(sizes, 2)
     inner, num_indices, offset = load_word(sizes, 3), load_word(sizes, 4), load_word(sizes, 5)
@@ -43,14 +43,14 @@ def launch(context, num_bytes, in_place, sizes):
     low = 0 if offset < 0 and load_word(state, GATHER_STATE.unsigned) != 0 else offset
     first_row = low - offset
     num_valid = gather - first_row if gather > first_row else 0
-    # rows that are worth a second thread; a row that alone is worth several is cut into pieces
+    # the number of rows that is worth a second thread; a row that alone is worth several threads is cut into pieces
     row_cost, pieces, grain = 2 * row_bytes + _INDEX_COST, 1, 1
     if row_cost < GRAIN_BYTES:
         grain = GRAIN_BYTES // row_cost
     else:
         pieces = row_cost // GRAIN_BYTES
     params_bytes, out_bytes = load_word(context, _PARAMS + 1) * size, load_word(context, CONTEXT.dst_count) * size
-    most = load_word(load_word(state, STATE.settings), SETTINGS.lines_from + 1)  # as a copy
+    most = load_word(load_word(state, STATE.settings), SETTINGS.lines_from + 1)  # as for a copy
     walk, streamed = stack_words(GATHER_WORDS), np.int64(out_bytes + min(params_bytes, out_bytes) > most)
     # in the order of the walk's words
     store_words(

@@ -1,7 +1,7 @@
-"""The movers of Gather: each finds the rows that indices of one type name, and moves rows of one class of sizes.
+"""The movers of Gather: each looks up the rows for indices of one type, and moves rows of one size class.
 
-Data moves by size, so that a mover serves all data types. A row of up to 128 bytes is one or two units of 1 to 64
-bytes: the loop has so few instructions that the processor works on many rows at once, waiting for the memory of all.
+Data is moved by size, so a mover serves all data types. A row of up to 128 bytes is one or two units of 1 to 64 bytes:
+the loop has so few instructions that the processor overlaps the memory accesses of many rows.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from ep.cpu.vector_math.inlined import inlined
 from ep.include.data_type import DataType
 
 _CACHE_LINE = 64
-_AHEAD = 64  # how many rows before it is moved a row is fetched
-_AHEAD_BYTES = 2**15  # that are fetched at most before they are moved: a part of L2
+_AHEAD = 64  # prefetch distance, in rows
+_AHEAD_BYTES = 2**15  # the most bytes that are prefetched ahead: a part of L2
 _SHORT = 16  # bytes of a row, up to which indices are checked in blocks
 _BLOCK = 16  # rows
-_CACHED = 2**24  # bytes of params that the last-level cache holds: what is in it comes soon enough
-_LONGEST_FETCHED = 4096  # bytes of a row: the processor itself fetches what is left of a longer one
+_CACHED = 2**24  # bytes of params that stay in the last-level cache, and need no prefetch
+_LONGEST_FETCHED = 4096  # bytes of a row: the processor itself fetches the rest of a longer one
 
 
 @cache
 def mover(indices_type: DataType, of_class: int) -> int:
-    """Return the address of a task (context, params, indices, out, count, width): `count` rows of a class to `out`.
+    """Return the address of a task (context, params, indices, out, count, width) that moves `count` rows to `out`.
 
-    context: that of the walk. width: how many bytes of a row to move, all of them but where rows are cut.
+    context: that of the walk. width: the number of bytes of a row to move; less than the row only if rows are cut.
     """
     find = row_finder(indices_type)
     if of_class == ANY_SIZE:
@@ -53,7 +53,7 @@ def mover(indices_type: DataType, of_class: int) -> int:
 
 @cache
 def row_finder(indices_type: DataType) -> Any:
-    """Return a function find(indices, i, low, num_valid, first_row): the row of index `i`, and whether there is one."""
+    """Return a function find(indices, i, low, num_valid, first_row): the row of index `i`, and whether it is valid."""
     load = loader(indices_type)
 
     @jit
@@ -67,7 +67,7 @@ def row_finder(indices_type: DataType) -> Any:
 
 @cache
 def _checker(indices_type: DataType) -> Any:
-    """A function all_valid(indices, begin, low, num_valid): whether there are rows for the block of indices there."""
+    """Return a function all_valid(indices, begin, low, num_valid): whether the block of indices at `begin` is valid."""
     storage, word = ir.IntType(8 * indices_type.itemsize), ir.IntType(64)
 
     @intrinsic
@@ -88,13 +88,13 @@ def _checker(indices_type: DataType) -> Any:
 
 
 def _move_units(indices_type: DataType, find: Any, of_class: int) -> Callable[..., None]:
-    """Return rows of up to 128 bytes, each in one or two units."""
+    """Return the mover of rows of up to 128 bytes, each in one or two units."""
     bits, in_two = (of_class + 1) // 2, of_class % 2
     unit = 2 ** (bits - in_two)
     if unit <= _SHORT and not in_two:
         return _move_blocks(find, _checker(indices_type), unit)
     move = _two_units(unit) if in_two else _one_unit(unit)
-    # long rows are fetched to L2: the first has buffers for few lines on their way
+    # long rows are prefetched into L2: L1 has buffers for only a few lines in flight
     fetch = prefetch if bits <= 4 else prefetch_second
     ahead = 0 if bits == 5 else _AHEAD
 
@@ -117,7 +117,7 @@ def _move_units(indices_type: DataType, find: Any, of_class: int) -> Callable[..
 
 
 def _move_blocks(find: Any, all_valid: Any, unit: int) -> Callable[..., None]:
-    """Return rows of one short unit, in blocks of which all indices are checked first, several at a time."""
+    """Return the mover of rows of one short unit, in blocks whose indices are checked first, several at a time."""
     copy_unit, copy_unit_or_zero = unit_functions(unit)
 
     def move_rows(context, params, indices, out, count, width):
@@ -125,7 +125,7 @@ def _move_blocks(find: Any, all_valid: Any, unit: int) -> Callable[..., None]:
         first_row, fetched = load_word(context, GATHER.first_row), 0
         if count > _AHEAD and load_word(context, GATHER.params_bytes) > _CACHED:
             fetched = count - _AHEAD
-        for i in range(fetched):  # not in blocks: fetches are spread evenly
+        for i in range(fetched):  # not in blocks: prefetches are spread evenly
             row, _ = find(indices, i + _AHEAD, low, num_valid, first_row)
             prefetch(params + row * unit)
             row, valid = find(indices, i, low, num_valid, first_row)
@@ -150,8 +150,8 @@ def _move_blocks(find: Any, all_valid: Any, unit: int) -> Callable[..., None]:
 
 
 def _move_lines(indices_type: DataType, find: Any) -> Callable[..., None]:
-    """Return rows of the size of a cache line."""
-    copy_lines = jit(_move_units(indices_type, find, size_class(_CACHE_LINE)))
+    """Return the mover of rows of the size of a cache line."""
+    copy_lines = jit(_move_units(indices_type, find, row_class(_CACHE_LINE)))
 
     def move_rows(context, params, indices, out, count, width):
         if load_word(context, GATHER.streamed) == 0 or out & (_CACHE_LINE - 1) != 0:
@@ -169,7 +169,7 @@ def _move_lines(indices_type: DataType, find: Any) -> Callable[..., None]:
 
 
 def _one_unit(unit: int) -> Any:
-    """Return rows of `unit` bytes."""
+    """Return a function that moves a row of `unit` bytes."""
     copy_unit_or_zero = unit_functions(unit)[1]
 
     @inlined
@@ -180,7 +180,7 @@ def _one_unit(unit: int) -> Any:
 
 
 def _two_units(unit: int) -> Any:
-    """Return rows of `unit` to `2 * unit` bytes: two units, which may overlap."""
+    """Return a function that moves a row of `unit` to `2 * unit` bytes as two units, which may overlap."""
     copy_unit_or_zero = unit_functions(unit)[1]
 
     @inlined
@@ -193,7 +193,7 @@ def _two_units(unit: int) -> Any:
 
 
 def _move_bytes(find: Any) -> Callable[..., None]:
-    """Return rows of any size, or parts of them."""
+    """Return the mover of rows of any size, or of parts of them."""
 
     def move_rows(context, params, indices, out, count, width):
         low, num_valid = load_word(context, GATHER.low), load_word(context, GATHER.num_valid)

@@ -1,4 +1,4 @@
-"""The part of the state that Gather's launches read."""
+"""The launch state of Gather."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ from ep.cpu.shared.state import STATE
 GATHER_STATE: Final = layout(
     "GatherState",
     STATE,
-    unsigned=1,  # whether the type of the indices is
-    movers=ANY_SIZE + 1,  # the addresses of what moves rows, by class, 0 where there is nothing yet
+    unsigned=1,  # whether the type of the indices is unsigned
+    movers=ANY_SIZE + 1,  # the addresses of the movers, by class; 0 if not compiled yet
 )

@@ -1,7 +1,6 @@
-"""The task of Gather and BatchGather: it walks over batches and groups, or parts of rows, and has a mover write them.
+"""The task of Gather and BatchGather: it walks over batches and groups, or parts of rows, and calls a mover on them.
 
-It is compiled once for all. What depends on the type of the indices and on the size of the rows is the mover, which it
-calls by its address.
+It is compiled once for all. Only the mover, which it calls by its address, depends on the index type and the row size.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ GATHER: Final = layout(
     index_size=1,
     low=1,  # the valid indices are [low, low + num_valid)
     num_valid=1,
-    first_row=1,  # the row that index `low` names
+    first_row=1,  # the row of index `low`
     params_bytes=1,  # of all groups
-    pieces=1,  # into how many pieces a row is cut; the task's range counts pieces
+    pieces=1,  # the number of pieces that a row is cut into; the task's range counts pieces
     streamed=1,  # whether rows are written with non-temporal stores
 )
 """The context of the task."""

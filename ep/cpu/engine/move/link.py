@@ -1,4 +1,4 @@
-"""Compiles what plans of the move engine name, and writes the addresses to them. Imports no Numba before it must."""
+"""The linking of the move engine's plans to compiled code. This module imports Numba only when it must compile."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from ep.cpu.engine.move.plan import LINKED, MovePlan, compiled
 
 
 def link(plan: MovePlan) -> None:
-    """Write the addresses of what the plan names, which is compiled, or loaded, where that has not been done."""
+    """Write the addresses of the plan's writer and walk into it; compile or load these first if necessary."""
     if plan.is_linked:
         return
     wanted = plan.writer

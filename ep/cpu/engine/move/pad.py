@@ -1,4 +1,4 @@
-"""ConstantPad: the rows of a box, in the order of dst, and padding between them."""
+"""ConstantPad: writes dst in its order, the rows of a box with padding between them."""
 
 from __future__ import annotations
 
@@ -17,21 +17,19 @@ from ep.cpu.lines.streaming import finish_streams, stream_row, streaming_filler
 from ep.cpu.shared.context import CONTEXT, ITSELF, SOURCE_WORDS
 from ep.include.primitive.primitive import kMaxNumDims
 
-_TILE: Final = (
-    2048  # bytes of dst that are put together before they are written with non-temporal stores, where rows are short
-)
+_TILE: Final = 2048  # bytes of dst that are assembled in a tile before they are streamed, if rows are short
 _TILE_WORDS: Final = (_TILE + LINE) // 8
 _VECTOR_WORDS: Final = VECTOR // 8
 _SHORT: Final = 512  # bytes of a row and its padding, up to which both are written in whole vectors
 
-_SRC, _DST = 0, 1  # the sides, as the odometer has them
+_SRC, _DST = 0, 1  # the two sides, as in the odometer
 
 _copy_vector = unit_functions(VECTOR)[0]
 
 
 @jit
 def _row_that_ends_after(plan, place):
-    """Return the first row of the box that ends after a place of dst, in bytes; the number of rows where none does."""
+    """Return the first row of the box that ends after `place`, a byte offset in dst; num_rows if none does."""
     dims, strides = plan + 8 * PAD_PLAN.dims, plan + 8 * (PAD_PLAN.strides + kMaxNumDims * _DST)
     inner_axis, size = load_word(plan, PAD_PLAN.num_axes) - 1, load_word(plan, PAD_PLAN.streamed)
     place -= load_word(plan, PAD_PLAN.begins + _DST)
@@ -49,15 +47,15 @@ def _row_that_ends_after(plan, place):
 
 @jit
 def _num_reached(count, first, step, reach, end):
-    """Return the number of `count` places, `step` apart from `first` on, whose `reach` bytes end before `end`."""
-    if first + (count - 1) * step + reach <= end:  # mostly, and without a division
+    """Return how many of the `count` places `first`, `first + step`, ... have their `reach` bytes end by `end`."""
+    if first + (count - 1) * step + reach <= end:  # the usual case, without a division
         return count
     return (end - reach - first) // step + 1 if first + reach <= end else 0
 
 
 @jit
 def _write_short_rows(dst, dst_row, src, src_row, length, num_rows, padding):
-    """Write rows and the padding behind each, in whole vectors: what one writes too far, the next ones write again."""
+    """Write rows and the padding after each, in whole vectors; the next rows overwrite bytes written too far."""
     for _ in range(num_rows):
         for offset in range(0, length, VECTOR):
             _copy_vector(dst + offset, 0, src + offset, 0)
@@ -111,7 +109,7 @@ def _pad(size: int) -> Any:
         done = first
         while done < last:
             start_of_tile, stop_of_tile, to = done, last, dst
-            if by_tiles:  # which end where lines do, if elements do
+            if by_tiles:  # a tile ends at the end of a line, if elements do
                 stop_of_tile = min(done + ((_TILE - ((dst + done) & (LINE - 1))) & -size), last)
                 to = tile + ((dst + done) & (LINE - 1)) - done
             while row < num_rows:
@@ -153,5 +151,5 @@ def _pad(size: int) -> Any:
 
 @cache
 def task(size: int) -> int:
-    """The address of the task (context, begin, end) that writes elements of `size` bytes of dst in their order."""
+    """Return the address of the task (context, begin, end) that writes elements of `size` bytes of dst in order."""
     return compile_task(f"move.pad.{size}", _pad(size))

@@ -1,4 +1,4 @@
-"""The plan of the move engine: a walk over units of bytes between two sides."""
+"""The plans of the move engine: a walk over units of bytes between two sides."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ MOVE_PLAN: Final = layout(
     count=1,  # units
     grain=1,  # units up to which a launch stays on one thread
     unit=1,  # bytes
-    streamed=1,  # the same where dst has no gaps, so that what is written to a tile can be streamed; else 0
-    in_lines=1,  # bits of dst that must be 0 if the writer itself uses non-temporal stores, -1 if it cannot
-    far=1,  # whether src is larger than what is near enough: blocks of it are fetched before their turn
+    streamed=1,  # the unit if dst has no gaps, so that a tile of results can be streamed; else 0
+    in_lines=1,  # bits of dst that must be 0 for the writer to use non-temporal stores itself; -1 if it cannot
+    far=1,  # whether src is too large to be near: blocks of it are prefetched
     writer=1,  # the address of the task that writes rows
-    walk=1,  # and of the one that walks
-    whole_rows=1,  # whether a range is moved to where rows begin: rows are not cut
+    walk=1,  # the address of the task that walks
+    whole_rows=1,  # whether a range is rounded to whole rows: rows are not cut
     dims=kMaxNumDims,
     strides=2 * kMaxNumDims,  # of src, then of dst, in bytes
 )
@@ -41,23 +41,23 @@ BOX_PLAN: Final = layout(
     MOVE_PLAN,
     begins=2,  # where the walk begins in src, and in dst, in bytes
     ends=2,  # where the walk ends in src, and in dst, in bytes
-    apart=1,  # how many bytes dst lies after src where the two boxes lie between each other, and share nothing
+    apart=1,  # the distance in bytes from src to dst if the boxes interleave in memory without sharing a byte
 )
 """The plan of a walk that uses parts of both sides, which may lie in one array."""
 
 PAD_PLAN: Final = layout(
     "PadPlan",
     MOVE_PLAN,
-    begins=2,  # where the box that is copied begins in src, and in dst, in bytes
-    num_rows=1,  # of the box, 0 where all is padding
+    begins=2,  # where the copied box begins in src, and in dst, in bytes
+    num_rows=1,  # of the box; 0 if all of dst is padding
 )
 """The plan of a launch that writes dst in its order, of which a walk copies a part; `count` is that of dst."""
 
 LINKED: Final = adjacent(MOVE_PLAN, "writer", "walk")
-"""The words that `link` writes."""
+"""The fields that `link` writes."""
 
-compiled: Final[dict[RunWriter, tuple[int, int]]] = {}
-"""The addresses that `link` has compiled so far: those of each writer and of the task that walks."""
+compiled: Final[dict[RowWriter, tuple[int, int]]] = {}
+"""The tasks that `link` has compiled so far: the addresses of each writer and of the task that walks."""
 
 _WALK: Final = adjacent(
     MOVE_PLAN,
@@ -67,12 +67,12 @@ _BOX: Final = adjacent(BOX_PLAN, "begins", "ends", "apart")
 _PAD: Final = adjacent(PAD_PLAN, "begins", "num_rows")
 _NOT_COMPILED: Final = 0, 0
 
-_NOWHERE: Final = 2**62  # no buffer lies so far from another
-_WRITTEN: Final = 2  # what a byte that is written costs, in bytes read and written by other launches
+_NOWHERE: Final = 2**62  # no two buffers are this far apart
+_WRITTEN: Final = 2  # the cost of a written byte, in bytes read and written by other launches
 
 
 class WalkPlan(Plan):
-    """A walk over units of `unit` bytes, whose strides are in units."""
+    """A walk over units of `unit` bytes, with strides in units."""
 
     def _set_walk(
         self,
@@ -95,9 +95,9 @@ class WalkPlan(Plan):
 
 
 class MovePlan(WalkPlan):
-    """Moves a whole walk.
+    """A plan that moves a whole walk.
 
-    writer: what must be compiled, or loaded, before a launch; is_linked: whether the plan has its address.
+    writer: must be compiled, or loaded, before a launch. is_linked: whether the plan has its address.
     """
 
     def __init__(
@@ -110,9 +110,10 @@ class MovePlan(WalkPlan):
         signature: Signature | None = None,
         fields: Any = MOVE_PLAN,
     ) -> None:
-        """writer: of rows; streamed, whole_rows: see `MOVE_PLAN`.
+        """Make the plan.
 
-        fields: the layout, that of the engine or one that begins with it.
+        writer: of rows. streamed, whole_rows: see `MOVE_PLAN`.
+        fields: the layout: the engine's, or one that begins with it.
         """
         super().__init__(fields, signature)
         addresses = compiled.get(writer)
@@ -126,19 +127,19 @@ class MovePlan(WalkPlan):
 
 
 def streamed_unit(walk: StridedWalk, unit: int) -> int:
-    """Return the field of `MOVE_PLAN`, for a writer of any part of a row."""
+    """Return the field `streamed` of `MOVE_PLAN`, for a writer of any part of a row."""
     return unit if walk.dst_strides == contiguous_strides(walk.dims) else 0
 
 
 def to_tile(dims: Dims, strides: Dims, unit: int) -> MovePlan:
-    """Return the plan that writes an operand with strides out to a tile, in the order of a walk over `dims`."""
+    """Return the plan that copies a strided operand to a tile, in the order of a walk over `dims`."""
     dims, strides = simplify_walk(dims, strides)
     walk = StridedWalk(dims, strides, contiguous_strides(dims))
     return MovePlan(walk, unit, run_writer(walk, unit), unit)
 
 
 def from_tile(dims: Dims, strides: Dims, unit: int) -> MovePlan:
-    """The plan that brings a tile, which is in the order of a walk over `dims`, to a dst with strides and gaps."""
+    """Return the plan that copies a tile, in the order of a walk over `dims`, to a dst with strides and gaps."""
     dims, strides = simplify_walk(dims, strides)
     walk = StridedWalk(dims, contiguous_strides(dims), strides)
     return MovePlan(walk, unit, run_writer(walk, unit), 0)
@@ -160,20 +161,23 @@ def move_plan(
     return plan
 
 
-def _in_any_order(walk: StridedWalk, itemsize: int) -> tuple[StridedWalk, int, RunWriter, int, bool]:
-    """Return the arguments of a `MovePlan` for all of a walk over elements, whose axes may be in any order."""
+def _in_any_order(walk: StridedWalk, itemsize: int) -> tuple[StridedWalk, int, RowWriter, int, bool]:
+    """Return the arguments of a `MovePlan` for launches of a whole walk, which may visit its axes in any order."""
     walk, unit = widen(walk, itemsize)
     blocks = transposed(walk, unit, scattered_from())
-    if blocks is not None:  # what moves whole rows alone would write beyond the tiles that are streamed
+    if blocks is not None:  # a writer of whole rows alone would write beyond a streamed tile
         return blocks[0], unit, blocks[1], 0, True
     return walk, unit, run_writer(walk, unit), streamed_unit(walk, unit), False
 
 
-class RegionPlan(MovePlan):
-    """Moves a box between two arrays of one data type."""
+class BoxPlan(MovePlan):
+    """A plan that moves a box between two arrays of one data type."""
 
-    def __init__(self, signature: Signature, box: RegionCopy, data_type: DataType, apart: int | None = None) -> None:
-        """apart: how many bytes the buffer of dst lies after that of src, where the box of one spans the other's."""
+    def __init__(self, signature: Signature, box: BoxCopy, data_type: DataType, apart: int | None = None) -> None:
+        """Make the plan.
+
+        apart: the distance in bytes from src's buffer to dst's if the box of one spans the other's.
+        """
         walk, size = box.walk(), data_type.itemsize
         super().__init__(*_in_any_order(walk, size), signature, BOX_PLAN)
         dims, src_strides, dst_strides = walk
@@ -186,10 +190,13 @@ class RegionPlan(MovePlan):
 
 
 class PadPlan(WalkPlan):
-    """Copies a box of src to dst, and writes what lies around it there."""
+    """A plan that copies a box of src into dst and writes the padding around it."""
 
     def __init__(self, signature: Signature, shape: PadShape, data_type: DataType, counts: tuple[int, int]) -> None:
-        """counts: those of the shape."""
+        """Make the plan.
+
+        counts: those of the shape.
+        """
         simple, size = shape.simplified(), data_type.itemsize
         box = simple.copied()
         num_copied = math.prod(box.extent)

@@ -1,6 +1,6 @@
-"""Short things written many times to one run of memory: each unit two or three times, or one short row after another.
+"""Repeated writing of short data to one run of memory: each unit two or three times, or a short row many times.
 
-Stores are of whole vectors, whatever the size of what is repeated.
+Stores are whole vectors, whatever the size of the repeated data.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from ep.cpu.lines.inline_copy import copy_short_row
 
 _CHUNK: Final = 4 * VECTOR  # bytes that are written at a time
 _BLOCK_WORDS: Final = (VECTOR + _CHUNK + VECTOR) // 8
-_LEAST_CHUNKS: Final = 2  # that are worth a block of copies
+_LEAST_CHUNKS: Final = 2  # from this many chunks on, a block of copies is worth making
 
 
 @cache
 def unit_repeater(unit: int, times: int) -> Any:
-    """A function repeat(dst, src, count): writes units of `unit` bytes, each `times` times, while vectors are full.
+    """Return a function repeat(dst, src, count) that writes units of `unit` bytes, each `times` times, in full vectors.
 
     It returns how many of the `count` units it has read.
     """
@@ -59,8 +59,8 @@ def unit_repeater(unit: int, times: int) -> Any:
 def repeat_tiny_row(dst, src, row_bytes, num_rows):
     """Write a row of less than a vector `num_rows` times.
 
-    By way of a block of copies, enough for a whole chunk to begin at any byte of the row; in place where they are
-    few.
+    The row is copied to a block first, large enough for a whole chunk to begin at any byte of the row. If there are few
+    rows, they are written directly.
     """
     size = row_bytes * num_rows
     in_chunks = size >= _LEAST_CHUNKS * (_CHUNK + row_bytes)
@@ -80,7 +80,7 @@ def repeat_tiny_row(dst, src, row_bytes, num_rows):
 
 @intrinsic
 def repeat_two_vectors(typing_context: Any, dst: Any, src: Any, row_bytes: Any, num_rows: Any) -> Any:
-    """Write a row of one to two vectors, which may overlap, `num_rows` times: it stays in registers."""
+    """Write a row of one to two vectors `num_rows` times from registers; the two vectors may overlap."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         dst, src, row_bytes, num_rows = args

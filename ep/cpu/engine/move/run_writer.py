@@ -1,4 +1,4 @@
-"""The ways in which rows are written, which one a walk takes, and in which order. Imports no Numba."""
+"""The kinds of row writers, and the choice of the writer and the axis order of a walk. This module imports no Numba."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ VECTOR: Final = 32
 LANE: Final = 16
 """Bytes of the parts of vectors in which units are transposed."""
 
-_WIDE: Final = 4096  # bytes of the rows of src that are enough to be shared among threads
+_WIDE: Final = 4096  # bytes of a row of src, from which on it crosses enough rows of dst for threads to share
 
 _FEW: Final = 3  # units of a row, up to which they are moved one by one
 
 
 _LEAST_SIDE: Final = 16  # units of either axis of blocks that are transposed to tiles
 
-_PLANES: Final = (2, 3, 4)  # into which rows of this many units are taken apart, or from which they are put together
+_PLANES: Final = (2, 3, 4)  # the numbers of units in a row that weaving supports
 
 
-class RunWriter(NamedTuple):
-    """A way to write rows. unit, count: bytes of a unit and units of a row, 0 where it is for any.
+class RowWriter(NamedTuple):
+    """A kind of row writer. unit, count: bytes of a unit and units of a row; 0 if the writer is for any.
 
-    The count of "transpose" is 1 where it writes with non-temporal stores.
+    For "transpose", count is 1 if it uses non-temporal stores.
     """
 
     kind: str
@@ -40,8 +40,8 @@ _REPEAT: Final = RunWriter("repeat")
 _REPEAT_TINY: Final = RunWriter("repeat_tiny")
 
 
-def run_writer(walk: StridedWalk, unit: int) -> RunWriter:
-    """Return the way for the rows of a walk over units."""
+def row_writer(walk: StridedWalk, unit: int) -> RowWriter:
+    """Return the writer for the rows of a walk over units."""
     dims, src_steps, dst_steps = walk
     count, src_step, dst_step = dims[-1], src_steps[-1], dst_steps[-1]
     if src_step == dst_step == 1:
@@ -54,8 +54,8 @@ def run_writer(walk: StridedWalk, unit: int) -> RunWriter:
     return RunWriter("any", unit)
 
 
-def streamed_in_lines(writer: RunWriter, walk: StridedWalk, unit: int) -> int:
-    """Return the bits of dst's address that must be 0 if the writer uses non-temporal stores; -1 if it cannot."""
+def streamed_in_lines(writer: RowWriter, walk: StridedWalk, unit: int) -> int:
+    """Return the bits of dst's address that must be 0 for the writer to use non-temporal stores; -1 if it cannot."""
     if writer.kind == "weave":
         return 0
     if writer.kind == "unweave":  # the planes must begin at the same place of a line
@@ -70,11 +70,11 @@ def streamed_in_lines(writer: RunWriter, walk: StridedWalk, unit: int) -> int:
     return LINE - 1
 
 
-def transposed(walk: StridedWalk, unit: int, streamed_from: int) -> tuple[StridedWalk, RunWriter] | None:
-    """Return the walk in the order of the writers of transposed blocks, and its writer; None if these gain nothing.
+def transposed(walk: StridedWalk, unit: int, streamed_from: int) -> tuple[StridedWalk, RowWriter] | None:
+    """Return the walk in the order for a writer of transposed blocks, and the writer; None if these gain nothing.
 
-    A block has two axes, one along which src has adjacent units and one along which dst has; the longer one is that of
-    the rows. streamed_from: how many bytes dst has at most where it is written through the caches.
+    In a block of two axes, src has adjacent units along one axis and dst along the other; the longer axis is the rows'.
+    streamed_from: the most bytes of dst that are written with ordinary stores.
     """
     across, last = _crossing(walk), len(walk.dims) - 1
     if across is None:
@@ -93,8 +93,9 @@ def transposed(walk: StridedWalk, unit: int, streamed_from: int) -> tuple[Stride
 
 
 def by_transposed_tiles(walk: StridedWalk, unit: int) -> tuple[StridedWalk, bool] | None:
-    """The walk in the order in which its blocks are transposed to tiles, and whether dst has adjacent units along
-    the axis of rows; None if that gains nothing.
+    """Return the walk in the order for transposing blocks to tiles, and whether dst is contiguous along the rows.
+
+    Return None if that gains nothing.
     """
     across = _crossing(walk)
     if across is None or min(walk.dims[across], walk.dims[-1]) < _LEAST_SIDE:
@@ -104,9 +105,9 @@ def by_transposed_tiles(walk: StridedWalk, unit: int) -> tuple[StridedWalk, bool
 
 
 def _crossing(walk: StridedWalk) -> int | None:
-    """Return the axis along which src has adjacent units, where dst has them along the last; None if there is none.
+    """Return the axis along which src has adjacent units, if dst has them along the last axis; None if there is none.
 
-    Nor where the runs of src lie over each other, as windows do: these are in the caches when they are read again.
+    Runs of src that overlap, as windows do, do not count: they are in the caches when they are read again.
     """
     step = walk.src_strides[-1]
     if walk.dst_strides[-1] != 1 or step <= 1:
@@ -117,21 +118,21 @@ def _crossing(walk: StridedWalk) -> int | None:
 
 
 def _rows_of_blocks(walk: StridedWalk, unit: int, across: int) -> int:
-    """Return which of the two axes of blocks is that of the rows that threads share: dst's, where there are enough."""
+    """Return which of a block's two axes is that of the rows that threads share: dst's, if there are enough."""
     width, length = walk.dims[across], walk.dims[-1]
     return across if width > length or width * unit >= _WIDE else len(walk.dims) - 1
 
 
 def _by_blocks(walk: StridedWalk, across: int, rows: int) -> StridedWalk:
-    """Return the walk with the two axes of blocks last, that of rows first."""
+    """Return the walk with the two axes of blocks last, the axis of rows first of these."""
     last = len(walk.dims) - 1
     outer = [axis for axis in range(last) if axis != across]
     order = [*outer, rows, across + last - rows]
     return StridedWalk(*(tuple(part[axis] for axis in order) for part in walk))
 
 
-def transposing_writers(unit: int, max_unit: int) -> list[RunWriter]:
-    """Return every way that `transposed` may give for units of `unit` to `max_unit` bytes."""
+def transposing_writers(unit: int, max_unit: int) -> list[RowWriter]:
+    """Return every writer that `transposed` may return for units of `unit` to `max_unit` bytes."""
     writers = []
     while unit <= max_unit:
         writers += [RunWriter("transpose", unit, streamed) for streamed in range(2)]
@@ -141,8 +142,8 @@ def transposing_writers(unit: int, max_unit: int) -> list[RunWriter]:
     return writers
 
 
-def run_writers(unit: int, max_unit: int) -> list[RunWriter]:
-    """Return every way that a walk over units of `unit` to `max_unit` bytes may need."""
+def row_writers(unit: int, max_unit: int) -> list[RowWriter]:
+    """Return every writer that a walk over units of `unit` to `max_unit` bytes may need."""
     writers = [_COPY, _REPEAT, _REPEAT_TINY]
     while unit <= max_unit:
         writers += [RunWriter("few", unit, 3), RunWriter("each", unit, 2), RunWriter("each", unit, 3)]

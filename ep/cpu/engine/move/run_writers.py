@@ -1,9 +1,9 @@
 """The compiled writers, which the walk calls on blocks of rows.
 
-Strides are in bytes. `count` is the length of a row, or less where the range of a thread begins or ends in the middle
-of one; `num_rows` is 1 then. `past`: 1 if whole lines of dst are to be written with non-temporal stores, which plans
-ask of writers that can (`in_lines`); the walk calls `finish_streams`. `following`: where the next block begins in src,
-for a writer that prefetches it; 0 where src is near, or no block follows.
+Strides are in bytes. `count` is the length of a row, or less if a thread's range begins or ends within the row; then
+`num_rows` is 1. `past`: 1 if whole lines of dst are to be written with non-temporal stores; plans request this only
+from writers that can (`in_lines`), and the walk calls `finish_streams`. `following`: the start of the next block in
+src, for writers that prefetch it; 0 if src is near, or no block follows.
 """
 
 from __future__ import annotations
@@ -25,19 +25,22 @@ from ep.cpu.lines.streaming import stream_row, streaming_filler
 
 Writer = Callable[[int, int, int, int, int, int, int, int, int, int], None]
 
-_AHEAD: Final = 4096  # bytes of short rows of src that are fetched before their turn: processors look ahead in one row
+_AHEAD: Final = 4096  # bytes of short rows of src that are prefetched: processors look ahead within one row only
 
 
 @cache
-def writer(wanted: RunWriter) -> int:
-    """The address of a task (dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past, following)."""
+def writer(wanted: RowWriter) -> int:
+    """Return the address of the task of a writer.
+
+    Its arguments are (dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past, following).
+    """
     kind, unit, count = wanted
     name = f"move.{kind}" + (f".{unit}" if unit else "") + (f".{count}" if count else "")
     return compile_task(name, _MAKERS[kind](unit, count), 10)
 
 
 def _copy(unit: int, of_count: int) -> Writer:
-    """Rows of adjacent units on both sides, whatever the unit."""
+    """Return the writer of rows of adjacent units on both sides, whatever the unit."""
 
     def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past, following):
         size = count * dst_step
@@ -62,7 +65,7 @@ def _copy(unit: int, of_count: int) -> Writer:
 
 
 def _repeat(unit: int, of_count: int) -> Writer:
-    """One row of one to two vectors, again and again without a gap, whatever the unit."""
+    """Return the writer that repeats one row of one to two vectors without gaps, whatever the unit."""
 
     def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past, following):
         if count * dst_step >= VECTOR:
@@ -74,7 +77,7 @@ def _repeat(unit: int, of_count: int) -> Writer:
 
 
 def _repeat_tiny(unit: int, of_count: int) -> Writer:
-    """One shorter row, again and again without a gap, whatever the unit."""
+    """Return the writer that repeats one shorter row without gaps, whatever the unit."""
 
     def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past, following):
         repeat_tiny_row(dst, src, count * dst_step, num_rows)
@@ -83,7 +86,7 @@ def _repeat_tiny(unit: int, of_count: int) -> Writer:
 
 
 def _few(unit: int, of_count: int) -> Writer:
-    """Rows of few units, `of_count`."""
+    """Return the writer of rows of a few units, `of_count`."""
     copy_unit = unit_functions(unit)[0]
 
     def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past, following):
@@ -99,7 +102,7 @@ def _few(unit: int, of_count: int) -> Writer:
 
 
 def _each(unit: int, of_count: int) -> Writer:
-    """Rows of one unit, few times: `of_count`."""
+    """Return the writer of rows that repeat one unit a few times: `of_count`."""
     copy_unit, repeat_units = unit_functions(unit)[0], unit_repeater(unit, of_count)
 
     def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past, following):
@@ -116,8 +119,8 @@ def _each(unit: int, of_count: int) -> Writer:
 
 
 def _fill(unit: int, of_count: int) -> Writer:
-    """Rows of one unit again and again."""
-    fill_bytes, stream_fill = row_filler(unit), streaming_filler(unit)
+    """Return the writer of rows that repeat one unit."""
+    fill_row, stream_fill = row_filler(unit), streaming_filler(unit)
 
     def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past, following):
         for i in range(num_rows):
@@ -130,7 +133,7 @@ def _fill(unit: int, of_count: int) -> Writer:
 
 
 def _any(unit: int, of_count: int) -> Writer:
-    """Rows with any steps; those of a few units of src are taken out of vectors, where dst has no gaps."""
+    """Return the writer of rows with any steps; units at small steps are picked out of vectors if dst has no gaps."""
     copy_unit, (second, third, fourth) = unit_functions(unit)[0], (every(unit, step) for step in (2, 3, 4))
 
     def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past, following):

@@ -1,4 +1,4 @@
-"""The classes of rows that Gather has movers for, by their size. Imports no Numba."""
+"""The size classes of rows that Gather has movers for. This module imports no Numba."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ ANY_SIZE: Final = 14  # the class of rows of more than two such units
 SIZE_CLASSES: Final = (0, *range(2, ANY_SIZE + 1))
 
 
-def size_class(size: int) -> int:
-    """The class of rows of `size` bytes: 2n where they are one unit of 2**n bytes, 2n - 1 where they are two of half.
+def row_class(size: int) -> int:
+    """Return the class of rows of `size` bytes: 2n if they are one unit of 2**n bytes, 2n - 1 if two of 2**(n-1).
 
-    Two units may overlap, so that rows of more than 2**(n-1) and up to 2**n bytes are of class 2n - 1. Compiled code
-    calls this, too.
+    Two units may overlap, so rows of more than 2**(n-1) and up to 2**n bytes are of class 2n - 1. Compiled code
+    calls this function, too.
     """
     if size > 2 * MAX_UNIT:
         return ANY_SIZE

@@ -1,7 +1,7 @@
-"""Blocks whose units are adjacent in src along one axis, and in dst along the other: transposed in registers.
+"""Transposition in registers of blocks whose units are adjacent in src along one axis, and in dst along the other.
 
-A vector is read of each of a few rows of src, whole lines where there are such, so that none is fetched twice: where
-rows are a power of two apart, their lines share a few places of the caches.
+A vector is read from each of a few rows of src, whole cache lines if possible, so that no line is fetched twice: if
+rows are a power of two apart, their lines map to few sets of the caches.
 """
 
 from __future__ import annotations
@@ -24,10 +24,7 @@ _MOST_ROWS: Final = 16  # of src in registers
 
 
 def transpose_tile(unit: int, of_count: int) -> Callable[..., None]:
-    """Return the writer whose dst is in L1: it is written as it comes.
-
-    Either axis may be that of the rows.
-    """
+    """Return the writer for a dst in L1, written with ordinary stores. Either axis may be that of the rows."""
     transpose_block = block_transposer(unit)
 
     def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past, following):
@@ -41,11 +38,11 @@ def transpose_tile(unit: int, of_count: int) -> Callable[..., None]:
 
 @cache
 def block_transposer(unit: int) -> Any:
-    """A function transpose(dst, dst_row, src, src_row, width, length, following) of rows of src, `width` units each.
+    """Return a function transpose(dst, dst_row, src, src_row, width, length, following) of rows of `width` units.
 
-    length: how many there are; each row of dst has room for a lane at least.
-    following: the place of src that the next block begins with, or 0: its lines are fetched meanwhile, since processors
-    do not foresee such short runs.
+    length: the number of rows of src; each row of dst has room for at least one lane.
+    following: where the next block begins in src, or 0. Its lines are prefetched meanwhile, since processors do not
+        predict this many short runs.
     """
     copy_unit = unit_functions(unit)[0]
     per_line, line_rows, per_lane = LINE // unit, _num_rows(unit, LINE), LANE // unit
@@ -111,17 +108,18 @@ def block_transposer(unit: int) -> Any:
 
 
 def _num_rows(unit: int, size: int) -> int:
-    """Return how many rows of src are transposed together, as vectors of `size` bytes."""
+    """Return the number of rows of src that are transposed together, as vectors of `size` bytes."""
     return min(size // unit, _MOST_ROWS)
 
 
 @cache
 def _vectors(unit: int, size: int, whole: bool) -> Any:
-    """A function transpose(dst, dst_row, src, src_row, last): a vector of `size` bytes of each of a few rows of src.
+    """Return a function transpose(dst, dst_row, src, src_row, last) of a vector from each of a few rows of src.
 
-    It writes a run of as many units to as many rows of dst as a vector has units.
-    last: the last row of src that there is: it stands in for those after it.
-    whole: whether all rows are there, and `last` is not asked.
+    A vector has `size` bytes. With n units per vector, n rows of dst are written, each with one unit of each row of
+    src.
+    last: the last row of src that exists; it replaces the rows after it.
+    whole: whether all rows exist, and `last` is ignored.
     """
     per_lane, num_rows = LANE // unit, _num_rows(unit, size)
     byte, word = ir.IntType(8), ir.IntType(64)
@@ -131,7 +129,7 @@ def _vectors(unit: int, size: int, whole: bool) -> Any:
         return ir.Constant(ir.VectorType(ir.IntType(32), len(sources)), sources)
 
     def interleaved(half: int, block: int, within: int) -> Any:
-        """Return the blocks of one half of every `within` bytes of two vectors, from each vector in turn."""
+        """Return the mask that takes one half of every `within` bytes of two vectors, by blocks from each in turn."""
         return constant(
             [
                 number * size + first + half * within // 2 + place + part
@@ -160,17 +158,14 @@ def _vectors(unit: int, size: int, whole: bool) -> Any:
                 return [builder.shuffle_vector(*pair, mask) for pair in pairs for mask in masks]
 
             def transposed_lanes(rows: list[Any]) -> list[Any]:
-                """Return the transpose of as many rows as a lane has units.
-
-                Each lane of a vector has the units of one column.
-                """
+                """Transpose as many rows as a lane has units: each lane then holds the units of one column."""
                 half = per_lane // 2
                 for _ in range(per_lane.bit_length() - 1):
                     rows = interleave(rows[:half], rows[half:], unit, LANE)
                 return rows
 
             def joined(groups: list[list[Any]], block: int) -> list[Any]:
-                """Return the lanes of a column behind each other, those of the first group first."""
+                """Concatenate the lanes of a column, those of the first group first."""
                 if len(groups) == 1:
                     return groups[0]
                 pairs = zip(groups[::2], groups[1::2], strict=True)

@@ -1,7 +1,7 @@
 """The writers of blocks whose units are adjacent in src along one axis, and in dst along the other: by tiles.
 
-Row by row, such a block takes one unit of each cache line of src, or of dst. Here whole runs of src are transposed in
-registers to a tile, and go to dst from there in long runs: with non-temporal stores, where dst is large.
+Row by row, such a block would use one unit of each cache line of src, or of dst. Here whole runs of src are transposed
+in registers to a tile, and written from there to dst in long runs, with non-temporal stores if dst is large.
 """
 
 from __future__ import annotations
@@ -19,18 +19,17 @@ from ep.cpu.lines.streaming import finish_streams, stream_lines
 
 _LINE: Final = LINE
 
-# a tile that goes through the caches: it lies on the stack, in L1
+# a tile for ordinary stores: it is on the stack, in L1
 _NEAR_WIDTH: Final = 64  # units of a run of src
 _NEAR_RUN: Final = 128  # bytes of a run of dst
-_NEAR_PITCH: Final = _NEAR_RUN + _LINE  # from row to row: rows a power of two apart share few places of the cache
+_NEAR_PITCH: Final = _NEAR_RUN + _LINE  # from row to row: rows a power of two apart would map to few cache sets
 _NEAR_WORDS: Final = (_NEAR_WIDTH * _NEAR_PITCH + _LINE) // 8
 
-# one that is written with non-temporal stores, in L2: processors fetch long runs of src well, and the memory takes
-# long runs of dst well
+# a tile for non-temporal stores, held by L2: long runs suit both the prefetch of src and the writing of dst
 _FAR_WIDTH: Final = 256
-_FAR_BYTES: Final = 1024  # of a run of src, at most
+_FAR_BYTES: Final = 1024  # the most bytes of a run of src
 _FAR_RUN: Final = 256
-_FAR_PITCH: Final = _FAR_RUN + _LINE  # and a part of a line; one that is not whole yet stays for the next tile
+_FAR_PITCH: Final = _FAR_RUN + _LINE  # plus a part of a line; an incomplete line stays for the next tile
 
 
 def transpose(unit: int, streamed: int) -> Callable[..., None]:
@@ -58,7 +57,7 @@ def transpose(unit: int, streamed: int) -> Callable[..., None]:
 
 
 def _through_caches(unit: int) -> Callable[..., bool]:
-    """A function move(dst, dst_row, src, src_row, width, length, following): whether there was memory for a tile."""
+    """Return a function move(dst, dst_row, src, src_row, width, length, following): whether memory sufficed."""
     transpose_block, copy_line, lane, run = (
         block_transposer(unit),
         unit_functions(_LINE)[0],
@@ -98,15 +97,15 @@ def _through_caches(unit: int) -> Callable[..., bool]:
 
 
 def _past_caches(unit: int) -> Callable[..., bool]:
-    """Return the same. What is read next is fetched while lines are on their way to memory."""
+    """Return the same with non-temporal stores; the next part of src is prefetched while lines go to memory."""
     transpose_block, copy_line, lane = block_transposer(unit), unit_functions(_LINE)[0], LANE // unit
     wide, run = min(_FAR_WIDTH, _FAR_BYTES // unit), _FAR_RUN // unit
     tile_bytes = wide * (_FAR_PITCH + _LINE) + 2 * _LINE
 
     @jit
     def stream_tile(dst, dst_row, tile, pitch, width, size, first, last, following, src_row, src_size):
-        """Stream the whole lines that there are by now; first, last: whether rows begin, or end, with this tile."""
-        per_row = src_size // _LINE + 1  # lines of a run of src that is to be fetched
+        """Stream the lines that are complete by now; first, last: whether rows begin, or end, with this tile."""
+        per_row = src_size // _LINE + 1  # lines of a run of src that is to be prefetched
         fetches = per_row * (size // unit) // width + 1 if following != 0 else 0  # before each row of the tile
         of_row = 0
         for i in range(width):
@@ -137,7 +136,7 @@ def _past_caches(unit: int) -> Callable[..., bool]:
         if memory == 0:
             return False
         tile, column = memory + (-memory & (_LINE - 1)), 0
-        pitch = _FAR_PITCH + (dst_row & (_LINE - 1))  # rows lie in their lines as those of dst do
+        pitch = _FAR_PITCH + (dst_row & (_LINE - 1))  # rows have the same offset within a line as those of dst
         while column < width:
             columns = min(wide, width - column)
             if columns < lane:

@@ -1,4 +1,4 @@
-"""The task of the move engine that walks over blocks of rows, one for all data types, and what launches it."""
+"""The task of the move engine that walks over blocks of rows, one for all data types, and its launch functions."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from ep.cpu.shared.state import STATE
 from ep.cpu.threads.parallel import call_task
 from ep.include.primitive.primitive import kMaxNumDims
 
-_SRC, _DST = 0, 1  # the sides, as plans of boxes have them
+_SRC, _DST = 0, 1  # the two sides, as in plans of boxes
 
 
 def _walk(context, begin, end):
     plan = load_word(context, CONTEXT.plan)
     dims, strides = plan + 8 * MOVE_PLAN.dims, plan + 8 * MOVE_PLAN.strides
     inner_axis = load_word(plan, MOVE_PLAN.num_axes) - 1
-    # the walk goes over blocks of two axes, rows and what is in them
+    # the walk goes over blocks of two axes: rows, and the units in them
     num_outer = inner_axis - 1 if inner_axis > 0 else 0
     inner, rows, src_row, dst_row = load_word(dims, inner_axis), 1, 0, 0
     src_step, dst_step = load_word(strides, inner_axis), load_word(strides, kMaxNumDims + inner_axis)
     if inner_axis > 0:
         rows = load_word(dims, num_outer)
         src_row, dst_row = load_word(strides, num_outer), load_word(strides, kMaxNumDims + num_outer)
-    if load_word(plan, MOVE_PLAN.whole_rows) != 0:  # the thread with the range before, or after, does the same
+    if load_word(plan, MOVE_PLAN.whole_rows) != 0:  # the neighbouring ranges are rounded in the same way
         begin -= begin % inner
         if end != load_word(plan, MOVE_PLAN.count):
             end -= end % inner
@@ -62,13 +62,13 @@ def _walk(context, begin, end):
 
 @cache
 def task() -> int:
-    """Return the address of the task (context, begin, end) that has the plan's writer write units of the walk."""
+    """Return the address of the task (context, begin, end) that calls the plan's writer on units of the walk."""
     return compile_task("move.walk", _walk)
 
 
 @jit
 def launch(context, num_bytes, in_place, sizes):
-    """Return what the check of planned launches calls; the state's task is `task`."""
+    """Launch with a plan, after the check; the state's task is `task`."""
     plan = load_word(context, CONTEXT.plan)
     count, grain = load_word(plan, MOVE_PLAN.count), load_word(plan, MOVE_PLAN.grain)
     unit = 0
@@ -83,7 +83,7 @@ def launch(context, num_bytes, in_place, sizes):
 
 @jit
 def launch_box(context, num_bytes, in_place, sizes):
-    """Launch a CopyNd, whose operands may be one array: `launch`, if the regions share nothing."""
+    """Launch CopyNd, whose operands may be one array, as `launch` does; return 1 if the boxes may overlap."""
     plan = load_word(context, CONTEXT.plan)
     src, dst = load_word(context, CONTEXT.sources), load_word(context, CONTEXT.dst)
     src_begin, dst_begin = src + load_word(plan, BOX_PLAN.begins + _SRC), dst + load_word(plan, BOX_PLAN.begins + _DST)

@@ -1,6 +1,6 @@
-"""Writers between rows of a few units and as many planes: a pixel's channels, side by side or each in its own plane.
+"""Writers between rows of a few units and planes, such as a pixel's channels: interleaved, or each in its own plane.
 
-A vector of each plane, and as many vectors of rows, hold the same units: they pass from one to the other in registers.
+One vector of each plane holds the same units as this number of vectors of rows; they are shuffled in registers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ep.cpu.lines.sizes import LINE
 
 
 def weave(unit: int, planes: int) -> Callable[..., None]:
-    """Return the writer of adjacent rows of `planes` units, each from a plane of its own in src."""
+    """Return the writer of adjacent rows of `planes` units, each of which comes from its own plane in src."""
     move_vectors, copy_unit, per_vector = _shuffler(unit, planes, True), unit_functions(unit)[0], VECTOR // unit
     move_lines, per_line = _shuffler(unit, planes, True, past_caches=True), LINE // unit
 
@@ -52,7 +52,7 @@ def weave(unit: int, planes: int) -> Callable[..., None]:
 
 
 def unweave(unit: int, planes: int) -> Callable[..., None]:
-    """Return the writer that takes adjacent rows of `planes` units of src apart, each unit to a plane of its own."""
+    """Return the writer that splits adjacent rows of `planes` units of src, each unit going to its own plane."""
     move_vectors, copy_unit, per_vector = _shuffler(unit, planes, False), unit_functions(unit)[0], VECTOR // unit
     move_lines, per_line = _shuffler(unit, planes, False, past_caches=True), LINE // unit
 
@@ -84,10 +84,10 @@ def unweave(unit: int, planes: int) -> Callable[..., None]:
 
 @cache
 def every(unit: int, step: int) -> Any:
-    """Return a function take(dst, src, count): the first of every `step` units of src, which become adjacent in dst.
+    """Return a function take(dst, src, count) that copies the first of every `step` units of src to adjacent units.
 
-    It returns how many of the `count` it has taken: all but those that are too few for a vector, and never the last
-    one, after which src may end.
+    It returns how many of the `count` units it has taken: full vectors only, and never the last unit, since src may end
+    right after it.
     """
     move_vectors, per_vector = _shuffler(unit, step, False, targets=1), VECTOR // unit
 
@@ -104,7 +104,7 @@ def every(unit: int, step: int) -> Any:
 
 @jit
 def _rows_to_line(dst, row_bytes, most):
-    """Return how many rows of dst there are before one that begins where a line does; `most` where none does."""
+    """Return the number of rows of dst before one that begins at a cache line; `most` if none does."""
     for rows in range(most):
         if (dst + rows * row_bytes) & (LINE - 1) == 0:
             return rows
@@ -115,9 +115,9 @@ def _rows_to_line(dst, row_bytes, most):
 def _shuffler(unit: int, planes: int, woven: bool, past_caches: bool = False, targets: int = 0) -> Any:
     """Return a function move(dst, dst_pitch, src, src_pitch) of `planes` vectors on either side.
 
-    woven: whether dst gets the rows, and src is the planes; else the other way round.
-    past_caches: the vectors are lines, and those of dst are written with non-temporal stores.
-    targets: how many vectors of dst are written, the first ones; 0 for all.
+    woven: whether src is the planes and dst gets the rows; otherwise the reverse.
+    past_caches: vectors are cache lines, and dst is written with non-temporal stores.
+    targets: the number of vectors of dst that are written, from the first on; 0 for all.
     """
     size = LINE if past_caches else VECTOR
     byte, word = ir.IntType(8), ir.IntType(64)
@@ -125,7 +125,7 @@ def _shuffler(unit: int, planes: int, woven: bool, past_caches: bool = False, ta
     per_vector = size // unit
 
     def source(target: int, place: int) -> tuple[int, int]:
-        """Return the vector, and the unit in it, that unit `place` of vector `target` comes from."""
+        """Return the source vector, and the unit in it, of unit `place` of vector `target`."""
         if woven:
             row, plane = divmod(target * per_vector + place, planes)
             return plane, row
@@ -144,7 +144,7 @@ def _shuffler(unit: int, planes: int, woven: bool, past_caches: bool = False, ta
             for target in range(targets or planes):
                 sources = [source(target, place) for place in range(per_vector)]
                 value = vectors[0]
-                for number in range(1, planes):  # what comes from the vectors so far stays, the rest is taken from one
+                for number in range(1, planes):  # units from earlier vectors stay, the others come from this one
                     chosen = [
                         size + of * unit + part if taken == number else (of if number == 1 else place) * unit + part
                         for place, (taken, of) in enumerate(sources)

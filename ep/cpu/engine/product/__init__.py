@@ -1,1 +1,1 @@
-"""Products of matrices, in blocks that threads share."""
+"""The product engine: products of matrices, in blocks that threads share."""

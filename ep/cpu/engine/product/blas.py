@@ -1,8 +1,8 @@
-"""OpenBLAS, called by address: which functions there are, and how compiled code calls them.
+"""OpenBLAS, called by address: its functions, and their calls from compiled code.
 
-It is told to use one thread: threads are ours, each with blocks of its own. Its own would be a second team on the same
-processors, they serve one caller at a time, and its way to borrow ours waits for parts that must run at once, which a
-pool that is shared cannot promise.
+It is set to use one thread: the threads are this package's, and each has its own blocks. OpenBLAS's own threads would
+be a second team on the same processors, and serve one caller at a time. Its interface to borrow other threads waits for
+parts that must run at once, which a shared pool cannot guarantee.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _INT, _WORD = ir.IntType(32), ir.IntType(64)
 
 
 def gemm_address(data_type: DataType) -> int:
-    """Return the address of OpenBLAS's product for matrices of a complex type."""
+    """Return the address of OpenBLAS's matrix product for a complex type."""
     address = ctypes.cast(getattr(_library(), _FUNCTIONS[data_type]), ctypes.c_void_p).value
     assert address is not None
     return address
@@ -43,16 +43,13 @@ def gemm_address(data_type: DataType) -> int:
 
 @cache
 def _library() -> ctypes.CDLL:
-    """Return the library.
-
-    The package itself is not imported, since that would show its symbols to all other libraries.
-    """
+    """Load the library. Its package is not imported, since that would expose its symbols to all other libraries."""
     spec = find_spec(_PACKAGE)
     folders = [Path(folder) / "lib" for folder in (spec.submodule_search_locations or ())] if spec else []
     files = [file for folder in folders for file in folder.glob("libscipy_openblas64_.*") if file.suffix != ".a"]
     if not files:
         raise ImportError("products of matrices on the CPU need OpenBLAS; pip install scipy-openblas64")
-    with set_meanwhile(_NUM_THREADS, "1"):  # it starts its threads when it is loaded
+    with set_meanwhile(_NUM_THREADS, "1"):  # OpenBLAS starts its threads when it is loaded
         return ctypes.CDLL(str(files[0]))
 
 
@@ -74,7 +71,7 @@ def gemm(
     c: Any,
     ldc: Any,
 ) -> Any:
-    """Call the product at `address`, for row-major matrices; alpha and beta are the addresses of complex numbers."""
+    """Call the product at `address` for row-major matrices; alpha and beta are the addresses of complex numbers."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         address, transpose_a, transpose_b, *others = args

@@ -1,7 +1,7 @@
-"""Products of a vector and a matrix of few columns, whose rows lie one after the other: all of it is full vectors.
+"""Products of a vector and a contiguous matrix of few columns, computed in full vectors.
 
-The numbers of the vector are repeated in registers, each for the elements of its row. Sums are taken apart by columns
-once, at the end, so that the matrix itself needs not be.
+In registers, each number of the vector is repeated for the elements of its row. The sums are separated by column once,
+at the end, so the matrix itself need not be.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from ep.cpu.engine.product.results import arithmetic_of
 from ep.include.data_type import DataType
 
 _WIDTH_BYTES: Final = 64  # of the numbers that are added up side by side
-_SUMS_AT_ONCE: Final = 8  # vectors of sums, at least, which do not wait for each other
+_SUMS_AT_ONCE: Final = 8  # the least number of independent vectors of sums
 
 
 def dots_of_columns(data_type: DataType, columns: int) -> Any:
     """Return a function (matrix, vector, k, sums) that adds to each sum the product of its column and the vector.
 
-    matrix: k rows of `columns` elements, adjacent. vector, sums: in the type of arithmetic.
+    matrix: k rows of `columns` elements, contiguous. vector, sums: in the arithmetic type.
     """
     arithmetic = arithmetic_of(data_type)
     width, number, bits = _WIDTH_BYTES // arithmetic.itemsize, REALS[arithmetic], ir.IntType(8 * data_type.itemsize)

@@ -1,6 +1,6 @@
-"""The division of matrices into blocks, each of which one thread multiplies.
+"""The cutting of matrices into blocks, each of which one thread multiplies.
 
-It follows from sizes alone: results have the same bits whatever the number of threads.
+It depends on sizes only, so results have the same bits for any number of threads.
 """
 
 from __future__ import annotations
@@ -8,23 +8,23 @@ from __future__ import annotations
 from typing import Final
 
 _LEAST_WORK: Final = 1 << 20  # multiplications of a block that is not cut: 20 us
-_LEAST_WORK_OF_VECTORS: Final = 1 << 18  # the same of a product with a vector, which waits for memory
-_SIDES: Final = ((2, 64), (8, 128))  # below this many blocks: the longer side of a block that is not cut
-_LARGE_SIDE: Final = 1024  # the same from there on: enough blocks for as many threads as there mostly are
+_LEAST_WORK_OF_VECTORS: Final = 1 << 18  # the same for a product with a vector, which is bound by memory
+_SIDES: Final = ((2, 64), (8, 128))  # (n, longest side of a block that is not cut) below n blocks
+_LARGE_SIDE: Final = 1024  # the same with more blocks, which are enough for the usual number of threads
 _LARGE_SIDE_OF_VECTORS: Final = 4096
 
 NARROW: Final = 8
-"""Rows and columns of c that are few: both operands are read once then, and memory is what a product waits for."""
-_ENOUGH_BLOCKS: Final = 8  # from this many on sums are not cut
-_MOST_PIECES: Final = 64  # parts of the sums of all blocks
+"""The most rows and columns of a narrow c: both operands are then read once, and the product is bound by memory."""
+_ENOUGH_BLOCKS: Final = 8  # from this number on, sums are not cut
+_MOST_PIECES: Final = 64  # parts of the sums of all blocks together
 _LEAST_WORK_OF_NARROW_PARTS: Final = 1 << 17  # multiplications of a part of sums, as `_LEAST_WORK`
-_LEAST_DEPTH: Final = 32  # what a part has in k for each row, and for each column, of c: its sums are written and read
+_LEAST_DEPTH: Final = 32  # the least extent in k of a part, per row and per column of c: its sums are written and read
 
 
 def cut(m: int, n: int, work: float, num_batches: int) -> tuple[int, int]:
-    """Into how many rows and columns of blocks each of this many matrices [m, n] is cut.
+    """Return the numbers of rows and columns of blocks that each of `num_batches` matrices [m, n] is cut into.
 
-    work: the multiplications that one matrix takes. Compiled, too.
+    work: the multiplications for one matrix. This function is compiled, too.
     """
     rows, columns, blocks = 1, 1, num_batches
     is_vector = m == 1 or n == 1
@@ -46,11 +46,11 @@ def cut(m: int, n: int, work: float, num_batches: int) -> tuple[int, int]:
 
 
 def cut_depth(m: int, n: int, depth: int, work: float, num_blocks: int) -> int:
-    """Into how many parts the sums of all blocks are cut, where blocks are too few to be shared.
+    """Return the number of parts that the sums of all blocks are cut into if there are too few blocks to share.
 
-    It is a power of two: as many threads take as much each.
-
-    depth: how much there is to cut, of products or of k; work: the multiplications of all blocks. Compiled, too.
+    It is a power of two, so that threads get equal shares.
+    depth: the number of products, or of elements along k, that can be cut. work: the multiplications of all blocks.
+        This function is compiled, too.
     """
     if num_blocks == 0 or num_blocks >= _ENOUGH_BLOCKS:
         return 1

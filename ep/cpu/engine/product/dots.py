@@ -1,4 +1,4 @@
-"""Products of rows with rows, of which the elements that are summed up lie side by side: full vectors of both."""
+"""Products of rows with rows whose summed elements are contiguous: full vectors of both."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from ep.cpu.engine.product.results import arithmetic_of
 from ep.cpu.engine.product.tiling import tile_shape
 from ep.include.data_type import DataType
 
-_ROWS: Final = 4  # that are gone along at once
+_ROWS: Final = 4  # rows that are processed at once
 _WIDTH_BYTES: Final = 64  # of the numbers that are added up side by side
-_ALONE: Final = 4  # vectors of a row that is gone along alone: sums that do not wait for each other
+_ALONE: Final = 4  # vectors of a single row that are processed at once, with independent sums
 
 
 @cache
 def dots_of_rows(data_type: DataType) -> Any:
-    """A function (matrix, step, count, vector, k, sums) that adds to each sum the product of its row and the vector.
+    """Return a function (matrix, step, count, vector, k, sums) that adds to each sum its row times the vector.
 
-    matrix: `count` rows of k elements, `step` elements from row to row. vector, sums: in the type of arithmetic.
+    matrix: `count` rows of k elements, `step` elements from row to row. vector, sums: in the arithmetic type.
     """
     arithmetic = arithmetic_of(data_type)
     size, load, store = data_type.itemsize, loader(arithmetic), storer(arithmetic)
@@ -51,8 +51,8 @@ def dots_of_rows(data_type: DataType) -> Any:
 def dots_of_matrices(arithmetic: DataType) -> Any:
     """Return a function (x, x_step, num_x, y, y_step, num_y, k, sums, sums_x, sums_y).
 
-    It adds to each sum the product of a row of x and one of y, of k elements. The steps are in elements, from row to
-    row of x and of y, and from sum to sum along the rows of either.
+    It adds to each sum the product of a row of x and a row of y, of k elements each. The steps are in elements: from
+    row to row of x and of y, and from sum to sum along the rows of either.
     """
     size, load, store = arithmetic.itemsize, loader(arithmetic), storer(arithmetic)
     vector_bytes, columns = tile_shape().vector_bytes, tile_shape().rows // 2  # sums that the registers hold
@@ -83,9 +83,10 @@ def dots_of_matrices(arithmetic: DataType) -> Any:
 def _dots(
     data_type: DataType, arithmetic: DataType, rows: int, columns: int, width_bytes: int, vectors: int = 1
 ) -> Any:
-    """A function (x, x_step, num_x, y, y_step, num_y, k, totals): the products of up to `rows` rows of x, which are of
-    `data_type`, and up to `columns` of y, which are of `arithmetic`. totals: `[rows, columns]`, what is too much of
-    them is anything. vectors: how many of each row are multiplied at once.
+    """Return a function (x, x_step, num_x, y, y_step, num_y, k, totals) that multiplies rows of x by rows of y.
+
+    x: up to `rows` rows of `data_type`. y: up to `columns` rows of `arithmetic`. totals: `[rows, columns]`; those of
+        rows that do not exist are undefined. vectors: the number of vectors of each row that are multiplied at once.
     """
     width, number, bits = width_bytes // arithmetic.itemsize, REALS[arithmetic], ir.IntType(8 * data_type.itemsize)
     stored, computed = ir.VectorType(bits, width), ir.VectorType(number, width)
@@ -98,7 +99,7 @@ def _dots(
         def pointers(first: Any, step: Any, count: Any, most: int, kind: Any) -> list[Any]:
             last, first = builder.sub(count, WORD(1)), builder.inttoptr(first, kind.as_pointer())
             result = []
-            for row in range(most):  # the last one again where there are fewer
+            for row in range(most):  # if there are fewer rows, the last one is repeated
                 there = builder.select(builder.icmp_signed("<", WORD(row), last), WORD(row), last)
                 result.append(builder.gep(first, [builder.mul(there, step)]))
             return result

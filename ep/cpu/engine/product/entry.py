@@ -1,4 +1,4 @@
-"""The entry of the primitives that multiply matrices."""
+"""The launchers of the primitives that multiply matrices."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _cut, _cut_depth = jit(cuts.cut), jit(cuts.cut_depth)
 
 @jit
 def _run(context):
-    """Multiply what the context's plan says."""
+    """Multiply as the context's plan describes."""
     state, product = load_word(context, CONTEXT.state), load_word(context, CONTEXT.plan)
     task, launch = load_word(state, STATE.task), stack_words(PRODUCT_LAUNCH_WORDS)
     a, b, alpha, beta = (
@@ -47,7 +47,7 @@ def _run(context):
     work *= num_results
     if work <= _GRAIN:
         call_task(task, launch, 0, num_blocks)
-    elif num_blocks == 1:  # no work to share, but others may run meanwhile
+    elif num_blocks == 1:  # there is nothing to share, but other threads may run meanwhile
         thread_state = release_gil()
         call_task(task, launch, 0, 1)
         acquire_gil(thread_state)
@@ -86,13 +86,13 @@ def _launch_planned(context, num_bytes, in_place, sizes):
 
 
 def matmul_launcher(state: LaunchState, request: Request) -> Launcher:
-    """Return what launches Matmul and BatchMatmul."""
+    """Return the launcher of Matmul and BatchMatmul."""
     _set(state, request)
     return launcher("product", _launch)
 
 
 def broadcast_matmul_launcher(state: LaunchState, request: Request) -> Launcher:
-    """Return what launches BroadcastMatmul, whose launches have a `ProductPlan`."""
+    """Return the launcher of BroadcastMatmul, whose launches have a `ProductPlan`."""
     _set(state, request)
     return launcher("product.planned", _launch_planned, PRODUCT)
 

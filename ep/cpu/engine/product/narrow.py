@@ -1,8 +1,8 @@
-"""Products with few rows and few columns of c: memory is what they wait for, so that both operands are read once.
+"""Products with few rows and few columns of c: they are bound by memory, so both operands are read once.
 
-Both are multiplied with the elements that are summed up side by side (`dots.py`). Where these lie below each other in
-memory, and where numbers are to be widened, a piece of them is taken apart into rows first, which stay in a cache. A
-matrix by a vector needs no rows: it is read once, as it lies (`columns.py`).
+Both operands are multiplied with the summed elements contiguous (`dots.py`). If these are not contiguous in memory, or
+numbers must be widened, a piece of the operand is first split into rows, which stay in a cache. A matrix times a vector
+needs no rows: it is read once, in place (`columns.py`).
 """
 
 from __future__ import annotations
@@ -23,18 +23,15 @@ from ep.cpu.engine.product.state import BLOCK, PRODUCT, PRODUCT_LAUNCH, PRODUCT_
 from ep.cpu.engine.product.walk import offsets
 from ep.include.data_type import DataType
 
-_LEAST_DEPTH: Final = 128  # of k: below it tiles are as fast
-_PIECE: Final = 1024  # of k that is gone along at once
-_ROW: Final = _PIECE + 16  # elements from row to row of a piece: else all would lie in one set of L1
+_LEAST_DEPTH: Final = 128  # of k: below it, tiles are as fast
+_PIECE: Final = 1024  # of k that is processed at once
+_ROW: Final = _PIECE + 16  # elements from row to row of a piece: without the 16, all rows would map to one set of L1
 _SUMS: Final = NARROW * NARROW
 
 
 @jit
 def is_narrow(m, n, k, transpose_a, transpose_b, lanes):
-    """Return whether a product of such matrices is computed here.
-
-    lanes: of a vector of a tile, which a row of c may fill.
-    """
+    """Return whether a product of this size is computed here; lanes: of a tile's vector, which a row of c may fill."""
     if k < _LEAST_DEPTH or max(m, n) > NARROW:
         return False
     if m > 1 and n > 1:
@@ -96,7 +93,8 @@ def narrow_multiplier(data_type: DataType) -> Any:
 def _packer(data_type: DataType) -> Any:
     """Return a function (below, src, step, count, k, dst) that writes `count` rows of k numbers, `_ROW` apart.
 
-    below: whether src has k rows of `step` elements, of which the first `count` are taken apart; else it has the rows.
+    below: whether src has k rows of `step` elements, whose first `count` columns are split into rows; otherwise src has
+        the rows themselves.
     """
     size, wide = data_type.itemsize, arithmetic_of(data_type).itemsize
     copy = plane_packer(data_type, 1)
@@ -114,7 +112,7 @@ def _packer(data_type: DataType) -> Any:
 
 
 def _by_count(make: Callable[[int], Any], most: int) -> Any:
-    """A function (count, ...) that calls what `make` makes for the count, from 2 to `most`, with four more words."""
+    """Return a function (count, ...) of four more words that calls `make(count)`'s function; count: 2 to `most`."""
     own = make(most)
     if most == 2:
         return jit(lambda count, first, second, third, fourth: own(first, second, third, fourth))

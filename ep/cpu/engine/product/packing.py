@@ -1,4 +1,4 @@
-"""Packing: what tiles read, written out in the order in which they read it, in the type of arithmetic."""
+"""Packing: operands copied into the order in which tiles read them, in the arithmetic type."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _LINE: Final = 64  # bytes
 
 @cache
 def row_packer(data_type: DataType, width: int) -> Any:
-    """Return a function (src, step, count, k, dst): rows of src become rows of `width` numbers, adjacent.
+    """Return a function (src, step, count, k, dst) that packs rows of src as contiguous rows of `width` numbers.
 
-    src has k rows, `step` elements from row to row, of which `count` elements are read, from 1 to width; what follows
-    them in dst is 0.
+    src has k rows, `step` elements from row to row. The first `count` elements of each, from 1 to width, are read; the
+    rest of a row of dst is 0.
     """
 
     @emitted()
@@ -53,10 +53,10 @@ def row_packer(data_type: DataType, width: int) -> Any:
 
 @cache
 def column_packer(data_type: DataType, rows: int, lanes: int) -> Any:
-    """A function (src, step, count, k, dst, width): rows of src become columns of dst, which has `width` in a row.
+    """Return a function (src, step, count, k, dst, width) that writes rows of src as columns of dst.
 
-    src has `count` rows of k elements, from 1 to `rows`, with `step` elements from row to row. What follows them in
-    the first `rows` columns of dst is anything.
+    src has `count` rows of k elements, from 1 to `rows`, with `step` elements from row to row. dst has rows of `width`
+    numbers. The other ones of its first `rows` columns are undefined.
     """
 
     @emitted()
@@ -67,7 +67,7 @@ def column_packer(data_type: DataType, rows: int, lanes: int) -> Any:
         sources = []
         for number in range(rows):
             there = builder.icmp_signed("<", WORD(number), last)
-            row = builder.select(there, WORD(number), last)  # the last one again: these columns are not used
+            row = builder.select(there, WORD(number), last)  # the last row again: these columns are not used
             sources.append(builder.gep(src, [builder.mul(row, step)]))
 
         def block(index: Any, length: int) -> None:
@@ -92,9 +92,9 @@ def column_packer(data_type: DataType, rows: int, lanes: int) -> Any:
 
 @cache
 def plane_packer(data_type: DataType, planes: int) -> Any:
-    """A function (src, count, dst, dst_step): `count` rows of `planes` elements, adjacent in src, become its columns.
+    """Return a function (src, count, dst, dst_step) that writes the columns of contiguous rows of src as rows of dst.
 
-    dst: `planes` rows of `count` numbers, dst_step numbers from row to row.
+    src: `count` rows of `planes` elements. dst: `planes` rows of `count` numbers, dst_step numbers from row to row.
     """
     lanes = _LINE // (DataType.kFloat if data_type in HALVES else data_type).itemsize
 
@@ -122,7 +122,7 @@ def plane_packer(data_type: DataType, planes: int) -> Any:
 
 
 def _kinds(data_type: DataType) -> tuple[Any, Any, int]:
-    """Return how elements are stored, the type of arithmetic, and its bytes."""
+    """Return the stored type of elements, the arithmetic type, and the bytes of the latter."""
     arithmetic = DataType.kFloat if data_type in HALVES else data_type
     return ir.IntType(8 * data_type.itemsize), REALS[arithmetic], arithmetic.itemsize
 
@@ -131,7 +131,7 @@ def _transposed(builder: Any, rows: list[Any]) -> list[Any]:
     """Return the columns of a matrix whose rows are vectors, a power of two of them."""
     lanes, count = rows[0].type.count, len(rows)
     sequences = [[row] for row in rows]
-    while len(sequences) > 1:  # two sequences of vectors become one, with elements of both by turns
+    while len(sequences) > 1:  # two sequences of vectors become one that alternates their elements
         half = len(sequences) // 2
         sequences = [
             _by_turns(builder, first, second) for first, second in zip(sequences[:half], sequences[half:], strict=True)
@@ -148,23 +148,23 @@ def _transposed(builder: Any, rows: list[Any]) -> list[Any]:
 
 
 def taken_apart(builder: Any, vectors: list[Any]) -> list[Any]:
-    """Vectors of the elements of each plane, which take turns in as many vectors."""
+    """Return one vector for each plane; in the given vectors, elements of the planes alternate."""
     planes = len(vectors)
     if planes == 1:
         return vectors
     ways = next(number for number in range(2, planes + 1) if planes % number == 0)
     result: list[Any] = [None] * planes
-    for way in range(ways):  # every one of this many elements, beginning with this one, and of these again
+    for way in range(ways):  # every `ways`-th element from `way` on, split in the same way
         chosen = [_every(builder, vectors[first : first + ways], way) for first in range(0, planes, ways)]
         result[way::ways] = taken_apart(builder, chosen)
     return result
 
 
 def _every(builder: Any, vectors: list[Any], begin: int) -> Any:
-    """Return the vector of element `begin` and of each that follows it by the number of vectors."""
+    """Return the vector of element `begin` and every len(vectors)-th element after it."""
     lanes, result = vectors[0].type.count, vectors[0]
     sources = [divmod(begin + place * len(vectors), lanes) for place in range(lanes)]
-    for number in range(1, len(vectors)):  # what comes from the vectors so far stays, the rest is taken from one
+    for number in range(1, len(vectors)):  # elements from earlier vectors stay, the others come from this one
         chosen = [
             lanes + element if source == number else (element if number == 1 else place)
             for place, (source, element) in enumerate(sources)

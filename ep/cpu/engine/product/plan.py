@@ -15,10 +15,13 @@ _AXES: Final = adjacent(AXES, "num_axes", "dims")
 
 
 class ProductPlan(Plan):
-    """The plan of a product, which is cut into blocks."""
+    """The plan of a product that is cut into blocks."""
 
     def __init__(self, signature: Signature, product: Product, counts: tuple[int, ...]) -> None:
-        """counts: the elements of a, b and c, the sizes of the signature."""
+        """Make the plan.
+
+        counts: the elements of a, b and c, the sizes of the signature.
+        """
         super().__init__(PRODUCT, signature)
         self.set_checks(counts, in_place=False)
         m, n, k, batches, terms = product
@@ -32,7 +35,7 @@ class ProductPlan(Plan):
         self._set_walk(self.fields.terms, terms)
 
     def _set_walk(self, first: int, walk: Walk) -> None:
-        if walk.dims:  # of a new plan all words are 0
+        if walk.dims:  # in a new plan, all words are 0
             self.set_words(first + _AXES, (len(walk.dims), *walk.dims))
             self.set_words(first + AXES.a_strides, walk.a_strides)
             self.set_words(first + AXES.b_strides, walk.b_strides)

@@ -14,7 +14,7 @@ from ep.include.data_type import DataType
 
 @cache
 def results_writer(data_type: DataType) -> Any:
-    """A function (launch, block, sums, step, c): the sums of a block become its elements of c, or its part of them.
+    """Return a function (launch, block, sums, step, c) that writes a block's sums as elements of c, or as partial sums.
 
     step: sums from row to row.
     """
@@ -42,7 +42,7 @@ def results_writer(data_type: DataType) -> Any:
 
 @cache
 def results_merger(data_type: DataType) -> Any:
-    """A function (launch, begin, end): elements [begin, end) of c are the sums of their parts, added in their order."""
+    """Return a function (launch, begin, end) that adds up the parts of elements [begin, end) of c, in their order."""
     load, store, arithmetic = loader(data_type), storer(data_type), arithmetic_of(data_type)
     load_wide = loader(arithmetic)
 

@@ -1,4 +1,4 @@
-"""The part of the state that launches of products read, and the words that describe a product."""
+"""The launch state of products, and the words that describe what to multiply."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PRODUCT_STATE: Final = layout(
     STATE,
     transpose_a=1,  # 0 or 1
     transpose_b=1,
-    gemm=1,  # the address of the BLAS's product, of complex types
+    gemm=1,  # the address of the BLAS's product, for complex types
 )
 
 AXES: Final = layout("Axes", num_axes=1, dims=kMaxNumDims, a_strides=kMaxNumDims, b_strides=kMaxNumDims)
@@ -24,15 +24,15 @@ PRODUCT: Final = layout(
     m=1,
     n=1,
     k=1,
-    num_batches=1,  # matrices of c, which are adjacent
+    num_batches=1,  # matrices of c, which are contiguous
     num_terms=1,  # products that are summed into each; 0 leaves beta * c
-    row_parts=1,  # into how many blocks a matrix of c is cut
+    row_parts=1,  # the number of blocks that a matrix of c is cut into along its rows
     column_parts=1,
-    depth_parts=1,  # into how many parts the sums are cut: the products where these are more than k, else k
-    batches=AXES.num_words,  # where the operands of each matrix of c begin
-    terms=AXES.num_words,  # and from there on, where those of each product do
+    depth_parts=1,  # the number of parts that sums are cut into, along the longer of products and k
+    batches=AXES.num_words,  # the start of the operands of each matrix of c
+    terms=AXES.num_words,  # the start of the operands of each product, relative to these
 )
-"""The words of a product: the plan of a launch, or made by it."""
+"""A product to compute: the plan of a launch, or made by the launch."""
 
 PRODUCT_LAUNCH: Final = layout(
     "ProductLaunch",
@@ -43,10 +43,10 @@ PRODUCT_LAUNCH: Final = layout(
     c=1,
     alpha=1,  # the addresses of the numbers
     beta=1,
-    partials=1,  # the matrices of c for each part of the sums, in the type of arithmetic; 0 where sums are not cut
-    merges=1,  # whether these are there already, and are to be added up
+    partials=1,  # one array like c for each part of the sums, in the arithmetic type; 0 if sums are not cut
+    merges=1,  # whether the parts are complete and are to be added up
 )
-"""The words whose address the task receives."""
+"""The context of the task."""
 
 PRODUCT_LAUNCH_WORDS: Final[int] = PRODUCT_LAUNCH.num_words
 
@@ -62,8 +62,8 @@ BLOCK: Final = layout(
     last_term=1,
     first=1,  # the part of k
     last=1,
-    partial=1,  # where the sums go, n to a row; 0 where they are complete and go to c
+    partial=1,  # the place of the partial sums, n to a row; 0 if the sums are complete and go to c
 )
-"""The words of a block, which is multiplied at once."""
+"""A part of the work that is multiplied at once."""
 
 BLOCK_WORDS: Final[int] = BLOCK.num_words

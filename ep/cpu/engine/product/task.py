@@ -25,7 +25,7 @@ _NUMBER_WORDS: Final = 2  # of the largest type
 def product_task(data_type: DataType) -> int:
     """Return the address of the task (launch, begin, end) that multiplies blocks of matrices of `data_type`.
 
-    Of a launch that merges it adds up the parts of the sums of elements [begin, end) of c.
+    In a launch that merges, it adds up the parts of the sums of elements [begin, end) of c.
     """
     is_complex = data_type in COMPLEXES
     multiply = _by_blas(data_type) if is_complex else _multiplier(data_type)
@@ -40,7 +40,7 @@ def product_task(data_type: DataType) -> int:
         partials, num_batches = load_word(launch, PRODUCT_LAUNCH.partials), load_word(words, PRODUCT.num_batches)
         nothing = k == 0 or load_word(words, PRODUCT.num_terms) == 0 or load(alpha, 0) == 0
         if load_word(launch, PRODUCT_LAUNCH.merges) != 0:
-            if not nothing:  # else c has what it is to have
+            if not nothing:  # otherwise c is complete
                 merge(launch, begin, end)
             return
         block, unit = stack_words(BLOCK_WORDS), 1 if m == 1 or n == 1 else full_unit
@@ -64,7 +64,7 @@ def product_task(data_type: DataType) -> int:
 
 
 def _multiplier(data_type: DataType) -> Any:
-    """A function (launch, block, a, b, c) for a block of real numbers, by the way that suits the matrices' sizes."""
+    """Return a function (launch, block, a, b, c) for a block of real numbers; it chooses the kernel by the sizes."""
     multiply_block, multiply_vector = block_multiplier(data_type), vector_multiplier(data_type)
     multiply_narrow = narrow_multiplier(data_type)
     lanes = tile_shape().vector_bytes // arithmetic_of(data_type).itemsize
@@ -88,7 +88,7 @@ def _multiplier(data_type: DataType) -> Any:
 
 
 def _scaler(data_type: DataType) -> Any:
-    """Return a function (c, rows, columns, ldc, beta): c becomes beta * c, and 0 where beta is, whatever c is."""
+    """Return a function (c, rows, columns, ldc, beta) that scales c by beta; if beta is 0, c becomes 0 in any case."""
     load, store = loader(data_type), storer(data_type)
 
     @jit
@@ -105,7 +105,7 @@ def _scaler(data_type: DataType) -> Any:
 
 
 def _by_blas(data_type: DataType) -> Any:
-    """A function (launch, block, a, b, c) that multiplies a block of complex numbers in place, as the BLAS takes it."""
+    """Return a function (launch, block, a, b, c) that multiplies a block of complex numbers by calling the BLAS."""
     store, size = storer(data_type), data_type.itemsize
 
     @jit

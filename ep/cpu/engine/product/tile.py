@@ -1,4 +1,4 @@
-"""The innermost product: a tile of c, whose sums stay in registers while k is gone along."""
+"""The innermost product: a tile of c, whose sums stay in registers along k."""
 
 from __future__ import annotations
 
@@ -25,19 +25,20 @@ from ep.cpu.compile.vectors import (
 )
 from ep.include.data_type import DataType
 
-_AHEAD: Final = 16  # rows of b that are fetched before they are needed
+_AHEAD: Final = 16  # prefetch distance in rows of b
 _LINE: Final = 64  # bytes
 _BYTES: Final = ir.IntType(8).as_pointer()
 
 
 @cache
 def tile_multiplier(data_type: DataType, rows: int, vectors: int, lanes: int) -> Any:
-    """A function of a tile [rows, vectors * lanes]: its first num_rows rows and num_columns columns become alpha a b.
+    """Return a function that computes alpha a b for the first num_rows rows and num_columns columns of a tile.
 
-    It takes (k, a, a_row, a_step, b, b_step, c, c_step, num_rows, num_columns, alpha, adds, later, later_step, slow).
-    a: elements a_row apart from row to row, and a_step along k. b: `[k, vectors * lanes]`, b_step elements from row to
-    row, as c_step in c. Where adds is 1 the product is added to c, else it is 0. later: rows of what later tiles
-    read, later_step bytes apart; one of them is fetched to L2 in 2 ** slow steps along k.
+    The tile is [rows, vectors * lanes]. The arguments are (k, a, a_row, a_step, b, b_step, c, c_step, num_rows,
+    num_columns, alpha, adds, later, later_step, slow).
+    a: its elements are a_row apart from row to row, and a_step along k. b: `[k, vectors * lanes]`, with b_step elements
+        from row to row; c_step is the same for c. adds: 1 to add the product to c, 0 to overwrite c. later: rows that
+        later tiles read, later_step bytes apart; one of them is prefetched into L2 every 2 ** slow steps along k.
     """
     real, size = REALS[data_type], data_type.itemsize
     vector = ir.VectorType(real, lanes)
@@ -72,8 +73,8 @@ def tile_multiplier(data_type: DataType, rows: int, vectors: int, lanes: int) ->
             row = builder.gep(b, [builder.mul(index, b_step)])
             ahead = builder.bitcast(builder.gep(row, [builder.mul(b_step, WORD(_AHEAD))]), _BYTES)
             much_later = builder.gep(later, [builder.mul(builder.lshr(index, slow), later_step)])
-            for place, fetched_to in ((ahead, L1_CACHE), (much_later, L2_CACHE)):
-                # and its last byte: the rows of an array that does not begin with a line have one line more
+            for place, fetched_to in ((ahead, FIRST_CACHE), (much_later, SECOND_CACHE)):
+                # and its last byte: the rows of an array that does not begin at a cache line span one line more
                 for offset in (*range(0, vectors * lanes * size, _LINE), vectors * lanes * size - 1):
                     prefetch(builder, builder.gep(place, [WORD(offset)]), fetched_to)
             elements = [
@@ -114,7 +115,7 @@ def tile_multiplier(data_type: DataType, rows: int, vectors: int, lanes: int) ->
 
 
 def _put(builder: Any, pointer: Any, total: Any, alpha: Any, adds: bool, mask: Any, size: int) -> None:
-    """Write alpha * total, or add it to what is there, where the mask says so."""
+    """Write alpha * total, or add it to the values there, in the lanes that the mask includes."""
     new = builder.fmul(alpha, total)
     if adds:
         there = load_lanes(builder, pointer, total.type, size, mask)

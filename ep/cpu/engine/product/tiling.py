@@ -1,9 +1,9 @@
 """Blocks of c in tiles: the package's own product of real matrices.
 
-A block goes over k in pieces, and over its rows in pieces whose part of a stays in L2. Each strip of
-columns is multiplied by that, tile by tile. Operands are packed where they are read many times, where b is transposed
-or ends within a vector, and where numbers are to be widened; else they are read where they lie. While a strip is
-multiplied, the next one is fetched.
+A block is processed in pieces along k, and in pieces of rows whose part of a stays in L2. Each strip of columns is
+multiplied by that part, tile by tile. Operands are packed if they are read many times, if b is transposed or ends
+within a vector, or if numbers must be widened; otherwise they are read in place. While a strip is multiplied, the next
+one is prefetched.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from ep.cpu.engine.product.walk import offsets
 from ep.include.data_type import DataType
 
 _VECTORS: Final = 3  # of columns in a tile
-_DEPTH: Final = 384  # of k that are gone along at once, at most
+_DEPTH: Final = 384  # of k that is processed at once, at most
 _SUMMED: Final = 128  # products that are added up one after the other, at most
 _HEIGHT: Final = 256  # rows of a that are packed at once, at most
-_NARROW: Final = 4  # strips for which a is read where it lies, at most
-_FEW: Final = 64  # rows for which b is read where it lies, at most
+_NARROW: Final = 4  # strips for which a is read in place, at most
+_FEW: Final = 64  # rows for which b is read in place, at most
 _GROUP: Final = 8  # rows that become columns at once, at most
 _LINE: Final = 64  # bytes
 
 
 class Shape(NamedTuple):
-    """A tile's rows, and the bytes of its vectors: with three vectors of columns the sums fill the registers."""
+    """A tile's number of rows, and the bytes of its vectors: three vectors of columns fill the registers with sums."""
 
     rows: int
     vector_bytes: int
@@ -42,7 +42,7 @@ class Shape(NamedTuple):
 
 @cache
 def tile_shape() -> Shape:
-    """The tiles for the processor that kernels are compiled for, by the number of its registers and their size."""
+    """Return the shape of tiles that suits the number and size of the target processor's registers."""
     triple, _, features = cpu_target.target_context.codegen().magic_tuple()
     if not triple.startswith("x86_64"):
         return Shape(8, 16)
@@ -51,7 +51,7 @@ def tile_shape() -> Shape:
 
 @cache
 def block_columns(data_type: DataType) -> int:
-    """Return the columns of a tile: blocks begin at multiples of it."""
+    """Return the number of columns of a tile; blocks begin at multiples of it."""
     arithmetic = DataType.kFloat if data_type in HALVES else data_type
     return _VECTORS * tile_shape().vector_bytes // arithmetic.itemsize
 
@@ -206,9 +206,9 @@ def block_multiplier(data_type: DataType) -> Any:
 
 
 def _strip_multiplier(arithmetic: DataType, lanes: int) -> Any:
-    """Return a function that multiplies a strip of columns, for all rows: what it takes is what `tile_multiplier` says.
+    """Return a function that multiplies a strip of columns, for all rows; see `tile_multiplier` for its arguments.
 
-    a_step is 0 where a is packed: one tile's rows after the other's.
+    It has no argument slow. a_step is 0 if a is packed: the rows of one tile after those of the other.
     """
     one, two, three = (_tiles(arithmetic, vectors, lanes) for vectors in (1, 2, 3))
 
@@ -225,7 +225,7 @@ def _strip_multiplier(arithmetic: DataType, lanes: int) -> Any:
 
 
 def _tiles(arithmetic: DataType, vectors: int, lanes: int) -> Any:
-    """Return the same for strips of this many vectors."""
+    """Return the same for strips of `vectors` vectors."""
     size, rows = arithmetic.itemsize, tile_shape().rows
     few = rows // 2
     tile, low_tile = (_tile(arithmetic, count, vectors, lanes) for count in (rows, few))
@@ -234,7 +234,7 @@ def _tiles(arithmetic: DataType, vectors: int, lanes: int) -> Any:
     def multiply(k, a, a_row, a_step, b, b_step, c, c_step, num_rows, num_columns, alpha, adds, later, later_step):
         apart, step = (a_row, a_step) if a_step else (k, rows)
         row, slow = 0, 0
-        while num_rows >> slow > rows:  # the tiles fetch the next strip together
+        while num_rows >> slow > rows:  # the tiles together prefetch the next strip
             slow += 1
         while num_rows - row > few:
             from_a, to_c = a + row * apart * size, c + row * c_step * size
@@ -282,7 +282,7 @@ def _tiles(arithmetic: DataType, vectors: int, lanes: int) -> Any:
 
 
 def _tile(arithmetic: DataType, rows: int, vectors: int, lanes: int) -> Any:
-    """Return a function of one tile, as `tile_multiplier` says, that adds up pieces of k: sums lose fewer digits."""
+    """Return the function of `tile_multiplier`, applied to pieces along k in turn: sums lose fewer digits."""
     size, multiply_piece = arithmetic.itemsize, tile_multiplier(arithmetic, rows, vectors, lanes)
 
     @jit
@@ -314,9 +314,9 @@ def _tile(arithmetic: DataType, rows: int, vectors: int, lanes: int) -> Any:
 
 
 def _packer(data_type: DataType, width: int) -> Any:
-    """Return a function (in_rows, src, step, count, k, dst) that packs a strip [k, width], of which `count` are in src.
+    """Return a function (in_rows, src, step, count, k, dst) that packs a strip [k, width], `count` of which are in src.
 
-    in_rows: whether what belongs together in k lies in a row of src, else in a column.
+    in_rows: whether the elements of one index along k are a row of src; otherwise, a column.
     """
     arithmetic = DataType.kFloat if data_type in HALVES else data_type
     size, wide, group = data_type.itemsize, arithmetic.itemsize, gcd(_GROUP, width)

@@ -1,9 +1,8 @@
-"""Products of a matrix and a vector: each element of the matrix is used once, so that all depends on how it is read.
+"""Products of a matrix and a vector: each element of the matrix is used once, so reading it determines the speed.
 
-Where elements that are summed up lie side by side, several rows are gone along at once (`dots.py`). Where they lie
-below each other, several rows are added to sums that stay in L1: the matrix is read in runs as long as
-these, which processors foresee, and not in columns, each of whose rows is on another page. 16-bit types are widened
-when read.
+If summed elements are contiguous, several rows are processed at once (`dots.py`). Otherwise several rows are added to
+sums that stay in L1: the matrix is read in runs of this length, which processors prefetch, and not in columns, each of
+whose rows is on another page. 16-bit types are widened when they are read.
 """
 
 from __future__ import annotations
@@ -36,10 +35,10 @@ from ep.cpu.engine.product.state import BLOCK, PRODUCT, PRODUCT_LAUNCH, PRODUCT_
 from ep.cpu.engine.product.walk import offsets
 from ep.include.data_type import DataType
 
-_ADDED_ROWS: Final = 8  # that are added to the sums at once
+_ADDED_ROWS: Final = 8  # rows that are added to the sums at once
 _WIDTH_BYTES: Final = 64  # of the numbers that are added up side by side
 _SUMS_BYTES: Final = 16384  # of the sums that rows are added to, at most
-_SUMS_AT_ONCE: Final = 8  # vectors of sums that stay in registers, and do not wait for each other
+_SUMS_AT_ONCE: Final = 8  # independent vectors of sums that stay in registers
 _PIECE: Final = 4096  # of k that is added up at once, at most: sums lose fewer digits
 
 
@@ -84,9 +83,9 @@ def vector_multiplier(data_type: DataType) -> Any:
 
 
 def _column_adder(data_type: DataType) -> Any:
-    """A function (matrix, ld, count, vector, rows, sums) that adds rows, each times its number of the vector, to sums.
+    """Return a function (matrix, ld, count, vector, rows, sums) that adds rows, each times its number of the vector.
 
-    matrix: rows of `count` elements, ld elements from row to row. vector, sums: in the type of arithmetic.
+    matrix: rows of `count` elements, ld elements from row to row. vector, sums: in the arithmetic type.
     """
     arithmetic = arithmetic_of(data_type)
     size, wide, most_sums = data_type.itemsize, arithmetic.itemsize, _SUMS_BYTES // arithmetic.itemsize
@@ -117,7 +116,7 @@ def _column_adder(data_type: DataType) -> Any:
 
 
 def _short_row_adder(data_type: DataType, arithmetic: DataType, vectors: int) -> Any:
-    """Return a function as of `_column_adder`, for rows of at most this many vectors: their sums stay in registers."""
+    """Return a function as of `_column_adder`, for rows of at most `vectors` vectors: their sums stay in registers."""
     width, number, bits = _WIDTH_BYTES // arithmetic.itemsize, REALS[arithmetic], ir.IntType(8 * data_type.itemsize)
     stored, computed = ir.VectorType(bits, width), ir.VectorType(number, width)
     at_once = _SUMS_AT_ONCE // vectors
@@ -155,7 +154,7 @@ def _short_row_adder(data_type: DataType, arithmetic: DataType, vectors: int) ->
 
 
 def _row_adder(data_type: DataType, arithmetic: DataType, rows: int) -> Any:
-    """Return a function (matrix, columns, ld, vector, sums) that adds rows, each times its number of the vector."""
+    """Return a function (matrix, columns, ld, vector, sums) that adds `rows` rows, each times its own number."""
     width = _WIDTH_BYTES // arithmetic.itemsize
 
     @emitted()

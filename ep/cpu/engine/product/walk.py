@@ -1,4 +1,4 @@
-"""The addresses of the operands of a product, and the block of c that each piece of the work computes."""
+"""The offsets of a product's operands, and the block of c of each piece of the work."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ep.cpu.engine.product.state import AXES, BLOCK, PRODUCT
 
 @jit
 def offsets(axes, index):
-    """Return where the operands of a matrix begin, in elements of a and of b; axes: the address of AXES."""
+    """Return the offsets of a matrix's operands, in elements of a and of b; axes: the address of AXES."""
     a_offset, b_offset = 0, 0
     for axis in range(load_word(axes, AXES.num_axes) - 1, -1, -1):
         size = load_word(axes, AXES.dims + axis)
@@ -21,9 +21,9 @@ def offsets(axes, index):
 
 @jit
 def set_block(block, product, piece, unit):
-    """Write to `block` which piece of the work it is, and no place for partial sums.
+    """Write to `block` the piece of the work with number `piece`, without a place for partial sums.
 
-    unit: its first column is a multiple of it.
+    unit: the first column of the block is a multiple of it.
     """
     m, n, k = load_word(product, PRODUCT.m), load_word(product, PRODUCT.n), load_word(product, PRODUCT.k)
     row_parts, column_parts = load_word(product, PRODUCT.row_parts), load_word(product, PRODUCT.column_parts)

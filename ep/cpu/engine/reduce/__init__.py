@@ -1,5 +1,5 @@
-"""Reductions: many elements to one (Reduce), rows that are read several times (the softmaxes), sums by segments.
+"""The reduce engine: reductions (Reduce), rows that are read several times (the softmaxes), and sums by segments.
 
-The order in which elements are combined follows from the shape alone, so that the bits are the same for any number of
+The order in which elements are combined depends on the shape only, so results have the same bits for any number of
 threads.
 """

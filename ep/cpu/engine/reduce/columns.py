@@ -1,4 +1,4 @@
-"""The folding of rows into values of their columns."""
+"""The fold of rows into values of their columns."""
 
 from __future__ import annotations
 
@@ -30,25 +30,26 @@ _BYTES: Final = ir.IntType(8).as_pointer()
 
 
 def rows_at_once(of: Lanes) -> int:
-    """Return how many rows are folded at once, each read by an instruction of its own, so that processors foresee it.
+    """Return the number of rows folded at once, each by its own load instruction, so that processors prefetch it.
 
-    Of float64 no more numbers are added in a row, and of 16-bit types no more in float32. Rows that are a page apart
-    share few places of L1.
+    At most this number of values is added in sequence for float64, and in float32 for 16-bit types. Rows that are a
+    page apart map to few sets of L1.
     """
     return CHAIN if of.compensated or of.chained else 4
 
 
 @cache
 def column_folder(of: Lanes, scaled: bool = False) -> Any:
-    """A function fold(total, error, fresh, address, stride, ahead, num_rows, count, scale): rows into `count` values.
+    """Return a function fold(total, error, fresh, address, stride, ahead, num_rows, count, scale).
 
-    total, error: the values, and what rounding has lost of them; with `fresh` they hold nothing yet.
+    It folds rows into `count` values.
+    total, error: the values, and their rounding errors; if `fresh`, they are not initialised yet.
     stride: bytes from a row to the next. num_rows, count: at least 1.
-    ahead: how many bytes on from those that are read lines are fetched into L2.
-    scale: what each is multiplied by first if `scaled`; of float64 alone.
+    ahead: the prefetch distance into L2, in bytes.
+    scale: the factor applied to each element first if `scaled`; for float64 only.
 
-    `rows_at_once` rows are folded into values that stay in registers, for as many columns as these hold. Calls for
-    several times as many rows each have the bits of one for all.
+    `rows_at_once` rows are folded into values that stay in registers, for as many columns as fit. The result has the
+    same bits if the rows are split among several calls, each of a multiple of `rows_at_once` rows.
     """
 
     @intrinsic
@@ -132,9 +133,9 @@ def column_folder(of: Lanes, scaled: bool = False) -> Any:
 class _Kept:
     """The values of columns, in memory and while rows are folded into them.
 
-    apart: whether rows that are folded at once become values of their own first. Sums of float64 keep what each merge
-    loses; sums of 16-bit types are widened then; and a product of complex numbers has no first factor that changes
-    none, since infinity by 0 is no number.
+    apart: whether rows that are folded at once are combined with each other first. Sums of float64 record the rounding
+        error of each merge; sums of 16-bit types are widened then. A product of complex numbers has no neutral first
+        factor, since infinity times 0 is NaN.
     """
 
     def __init__(self, builder: Any, of: Lanes, total: Any, error: Any, fresh: Any) -> None:
@@ -151,7 +152,7 @@ class _Kept:
         ]
 
     def load(self, index: Any, width: int) -> tuple[Any, Any]:
-        """Return what is there of `width` columns from `index` on, and what is carried along."""
+        """Return the values of `width` columns from `index` on as they are in memory, and the carried state."""
         builder, of = self._builder, self._of
         before = [builder.load(place, align=1) for place in self._places(self._total, index, width)]
         values = tuple(builder.select(self._fresh, identity(of, each.type), each) for each in before)
@@ -162,14 +163,14 @@ class _Kept:
         return before + errors, values + lost
 
     def more(self, carried: Any, reads: list[Any], row: Any) -> Any:
-        """Fold the rows from `row` on, which have been read, into the accumulator."""
+        """Fold rows from `row` on, which have been read, into the carried state."""
         part, rest = (self.fold.first(reads[0]), reads[1:]) if self.apart else (carried, reads)
         for first in range(0, len(rest), 2):
             part = self.fold.more(part, *rest[first : first + 2])
         return self.merged(carried, part, row) if self.apart else part
 
     def merged(self, carried: Any, part: Any, row: Any) -> Any:
-        """Return what is carried along, and rows from `row` on that were folded apart."""
+        """Merge rows from `row` on, which were folded separately, into the carried state."""
         builder, of, found = self._builder, self._of, self.fold.values(part)
         if of.compensated:
             both = [two_sum(builder, a, b) for a, b in zip(carried, found, strict=False)]
@@ -182,7 +183,7 @@ class _Kept:
         return tuple(builder.select(none, a, b) for a, b in zip(found, together, strict=True))
 
     def store(self, index: Any, before: Any, carried: Any, is_new: Any) -> None:
-        """Write the values of those columns that are new; of all, where `is_new` is None."""
+        """Write the values of the columns that `is_new` marks; of all columns if it is None."""
         builder, values = self._builder, carried if self.apart else self.fold.values(carried)
         size = values[0].type.count
         width = size * len(values) // (2 if self._of.compensated else 1)

@@ -1,4 +1,4 @@
-"""The entry of the primitives that reduce."""
+"""The launcher of Reduce."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _launch(context, num_bytes, in_place, sizes):
 
 @jit
 def run_reduction(state, task, own, num_bytes):
-    """Run the walk on what a context by REDUCE says, which reads and writes this many bytes; returns 0."""
+    """Run the walk on a context by REDUCE, which reads and writes `num_bytes` bytes; return 0."""
     plan = load_word(own, REDUCE.plan)
     units, segments = load_word(plan, REDUCE_PLAN.units), load_word(plan, REDUCE_PLAN.segments)
     if num_bytes <= GRAIN_BYTES:
@@ -45,7 +45,7 @@ def run_reduction(state, task, own, num_bytes):
 
 
 def reduce_launcher(state: LaunchState, op: ReduceOp, data_type: DataType) -> Launcher:
-    """Return what launches Reduce, whose launches have plans by `reduce_plan`."""
+    """Return the launcher of Reduce, whose launches have plans from `reduce_plan`."""
     state.set(task=walk())
     set_reduction(state, op, data_type)
     return launcher("reduce", _launch, REDUCE_PLAN)

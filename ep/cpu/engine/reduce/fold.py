@@ -1,4 +1,4 @@
-"""The accumulator of values that are folded, vector by vector."""
+"""The folding of values vector by vector, and the state it carries."""
 
 from __future__ import annotations
 
@@ -26,14 +26,13 @@ _FLOAT, _DOUBLE = ir.FloatType(), ir.DoubleType()
 
 
 class Fold:
-    """Folds values one vector after the other: a tuple is carried along, from `first` by `more` to `values`.
+    """A fold of values, one vector after the other; it carries a tuple from `first` through `more` to `values`.
 
-    The least and largest of floating-point numbers are found by comparisons that pass over NaN, one instruction each.
-    Beside them a vector is carried that is NaN where there was one: two vectors are asked at a time.
-    Sums of widened numbers multiply by 1: processors convert numbers where they add, and multiply elsewhere. Those with
-    half vectors convert two of these in less time than a whole one.
-
-    by_lanes: whether lanes have results of their own; else the two halves of a vector are asked at a time.
+    The least and largest floating-point numbers are found by comparisons that skip NaN, one instruction each. Besides,
+    a vector is carried that is NaN in lanes where a NaN was read; it tests two vectors at a time.
+    Sums of widened numbers multiply by 1: processors convert numbers on their adders, and multiply elsewhere.
+    Processors that handle half vectors convert two of these in less time than a whole one.
+    by_lanes: whether each lane has its own result; otherwise the two halves of a vector are tested for NaN together.
     """
 
     def __init__(self, builder: Any, of: Lanes, by_lanes: bool) -> None:
@@ -44,11 +43,11 @@ class Fold:
         self._most = VECTOR_BYTES // of.size // 2 if self._widens and moves_halves() else 0
 
     def size_of(self, width: int) -> int:
-        """Return how many of `width` values each of the vectors has that are carried along."""
+        """Return how many of `width` values each carried vector holds."""
         return min(self._most or width, width)
 
     def read(self, address: Any, index: Any, width: int, scale: Any) -> tuple[Any, ...]:
-        """`width` values from value `index` on, in as many vectors as are carried along."""
+        """Return `width` values from value `index` on, in one tuple entry per carried vector."""
         size = self.size_of(width)
         return tuple(
             read_values(self._builder, self._of, address, self._builder.add(index, _WORD(skip)), size, scale)
@@ -56,14 +55,14 @@ class Fold:
         )
 
     def first(self, read: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return what is carried along from the vectors on that were read first."""
+        """Return the carried state for the vectors that were read first."""
         if not self._marks:
             return read
         count = read[0].type.count
         return read[0], ir.Constant(self._of.vector(count if self._by_lanes or count == 1 else count // 2), None)
 
     def more(self, carried: tuple[Any, ...], *reads: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Fold one or two more vectors into the accumulator."""
+        """Fold one or two more vectors into the carried state."""
         builder = self._builder
         if self._marks:
             return self._marked(carried, *(vector for (vector,) in reads))
@@ -88,7 +87,7 @@ class Fold:
         return value, builder.select(builder.fcmp_unordered("uno", first, last), nan, marks)
 
     def values(self, carried: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return the vectors that all others have become."""
+        """Return the vectors that all others have been folded into."""
         if not self._marks:
             return carried
         value, marks = carried
@@ -98,20 +97,20 @@ class Fold:
 
 
 class Chain(Fold):
-    """Sums of a few 16-bit numbers in float32: `CHAIN` at most, of which each is off by 2^-24 of what it adds up.
+    """Sums of a few 16-bit numbers in float32: at most `CHAIN` numbers, each with an error of 2^-24 of its sum.
 
-    Numbers are made smaller, by a power of two, so that no sum overflows; no 16-bit number is too small for that. Of
-    two numbers of bfloat16 that lie side by side, one is the upper half of 32 bits and the other one a shift away:
-    `values` puts them in order again.
+    Numbers are scaled down by a power of two, so that no sum overflows; no 16-bit number is too small for that. Of two
+    adjacent bfloat16 numbers, one is the upper half of 32 bits, and the other is one shift away: `values` puts them in
+    order again.
     """
 
     def size_of(self, width: int) -> int:
-        """Return how many of `width` values each of the vectors has that a chain becomes."""
+        """Return how many of `width` values each vector holds that a chain becomes."""
         whole = width // 2 if self._interleaves(width) else width
         return min(VECTOR_BYTES // self._of.size // (2 if moves_halves() else 1), whole)
 
     def read(self, address: Any, index: Any, width: int, scale: Any) -> tuple[Any, ...]:
-        """`width` numbers from number `index` on, in float32."""
+        """Return `width` numbers from number `index` on, in float32."""
         builder, stored = self._builder, self._of.stored
         bits = ir.IntType(16)
         place = builder.gep(builder.inttoptr(address, bits.as_pointer()), [index])
@@ -138,7 +137,7 @@ class Chain(Fold):
         return tuple(self._builder.fmul(vector, _splat_of(vector, 1 / _SMALLER)) for vector in read)
 
     def more(self, carried: tuple[Any, ...], *reads: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return one with a link more, or two."""
+        """Add one or two links to a chain."""
         for read in reads:
             carried = tuple(
                 fma(self._builder, vector, _splat_of(vector, 1 / _SMALLER), value)
@@ -171,13 +170,13 @@ class Chain(Fold):
 
 
 CHAIN: Final = 8
-"""Numbers that are added in float32."""
-_SMALLER: Final = 2.0**8  # the least number of bfloat16 is still one of float32 when divided by this
+"""The number of numbers that are added in float32."""
+_SMALLER: Final = 2.0**8  # the least bfloat16 number divided by this is still a float32
 _LEAST_PAIRS: Final = 4
 
 
 def fold_of(builder: Any, of: Lanes, by_lanes: bool) -> Fold:
-    """Return what folds such values; chains are to be merged after `CHAIN` numbers."""
+    """Return the fold for these values; chains must be merged after `CHAIN` numbers."""
     return (Chain if of.chained else Fold)(builder, of, by_lanes)
 
 
@@ -186,6 +185,6 @@ def _splat_of(like: Any, number: float) -> Any:
 
 
 def _hidden_one(builder: Any) -> Any:
-    """1.0, which LLVM does not know."""
+    """Return 1.0, hidden from LLVM so that it keeps the multiplication."""
     hidden = builder.asm(ir.FunctionType(_WORD, [_WORD]), "", "=r,0", [_WORD(0x3FF0000000000000)], False)
     return builder.bitcast(hidden, _DOUBLE)

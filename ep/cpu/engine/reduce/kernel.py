@@ -1,4 +1,4 @@
-"""The kernels of reductions, one for each op and data type: what is done with values, not where they are."""
+"""The kernels of reductions, one for each op and data type: they handle values, not addresses of elements."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SCALE: Final = 2.0**-80  # no sum of numbers times this overflows
 
 
 def storage_key(op: ReduceOp, data_type: DataType) -> tuple[ReduceOp, DataType]:
-    """The key whose kernel serves another one: those of bools, and of integers where the sign does not matter."""
+    """Return the key whose kernel serves another one: for bools, and for integers if the sign does not matter."""
     kind, extreme = number_kind(data_type), op in EXTREMES
     if kind is Kind.BOOL:
         return first_reduction(op, kind), unit_of(data_type)
@@ -40,30 +40,31 @@ def storage_key(op: ReduceOp, data_type: DataType) -> tuple[ReduceOp, DataType]:
 
 
 def may_overflow(op: ReduceOp, data_type: DataType) -> bool:
-    """Whether the sum may overflow where the result does not: then it is computed once more, of smaller numbers."""
+    """Return whether the sum may overflow although the result does not; it is then recomputed with smaller numbers."""
     return op is ReduceOp.kMean and part_of(data_type) is DataType.kDouble
 
 
 class ReduceTasks(NamedTuple):
     """The addresses of the tasks of a reduction. Their arguments:
 
-    address, stride: of what is read, and bytes from a row to the next. dst: where results are written.
-    total, error: addresses of values, and of what rounding has lost of them. Unless `fresh`, they hold some already.
-    far: whether src is beyond the caches. number: the elements that make one of dst.
-    scaled: whether elements are made smaller, so that no sum overflows.
-    wrong: the address of a word. How many of the last results must be made anew: one has overflowed that need not.
+    address, stride: of the elements that are read, and bytes from a row to the next. dst: where results are written.
+    total, error: addresses of values, and of their rounding errors. If `fresh`, they are not initialised yet.
+    far: whether src is beyond the caches. number: the number of elements per element of dst.
+    scaled: whether elements are scaled down, so that no sum overflows.
+    wrong: the address of a word. The task writes to it how many of the last results must be recomputed because a sum
+        has overflowed.
     """
 
     fold_row: int
-    """(address, count, total, error, fresh, scaled): folds adjacent elements into one value."""
+    """(address, count, total, error, fresh, scaled): folds contiguous elements into one value."""
     fold_columns: int
     """(address, stride, num_rows, count, total, error, fresh, far, scaled): folds rows into `count` values."""
     merge: int
-    """(total, error, more, more_error, count): folds `count` values at `more` into those at `total`."""
+    """(total, error, more, more_error, count): folds `count` values at `more` into the values at `total`."""
     finish: int
     """(dst, first, total, error, count, number, scaled, wrong): writes results [first, first + count)."""
     reduce_rows: int
-    """(address, stride, length, dst, first, last, number, wrong): the results of rows of adjacent elements."""
+    """(address, stride, length, dst, first, last, number, wrong): writes the results of rows of contiguous elements."""
 
 
 @cache
@@ -79,7 +80,7 @@ def reduce_tasks(op: ReduceOp, data_type: DataType) -> ReduceTasks:
 
     @separate
     def fold_blocks(address, count, total, error, fresh, scale):
-        """The elements of a row, block by block."""
+        """Fold the elements of a row, block by block."""
         value, no_error = stack_words(2), stack_words(2)
         store_words(no_error, 0, 0)
         for begin in range(0, count, row_block):
@@ -95,7 +96,7 @@ def reduce_tasks(op: ReduceOp, data_type: DataType) -> ReduceTasks:
         fold_blocks(address, count, total, error, fresh != 0, _SCALE if scaled != 0 else 1.0)
 
     def fold_columns(address, stride, num_rows, count, total, error, fresh, far, scaled):
-        """Fold columns, as many rows at a time as L1 holds well."""
+        """Fold rows into values of their columns, as many rows at a time as L1 holds well."""
         scale = _SCALE if scaled != 0 else 1.0
         some = max(_NEAR_BYTES // (stride * most_rows), 1) * most_rows
         ahead = some * stride if far != 0 else 0
@@ -132,7 +133,7 @@ def reduce_tasks(op: ReduceOp, data_type: DataType) -> ReduceTasks:
 
 
 def set_reduction(state: LaunchState, op: ReduceOp, data_type: DataType) -> None:
-    """Write the fields of `REDUCE_STATE` that its walk reads."""
+    """Write the fields of `REDUCE_STATE` that the walk reads."""
     served_by = storage_key(op, data_type)
     of = lanes(*served_by)
     state.set(**reduce_tasks(*served_by)._asdict())
@@ -140,9 +141,10 @@ def set_reduction(state: LaunchState, op: ReduceOp, data_type: DataType) -> None
 
 
 def _writer(op: ReduceOp, data_type: DataType, of: Lanes) -> Any:
-    """A function write(dst, first, total, error, count, number, scale): writes `count` results of `number` elements.
+    """Return a function write(dst, first, total, error, count, number, scale) of `count` results of `number` elements.
 
-    error: 0 where nothing was lost. It returns whether all is right: not where a result has overflowed that need not.
+    error: 0 if there are no rounding errors. The function returns False if a sum has overflowed although its result
+        need not.
     """
     library = MathLibrary(np.dtype(str(of.numba_type)).type, {}, jit)
     after = library.use(reduction_of(op, number_kind(data_type)).after)
@@ -154,7 +156,7 @@ def _writer(op: ReduceOp, data_type: DataType, of: Lanes) -> Any:
         value = load(total, index)
         if compensated and error != 0:
             lost = load(error, index)
-            value = value + lost if abs(lost) > 0 else value  # nothing is missing of infinity, nor of -0.0
+            value = value + lost if abs(lost) > 0 else value  # infinity and -0.0 need no correction
         value = after(value, number)
         return value / scale if scaled else value
 

@@ -1,8 +1,8 @@
-"""Sums of the lanes of vectors, of eight rows at once.
+"""Sums of the lanes of vectors, for eight rows at once.
 
-The pass over a row leaves a *record*: a vector of float64, or two, of which the second has what rounding has lost. To
-add up the lanes of one takes a core as long as several vectors of elements. So those of eight rows are added up
-together, in the same order whichever rows these are.
+The pass over a row leaves a *record*: one vector of float64, or two, the second with the rounding errors. Adding up the
+lanes of one record takes a core as long as several vectors of elements. So the lanes of eight rows are added up
+together, in the same order for any choice of rows.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _place(builder: Any, address: Any, vector: int) -> Any:
 
 
 def keep_sums(builder: Any, record: Any, first: Any, sums: Sequence[Any]) -> None:
-    """Write the vectors of a record, or if not `first`, add them to what is there."""
+    """Write the vectors of a record if `first`; otherwise add them to the record."""
     places = [_place(builder, record, vector) for vector in range(len(sums))]
     with builder.if_else(first) as (then, otherwise):
         with then:
@@ -47,7 +47,7 @@ def keep_sums(builder: Any, record: Any, first: Any, sums: Sequence[Any]) -> Non
 
 
 def _folded(builder: Any, vectors: list[Any]) -> Any:
-    """Lane i is the sum of the lanes of vector i, of eight: neighbours are added, then pairs of them, then halves."""
+    """Return the sums of the lanes of eight vectors, one per lane: neighbours are added, then pairs, then halves."""
     width = 1
     while len(vectors) > 1:
         kind, places = ir.VectorType(_INT, LANES), []
@@ -65,9 +65,9 @@ def _folded(builder: Any, vectors: list[Any]) -> Any:
 
 @cache
 def lane_folder(exact: bool) -> Any:
-    """Return a function fold(records, rows, totals, errors): writes the sums of at most eight rows.
+    """Return a function fold(records, rows, totals, errors) that writes the sums of at most eight rows.
 
-    exact: whether a record is two vectors; else nothing is missing of a total.
+    exact: whether a record is two vectors; otherwise all errors are 0.
     """
     parts = 2 if exact else 1
 

@@ -1,7 +1,7 @@
-"""Sums of narrow rows by segments: each row is added where its id says, one after the other.
+"""Sums of narrow rows by segments: each row is added directly to the segment of its id, one after the other.
 
-What an id costs is then one access to memory that may be anywhere, where sorting needs three. Threads share segments:
-each reads all ids, and adds the rows of its own. So all rows of a segment are added in their order, by one thread.
+An id then costs one access to arbitrary memory; sorting needs three. Threads share segments: each reads all ids, and
+adds the rows of its own segments. So all rows of a segment are added in their order, by one thread.
 """
 
 from __future__ import annotations
@@ -37,16 +37,17 @@ from ep.include.data_type import DataType
 NARROW: Final = VECTOR_BYTES
 """Bytes of a row, up to which it is narrow."""
 
-_BLOCK: Final = 256  # ids of which those that are needed are found first, without a branch
+_BLOCK: Final = 256  # ids per block; the needed ones of a block are found first, without a branch
 _FOUND_WORDS: Final = 1 + 2 * _BLOCK
 _WORD: Final = ir.IntType(64)
 
 
 @cache
 def _adder(data_type: DataType) -> Any:
-    """A function add(sums, segments, data, rows, number, count): rows[i] of data to segments[i] of sums, i < number.
+    """Return a function add(sums, segments, data, rows, number, count).
 
-    Each is `count` numbers, and those of 16-bit floating types are added in float32.
+    It adds rows[i] of data to segments[i] of sums for i < number. Each row is `count` numbers; 16-bit floating types
+    are added in float32.
     """
     of = lanes_in_order(data_type)
 
@@ -86,7 +87,7 @@ def _adder(data_type: DataType) -> Any:
 
 
 def _add(builder: Any, of: Lanes, sums: Any, to: Any, data: Any, source: Any, count: int) -> None:
-    """Add `count` numbers of data to those of sums."""
+    """Add `count` numbers of data to numbers of sums."""
     place = place_of(builder, of, sums, to, count)
     before, read = builder.load(place, align=1), read_values(builder, of, data, source, count, None)
     builder.store(combined(builder, of, before, read), place, align=1)
@@ -94,7 +95,7 @@ def _add(builder: Any, of: Lanes, sums: Any, to: Any, data: Any, source: Any, co
 
 @cache
 def _narrower(data_type: DataType) -> Any:
-    """Return a function narrow(out, sums, first, last): numbers [first, last) of out from sums in float32."""
+    """Return a function narrow(out, sums, first, last) that rounds sums in float32 to numbers [first, last) of out."""
     of, bits = lanes_in_order(data_type), ir.IntType(8 * data_type.itemsize)
 
     @intrinsic
@@ -123,15 +124,16 @@ def _narrower(data_type: DataType) -> Any:
 
 @cache
 def finder(ids_type: DataType) -> int:
-    """The address of the task (ids, begin, end, zero, first, last, found): what ids [begin, end) have of segments.
+    """Return the address of the task (ids, begin, end, zero, first, last, found).
 
-    zero: the id of segment 0. It writes to `found` how many of the ids are those of segments [first, last); then the
-    numbers of these, counted from `first`; then, `_BLOCK` words behind, those of their rows.
+    zero: the id of segment 0. The task finds the ids in [begin, end) of segments [first, last), and writes to `found`:
+        their count; then their segments, counted from `first`; then, `_BLOCK` words after the start of these, their
+        rows.
     """
     find, unsigned = row_finder(ids_type), ids_type.dtype.kind == "u"
 
     def needed(ids, begin, end, zero, first, last, found):
-        low = max(zero + first, 0) if unsigned else zero + first  # no id without a sign is below 0
+        low = max(zero + first, 0) if unsigned else zero + first  # an unsigned id is never below 0
         skipped = low - zero - first
         valid, number = max(last - first - skipped, 0), 0
         for i in range(begin, end):
@@ -146,7 +148,7 @@ def finder(ids_type: DataType) -> int:
 
 @cache
 def adder(data_type: DataType) -> int:
-    """Return the address of the task (sums, data, found, count): rows of `count` numbers that a `finder` has found."""
+    """Return the address of the task (sums, data, found, count) that adds the rows found by a `finder`."""
     add_rows = _adder(data_type)
 
     def add(sums, data, found, count):
@@ -157,10 +159,7 @@ def adder(data_type: DataType) -> int:
 
 @cache
 def narrower(data_type: DataType) -> int:
-    """Return the address of the task (out, sums, first, last), which rounds sums of a 16-bit type.
-
-    0 for other types.
-    """
+    """Return the address of the task (out, sums, first, last) that rounds sums of a 16-bit type; 0 for other types."""
     if data_type not in HALVES:
         return 0
     narrow = _narrower(data_type)
@@ -223,13 +222,13 @@ def _walk(context, begin, end):
 
 @cache
 def narrow_task() -> int:
-    """The address of the task (context by SEGMENTS, begin, end): parts of the segments of each batch and outer."""
+    """Return the address of the task (context by SEGMENTS, begin, end) on parts of each batch's segments."""
     return compile_task("segments.parts", _walk)
 
 
 @jit
 def sum_narrow(context, batch, work):
-    """Sum rows that are narrow; work: bytes that could be moved in the time. Return 1 if there is no memory."""
+    """Sum narrow rows; work: bytes that could be moved in the same time. Return 1 if there is no memory."""
     state, units = load_word(context, SEGMENTS.state), batch * load_word(context, SEGMENTS.outer)
     segments, numbers = load_word(context, SEGMENTS.num_segments), load_word(context, SEGMENTS.numbers)
     threads = load_word(load_word(state, STATE.settings), SETTINGS.num_threads)

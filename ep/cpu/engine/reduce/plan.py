@@ -1,8 +1,8 @@
-"""The plans of the reduce engine: what of src makes one unit of work, and in which order it is folded.
+"""The plans of the reduce engine: the units of work that src is cut into, and the order in which they are folded.
 
-There are two ways. *By rows* the last axis goes: a unit is one element of dst. *By columns* it stays: a unit is a tile
-of adjacent elements of dst. Either way what a unit reads is cut into *blocks*, parts of rows or several rows, and where
-there are few units, blocks are shared out in *segments*. All of that follows from the shape alone.
+There are two cases. *By rows*, the last axis is reduced: a unit is one element of dst. *By columns*, it is kept: a unit
+is a tile of adjacent elements of dst. In both cases the input of a unit is cut into *blocks*, parts of rows or several
+rows. If there are few units, blocks are distributed in *segments*. All of this depends on the shape only.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ from ep.include.data_type import DataType
 from ep.include.primitive.reduce_op import ReduceOp
 
 PLAN_AXES: Final = 4
-"""Outer axes of each kind at most: eight take turns."""
+"""The most outer axes of each kind: eight axes alternate."""
 
 REDUCE_PLAN: Final = layout(
     "ReducePlan",
     by_columns=1,
-    plain_rows=1,  # whether each row is one unit, at steady distances
-    far=1,  # whether src is beyond the caches: whole rows beyond the second one, parts of them beyond half the last
+    plain_rows=1,  # whether each row is one unit, at constant distances
+    far=1,  # whether src is beyond the caches: L2 for whole rows, half the last-level cache for parts of rows
     units=1,
     segments=1,  # of each unit
-    num_elements=1,  # that make one of dst
+    num_elements=1,  # src elements per element of dst
     length=1,  # by rows: elements of a row; by columns: rows
     width=1,  # by columns: elements of a row
-    tile=1,  # by columns: of these, what a unit has at most
+    tile=1,  # by columns: the most elements of a row in a unit
     tiles=1,
-    group=1,  # by columns: rows that are taken for one, so that they fill vectors
-    block=1,  # elements of a row, or rows (groups of them), of a block
-    blocks=1,  # of one place along the outer axes that go
+    group=1,  # by columns: rows that are treated as one, so that they fill vectors
+    block=1,  # elements of a row, or rows (groups of rows), of a block
+    blocks=1,  # of one place along the reduced outer axes
     all_blocks=1,
     num_stay=1,
-    stay=2 * PLAN_AXES,  # the sizes of outer axes that stay, then their strides in bytes
+    stay=2 * PLAN_AXES,  # the sizes of outer axes that are kept, then their strides in bytes
     num_go=1,
-    go=2 * PLAN_AXES,  # the same of those that go
+    go=2 * PLAN_AXES,  # the same for outer axes that are reduced
 )
 
 _UNITS: Final = adjacent(REDUCE_PLAN, "by_columns", "plain_rows", "far", "units", "segments", "num_elements")
@@ -51,15 +51,15 @@ _STAY: Final = adjacent(REDUCE_PLAN, "num_stay", "stay")
 _GO: Final = adjacent(REDUCE_PLAN, "num_go", "go")
 
 TILE_BYTES: Final = 8192
-"""The bytes of the values of a tile and of what is kept beside them: a few tiles are on the stack."""
+"""The bytes of a tile's values, including their errors: a few tiles are on the stack."""
 ROW_BLOCK: Final = (8192, 512)
-"""By rows: elements that are folded in a row; of float64, 32 lanes add 16 each."""
+"""By rows: elements that are folded in sequence; for float64, each of 32 lanes adds 16."""
 
 _ENOUGH_UNITS: Final = 16  # for all threads to have some
 _MOST_SEGMENTS: Final = 64
 _LEAST_SEGMENT: Final = 2**15  # bytes
 _ROWS, _FEW_ROWS = 64, 16
-_FULL, _GROUP = 32, 256  # values of a row that fill vectors by themselves, and of rows that are taken for one
+_FULL, _GROUP = 32, 256  # values of a row that fill vectors by themselves, and of grouped rows
 
 
 def reduce_plan(
@@ -105,7 +105,7 @@ def reduce_plan(
 
 
 def _axis_words(axes: Sequence[tuple[bool, int, int]]) -> list[int]:
-    """Return the sizes of outer axes that stay or go, then their strides in bytes."""
+    """Return the sizes of outer axes that are kept or reduced, then their strides in bytes."""
     words = [1] * PLAN_AXES + [0] * PLAN_AXES
     for place, (_, size, stride) in enumerate(axes):
         words[place], words[PLAN_AXES + place] = size, stride

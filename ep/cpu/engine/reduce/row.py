@@ -1,4 +1,4 @@
-"""The folding of the elements of a row."""
+"""The fold of the elements of a row."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _WORD: Final = ir.IntType(64)
 
 
 def _rest(builder: Any, of: Lanes, width: int, address: Any, total: Any, scale: Any) -> Any:
-    """Return the last of `total` values, behind whole vectors, as a vector: what is there twice counts once."""
+    """Return the last of `total` values, after the whole vectors, as a vector in which no value counts twice."""
     last = read_values(builder, of, address, builder.sub(total, _WORD(width)), width, scale)
     if of.op in (ReduceOp.kSum, ReduceOp.kProd):
         last = builder.select(lanes_behind(builder, width, total), last, identity(of, last.type))
@@ -39,7 +39,7 @@ def _rest(builder: Any, of: Lanes, width: int, address: Any, total: Any, scale: 
 
 
 def fold_one_row(builder: Any, of: Lanes, width: int, address: Any, total: Any, scale: Any) -> Any:
-    """`total` >= `width` adjacent values as one vector."""
+    """Fold `total` >= `width` contiguous values into one vector."""
     fold, whole = fold_of(builder, of, by_lanes=False), builder.and_(total, _WORD(-width))
 
     def read(index: Any, skip: int = 0) -> Any:
@@ -77,13 +77,13 @@ def fold_one_row(builder: Any, of: Lanes, width: int, address: Any, total: Any, 
 
 
 def fold_one_vector(builder: Any, of: Lanes, width: int, address: Any, scale: Any) -> Any:
-    """Return the same where there are `width` values."""
+    """Fold exactly `width` values into one vector."""
     fold = fold_of(builder, of, by_lanes=False)
     return joined(builder, fold.values(fold.first(fold.read(address, _WORD(0), width, scale))))
 
 
 def _with_rest(builder: Any, of: Lanes, width: int, value: Any, address: Any, total: Any, scale: Any) -> Any:
-    """Return a vector of all values that fill vectors, with the last ones."""
+    """Fold the remaining values into the vector of all values that fill vectors."""
     if width == of.parts:
         return value
     before, rest, done = builder.block, builder.append_basic_block("rest"), builder.append_basic_block("done")
@@ -98,9 +98,9 @@ def _with_rest(builder: Any, of: Lanes, width: int, value: Any, address: Any, to
 
 @cache
 def row_folder(of: Lanes, scaled: bool = False) -> Any:
-    """Return a function fold(out, address, count, scale): writes the value of `count` >= 1 adjacent elements to `out`.
+    """Return a function fold(out, address, count, scale) that writes the value of `count` >= 1 elements to `out`.
 
-    scaled: whether each is multiplied by `scale` first; of float64 alone.
+    scaled: whether each element is multiplied by `scale` first; for float64 only.
     """
 
     @intrinsic

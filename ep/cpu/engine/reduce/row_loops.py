@@ -1,4 +1,4 @@
-"""The passes over a row, vector by vector: what folds it, and what maps it."""
+"""The passes over a row, vector by vector: those that fold it, and the one that maps it."""
 
 from __future__ import annotations
 
@@ -31,10 +31,7 @@ def arithmetic(data_type: DataType) -> DataType:
 
 @cache
 def largest_of(data_type: DataType) -> Any:
-    """Return a function largest(src, count): the largest element in the type of arithmetic, NaN where one is.
-
-    Count >= 1.
-    """
+    """Return a function largest(src, count): the largest element in the arithmetic type, NaN if any is; count >= 1."""
 
     @intrinsic
     def largest(typing_context: Any, src: Any, count: Any) -> Any:
@@ -68,10 +65,10 @@ def largest_of(data_type: DataType) -> Any:
 
 
 class _Sum:
-    """Sums of numbers up to 1.5 times 2^HEADROOM as they are carried along.
+    """The carried sums of numbers up to 1.5 times 2^HEADROOM.
 
-    exact: but for what is far below the last bit. The first number is so large that what each sum loses of a term is
-        known exactly; it is added up by itself.
+    exact: whether rounding errors are added up separately. The initial value is so large that the error of each
+        addition is known exactly; what remains is far below the last bit.
     """
 
     def __init__(self, v: Packed, exact: bool) -> None:
@@ -104,12 +101,12 @@ class _Sum:
 
 @cache
 def power_summer(data_type: DataType, keeps: bool, without_largest: bool) -> Any:
-    """A function sum(src, out, count, padded, record, first, largest, c, shift, lowest), by the numbers of a row.
+    """Return a function sum(src, out, count, padded, record, first, largest, c, shift, lowest) of a row's powers.
 
-    It writes the sum of the powers of elements to the record, or if not `first` adds it to that. It returns how many
-    elements are `largest`.
-    keeps: whether powers are written to out, in the type of arithmetic; if `padded`, by whole vectors.
-    without_largest: whether elements that are `largest` are not in the sum; else they are not counted.
+    The last four arguments are the numbers of the row. The function writes the sum of the powers of elements to the
+    record, or adds it to the record if not `first`. It returns the number of elements equal to `largest`.
+    keeps: whether powers are written to out, in the arithmetic type; if `padded`, in whole vectors.
+    without_largest: whether elements equal to `largest` are left out of the sum; otherwise they are not counted.
     """
     real = _REAL[data_type is DataType.kDouble]
     narrow = data_type in HALVES
@@ -129,7 +126,7 @@ def power_summer(data_type: DataType, keeps: bool, without_largest: bool) -> Any
                 if mask is None:
                     v.store(e, out, index, None, arithmetic(data_type))
                     return
-                with builder.if_else(padded) as (then, otherwise):  # processors forward no part of a vector
+                with builder.if_else(padded) as (then, otherwise):  # processors do not forward part of a stored vector
                     with then:
                         v.store(e, out, index, None, arithmetic(data_type))
                     with otherwise:
@@ -164,8 +161,8 @@ def power_summer(data_type: DataType, keeps: bool, without_largest: bool) -> Any
 def product_summer(data_type: DataType, factors: int) -> Any:
     """Return a function sum(src0, src1, count, record) of the products of two elements, or of the elements of src1.
 
-    It writes a record. Four vectors are added in float32, and such sums in float64. Of float64 it is two, and what is
-    lost of such sums is kept.
+    It writes a record. Four vectors are added in float32, and these sums in float64. For float64 two vectors are added,
+    and the rounding errors of adding these sums are kept.
     """
     wide = ir.DoubleType()
 
@@ -199,15 +196,15 @@ def product_summer(data_type: DataType, factors: int) -> Any:
 
 
 Functor = Callable[..., Any]
-"""(v, loaded vectors, splat numbers) gives a vector of results."""
+"""`functor(v, loaded vectors, splat numbers)` returns a vector of results."""
 
 
 @cache
 def row_mapper(functor: Functor, sources: tuple[DataType, ...], dst_type: DataType, numbers: int) -> Any:
-    """Return a function map(src0, src1, dst, count, streams, numbers): writes what `functor` makes of elements.
+    """Return a function map(src0, src1, dst, count, streams, numbers) that writes the results of `functor` on elements.
 
-    The last vector of a row is read before any is written, and may overlap the one before: dst may be a source. If
-    `streams`, vectors that are parts of whole lines are written with non-temporal stores.
+    The last vector of a row is read before any is written, and may overlap the one before it: dst may be a source. If
+    `streams`, vectors that are parts of whole cache lines are written with non-temporal stores.
     """
     real = _REAL[dst_type is DataType.kDouble]
 

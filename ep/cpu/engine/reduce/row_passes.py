@@ -1,7 +1,7 @@
-"""Rows that are read several times: one or two passes reduce a row to a few numbers, the last one maps it.
+"""Rows that are read several times: one or two passes reduce a row to a few numbers, and the last one maps it.
 
-A row is cut into segments by its length alone: threads share the segments of few long rows, and the result has the same
-bits whoever works on which. What follows from the sums of a row is computed for several rows at once, in vectors.
+A row is cut into segments by its length only: threads share the segments of few long rows, and the result has the same
+bits for any distribution. The numbers derived from a row's sums are computed for several rows at once, in vectors.
 """
 
 from __future__ import annotations
@@ -22,16 +22,19 @@ from ep.cpu.shared.state import GRAIN_BYTES, SETTINGS, STATE, LaunchState
 from ep.cpu.threads.parallel import call_task, run
 
 PARTS: Final = 64
-"""Segments of a row at most. The passes that reduce write numbers of each segment; those of one kind lie together."""
+"""The most segments of a row. Reducing passes write numbers for each segment; those of one kind are contiguous."""
 ROWS: Final = 32
-"""Rows that a pass goes over at most, or half as many where records are two vectors. Numbers of rows lie like this."""
+"""The most rows of a pass, halved if records are two vectors; also the stride of the numbers of rows."""
 
 _PASSES: Final = layout("Passes", what=1, src0=1, src1=1, dst=1, cols=1, memory=1, streams=1)
-"""The context of the kernel. memory: what the steps on one row leave for those that follow; streams: whether dst is
-written with non-temporal stores."""
+"""The context of the kernel.
+
+memory: the numbers that steps on one row leave for the next steps.
+streams: whether dst is written with non-temporal stores.
+"""
 PASSES_WORDS: Final[int] = _PASSES.num_words
 _FIRST, _NUMBERS, _SECOND, _RESULTS, _APPLY, ALL_STEPS = range(6)
-"""The steps, and all of them on rows."""
+"""The steps, and the value for all steps on rows."""
 
 _PART_NUMBERS: Final = 5
 _NUMBERS_FROM: Final = 8 * PARTS * _PART_NUMBERS  # bytes
@@ -39,7 +42,7 @@ _RESULTS_FROM: Final = _NUMBERS_FROM + 8 * ROWS * 4
 _MEMORY_WORDS: Final = _RESULTS_FROM // 8 + ROWS * 2
 
 _SEGMENT: Final = 2**14  # elements, at least
-_FEW_ROWS: Final = 16  # less than threads can share
+_FEW_ROWS: Final = 16  # fewer than threads can share
 _KEPT_BYTES: Final = 2**13  # in L1, and on the stack
 _KEPT_WORDS: Final = (_KEPT_BYTES + LINE_BYTES) // 8
 _RECORD_WORDS: Final = (RECORD_VECTOR * ROWS + LINE_BYTES) // 8
@@ -47,25 +50,26 @@ _MOST_KEPT_BYTES: Final = 2**19  # in L2
 
 
 class Passes(NamedTuple):
-    """Compiled functions. Sources, kept and dst are addresses of the begin of a segment, `count` is its elements.
+    """The compiled functions of the passes.
 
-    A number of a part is at `index of the number * PARTS + part` of parts, a float64. Those of a row, and its results,
-    are at `index * ROWS + row`. Of a row of one segment, the number of the row is that of the part.
+    Sources, kept and dst are addresses of the start of a segment of `count` elements. A number of a part is a float64
+    at `index of the number * PARTS + part` of parts. The numbers and results of a row are at `index * ROWS + row`. If a
+    row is one segment, the number of the row is that of the part.
 
     exact: whether the record of a row is two vectors.
     first: (src0, src1, count, parts, part, record) reduces to at most two numbers, or to a record.
     fold_first: (records, rows, parts, part) makes numbers of the records of at most eight rows.
-    join_first: (parts, segments) leaves what the row's first numbers come to in part 0.
-    numbers: (parts, numbers, row) computes what the second pass takes: at most four numbers.
+    join_first: (parts, segments) combines the row's first numbers into part 0.
+    numbers: (parts, numbers, row) computes the inputs of the second pass: at most four numbers.
     second: None, or (src0, src1, kept, count, padded, numbers, row, parts, part, record) reduces to number 4 of a part,
-        and a record. It writes to `kept` unless that is 0; where `padded`, by whole vectors.
+        and a record. It writes to `kept` unless that is 0; if `padded`, in whole vectors.
     fold_second: like fold_first: numbers 2 and 3.
-    join_second: like join_first, which it is if there is no second pass.
-    results: (parts, numbers, results, row) computes what the last pass takes: at most two numbers.
+    join_second: like join_first; the same function if there is no second pass.
+    results: (parts, numbers, results, row) computes the inputs of the last pass: at most two numbers.
     apply: (src0, src1, kept, dst, count, numbers, results, row, streams).
-    kept_size: bytes of what the second pass keeps of an element, 0 where it keeps nothing.
-    in_dst: whether dst may keep it. Else what is beyond L2 is not kept, but computed again.
-    cost: what an element costs, in bytes that could be moved meanwhile.
+    kept_size: bytes that the second pass keeps per element; 0 if it keeps nothing.
+    in_dst: whether dst may hold the kept values. Otherwise values beyond L2 are not kept, but computed again.
+    cost: the cost of an element, in bytes that could be moved in the same time.
     """
 
     exact: bool
@@ -96,8 +100,8 @@ def row_kernel(name: str, passes: Passes, itemsize: int) -> int:
     most_rows = ROWS * RECORD_VECTOR // record_bytes
     two, keeps, element = second is not None, kept_size != 0, max(kept_size, itemsize)
 
-    # Each step goes over several rows: a core overlaps a row with the next one, but not three passes over a row.
-    # Of rows of several segments, it is one segment.
+    # Each step processes several rows: a core overlaps a row with the next one, but not three passes over a row. If a
+    # row has several segments, each step processes one segment.
     @separate
     def first_pass(a, b, rows, row_bytes, count, parts, part, records):
         for row in range(rows):
@@ -142,7 +146,7 @@ def row_kernel(name: str, passes: Passes, itemsize: int) -> int:
         )
         length, row_bytes = _segment_length(cols), cols * itemsize
         segments = (cols + length - 1) // length
-        # what is kept of a row is whole vectors
+        # the kept values of a row are whole vectors
         kept, kept_bytes, in_heap = stack_words(_KEPT_WORDS), (cols * kept_size + LINE_BYTES - 1) & -LINE_BYTES, 0
         row, last_row, some_rows, index, last_index, step, last_step = 0, 1, 1, begin, end, what, what
         if what == ALL_STEPS:
@@ -157,7 +161,7 @@ def row_kernel(name: str, passes: Passes, itemsize: int) -> int:
         records = stack_words(_RECORD_WORDS)
         records += -records & (LINE_BYTES - 1)
         padded = what == ALL_STEPS and (kept_bytes <= _KEPT_BYTES or in_heap != 0)
-        streams = streams and (padded or not (keeps and in_dst))  # what dst keeps is to stay in the caches
+        streams = streams and (padded or not (keeps and in_dst))  # values kept in dst must stay in the caches
         numbers, results = memory + _NUMBERS_FROM, memory + _RESULTS_FROM
         while row < last_row:
             rows = min(some_rows, last_row - row)
@@ -208,7 +212,7 @@ def row_kernel(name: str, passes: Passes, itemsize: int) -> int:
 
 
 def row_launcher(signature: Signature, state: LaunchState, kernel: int, passes: Passes) -> Launcher:
-    """Return what launches a primitive of `[rows, cols]` elements, whose rows are read several times."""
+    """Return the launcher of a primitive of `[rows, cols]` elements, whose rows are read several times."""
     num_buffers = len(signature.operands)
     state.set(task=kernel, grain=max(GRAIN_BYTES // (passes.cost * num_buffers), 1))
     return launcher("rows", _launch)

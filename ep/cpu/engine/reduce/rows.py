@@ -1,6 +1,6 @@
-"""The folding of rows, several at a time: their vectors are folded together, down to one vector with a value of each.
+"""The fold of several rows at a time: their vectors are folded together, down to one vector with a value of each row.
 
-Rows that are a vector long are read where they lie; of others each becomes a vector first.
+Rows that are one vector long are read in place; each other row is folded into a vector first.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ _WORD: Final = ir.IntType(64)
 
 
 def rows_at_a_time(of: Lanes) -> int:
-    """Return how many rows become one vector."""
+    """Return the number of rows that become one vector."""
     return VECTOR_BYTES // of.size // of.parts
 
 
 @cache
 def rows_folder(of: Lanes, scaled: bool = False) -> Any:
-    """A function fold(out, vectors, address, stride, num_rows, count, scale): writes the values of rows to `out`.
+    """Return a function fold(out, vectors, address, stride, num_rows, count, scale) that writes rows' values to `out`.
 
-    Each of the `num_rows` <= `rows_at_a_time` rows has `count` >= 1 adjacent elements, `stride` bytes from the one
-    before. The values have the same bits as `row_folder`'s. There is room for values of `rows_at_a_time` rows at `out`,
-    and for a vector of each at `vectors`.
+    Each of the `num_rows` <= `rows_at_a_time` rows has `count` >= 1 contiguous elements, `stride` bytes from the
+    previous one. The values have the same bits as those of `row_folder`. `out` has room for the values of
+    `rows_at_a_time` rows, and `vectors` for a vector of each.
     """
 
     @intrinsic
@@ -107,7 +107,7 @@ def rows_folder(of: Lanes, scaled: bool = False) -> Any:
 
 
 def _folded_together(builder: Any, of: Lanes, vectors: list[Any]) -> Any:
-    """Return the value of each of as many vectors as a vector has room for: `folded`, with no lane idle."""
+    """Return the value of each of n vectors of n values: `folded`, with no lane idle."""
     lanes = vectors[0].type.count
     kind, left = ir.VectorType(ir.IntType(32), lanes), lanes
     while len(vectors) > 1:

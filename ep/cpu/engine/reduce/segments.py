@@ -1,8 +1,9 @@
-"""Sums of rows by segments: ids are sorted first, then each row of out is the sum of a run, written once. Narrow rows
-are not sorted (`narrow_segments.py`).
+"""Sums of rows by segments: ids are sorted first, then each row of out is the sum of a run, written once.
 
-Rows of a segment are added in their order, whoever adds them: threads share segments, and the columns of a segment that
-has more than a quarter of the rows. Sorting is by counting: an id outside is counted nowhere.
+Narrow rows are not sorted (`narrow_segments.py`).
+
+Rows of a segment are added in their order by any thread: threads share segments, and the columns of a segment that has
+more than a quarter of the rows. Sorting is by counting: ids out of range are not counted.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from ep.include.data_type import DataType
 
 _TILE_BYTES: Final = 8 * VECTOR_BYTES
 _ENOUGH_BATCHES: Final = 16  # for all threads to have some
-_ID_COST: Final = 32  # of an id that is sorted, in bytes that could be moved meanwhile
+_ID_COST: Final = 32  # of an id that is sorted, in bytes that could be moved in the same time
 
 
 @cache
@@ -42,7 +43,7 @@ def _sort_task(ids_type: DataType) -> int:
     find, unsigned = row_finder(ids_type), ids_type.dtype.kind == "u"
 
     def sort(ids, number, offset, segments, starts, order):
-        low = max(offset, 0) if unsigned else offset  # no id without a sign is below 0
+        low = max(offset, 0) if unsigned else offset  # an unsigned id is never below 0
         first = low - offset
         valid = max(segments - first, 0)
         set_bytes(starts, 8 * (segments + 2), 0)
@@ -69,9 +70,9 @@ def _sort_task(ids_type: DataType) -> int:
 
 @cache
 def _row_adder(data_type: DataType) -> Any:
-    """A function add(out, data, order, first, last, row_bytes, count): the sum of rows order[first] to order[last - 1].
+    """Return a function add(out, data, order, first, last, row_bytes, count) that sums rows order[first:last].
 
-    Each is `count` numbers of those at data + row * row_bytes. 16-bit floating types are added in float32.
+    Each row is `count` of the numbers at data + row * row_bytes. 16-bit floating types are added in float32.
     """
     of = lanes_in_order(data_type)
 
@@ -116,7 +117,7 @@ def _row_adder(data_type: DataType) -> Any:
 
 @cache
 def _sum_task(data_type: DataType) -> int:
-    """The address of the task (context by _SEGMENTS, begin, end): rows of out, or tiles of those of one segment."""
+    """Return the address of the task (context by SEGMENTS, begin, end) on rows of out, or tiles of a segment."""
     add_rows, size = _row_adder(data_type), data_type.itemsize
     tile = _TILE_BYTES // size
 
@@ -154,7 +155,7 @@ def _sum_task(data_type: DataType) -> int:
 
 @jit
 def _batch(context, number, own):
-    """Write what batch `number` is."""
+    """Write the context of batch `number`."""
     for field in range(SEGMENTS_WORDS):
         store_word(own, field, load_word(context, field))
     outer, num_ids, row_bytes = (
@@ -194,7 +195,7 @@ def _whole_batches(context, begin, end):
     segments, state = load_word(context, SEGMENTS.num_segments), load_word(context, SEGMENTS.state)
     memory = allocate(8 * (segments + 2 + load_word(context, SEGMENTS.num_ids)))
     if memory == 0:
-        store_word(context, SEGMENTS.starts, 1)  # whoever launches does all batches then
+        store_word(context, SEGMENTS.starts, 1)  # the launch then runs all batches itself
         return
     for number in range(begin, end):
         _batch(context, number, own)
@@ -210,7 +211,7 @@ def _batches_task() -> int:
 
 @jit
 def _long_segments(state, own, most, row_bytes):
-    """Sum the segments of more than `most` rows, of which there are three at most."""
+    """Sum the segments of more than `most` rows, of which there are at most three."""
     starts, tiles = load_word(own, SEGMENTS.starts), (row_bytes + _TILE_BYTES - 1) // _TILE_BYTES
     store_word(own, SEGMENTS.tiles, tiles)
     for segment in range(load_word(own, SEGMENTS.num_segments)):
@@ -266,7 +267,7 @@ def _launch(context, num_bytes, in_place, sizes):
 
 
 def segment_launcher(state: LaunchState, data_type: DataType, ids_type: DataType) -> Launcher:
-    """Return what launches UnsortedSegmentSum and BatchUnsortedSegmentSum."""
+    """Return the launcher of UnsortedSegmentSum and BatchUnsortedSegmentSum."""
     numbers, parts = added_as(data_type)
     state.set(sort=_sort_task(ids_type), sum=_sum_task(numbers), batches=_batches_task(), parts=parts)
     state.set(find=finder(ids_type), add=adder(numbers), narrow=narrower(numbers), sum_bytes=sum_bytes(numbers))

@@ -1,8 +1,8 @@
-"""Launches of several stages: of rows, a few at a time, so that what a stage writes for the next stays in the caches.
+"""Launches of several stages on a few rows at a time, so that the output of a stage stays in the caches for the next.
 
-A stage is a task that is there already: of a map, of the walk of Reduce, or of rows that are read several times. So its
-results have the bits that it gives by itself. What a stage writes for later ones is in memory of the thread: for the
-task, it lies where it would lie if all rows of the launch were there.
+A stage is an existing task: of a map, of the walk of Reduce, or of rows that are read several times. So its results
+have the same bits as by itself. A stage writes the inputs of later stages to memory of the thread, addressed as if all
+rows of the launch were there.
 """
 
 from __future__ import annotations
@@ -24,43 +24,43 @@ from ep.cpu.shared.state import GRAIN_BYTES
 from ep.cpu.threads.parallel import call_task, run
 
 MAP: Final = 0
-"""The task goes over elements, or over one a row, as `STRIDED_PLAN` has it."""
+"""The task processes elements, or one element per row, as described by `STRIDED_PLAN`."""
 REDUCE: Final = 1
-"""The task is the walk of Reduce: of two operands, the results and what is reduced."""
+"""The task is the walk of Reduce, with two operands: the results and the input."""
 FOLD: Final = 2
-"""The task is that of Reduce for rows of one block: `reduce_rows`."""
+"""The task is `reduce_rows` of Reduce, for rows of one block."""
 PASSES: Final = 3
-"""The task reads rows several times: of two operands, the results and what is read."""
+"""The task reads rows several times, with two operands: the results and the input."""
 
 PROGRAM: Final = layout("Program", rows=1, num_bytes=1, num_stages=1)
-"""The program of a launch: the rows at a time, and the bytes of their memory; `STAGE` follows for each stage."""
+"""The program of a launch: its number of rows at a time, and their bytes of memory; `STAGE` follows per stage."""
 
 STAGE: Final = layout(
     "Stage",
     kind=1,
     task=1,
-    plan=1,  # of a map and of Reduce; of rows that are folded, bytes of an element
+    plan=1,  # of a map and of Reduce; for folded rows, the bytes of an element
     state=1,  # of Reduce
-    count=1,  # elements of a row, or of all; of a map, those that it computes
-    map=1,  # of a reduction that computes what it reads, the task
+    count=1,  # elements of a row, or of all rows; for a map, the elements that it computes
+    map=1,  # for a reduction whose input is computed as it is read, the task
     map_plan=1,  # and its plan; its operands follow the results
     num_operands=1,
     operands=1,  # the address of `STAGE_OPERAND` of each, results first
 )
 STAGE_OPERAND: Final = layout(
     "StageOperand",
-    array=1,  # its number in the launch, -1 where it is in memory of the thread:
-    offset=1,  # where it begins there
+    array=1,  # its number in the launch, or -1 if it is in memory of the thread
+    offset=1,  # its start in that memory
     row_bytes=1,
 )
 MOST_OPERANDS: Final = 128
-"""The largest number of operands of a stage."""
+"""The most operands of a stage."""
 
 _PROGRAM, _STAGE, _OPERAND = PROGRAM.num_words, STAGE.num_words, STAGE_OPERAND.num_words
 _WORDS: Final = max(PASSES_WORDS, REDUCE_WORDS)
 _OWN_WORDS: Final[int] = STRIDED.num_words
-_GRAIN: Final = GRAIN_BYTES // 16  # of one number a row
-_STACK: Final = 2**15  # bytes of memory that need not be asked for
+_GRAIN: Final = GRAIN_BYTES // 16  # of one number per row
+_STACK: Final = 2**15  # bytes of memory that are not allocated on the heap
 _STACK_WORDS: Final = (_STACK + LINE) // 8
 
 
@@ -71,7 +71,7 @@ def _head(stage):
 
 @jit
 def _find_operands(stage, arrays, memory, first, places):
-    """Write where the operands of a stage are, if memory has rows from `first` on."""
+    """Write the addresses of a stage's operands; the thread's memory holds rows from `first` on."""
     operands = load_word(stage, STAGE.operands)
     for k in range(load_word(stage, STAGE.num_operands)):
         operand = operands + 8 * _OPERAND * k
@@ -154,5 +154,5 @@ def _reductions(context, begin, end):
 
 @cache
 def reductions_task() -> int:
-    """The address of the task (context, 0, 1) that does all stages of the plan's program, each with all threads."""
+    """Return the address of the task (context, 0, 1) that runs all stages of the plan's program on all threads."""
     return compile_task("reduce.stages", _reductions)

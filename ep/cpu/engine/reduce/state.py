@@ -1,4 +1,4 @@
-"""The memory of a reduction."""
+"""The memory layouts of reductions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ REDUCE_STATE: Final = layout(
     finish=1,
     reduce_rows=1,
     itemsize=1,  # bytes of an element of src
-    parts=1,  # values that are carried along for an element
+    parts=1,  # values that are carried for an element
     value_size=1,  # bytes of each
 )
 """The launch state of Reduce."""
@@ -27,21 +27,21 @@ REDUCE: Final = layout(
     dst=1,
     plan=1,
     state=1,
-    partials=1,  # the values of segments; 0 where a range of units is reduced
-    merges=1,  # whether these are there already
-    map=1,  # the task that computes what is reduced as it is read, or 0: then `src` is 0, where its elements would be
-    map_context=1,  # and its context
+    partials=1,  # the values of segments; 0 if whole units are reduced
+    merges=1,  # whether the partials are complete
+    map=1,  # the task that computes elements as they are read, or 0; with a task, `src` is 0, and addresses are offsets
+    map_context=1,  # the context of this task
 )
 """The context of the walk."""
 
 REDUCE_WORDS: Final[int] = REDUCE.num_words
 
 COMPUTED: Final = layout("Computed", map=1, context=1, tile=1)
-"""Elements that are computed as they are read: the task, this thread's context of it, and memory for some."""
+"""Elements that are computed as they are read: the task, this thread's context for it, and memory for some elements."""
 TILE_ELEMENTS: Final = 2**13
-"""The elements that are computed at a time along a row: a multiple of what the kernels fold in a row."""
+"""The number of elements computed at a time along a row: a multiple of what the kernels fold in sequence."""
 TILE_ROWS_BYTES: Final = 2**16
-"""The same of rows that are folded into values of their columns: eight of them at least."""
+"""The bytes computed at a time of rows that are folded into values of their columns: at least eight rows."""
 
 SEGMENT_STATE: Final = layout(
     "SegmentState",
@@ -50,7 +50,7 @@ SEGMENT_STATE: Final = layout(
     sum=1,  # the task that adds rows of the data type
     batches=1,  # the task that does both for whole batches
     parts=1,  # numbers of an element
-    narrow_task=1,  # the task that adds narrow rows where they belong, and what it calls:
+    narrow_task=1,  # the task that adds narrow rows directly; the next tasks are called by it
     find=1,  # the task that finds ids of their type
     add=1,  # the task that adds their rows
     narrow=1,  # the task that rounds sums of 16-bit types, or 0
@@ -70,14 +70,14 @@ SEGMENTS: Final = layout(
     row_bytes=1,
     num_ids=1,
     offset=1,
-    starts=1,  # of the runs in `order`, one more than there are segments, and the longest run
-    order=1,  # the rows of all segments, one behind the other
-    most=1,  # rows of a segment; one that has more is left out, and summed by itself
-    alone=1,  # the segment that is summed by itself, or -1
-    tiles=1,  # that its row is cut into
+    starts=1,  # the start of each run in `order`, with the end of the last; then the length of the longest run
+    order=1,  # the rows of all segments, one segment after the other
+    most=1,  # the most rows of a segment; a longer one is left out, and summed separately
+    alone=1,  # the segment that is summed separately, or -1
+    tiles=1,  # the number of tiles that a row of this segment is cut into
     ids_size=1,  # bytes of an id
-    sums=1,  # of narrow rows, in the type that they are added in: out, where that is its own
-    parts=1,  # that the segments of narrow rows are cut into
+    sums=1,  # of narrow rows, in the type of their additions: out itself if it has this type
+    parts=1,  # the number of parts that the segments of narrow rows are cut into
 )
-"""A batch, or of narrow rows all batches."""
+"""The context of a batch; for narrow rows, of all batches."""
 SEGMENTS_WORDS: Final[int] = SEGMENTS.num_words

@@ -1,4 +1,4 @@
-"""The accumulators of reductions: the type of values, and those kept beside them."""
+"""The values that reductions carry: their type, and the rounding errors beside them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ _OF_DOUBLES: Final = tuple(one for one in DataType if part_of(one) is DataType.k
 
 
 def value_type(op: ReduceOp, data_type: DataType) -> DataType:
-    """Sums and products of floating types are carried in float64, the least and largest of 16-bit ones in float32.
+    """Return the type in which values are carried.
 
-    A few 16-bit numbers are added in float32 before.
+    Sums and products of floating types are carried in float64, the least and largest of 16-bit types in float32. 16-bit
+    numbers are first added in float32, a few at a time.
     """
     stored = PART.get(data_type, data_type)  # `part_of` without its call: plans for new dims are made here
     if op in TRUTHS or stored not in FLOATS:
@@ -25,10 +26,10 @@ def value_type(op: ReduceOp, data_type: DataType) -> DataType:
 
 
 def num_parts(op: ReduceOp, data_type: DataType) -> int:
-    """Return how many values an element becomes."""
+    """Return the number of values that an element becomes."""
     return 2 if data_type in COMPLEXES and op not in TRUTHS else 1
 
 
 def is_compensated(op: ReduceOp, data_type: DataType) -> bool:
-    """Return whether sums keep what rounding loses: those of float64, which no wider type carries."""
+    """Return whether sums keep their rounding errors: sums of float64 do, since no wider type carries them."""
     return op in SUMS and data_type in _OF_DOUBLES

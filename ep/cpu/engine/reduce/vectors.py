@@ -1,8 +1,8 @@
-"""Lanes, as LLVM's vectors, that elements are folded into: along a row, and across rows.
+"""Lanes, as LLVM vectors, that elements are folded into: along a row, and across rows.
 
-LLVM keeps the order of floating-point sums, and so vectorises no loop that adds up. Here the order is that of lanes: it
-follows from the number of elements alone, and not from where they lie. Vectors are longer than any register: LLVM takes
-as many registers as they need.
+LLVM keeps the order of floating-point sums, so it vectorises no loop that adds up. Here the order is that of lanes: it
+depends on the number of elements only, not on their addresses. Vectors are longer than any register: LLVM uses as many
+registers as they need.
 """
 
 from __future__ import annotations
@@ -25,13 +25,15 @@ from ep.include.primitive.reduce_op import EXTREMES, SUMS, TRUTHS, ReduceOp
 _WORD: Final = ir.IntType(64)
 _FLOAT, _DOUBLE = ir.FloatType(), ir.DoubleType()
 VECTOR_BYTES: Final = 64
-_VECTORS: Final = 4  # that are folded at a time: sums wait for those before them
+_VECTORS: Final = 4  # vectors that are folded at a time: a sum depends on the one before it
 
 
 class Lanes(NamedTuple):
-    """The folding of elements of a data type by an op. op: kSum for a mean.
-    stored: the type of the numbers in memory, parts of a complex one.
-    value: the type of what is carried along, of which an element has `parts`.
+    """The way that an op folds elements of a data type.
+
+    op: kSum for a mean.
+    stored: the type of the numbers in memory; for complex types, of their parts.
+    value: the type of the carried values, of which an element has `parts`.
     pairs: whether two stored numbers make one value.
     """
 
@@ -48,40 +50,40 @@ class Lanes(NamedTuple):
 
     @property
     def widens(self) -> bool:
-        """Whether numbers are carried in float64 that are narrower in memory."""
+        """Whether numbers that are narrower in memory are carried in float64."""
         return self.value == _DOUBLE and self.stored is not DataType.kDouble
 
     @property
     def chained(self) -> bool:
-        """Whether a few numbers are added in float32 before they are carried in float64: sums of 16-bit ones."""
+        """Whether a few numbers are added in float32 before they are carried in float64: in sums of 16-bit types."""
         return self.widens and self.op is ReduceOp.kSum and self.stored.itemsize == 2
 
     @property
     def compensated(self) -> bool:
-        """Whether values have beside them what rounding has lost."""
+        """Whether values have their rounding errors beside them."""
         return is_compensated(self.op, self.stored)
 
     @property
     def size(self) -> int:
-        """Bytes of a value."""
+        """The bytes of a value."""
         return {_FLOAT: 4, _DOUBLE: 8}.get(self.value) or self.value.width // 8
 
     @property
     def numba_type(self) -> Any:
-        """Numba's type of a value."""
+        """The Numba type of a value."""
         if self.is_real:
             return types.float64 if self.value == _DOUBLE else types.float32
         signed = self.stored.dtype.kind == "i" and self.op not in TRUTHS
         return getattr(types, f"{'' if signed else 'u'}int{self.value.width}")
 
     def vector(self, count: int) -> Any:
-        """Return the type of this many values."""
+        """Return the type of a vector of `count` values."""
         return ir.VectorType(self.value, count)
 
 
 @cache
 def lanes(op: ReduceOp, data_type: DataType) -> Lanes:
-    """Return how elements of `data_type` are folded."""
+    """Return the way that `op` folds elements of `data_type`."""
     stored, value = part_of(data_type), value_type(op, data_type)
     real = {DataType.kDouble: _DOUBLE, DataType.kFloat: _FLOAT}
     kind = ir.IntType(8 * value.itemsize) if op in TRUTHS else real.get(value) or ir.IntType(8 * value.itemsize)
@@ -90,7 +92,7 @@ def lanes(op: ReduceOp, data_type: DataType) -> Lanes:
 
 
 def lanes_in_order(data_type: DataType) -> Lanes:
-    """Return how numbers are added one after the other: in their own type, 16-bit floating types in float32."""
+    """Return the way that numbers are added in sequence: in their own type, but 16-bit floating types in float32."""
     real = _DOUBLE if data_type is DataType.kDouble else _FLOAT
     value = real if data_type in FLOATS else ir.IntType(8 * data_type.itemsize)
     return Lanes(ReduceOp.kSum, data_type, value, 1, False)
@@ -101,7 +103,7 @@ def _constant(kind: Any, number: Any) -> Any:
 
 
 def identity(of: Lanes, kind: Any) -> Any:
-    """Return what changes no value, of a type of values or of a vector of them."""
+    """Return the neutral element of a value type, or of a vector of them."""
     real = of.is_real
     if of.op in EXTREMES:
         lowest = of.op is ReduceOp.kMax
@@ -117,7 +119,7 @@ def identity(of: Lanes, kind: Any) -> Any:
 
 
 def combined(builder: Any, of: Lanes, a: Any, b: Any) -> Any:
-    """Return two values, or vectors of them, folded; NaN spreads."""
+    """Combine two values, or vectors of them; NaN propagates."""
     real = of.is_real
     if of.op in TRUTHS:
         return getattr(builder, "or_" if of.op is ReduceOp.kAny else "and_")(a, b)
@@ -136,7 +138,7 @@ def combined(builder: Any, of: Lanes, a: Any, b: Any) -> Any:
 
 
 def _complex_product(builder: Any, a: Any, b: Any) -> Any:
-    """Return the products of vectors in which real and imaginary parts alternate."""
+    """Return the product of two vectors of alternating real and imaginary parts."""
     pairs = range(0, a.type.count, 2)
     kind = ir.VectorType(ir.IntType(32), a.type.count)
 
@@ -151,7 +153,7 @@ def _complex_product(builder: Any, a: Any, b: Any) -> Any:
 
 
 def read_values(builder: Any, of: Lanes, address: Any, index: Any, count: int, scale: Any) -> Any:
-    """`count` values from value `index` on, of what lies at `address`; a scale of None multiplies nothing."""
+    """Return `count` values from value `index` on, read at `address`; multiply by `scale` unless it is None."""
     bits = ir.IntType(8 * of.stored.itemsize)
     numbers = count * (2 if of.pairs else 1)
     vector = ir.VectorType(bits, numbers)
@@ -176,7 +178,7 @@ def read_values(builder: Any, of: Lanes, address: Any, index: Any, count: int, s
 
 
 def fold_loop(builder: Any, begin: Any, end: Any, step: int, carried: Any, body: Callable[[Any, Any], Any]) -> Any:
-    """Carry a value along, or a tuple, or None: `body(index, value)` gives the next one, for begin <= index < end."""
+    """Carry a value, a tuple, or None: `body(index, value)` returns the next one, for begin <= index < end."""
     several = isinstance(carried, tuple)
     initial = carried if several else () if carried is None else (carried,)
     before = builder.block
@@ -199,7 +201,7 @@ def fold_loop(builder: Any, begin: Any, end: Any, step: int, carried: Any, body:
 
 
 def by_width(builder: Any, widths: tuple[int, ...], count: Any, do: Callable[[int], None]) -> None:
-    """`do(width)` with the largest width that does not exceed `count`, else with the last."""
+    """Call `do(width)` with the largest width that does not exceed `count`, or with the last if there is none."""
     width, *others = widths
     if not others:
         do(width)
@@ -212,18 +214,18 @@ def by_width(builder: Any, widths: tuple[int, ...], count: Any, do: Callable[[in
 
 
 def widths_of(of: Lanes, least: int) -> tuple[int, ...]:
-    """Return the widths of vectors, in values: for many, for some, for few, and `least`."""
+    """Return the widths of vectors, in values: for many values, for some, for few, and `least`."""
     one = VECTOR_BYTES // of.size
     return (*(width for width in (_VECTORS * one, one, one // 4) if width > least), least)
 
 
 def place_of(builder: Any, of: Lanes, address: Any, index: Any, count: int) -> Any:
-    """Return where `count` values are kept, from value `index` on."""
+    """Return a pointer to `count` carried values, from value `index` on."""
     return pointer_to(builder, address, index, of.vector(count))
 
 
 def joined(builder: Any, vectors: tuple[Any, ...]) -> Any:
-    """Vectors, a power of two of them, one behind the other in one."""
+    """Concatenate vectors, a power of two of them, into one."""
     while len(vectors) > 1:
         count = 2 * vectors[0].type.count
         places = ir.Constant(ir.VectorType(ir.IntType(32), count), list(range(count)))
@@ -232,14 +234,14 @@ def joined(builder: Any, vectors: tuple[Any, ...]) -> Any:
 
 
 def folded(builder: Any, of: Lanes, value: Any, lanes: int) -> Any:
-    """Return a vector folded, the upper half with the lower one, until this many lanes are left."""
+    """Fold a vector, the upper half into the lower one, until `lanes` lanes are left."""
     while value.type.count > lanes:
         value = combined(builder, of, *halves(builder, value))
     return value
 
 
 def lanes_behind(builder: Any, width: int, total: Any) -> Any:
-    """Return which lanes of the last `width` of `total` values are behind whole vectors."""
+    """Return the mask of the lanes, among the last `width` of `total` values, that come after the whole vectors."""
     bits32 = ir.IntType(32)
     twice = builder.sub(_WORD(width), builder.and_(total, _WORD(width - 1)))
     bound = splat(builder, builder.trunc(twice, bits32), width)
@@ -247,7 +249,7 @@ def lanes_behind(builder: Any, width: int, total: Any) -> Any:
 
 
 def two_sum(builder: Any, a: Any, b: Any) -> tuple[Any, Any]:
-    """Knuth's two-sum: a + b rounded, and what that loses."""
+    """Return the rounded sum a + b and its rounding error (Knuth's two-sum)."""
     total = builder.fadd(a, b)
     part = builder.fsub(total, a)
     return total, builder.fadd(builder.fsub(a, builder.fsub(total, part)), builder.fsub(b, part))
@@ -255,9 +257,9 @@ def two_sum(builder: Any, a: Any, b: Any) -> tuple[Any, Any]:
 
 @cache
 def merger(of: Lanes) -> Any:
-    """A function merge(total, error, more, more_error, count): folds `count` values at `more` into those at `total`.
+    """Return a function merge(total, error, more, more_error, count) of `count` values at `more` into those at `total`.
 
-    error, more_error: of sums of floating types what rounding has lost, beside each value.
+    error, more_error: for sums of floating types, the rounding error of each value.
     """
 
     @intrinsic
@@ -291,7 +293,7 @@ def merger(of: Lanes) -> Any:
 
 @cache
 def value_loader(of: Lanes) -> Any:
-    """Return a function load(address, index): a value that the others have written."""
+    """Return a function load(address, index) that returns a value written by the other functions."""
 
     @intrinsic
     def load_value(typing_context: Any, address: Any, index: Any) -> Any:

@@ -1,7 +1,7 @@
-"""The walk of all reductions: which elements are folded when. It calls the tasks of the launch state.
+"""The walk of all reductions, which fixes the order of folding and calls the tasks of the launch state.
 
-Blocks are folded one by one and merged one after the other. Of sums of floating-point numbers they keep what a
-merge loses by rounding, so that the error does not grow with the number of blocks.
+Blocks are folded one by one and merged in order. Sums of floating-point numbers keep the rounding error of each merge,
+so that the error does not grow with the number of blocks.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from ep.cpu.shared.context import CONTEXT, CONTEXT_WORDS
 from ep.cpu.threads.parallel import call_task
 
 _TILE_WORDS: Final = TILE_BYTES // 8
-_FOLDED_ROWS: Final = CHAIN  # that are folded at once, at most
+_FOLDED_ROWS: Final = CHAIN  # rows that are folded at once, at most
 _COMPUTED_WORDS: Final[int] = COMPUTED.num_words
-_ERROR: Final = TILE_BYTES // 2  # where errors are, behind the values
-_ZERO, _ONE = np.int64(0), np.int64(1)  # of no literal type, for which Numba would compile what they are given to anew
+_ERROR: Final = TILE_BYTES // 2  # the offset of the errors, behind the values
+_ZERO, _ONE = np.int64(0), np.int64(1)  # not literals, for which Numba would compile the called functions anew
 
 
 @jit
 def _offset(axes, num_axes, number):
-    """Return where the place `number` is, in bytes: places are counted along `num_axes` axes, the last one fastest."""
+    """Return the byte offset of place `number`: places are counted along `num_axes` axes, the last one fastest."""
     offset = 0
     for axis in range(num_axes - 1, -1, -1):
         size = load_word(axes, axis)
@@ -47,15 +47,15 @@ def _merge(state, total, more, count):
 
 @jit
 def _compute(source, itemsize, address, count, place):
-    """Write `count` elements to a place, computed from where they would lie."""
+    """Write `count` elements to a place; they are computed from the address that they would have."""
     context, first = load_word(source, COMPUTED.context), address // itemsize
-    store_word(context, CONTEXT.dst, place - address)  # the task adds the place of each element
+    store_word(context, CONTEXT.dst, place - address)  # the task adds the offset of each element
     call_task(load_word(source, COMPUTED.map), context, first, first + count)
 
 
 @separate
 def _fold_row(state, source, address, count, total, fresh, scaled):
-    """Fold adjacent elements of a row. source: 0, or the address of `COMPUTED`."""
+    """Fold contiguous elements of a row. source: 0, or the address of `COMPUTED`."""
     fold_row = load_word(state, REDUCE_STATE.fold_row)
     if source == 0:
         call_task(fold_row, address, count, total, total + _ERROR, fresh, scaled)
@@ -89,7 +89,7 @@ def _fold_rows(state, source, address, stride, rows, count, total, fresh, far, s
 
 @jit
 def _fold_blocks(state, plan, source, begin, number, blocks, count, total, fresh, scaled):
-    """Fold adjacent blocks of a row, or of groups of rows; behind the last one the rows that are no group."""
+    """Fold adjacent blocks of a row, or of groups of rows; after the last one, fold the rows that are in no group."""
     length, group = load_word(plan, REDUCE_PLAN.length), load_word(plan, REDUCE_PLAN.group)
     size, itemsize = load_word(plan, REDUCE_PLAN.block), load_word(state, REDUCE_STATE.itemsize)
     skip = number * size
@@ -106,7 +106,7 @@ def _fold_blocks(state, plan, source, begin, number, blocks, count, total, fresh
 
 @separate
 def _fold_segment(state, plan, source, address, segment, count, total, scaled):
-    """Write the values of a segment, and what rounding has lost of them."""
+    """Write the values of a segment, and their rounding errors."""
     blocks, all_blocks = load_word(plan, REDUCE_PLAN.blocks), load_word(plan, REDUCE_PLAN.all_blocks)
     segments, group = load_word(plan, REDUCE_PLAN.segments), load_word(plan, REDUCE_PLAN.group)
     go, num_go, fresh = plan + 8 * REDUCE_PLAN.go, load_word(plan, REDUCE_PLAN.num_go), _ONE
@@ -124,7 +124,7 @@ def _fold_segment(state, plan, source, address, segment, count, total, scaled):
 
 @jit
 def _source_of(state, src, plan, unit):
-    """Return where a unit begins, how many elements of a row it has, and which one of dst is the first."""
+    """Return the address of a unit, the number of its elements per row, and the index of its first element in dst."""
     tile, tiles, width = (
         load_word(plan, REDUCE_PLAN.tile),
         load_word(plan, REDUCE_PLAN.tiles),
@@ -141,7 +141,7 @@ def _source_of(state, src, plan, unit):
 
 @separate
 def _reduce_unit(state, plan, source, src, dst, unit, partials, scaled):
-    """Reduce a unit, segment by segment, or from the values of its segments; return whether it is right."""
+    """Reduce a unit, segment by segment, or from the values of its segments; return False if a sum has overflowed."""
     total, more, wrong = stack_words(_TILE_WORDS), stack_words(_TILE_WORDS), stack_words(1)
     segments, number = load_word(plan, REDUCE_PLAN.segments), load_word(plan, REDUCE_PLAN.num_elements)
     address, count, first = _source_of(state, src, plan, unit)
@@ -170,7 +170,7 @@ def _reduce(state, plan, source, src, dst, unit, partials):
 
 @jit
 def _reduce_rows(state, plan, src, dst, begin, end):
-    """Rows of one block, one behind the other."""
+    """Reduce rows of one block, one after the other."""
     reduce_rows, wrong = load_word(state, REDUCE_STATE.reduce_rows), stack_words(1)
     stride, length = load_word(plan, REDUCE_PLAN.stay + PLAN_AXES), load_word(plan, REDUCE_PLAN.length)
     while begin < end:
@@ -212,7 +212,7 @@ def _walk(context, begin, end):
 def walk() -> int:
     """Return the address of the task (context by REDUCE, begin, end).
 
-    Without partials it reduces units [begin, end). Else it writes the values of segments [begin, end) to them, counted
-    over all units, or makes results of what is there of units [begin, end).
+    Without partials it reduces units [begin, end). With partials it either writes the values of segments [begin, end)
+    to them, counted over all units, or makes the results of units [begin, end) from them.
     """
     return compile_task("reduce.walk", _walk)
