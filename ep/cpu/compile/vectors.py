@@ -23,8 +23,8 @@ _MANGLED: Final = {ir.HalfType(): "f16", ir.FloatType(): "f32", ir.DoubleType():
 
 _INTERLEAVED: Final = 4  # vectors at a time
 
-FIRST_CACHE: Final = 3  # LLVM's number for L1 in a prefetch; L2 is below
-SECOND_CACHE: Final = 2
+L1_CACHE: Final = 3  # LLVM's number for L1 in a prefetch; L2 is below
+L2_CACHE: Final = 2
 
 
 def constant(kind: Any, number: Any) -> Any:
@@ -110,7 +110,7 @@ def store_lanes(builder: Any, value: Any, pointer: Any, align: int, mask: Any = 
     builder.call(function, [value, pointer, _INT(align), mask])
 
 
-def store_past_caches(builder: Any, value: Any, pointer: Any, align: int = 64) -> None:
+def store_nontemporal(builder: Any, value: Any, pointer: Any, align: int = 64) -> None:
     """Write one or more whole cache lines with non-temporal stores; the pointer is aligned to `align` bytes."""
     written = builder.store(value, pointer, align=align)
     written.set_metadata("nontemporal", builder.module.add_metadata([_INT(1)]))

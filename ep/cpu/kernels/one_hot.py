@@ -72,7 +72,7 @@ def _finder(indices_type: DataType) -> Any:
 
 def _blocks(find: Any, size: int) -> Callable[..., None]:
     """Return the task that fills blocks, then marks them in L1."""
-    fill_row, copy_unit, block = row_filler(size), unit_functions(size)[0], _BLOCK_BYTES // size
+    fill_bytes, copy_unit, block = row_filler(size), unit_functions(size)[0], _BLOCK_BYTES // size
 
     def one_hot(context, begin, end):
         depth = load_word(load_word(context, CONTEXT.plan), CLASSES.depth)
@@ -91,7 +91,7 @@ def _blocks(find: Any, size: int) -> Callable[..., None]:
 
 def _lines(find: Any, size: int) -> Callable[..., None]:
     """Return the task that writes whole lines with non-temporal stores; lines with a mark are assembled first."""
-    fill_lines, fill_row, copy_unit = line_filler(size), row_filler(size), unit_functions(size)[0]
+    fill_lines, fill_bytes, copy_unit = line_filler(size), row_filler(size), unit_functions(size)[0]
     per_line = LINE_BYTES // size
 
     def one_hot(context, begin, end):

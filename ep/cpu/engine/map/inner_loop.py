@@ -73,7 +73,7 @@ def row_kernel(name: str, functions: RowFunctions, streaming: bool = False) -> i
 
     name: identifies what the kernel computes, for the cache.
     streaming: use non-temporal stores; the task is then called on rows or ranges that begin at a cache line of dst.
-    The task of two operands is (context by ROWS, num_rows, count), any other (context by CONTEXT, begin, end).
+    The task of two operands is (context by INNER, num_rows, count), any other (context by CONTEXT, begin, end).
     """
     write = _rows_of_two if len(functions.src_types) == 2 else _row
     return compile_written(name, partial(write, functions), light=functions.light, streaming=streaming)

@@ -87,8 +87,8 @@ def _walk_tiles(num_sources: int) -> Any:
     """Return the function that walks by tiles."""
     fields = map_layout(num_sources)
     # a row kernel of two operands has its own context, and takes a number of rows in place of `begin`
-    first, step, lead = (ROWS.src, 1, 1) if num_sources == 2 else (CONTEXT.sources, SOURCE_WORDS, 0)
-    dst_place, state_place = (ROWS.dst, ROWS.state) if num_sources == 2 else (CONTEXT.dst, CONTEXT.state)
+    first, step, lead = (INNER.src, 1, 1) if num_sources == 2 else (CONTEXT.sources, SOURCE_WORDS, 0)
+    dst_place, state_place = (INNER.dst, INNER.state) if num_sources == 2 else (CONTEXT.dst, CONTEXT.state)
 
     @jit
     def tile_of(context, plan):
@@ -215,7 +215,7 @@ def _walk_of_two() -> Any:
     @jit
     def call_in_lines(row_kernel, streaming_kernel, row_context, count, size0, size1):
         """Write a row: whole lines with non-temporal stores, the parts before and after them with ordinary stores."""
-        dst, size = load_word(row_context, ROWS.dst), load_word(row_context, ROWS.dst_size)
+        dst, size = load_word(row_context, INNER.dst), load_word(row_context, INNER.dst_size)
         head = min((-dst & (LINE_BYTES - 1)) // size, count)
         lines = (count - head) & -(LINE_BYTES // size)
         call_part(row_kernel, row_context, head, size0, size1)

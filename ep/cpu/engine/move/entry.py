@@ -17,7 +17,7 @@ def move_launcher(state: LaunchState) -> Launcher:
 
 
 def box_launcher(state: LaunchState) -> Launcher:
-    """Return the launcher of CopyNd, whose launches have a `BoxPlan`."""
+    """Return the launcher of CopyNd, whose launches have a `RegionPlan`."""
     state.set(task=walk.task())
     return launcher("move.box", walk.launch_box, BOX_PLAN)
 

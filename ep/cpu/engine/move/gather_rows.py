@@ -151,7 +151,7 @@ def _move_blocks(find: Any, all_valid: Any, unit: int) -> Callable[..., None]:
 
 def _move_lines(indices_type: DataType, find: Any) -> Callable[..., None]:
     """Return the mover of rows of the size of a cache line."""
-    copy_lines = jit(_move_units(indices_type, find, row_class(_CACHE_LINE)))
+    copy_lines = jit(_move_units(indices_type, find, size_class(_CACHE_LINE)))
 
     def move_rows(context, params, indices, out, count, width):
         if load_word(context, GATHER.streamed) == 0 or out & (_CACHE_LINE - 1) != 0:

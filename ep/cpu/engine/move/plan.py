@@ -56,7 +56,7 @@ PAD_PLAN: Final = layout(
 LINKED: Final = adjacent(MOVE_PLAN, "writer", "walk")
 """The fields that `link` writes."""
 
-compiled: Final[dict[RowWriter, tuple[int, int]]] = {}
+compiled: Final[dict[RunWriter, tuple[int, int]]] = {}
 """The tasks that `link` has compiled so far: the addresses of each writer and of the task that walks."""
 
 _WALK: Final = adjacent(
@@ -161,7 +161,7 @@ def move_plan(
     return plan
 
 
-def _in_any_order(walk: StridedWalk, itemsize: int) -> tuple[StridedWalk, int, RowWriter, int, bool]:
+def _in_any_order(walk: StridedWalk, itemsize: int) -> tuple[StridedWalk, int, RunWriter, int, bool]:
     """Return the arguments of a `MovePlan` for launches of a whole walk, which may visit its axes in any order."""
     walk, unit = widen(walk, itemsize)
     blocks = transposed(walk, unit, scattered_from())
@@ -170,10 +170,10 @@ def _in_any_order(walk: StridedWalk, itemsize: int) -> tuple[StridedWalk, int, R
     return walk, unit, run_writer(walk, unit), streamed_unit(walk, unit), False
 
 
-class BoxPlan(MovePlan):
+class RegionPlan(MovePlan):
     """A plan that moves a box between two arrays of one data type."""
 
-    def __init__(self, signature: Signature, box: BoxCopy, data_type: DataType, apart: int | None = None) -> None:
+    def __init__(self, signature: Signature, box: RegionCopy, data_type: DataType, apart: int | None = None) -> None:
         """Make the plan.
 
         apart: the distance in bytes from src's buffer to dst's if the box of one spans the other's.

@@ -24,7 +24,7 @@ _LEAST_SIDE: Final = 16  # units of either axis of blocks that are transposed to
 _PLANES: Final = (2, 3, 4)  # the numbers of units in a row that weaving supports
 
 
-class RowWriter(NamedTuple):
+class RunWriter(NamedTuple):
     """A kind of row writer. unit, count: bytes of a unit and units of a row; 0 if the writer is for any.
 
     For "transpose", count is 1 if it uses non-temporal stores.
@@ -40,7 +40,7 @@ _REPEAT: Final = RunWriter("repeat")
 _REPEAT_TINY: Final = RunWriter("repeat_tiny")
 
 
-def row_writer(walk: StridedWalk, unit: int) -> RowWriter:
+def run_writer(walk: StridedWalk, unit: int) -> RunWriter:
     """Return the writer for the rows of a walk over units."""
     dims, src_steps, dst_steps = walk
     count, src_step, dst_step = dims[-1], src_steps[-1], dst_steps[-1]
@@ -54,7 +54,7 @@ def row_writer(walk: StridedWalk, unit: int) -> RowWriter:
     return RunWriter("any", unit)
 
 
-def streamed_in_lines(writer: RowWriter, walk: StridedWalk, unit: int) -> int:
+def streamed_in_lines(writer: RunWriter, walk: StridedWalk, unit: int) -> int:
     """Return the bits of dst's address that must be 0 for the writer to use non-temporal stores; -1 if it cannot."""
     if writer.kind == "weave":
         return 0
@@ -70,7 +70,7 @@ def streamed_in_lines(writer: RowWriter, walk: StridedWalk, unit: int) -> int:
     return LINE - 1
 
 
-def transposed(walk: StridedWalk, unit: int, streamed_from: int) -> tuple[StridedWalk, RowWriter] | None:
+def transposed(walk: StridedWalk, unit: int, streamed_from: int) -> tuple[StridedWalk, RunWriter] | None:
     """Return the walk in the order for a writer of transposed blocks, and the writer; None if these gain nothing.
 
     In a block of two axes, src has adjacent units along one axis and dst along the other; the longer axis is the rows'.
@@ -131,7 +131,7 @@ def _by_blocks(walk: StridedWalk, across: int, rows: int) -> StridedWalk:
     return StridedWalk(*(tuple(part[axis] for axis in order) for part in walk))
 
 
-def transposing_writers(unit: int, max_unit: int) -> list[RowWriter]:
+def transposing_writers(unit: int, max_unit: int) -> list[RunWriter]:
     """Return every writer that `transposed` may return for units of `unit` to `max_unit` bytes."""
     writers = []
     while unit <= max_unit:
@@ -142,7 +142,7 @@ def transposing_writers(unit: int, max_unit: int) -> list[RowWriter]:
     return writers
 
 
-def row_writers(unit: int, max_unit: int) -> list[RowWriter]:
+def run_writers(unit: int, max_unit: int) -> list[RunWriter]:
     """Return every writer that a walk over units of `unit` to `max_unit` bytes may need."""
     writers = [_COPY, _REPEAT, _REPEAT_TINY]
     while unit <= max_unit:

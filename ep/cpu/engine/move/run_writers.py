@@ -29,7 +29,7 @@ _AHEAD: Final = 4096  # bytes of short rows of src that are prefetched: processo
 
 
 @cache
-def writer(wanted: RowWriter) -> int:
+def writer(wanted: RunWriter) -> int:
     """Return the address of the task of a writer.
 
     Its arguments are (dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past, following).
@@ -120,7 +120,7 @@ def _each(unit: int, of_count: int) -> Writer:
 
 def _fill(unit: int, of_count: int) -> Writer:
     """Return the writer of rows that repeat one unit."""
-    fill_row, stream_fill = row_filler(unit), streaming_filler(unit)
+    fill_bytes, stream_fill = row_filler(unit), streaming_filler(unit)
 
     def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past, following):
         for i in range(num_rows):

@@ -9,7 +9,7 @@ ANY_SIZE: Final = 14  # the class of rows of more than two such units
 SIZE_CLASSES: Final = (0, *range(2, ANY_SIZE + 1))
 
 
-def row_class(size: int) -> int:
+def size_class(size: int) -> int:
     """Return the class of rows of `size` bytes: 2n if they are one unit of 2**n bytes, 2n - 1 if two of 2**(n-1).
 
     Two units may overlap, so rows of more than 2**(n-1) and up to 2**n bytes are of class 2n - 1. Compiled code

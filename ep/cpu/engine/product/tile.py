@@ -73,7 +73,7 @@ def tile_multiplier(data_type: DataType, rows: int, vectors: int, lanes: int) ->
             row = builder.gep(b, [builder.mul(index, b_step)])
             ahead = builder.bitcast(builder.gep(row, [builder.mul(b_step, WORD(_AHEAD))]), _BYTES)
             much_later = builder.gep(later, [builder.mul(builder.lshr(index, slow), later_step)])
-            for place, fetched_to in ((ahead, FIRST_CACHE), (much_later, SECOND_CACHE)):
+            for place, fetched_to in ((ahead, L1_CACHE), (much_later, L2_CACHE)):
                 # and its last byte: the rows of an array that does not begin at a cache line span one line more
                 for offset in (*range(0, vectors * lanes * size, _LINE), vectors * lanes * size - 1):
                     prefetch(builder, builder.gep(place, [WORD(offset)]), fetched_to)
