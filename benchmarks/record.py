@@ -70,7 +70,7 @@ CHAPTERS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def main(given: list[str] | None = None) -> int:
-    """Measure and write; 1 if a part failed."""
+    """Measure and write; return 1 if a part failed, and measure the others all the same."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.record", description=__doc__)
     parser.add_argument("name", type=_name, help="of the machine: the folder in benchmarks/results")
     parser.add_argument("--isa", type=names(ISAS), default=ISAS, help="comma-separated; default: host,avx2")
@@ -78,6 +78,7 @@ def main(given: list[str] | None = None) -> int:
     arguments = parser.parse_args(given)
     folder = RESULTS / arguments.name
     folder.mkdir(parents=True, exist_ok=True)
+    failed = False
     for isa in arguments.isa:
         parts = SCRATCH / arguments.name / isa
         parts.mkdir(parents=True, exist_ok=True)
@@ -86,20 +87,21 @@ def main(given: list[str] | None = None) -> int:
                 continue
             start = time.perf_counter()
             if _benchmark("--isa", isa, *CHAPTERS[chapter], "--json", str(parts / f"{chapter}.json")):
-                return 1
+                failed = True
+                continue
             print(f"{isa}, {chapter}: {time.perf_counter() - start:.0f} s", flush=True)
             measured = [str(parts / f"{one}.json") for one in CHAPTERS if (parts / f"{one}.json").exists()]
             picture = ("--plot", str(PICTURE)) if chapter == _PICTURE else ()
             if _benchmark("--read", *measured, "--json", str(folder / f"{isa}.json"), *picture):
-                return 1
-    return 0
+                failed = True
+    return int(failed)
 
 
 def _benchmark(*options: str) -> int:
     """Run the benchmark in a process of its own; show what it prints if it fails."""
     done = subprocess.run([sys.executable, "-m", "benchmarks", *options], cwd=ROOT, capture_output=True, text=True)
     if done.returncode:
-        print(done.stdout + done.stderr, file=sys.stderr)
+        print(f"{done.stdout}{done.stderr}it ended with {done.returncode}", file=sys.stderr)
     return done.returncode
 
 
