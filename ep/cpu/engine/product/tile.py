@@ -27,6 +27,7 @@ from ep.include.data_type import DataType
 
 _AHEAD: Final = 16  # prefetch distance in rows of b
 _LINE: Final = 64  # bytes
+_SLOW: Final = 3  # of `slow`: more than 64 rows; to prefetch the next strip costs more than it saves there
 _BYTES: Final = ir.IntType(8).as_pointer()
 
 
@@ -38,9 +39,9 @@ def tile_multiplier(data_type: DataType, rows: int, vectors: int, lanes: int) ->
     num_columns, alpha, adds, later, later_step, slow).
     a: its elements are a_row apart from row to row, and a_step along k. b: `[k, vectors * lanes]`, with b_step elements
         from row to row; c_step is the same for c. adds: 1 to add the product to c, 0 to overwrite c. later: rows that
-        later tiles read, later_step bytes apart; one of them is prefetched into L2 every 2 ** slow steps along k.
+        later tiles read, later_step bytes apart; one of them is prefetched into L2 every 2 ** slow steps along k, if slow is less than _SLOW.
     """
-    real, size = REALS[data_type], data_type.itemsize
+    real, size, width = REALS[data_type], data_type.itemsize, vectors * lanes * data_type.itemsize
     vector = ir.VectorType(real, lanes)
 
     @emitted(alpha=getattr(types, data_type.dtype.name))
@@ -69,14 +70,19 @@ def tile_multiplier(data_type: DataType, rows: int, vectors: int, lanes: int) ->
             row = builder.select(builder.icmp_signed("<", WORD(number), last), WORD(number), last)
             a_rows.append(builder.gep(a, [builder.mul(row, a_row)]))
 
+        is_few = builder.icmp_signed("<", slow, WORD(_SLOW))
+
         def step(index: Any, sums: list[Any]) -> list[Any]:
             row = builder.gep(b, [builder.mul(index, b_step)])
             ahead = builder.bitcast(builder.gep(row, [builder.mul(b_step, WORD(_AHEAD))]), _BYTES)
             much_later = builder.gep(later, [builder.mul(builder.lshr(index, slow), later_step)])
-            for place, fetched_to in ((ahead, L1_CACHE), (much_later, L2_CACHE)):
+            for offset in range(0, width, _LINE):
+                prefetch(builder, builder.gep(ahead, [WORD(offset)]), L1_CACHE)
+            with builder.if_then(is_few):
                 # and its last byte: the rows of an array that does not begin at a cache line span one line more
-                for offset in (*range(0, vectors * lanes * size, _LINE), vectors * lanes * size - 1):
-                    prefetch(builder, builder.gep(place, [WORD(offset)]), fetched_to)
+                prefetch(builder, builder.gep(ahead, [WORD(width - 1)]), L1_CACHE)
+                for offset in (*range(0, width, _LINE), width - 1):
+                    prefetch(builder, builder.gep(much_later, [WORD(offset)]), L2_CACHE)
             elements = [
                 load_lanes(builder, builder.gep(row, [WORD(number * lanes)]), vector, size) for number in range(vectors)
             ]
