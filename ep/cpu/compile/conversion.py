@@ -8,6 +8,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.np.numpy_support import from_dtype
 
+from ep.cpu.compile.target import has_avx512
 from ep.include.data_type import DataType
 from ep.include.number_kind import FLOATS, part_of
 
@@ -94,13 +95,21 @@ def _saturate(builder: Any, value: Any, llvm_type: Any, signed: bool) -> Any:
     zero, lowest = (ir.Constant(value.type, float(number)) for number in (0, low))
     if end.bit_length() - 1 <= digits:  # the largest integer is exact in the floating type
         largest = ir.Constant(value.type, float(end - 1))
+        packs = bits < 32 and not has_avx512() and (signed or value.type == _FLOAT)
+        if packs and signed:  # without mask registers, a mask would have to be narrowed as the numbers are
+            value = builder.select(builder.fcmp_unordered("uno", value, value), zero, value)
         number = builder.select(builder.fcmp_ordered(">", value, lowest), value, lowest)  # NaN becomes the lowest, too
         number = builder.select(builder.fcmp_ordered("<", number, largest), number, largest)
-        if bits < 32:
-            result = builder.trunc(builder.fptosi(number, _BITS[4]), llvm_type)
-        else:
+        if bits == 32:
             result = (builder.fptosi if signed else builder.fptoui)(number, llvm_type)
-        if not signed:
+        else:
+            wide = builder.fptosi(number, _BITS[4])
+            if packs:  # LLVM packs vectors by saturating instructions only if it sees that integers are clamped
+                for order, bound in ((">", low), ("<", end - 1)):
+                    limit = ir.Constant(_BITS[4], bound)
+                    wide = builder.select(builder.icmp_signed(order, wide, limit), wide, limit)
+            result = builder.trunc(wide, llvm_type)
+        if not signed or packs:
             return result
         # select on the integer: processors with mask registers do it at no cost
         return builder.select(builder.fcmp_unordered("uno", value, value), ir.Constant(llvm_type, 0), result)

@@ -11,8 +11,9 @@ from typing import Any, Final
 
 from llvmlite.binding import create_new_module_pass_manager, parse_assembly
 from numba.core.codegen import JITCodeLibrary
-from numba.core.registry import cpu_target
 from numba.core.runtime import rtsys
+
+from ep.cpu.compile.target import has_avx512
 
 
 class _Library(JITCodeLibrary):
@@ -84,7 +85,7 @@ def _streamed(store: re.Match[str]) -> str:
     size = int(count) * ({"float": 32, "double": 64, "half": 16}.get(kind) or int(bits)) // 8
     if size < _LEAST_BYTES or size & (size - 1):
         return store[0]
-    if kind == "half" and "+avx512f" in cpu_target.target_context.codegen().magic_tuple()[2]:
+    if kind == "half" and has_avx512():
         return _half_streamed(store, size)
     return f"{begin}, align {min(size, _LINE_BYTES)}{end}, !nontemporal {_STREAMED}"
 

@@ -53,6 +53,12 @@ def check_target() -> None:
     raise DeviceUnavailableError(f"there is no CPU device: it needs {NEEDED}; {name} has not both")
 
 
+def has_avx512() -> bool:
+    """Return whether kernels are compiled for a processor with AVX-512 for elements of all sizes, as servers have."""
+    triple, _, features = cpu_target.target_context.codegen().magic_tuple()
+    return triple.startswith("x86_64") and {"+avx512f", "+avx512bw", "+avx512dq"} <= {*features.split(",")}
+
+
 # CPUID's bits about the data paths; 0 if CPUID does not report them
 _DATA_PATHS: Final = """
 define i32 @data_paths() {

@@ -16,6 +16,7 @@ from ep.cpu.compile.vectors import (
     WORD,
     constant,
     counted,
+    counted_whole,
     fma,
     lanes_below,
     load_lanes,
@@ -27,6 +28,7 @@ from ep.include.data_type import DataType
 
 _AHEAD: Final = 16  # prefetch distance in rows of b
 _LINE: Final = 64  # bytes
+_FEW_SUMS: Final = 12
 _SLOW: Final = 3  # of `slow`: more than 64 rows; to prefetch the next strip costs more than it saves there
 _BYTES: Final = ir.IntType(8).as_pointer()
 
@@ -39,7 +41,8 @@ def tile_multiplier(data_type: DataType, rows: int, vectors: int, lanes: int) ->
     num_columns, alpha, adds, later, later_step, slow).
     a: its elements are a_row apart from row to row, and a_step along k. b: `[k, vectors * lanes]`, with b_step elements
         from row to row; c_step is the same for c. adds: 1 to add the product to c, 0 to overwrite c. later: rows that
-        later tiles read, later_step bytes apart; one of them is prefetched into L2 every 2 ** slow steps along k, if slow is less than _SLOW.
+        later tiles read, later_step bytes apart; one of them is prefetched into L2 every 2 ** slow steps along k, if
+        slow is less than _SLOW.
     """
     real, size, width = REALS[data_type], data_type.itemsize, vectors * lanes * data_type.itemsize
     vector = ir.VectorType(real, lanes)
@@ -95,7 +98,12 @@ def tile_multiplier(data_type: DataType, rows: int, vectors: int, lanes: int) ->
             return after
 
         zeros = [constant(vector, 0.0)] * (rows * vectors)
-        _, sums = counted(builder, WORD(0), k, 1, zeros, step)
+        left, sums = WORD(0), zeros
+        if rows * vectors <= _FEW_SUMS:  # two steps a turn: the counting of steps takes as many slots as half the sums
+            left, sums = counted_whole(
+                builder, left, k, 2, sums, lambda index, these: step(builder.add(index, WORD(1)), step(index, these))
+            )
+        _, sums = counted(builder, left, k, 1, sums, step)
         alpha = splat(builder, alpha, lanes)
         masks = [lanes_below(builder, num_columns, lanes, place * lanes) for place in range(vectors)]
         partial = builder.icmp_signed("<", num_columns, WORD(vectors * lanes))
