@@ -44,7 +44,7 @@ def test_a_loop_becomes_its_turns():
     ]
     assert function((9, 9, -5, 6.5)) == 3 + 5 + 6
     assert function((9, 9, -5, 6.5), start=1) == 12
-    assert (function.__name__, function.__module__, function.__doc__) == ("total", __name__, "The sum.")
+    assert (function.__name__, function.__module__, function.__doc__) == ("total", __name__, "Return the sum.")
 
 
 def test_a_loop_of_no_turns_leaves_nothing():

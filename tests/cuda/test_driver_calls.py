@@ -94,8 +94,8 @@ print(json.dumps(found))
 def test_the_plan_of_rows_is_kept(python):
     code = f"""{COUNTS}
 from ep.cuda.primitive import softmax_primitive
-made, real_plan = [], row_primitive.row_plan
-row_primitive.row_plan = lambda *arguments: made.append(arguments) or real_plan(*arguments)
+made, real_plan = [], softmax_primitive.row_plan
+softmax_primitive.row_plan = lambda *arguments: made.append(arguments) or real_plan(*arguments)
 for _ in range(3):
     work["softmax"]()
     softmax.Launch(stream, 4, 255, x[1:], o)
