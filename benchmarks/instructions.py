@@ -23,11 +23,13 @@ _VARIABLES: Final[Mapping[str, Mapping[str, str]]] = {
         "ONEDNN_MAX_CPU_ISA": "AVX2",
         "MKL_ENABLE_INSTRUCTIONS": "AVX2",
         "OPENBLAS_CORETYPE": "Haswell",
-        "XLA_FLAGS": "--xla_cpu_max_isa=AVX2",
     }
 }
 
-NOT_HELD: Final = {"onnxruntime": "it takes all instructions that it finds, and has no switch for that"}
+NOT_HELD: Final = {
+    "onnxruntime": "it takes all instructions that it finds, and has no switch for that",
+    "jax": "its products take all instructions that they find, whatever XLA's flag says",
+}
 """The peers that no variable holds, and why."""
 
 _NEWER: Final = """

@@ -69,6 +69,13 @@ def test_the_tables_are_up_to_date(program):
         assert generated.block(table, text) in (ROOT / file).read_text(), table
 
 
+def test_the_pages_of_machines_are_up_to_date():
+    found = performance_table.pages()
+    assert {f"docs/performance/{path.name}" for path in (ROOT / "docs/performance").glob("*.md")} == {*found}
+    for file, text in found.items():
+        assert (ROOT / file).read_text() == text, f"{file}: run python -m tools.performance_table"
+
+
 def test_the_types_of_ops_are_up_to_date():
     assert (ROOT / "ep/ops/__init__.pyi").read_text() == ops_stub.stub()
 
