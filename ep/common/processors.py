@@ -6,5 +6,5 @@ import os
 
 
 def available_threads() -> int:
-    """The number of processors that this process may run on."""
+    """Return the number of processors that this process may run on."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
