@@ -19,7 +19,7 @@ def copy_strided(stream: Stream, shape: Dims, src: Any, src_strides: Dims, dst: 
     """Launch a copy of elements of `shape`, which has no size 0. Return False if the device has no primitive for it.
 
     src, dst: buffers of one dtype that begin with the first element. Strides are in elements; dst's elements do not
-    overlap.
+        overlap.
     """
     dims, src_strides, dst_strides = simplify_strided(shape, src_strides, dst_strides)
     expand = _expand(stream.device_type(), src.dtype) if len(dims) <= kMaxNumDims else None

@@ -32,8 +32,8 @@ class MathLibrary:
     A *maker*, a function of a MathLibrary, makes a functor's body: it reads `m.T` and the functions that it needs, and
     returns a plain scalar function that captures them. It does not depend on a device or a compiler.
 
-    T: NumPy scalar type of the arithmetic. Constants are written `m.T(0.5)`: a bare Python literal would turn
-        float32 arithmetic into float64, and uint64 arithmetic into float64.
+    T: NumPy scalar type of the arithmetic. Constants are written `m.T(0.5)`: a bare Python literal would turn float32
+        arithmetic into float64, and uint64 arithmetic into float64.
     exp, log, ...: the functions of `ELEMENTARY`, only if T is float32 or float64.
     """
 

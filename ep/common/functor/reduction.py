@@ -51,7 +51,7 @@ def states(reduction: Reduction, m: MathLibrary, *, compensated: bool = False) -
     """Return the functions of a reduction in a library.
 
     compensated: for a sum of floating-point numbers, whether rounding errors are summed, too. Then the result is within
-    2 ulp of the exact sum if all numbers have one sign, however many there are.
+        2 ulp of the exact sum if all numbers have one sign, however many there are.
     """
     makers = _compensated(reduction) if compensated else _plain(reduction)
     return States(2 if compensated else 1, *map(m.use, makers))

@@ -76,7 +76,7 @@ class KernelCache(CompiledKernels):
 
         kernel: the computation; variant: the target of the compilation. Both are valid in a file name.
         function: the function that is compiled, or a tuple of functions. The name ends with the digest of all sources
-        that it reaches.
+            that it reaches.
         """
         made_of = reach(function)
         sources = PACKAGE.digest(made_of.modules | {self._compiler})

@@ -92,7 +92,7 @@ def _meet(distance: int, axes: Sequence[tuple[int, int]], itemsize: int) -> bool
     """Return whether two boxes of the same sizes and strides, `distance` bytes apart, share a byte.
 
     axes: size and stride in elements of each axis, outermost first. The inner axes together span less than the stride
-    of the outer one, so only two steps along an axis come near enough to the other box.
+        of the outer one, so only two steps along an axis come near enough to the other box.
     """
     if not axes:
         return abs(distance) < itemsize

@@ -39,7 +39,7 @@ class Product(NamedTuple):
     """Products [m, k] by [k, n]: each matrix of c, in the order of memory, is the sum of some of them.
 
     batches: the offsets of the operands for each matrix of c; terms: the offsets, from there, of each product of the
-    sum.
+        sum.
     """
 
     m: int

@@ -32,7 +32,7 @@ class Operand:
     count: the sizes of the launch whose product is the least number of its elements.
     any_type: whether its elements may be of any type; `count` is then in bytes, and data_type None.
     in_place: for a written operand, whether it may share the storage of an operand with as many elements of the same
-    size. If the launch walks over dims, the walks of the two must be the same, too.
+        size. If the launch walks over dims, the walks of the two must be the same, too.
     """
 
     name: str
@@ -75,7 +75,7 @@ class Signature:
     sizes: the numbers that counts are products of. They are arguments of Launch, or follow from its dims.
     others: other integers among Launch's arguments.
     whole: whether a launch may access each operand as a whole, up to its count; operands must then not overlap.
-    Otherwise it accesses parts, which follow from its dims, and the primitive checks for overlap itself.
+        Otherwise it accesses parts, which follow from its dims, and the primitive checks for overlap itself.
     written: the operands that are written, by number.
     pairs: the pairs of operands, by number, that must not overlap: each written one with every other one.
     """

@@ -93,7 +93,7 @@ def _power_product(power: Function, far: Scalar, step: Scalar, limit: Scalar, fa
 
     power: e^x or 2^x; up to `far` on either side it neither overflows nor loses bits.
     step, factor: beyond `far`, x is reduced by twice the step, and dy is multiplied by factor = power(step) before and
-    after. The smallest dy times power(far - step) is a normal number.
+        after. The smallest dy times power(far - step) is a normal number.
     limit: from here on every dy but 0 gives infinity; power(limit - 2 step) does not overflow.
     """
     scalar_type = type(step)
