@@ -1,4 +1,4 @@
-"""The attribute values that the functors of all devices are given."""
+"""The attribute values that the functors of all devices receive."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from ep.include.primitive.primitive import Request
 
 
 def attribute_values(request: Request) -> tuple[float, ...]:
-    """Return the values of a request's attributes, rounded to float32 beside float32 and 16-bit numbers.
+    """Return the values of a request's attributes. Beside float32 and 16-bit types they are rounded to float32.
 
-    Devices compute some ops on these in float64, each device others: what an attribute is does not depend on that.
-    Those that are compared with stored elements are rounded as the elements were, once more where these have 16 bits.
+    Each device computes some ops on these types in float64; the rounding keeps attributes the same on all devices.
+    An attribute that is compared with stored elements is rounded as they are: once more if they have 16 bits.
     """
     declared, data_type = attributes_of(request.op), (request.dtypes or (DataType.kDouble,))[0]
     types = [DataType.kFloat] if data_type in FLOATS and data_type is not DataType.kDouble else []

@@ -8,18 +8,18 @@ from typing import Any, Final, TypeVar
 from ep.common.checks import are_integers
 
 KEPT: Final = 256
-"""The number of values that are kept. Once twice as many are there, the less recently used half is dropped."""
+"""The number of values that are kept. Beyond it, a new generation begins and the older generation is dropped."""
 
 V = TypeVar("V")
 
 
 class BoundedCache(dict[Hashable, Any]):
-    """A cache of what a primitive keeps for later launches, by dims or by number; what was used longest ago goes.
+    """A bounded cache of values that a primitive keeps for later launches, by dims or by number.
 
-    There are two generations: the items of the dict itself, and those that were used before. What is found among the
-    older ones moves to the younger ones, and when these are too many, they take the place of the older ones. So to find
-    a young one costs no more than in a dict, nothing is sorted, and there is no lock, which a forked child could find
-    taken for ever. Threads that meet in between lose a value at worst, which is then made anew.
+    It has two generations: the items of the dict itself are the younger one, `older` is the other. A value found in the
+    older one moves to the younger one. When the younger one is full, it replaces the older one.
+    A lookup of a young value costs no more than in a dict, and nothing is sorted. There is no lock, which a forked
+    child could find held for ever. Threads that race lose a value at worst, which is then made again.
     """
 
     older: dict[Hashable, Any]
@@ -29,27 +29,28 @@ class BoundedCache(dict[Hashable, Any]):
         self.older = {}
 
     def __missing__(self, key: Hashable) -> Any:
-        """Return the value of a key that is not among the younger ones; None if there is none at all."""
+        """Return the value of a key that is not in the younger generation, or None if it is in neither."""
         value = self.older.get(key)
         if value is not None:
             self.put(key, value)
         return value
 
-    # as `self[key]`: the value of a key, None where there is none
+    # as `self[key]`: the value of a key, or None
     get = dict.__getitem__  # type: ignore[assignment]
 
     def find(self, *dims: Any) -> Any:
-        """Return the value that is kept for dims, strides or positions, as Launch is given them; None if there is none.
+        """Return the value that is kept for dims, strides or positions, as given to Launch, or None.
 
-        Only tuples of integers, or None, are looked up: True and 1.0 are the same key as 1, and have to be refused.
+        Only tuples of integers, and None, are looked up: True and 1.0 are the same key as 1, but Launch must refuse
+        them.
         """
         try:
             return self.get(dims) if are_integers(*dims) else None
-        except TypeError:  # dims in a list
+        except TypeError:  # dims is a list
             return None
 
     def keep(self, key: Hashable, make: Callable[[], V]) -> V:
-        """Return the value of `key`, made with `make` if there is none."""
+        """Return the value of `key`; if there is none, make it with `make`."""
         value: V | None = self.get(key)
         if value is None:
             value = make()
@@ -57,7 +58,7 @@ class BoundedCache(dict[Hashable, Any]):
         return value
 
     def put(self, key: Hashable, value: Any) -> None:
-        """Keep a value, in the place of that which `key` has."""
+        """Set the value of `key`, in place of any earlier one."""
         self[key] = value
         if len(self) > KEPT:
             self.older = dict(self)

@@ -1,4 +1,4 @@
-"""Checks of the buffers of a launch, in words that all devices share."""
+"""Checks of the buffers of a launch, with the same messages on all devices."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from ep.include.errors import Argument, ArgumentTypeError, ArgumentValueError
 
 
 def check_plain(value: Any, argument: str) -> None:
-    """Raise for an array whose memory does not say what its elements are; nothing for what is no array.
+    """Raise an error for an array whose memory does not hold its elements as they are. Values that are no arrays pass.
 
-    TypeError for one with a mask, ValueError for a tensor that is conjugated or negated lazily, as PyTorch has them.
+    Raises TypeError for an array with a mask, ValueError for a PyTorch tensor that is conjugated or negated lazily.
     """
     if is_masked_array(value) or _has_mask(value):
         raise ArgumentTypeError(argument, "has a mask, which would be lost; fill the masked elements first")
@@ -28,15 +28,15 @@ def check_plain(value: Any, argument: str) -> None:
 
 
 def is_masked_array(value: Any) -> bool:
-    """Return whether a value is an array of `numpy.ma`, which is not imported for that.
+    """Return whether a value is an array of `numpy.ma`.
 
-    A program that has one has imported it.
+    Does not import it: whoever has such an array has imported it.
     """
     return isinstance(value, getattr(sys.modules.get("numpy.ma"), "MaskedArray", ()))
 
 
 def _has_mask(value: Any) -> bool:
-    with suppress(Exception):  # libraries have their own errors for arrays that have no interface
+    with suppress(Exception):  # each library has errors of its own for arrays without an interface
         return value.__cuda_array_interface__.get("mask") is not None
     return False
 
@@ -50,7 +50,7 @@ def check_dtype(argument: str, dtype: np.dtype[Any], data_type: DataType) -> Non
 
 
 def check_no_objects(argument: str, dtype: np.dtype[Any]) -> None:
-    """Raise TypeError for elements that are Python objects: their bytes are references, which are counted."""
+    """Raise TypeError for elements that are Python objects: their bytes are counted references."""
     if dtype.hasobject:
         raise ArgumentTypeError(
             argument, f"has dtype {dtype}, whose elements are Python objects; they have no bytes to copy"
@@ -58,13 +58,13 @@ def check_no_objects(argument: str, dtype: np.dtype[Any]) -> None:
 
 
 def check_bytes(argument: str, num_bytes: int, needed: int) -> None:
-    """Raise ValueError where a buffer has fewer bytes than are needed."""
+    """Raise ValueError if a buffer has fewer bytes than needed."""
     if num_bytes < needed:
         raise ArgumentValueError(argument, f"has {num_bytes} bytes; at least {needed} are needed")
 
 
 def check_size(argument: str, num_elements: int, needed: int) -> None:
-    """Raise ValueError where a buffer has fewer elements than are needed."""
+    """Raise ValueError if a buffer has fewer elements than needed."""
     if num_elements < needed:
         raise ArgumentValueError(argument, f"has {num_elements} elements; at least {needed} are needed")
 
@@ -72,9 +72,9 @@ def check_size(argument: str, num_elements: int, needed: int) -> None:
 def check_overlap(
     dst: int, dst_bytes: int, dst_argument: str, src: int, src_bytes: int, src_argument: str, *, in_place: bool = False
 ) -> None:
-    """Raise ValueError where the used parts of two buffers, given by address and bytes, share memory.
+    """Raise ValueError if the used parts of two buffers, given by address and bytes, share memory.
 
-    in_place: the two may be the very same memory, since each element is read and written at one place.
+    in_place: the two may be the very same memory, since each element is read and written at the same place.
     """
     if dst >= src + src_bytes or src >= dst + dst_bytes:
         return
@@ -87,5 +87,5 @@ def check_overlap(
 
 
 def _is_unnamed_bfloat16(dtype: np.dtype[Any], data_type: DataType) -> bool:
-    """Return whether this is bfloat16 behind an interface that cannot name it, such as a `.npy` file: two raw bytes."""
+    """Return whether this is bfloat16 from an interface that cannot name it, such as a `.npy` file: two raw bytes."""
     return data_type is DataType.kBFloat16 and (dtype.kind, dtype.itemsize, dtype.names) == ("V", 2, None)

@@ -16,7 +16,7 @@ MAX_OFFSET: Final = 2**62
 
 
 def as_integer(value: Any, argument: str) -> int:
-    """Return an integer argument as int; TypeError for what is none."""
+    """Return an integer argument as int. Raises TypeError if it is no integer."""
     try:
         return operator.index(value)
     except TypeError:
@@ -24,7 +24,7 @@ def as_integer(value: Any, argument: str) -> int:
 
 
 def as_size(value: Any, argument: str) -> int:
-    """Return a size as int; TypeError for what is no integer, ValueError below 0 and past 2^63 - 1."""
+    """Return a size as int. Raises TypeError if it is no integer, ValueError if it is below 0 or above 2^63 - 1."""
     if type(value) is int and 0 <= value <= kMaxSize:  # the usual case, without a call
         return value
     size = as_integer(value, argument)
@@ -36,7 +36,10 @@ def as_size(value: Any, argument: str) -> int:
 
 
 def as_offset(value: Any) -> int:
-    """Return the argument `offset`, which indices count from, as int; ValueError past 2^62 on either side of 0."""
+    """Return the argument `offset`, which is subtracted from indices, as int.
+
+    Raises ValueError if its magnitude is above 2^62.
+    """
     offset = as_integer(value, "offset")
     if abs(offset) > MAX_OFFSET:
         raise ArgumentValueError("offset", f"is {offset}; it must be within 2**62 of 0")
@@ -44,7 +47,7 @@ def as_offset(value: Any) -> int:
 
 
 def as_byte(value: Any, argument: str) -> int:
-    """Return the value of a byte as int; TypeError for what is no integer, ValueError outside 0 to 255."""
+    """Return the value of a byte as int. Raises TypeError if it is no integer, ValueError if it is not in 0 to 255."""
     byte = as_integer(value, argument)
     if not 0 <= byte <= 255:
         raise ArgumentValueError(argument, f"is {byte}; a byte is from 0 to 255")
@@ -52,7 +55,10 @@ def as_byte(value: Any, argument: str) -> int:
 
 
 def as_dims(dims: Any, argument: str, max_num_dims: int) -> tuple[int, ...]:
-    """Return dims as a tuple of sizes; TypeError for no sequence, ValueError for too many or for a negative one."""
+    """Return dims as a tuple of sizes.
+
+    Raises TypeError if they are no sequence, ValueError for too many or a negative one.
+    """
     sizes = _each(dims, argument, as_size)
     if len(sizes) > max_num_dims:
         raise ArgumentValueError(argument, f"has {len(sizes)} dims; this primitive was made for at most {max_num_dims}")
@@ -60,9 +66,9 @@ def as_dims(dims: Any, argument: str, max_num_dims: int) -> tuple[int, ...]:
 
 
 def are_integers(*sizes: Any) -> bool:
-    """Whether each of some tuples holds integers alone, or is None: (2.0, 3) is equal to (2, 3), which may be known.
+    """Return whether each argument is None or holds integers alone: (2.0, 3) equals (2, 3), which a cache may have.
 
-    A sum is an int where all is; NumPy's integers are integers that this does not know. TypeError for other objects.
+    A sum is an int if all elements are. NumPy's integers give False. Raises TypeError for other objects.
     """
     for values in sizes:  # noqa: SIM110  not all(...): a generator would take as long as the sums
         if values is not None and type(sum(values)) is not int:
@@ -71,7 +77,7 @@ def are_integers(*sizes: Any) -> bool:
 
 
 def as_buffers(buffers: Any, argument: str) -> tuple[Any, ...]:
-    """Return a sequence of buffers as a tuple; TypeError for what is none, ValueError for no buffers."""
+    """Return a sequence of buffers as a tuple. Raises TypeError if it is no sequence, ValueError if it is empty."""
     if isinstance(buffers, str | bytes) or not isinstance(buffers, Sequence):
         raise ArgumentTypeError(argument, f"must be a sequence of buffers, not {type(buffers).__qualname__}")
     if not buffers:
@@ -80,22 +86,22 @@ def as_buffers(buffers: Any, argument: str) -> tuple[Any, ...]:
 
 
 def as_strides(strides: Any, argument: str, dims: tuple[int, ...]) -> tuple[int, ...]:
-    """Return strides, in elements, one for each of `dims`; ValueError for another number or for a negative one."""
+    """Return strides, in elements, one for each of `dims`. Raises ValueError for another count or a negative one."""
     return _one_for_each(_each(strides, argument, as_size), argument, "strides", dims)
 
 
 def as_sizes(values: Any, argument: str, dims: tuple[int, ...]) -> tuple[int, ...]:
-    """Return sizes or positions, one for each of `dims`; ValueError for another number or for a negative one."""
+    """Return sizes or positions, one for each of `dims`. Raises ValueError for another count or a negative one."""
     return _one_for_each(_each(values, argument, as_size), argument, "numbers", dims)
 
 
 def as_integers(values: Any, argument: str, dims: tuple[int, ...]) -> tuple[int, ...]:
-    """Return integers of any sign, one for each of `dims`; ValueError for another number."""
+    """Return integers of any sign, one for each of `dims`. Raises ValueError for another count."""
     return _one_for_each(_each(values, argument, as_integer), argument, "numbers", dims)
 
 
 def as_integer_list(values: Any, argument: str) -> tuple[int, ...]:
-    """Return integers of any sign and number; TypeError for no sequence and for what is no integer."""
+    """Return any number of integers of any sign. Raises TypeError if they are no sequence or one is no integer."""
     return _each(values, argument, as_integer)
 
 
@@ -108,7 +114,7 @@ def _one_for_each(values: tuple[int, ...], argument: str, what: str, dims: tuple
 def _each(values: Any, argument: str, check: Callable[[Any, str], int]) -> tuple[int, ...]:
     if type(values) is tuple and _are_sizes(values):
         return values
-    # a 1-d array will do, but an array of no dims and a NumPy scalar have `tolist` and a `shape` too
+    # 1-d arrays are accepted; an array without dims and a NumPy scalar have `tolist` and `shape` too
     is_array = hasattr(values, "tolist") and getattr(values, "shape", ()) != ()
     if isinstance(values, str | bytes) or not (isinstance(values, Sequence) or is_array):
         raise ArgumentTypeError(argument, f"must be a sequence of integers, not {shown(values)}")
@@ -116,10 +122,7 @@ def _each(values: Any, argument: str, check: Callable[[Any, str], int]) -> tuple
 
 
 def _are_sizes(values: tuple[Any, ...]) -> bool:
-    """Return whether all are ints that every check takes as they are.
-
-    Most are, and a check of each takes far longer.
-    """
+    """Return whether all are ints that pass every check. Most are, and checking each one would take far longer."""
     for value in values:  # noqa: SIM110  not all(...): a generator takes longer
         if type(value) is not int or not 0 <= value <= kMaxSize:
             return False

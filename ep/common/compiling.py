@@ -1,4 +1,4 @@
-"""Compilation, and what the log says of it."""
+"""Compilation of kernels, with messages to the log."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LONG_SECONDS: Final = 0.5
 
 
 def compiling(what: object, tag: str, work: Callable[[], T]) -> T:
-    """Return what `work` returns, which imports a compiler, compiles or loads `what` for the device type `tag`."""
+    """Return the result of `work`, which imports a compiler, or compiles or loads `what` for the device type `tag`."""
     begin = time.perf_counter()
     result = exclusively(work)
     seconds = time.perf_counter() - begin

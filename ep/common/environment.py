@@ -1,6 +1,6 @@
 """The environment variables that the package reads: each is declared, read and checked here, and nowhere else.
 
-Those of other libraries are set here, too, where one reads its own while it is loaded.
+Variables of other libraries that are read while the library loads are set here, too.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ MAX_THREADS: Final = 1024
 class Variable(Generic[T]):
     """An environment variable.
 
-    name: as it is set.
-    meaning: what it does, for people.
-    valid: what it may be, as it ends the sentence "it must be ...".
-    parse: its value from a text; raises ValueError where that is not valid.
-    default: its value where it is not set.
-    may_be_empty: whether it means something where it is set to nothing; else it counts as not set then.
+    name: its name in the environment.
+    meaning: what it does, for users.
+    valid: its valid values, as the end of the sentence "it must be ...".
+    parse: returns its value from a text; raises ValueError if that is not valid.
+    default: its value if it is not set.
+    may_be_empty: whether an empty value has a meaning; otherwise it counts as not set.
     """
 
     name: str
@@ -41,12 +41,15 @@ class Variable(Generic[T]):
     may_be_empty: bool = False
 
     def text(self) -> str | None:
-        """Return its value; None if it is not set."""
+        """Return its text, or None if it is not set."""
         text = os.environ.get(self.name)
         return text if text or self.may_be_empty else None
 
     def value(self) -> T:
-        """Its value now; raises EnvironmentVariableError, naming it, where it is set to what is not valid."""
+        """Return the current value.
+
+        Raises EnvironmentVariableError, which names the variable, if it is set to an invalid value.
+        """
         text = self.text()
         if text is None:
             return self.default
@@ -58,7 +61,7 @@ class Variable(Generic[T]):
 
 @contextmanager
 def set_meanwhile(name: str, text: str) -> Iterator[None]:
-    """Set a variable of another library, and put back afterwards what it was."""
+    """Set a variable of another library, and restore its value afterwards."""
     given = os.environ.get(name)
     os.environ[name] = text
     try:
@@ -80,7 +83,7 @@ def _matching(pattern: str) -> Callable[[str], str]:
 
 
 def _number(text: str) -> int:
-    """Digits alone: int() would take spaces, underscores, signs and the digits of other scripts as well."""
+    """Return the number that a text of digits alone is. int() also accepts spaces, underscores, signs and more."""
     return int(_matching("[0-9]{1,9}")(text))
 
 
@@ -92,7 +95,7 @@ def _threads(text: str) -> int:
 
 
 def _folder(text: str) -> Path:
-    """Return a path that means the same in every folder; `~` is the shell's, and would be a folder of that name."""
+    """Return the path of a text. It must be absolute; `~` is not expanded: the shell does that."""
     if not os.path.isabs(text):
         raise ValueError
     return Path(text)
@@ -188,16 +191,16 @@ VARIABLES: Final[tuple[Variable[Any], ...]] = (
     NUMBA_CPU_FEATURES,
     TEST_SEED,
 )
-"""All of them, in the order in which people look for them."""
+"""All variables, in the order in which users look for them."""
 
 
 def check_all() -> None:
-    """Raise EnvironmentVariableError for the first variable that is set to what is not valid."""
+    """Raise EnvironmentVariableError for the first variable that is set to an invalid value."""
     for variable in VARIABLES:
         variable.value()
 
 
 def check_compiler() -> None:
-    """Raise EnvironmentVariableError where a variable has a value with which Numba would crash or compile nothing."""
+    """Raise EnvironmentVariableError if a variable has a value with which Numba would crash or compile nothing."""
     for variable in (NUMBA_DISABLE_JIT, NUMBA_CPU_NAME, NUMBA_CPU_FEATURES):
         variable.value()

@@ -1,4 +1,4 @@
-"""Keys of values that compare equal and are not the same."""
+"""Keys that tell apart values that compare equal but are not the same."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _MOST: Final = 64
 
 
 class Inexact(Exception):
-    """There is no exact key: the value may say more than it compares, or change."""
+    """Raised for a value without an exact key: it may differ from a value that equals it, or change."""
 
 
 def exact(value: Any) -> Hashable:
     """Return a key that tells a value from all others that a call could tell it from.
 
-    True, 1 and 1.0 have different keys, and so have the two zeros, and tuples and lists of them; a NaN is known again.
-    There are keys of numbers and their types, dtypes, text, None, `...`, enumerators, ranges, and of slices, tuples and
-    lists of these with up to 64 elements. Raises Inexact for other values.
+    True, 1 and 1.0 have different keys; so do the two zeros, and tuples and lists that hold them. A NaN has a key.
+    Supported are numbers and their types, dtypes, text, None, `...`, enumerators, ranges, and slices, tuples and lists
+    of these with up to 64 elements. Raises Inexact for other values.
     """
     kind = type(value)
     if kind is int or kind is bool or kind in _WHOLE:  # the usual ones first

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def garbage_waits() -> Iterator[None]:
-    """No garbage is collected inside: what Numba allocates would have it collected over and over, a fifth of the time.
+    """Suspend garbage collection inside: Numba's allocations would start it over and over, a fifth of the time.
 
-    One thread at a time may be inside, which may come in again: see `exclusively`.
+    Only one thread at a time may be inside; it may enter again: see `exclusively`.
     """
     collects = gc.isenabled()
     gc.disable()

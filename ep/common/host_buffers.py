@@ -1,4 +1,4 @@
-"""Checks of buffers in host memory, in Python: the CPU's, and those that copies to and from a device take."""
+"""Checks of buffers in host memory, in Python: the CPU's, and the host side of copies to and from a device."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def read_buffer(
     """Return `buffer` as a plain ndarray with the very dtype object of `data_type`, and its address.
 
     data_type: None for memory of any type, which is returned as bytes.
-    num_elements: how many elements are needed at least, or bytes.
-    Raises TypeError for what is no ndarray or has a mask and for another dtype, ValueError for memory that is not
-    C-contiguous, read-only (where it is to be written) or too small.
+    num_elements: the least number of elements, or of bytes.
+    Raises TypeError if it is no ndarray, has a mask or another dtype; ValueError if it is not C-contiguous, too small,
+    or read-only though it is to be written.
     """
     if not isinstance(buffer, np.ndarray):
         hint = ", which lies on a CUDA device" if hasattr(buffer, "__cuda_array_interface__") else ""

@@ -1,4 +1,4 @@
-"""Attributes that are computed when first asked for."""
+"""Attributes that are computed on first access."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class lazy(Generic[T]):
-    """A method that becomes an attribute of its value at the first look. Two threads may compute it at once."""
+    """A method that is replaced by its value, as an attribute, on first access. Two threads may compute it at once."""
 
     def __init__(self, function: Callable[[Any], T]) -> None:
         self._function, self.__doc__ = function, function.__doc__
@@ -22,7 +22,7 @@ class lazy(Generic[T]):
     @overload
     def __get__(self, instance: object, owner: type[Any] | None = None) -> T: ...
     def __get__(self, instance: object, owner: type[Any] | None = None) -> T | lazy[T]:
-        if instance is None:  # asked of the class
+        if instance is None:  # accessed on the class
             return self
         value = self._function(instance)
         instance.__dict__[self._name] = value

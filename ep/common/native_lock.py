@@ -1,4 +1,4 @@
-"""Locks of Python's C API, by address. Code that has neither the GIL nor Python may release them, on any thread."""
+"""Locks of Python's C API, by address. Code without the GIL or Python may release them, on any thread."""
 
 from __future__ import annotations
 
@@ -12,10 +12,7 @@ _acquire = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int)(("PyTh
 
 
 def new_taken_lock() -> int:
-    """Return the address of a new lock, taken: a thread that acquires it sleeps until it is released.
-
-    It is never destroyed.
-    """
+    """Return the address of a new lock, held: acquiring it blocks until it is released. It is never destroyed."""
     lock = _allocate()
     if not lock:
         raise MemoryError("no more locks can be made")
@@ -24,15 +21,15 @@ def new_taken_lock() -> int:
 
 
 def was_released(lock: int) -> bool:
-    """Return whether a taken lock was released; if so, it is taken again."""
+    """Return whether a held lock was released; if so, acquire it again."""
     return bool(_acquire(lock, 0))
 
 
 def release(lock: int) -> None:
-    """Release a taken lock."""
+    """Release a held lock."""
     _release(lock)
 
 
 def release_function() -> int:
-    """Return the address of the C function that releases the lock whose address it is given."""
+    """Return the address of the C function that releases the lock at a given address."""
     return ctypes.cast(_release, ctypes.c_void_p).value or 0

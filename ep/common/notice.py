@@ -1,4 +1,4 @@
-"""Notices for users who wait: once in a process, and on a terminal only."""
+"""Notices for users who wait: once per process, and only on a terminal."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ _said = False
 
 
 def compiling() -> None:
-    """Say that kernels are being compiled, before the first one is; `logging.getLogger("ep")` at ERROR is silent."""
+    """Say that kernels are being compiled, before the first one is. Silent if `logging.getLogger("ep")` is at ERROR."""
     global _said
     if _said or not _log.isEnabledFor(logging.WARNING) or not _is_terminal():
         return
     _said = True
-    columns = shutil.get_terminal_size().columns  # broken between words, as all that `ep` prints
+    columns = shutil.get_terminal_size().columns  # broken between words, as all output of `ep` is
     print(textwrap.fill(_SENTENCE, columns, break_long_words=False), file=sys.stderr, flush=True)
 
 
 def _is_terminal() -> bool:
     try:
         return sys.stderr.isatty()
-    except (AttributeError, ValueError, OSError):  # there is no stderr, it is closed, or it is the program's own
+    except (AttributeError, ValueError, OSError):  # no stderr, a closed one, or an object of the program's own
         return False

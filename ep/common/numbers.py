@@ -1,4 +1,4 @@
-"""Plain numbers where arrays are taken: as arrays of one element, which are kept."""
+"""Plain numbers given in place of arrays: converted to arrays of one element, which are cached."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ Array = np.ndarray[Any, Any]
 
 
 class Numbers:
-    """The numbers that were given, as read-only arrays without dims, kept for the next time."""
+    """A cache of the numbers that were given, as read-only arrays without dims."""
 
     def __init__(self, data_type: DataType, convert: Callable[[Any, DataType, str], Any] = convert_value) -> None:
-        """data_type: of the elements; convert: makes one of a number, and of what else was given an error."""
+        """data_type: of the elements; convert: converts a number to an element, raises an error for anything else."""
         self._data_type, self._convert = data_type, convert
         self._kept = BoundedCache()
         self._last: tuple[Any, Array | None] = None, None  # found without hashing
 
     def array(self, number: Any, argument: str) -> Array:
-        """Return the array of a number, which the caller calls `argument`; raises what `convert` raises."""
+        """Return the array of a number. argument: the caller's name for it. Raises what `convert` raises."""
         last, array = self._last
         if array is None or number is not last:
             array = self._find(number, argument)

@@ -1,4 +1,4 @@
-"""Conversion of plain numbers to a data type: what a C++ `Scalar` is read as."""
+"""Conversion of plain numbers to a data type, as a C++ `Scalar` is converted."""
 
 from __future__ import annotations
 
@@ -14,33 +14,36 @@ from ep.include.number_kind import Kind, number_kind, part_of
 from ep.include.shown import shown
 
 _NO_NUMBERS = (np.flexible, np.datetime64, np.timedelta64)
-"""NumPy's scalars that hold text, bytes or times; timedelta64 is an integer to NumPy."""
+"""NumPy's scalar types of text, bytes and times. To NumPy, timedelta64 is an integer."""
 
 
 def is_scalar(value: Any) -> bool:
-    """Return whether `value` is a plain number: Python's or NumPy's, not an array."""
-    # the usual ones first: an abstract class takes longer to ask
+    """Return whether `value` is a plain number of Python or NumPy, not an array."""
+    # the usual ones first: the test of an abstract class takes longer
     if type(value) in (float, int):
         return True
     return isinstance(value, Number | np.generic) and not isinstance(value, _NO_NUMBERS)
 
 
 def number_key(number: Any) -> tuple[type, Any]:
-    """Return what tells numbers apart that compare equal: True, 1 and 1.0, or the two zeros; it knows a NaN again."""
+    """Return a key that tells apart numbers that compare equal: True, 1 and 1.0, or the two zeros.
+
+    Equal for all NaNs.
+    """
     kind = type(number)
     if kind is int or kind is bool or (kind is float and number == number and number):  # the usual ones first
         return kind, number
     if kind is float or kind is complex or issubclass(kind, np.generic):
         return kind, repr(number)
-    return kind, object()  # of a class of its own, two numbers may be shown alike
+    return kind, object()  # two numbers of a class of its own may have the same repr
 
 
 def convert_scalar(value: Any, data_type: DataType, argument: str) -> Any:
     """Return a number as a NumPy scalar of `data_type`, converted as Cast converts.
 
-    To bool it is `value != 0`. An integer becomes an integer modulo 2^n; any other number saturates, and NaN becomes
-    0; a floating type is rounded to once, to nearest even, and what is too large becomes infinity. Raises TypeError
-    for what is no number and for a complex number where `data_type` is real.
+    To bool it is `value != 0`. An integer becomes an integer modulo 2^n; any other number saturates, and NaN becomes 0.
+    To a floating type it is rounded once, to nearest even; a number that is too large becomes infinity.
+    Raises TypeError if it is no number, or a complex number and `data_type` is real.
     """
     if not is_scalar(value):
         raise ArgumentTypeError(argument, f"must be a number, not {shown(value)}")
@@ -60,10 +63,10 @@ def convert_scalar(value: Any, data_type: DataType, argument: str) -> Any:
 
 
 def convert_value(value: Any, data_type: DataType, argument: str) -> Any:
-    """Return a number that Launch takes as a value, such as Fill's, as a NumPy scalar of `data_type`.
+    """Return a number that Launch accepts as a value, such as Fill's, as a NumPy scalar of `data_type`.
 
-    As `convert_scalar`, but the type must be able to hold it: ValueError where an integer type would get a number that
-    is not integral or not within its range (15.0 is), and where a finite number would become infinity.
+    As `convert_scalar`, but the type must be able to hold the number. Raises ValueError if an integer type would get a
+    number that is not integral or out of its range (15.0 is accepted), or if a finite number would become infinity.
     """
     element = convert_scalar(value, data_type, argument)
     number = value.item() if isinstance(value, np.generic) else value
@@ -82,7 +85,7 @@ def convert_value(value: Any, data_type: DataType, argument: str) -> Any:
 
 
 def _is_held(number: Any, element: Any) -> bool:
-    """Return whether a number is not finite itself where it became infinity."""
+    """Return whether a number did not overflow: its element is finite, or the number itself is infinite."""
     return not math.isinf(element) or number in (math.inf, -math.inf)
 
 
@@ -108,7 +111,7 @@ def _to_floating(number: Any, data_type: DataType) -> Any:
 
 
 def _nearest(number: Any) -> float:
-    """Return the double nearest to a number; infinity beyond the largest one."""
+    """Return the double nearest to a number, or infinity beyond the largest double."""
     try:
         return float(number)
     except OverflowError:  # float() refuses integers and fractions that are too large
@@ -116,9 +119,9 @@ def _nearest(number: Any) -> float:
 
 
 def _to_odd(number: Any) -> float:
-    """Return a number as a double that rounds to any narrower type as the number itself does.
+    """Return a double that rounds to any narrower type as the number itself does.
 
-    It is the number, or where that lies between two doubles, the one whose last bit is 1: it is never a tie.
+    It is the number itself, or, if that lies between two doubles, the one whose last bit is 1. So it is never a tie.
     """
     nearest = _nearest(number)
     if math.isnan(nearest) or nearest == number:
@@ -131,7 +134,7 @@ def _to_odd(number: Any) -> float:
 
 
 def _float_to_odd(number: float) -> np.float32:
-    """As `_to_odd`, one width down: a double as a float."""
+    """Return a double as a float32 in the same way as `_to_odd`."""
     nearest = np.float32(number)
     # compared as Python numbers: NumPy would round `number` to float32 first
     if math.isnan(number) or float(nearest) == number:

@@ -1,4 +1,4 @@
-"""Functions made of text while the program runs. Tracebacks and debuggers show their lines."""
+"""Functions compiled from text at run time. Tracebacks and debuggers show their lines."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 def function_of(source: str, name: str, module: str, names: Mapping[str, Any]) -> Callable[..., Any]:
     """Return the function `name` of `source`, which may refer to `names`, as if `module` defined it.
 
-    Its qualified name has a digest of the source: what keeps kernels tells functions apart by that.
+    Its qualified name has a digest of the source, by which the kernel cache tells functions apart.
     """
     space = {"__name__": module, **names}
     exec(compile(source, kept_text(source, module, name), "exec"), space)
@@ -21,13 +21,13 @@ def function_of(source: str, name: str, module: str, names: Mapping[str, Any]) -
 
 
 def digest_of(source: str) -> str:
-    """Return a few digits that tell texts apart."""
+    """Return a short digest of a text."""
     return hashlib.sha256(source.encode()).hexdigest()[:12]
 
 
 def kept_text(source: str, module: str, name: str) -> str:
-    """Keep the text of a function for tracebacks; return the file name to compile it with."""
+    """Keep the text of a function for tracebacks; and return the file name to compile it with."""
     file_name = f"<{name} of {module}, {digest_of(source)}>"
-    # without a date, which says that there is no file to look at
+    # no modification time: it would mean that there is a file to check
     linecache.cache[file_name] = len(source), None, source.splitlines(keepends=True), file_name
     return file_name

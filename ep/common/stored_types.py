@@ -1,4 +1,4 @@
-"""The data types that kernels load and store: fewer than those of keys, of which many make the same bits."""
+"""The data types that kernels load and store: fewer than those of keys, many of which give the same bits."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _WITHOUT_SIGN: Final = frozenset(
         *(BinaryOp.kBitwiseAnd, BinaryOp.kBitwiseOr, BinaryOp.kBitwiseXor),
     )
 )
-"""The ops that make the same bits of two integers whether these have a sign or not: sums are modulo 2^n."""
+"""The ops that give the same bits for signed and unsigned integers: sums are modulo 2^n."""
 
 UNITS: Final = {each.itemsize: each for each in (*UNSIGNED, DataType.kComplex128)}
-"""By size, the data types as which elements are moved that nobody looks at."""
+"""The data type, by size, as which elements are moved if their values do not matter."""
 
 
 def unit_of(data_type: DataType) -> DataType:
@@ -29,7 +29,7 @@ def unit_of(data_type: DataType) -> DataType:
 
 
 def stored_types(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType) -> tuple[DataType, DataType]:
-    """Return the pair of types whose kernel serves `op` from `src_type` to `dst_type`: it makes the same bits."""
+    """Return the pair of types whose kernel serves `op` from `src_type` to `dst_type`: it gives the same bits."""
     if op in (UnaryOp.kIdentity, UnaryOp.kCast):
         return _same_conversion(src_type, dst_type)
     if op in _WITHOUT_SIGN:
@@ -38,28 +38,28 @@ def stored_types(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType)
 
 
 def stored_as(data_type: DataType) -> DataType:
-    """Return the data type as which elements are stored and computed: kChar is kInt8."""
+    """Return the data type as which elements are stored and computed: kInt8 for kChar."""
     return DataType.kInt8 if data_type is DataType.kChar else data_type
 
 
 def added_as(data_type: DataType) -> tuple[DataType, int]:
-    """The data type of the numbers that elements are made of, whose sums have the same bits, and how many these are."""
+    """Return the data type of an element's parts, whose sums have the same bits, and the number of parts."""
     return (part_of(data_type), 2) if data_type in COMPLEXES else (_without_sign(data_type), 1)
 
 
 def _without_sign(data_type: DataType) -> DataType:
-    """Return the unsigned type of an integer's size; any other type itself."""
+    """Return the unsigned type of an integer type's size; any other type itself."""
     return unit_of(data_type) if number_kind(data_type) is Kind.INTEGER else data_type
 
 
 def _same_conversion(src_type: DataType, dst_type: DataType) -> tuple[DataType, DataType]:
-    """Return the pair of types that stands for all those which are converted by the same instructions."""
+    """Return the pair of types that stands for all pairs converted by the same instructions."""
     src_kind, dst_kind = number_kind(src_type), number_kind(dst_type)
-    if src_type is dst_type and src_kind is not Kind.BOOL:  # a bool is made 0 or 1
+    if src_type is dst_type and src_kind is not Kind.BOOL:  # a bool is normalized to 0 or 1
         return unit_of(src_type), unit_of(src_type)
     to_integer = dst_kind is Kind.INTEGER
     if src_kind is Kind.INTEGER:
-        # its sign matters only where there is more to write than its bits
+        # its sign matters only if the destination is wider
         no_wider = to_integer and dst_type.itemsize <= src_type.itemsize
         src_type = unit_of(src_type) if no_wider or dst_kind is Kind.BOOL else stored_as(src_type)
     if to_integer:

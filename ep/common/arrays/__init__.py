@@ -1,1 +1,1 @@
-"""The parts that let operators run on arrays of any device: checks, DLPack, and arrays in memory of the host."""
+"""The parts with which operators run on arrays of any device: checks, DLPack, and arrays in host memory."""

@@ -1,4 +1,4 @@
-"""Checks of operands and results, in words that all devices share."""
+"""Checks of operands and results, with the same messages on all devices."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ DTYPES: Final = frozenset(data_type.dtype for data_type in DataType)
 
 
 def is_weak(value: Any) -> bool:
-    """Return whether a value is a Python number, which goes along with arrays of any dtype and device."""
+    """Return whether a value is a Python number, which adapts to arrays of any dtype and device."""
     # numpy.float64 is a subclass of float
     return isinstance(value, NUMBERS) and not isinstance(value, np.generic)
 
 
 def native_dtype(dtype: np.dtype[Any], argument: str) -> np.dtype[Any]:
-    """Return a dtype in native byte order; TypeError where it is no DataType's."""
+    """Return a dtype in native byte order. Raises TypeError if no DataType has it."""
     if dtype in DTYPES:
         return dtype
     native = dtype.newbyteorder("=")
@@ -36,7 +36,7 @@ def native_dtype(dtype: np.dtype[Any], argument: str) -> np.dtype[Any]:
 
 
 def check_result(out: Array, shape: Sequence[int], dtype: np.dtype[Any], *, writable: bool) -> None:
-    """Raise TypeError where `out` has another dtype than the result, ValueError for another shape or if read-only."""
+    """Raise TypeError if `out` has another dtype than the result, ValueError for another shape or if read-only."""
     if out.dtype != dtype:
         raise ArgumentTypeError("out", f"has dtype {out.dtype}; the result has {dtype}")
     if out.shape != tuple(shape):

@@ -1,6 +1,6 @@
-"""DLPack: the tensors in its capsules, read without a copy, and capsules of memory of this package.
+"""DLPack: reads the tensors in capsules without a copy, and makes capsules of this package's memory.
 
-NumPy reads those of host memory itself, but for bfloat16.
+NumPy itself reads those in host memory, except bfloat16.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Final
 import ml_dtypes
 import numpy as np
 
-CPU: Final = 1  # kDLCPU; devices of other types know their own numbers
+CPU: Final = 1  # kDLCPU; other device types define their own numbers
 
 _BFLOAT: Final = 4
 _CODES: Final = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
@@ -68,7 +68,7 @@ class _ManagedVersioned(ctypes.Structure):
 
 
 def _function(name: str, result: Any, *arguments: Any) -> Any:
-    """Return a function of Python's C interface, with types of its own: those of `ctypes.pythonapi` are everyone's."""
+    """Return a function of the C API with argument types of its own: `ctypes.pythonapi` shares them with all users."""
     return ctypes.PYFUNCTYPE(result, *arguments)((name, ctypes.pythonapi))
 
 
@@ -78,10 +78,10 @@ _pointer = _function("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.py_object, 
 
 @dataclass(frozen=True)
 class Tensor:
-    """The contents of a capsule; the memory lasts as long as `owner`.
+    """The contents of a capsule. The memory is valid as long as `owner` lives.
 
     strides: in elements; None for row-major.
-    dtype: None for elements that are none of this package's.
+    dtype: None if this package has no such elements.
     """
 
     address: int
@@ -97,11 +97,11 @@ class Tensor:
 def read(value: Any, **options: Any) -> Tensor:
     """Return the tensor that `value` exports, without a copy.
 
-    options: what `__dlpack__` is given, such as `stream`.
+    options: arguments of `__dlpack__`, such as `stream`.
     """
     try:
         capsule = value.__dlpack__(max_version=_LATEST, **options)
-    except Exception:  # an exporter from before there were versions, or whatever it says without
+    except Exception:  # an exporter older than the versions of DLPack, or one that fails for other reasons
         capsule = value.__dlpack__(**options)
     read_only = False
     if _is_valid(capsule, _VERSIONED):
@@ -140,7 +140,10 @@ class _Memory:
 
 
 def bfloat16_from_dlpack(value: Any) -> np.ndarray[Any, Any]:
-    """Return the array of bfloat16 in host memory that `value` exports, without a copy; TypeError for anything else."""
+    """Return the bfloat16 array in host memory that `value` exports, without a copy.
+
+    Raises TypeError for anything else.
+    """
     if value.__dlpack_device__()[0] != CPU:
         raise TypeError("the memory is not the host's")
     tensor = read(value)
@@ -150,7 +153,7 @@ def bfloat16_from_dlpack(value: Any) -> np.ndarray[Any, Any]:
 
 
 class _Exported:
-    """Memory in the form that NumPy makes an array of, without looking at it; the array keeps its owner alive."""
+    """Memory in the form from which NumPy makes an array without reading it. The array keeps the owner alive."""
 
     def __init__(self, address: int, shape: tuple[int, ...], typestr: str, owner: Any) -> None:
         self._owner = owner
@@ -158,12 +161,12 @@ class _Exported:
 
 
 def capsule(address: int, shape: tuple[int, ...], dtype: np.dtype[Any], device: tuple[int, int], owner: Any) -> Any:
-    """Return a capsule ("dltensor") of C-contiguous memory, which may be written; it keeps `owner` alive.
+    """Return a capsule ("dltensor") of writable, C-contiguous memory. The capsule keeps `owner` alive.
 
-    device: the device type, as DLPack counts them, and the number of the device.
+    device: the device type, as DLPack numbers them, and the index of the device.
 
-    The capsule and what deletes it are NumPy's, and only what it says of the memory is changed: the destructor of a
-    capsule may run while an exception is on its way, which no Python function called through ctypes would survive.
+    The capsule and its deleter are NumPy's; only the description of the memory is changed. The destructor of a capsule
+    may run while an exception propagates, which a Python function called through ctypes would not survive.
     """
     code, _ = _NAMES[dtype]
     typestr = "<u2" if code == _BFLOAT else dtype.str

@@ -1,4 +1,4 @@
-"""Operators on arrays in memory of the host."""
+"""Operators on arrays in host memory."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _OF_NUMPY: Final = (np.ndarray, np.generic, list, tuple)
 
 
 class HostArrays(Arrays):
-    """Operands are whatever NumPy makes an array of and what exports DLPack from host memory, results are ndarrays.
+    """The arrays of a device in host memory. Operands are anything that NumPy or DLPack can read, results are ndarrays.
 
-    The CPU's, and a base class for a device with arrays of its own type that lie in memory of the host.
+    It is the CPU's class, and a base class for a device with an array type of its own in host memory.
     """
 
     takes_host_arrays = has_views = True
@@ -36,7 +36,7 @@ class HostArrays(Arrays):
     def __init__(
         self, device_type: DeviceType, place: str, new_finder: Callable[[], CallFinder | None] = lambda: None
     ) -> None:
-        """place: where the arrays are, in words for a user; new_finder: see the method of this name."""
+        """place: where the arrays are, in words for users; new_finder: see the method of this name."""
         self.device_type, self.place, self._new_finder = device_type, place, new_finder
 
     def new_finder(self) -> CallFinder | None:
@@ -51,13 +51,13 @@ class HostArrays(Arrays):
         if array.dtype in DTYPES and array.flags.c_contiguous:
             return array
         dtype = native_dtype(array.dtype, argument)
-        # the stream is made for those that need it
+        # the stream is created only if it is needed
         return to_c_order(self.stream, array, dtype) if gains(array) else np.asarray(array, dtype, order="C")
 
     def as_buffers(self, values: Sequence[ArrayLike], argument: str) -> list[NDArray]:
         dtype = self.as_buffer(values[0], f"{argument}[0]").dtype if values else None
         return [
-            # most arrays are as the first one is; a call for each would take longer than to copy a small one
+            # most arrays are like the first one; a call for each would take longer than copying a small one
             value
             if type(value) is np.ndarray and value.dtype is dtype and value.flags.c_contiguous
             else self.as_buffer(value, f"{argument}[{position}]")
@@ -69,13 +69,13 @@ class HostArrays(Arrays):
 
     def indices(self, value: ArrayLike) -> NDArray:
         array = self.as_buffer(value, "indices")
-        # a list without numbers in it, of which NumPy makes float64
+        # NumPy makes float64 of an empty list
         return array.astype(np.int64) if array.size == 0 and isinstance(value, list | tuple) else array
 
     def resolved(self, indices: NDArray, size: int, mode: str) -> NDArray:
         return RESOLVERS[mode](indices, size)
 
-    empty: Any = staticmethod(np.empty)  # without a function of Python's around it: each call comes here
+    empty: Any = staticmethod(np.empty)  # without a Python function around it: each call comes here
 
     def destination(self, shape: Sequence[int], dtype: np.dtype[Any], out: NDArray | None) -> NDArray:
         if out is None:
@@ -132,7 +132,7 @@ class HostArrays(Arrays):
         memory = np.empty(array.nbytes + _LINE, np.uint8)
         begin = (
             -memory.__array_interface__["data"][0] % _LINE
-        )  # vectors of an array that begins with a line lie in one line each
+        )  # if an array begins at a cache line, each of its vectors lies in one line
         copy: NDArray = memory[begin : begin + array.nbytes].view(array.dtype).reshape(array.shape)
         copy[...] = array
         return copy
@@ -142,7 +142,7 @@ class HostArrays(Arrays):
 
 
 def _steps_evenly(array: NDArray) -> bool:
-    """Return whether strides are multiples of the elements' bytes, as those of a field of a record need not be."""
+    """Return whether the strides are multiples of the element size. Those of a field of a record may not be."""
     return array.flags.c_contiguous or all(stride % array.itemsize == 0 for stride in array.strides)
 
 
@@ -152,7 +152,7 @@ def _imported(value: ArrayLike, argument: str) -> NDArray:
         return np.asarray(value)
     try:
         return np.from_dlpack(value)
-    except Exception as error:  # each library has its own for what it does not export
+    except Exception as error:  # each library has its own error for arrays that it does not export
         with suppress(Exception):
             return bfloat16_from_dlpack(value)
         raise ArgumentTypeError(
@@ -161,7 +161,7 @@ def _imported(value: ArrayLike, argument: str) -> NDArray:
 
 
 def _check_plain(value: ArrayLike, argument: str) -> None:
-    """As `check_plain`, also of the arrays in a list."""
+    """Do the same as `check_plain`, also for the arrays in a list."""
     if isinstance(value, list | tuple):
         for one in value:
             if isinstance(one, list | tuple) or is_masked_array(one):
@@ -171,7 +171,7 @@ def _check_plain(value: ArrayLike, argument: str) -> None:
 
 
 class NumpyArrays(DeviceArrays):
-    """The host's arrays are NumPy's, and what NumPy makes an array of."""
+    """The arrays of the host: NumPy's, and anything that NumPy makes an array of."""
 
     def __init__(self, device_type: DeviceType, new_finder: Callable[[], CallFinder | None] = lambda: None) -> None:
         """device_type: of the one device that works on them; new_finder: as `Arrays.new_finder`."""

@@ -17,13 +17,13 @@ _UNSIGNED: Final = {
     for kind in "iu"
     for size in (1, 2, 4, 8)
 }
-"""For each type of indices, the unsigned one of its size, and the largest index."""
+"""For each type of indices, the unsigned type of its size, and the largest index."""
 
 
 def _raise(indices: NDArray, size: int) -> NDArray:
-    # As unsigned numbers the negative ones are the largest, so that one maximum tells.
+    # As unsigned numbers the negative ones are the largest, so one maximum is enough.
     unsigned, largest = _UNSIGNED[indices.dtype]
-    # not `max`, which goes through a function of Python's
+    # not `max`, which goes through a Python function
     if np.maximum.reduce(indices.view(unsigned), axis=None) >= min(size, largest + 1):
         _refuse(indices, (indices < 0) | (indices >= size), f"0 ... {size - 1}" if size else "nothing")
     return indices
@@ -36,7 +36,7 @@ def _wrap_negative(indices: NDArray, size: int) -> NDArray:
         _refuse(indices, wrong, f"{-size} ... {size - 1}" if size else "nothing")
     if not negative.any():
         return indices
-    wide = indices.astype(np.int64)  # size may be more than the type holds
+    wide = indices.astype(np.int64)  # size may be out of the type's range
     wide[negative] += size
     return wide
 
@@ -57,7 +57,7 @@ RESOLVERS: Final[dict[str, Callable[[NDArray, int], NDArray]]] = {
     "zero": _zero,
     "clip": _clip,
 }
-"""For each mode, what makes of indices (one at least) those that the primitive reads."""
+"""For each mode, the function that turns indices (at least one) into the indices that the primitive reads."""
 
 
 def _refuse(indices: NDArray, wrong: Any, allowed: str) -> None:

@@ -1,4 +1,4 @@
-"""Views in memory of the host, which primitives take as buffers once their elements are in C order."""
+"""Views in host memory. Primitives accept them as buffers once their elements are in C order."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from ep.include.stream import Stream
 
 NDArray = np.ndarray[Any, Any]
 
-_LEAST_ELEMENTS: Final = 1 << 16  # that lie apart; fewer are copied before threads have shared the work
+_LEAST_ELEMENTS: Final = 1 << 16  # not adjacent; fewer are copied before threads have shared the work
 _LEAST_PIECES: Final = 1 << 13  # of some adjacent elements each
-_LONGEST_PIECE: Final = 128  # bytes; NumPy copies longer ones at the speed of memory, as one thread can
+_LONGEST_PIECE: Final = 128  # bytes; NumPy copies longer ones at memory bandwidth, as far as one thread can
 
 
 def gains(view: NDArray) -> bool:
-    """Return whether a device may copy the elements of a view that is not C-contiguous in less time than NumPy.
+    """Return whether a device may copy a view that is not C-contiguous faster than NumPy does.
 
-    NumPy uses one thread and copies piece by piece: it is slow where pieces are short and many. Wide elements take it
-    less time for their bytes, above all those that lie a step apart in the order of memory.
+    NumPy uses one thread and copies piece by piece, which is slow if the pieces are short and many. Wide elements take
+    less time per byte, above all if they are a step apart in the order of memory.
     """
     if view.size < min(_LEAST_ELEMENTS, 2 * _LEAST_PIECES):
         return False
@@ -42,7 +42,7 @@ def gains(view: NDArray) -> bool:
 
 
 def to_c_order(stream: Stream, view: NDArray, dtype: np.dtype[Any]) -> NDArray:
-    """Return a C-contiguous array with the elements of a view; dtype: the view's own, in native byte order."""
+    """Return a C-contiguous array of a view's elements. dtype: the view's own, in native byte order."""
     strides = _walked(view)
     if strides is not None:
         result = np.empty(view.shape, dtype)
@@ -63,9 +63,10 @@ def write_view(stream: Stream, array: NDArray, view: NDArray) -> None:
 
 
 def _walked(view: NDArray) -> Dims | None:
-    """Return the strides of a view in elements, or None for a view that primitives do not walk over.
+    """Return the strides of a view in elements, or None if primitives cannot read the view.
 
-    NumPy copies those, to the same bits: in another byte order, not aligned, backwards, or by parts of elements.
+    NumPy copies those views, with the same bits: in another byte order, not aligned, with negative strides, or with
+    strides that are not multiples of the element size.
     """
     size = view.itemsize
     if view.dtype not in DTYPES or not view.flags.aligned:
@@ -76,5 +77,5 @@ def _walked(view: NDArray) -> Dims | None:
 
 
 def _memory(view: NDArray, strides: Dims) -> NDArray:
-    """Return the memory of a view, from its first element to its last."""
+    """Return the memory of a view, from its first element to its last, as an array."""
     return np.lib.stride_tricks.as_strided(view, (extent(view.shape, strides),), (view.itemsize,))

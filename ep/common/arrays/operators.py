@@ -1,4 +1,4 @@
-"""Python's operators on arrays: one class for all that have them."""
+"""Python's operators on arrays: one class for all arrays that have them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ep.common.arrays.checks import is_weak
 from ep.include.arrays import Placed
 
 FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {}
-"""The functions of operators by their names, aliases among them. Where they are declared, they are put here."""
+"""The functions of operators by name, including aliases. They are added where they are declared."""
 
 _EXPORTS: Final = "__dlpack__", "__cuda_array_interface__", "__array__"
 
@@ -17,7 +17,7 @@ _Binary = Callable[[Any, Any], Any]
 
 
 def _takes(value: Any) -> bool:
-    """Whether a value can be an operand: a Python number, an array of any library, or what NumPy makes an array of."""
+    """Return whether a value can be an operand: a Python number, an array of any library, or a list or tuple."""
     return is_weak(value) or isinstance(value, Placed | list | tuple) or any(hasattr(value, one) for one in _EXPORTS)
 
 
@@ -29,7 +29,7 @@ def _forward(name: str) -> _Binary:
 
 
 def _forms(name: str) -> tuple[_Binary, _Binary, _Binary]:
-    """Return an operator of arithmetic: as it is, with the operands exchanged, and in place."""
+    """Return the three forms of an arithmetic operator: forward, with the operands exchanged, and in place."""
 
     def reflected(self: Any, other: Any) -> Any:
         return FUNCTIONS[name](other, self) if _takes(other) else NotImplemented
@@ -47,8 +47,8 @@ def _unary(name: str) -> Callable[[Any], Any]:
 class Operators:
     """An array with the operators of the array API standard, which are functions of `ep.ops`.
 
-    The other operand is an array of the same dtype, or a Python number. What no operator could take gets its own say,
-    and then Python's TypeError. Comparisons compare element by element, so such an array has no hash.
+    The other operand is an array of the same dtype, or a Python number. For other values Python tries the other
+    operand's own operator, and then raises TypeError. Comparisons are elementwise, so such an array has no hash.
     """
 
     __slots__ = ()
@@ -75,5 +75,5 @@ class Operators:
     __pos__, __invert__ = _unary("identity"), _unary("bitwise_not")
 
     def _updated(self, name: str, other: Any) -> Any:
-        """Return the result of an operator in place: a new array, of a value that does not change."""
+        """Return the result of an in-place operator: a new array, since the array itself is immutable."""
         return FUNCTIONS[name](self, other)

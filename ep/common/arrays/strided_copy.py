@@ -1,4 +1,4 @@
-"""Copies of elements from strides to strides, by the primitive of the device that they lie on."""
+"""Copies of elements between strided arrays, by the primitive of the device that they lie on."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from ep.include.stream import Stream
 
 
 def copy_strided(stream: Stream, shape: Dims, src: Any, src_strides: Dims, dst: Any, dst_strides: Dims) -> bool:
-    """Launch a copy of elements of `shape`, none of size 0; return False where no primitive of the device can do it.
+    """Launch a copy of elements of `shape`, which has no size 0. Return False if the device has no primitive for it.
 
-    src, dst: buffers of one dtype that begin with the first element. The strides are in elements; those of dst keep
-    its elements apart.
+    src, dst: buffers of one dtype that begin with the first element. Strides are in elements; dst's elements do not
+        overlap.
     """
     dims, src_strides, dst_strides = simplify_strided(shape, src_strides, dst_strides)
     expand = _expand(stream.device_type(), src.dtype) if len(dims) <= kMaxNumDims else None

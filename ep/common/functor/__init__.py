@@ -1,4 +1,4 @@
 """Functors: the meaning of every UnaryOp and BinaryOp on one element, written once for all devices.
 
-`lookup` finds that of an op.
+`lookup` finds the functor of an op.
 """

@@ -1,4 +1,4 @@
-"""The names in a functor's body: the arithmetic type, and the elementary functions of the device it is built for."""
+"""The names used in a functor's body: the arithmetic type, and the device's elementary functions."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -9,7 +9,7 @@ from ep.include.data_type import DataType
 from ep.include.number_kind import COMPLEXES, part_of
 
 Scalar = Any
-"""One element, in the type that the functor is compiled for: T of its library, or bool, or an integer of 64 bits."""
+"""One element, in the functor's type: T of its library, or bool, or a 64-bit integer."""
 Function = Callable[..., Any]
 Maker = Callable[["MathLibrary"], Function]
 
@@ -18,23 +18,23 @@ ELEMENTARY = (
     *("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh"),
     *("erf", "erfc", "lgamma", "floor", "ceil", "trunc", "rint", "copysign"),
 )
-"""The functions that every device supplies for float32 and float64: real arguments of type T to a result of type T."""
+"""The functions of every device for float32 and float64, from real arguments of type T to a result of type T."""
 
 REAL_TYPES: Final[Mapping[Any, Any]] = {
     each.dtype.type: part_of(each).dtype.type for each in (DataType.kFloat, DataType.kDouble, *COMPLEXES)
 }
-"""The types of arithmetic that have elementary functions, and the real type whose functions these are."""
+"""The arithmetic types that have elementary functions, and the real type of those functions."""
 
 
 class MathLibrary:
     """The elementary functions of one device in one arithmetic type.
 
-    A functor body is made by a *maker*, a function of a MathLibrary: it reads `m.T` and the functions that it needs,
-    and returns a plain scalar function which captures them. Nothing in it names a device or a compiler.
+    A *maker*, a function of a MathLibrary, makes a functor's body: it reads `m.T` and the functions that it needs, and
+    returns a plain scalar function that captures them. It does not depend on a device or a compiler.
 
-    T: NumPy scalar type of the arithmetic. Constants are written `m.T(0.5)`: a bare Python literal would turn
-        float32 arithmetic into float64, and uint64 arithmetic into float64.
-    exp, log, ...: the functions of `ELEMENTARY`, only where T is float32 or float64.
+    T: NumPy scalar type of the arithmetic. Constants are written `m.T(0.5)`: a bare Python literal would turn float32
+        arithmetic into float64, and uint64 arithmetic into float64.
+    exp, log, ...: the functions of `ELEMENTARY`, only if T is float32 or float64.
     """
 
     def __init__(
@@ -44,9 +44,9 @@ class MathLibrary:
         jit: Callable[[Function], Function],
         overrides: Mapping[Maker, Maker] | None = None,
     ) -> None:
-        """Offer `elementary` for `scalar_type`; `jit` makes a plain function callable from others on the device.
+        """elementary: the functions for `scalar_type`; jit: makes a plain function callable from others on the device.
 
-        overrides: makers of the device's own that take the place of common ones, wherever those are used.
+        overrides: the device's own makers that replace common ones, wherever those are used.
         """
         self.T: Any = scalar_type
         self._elementary = elementary
@@ -61,11 +61,11 @@ class MathLibrary:
             raise AttributeError(f"no elementary function {name!r} in the arithmetic of {self.T.__name__}") from None
 
     def replaced(self, elementary: Mapping[str, Function]) -> "MathLibrary":
-        """Return a library like this one but for some elementary functions."""
+        """Return a library like this one with some elementary functions replaced."""
         return MathLibrary(self.T, {**self._elementary, **elementary}, self._jit, self._overrides)
 
     def use(self, maker: Maker) -> Function:
-        """Return the function that `maker` makes for this library, ready to be called from a functor body."""
+        """Return the function that `maker` makes for this library, callable from a functor body."""
         made = self._made.get(maker)
         if made is None:
             made = self._made[maker] = self._jit(self._overrides.get(maker, maker)(self))

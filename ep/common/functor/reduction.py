@@ -1,6 +1,6 @@
-"""Reductions: how the elements of a row become one value, written once for all devices.
+"""Reductions of a row of elements to one value, written once for all devices.
 
-The order in which a device combines follows from the shape alone, so that a result has the same bits in every run.
+The order in which a device combines elements follows from the shape alone, so a result has the same bits in every run.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ State = Any
 class Reduction(NamedTuple):
     """The makers of a reduction's functions, on numbers of the library's type T.
 
-    identity: () -> what a row without elements is.
+    identity: () -> the value of an empty row.
     before: (element) -> the value of a row of this element.
-    combine: (value, value) -> that of both parts of a row, the earlier one first; associative up to rounding.
+    combine: (value, value) -> the value of both parts of a row, the earlier one first; associative up to rounding.
     after: (value, number of elements) -> the result.
     """
 
@@ -34,9 +34,9 @@ class Reduction(NamedTuple):
 
 
 class States(NamedTuple):
-    """The functions of a reduction that carries a state along: the value, and rounding errors if these are kept.
+    """The functions of a reduction with a state: the value, and the rounding errors if they are kept.
 
-    empty: () -> the state of no elements. add: (state, element) -> the state with one more.
+    empty: () -> the state of no elements. add: (state, element) -> the state with one more element.
     merge: (state, state) -> the state of both parts. value: (state, number of elements) -> the result.
     """
 
@@ -50,8 +50,8 @@ class States(NamedTuple):
 def states(reduction: Reduction, m: MathLibrary, *, compensated: bool = False) -> States:
     """Return the functions of a reduction in a library.
 
-    compensated: of a sum of floating-point numbers: whether rounding errors are added up beside it. Then the result is
-    within 2 ulp of the exact sum where all numbers have one sign, however many there are.
+    compensated: for a sum of floating-point numbers, whether rounding errors are summed, too. Then the result is within
+        2 ulp of the exact sum if all numbers have one sign, however many there are.
     """
     makers = _compensated(reduction) if compensated else _plain(reduction)
     return States(2 if compensated else 1, *map(m.use, makers))
@@ -133,7 +133,7 @@ def _compensated(reduction: Reduction) -> tuple[Maker, Maker, Maker, Maker]:
 
 
 def exact_sum(m: MathLibrary) -> Function:
-    """Knuth's two-sum: a + b rounded, and its rounding error, exactly. The error is NaN where the sum is not finite."""
+    """Return Knuth's two-sum: a + b rounded, and its exact rounding error, which is NaN if the sum is not finite."""
 
     def f(a: Scalar, b: Scalar) -> State:
         total = a + b
@@ -271,7 +271,7 @@ def _is_true(m: MathLibrary) -> Function:
 
 
 SUM: Final = Reduction("sum", _zero, _same, _plus, _value_alone)
-"""The sum of a row. Whole numbers wrap around."""
+"""The sum of a row. Integers wrap around."""
 _PROD: Final = Reduction("prod", _one, _same, _times, _value_alone)
 _MIN: Final = Reduction("min", _greatest, _same, _lesser, _value_alone)
 _MAX: Final = Reduction("max", _least, _same, _greater, _value_alone)
@@ -297,13 +297,13 @@ _OF_BOOLS: Final = {
 
 
 def first_reduction(op: ReduceOp, kind: Kind) -> ReduceOp:
-    """Return the op that `op` is the same as on numbers of a kind: of bools, sums are "or" and products "and"."""
+    """Return the op that is the same as `op` on numbers of a kind: for bools, sums are "or" and products "and"."""
     return _OF_BOOLS.get(op, op) if kind is Kind.BOOL else op
 
 
 def reduction_of(op: ReduceOp, kind: Kind) -> Reduction:
-    """Return the reduction that `op` is on numbers of a kind.
+    """Return the reduction of `op` on numbers of a kind.
 
-    The mean is the sum over the number of elements: a device has to keep the sum from overflowing where the mean fits.
+    The mean is the sum over the number of elements: a device has to keep the sum from overflowing if the mean does not.
     """
     return _OF_OPS[first_reduction(op, kind)]

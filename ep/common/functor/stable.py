@@ -1,4 +1,4 @@
-"""Functions that several functors share, in forms that neither overflow nor cancel, nor magnify what rounding lost."""
+"""Functions that several functors share, in forms that do not overflow, cancel, or magnify rounding errors."""
 
 import math
 from typing import Any, Final
@@ -8,19 +8,19 @@ import numpy as np
 from ep.common.functor.math_library import Function, MathLibrary, Scalar
 
 _TAIL: Final = (64.0, 600.0)
-"""In float32 and in float64: e^-t is a normal number up to here, and e^(c - t) as far as x e^-t is not 0."""
+"""In float32 and in float64: up to here, e^-t is a normal number, and e^(c - t) is as long as x e^-t is not 0."""
 
 
 def by_precision(m: MathLibrary, single: float, double: float) -> Any:
-    """Return, in the type of the arithmetic or of its parts, the constant for float32 or the one for float64."""
+    """Return the constant for float32 or the one for float64, in the type of the arithmetic or of its parts."""
     real_type = type(m.T(0).real)
     return real_type(single if real_type is np.float32 else double)
 
 
 def clamped(m: MathLibrary) -> Function:
-    """x within [-limit, limit]; a NaN stays.
+    """Return the function that clamps x to [-limit, limit]; a NaN stays.
 
-    A product of a polynomial and an e^-|x| has the limit 0 at infinity, where evaluating it would give NaN.
+    A product of a polynomial and e^-|x| has the limit 0 at infinity, but evaluating it there would give NaN.
     """
 
     def f(x: Scalar, limit: Scalar) -> Scalar:
@@ -30,9 +30,10 @@ def clamped(m: MathLibrary) -> Function:
 
 
 def exact_product(m: MathLibrary) -> Function:
-    """Return the pair (p, r) with p + r = a b exactly, but for a rounding of r; for operands below the largest / 2^28.
+    """Return the function that gives (p, r) with p + r = a b exactly, except for a rounding of r.
 
-    Every product that meets a sum is exact, so fusing the two changes nothing.
+    The operands are below the largest number / 2^28. Every product that is added to a sum is exact, so fusing the two
+    changes nothing.
     """
     split = by_precision(m, 2.0**12, 2.0**27)
 
@@ -48,7 +49,7 @@ def exact_product(m: MathLibrary) -> Function:
 
 
 def product_exceeds(m: MathLibrary) -> Function:
-    """Whether a product is above a limit, given the product rounded, and its magnitude as a sum of two numbers."""
+    """Return the test of whether a product is above a limit, given it rounded, and its magnitude as p + r."""
     zero = m.T(0)
 
     def f(rounded: Scalar, p: Scalar, r: Scalar, limit: Scalar) -> Scalar:
@@ -59,7 +60,7 @@ def product_exceeds(m: MathLibrary) -> Function:
 
 
 def root_of_exp(m: MathLibrary) -> Function:
-    """e^(-(p + r) / 2) for a rest r whose square vanishes beside 1."""
+    """Return the function e^(-(p + r) / 2) for a rest r whose square vanishes beside 1."""
     half, minus_half, exp = m.T(0.5), m.T(-0.5), m.exp
 
     def f(p: Scalar, r: Scalar) -> Scalar:
@@ -70,7 +71,7 @@ def root_of_exp(m: MathLibrary) -> Function:
 
 
 def sigmoid(m: MathLibrary) -> Function:
-    """1 / (1 + e^-x), through e^-|x| so that the left tail keeps its relative accuracy."""
+    """Return the function 1 / (1 + e^-x), computed by e^-|x| so that the left tail keeps its relative accuracy."""
     zero, one, exp = m.T(0), m.T(1), m.exp
 
     def f(x: Scalar) -> Scalar:
@@ -81,7 +82,7 @@ def sigmoid(m: MathLibrary) -> Function:
 
 
 def softplus(m: MathLibrary) -> Function:
-    """ln(1 + e^x) = max(x, 0) + ln(1 + e^-|x|)."""
+    """Return the function ln(1 + e^x) = max(x, 0) + ln(1 + e^-|x|)."""
     zero, exp, log1p = m.T(0), m.exp, m.log1p
 
     def f(x: Scalar) -> Scalar:
@@ -91,9 +92,9 @@ def softplus(m: MathLibrary) -> Function:
 
 
 def lifted(m: MathLibrary) -> Function:
-    """x, but the lowest finite number for -inf.
+    """Return the function that gives x, but the lowest finite number for -inf.
 
-    For an s that vanishes on the left, lifted(x) * s(x) has the limit 0 at -inf, where x * s(x) would be NaN.
+    If s vanishes on the left, lifted(x) * s(x) has the limit 0 at -inf; x * s(x) would be NaN.
     """
     lowest = m.T(np.finfo(m.T).min)
 
@@ -104,9 +105,10 @@ def lifted(m: MathLibrary) -> Function:
 
 
 def gate(m: MathLibrary) -> Function:
-    """x * sigmoid(z), given e = e^(c - |z|), the factor e^-c and whether z >= 0; 0 where x and z are -inf.
+    """Return the function x * sigmoid(z), given e = e^(c - |z|), e^-c and whether z >= 0; 0 if x and z are -inf.
 
-    See `tail`: the factors meet x one by one, so the product can be a normal number where e^-|z| alone is not.
+    See `tail`: x is multiplied by the factors one at a time, so the product can be a normal number even if e^-|z| is
+    not.
     """
     one, lift = m.T(1), m.use(lifted)
 
@@ -118,9 +120,10 @@ def gate(m: MathLibrary) -> Function:
 
 
 def tail(m: MathLibrary) -> Function:
-    """For t >= 0 the pair (e^(c - t), e^-c), where c is 0 unless e^-t could be less than the smallest normal number.
+    """Return the function that gives the pair (e^(c - t), e^-c) for t >= 0.
 
-    The square of e^(-t/2) would do as well, but doubles the relative error of the exponential.
+    c is 0 unless e^-t could be less than the smallest normal number. The square of e^(-t/2) would do as well, but
+    doubles the relative error of the exponential.
     """
     zero, one, end = m.T(0), m.T(1), by_precision(m, *_TAIL)
     factor, exp = by_precision(m, *(math.exp(-t) for t in _TAIL)), m.exp
@@ -133,7 +136,7 @@ def tail(m: MathLibrary) -> Function:
 
 
 def gated(m: MathLibrary) -> Function:
-    """x * sigmoid(z), 0 where both are -inf."""
+    """Return the function x * sigmoid(z), 0 if both are -inf."""
     zero, tail_of, times_sigmoid = m.T(0), m.use(tail), m.use(gate)
 
     def f(x: Scalar, z: Scalar) -> Scalar:

@@ -10,7 +10,7 @@ from ep.include.primitive.binary_op import BinaryOp
 
 @cache
 def sum_of(num_operands: int, kind: Kind) -> Maker:
-    """Return the maker of the sum of two or more numbers of a kind, in the arithmetic of the library throughout."""
+    """Return the maker of the sum of two or more numbers of a kind, in the library's arithmetic throughout."""
     plus = functor_maker(BinaryOp.kAdd, kind)
     if num_operands == 2:
         return plus

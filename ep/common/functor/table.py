@@ -1,4 +1,4 @@
-"""The table of functor makers: which maker gives the meaning of an op on which kind of numbers."""
+"""The table of functor makers: for each op and kind of numbers, the maker of its meaning."""
 
 from collections.abc import Callable
 from functools import cache
@@ -15,7 +15,7 @@ _TABLE: dict[tuple[UnaryOp | BinaryOp, Kind], Maker] = {}
 def functor(*ops: UnaryOp | BinaryOp, kinds: tuple[Kind, ...] = (Kind.FLOAT,)) -> Callable[[Maker], Maker]:
     """Declare the decorated maker as the meaning of `ops` on numbers of `kinds`.
 
-    The maker takes a MathLibrary and returns `f(x)` for a UnaryOp, `f(a, b)` for a BinaryOp; where the op has
+    The maker receives a MathLibrary and returns `f(x)` for a UnaryOp, `f(a, b)` for a BinaryOp; if the op has
     attributes, they follow as further arguments, in the type T of the library for float kinds and in float64 for all
     others. Raises ValueError for a kind that the op does not take, and for one that has a functor already.
     """
@@ -36,7 +36,7 @@ def functor(*ops: UnaryOp | BinaryOp, kinds: tuple[Kind, ...] = (Kind.FLOAT,)) -
 
 
 def functor_maker(op: UnaryOp | BinaryOp, kind: Kind) -> Maker:
-    """Return the maker that was declared for `op` on numbers of `kind`; KeyError if there is none."""
+    """Return the maker that was declared for `op` on numbers of `kind`. Raises KeyError if there is none."""
     return _TABLE[op, kind]
 
 

@@ -1,8 +1,8 @@
-"""The kernels that were compiled, on disk: where they are, under which key, and what is trusted. Imports no compiler.
+"""The compiled kernels on disk: their folders, their keys, and the check of trust. Imports no compiler.
 
-`cache` has the class that a device uses. `container` is the form of a file, `ownership` says whose files are read,
-`sources` what a process knows of the package's own sources, and `reach` which of them a kernel is made of. `statistics`
-counts what a process compiles and loads.
+`cache` has the class that a device uses. `container` has the format of a file, `ownership` the check of who owns the
+files that are read. `sources` tracks the package's own sources as the process runs them, `reach` finds the sources that
+a kernel is made of. `statistics` counts the kernels that a process compiles and loads.
 """
 
 from ep.common.kernel_cache.cache import KernelCache, usage, user_cache_folder

@@ -1,4 +1,4 @@
-"""The kernels of a device type on disk: one file each, named by what it computes and by the sources it is made of."""
+"""The kernels of a device type on disk: one file each, named after the computation and the sources of the kernel."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from ep.include.errors import EnvironmentVariableError
 T = TypeVar("T")
 
 _log: Final = logging.getLogger("ep")
-_KEPT: Final = 4  # files of one kernel: of as many states of its sources
+_KEPT: Final = 4  # files of one kernel, each from another state of its sources
 
 
 def user_cache_folder() -> Path:
-    """Return the folder for ep in the user's cache: `EP_CACHE_DIR` where set, else where the platform keeps caches."""
+    """Return ep's folder in the user's cache: `EP_CACHE_DIR` if set, else a folder where the platform keeps caches."""
     if override := environment.CACHE_DIR.value():
         return override
     if sys.platform == "win32":
@@ -40,13 +40,13 @@ def user_cache_folder() -> Path:
 
 
 def usage(folder: Path) -> tuple[int, int]:
-    """Return the number of files in `folder` and below, and their bytes, as far as they can be seen."""
+    """Return the number of files in and below `folder`, and their total bytes, as far as they are accessible."""
     sizes = []
     for inside, _, names in os.walk(folder):
         for name in names:
             try:
                 sizes.append(os.lstat(os.path.join(inside, name)).st_size)
-            except OSError:  # removed meanwhile, or not to be looked at
+            except OSError:  # removed meanwhile, or not accessible
                 continue
     return len(sizes), sum(sizes)
 
@@ -57,7 +57,7 @@ class KernelCache(CompiledKernels):
     def __init__(self, tag: str, tools: Sequence[str], compiler: str) -> None:
         """tag: of the device type; tools: the packages that take part in compiling.
 
-        compiler: the module that makes machine code of kernels, which all kernels are made by.
+        compiler: the module that compiles all kernels to machine code.
         """
         self._tag, self._tools, self._compiler = tag, tuple(tools), compiler
         self._said: set[str] = set()
@@ -72,10 +72,10 @@ class KernelCache(CompiledKernels):
         return f"{self._tag}-{_versions(self._tools)}"
 
     def file_name(self, kernel: str, variant: str, function: object) -> str | None:
-        """Return the name of a kernel's file; None if this process cannot know what the kernel is made of.
+        """Return the name of a kernel's file, or None if this process cannot tell which sources the kernel is made of.
 
-        kernel: what it computes; variant: what it is compiled for; both fit for a file name.
-        function: what is compiled, or a tuple of functions. The last part of the name is the digest of all the sources
+        kernel: the computation; variant: the target of the compilation. Both are valid in a file name.
+        function: the function that is compiled, or a tuple of functions. The name ends with the digest of all sources
             that it reaches.
         """
         made_of = reach(function)
@@ -89,9 +89,9 @@ class KernelCache(CompiledKernels):
         return f"{kernel}-{variant}-{digest}.kernel"
 
     def read(self, name: str | None, form: Callable[[bytes], T | None]) -> T | None:
-        """Return what the file `name` holds, or None if there is none that can be read and trusted.
+        """Return the decoded contents of the file `name`, or None if there is no file that can be read and trusted.
 
-        form: makes of contents what they hold; None if they are of another form, which counts as damage.
+        form: decodes contents; returns None for another format, which counts as damage.
         """
         if name is None:
             return None
@@ -114,9 +114,9 @@ class KernelCache(CompiledKernels):
         return held
 
     def write(self, name: str | None, contents: bytes) -> None:
-        """Keep `contents` as the file `name`, and the latest few of the same kernel from other sources.
+        """Write `contents` to the file `name`. Of the same kernel from other sources, the latest few files are kept.
 
-        The first file that cannot be written costs a warning, the others nothing.
+        The first file that cannot be written causes a warning, later ones do not.
         """
         if name is None or not self._keeps:
             return
@@ -140,9 +140,9 @@ class KernelCache(CompiledKernels):
             _log.log(level, message, *args)
 
     def folders(self) -> list[Path]:
-        """Return every kernel folder of the device type in the user's cache, that of other versions too.
+        """Return all kernel folders of the device type in the user's cache, including other versions'.
 
-        None unseen.
+        Empty if inaccessible.
         """
         try:
             with os.scandir(user_cache_folder()) as entries:
@@ -171,7 +171,10 @@ class KernelCache(CompiledKernels):
         return freed
 
     def why_untrusted(self) -> str | None:
-        """Return who else can have written the cache, and what to do; None if nobody, or if there is none so far."""
+        """Return who else can have written the cache, and what to do.
+
+        None if nobody can, or if there is no cache yet.
+        """
         try:
             with PrivateFolder(user_cache_folder(), self._folder_name) as folder:
                 for name in folder.newest_first(re.compile(r".*\.kernel")):
@@ -183,7 +186,7 @@ class KernelCache(CompiledKernels):
         return None
 
     def why_unreadable(self) -> str | None:
-        """Return why the cache cannot be looked at; None if it can, and if there is none so far."""
+        """Return the reason why the cache cannot be accessed. None if it can be, or if there is none yet."""
         for folder in (user_cache_folder(), self.folder()):
             try:
                 os.listdir(folder)
@@ -194,7 +197,7 @@ class KernelCache(CompiledKernels):
         return None
 
     def why_unwritable(self) -> str | None:
-        # a small file is written, and removed
+        # writes a small file, and removes it
         name = f"trial.{os.getpid()}"
         try:
             with PrivateFolder(user_cache_folder(), self._folder_name, make=True) as folder:
@@ -207,7 +210,7 @@ class KernelCache(CompiledKernels):
 
 @cache
 def _versions(tools: tuple[str, ...]) -> str:
-    """Return a digest of Python's version and those of the tools."""
+    """Return a digest of the versions of Python and of the tools."""
     versions = (sys.implementation.cache_tag, [f"{tool} {_version(tool)}" for tool in tools])
     return hashlib.sha256(repr(versions).encode()).hexdigest()[:16]
 

@@ -1,7 +1,7 @@
-"""The form of a cached file: a magic number, a digest, and the contents.
+"""The format of a cached file: a magic number, a digest, and the contents.
 
-The digest is of the contents and of the name that the file is for. A file that was damaged, cut short, or put in
-another's place does not agree with it. It says nothing about who wrote the file: `ownership` does.
+The digest is of the contents and of the name of the file. It does not match a file that was damaged, cut short, or put
+in another's place. It does not tell who wrote the file: `ownership` checks that.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ import hashlib
 import hmac
 from typing import Final
 
-_MAGIC: Final = b"ep-kernel-1\n"  # the number is the version of the form: of this header, and of what devices put in it
+_MAGIC: Final = b"ep-kernel-1\n"  # the number is the version of the format: of this header and of the contents
 _DIGEST_BYTES: Final = hashlib.sha256().digest_size
 
 
 def pack(name: str, contents: bytes) -> bytes:
-    """Return the file `name` with `contents`."""
+    """Return the bytes of the file `name` with `contents`."""
     return b"".join((_MAGIC, _digest(name, contents), contents))
 
 
 def unpack(name: str, packed: bytes) -> bytes | None:
-    """Return the contents of the file `name`; None if `packed` is not what `pack` made for that name."""
+    """Return the contents of the file `name`, or None if `packed` is not what `pack` made for that name."""
     begin = len(_MAGIC) + _DIGEST_BYTES
     digest, contents = packed[len(_MAGIC) : begin], packed[begin:]
     if not packed.startswith(_MAGIC) or not hmac.compare_digest(digest, _digest(name, contents)):

@@ -1,10 +1,10 @@
 """The check of who owns the files that are read.
 
-A folder of private files, each opened in a way that what was checked is what is read.
-
-Cached files are code. They are read where nobody but this user and root can have put them: folder and file belong to
-one of the two, nobody else may write them, and nobody else may put another folder in their place. What is made here is
-for this user alone, whatever the umask. Windows keeps users apart by other means, which are not looked at.
+A file in a folder is opened such that the file checked is the file read.
+Cached files are code. A file is read only if nobody but this user and root can have put it there: the folder and the
+file belong to one of the two, nobody else may write them, and nobody else may put another folder in their place.
+Folders and files that are made here are private to this user, whatever the umask. Windows separates users by other
+means, which are not checked.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Final
 
 CHECKED: Final = hasattr(os, "geteuid")
-"""Whether owners and modes say who can write a file, as they do but for Windows."""
+"""Whether owners and modes tell who can write a file. True except on Windows."""
 
 _OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 _MOST_LINKS: Final = 40
@@ -32,17 +32,17 @@ _ELSEWHERE: Final = "or set EP_CACHE_DIR to a folder of your own"
 
 
 class UntrustedError(Exception):
-    """Somebody else can have written what was to be read. Says what it is, and what to do."""
+    """Raised if somebody else can have written a file or folder. The message names it, and says what to do."""
 
 
 class PrivateFolder:
     """The folder `root`/`name`, open. A context manager.
 
-    Raises UntrustedError where it is not to be trusted, another OSError where it cannot be opened.
+    Raises UntrustedError if the folder cannot be trusted, another OSError if it cannot be opened.
     """
 
     def __init__(self, root: Path, name: str, make: bool = False) -> None:
-        """make: make what is missing of the folder."""
+        """make: whether to make missing folders."""
         self._path = os.path.join(root, name)
         self._fd: int | None = None
         if not CHECKED:
@@ -69,7 +69,7 @@ class PrivateFolder:
             os.close(self._fd)
 
     def _at(self, name: str) -> str:
-        """Return a file's path as the functions of `os` take it beside the folder's descriptor."""
+        """Return a file's path as the functions of `os` expect it together with the folder's descriptor."""
         return name if self._fd is not None else os.path.join(self._path, name)
 
     def read(self, name: str) -> bytes:
@@ -78,7 +78,7 @@ class PrivateFolder:
             return file.read()
 
     def check(self, name: str) -> None:
-        """Raise what reading a file would."""
+        """Raise the error that reading a file would raise."""
         os.close(self._open(name))
 
     def _open(self, name: str) -> int:
@@ -103,7 +103,7 @@ class PrivateFolder:
         return fd
 
     def write(self, name: str, contents: bytes) -> None:
-        """Make a file, or replace it: it appears whole or not at all, so that any number of processes may write."""
+        """Write or replace a file atomically, so any number of processes may write."""
         partial = f"{name}.{os.getpid()}.{os.urandom(4).hex()}.partial"
         fd = os.open(self._at(partial), _MAKE, 0o600, dir_fd=self._fd)
         try:
@@ -117,12 +117,12 @@ class PrivateFolder:
             raise
 
     def remove(self, name: str) -> None:
-        """Remove a file, where it is there and can be removed."""
-        with suppress(OSError):  # another process was faster, or reads it, on Windows
+        """Remove a file if it exists and can be removed."""
+        with suppress(OSError):  # another process removed it first, or, on Windows, is reading it
             os.unlink(self._at(name), dir_fd=self._fd)
 
     def newest_first(self, pattern: re.Pattern[str]) -> list[str]:
-        """Return the names that match `pattern` as a whole, of the file last written first."""
+        """Return the names that match `pattern` as a whole, the file written last first."""
         names = os.listdir(self._path if self._fd is None else self._fd)
         times = {name: self._written_at(name) for name in names if pattern.fullmatch(name)}
         return sorted(times, key=times.__getitem__, reverse=True)
@@ -135,9 +135,10 @@ class PrivateFolder:
 
 
 def real_folder(path: Path, make: bool = False) -> str:
-    """Return `path` without links, all of whose parents are such that nobody can put another folder in its place.
+    """Return `path` without links.
 
-    make: make what is missing, for this user alone.
+    Raises UntrustedError if another user can put another folder in place of any part of it.
+    make: whether to make missing folders, private to this user.
     """
     current, parts, links = os.sep, list(reversed(_parts(os.path.join(os.getcwd(), path)))), 0
     while parts:
@@ -180,14 +181,14 @@ def _make_folder(path: str, dir_fd: int | None) -> None:
         os.mkdir(path, 0o700, dir_fd=dir_fd)
     except FileExistsError:
         return
-    os.chmod(path, 0o700, dir_fd=dir_fd)  # a umask can take away the owner's rights
+    os.chmod(path, 0o700, dir_fd=dir_fd)  # the umask may have removed the owner's permissions
 
 
 def _open_folder(name: str, dir_fd: int | None, path: str, of_kernels: bool) -> int:
     """Open a folder that nobody else can write.
 
-    Our own that others may write is closed to them, where it holds nothing but kernels: it may be a folder of many
-    other things, which EP_CACHE_DIR names by mistake.
+    If it is this user's own folder and others may write it, their permission is removed, but only if it holds nothing
+    but kernels: EP_CACHE_DIR may name a folder of many other things by mistake.
     """
     try:
         fd = os.open(name, _READ_FOLDER, dir_fd=dir_fd)

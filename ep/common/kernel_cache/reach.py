@@ -1,8 +1,8 @@
-"""The parts of a kernel's function: the modules that its functions come from, and the constants they take along.
+"""The parts of a kernel's function: the modules that its functions come from, and the constants that they use.
 
-Compiled code takes in what Python's functions refer to: by closure, as defaults, and as globals. Some of it comes from
-modules that the function's own module does not import: a functor from a table that others fill, a constant that a
-caller passes to the maker of a closure. So all of it is walked here, and becomes part of the kernel's key.
+Compiled code includes what Python's functions refer to: closures, defaults, and globals. Some of it comes from modules
+that the function's own module does not import: a functor from a table that others fill, a constant that a caller passes
+to the maker of a closure. So all of it is walked here, and becomes part of the kernel's key.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, Modul
 from typing import Any, Final, NamedTuple
 
 _TOOLS: Final = frozenset(("cuda", "llvmlite", "ml_dtypes", "numba", "numba_cuda", "numpy"))
-"""Packages whose versions are part of every key, as Python's is, whose own modules come with it."""
+"""Packages whose versions are part of every key. So is Python's, with the modules of its standard library."""
 
 _LOADS: Final = frozenset(("LOAD_GLOBAL", "LOAD_NAME"))
 
@@ -27,8 +27,8 @@ _PLAIN: Final = (type(None), type(...), bool, int, float, complex, str, bytes)
 class Reach(NamedTuple):
     """The parts of a function.
 
-    modules: in which it is defined, by name, without those of Python and of the tools.
-    digest: of its structure and its constants, as far as modules do not tell.
+    modules: the names of the modules that define it, without those of Python and of the tools.
+    digest: of its structure and its constants, as far as the modules do not determine them.
     """
 
     modules: frozenset[str]
@@ -36,7 +36,7 @@ class Reach(NamedTuple):
 
 
 def reach(function: object) -> Reach:
-    """Walk `function`, or a tuple of functions, and all that they refer to."""
+    """Return the parts of `function`, or of a tuple of functions, and of all that they refer to."""
     walk = _Walk()
     walk.add(function)
     return Reach(frozenset(walk.modules), walk.digest.hexdigest())
@@ -47,7 +47,7 @@ class _Walk:
         self.modules: set[str] = set()
         self.digest = hashlib.sha256()
         self._numbers: dict[int, int] = {}
-        self._kept: list[object] = []  # so that no id is used again
+        self._kept: list[object] = []  # keeps objects alive, so that no id is reused
         self._todo: list[object] = []
 
     def add(self, root: object) -> None:
@@ -63,14 +63,17 @@ class _Walk:
                 continue
             self._numbers[id(value)] = len(self._numbers)
             self._kept.append(value)
-            # last in, first out: what a value refers to follows on it
+            # last in, first out: the values that a value refers to follow it
             self._todo.extend(reversed(list(self._look_at(value))))
 
     def _say(self, text: str) -> None:
         self.digest.update(f"{len(text)} {text}\n".encode(errors="backslashreplace"))
 
     def _from(self, module: str | None, *what: object) -> bool:
-        """Note that something comes from `module`; return whether that is not one of Python's or the tools'."""
+        """Record that something comes from `module`.
+
+        Return whether the module is not one of Python's or of the tools.
+        """
         self._say(repr((module, *what)))
         top = (module or "builtins").partition(".")[0]
         if top in _TOOLS or top in sys.stdlib_module_names:
@@ -79,7 +82,7 @@ class _Walk:
         return True
 
     def _look_at(self, value: Any) -> Iterator[object]:
-        """Say what `value` is, and give what it refers to."""
+        """Add `value` to the digest, and yield what it refers to."""
         if isinstance(value, FunctionType):
             yield from self._look_at_function(value)
         elif isinstance(inner := _inner(value), FunctionType):
@@ -120,7 +123,7 @@ class _Walk:
             self._say(name)
             try:
                 yield cell.cell_contents
-            except ValueError:  # nothing has been assigned to it so far
+            except ValueError:  # not assigned yet
                 self._say("empty")
         for name in sorted(_names(code)):
             if name in function.__globals__:
@@ -128,9 +131,9 @@ class _Walk:
                 yield function.__globals__[name]
 
     def _look_at_object(self, value: Any) -> Iterator[object]:
-        """Yield an instance of some class.
+        """Add an object of some class to the digest.
 
-        Scalars and arrays of NumPy say what they hold, and so do types of the tools.
+        NumPy's scalars and arrays add their values, the tools' types theirs.
         """
         ours = self._from(type(value).__module__, type(value).__qualname__)
         if hasattr(value, "dtype") and hasattr(value, "tobytes"):
@@ -139,12 +142,12 @@ class _Walk:
             yield getattr(value, "__dict__", None)
             for name in (name for cls in type(value).__mro__ for name in getattr(cls, "__slots__", ())):
                 yield getattr(value, name, None)
-        elif (text := str(value)) != object.__repr__(value):  # which is an address
+        elif (text := str(value)) != object.__repr__(value):  # the default shows an address
             self._say(text)
 
 
 def _inner(value: Any) -> object:
-    """Return the function in what a decorator made: a compiled function, an intrinsic, a cached function."""
+    """Return the function inside an object that a decorator made: a compiled, intrinsic or cached function."""
     for name in ("py_func", "_defn", "__wrapped__"):
         if (inner := getattr(value, name, None)) is not None:
             return inner
@@ -153,10 +156,7 @@ def _inner(value: Any) -> object:
 
 @functools.cache
 def _names(code: CodeType) -> frozenset[str]:
-    """Return every global name that `code` loads, and the functions in it.
-
-    Names of attributes may be the same as such.
-    """
+    """Return all global names that `code` and the functions in it load. Names of attributes may be among them."""
     inner = (_names(const) for const in code.co_consts if isinstance(const, CodeType))
     loads = (each.argval for each in dis.get_instructions(code) if each.opname in _LOADS)
     return frozenset(loads).union(*inner)

@@ -1,13 +1,13 @@
 """The sources that a process runs: the digest of modules, and of all that they import.
 
-A module reaches what it imports, at its top and in functions, and so on. It does not reach what the `__init__` of a
-package imports besides: `from package import name` reaches the module that defines `name`. Of the packages on the way,
-the contents of the `__init__` alone count.
+A module reaches the modules that it imports, at its top and in functions, and so on. It does not reach the other
+imports of a package's `__init__`: `from package import name` reaches the module that defines `name`. Of the packages on
+the way, only the contents of the `__init__` count.
 
-A file that is as it was when the package was imported (`ep/source_files.py`) holds the code that was imported from it.
-That is looked at when its digest is first taken. From then on the digest is that of the code which the process runs,
-whatever becomes of the file; until the module is imported, it is looked at again. Where the file has changed, or the
-module was imported anew, nobody knows what the process runs.
+A file that has not changed since the package was imported (`ep/source_files.py`) holds the code that was imported from
+it. This is checked when its digest is first taken. Later changes of the file do not change the digest: it is that of
+the code which the process runs. Before the module is imported, each digest checks the file again. If the file has
+changed, or the module was imported anew, the code that the process runs is unknown.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from ep.source_files import FileState
 class Import(NamedTuple):
     """One name that a module imports.
 
-    module: where from; absolute.
-    name: what `from module import name` takes; None for `import module`.
-    bound: the name that it has afterwards.
+    module: the source module; absolute.
+    name: the name in `from module import name`; None for `import module`.
+    bound: the name in the importing module.
     """
 
     module: str
@@ -44,19 +44,19 @@ class _Source(NamedTuple):
 
 class _Known(NamedTuple):
     source: _Source | None
-    spec: object  # another one takes its place when the module is imported anew
+    spec: object  # replaced by another one if the module is imported anew
 
 
 class Sources:
     """The sources of one package, as this process runs them."""
 
     def __init__(self, folder: str, states: Mapping[str, FileState]) -> None:
-        """folder: that of the package, of its name; states: its files when it was imported, by path in the folder."""
+        """folder: the package's, of the same name; states: its files at the time of the import, by path in it."""
         self._folder, self._package = folder, os.path.basename(folder)
         self._states = states
         self._paths = {self._module_of(path): path for path in states}
         self._known: dict[str, _Known] = {}
-        self._kept: dict[str, _Source] = {}  # what was read, imported or not
+        self._kept: dict[str, _Source] = {}  # the sources that were read, imported or not
         self._next: dict[str, frozenset[str]] = {}
         self._digests: dict[frozenset[str], tuple[str, frozenset[str]]] = {}
 
@@ -69,7 +69,7 @@ class Sources:
         return module.partition(".")[0] == self._package
 
     def digest(self, modules: Iterable[str]) -> str | None:
-        """Return the digest of `modules` and of all that they reach; None if nobody knows what this process runs."""
+        """Return the digest of `modules` and of all that they reach, or None if what this process runs is unknown."""
         roots = frozenset(modules)
         if found := self._digests.get(roots):
             digest, names = found
@@ -90,7 +90,7 @@ class Sources:
         return digest
 
     def reached(self, roots: Iterable[str]) -> set[str] | None:
-        """Return the modules that `roots` reach, and their packages; None if one of the files is not known."""
+        """Return the modules that `roots` reach, and their packages, or None if one of the files is unknown."""
         followed: set[str] = set()
         todo = set(roots)
         while todo:
@@ -112,7 +112,7 @@ class Sources:
         return found
 
     def _defining(self, imported: Import, above: frozenset[Import] = frozenset()) -> Iterator[str]:
-        """Yield the modules in which what is imported may be defined; none where the package is not the one."""
+        """Yield the modules in which an imported name may be defined; none for another package's import."""
         module, name, _ = imported
         if not self.has(module):
             return
@@ -124,7 +124,7 @@ class Sources:
         if found:
             yield submodule
         if name and source and not _assigned(name, source.text):
-            # a circle of names is nothing that Python could import: what is left is the package itself
+            # Python cannot import a cycle of names; the package itself remains
             for other in (other for other in source.imports if other.bound == name and other not in above):
                 found = True
                 yield from self._defining(other, above | {imported})
@@ -171,11 +171,11 @@ _COMMENT: Final = re.compile(r"#[^\n]*")
 
 
 def imports_of(text: str, package: str, modules: Iterable[str] = ()) -> Iterator[Import]:
-    """Yield every import in `text`, the source of a module in `package`, but those for type checkers alone.
+    """Yield every import in `text`, the source of a module in `package`, except those for type checkers alone.
 
-    Finds more than there is where a string looks like an import. Where modules are imported by name, a string that is
-    the name of one of `modules` counts as an import. The grammar's own parser would take ten times as long, and make
-    up half of a first launch.
+    Also yields strings that look like imports. If `modules` are given, which are imported by name, a string that is one
+    of their names counts as an import. Python's own parser would take ten times as long, half the time of a first
+    launch.
     """
     if "\\\n" in text:
         text = text.replace("\\\n", " ")
@@ -211,7 +211,7 @@ def _absolute(origin: str, package: str) -> str:
 
 
 def _assigned(name: str, text: str) -> bool:
-    """Return whether `text` may define `name` otherwise than by an import."""
+    """Return whether `text` may define `name` in another way than by an import."""
     return name == "*" or bool(re.search(rf"\b(?:def|class)\s+{name}\b|\b{name}\s*(?::[^=\n]*)?=[^=]", text))
 
 

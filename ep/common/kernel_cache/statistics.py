@@ -1,4 +1,4 @@
-"""Counts of the kernels that a process has compiled and loaded, and the time that it took."""
+"""Counts of the kernels that a process has compiled and loaded, and the time that compiling took."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Statistics:
-    """The work of this process with the kernels of a device type.
+    """The kernels of a device type that this process has compiled and loaded so far.
 
     loaded, compiled: the number of kernels loaded from the cache, and of kernels compiled.
-    seconds: of a processor, that compiling them took.
-    names: of all of them.
+    seconds: the processor time spent on compiling.
+    names: of all these kernels.
     """
 
     loaded: int = 0
@@ -24,7 +24,7 @@ class Statistics:
 
     @contextmanager
     def compiling(self) -> Iterator[None]:
-        """Around the compilation of one kernel, which may compile others."""
+        """Count and time the compilation of one kernel inside. It may compile others."""
         begin, before = time.thread_time(), self.seconds
         yield
         self.compiled += 1

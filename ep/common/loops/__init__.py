@@ -1,7 +1,7 @@
 """Loops that are written out before a compiler sees them.
 
-Numba has no loop over a tuple of different types, and keeps an array where a loop counts through a tuple of numbers. So
-such a loop is written as any other, marked, and replaced by its turns:
+Numba has no loop over a tuple of different types, and makes an array for a loop over a tuple of numbers. So such a loop
+is written like any other, marked, and unrolled:
 
     @written_out(device_function)
     def sums(packs, i):
@@ -18,8 +18,9 @@ becomes, where `loads` has two functions, and before `device_function` compiles 
         total = add(total, load_1(packs[1], i))
         return (total, (packs[0], packs[1]))
 
-`marker` has the mark. `written_out` says when: a compiler first asks for the function. `writer` makes the new function
-of the syntax tree that `definition` finds. Without the decorator, the function computes the same.
+`marker` has the mark. `written_out` has the decorator, which unrolls when a compiler first asks for the function.
+`writer` makes the new function from the syntax tree that `definition` finds. Without the decorator, the function
+computes the same.
 """
 
 from ep.common.loops.marker import unrolled

@@ -10,7 +10,7 @@ from typing import Final
 
 
 class _Module:
-    """A module as a text has it: the code of its functions, and their definitions."""
+    """The text of a module: the code of its functions, and their definitions."""
 
     def __init__(self, text: str, file_name: str) -> None:
         tree = ast.parse(text)
@@ -22,17 +22,17 @@ class _Module:
         self._codes = frozenset(codes_in(compile(tree, file_name, "exec", dont_inherit=True)))
 
     def definition(self, code: CodeType) -> ast.FunctionDef | None:
-        """Return the definition of the function that has this very code; None if there is none."""
+        """Return the definition of the function that has this very code, or None."""
         return self._definitions[code.co_name, code.co_firstlineno] if code in self._codes else None
 
 
-_modules: Final[dict[str, _Module]] = {}  # by file; what was imported from it, whatever becomes of it
+_modules: Final[dict[str, _Module]] = {}  # by file; kept even if the file changes
 
 
 def definition_of(function: FunctionType) -> ast.FunctionDef:
-    """Return the syntax tree of a function. RuntimeError where its source is not at hand, or is not what was imported.
+    """Return the syntax tree of a function. Raises RuntimeError if its source is missing or is not what was imported.
 
-    A file is read when the first of its functions is asked for, as Python's tracebacks read it: from an archive, too.
+    A file is read when the first of its functions is asked for, as Python's tracebacks read it: also from an archive.
     """
     code = function.__code__
     known = _modules.get(code.co_filename)
@@ -45,7 +45,7 @@ def definition_of(function: FunctionType) -> ast.FunctionDef:
     try:
         read = _Module("".join(lines), code.co_filename)
         definition = read.definition(code)
-    except (SyntaxError, ValueError):  # a file that is being written
+    except (SyntaxError, ValueError):  # the file is being written
         definition = None
     if definition is None:
         raise RuntimeError(f"{place_of(code)} is not what was imported: its file has changed; start Python anew")
@@ -54,7 +54,7 @@ def definition_of(function: FunctionType) -> ast.FunctionDef:
 
 
 def codes_in(code: CodeType) -> Iterator[CodeType]:
-    """Give the code of every function inside of `code`."""
+    """Yield the code of every function inside `code`."""
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield constant
@@ -62,5 +62,5 @@ def codes_in(code: CodeType) -> Iterator[CodeType]:
 
 
 def place_of(code: CodeType) -> str:
-    """Return where a function is, for messages."""
+    """Return the place of a function, for messages."""
     return f"{code.co_qualname} ({code.co_filename}:{code.co_firstlineno})"

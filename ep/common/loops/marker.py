@@ -1,4 +1,4 @@
-"""The mark of loops that are written out."""
+"""The mark of loops that are unrolled."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ T = TypeVar("T")
 
 
 def unrolled(values: Iterable[T]) -> Iterable[T]:
-    """Mark a loop over `values` that `written_out` replaces by its turns; anywhere else it is an ordinary loop.
+    """Mark a loop over `values`, which `written_out` unrolls. Elsewhere it is an ordinary loop.
 
-    It stands in a statement, `for k in unrolled(...)`, and in the generators of `tuple(... for k in unrolled(...))`, of
-    `sum((... for k in unrolled(...)), start)`, which joins tuples where `start` is (), and of the arguments of a call,
-    `function(*(... for k in unrolled(...)))`. What `values` is made of must be known before the function runs: numbers,
-    names of the closure and globals, and the variables of the loops around it.
+    It is used in a statement, `for k in unrolled(...)`, and in generators: of `tuple(... for k in unrolled(...))`, of
+    `sum((... for k in unrolled(...)), start)`, which joins tuples if `start` is (), and of the arguments of a call,
+    `function(*(... for k in unrolled(...)))`. `values` must be known before the function runs: made of numbers, names
+    of the closure and globals, and the variables of enclosing loops.
     """
     return values

@@ -1,4 +1,4 @@
-"""Writes out the loops of a function: a turn for each value of a loop that is marked by `unrolled`."""
+"""Unrolling of a function's loops: the body is repeated for each value of a loop that `unrolled` marks."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from ep.common.source import digest_of, kept_text
 
 
 def write_out(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `function` with the turns of its `unrolled` loops in place of these loops.
+    """Return `function` with its `unrolled` loops unrolled.
 
-    In a turn, an integer stands where the loop has its variable, any other value has a name of its own. Integers that
-    the function finds in its closure or globals are written as numbers, too: an index made of them is a constant.
-    TypeError where a loop cannot be written out, RuntimeError where the source is not the one that was imported.
+    An integer value of the loop variable is written as a number, any other value gets a name of its own. Integers of
+    the closure or globals are written as numbers, too: an index made of them is a constant.
+    Raises TypeError if a loop cannot be unrolled, RuntimeError if the source is not the one that was imported.
     """
     if not isinstance(function, FunctionType) or function.__name__ == "<lambda>":
         raise TypeError(f"function is {function!r}; it must be a function that was written with `def`")
@@ -36,7 +36,7 @@ def write_out(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _compiled(text: str, file_name: str, free: Iterable[str]) -> CodeType:
-    """Return the code of the one function of `text`, which finds the names `free` in its closure."""
+    """Return the code of the one function of `text`, with the names `free` in its closure."""
     outer = ast.parse(f"def outer({', '.join(free)}):\n    pass")
     outer.body[0].body = ast.parse(text).body  # type: ignore[attr-defined]
     compiled = compile(outer, file_name, "exec", dont_inherit=True)
@@ -45,7 +45,7 @@ def _compiled(text: str, file_name: str, free: Iterable[str]) -> CodeType:
 
 
 class _Writer(ast.NodeTransformer):
-    """Writes out the loops of one function.
+    """A transformer that unrolls the loops of one function.
 
     free: the cells of the closure, and of the values that loops give names to.
     """
@@ -61,7 +61,7 @@ class _Writer(ast.NodeTransformer):
         self._named: dict[tuple[str, int], str] = {}
 
     def written(self, definition: ast.FunctionDef) -> ast.FunctionDef:
-        """The function without its decorators, annotations and defaults, which it keeps as it is, and its loops."""
+        """Return the unrolled function without decorators, annotations and defaults, which the caller copies."""
         arguments = definition.args
         definition.decorator_list, definition.returns = [], None
         arguments.defaults, arguments.kw_defaults = [], [None] * len(arguments.kwonlyargs)
@@ -120,13 +120,13 @@ class _Writer(ast.NodeTransformer):
         return _number(value) if type(value) in (int, bool) and isinstance(node.ctx, ast.Load) else node
 
     def _added(self, terms: list[ast.expr], start: ast.expr) -> ast.expr:
-        """Return the sum of terms, and of what is before them if that is not the empty tuple."""
+        """Return the sum of `start` and terms; `start` is left out if it is the empty tuple."""
         if terms and isinstance(start, ast.Tuple) and not start.elts:
             start, *terms = terms
         return reduce(lambda total, term: ast.BinOp(total, ast.Add(), term), terms, start)
 
     def _elements(self, node: ast.expr) -> list[ast.expr] | None:
-        """Return the items of a generator over `unrolled(...)`, written out; None for anything else."""
+        """Return the items of a generator over `unrolled(...)`, or None for anything else."""
         if not isinstance(node, ast.GeneratorExp) or (values := self._values(node.generators[0].iter)) is None:
             return None
         if len(node.generators) > 1 or node.generators[0].ifs:
@@ -137,7 +137,7 @@ class _Writer(ast.NodeTransformer):
         return elements
 
     def _values(self, node: ast.expr) -> list[object] | None:
-        """Return the values of the loop that `node` marks; None if it marks none."""
+        """Return the values of the loop that `node` marks, or None if it marks none."""
         if not self._is_marker(node):
             return None
         assert isinstance(node, ast.Call)
@@ -152,7 +152,7 @@ class _Writer(ast.NodeTransformer):
             self._refuse(node, f"has `unrolled({text})`, which cannot be looped over: {error}")
 
     def _turns(self, target: ast.expr, values: Iterable[Any]) -> Iterator[dict[str, object]]:
-        """Yield the variables of each turn."""
+        """Yield the variables of each iteration."""
         targets = target.elts if isinstance(target, ast.Tuple) else [target]
         names = [each.id for each in targets if isinstance(each, ast.Name)]
         if len(names) < len(targets):
@@ -187,7 +187,7 @@ class _Writer(ast.NodeTransformer):
         return known
 
     def _find(self, name: str) -> object:
-        """Return the value of a name that is not the function's own."""
+        """Return the value of a name that is not local to the function."""
         if name in self._locals:
             return None
         return self._known.get(name)
@@ -196,7 +196,7 @@ class _Writer(ast.NodeTransformer):
         return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and self._find(node.func.id) is unrolled
 
     def _check_leaves(self, node: ast.AST) -> None:
-        """Refuse `break` and `continue` of a loop that is written out."""
+        """Raise an error for `break` and `continue` of a loop that is unrolled."""
         if isinstance(node, (ast.Break, ast.Continue)):
             self._refuse(node, "leaves a loop that is written out by `break` or `continue`")
         if not isinstance(node, (ast.For, ast.While)) or (isinstance(node, ast.For) and self._is_marker(node.iter)):
@@ -209,7 +209,7 @@ class _Writer(ast.NodeTransformer):
 
 
 def _full(cells: Mapping[str, CellType]) -> Iterator[tuple[str, CellType]]:
-    """Yield the cells that something has been assigned to."""
+    """Yield the cells that have a value."""
     for name, cell in cells.items():
         try:
             cell.cell_contents  # noqa: B018

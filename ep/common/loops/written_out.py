@@ -1,4 +1,4 @@
-"""Functions whose loops are written out when a compiler first asks for them."""
+"""Functions whose loops are unrolled when a compiler first asks for them."""
 
 from __future__ import annotations
 
@@ -11,18 +11,21 @@ from ep.common.loops.writer import write_out
 
 
 def written_out(compile_function: Callable[[Any], Any]) -> Callable[[FunctionType], WrittenOut]:
-    """Decorate a function that has `unrolled` loops for what `compile_function` compiles, once they are written out."""
+    """Decorate a function whose `unrolled` loops are to be unrolled.
+
+    compile_function: compiles the unrolled function.
+    """
     return lambda function: WrittenOut(function, compile_function)
 
 
 class WrittenOut:
     """A function that compiled functions call like any other. Its source is read when Numba first asks for its type.
 
-    A kernel that is kept on disk is loaded without that: its key is made of `py_func`, which is as it was written.
+    A kernel that is cached on disk is loaded without that: its key is made of `py_func`, the function as written.
     """
 
     def __init__(self, function: FunctionType, compile_function: Callable[[Any], Any]) -> None:
-        # by the names that Numba's compiled functions have, and that keys of kernels are made of
+        # the attributes of Numba's compiled functions, from which keys of kernels are made
         self.py_func, self.targetoptions = function, {"compiled by": compile_function}
 
     @lazy

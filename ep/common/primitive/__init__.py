@@ -1,1 +1,1 @@
-"""Host-side mathematics of the primitives: shapes, strides, movement units. Nothing here needs a device."""
+"""The primitives' mathematics on the host: shapes, strides, units of movement. Nothing here needs a device."""

@@ -1,4 +1,4 @@
-"""Broadcast dims, and their two simplifications: as few axes as the data truly has."""
+"""Broadcast dims, and the two ways to simplify them to as few axes as possible."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Dims = tuple[int, ...]
 
 
 def broadcast_dims(*operands: Sequence[int], names: Sequence[str] | None = None) -> Dims:
-    """Return the dims that NumPy's broadcasting of `operands` gives.
+    """Return the dims that `operands` broadcast to, by NumPy's rules.
 
-    ValueError, with the operands' names, where it fails.
+    Raises ValueError, with their names, if they do not.
     """
     result: list[int] = []
     for dims in operands:
@@ -42,12 +42,12 @@ def _do_not_broadcast(operands: Sequence[Sequence[int]], names: Sequence[str] | 
 def simplify_broadcast_dims(*operands: Sequence[int]) -> tuple[list[Dims], Dims]:
     """Simplify dims that broadcast and have no size 0; return those of the operands and of the result.
 
-    Axes of size 1 go, and neighbours that are broadcast in the same operands merge:
-    `(2,5,10,5)` with `(5,1,5,10,1)` becomes `(1,2,50,5)` with `(5,1,50,1)`. All of one rank, which is at least 1.
+    Axes of size 1 are removed, and neighbours that are broadcast in the same operands are merged:
+    `(2,5,10,5)` with `(5,1,5,10,1)` becomes `(1,2,50,5)` with `(5,1,50,1)`. All have one rank, which is at least 1.
     """
     num_dims = max(map(len, operands))
     padded = [(1,) * (num_dims - len(dims)) + tuple(dims) for dims in operands]
-    kept: list[list[int]] = []  # per axis, the operands' sizes
+    kept: list[list[int]] = []  # the operands' sizes, by axis
     flags: list[tuple[bool, ...]] = []
     for sizes in zip(*padded, strict=True):
         if max(sizes) == 1:
@@ -63,7 +63,7 @@ def simplify_broadcast_dims(*operands: Sequence[int]) -> tuple[list[Dims], Dims]
 
 
 def check_expands(src_dims: Dims, dst_dims: Dims) -> None:
-    """Raise ValueError where src_dims do not broadcast to dst_dims."""
+    """Raise ValueError if src_dims do not broadcast to dst_dims."""
     if len(src_dims) > len(dst_dims):
         raise ArgumentValueError("src_dims", src_dims, "has more dims than", Argument("dst_dims"), dst_dims)
     for axis in range(-len(src_dims), 0):
@@ -82,14 +82,14 @@ class StridedWalk(NamedTuple):
 
 
 def simplify_walk(dims: Dims, *strides: Dims) -> tuple[Dims, ...]:
-    """Simplify a walk over `dims`, none of size 0, that visits each operand by its strides, 0 where it is broadcast.
+    """Simplify a walk over `dims`, none of size 0. strides: the operands', 0 along axes that are broadcast.
 
-    Axes of size 1 go; two neighbours merge where every operand steps from one to the other without a gap, which is
-    decided between axes that are kept. Returns the dims, of at least one axis, and the strides of each operand.
+    Axes of size 1 are removed. Of the others, two neighbours are merged if every operand steps from one to the other
+    without a gap. Returns the dims, of at least one axis, and the strides of each operand.
     """
     if dims and not _can_merge(dims, strides):
         return dims, *strides
-    kept: list[tuple[int, ...]] = []  # per axis, its size and the operands' strides
+    kept: list[tuple[int, ...]] = []  # by axis, its size and the operands' strides
     operands = range(1, 1 + len(strides))
     for axis in zip(dims, *strides, strict=True):
         size = axis[0]
@@ -97,7 +97,7 @@ def simplify_walk(dims: Dims, *strides: Dims) -> tuple[Dims, ...]:
             continue
         if kept:
             outer = kept[-1]
-            for operand in operands:  # without a generator, which takes longer than the few comparisons
+            for operand in operands:  # no generator: it would take longer than the few comparisons
                 if outer[operand] != axis[operand] * size:
                     break
             else:
@@ -108,10 +108,7 @@ def simplify_walk(dims: Dims, *strides: Dims) -> tuple[Dims, ...]:
 
 
 def _can_merge(dims: Dims, strides: Sequence[Dims]) -> bool:
-    """Return whether `simplify_walk` leaves out any axis.
-
-    It mostly does not, and to find that out takes the least time.
-    """
+    """Return whether `simplify_walk` removes any axis. It mostly does not, and this is the fastest way to find out."""
     if 1 in dims:
         return True
     for inner in range(1, len(dims)):
@@ -125,7 +122,7 @@ def _can_merge(dims: Dims, strides: Sequence[Dims]) -> bool:
 
 
 def simplify_strided(dims: Dims, src_strides: Dims, dst_strides: Dims) -> StridedWalk:
-    """Simplify a walk over `dims`, none of size 0, in the order of falling destination strides: see `simplify_walk`."""
+    """Simplify a walk over `dims`, none of size 0, in the order of descending dst_strides: see `simplify_walk`."""
     if [*dst_strides] != sorted(dst_strides, reverse=True):
         axes = sorted(zip(dims, src_strides, dst_strides, strict=True), key=itemgetter(2), reverse=True)
         dims, src_strides, dst_strides = zip(*axes, strict=True)

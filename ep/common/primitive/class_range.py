@@ -1,4 +1,4 @@
-"""The range of classes that a OneHot encodes, checked: the same on every device."""
+"""The checked range of classes that a OneHot encodes, the same on every device."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ MAX_CLASS: Final = 2**62
 
 
 def as_class_range(lower_bound: Any, upper_bound: Any) -> tuple[int, int]:
-    """Check what `Launch` was given; return the first class, and how many there are.
+    """Return the first class and the number of classes, from checked arguments of `Launch`.
 
-    TypeError for what is no integer; ValueError beyond MAX_CLASS, and for bounds in the wrong order.
+    Raises TypeError if a bound is no integer; ValueError beyond MAX_CLASS, and for bounds in the wrong order.
     """
     bounds = {
         name: as_integer(bound, name) for name, bound in (("lower_bound", lower_bound), ("upper_bound", upper_bound))

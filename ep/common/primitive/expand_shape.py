@@ -1,4 +1,4 @@
-"""The dims and strides of an Expand, checked: the same on every device."""
+"""The checked dims and strides of an Expand, the same on every device."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from ep.include.errors import Argument, ArgumentValueError
 
 
 class ExpandShape(NamedTuple):
-    """Dims, and the strides of both sides in elements, contiguous ones where none were given.
+    """Dims, and the strides of both sides in elements; contiguous ones if none were given.
 
-    key: dims and strides as `Launch` takes them, in tuples.
+    key: dims and strides, the arguments of `Launch`, as tuples.
     """
 
     src_dims: Dims
@@ -23,13 +23,13 @@ class ExpandShape(NamedTuple):
     key: tuple[Dims, Dims, Dims | None, Dims | None]
 
     def counts(self) -> tuple[int, int]:
-        """Return how many elements src and dst must have; none where dst has no elements."""
+        """Return the least numbers of elements of src and dst; 0 for both if dst is empty."""
         if 0 in self.dst_dims:
             return 0, 0
         return extent(self.src_dims, self.src_strides), extent(self.dst_dims, self.dst_strides)
 
     def walk(self) -> StridedWalk:
-        """Return the simplified walk over the elements of dst, which has some."""
+        """Return the simplified walk over the elements of dst, which is not empty."""
         src_steps = expanded_strides(self.src_dims, self.src_strides, len(self.dst_dims))
         return simplify_strided(self.dst_dims, src_steps, self.dst_strides)
 
@@ -37,7 +37,7 @@ class ExpandShape(NamedTuple):
 def as_expand_shape(
     src_dims: Any, dst_dims: Any, src_strides: Any, dst_strides: Any, max_num_dims: int | None
 ) -> ExpandShape:
-    """Check what `Launch` was given; raises what the contract says, naming the argument."""
+    """Return the checked arguments of `Launch`. Raises the errors of the contract, which name the argument."""
     most = max_num_dims or 0
     sdims, ddims = as_dims(src_dims, "src_dims", most), as_dims(dst_dims, "dst_dims", most)
     check_expands(sdims, ddims)

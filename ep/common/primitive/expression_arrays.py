@@ -1,4 +1,4 @@
-"""Checks of the arrays of an Expression's launch, in words that all devices share: number, shapes and overlaps."""
+"""Checks of the arrays of an Expression's launch: number, shapes and overlaps. All devices have the same messages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ep.include.primitive.structure import Structure, kMaxOperands, kMaxRow
 class ExpressionDims(NamedTuple):
     """The dims of a launch, to which all its arrays broadcast.
 
-    reduced: the same with 1 along the axes that reductions remove.
+    reduced: the same dims with 1 along the axes that reductions remove.
     """
 
     whole: Dims
@@ -27,9 +27,9 @@ class ExpressionDims(NamedTuple):
 
 
 class ExpressionArrays:
-    """The arrays that a structure's launches take. They are numbered: results, then sources.
+    """The arrays that launches of a structure receive. They are numbered: results, then sources.
 
-    names: how errors call them. data_types: of their elements.
+    names: their names in errors. data_types: of their elements.
     """
 
     def __init__(self, structure: Structure) -> None:
@@ -43,7 +43,7 @@ class ExpressionArrays:
         self._is_reduced = [self._has_rows and reduced[value] for value in values]
 
     def check_number(self, num_results: int, num_sources: int) -> None:
-        """Raise ValueError for another number of arrays than the structure has, or one that no launch takes."""
+        """Raise ValueError if the structure has another number of arrays, or one that no launch accepts."""
         if (num_results, num_sources) != (self.num_results, self.num_sources):
             expected = f"{self.num_results} results and {self.num_sources} sources"
             raise ValueError(f"{num_results} results and {num_sources} sources; it takes {expected}")
@@ -51,7 +51,7 @@ class ExpressionArrays:
             raise ValueError(f"there are {num_results + num_sources} arrays; a launch takes {kMaxOperands} at most")
 
     def dims(self, shapes: Sequence[Dims]) -> ExpressionDims:
-        """Return the dims of a launch of arrays with these shapes; raises ValueError where they do not fit."""
+        """Return the dims of a launch of arrays with these shapes. Raises ValueError if the shapes do not fit."""
         found = self._dims(shapes)
         if self._has_rows and not found.are_rows:
             removed = [size for size, one in zip(*found, strict=True) if one != size]
@@ -68,7 +68,7 @@ class ExpressionArrays:
         return found
 
     def _dims(self, shapes: Sequence[Dims]) -> ExpressionDims:
-        """Return what all arrays broadcast to: the shape of the first result, if there are no rows."""
+        """Return the dims that all arrays broadcast to: the shape of the first result, if there are no rows."""
         whole = shapes[0]
         for shape, name in zip(shapes, self.names, strict=True):
             joined = _joined(whole, shape)
@@ -82,10 +82,10 @@ class ExpressionArrays:
         return ExpressionDims(whole, (*whole[:-1], 1) if whole else ())
 
     def check_overlaps(self, places: Sequence[tuple[int, int]], are_same: Callable[[int, int], bool]) -> None:
-        """Raise ValueError where a result overlaps another array, but for a source that is the same elements.
+        """Raise ValueError if a result overlaps another array, unless that is a source of the very same elements.
 
-        places: of each array, the address of its first byte and that after its last; equal where it has none.
-        are_same: whether two arrays, by their numbers, have each element at one place.
+        places: of each array, the addresses of its first byte and of the byte after its last; equal if it is empty.
+        are_same: returns whether two arrays, given by number, have each element at the same address.
         """
         for k, (begin, end) in enumerate(places[: self.num_results]):
             for j, (other_begin, other_end) in enumerate(places):
@@ -97,7 +97,7 @@ class ExpressionArrays:
 
 
 def _joined(one: Dims, other: Dims) -> Dims | None:
-    """Return the dims that two broadcast to, None if they do not."""
+    """Return the dims that two shapes broadcast to, or None."""
     try:
         return broadcast_dims(one, other)
     except ArgumentValueError:

@@ -10,7 +10,7 @@ from ep.common.checks import MAX_OFFSET, as_offset, as_size
 
 
 class GatherView(NamedTuple):
-    """Params as `[batch, outer, gather, inner]`, row-major, with the sizes that the primitives take."""
+    """Params as `[batch, outer, gather, inner]`, row-major: the sizes that the primitives receive."""
 
     batch: int
     outer: int
@@ -19,7 +19,7 @@ class GatherView(NamedTuple):
 
 
 def gather_view(params_dims: Sequence[int], axis: int, batch_dims: int = 0) -> GatherView:
-    """View params of `params_dims` for a gather along `axis`, `0 <= batch_dims <= axis < len(params_dims)`.
+    """Return the view of params for a gather along `axis`, `0 <= batch_dims <= axis < len(params_dims)`.
 
     `[4, 2, 3, 2, 6]` along axis 2 is `[8, 3, 12]`.
     """
@@ -32,7 +32,7 @@ def gather_view(params_dims: Sequence[int], axis: int, batch_dims: int = 0) -> G
 
 
 class GatherSizes(NamedTuple):
-    """The sizes of a launch of Gather (whose batch is 1) or BatchGather, checked."""
+    """The checked sizes of a launch of Gather (whose batch is 1) or BatchGather."""
 
     batch: int
     outer: int
@@ -43,7 +43,7 @@ class GatherSizes(NamedTuple):
 
 
 def as_gather_sizes(batch: Any, outer: Any, gather: Any, inner: Any, num_indices: Any, offset: Any) -> GatherSizes:
-    """Check what `Launch` was given; TypeError and ValueError name the argument."""
+    """Return the checked sizes of a launch. Raises TypeError and ValueError, which name the argument."""
     sizes = batch, outer, gather, inner, num_indices, offset
     # the usual ones at once: each of the checks below is a call
     if {*map(type, sizes)} == {int} and min(sizes[:-1]) >= 0 and max(map(abs, sizes)) <= MAX_OFFSET:

@@ -1,4 +1,4 @@
-"""The keys that every device of this package registers: what the table of ops gives, and data types."""
+"""The keys that every device of this package registers: from the table of ops, and the data types."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def _of_ops(ops: Iterable[UnaryOp | BinaryOp]) -> frozenset[Key]:
     )
 
 
-ELEMENTWISE_UNARY: Final = _of_ops(op for op in UnaryOp if op is not UnaryOp.kCast)  # a primitive of its own
+ELEMENTWISE_UNARY: Final = _of_ops(op for op in UnaryOp if op is not UnaryOp.kCast)  # kCast is a primitive of its own
 BROADCAST_ELEMENTWISE_UNARY: Final = _of_ops(UnaryOp)
 BROADCAST_ELEMENTWISE_BINARY: Final = _of_ops(BinaryOp)
 CAST: Final = frozenset(Key(None, key.dtypes) for key in _of_ops([UnaryOp.kCast]))
 MATMUL: Final = frozenset(Key(None, (data_type,)) for data_type in FLOATS + COMPLEXES)
-"""The same keys serve BatchMatmul and BroadcastMatmul."""
+"""Also the keys of BatchMatmul and BroadcastMatmul."""

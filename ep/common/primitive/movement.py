@@ -11,7 +11,7 @@ MAX_UNIT: Final = 16
 
 
 def widest_unit(*byte_counts: int) -> int:
-    """The widest of 16, 8, 4, 2 and 1 bytes that divides all of `byte_counts` (addresses, strides, row sizes)."""
+    """Return the widest of 16, 8, 4, 2 and 1 bytes that divides all `byte_counts` (addresses, strides, row sizes)."""
     bits = MAX_UNIT
     for count in byte_counts:
         bits |= count
@@ -19,17 +19,17 @@ def widest_unit(*byte_counts: int) -> int:
 
 
 def fits_32_bit_offsets(*element_counts: int) -> bool:
-    """Return whether offsets into arrays of this many elements may be computed in 32 bits: upstream's 2^31 / 2."""
+    """Return whether offsets into arrays of `element_counts` may be computed in 32 bits: upstream's 2^31 / 2."""
     return max(element_counts, default=0) < 2**30
 
 
 def widen(walk: StridedWalk, itemsize: int, max_unit: int = MAX_UNIT) -> tuple[StridedWalk, int]:
-    """Move a walk's elements in wider units where a run of them is contiguous at both ends; return walk and unit.
+    """Widen the elements of a walk to units of several where runs are contiguous at both ends. Return walk and unit.
 
-    Only whole axes or whole parts of the last axis become units, and only where every other stride is a multiple:
-    the walk that returns moves the same bytes.
+    Only whole axes or whole parts of the last axis become units, and only if every other stride is a multiple of the
+    unit: the returned walk moves the same bytes.
 
-    max_unit: the widest unit, a power of two, where addresses do not allow MAX_UNIT.
+    max_unit: the widest unit, a power of two, if addresses do not allow MAX_UNIT.
     """
     if walk.src_strides[-1] != 1 or walk.dst_strides[-1] != 1 or walk.dims[-1] % 2:
         return walk, itemsize
@@ -48,7 +48,10 @@ def widen(walk: StridedWalk, itemsize: int, max_unit: int = MAX_UNIT) -> tuple[S
 
 
 def split(walk: StridedWalk, itemsize: int, max_unit: int) -> tuple[StridedWalk, int]:
-    """Move a walk's elements in units of at most `max_unit` bytes, a power of two, several to an element if need be."""
+    """Return a walk that moves the elements in units of at most `max_unit` bytes, and the unit.
+
+    max_unit: a power of two. An element may be several units.
+    """
     if itemsize <= max_unit:
         return walk, itemsize
     parts = itemsize // max_unit

@@ -1,4 +1,4 @@
-"""The dims and paddings of a ConstantPad, checked: the same on every device."""
+"""The checked dims and paddings of a ConstantPad, the same on every device."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ep.include.primitive.primitive import kMaxNumDims
 
 
 class PadShape(NamedTuple):
-    """The dims of src, and what each axis gains on its two sides, as `Launch` takes them, in tuples."""
+    """The dims of src, and the padding of each axis on its two sides: the arguments of `Launch`, as tuples."""
 
     src_dims: Dims
     padding_before: tuple[int, ...]
@@ -25,11 +25,11 @@ class PadShape(NamedTuple):
         return tuple(map(sum, zip(*self, strict=True)))
 
     def counts(self) -> tuple[int, int]:
-        """Return how many elements src and dst have."""
+        """Return the numbers of elements of src and dst."""
         return math.prod(self.src_dims), math.prod(self.dst_dims)
 
     def simplified(self) -> PadShape:
-        """The same in as few axes as it takes, at least one: an axis without padding is part of the one before it.
+        """Return the same with the fewest axes, at least one: an axis without padding is merged with the one before it.
 
         `(4, 5, 3, 7)` with 1 before and 2 after axis 1 is `(4, 105)` with 21 before and 42 after.
         """
@@ -43,11 +43,8 @@ class PadShape(NamedTuple):
                 kept.append((size, before, after))
         return PadShape(*zip(*(kept or [(1, 0, 0)]), strict=True))
 
-    def copied(self) -> RegionCopy:
-        """Return the box of src that dst has; around it all is padding.
-
-        It has no elements where padding is all of dst.
-        """
+    def copied(self) -> BoxCopy:
+        """Return the box of src that is copied to dst; padding surrounds it. It is empty if dst is padding alone."""
         dst_dims, dst_pos, src_pos, extent = self.dst_dims, [], [], []
         for src_size, dst_size, before in zip(self.src_dims, dst_dims, self.padding_before, strict=True):
             dst_begin = min(before, dst_size) if before > 0 else 0
@@ -59,7 +56,7 @@ class PadShape(NamedTuple):
 
 
 def as_pad_shape(src_dims: Any, padding_before: Any, padding_after: Any) -> PadShape:
-    """Check what `Launch` was given; raises what the contract says, naming the argument."""
+    """Return the checked arguments of `Launch`. Raises the errors of the contract, which name the argument."""
     dims = as_dims(src_dims, "src_dims", kMaxNumDims)
     before = as_integers(padding_before, "padding_before", dims)
     after = as_integers(padding_after, "padding_after", dims)

@@ -1,4 +1,4 @@
-"""The dims and the permutation of a Permute, checked: the same on every device."""
+"""The checked dims and permutation of a Permute, the same on every device."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from ep.include.errors import Argument, ArgumentValueError
 
 
 class PermuteShape(NamedTuple):
-    """The dims of src, and which of its axes is axis i of dst, as `Launch` takes them, in tuples."""
+    """The dims of src, and the axis of src that is axis i of dst: the arguments of `Launch`, as tuples."""
 
     src_dims: Dims
     permutation: tuple[int, ...]
 
     def num_elements(self) -> int:
-        """Return how many elements src and dst have."""
+        """Return the number of elements of src and of dst."""
         return math.prod(self.src_dims)
 
     def walk(self) -> StridedWalk:
-        """Return the simplified walk over dst, in the order of its memory; src has elements.
+        """Return the simplified walk over dst, in the order of its memory; src is not empty.
 
-        Axes of size 1 go, and axes that follow one another in src and in dst merge: `(5, 6, 7, 8)` by `(2, 3, 0, 1)`
-        is a walk over `(56, 30)`, with src strides `(1, 56)`. In contiguous arrays nothing else can be left out.
+        Axes of size 1 are removed, and axes that follow one another in src and in dst are merged: `(5, 6, 7, 8)` by
+        `(2, 3, 0, 1)` is a walk over `(56, 30)`, with src strides `(1, 56)`. Contiguous arrays allow nothing else.
         """
         dims = tuple([self.src_dims[axis] for axis in self.permutation])
         src_strides = contiguous_strides(self.src_dims)
@@ -34,7 +34,7 @@ class PermuteShape(NamedTuple):
 
 
 def as_permute_shape(src_dims: Any, permutation: Any, max_num_dims: int | None) -> PermuteShape:
-    """Check what `Launch` was given; raises what the contract says, naming the argument."""
+    """Return the checked arguments of `Launch`. Raises the errors of the contract, which name the argument."""
     dims = as_dims(src_dims, "src_dims", max_num_dims or 0)
     axes = as_sizes(permutation, "permutation", dims)
     if sorted(axes) != list(range(len(dims))):

@@ -1,4 +1,4 @@
-"""Products of broadcast batches of matrices: what is multiplied, in as few products as the data allow."""
+"""Products of broadcast batches of matrices, merged into as few products as the data allow."""
 
 from __future__ import annotations
 
@@ -36,9 +36,10 @@ _ONE: Final = Walk((), (), ())
 
 
 class Product(NamedTuple):
-    """Products [m, k] by [k, n]: for each matrix of c, in the order of memory, the sum of some of them.
+    """Products [m, k] by [k, n]: each matrix of c, in the order of memory, is the sum of some of them.
 
-    batches: where the operands of each matrix of c begin; terms: from there on, where those of each product do.
+    batches: the offsets of the operands for each matrix of c; terms: the offsets, from there, of each product of the
+        sum.
     """
 
     m: int
@@ -51,7 +52,10 @@ class Product(NamedTuple):
 def matrix_sizes(
     a_dims: Dims, b_dims: Dims, c_dims: Dims, transpose_a: bool, transpose_b: bool
 ) -> tuple[int, int, int]:
-    """m, n and k of a product; ValueError, with the names of Launch's arguments, for dims that have none."""
+    """Return m, n and k of a product.
+
+    Raises ValueError, with the names of Launch's arguments, if the dims have none.
+    """
     for dims, name in zip((a_dims, b_dims, c_dims), _NAMES, strict=True):
         if len(dims) < 2:
             raise ArgumentValueError(name, f"is {dims}; it must have at least the two dims of a matrix")
@@ -77,17 +81,17 @@ def matrix_sizes(
 
 
 def broadcast_product(a_dims: Dims, b_dims: Dims, c_dims: Dims, transpose_a: bool, transpose_b: bool) -> Product:
-    """Return the product of broadcast batches, whose axes of c may be broadcast too: products along them are summed.
+    """Return the product of broadcast batches. Axes of c may be broadcast too: products along them are summed.
 
-    Raises ValueError, with the names of Launch's arguments, for dims that do not fit together. Where the order of
-    memory allows, axes become part of m or of k, so that one product does for many.
+    Raises ValueError, with the names of Launch's arguments, if the dims do not fit together. If the order of memory
+    allows, axes are merged into m or k, so that one product replaces many.
     """
     m, n, k = matrix_sizes(a_dims, b_dims, c_dims, transpose_a, transpose_b)
     each = a_dims[:-2], b_dims[:-2], c_dims[:-2]
     dims = broadcast_dims(*each, names=_BATCH_NAMES)
     steps = broadcast_strides(each[0], len(dims), m * k), broadcast_strides(each[1], len(dims), k * n)
     of_c = (1,) * (len(dims) - len(each[2])) + each[2]
-    # an axis that c has too has its size, of 1 as well; what is left is summed
+    # an axis of c has its own size, even if it is 1; the other axes are summed
     if of_c == dims:
         batches, terms = _walk(dims, *steps), _ONE
     else:
@@ -112,7 +116,7 @@ def _walk(dims: Dims, a_strides: Dims, b_strides: Dims) -> Walk:
 
 
 def _fold_rows(m: int, k: int, batches: Walk, transpose_a: bool) -> tuple[int, Walk]:
-    """Return the last batches as more rows of a and of c, where b is the same for all of them."""
+    """Merge the last axis of batches into the rows of a and c, if b is the same along it."""
     if batches.dims and not transpose_a and batches.b_strides[-1] == 0 and batches.a_strides[-1] == m * k:
         return m * batches.dims[-1], batches.outer()
     return m, batches
@@ -121,7 +125,7 @@ def _fold_rows(m: int, k: int, batches: Walk, transpose_a: bool) -> tuple[int, W
 def _fold_depth(
     m: int, n: int, k: int, batches: Walk, terms: Walk, transpose_a: bool, transpose_b: bool
 ) -> tuple[int, Walk]:
-    """Return the last terms as more of k, where a is [k, m] and b is [k, n] in memory."""
+    """Merge the last axis of terms into k, if a is [k, m] and b is [k, n] in memory."""
     adjacent = terms.dims and (terms.a_strides[-1], terms.b_strides[-1]) == (m * k, k * n)
     if adjacent and transpose_a and not transpose_b:
         return k * terms.dims[-1], terms.outer()

@@ -1,4 +1,4 @@
-"""The dims and axes of a Reduce, checked: the same on every device."""
+"""The checked dims and axes of a Reduce, the same on every device."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from ep.include.primitive.reduce_op import EXTREMES, ReduceOp
 
 
 class Axis(NamedTuple):
-    """An axis of a simplified src: its size, and whether it goes."""
+    """An axis of a simplified src: its size, and whether it is reduced."""
 
     size: int
     reduced: bool
 
 
 class ReduceShape(NamedTuple):
-    """The dims of src, and the axes that go, as `Launch` takes them, in tuples."""
+    """The dims of src, and the reduced axes: the arguments of `Launch`, as tuples."""
 
     src_dims: Dims
     axes: tuple[int, ...]
 
     def dst_dims(self) -> Dims:
-        """Return the dims of dst: those of the axes that stay."""
+        """Return the dims of dst: those of the axes that are not reduced."""
         gone = self._gone()
         return tuple([size for axis, size in enumerate(self.src_dims) if axis not in gone])
 
     def counts(self) -> tuple[int, int]:
-        """Return how many elements src and dst have."""
+        """Return the numbers of elements of src and dst."""
         return math.prod(self.src_dims), math.prod(self.dst_dims())
 
     def simplified(self) -> tuple[Axis, ...]:
-        """The axes of src, which has elements, in as few as it takes: those that stay and those that go in turns.
+        """Return the axes of src, which is not empty, as few as possible: reduced ones and kept ones alternate.
 
-        Axes of size 1 go, and neighbours of one kind are one: `(2, 1, 3, 5, 7)` along `(2, 3)` is 2, 15 that goes, 7.
-        Without any axis there is one of size 1 that stays.
+        Axes of size 1 are removed, and neighbours of one kind are merged: `(2, 1, 3, 5, 7)` along `(2, 3)` is 2, 15
+        (reduced), 7. If no axis is left, there is one of size 1 that is kept.
         """
         gone, kept = self._gone(), list[Axis]()
         for axis, size in enumerate(self.src_dims):
@@ -55,7 +55,7 @@ class ReduceShape(NamedTuple):
 
 
 def as_reduce_shape(src_dims: Any, axes: Any, max_num_dims: int | None) -> ReduceShape:
-    """Check what `Launch` was given; raises what the contract says, naming the argument."""
+    """Return the checked arguments of `Launch`. Raises the errors of the contract, which name the argument."""
     dims, taken = as_dims(src_dims, "src_dims", max_num_dims or 0), as_integer_list(axes, "axes")
     for position, axis in enumerate(taken):
         if not -len(dims) <= axis < len(dims):
@@ -68,7 +68,7 @@ def as_reduce_shape(src_dims: Any, axes: Any, max_num_dims: int | None) -> Reduc
 
 
 def check_reduces_something(op: ReduceOp, shape: ReduceShape) -> None:
-    """Raise ValueError where dst has elements that are the least or largest of nothing."""
+    """Raise ValueError if elements of dst are the minimum or maximum of no elements."""
     num_src, num_dst = shape.counts()
     if num_dst and not num_src and op in EXTREMES:
         raise ArgumentValueError(
@@ -80,5 +80,5 @@ def check_reduces_something(op: ReduceOp, shape: ReduceShape) -> None:
 
 
 def of_nothing(op: ReduceOp) -> float:
-    """Return the result of `op` for no elements, in any type that has it; kMin and kMax make nothing of them."""
+    """Return the result of `op` for no elements, in any type that has it. kMin and kMax have none."""
     return {ReduceOp.kProd: 1, ReduceOp.kAll: 1, ReduceOp.kMean: math.nan}.get(op, 0)

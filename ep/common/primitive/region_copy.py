@@ -1,4 +1,4 @@
-"""The boxes of a CopyNd, checked: the same on every device."""
+"""The checked boxes of a CopyNd, the same on every device."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ep.common.primitive.strides import contiguous_strides, extent
 from ep.include.errors import Argument, ArgumentValueError
 
 
-class RegionCopy(NamedTuple):
-    """The dims of two arrays, where a box begins in each, and its sizes: as `Launch` takes them, in tuples."""
+class BoxCopy(NamedTuple):
+    """The dims of two arrays, the position of a box in each, and its sizes: the arguments of `Launch`, as tuples."""
 
     dst_dims: Dims
     dst_pos: tuple[int, ...]
@@ -22,27 +22,24 @@ class RegionCopy(NamedTuple):
     extent: Dims
 
     def counts(self) -> tuple[int, int]:
-        """Return how many elements dst and src must have."""
+        """Return the least numbers of elements of dst and src."""
         return math.prod(self.dst_dims), math.prod(self.src_dims)
 
     def offsets(self) -> tuple[int, int]:
-        """Return the element at which the box begins in dst and in src."""
+        """Return the offsets, in elements, of the box in dst and in src."""
         return _offset(self.dst_pos, self.dst_dims), _offset(self.src_pos, self.src_dims)
 
     def walk(self) -> StridedWalk:
-        """Return the simplified walk over the box, from those elements on, in the order of memory.
-
-        The box has elements.
-        """
+        """Return the simplified walk over the box, which is not empty, from its first element on in memory order."""
         strides = contiguous_strides(self.src_dims), contiguous_strides(self.dst_dims)
         return StridedWalk(*simplify_walk(self.extent, *strides))
 
     def check_overlap(self, distance: int, itemsize: int) -> bool:
-        """Return whether the boxes, which have elements, lie between each other; ValueError where they share memory.
+        """Return whether the boxes, which are not empty, interleave. Raises ValueError if they share memory.
 
-        distance: how many bytes the buffer of dst lies after that of src.
-        This is exact where both boxes are cut from arrays of the same strides. Else boxes count as sharing memory where
-        one begins before the other has ended.
+        distance: the bytes from the buffer of src to that of dst.
+        The check is exact if both boxes are cut from arrays of the same strides. Otherwise boxes count as sharing
+        memory if one begins before the other ends.
         """
         dst_offset, src_offset = self.offsets()
         distance += itemsize * (dst_offset - src_offset)
@@ -60,8 +57,8 @@ class RegionCopy(NamedTuple):
 
 def as_box_copy(
     dst_dims: Any, dst_pos: Any, src_dims: Any, src_pos: Any, extent: Any, max_num_dims: int | None
-) -> RegionCopy:
-    """Check what `Launch` was given; raises what the contract says, naming the argument."""
+) -> BoxCopy:
+    """Return the checked arguments of `Launch`. Raises the errors of the contract, which name the argument."""
     most = max_num_dims or 0
     ddims, sdims = as_dims(dst_dims, "dst_dims", most), as_dims(src_dims, "src_dims", most)
     if len(ddims) != len(sdims):
@@ -92,10 +89,10 @@ def _offset(pos: Sequence[int], dims: Sequence[int]) -> int:
 
 
 def _meet(distance: int, axes: Sequence[tuple[int, int]], itemsize: int) -> bool:
-    """Return whether two boxes of the same sizes and strides, this many bytes apart, share a byte.
+    """Return whether two boxes of the same sizes and strides, `distance` bytes apart, share a byte.
 
-    axes: size and stride in elements of each, outermost first. The inner axes together reach less far than the stride
-    of the outer one: so only two steps along an axis come near enough to the other box.
+    axes: size and stride in elements of each axis, outermost first. The inner axes together span less than the stride
+        of the outer one, so only two steps along an axis come near enough to the other box.
     """
     if not axes:
         return abs(distance) < itemsize

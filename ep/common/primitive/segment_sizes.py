@@ -1,4 +1,4 @@
-"""The sizes of an UnsortedSegmentSum, checked: the same on every device."""
+"""The checked sizes of an UnsortedSegmentSum, the same on every device."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ep.common.checks import as_offset, as_size
 
 
 class SegmentSizes(NamedTuple):
-    """The sizes of a launch of UnsortedSegmentSum (whose batch is 1) or BatchUnsortedSegmentSum, checked."""
+    """The checked sizes of a launch of UnsortedSegmentSum (whose batch is 1) or BatchUnsortedSegmentSum."""
 
     batch: int
     outer: int
@@ -19,7 +19,7 @@ class SegmentSizes(NamedTuple):
 
 
 def as_segment_sizes(batch: Any, outer: Any, num_segments: Any, inner: Any, num_ids: Any, offset: Any) -> SegmentSizes:
-    """Check what `Launch` was given; TypeError and ValueError name the argument."""
+    """Return the checked sizes of a launch. Raises TypeError and ValueError, which name the argument."""
     return SegmentSizes(
         as_size(batch, "batch_dim_size"),
         as_size(outer, "outer_dim_size"),

@@ -1,4 +1,4 @@
-"""The operands of a primitive, declared once: every device makes its checks, compiled or in Python, from this."""
+"""The declared operands of a primitive. Every device makes its checks from them, compiled or in Python."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from ep.common.buffer_checks import check_overlap
 from ep.include.data_type import DataType
 
 Reader = Callable[[Any, str, DataType | None, int, bool], tuple[Any, int]]
-"""Checks one buffer: (buffer, argument, data type, elements it must have, whether it is written).
+"""The check of one buffer: (buffer, argument, data type, least number of elements, whether it is written).
 
-Where the data type is None, elements may be of any type, and the buffer must have this many bytes.
+If the data type is None, elements may be of any type, and the number is in bytes.
 
-Returns what the device's launch takes for it, and its address; raises TypeError or ValueError that names the argument.
+Returns the form in which the device's launch receives the buffer, and its address. Raises TypeError or ValueError that
+names the argument.
 """
 
 
@@ -27,11 +28,11 @@ _taken: Final = itemgetter(0)
 class Operand:
     """A buffer of a launch.
 
-    data_type: which of the data types of New it has; None if the data type is an argument of Launch.
-    count: the sizes of the launch whose product is the number of elements that it must have at least.
+    data_type: the position of its data type among those of New; None if the data type is an argument of Launch.
+    count: the sizes of the launch whose product is the least number of its elements.
     any_type: whether its elements may be of any type; `count` is then in bytes, and data_type None.
-    in_place: of a written operand: whether it may be the storage of an operand that has as many elements of the same
-        size. Where the launch walks over dims, the walks of the two must agree, too.
+    in_place: for a written operand, whether it may share the storage of an operand with as many elements of the same
+        size. If the launch walks over dims, the walks of the two must be the same, too.
     """
 
     name: str
@@ -69,14 +70,14 @@ def writes_bytes(name: str, *count: str, in_place: bool = False) -> Operand:
 
 @dataclass(frozen=True)
 class Signature:
-    """The operands of a primitive in the order of Launch, and what their numbers of elements follow from.
+    """The operands of a primitive in the order of Launch, and the sizes that give their numbers of elements.
 
     sizes: the numbers that counts are products of. They are arguments of Launch, or follow from its dims.
-    others: integers that Launch takes besides.
-    whole: whether a launch may touch all of its operands, up to their counts; these must then not overlap. Where it
-        touches parts, which follow from its dims, the primitive looks for overlap itself.
+    others: other integers among Launch's arguments.
+    whole: whether a launch may access each operand as a whole, up to its count; operands must then not overlap.
+        Otherwise it accesses parts, which follow from its dims, and the primitive checks for overlap itself.
     written: the operands that are written, by number.
-    pairs: the operands that must not overlap, by number: each that is written, with every other one.
+    pairs: the pairs of operands, by number, that must not overlap: each written one with every other one.
     """
 
     operands: tuple[Operand, ...]
@@ -106,21 +107,21 @@ class Signature:
         self._derive("_factors", tuple(tuple(map(self.sizes.index, operand.count)) for operand in self.operands))
 
     def __hash__(self) -> int:
-        return hash(self.sizes)  # of all of it would take far longer, and plans are laid out by signatures
+        return hash(self.sizes)  # a hash of everything would take far longer, and plans are laid out by signatures
 
     def _derive(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)  # the class is frozen
 
     def with_numbers(self, data_type: int, *names: str) -> Signature:
-        """The signature of a device that takes numbers of Launch as operands, too, arrays of one element: the last."""
+        """Return the signature of a device whose last operands are numbers of Launch, as arrays of one element."""
         return Signature((*self.operands, *(reads(name, data_type) for name in names)), self.sizes, self.others)
 
     def data_types(self, dtypes: Sequence[DataType]) -> tuple[DataType | None, ...]:
-        """Return the data types of the operands, for those of New; None for what Launch says, and for any type."""
+        """Return the data types of the operands, given New's; None for an argument of Launch, and for any type."""
         return tuple(None if operand.data_type is None else dtypes[operand.data_type] for operand in self.operands)
 
     def counts(self, sizes: Sequence[int]) -> tuple[int, ...]:
-        """Return how many elements each operand must have."""
+        """Return the least number of elements of each operand."""
         return tuple([math.prod([sizes[place] for place in places]) for places in self._factors])
 
     def read(
@@ -131,12 +132,12 @@ class Signature:
         reader: Reader,
         in_place: bool = True,
     ) -> list[Any]:
-        """Check the buffers of a launch, in the order of the operands; return what `reader` makes of them.
+        """Check the buffers of a launch, in the order of the operands; return what `reader` returns for them.
 
-        counts: how many elements each must have; in_place: whether the walks of all operands agree.
-        Raises what `reader` raises, and ValueError for buffers that overlap where they must not.
+        counts: the least number of elements of each; in_place: whether the walks of all operands agree.
+        Raises what `reader` raises, and ValueError for buffers that must not overlap but do.
         """
-        # without a loop of Python's where none is needed: every launch on CUDA comes here
+        # without a Python loop if none is needed: every launch on CUDA comes here
         read = list(map(reader, buffers, self._names, data_types, counts, self._are_written))
         for one, other in self.pairs:
             begin, other_begin, kind, other_kind = read[one][1], read[other][1], data_types[one], data_types[other]

@@ -1,6 +1,6 @@
 """The signatures of the primitives: their operands, as the contracts in `ep.include.primitive` describe them.
 
-Where a launch takes dims, its sizes are the elements that each operand must have.
+If a launch has dims, its sizes are the numbers of elements of the operands.
 """
 
 from __future__ import annotations
@@ -69,19 +69,19 @@ WHERE: Final = Signature(
     sizes=("cond_count", "x_count", "y_count", "z_count"),
 )
 FILL: Final = Signature((writes("dst", 0, "count"),), sizes=("count",))
-"""Besides, Launch takes a number: `ep.common.scalar.convert_value`."""
+"""Launch also receives a number: `ep.common.scalar.convert_value`."""
 TENSOR_FILL: Final = Signature((reads("src", 0), writes("dst", 0, "count")), sizes=("count",))
 ONE_HOT: Final = Signature(
     (reads("indices", 0, "num_indices"), writes("out", 1, "num_indices", "depth")),
     sizes=("num_indices", "depth"),
     others=("lower_bound",),
 )
-"""depth: upper_bound - lower_bound. Besides, Launch takes two numbers."""
+"""depth: upper_bound - lower_bound. Launch also receives two numbers."""
 SOFTMAX: Final = Signature(
     (reads("x", 0, "rows", "cols"), writes("y", 0, "rows", "cols", in_place=True)),
     sizes=("rows", "cols"),
 )
-"""LogSoftmax has the same."""
+"""Also the signature of LogSoftmax."""
 SOFTMAX_BACKWARD: Final = Signature(
     (
         reads("y", 0, "rows", "cols"),
@@ -90,12 +90,12 @@ SOFTMAX_BACKWARD: Final = Signature(
     ),
     sizes=("rows", "cols"),
 )
-"""LogSoftmaxBackward has the same."""
+"""Also the signature of LogSoftmaxBackward."""
 REDUCE: Final = Signature(
     (reads("src", 0, "src_count"), writes("dst", 1, "dst_count")),
     sizes=("src_count", "dst_count"),
 )
-"""The data types are that of New and what the op makes of it: `OpDefinition.result_type`."""
+"""The data types are New's, and the op's result type for it: `OpRow.result_type`."""
 BATCH_UNSORTED_SEGMENT_SUM: Final = Signature(
     (
         reads("data", 0, "batch_dim_size", "outer_dim_size", "num_ids", "inner_dim_size"),
@@ -114,7 +114,7 @@ BATCH_MATMUL: Final = Signature(
     ),
     sizes=("batch_size", "m", "n", "k"),
 )
-"""Matmul is a BatchMatmul of one batch. Besides, Launch takes two numbers, as does that of BroadcastMatmul."""
+"""Matmul is a BatchMatmul of one batch. Launch also receives two numbers, as does BroadcastMatmul's."""
 BROADCAST_MATMUL: Final = Signature(
     (reads("a", 0, "a_count"), reads("b", 0, "b_count"), writes("c", 0, "c_count")),
     sizes=("a_count", "b_count", "c_count"),
@@ -123,6 +123,6 @@ BROADCAST_MATMUL: Final = Signature(
 
 @cache
 def add(num_srcs: int) -> Signature:
-    """Return the signature of Add for a number of srcs."""
+    """Return the signature of Add for `num_srcs` srcs."""
     srcs = (reads(f"srcs[{number}]", 0, "count") for number in range(num_srcs))
     return Signature((*srcs, writes("dst", 0, "count", in_place=True)), sizes=("count",))

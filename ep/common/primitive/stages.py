@@ -1,4 +1,4 @@
-"""The stages of an expression that has rows: maps, and between them what reads whole rows."""
+"""The stages of an expression with rows: maps, and between them the ops that read whole rows."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from ep.include.primitive.reduce_op import TRUTHS, ReduceOp
 from ep.include.primitive.structure import RowOp, Step, Structure
 from ep.include.primitive.unary_op import UnaryOp
 
-_MOST_AGAIN: Final = 4  # steps that are done once more rather than read from memory
+_MOST_AGAIN: Final = 4  # steps that are computed again instead of read from memory
 
 
 class Stage(NamedTuple):
     """A part of a structure that is computed by one pass over rows.
 
     reads, writes: values of the whole structure.
-    map: of a map, the structure of these; of what reads whole rows, None, or what computes the elements that it reads.
-    op: of what reads whole rows.
-    reduced: whether a map computes one element a row.
+    map: the structure of a map; for an op that reads whole rows, None or the map that computes the elements it reads.
+    op: None for a map; else the op that reads whole rows.
+    reduced: whether a map computes one element per row.
     """
 
     reads: tuple[int, ...]
@@ -38,7 +38,7 @@ def identity_of(data_type: DataType) -> Structure:
 
 
 def stored_in_full(structure: Structure) -> Structure:
-    """The same structure without steps that are not rounded: their type is float32, and results are cast from it."""
+    """Return the same structure with unrounded steps in float32; results are cast from it."""
     num_read = len(structure.sources) + len(structure.constants)
     types = [structure.data_type(value) for value in range(num_read)]
     numbers, steps = list(range(num_read)), list[Step]()
@@ -66,15 +66,18 @@ def stored_in_full(structure: Structure) -> Structure:
 
 
 def stages_of(structure: Structure, by_rows: bool = True) -> list[Stage]:
-    """Return the stages of a structure that is stored in full, in the order in which they are computed.
+    """Return the stages, in the order of computation, of a structure that is stored in full.
 
-    by_rows: whether maps write the elements that are reduced; else each reduction computes its own as it reads them.
+    by_rows: whether maps write the elements that are reduced; otherwise each reduction computes them as it reads them.
     """
     return _Stages(structure, by_rows).made()
 
 
 class _Stages:
-    """depths: of each value, how many ops that read whole rows are before it, in a row."""
+    """The division of a structure into stages.
+
+    depths: for each value, the longest chain of ops before it that read whole rows.
+    """
 
     def __init__(self, structure: Structure, by_rows: bool) -> None:
         self.structure, self.reduced, self.by_rows = structure, structure.are_reduced(), by_rows
@@ -85,7 +88,7 @@ class _Stages:
             self.depths.append(max((self.depths[one] for one in step.operands), default=0) + of_rows)
         steps = range(self.first, len(self.depths))
         self.maps = {one for one in steps if not isinstance(self._step(one).op, ReduceOp | RowOp)}
-        self.kept = {*structure.results}  # what is in memory
+        self.kept = {*structure.results}  # the values in memory
         for one in steps:
             for read in self._step(one).operands:
                 crosses = (self.reduced[one], self.depths[one]) != (self.reduced[read], self.depths[read])
@@ -97,7 +100,7 @@ class _Stages:
 
     def made(self) -> list[Stage]:
         stages: list[Stage] = []
-        for depth in range(max(self.depths), -1, -1):  # from the last on: it says what those before must keep
+        for depth in range(max(self.depths), -1, -1):  # backwards: a stage determines what earlier ones must keep
             here = [one for one in range(self.first, len(self.depths)) if self.depths[one] == depth]
             for reduced in (False, True) if self.by_rows else (True,):
                 maps = [one for one in here if one in self.maps and self.reduced[one] is reduced]
@@ -113,14 +116,14 @@ class _Stages:
         return stages[::-1]
 
     def _computed(self, stage: Stage) -> Stage:
-        """Return a reduction of what a map computes."""
+        """Return a reduction with the map that computes its elements."""
         if not self.maps.issuperset(stage.reads):
             return stage
         part = self._map(self._inside(stage.reads, 0, False), stage.reads, False)
         return stage._replace(reads=part.reads, map=part.map)
 
     def _inside(self, writes: Sequence[int], depth: int, reduced: bool) -> list[int]:
-        """Return the steps that a map computes to write values; what it reads besides is kept."""
+        """Return the steps with which a map computes the values that it writes; other values that it reads are kept."""
         inside, todo = set(writes), list(writes)
         while todo:
             for read in self._step(todo.pop()).operands:
@@ -134,7 +137,7 @@ class _Stages:
         return sorted(inside)
 
     def _is_cheap(self, value: int) -> bool:
-        """Return whether to compute a value again, from what is there, takes less time than to write and read it."""
+        """Return whether computing a value again, from kept values, takes less time than writing and reading it."""
         cone, todo = {value}, [value]
         while todo:
             step = self._step(todo.pop())

@@ -15,7 +15,7 @@ def contiguous_strides(dims: Sequence[int]) -> tuple[int, ...]:
 
 
 def expanded_strides(src_dims: Sequence[int], src_strides: Sequence[int], num_dims: int) -> tuple[int, ...]:
-    """The strides by which a walk over `num_dims` broadcast dims reads the source: 0 where an axis is new or was 1."""
+    """Return the source's strides in a walk over `num_dims` broadcast dims: 0 along an axis that is new or was 1."""
     if 1 not in src_dims:
         return (0,) * (num_dims - len(src_dims)) + tuple(src_strides)
     kept = [0 if size == 1 else stride for size, stride in zip(src_dims, src_strides, strict=True)]
@@ -23,9 +23,9 @@ def expanded_strides(src_dims: Sequence[int], src_strides: Sequence[int], num_di
 
 
 def broadcast_strides(dims: Sequence[int], num_dims: int, step: int = 1) -> tuple[int, ...]:
-    """The strides by which a walk over `num_dims` broadcast dims reads a contiguous array: see `expanded_strides`.
+    """Return the strides of a contiguous array in a walk over `num_dims` broadcast dims: see `expanded_strides`.
 
-    step: how far the elements of the array, which may be matrices, lie from each other.
+    step: the distance of the elements of the array, which may be matrices.
     """
     strides = []
     for size in reversed(dims):
@@ -35,7 +35,7 @@ def broadcast_strides(dims: Sequence[int], num_dims: int, step: int = 1) -> tupl
 
 
 def extent(dims: Sequence[int], strides: Sequence[int]) -> int:
-    """Return the elements from the first to the last that the strides reach, both included; 0 for an empty array."""
+    """Return the number of elements from the first to the last that the strides reach; 0 for an empty array."""
     if 0 in dims:
         return 0
     reached: int = 1 + sum(map(mul, dims, strides)) - sum(strides)
@@ -43,16 +43,13 @@ def extent(dims: Sequence[int], strides: Sequence[int]) -> int:
 
 
 def span(dims: Sequence[int], strides: Sequence[int]) -> tuple[int, int]:
-    """Return the first and the last element of an array, counted from its address.
-
-    Strides may be negative, no size is 0.
-    """
+    """Return the offsets of the first and last element in memory. Strides may be negative, no size is 0."""
     reached = [(size - 1) * stride for size, stride in zip(dims, strides, strict=True)]
     return sum(min(one, 0) for one in reached), sum(max(one, 0) for one in reached)
 
 
 def writes_once(dims: Sequence[int], strides: Sequence[int]) -> bool:
-    """Whether no two elements share a place, by the rule that each stride steps past all that the finer ones reach.
+    """Return whether no two elements overlap, by this rule: each stride steps past all that the smaller ones reach.
 
     Strides that keep elements apart in another way, as dims (3, 2) with strides (2, 3) do, are refused.
     """

@@ -1,7 +1,7 @@
 """The backward ops of the smooth activation functions.
 
-In all of them e^-|x| is taken as the square of h = e^(-|x|/2), and the two factors h meet dy one by one: dy e^-|x| can
-be a normal number where e^-|x| is not.
+All of them compute e^-|x| as the square of h = e^(-|x|/2), and multiply dy by h twice: dy e^-|x| can be a normal number
+even if e^-|x| is not.
 """
 
 import math
@@ -22,7 +22,7 @@ from ep.common.functor.unary.activation import (
 from ep.include.primitive.binary_op import BinaryOp
 
 _VANISHED = (250, 1600)
-"""In float32 and in float64: x e^-|x| is less than the smallest number over the largest from here on, and 0 here."""
+"""In float32 and in float64: from here on, x e^-|x| times the largest number is less than the smallest, so it is 0."""
 
 
 @functor(BinaryOp.kEluBackwardWithDyX)
@@ -95,7 +95,7 @@ def tanh_backward(m: MathLibrary) -> Function:
 
 
 def logistic_product(m: MathLibrary) -> Function:
-    """dy sigmoid(v), given h = e^(-|v|/2) and whether v >= 0."""
+    """Return the function dy sigmoid(v), given h = e^(-|v|/2) and whether v >= 0."""
     one = m.T(1)
 
     def f(dy: Scalar, h: Scalar, right: Scalar) -> Scalar:
@@ -120,7 +120,8 @@ def log_sigmoid_backward(m: MathLibrary) -> Function:
 def softplus_backward(m: MathLibrary) -> Function:
     """dy where beta x > threshold, else dy e^(beta x) / (e^(beta x) + 1).
 
-    The rounding error of beta x would be multiplied by it, so it is taken to double precision where it matters.
+    The rounding error of beta x would be multiplied by beta x, so that is computed to double precision where it
+    matters.
     """
     zero, limit, large = m.T(0), by_precision(m, *_VANISHED), by_precision(m, 2.0**100, 2.0**990)
     multiply, exceeds = m.use(exact_product), m.use(product_exceeds)
@@ -181,7 +182,7 @@ def quick_gelu_backward(m: MathLibrary) -> Function:
 def fast_gelu_backward(m: MathLibrary) -> Function:
     """dy (1/2 + t/2 + A (x/2 + 3/2 B x^3) (1 - t^2)) for t = tanh(A (x + B x^3)).
 
-    (1 + t) / 2 is sigmoid(v) for v = 2 A (x + B x^3), and the whole the derivative of x sigmoid(v).
+    (1 + t) / 2 is sigmoid(v) for v = 2 A (x + B x^3), and the whole is the derivative of x sigmoid(v).
     """
     zero, minus_half, one, limit = m.T(0), m.T(-0.5), m.T(1), by_precision(m, 16, 30)
     two_a, b, three_b = m.T(2 * FAST_GELU_A), m.T(FAST_GELU_B), m.T(3 * FAST_GELU_B)
@@ -200,8 +201,8 @@ def fast_gelu_backward(m: MathLibrary) -> Function:
 def gelu_backward(m: MathLibrary) -> Function:
     """dy (1 + erf(x / sqrt 2) + x sqrt(2 / pi) e^(-x^2 / 2)) / 2; 1 + erf(z) is erfc(-z), which does not cancel.
 
-    Far on the left both terms have the factor e^(-x^2 / 2), which vanishes before dy times it does. There erfc is its
-    asymptotic series in 1 / x^2, and the two roots of the factor meet dy one by one.
+    For very negative x, both terms have the factor e^(-x^2 / 2), which vanishes before its product with dy does. There
+    erfc is computed by its asymptotic series in 1 / x^2, and dy is multiplied by the root of the factor twice.
     """
     half, one, minus_sqrt_half, limit = m.T(0.5), m.T(1), m.T(-math.sqrt(0.5)), by_precision(m, 27, 57)
     density, far = m.T(1 / math.sqrt(2 * math.pi)), by_precision(m, -9, -30)
@@ -212,7 +213,7 @@ def gelu_backward(m: MathLibrary) -> Function:
         y = clamp(x, limit)
         p, r = multiply(y, y)
         dy_near, a = near(dy, half * p)
-        h = root(a, half * r)  # e^(-y^2 / 4), but for what is in dy_near
+        h = root(a, half * r)  # e^(-y^2 / 4), except for the part in dy_near
         left = y if y < far else far
         w = one / (left * left)
         tail = one + w * (c1 + w * (c2 + w * (c3 + w * (c4 + w * (c5 + w * c6)))))
@@ -226,8 +227,8 @@ def gelu_backward(m: MathLibrary) -> Function:
 def mish_backward(m: MathLibrary) -> Function:
     """dy (x (1 - t^2) (1 - e^-s) + t) for s = ln(1 + e^x), t = tanh(s).
 
-    With u = e^x: t = u (u + 2) / d, (1 - t^2) (1 - e^-s) = 4 u (1 + u) / d^2, d = u (u + 2) + 2. With e = e^-|x|
-    these are fractions of polynomials in e on either side; on the left one factor e is taken out of both terms.
+    With u = e^x: t = u (u + 2) / d, (1 - t^2) (1 - e^-s) = 4 u (1 + u) / d^2, d = u (u + 2) + 2. With e = e^-|x| these
+    are fractions of polynomials in e on either side of 0; on the left, one factor e is taken out of both terms.
     """
     zero, minus_half, one, two, four = m.T(0), m.T(-0.5), m.T(1), m.T(2), m.T(4)
     limit, exp, clamp, near = by_precision(m, *_VANISHED), m.exp, m.use(clamped), m.use(nearer)

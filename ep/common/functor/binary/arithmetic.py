@@ -1,4 +1,4 @@
-"""Arithmetic on floating point numbers, complex numbers and bool; that on integers is in `integer`."""
+"""Arithmetic on floating-point numbers, complex numbers and bool. For integers, see `integer`."""
 
 import numpy as np
 
@@ -60,8 +60,9 @@ def div(m: MathLibrary) -> Function:
 
 
 def smith_div(m: MathLibrary) -> Function:
-    """a / b by Smith's method: b is scaled by its longer part. As NumPy has it: for zeros, infinities and NaN.
+    """Return the function a / b by Smith's method: b is scaled by its larger part.
 
+    As NumPy, also for zeros, infinities and NaN.
     A zero divisor divides both parts of a by +0.
     """
     real_type = type(m.T(0).real)
@@ -82,7 +83,10 @@ def smith_div(m: MathLibrary) -> Function:
 
 
 def middling(m: MathLibrary) -> Function:
-    """Return the power of two that brings a length to where products of two such neither overflow nor vanish."""
+    """Return the function that gives a power of two for a number.
+
+    Products of two scaled ones neither overflow nor vanish.
+    """
     one, large, small = (by_precision(m, *c) for c in ((1, 1), (2.0**60, 2.0**500), (2.0**-50, 2.0**-480)))
     up, down = by_precision(m, 2.0**100, 2.0**600), by_precision(m, 2.0**-100, 2.0**-600)
 
@@ -97,7 +101,7 @@ def middling(m: MathLibrary) -> Function:
 def complex_div(m: MathLibrary) -> Function:
     """a conj(b) / |b|^2 with both scaled by powers of two, so that nothing overflows before the result does.
 
-    Products are summed unrounded: either part is as good as it is in a quotient of real numbers, and z / z is 1.
+    Products are summed unrounded: either part is as accurate as a quotient of real numbers, and z / z is 1.
     """
     real_type = type(m.T(0).real)
     zero, one, infinity = real_type(0), real_type(1), real_type(np.inf)
@@ -113,12 +117,12 @@ def complex_div(m: MathLibrary) -> Function:
         pu, pu_rest = multiply(p, u)
         qv, qv_rest = multiply(q, v)
         qu, qu_rest = multiply(q, u)
-        pv, pv_rest = multiply(v, p)  # in this order: what is lost of it is the same for z / z
+        pv, pv_rest = multiply(v, p)  # in this order: z / z loses the same in numerator and divisor
         uu, uu_rest = multiply(u, u)
         vv, vv_rest = multiply(v, v)
         length = (uu + vv) + (uu_rest + vv_rest)
         real, imag = ((pu + qv) + (pu_rest + qv_rest)) / length, ((qu - pv) + (qu_rest - pv_rest)) / length
-        # the two scales are the same, or do not work against each other
+        # the two scales are equal, or do not work against each other
         first, second = (one, one) if s == t else (t, one / s)
         return complex((real * first) * second, (imag * first) * second)
 

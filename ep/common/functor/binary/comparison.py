@@ -1,4 +1,4 @@
-"""Comparisons; their results are bool."""
+"""Comparisons. Their results are bool."""
 
 import numpy as np
 

@@ -9,7 +9,7 @@ from ep.common.functor.stable import by_precision, clamped, exact_product, root_
 
 
 def unless_nan(m: MathLibrary) -> Function:
-    """value, or NaN if dy or x is NaN: for formulas with branches that lose one of them."""
+    """Return the function that gives `value`, or NaN if dy or x is NaN: for formulas whose branches may drop a NaN."""
 
     def f(value: Scalar, dy: Scalar, x: Scalar) -> Scalar:
         return value if (dy == dy) & (x == x) else dy + x
@@ -18,7 +18,10 @@ def unless_nan(m: MathLibrary) -> Function:
 
 
 def product(m: MathLibrary) -> Function:
-    """dy p q for p and q that are large only together: p q is formed first unless it could overflow."""
+    """Return the function dy p q, for p and q that are large only together.
+
+    p q is formed first unless it could overflow.
+    """
     large = by_precision(m, 2.0**60, 2.0**500)
 
     def f(dy: Scalar, p: Scalar, q: Scalar) -> Scalar:
@@ -28,7 +31,7 @@ def product(m: MathLibrary) -> Function:
 
 
 def quotient(m: MathLibrary) -> Function:
-    """dy / p / q: p q could overflow, or vanish, where the result does not.
+    """Return the function dy / p / q: p q could overflow, or vanish, even if the result does not.
 
     A subnormal dy is scaled first, unless p makes it a normal number: the rounding error of dy / p would be divided by
     a small q.
@@ -44,10 +47,10 @@ def quotient(m: MathLibrary) -> Function:
 
 
 def square_product(m: MathLibrary) -> Function:
-    """dy c p^2 for p > 0, where p^2 or dy c may be beyond the range though the whole is not.
+    """Return the function dy c p^2 for p > 0, where p^2 or dy c may be out of range though the result is not.
 
-    c goes where it keeps what is computed first between dy and the result. A subnormal dy is scaled first: the rounding
-    error of dy p would be multiplied by the second p.
+    c is multiplied where the intermediate product stays between dy and the result. A subnormal dy is scaled first: the
+    rounding error of dy p would be multiplied by the second p.
     """
     one, tiny, large = m.T(1), m.T(np.finfo(m.T).tiny), by_precision(m, 2.0**60, 2.0**500)
     up, down = by_precision(m, 2.0**32, 2.0**64), by_precision(m, 2.0**-32, 2.0**-64)
@@ -64,15 +67,16 @@ def square_product(m: MathLibrary) -> Function:
 
 
 _FAR = (160, 1400)
-"""In float32 and in float64: e^(x / 2) neither overflows up to here, nor loses bits down to the negative of it."""
+"""In float32 and in float64: up to here, e^(x / 2) does not overflow; down to the negative of it, it loses no bits."""
 
 _STEP = (32, 64)
 
 
 def nearer(m: MathLibrary) -> Function:
-    """(dy', x') with dy e^-x = dy' e^-x', for x >= 0: e^(-x' / 2) keeps all bits where dy x e^-x is a number.
+    """Return the function that gives (dy', x') with dy e^-x = dy' e^-x', for x >= 0.
 
-    Only a large dy makes a number of it there, so dy' is none of the smallest.
+    If dy x e^-x is not 0, e^(-x' / 2) keeps all bits. Far out only a large dy makes the product other than 0, so dy' is
+    not among the smallest numbers.
     """
     one, zero, far = m.T(1), m.T(0), by_precision(m, *_FAR)
     step, factor = by_precision(m, *_STEP), by_precision(m, *map(math.exp, (-_STEP[0], -_STEP[1])))
@@ -85,11 +89,11 @@ def nearer(m: MathLibrary) -> Function:
 
 
 def _power_product(power: Function, far: Scalar, step: Scalar, limit: Scalar, factor: Scalar) -> Function:
-    """Return the function dy c power(x), right wherever it is a number; 0 for dy = 0 unless x is infinite.
+    """Return the function dy c power(x), correct wherever it is representable; 0 for dy = 0 unless x is infinite.
 
     power: e^x or 2^x; up to `far` on either side it neither overflows nor loses bits.
-    step, factor: beyond `far`, twice the step is taken from x, and factor = power(step) meets dy before and after. The
-        smallest dy times power(far - step) is a normal number.
+    step, factor: beyond `far`, x is reduced by twice the step, and dy is multiplied by factor = power(step) before and
+        after. The smallest dy times power(far - step) is a normal number.
     limit: from here on every dy but 0 gives infinity; power(limit - 2 step) does not overflow.
     """
     scalar_type = type(step)
@@ -106,19 +110,19 @@ def _power_product(power: Function, far: Scalar, step: Scalar, limit: Scalar, fa
 
 
 def exp_product(m: MathLibrary) -> Function:
-    """dy c e^x for |c| <= 1."""
+    """Return the function dy c e^x for |c| <= 1."""
     far, step, limit = by_precision(m, 80, 500), by_precision(m, 55, 400), by_precision(m, 196, 1480)
     return _power_product(m.exp, far, step, limit, by_precision(m, math.exp(55), math.exp(400)))
 
 
 def exp2_product(m: MathLibrary) -> Function:
-    """dy c 2^x for |c| <= 1."""
+    """Return the function dy c 2^x for |c| <= 1."""
     far, step, limit = by_precision(m, 110, 700), by_precision(m, 80, 600), by_precision(m, 280, 2140)
     return _power_product(m.exp2, far, step, limit, by_precision(m, 2.0**80, 2.0**600))
 
 
 def root_of_gaussian(m: MathLibrary) -> Function:
-    """e^(-x^2 / 2), with x^2 to double precision: its rounding error would be multiplied by x^2 / 2."""
+    """Return the function e^(-x^2 / 2), with x^2 to double precision: its error would be multiplied by x^2 / 2."""
     limit, clamp = by_precision(m, 16, 40), m.use(clamped)
     multiply, root = m.use(exact_product), m.use(root_of_exp)
 
@@ -131,10 +135,10 @@ def root_of_gaussian(m: MathLibrary) -> Function:
 
 
 def logistic_gate(m: MathLibrary) -> Function:
-    """dy s (1 + w (1 - s)) for s = sigmoid(v), given dy', h = e^(-|v'|/2) of `nearer`, and whether v >= 0.
+    """Return the function dy s (1 + w (1 - s)) for s = sigmoid(v), given dy', h = e^(-|v'|/2) of `nearer`, and v >= 0.
 
-    This is the derivative of x s(v(x)), with w = x v'(x). On the left s = h^2 / (1 + h^2), and the two factors h meet
-    dy one by one: the product can be a normal number where h^2 alone is not. Where v' is not v, h^2 vanishes beside 1.
+    This is the derivative of x s(v(x)), with w = x v'(x). On the left s = h^2 / (1 + h^2), and dy is multiplied by h
+    twice: the product can be a normal number even if h^2 is not. If v' differs from v, h^2 vanishes beside 1.
     """
     one = m.T(1)
 

@@ -1,7 +1,7 @@
 """Arithmetic on integers of any width, signed or not.
 
-Sums and products wrap by themselves: whoever stores the result keeps its low bits. Division needs care. A zero divisor
-and a divisor of -1 are replaced by 1 before they meet the machine, which traps on the former and, for the most
+Sums and products wrap around by themselves: only the low bits of the result are stored. In a division, a zero divisor
+and a divisor of -1 are replaced by 1 before the machine's division, which traps on the former and, for the most
 negative dividend, on the latter.
 """
 
@@ -67,7 +67,7 @@ def trunc_div(m: MathLibrary) -> Function:
     def f(a: Scalar, b: Scalar) -> Scalar:
         d = one if (b == zero) | (b == minus_one) else b
         floored = a // d
-        # Rounding down and toward zero differ where the quotient is negative and not whole.
+        # Rounding down and rounding toward zero differ if the quotient is negative and not whole.
         quotient = floored + one if (floored < zero) & (floored * d != a) else floored
         return zero if b == zero else (zero - a if b == minus_one else quotient)
 
@@ -109,7 +109,7 @@ def fmod(m: MathLibrary) -> Function:
 
 
 def power_of_natural(m: MathLibrary) -> Function:
-    """a^b modulo 2^n for b >= 0, by squaring."""
+    """Return the function a^b modulo 2^n for b >= 0, by squaring."""
     zero, one = m.T(0), m.T(1)
 
     def f(a: Scalar, b: Scalar) -> Scalar:

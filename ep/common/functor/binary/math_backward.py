@@ -1,6 +1,7 @@
-"""The backward ops of the elementary functions and of those around the gamma function.
+"""The backward ops of the elementary functions and of the functions around the gamma function.
 
-Factors that would overflow or vanish together meet dy one by one, so that a result is right wherever it is a number.
+Factors that would overflow or vanish together are multiplied by dy one at a time, so a result is correct wherever it is
+representable.
 """
 
 import math
@@ -13,7 +14,7 @@ from ep.common.functor.unary.special import digamma, trigamma
 from ep.include.primitive.binary_op import BinaryOp
 
 _SQUARES_TO = (2.0**60, 2.0**500)
-"""In float32 and in float64: numbers below have a square that does not overflow; 1 vanishes beside those squares."""
+"""In float32 and in float64: squares of smaller numbers do not overflow; beside those of larger ones 1 vanishes."""
 
 
 @functor(BinaryOp.kAcosBackwardWithDyX)

@@ -1,4 +1,4 @@
-"""The backward ops of the activation functions that are made of straight pieces."""
+"""The backward ops of the piecewise linear activation functions."""
 
 from ep.common.functor.binary.gradient import unless_nan
 from ep.common.functor.math_library import Function, MathLibrary, Scalar

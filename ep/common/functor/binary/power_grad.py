@@ -1,4 +1,4 @@
-"""The gradients of a power with a constant exponent or a constant base. Their operands come as (x, dy)."""
+"""The gradients of a power with a constant exponent or a constant base. Their operands are (x, dy)."""
 
 import numpy as np
 
@@ -13,9 +13,9 @@ from ep.include.primitive.binary_op import BinaryOp
 def base_power_grad(m: MathLibrary) -> Function:
     """c x^(c - 1) dy for the exponent c.
 
-    |x|^(c - 1) is taken as a square whose factors meet dy one by one: the product can be a normal number where the
-    power alone is not. c - 1 is exact from c = 1/2 on. Below, its rounding error would grow with ln |x|, and
-    |x|^c / |x| takes its place, or rather the roots of both.
+    |x|^(c - 1) is computed as a square whose factors are multiplied by dy one at a time: the product can be a normal
+    number even if the power is not. c - 1 is exact from c = 1/2 on. Below that, its rounding error would grow with ln
+    |x|, so |x|^c / |x| replaces the power, or rather the roots of both.
     """
     zero, half, one, infinity, nan = m.T(0), m.T(0.5), m.T(1), m.T(np.inf), m.T(np.nan)
     largest = m.T(np.finfo(m.T).max)
@@ -27,10 +27,10 @@ def base_power_grad(m: MathLibrary) -> Function:
         divide = (c < half) & (a != zero) & (a < infinity)
         p = power(a, half * (c if divide else c - one))
         root = p / sqrt(a) if divide else p
-        # 0 times a power that overflows is 0 all the same, unless the power is infinite
+        # 0 times a power that overflows is still 0, unless the power is infinite
         root = largest if (dy == zero) & (root > largest) & (a != zero) & (a < infinity) else root
         g = multiply(dy, c, root)
-        # x < 0: an odd c - 1 turns the sign; one that is no integer has a meaning for -0 and -inf only.
+        # x < 0: an odd c - 1 changes the sign; one that is no integer has a meaning only for -0 and -inf.
         if floor(c) == c:
             g = copysign(one, x) * g if floor(half * c) == half * c else g
         else:
@@ -44,8 +44,8 @@ def base_power_grad(m: MathLibrary) -> Function:
 def exp_power_grad(m: MathLibrary) -> Function:
     """c^x ln(c) dy for the base c.
 
-    c^x is taken as the square of c^(x / 2), whose factors meet dy one by one: the product can be a normal number
-    where c^x alone is not.
+    c^x is computed as the square of c^(x / 2), whose factors are multiplied by dy one at a time: the product can be a
+    normal number even if c^x is not.
     """
     zero, half, infinity, largest = m.T(0), m.T(0.5), m.T(np.inf), m.T(np.finfo(m.T).max)
     power, log = m.pow, m.log
@@ -55,7 +55,7 @@ def exp_power_grad(m: MathLibrary) -> Function:
         exponent = half * x
         # Half of the smallest number is 0, and 0^0 is not 0^x.
         p = power(c, x if exponent == zero else exponent)
-        # 0 times a power that overflows is 0 all the same, unless the power is infinite
+        # 0 times a power that overflows is still 0, unless the power is infinite
         p = largest if (dy == zero) & (p > largest) & (abs(x) < infinity) & (c > zero) & (c < infinity) else p
         return result(multiply(dy, log(c), p), x, dy)
 

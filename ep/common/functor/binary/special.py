@@ -8,28 +8,28 @@ from ep.common.functor.table import functor
 from ep.include.primitive.binary_op import BinaryOp
 
 _TERMS = 9
-"""Terms summed one by one; an integral with Euler-Maclaurin corrections stands for the rest of the series."""
+"""The number of terms that are summed one by one. An integral with Euler-Maclaurin corrections replaces the others."""
 
 
 def zeta_of_positive(m: MathLibrary) -> Function:
-    """Return the sum of (q + n)^-x over n >= 0, for x > 1 and q > 0.
+    """Return the function that sums (q + n)^-x over n >= 0, for x > 1 and q > 0.
 
     With w = q + 9 the rest of the sum from n = 9 on is w^(1-x) / (x - 1) + w^-x (1/2 + x / (12 w) - ...). w^(1-x) is
-    not taken as w w^-x: it can be a normal number where w^-x is not. A power multiplies the rounding error of its base
-    by x, which is put right where it is summed.
+    not computed as w w^-x: it can be a normal number even if w^-x is not. A power multiplies the relative error of its
+    base by x, which is corrected in the sum.
     """
     zero, half, one, largest = m.T(0), m.T(0.5), m.T(1), m.T(np.finfo(m.T).max)
     terms, epsilon = m.T(_TERMS), m.T(np.finfo(m.T).eps / 2)
     coefficients, power = tuple(m.T(c) for c in EULER_MACLAURIN), m.pow
 
     def f(infinite_x: Scalar, q: Scalar) -> Scalar:
-        # q^-x is already 0, 1 or infinite at the largest number, where the corrections below still are numbers.
+        # At the largest number q^-x is already 0, 1 or infinite, and the corrections below are still finite.
         x = largest if infinite_x > largest else infinite_x
         n, total = zero, zero
         while n < terms:
             base = q + n
             of_n = base - q
-            error = (q - (base - of_n)) + (n - of_n)  # of the sum, exactly; NaN where q is infinite
+            error = (q - (base - of_n)) + (n - of_n)  # of the sum, exactly; NaN if q is infinite
             term = power(base, -x)
             total += term * (one - x * (error / base)) if error == error else term
             n += one
@@ -57,9 +57,9 @@ def zeta_of_positive(m: MathLibrary) -> Function:
 def zeta(m: MathLibrary) -> Function:
     """Return the Hurwitz zeta function, the sum of (q + n)^-x over n >= 0.
 
-    +inf for x = 1 and for q = 0, -1, -2, ...; NaN for x < 1, and for other q < 0 unless x is an integer. There the
-    terms with a negative base are (-1)^x times those of a finite sum with positive bases: however far q is from 0,
-    the work stays the same.
+    +inf for x = 1 and for q = 0, -1, -2, ...; NaN for x < 1, and for other q < 0 unless x is an integer. For an integer
+    x, the terms with a negative base are (-1)^x times those of a finite sum with positive bases: the work does not
+    depend on how far q is from 0.
     """
     zero, half, one = m.T(0), m.T(0.5), m.T(1)
     infinity, nan = m.T(np.inf), m.T(np.nan)

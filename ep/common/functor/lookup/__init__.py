@@ -1,4 +1,4 @@
-"""The functor of every op: importing this declares them all, so that the table is full when it is asked."""
+"""The lookup of functors by op. Importing this declares all functors, so the table is complete before it is used."""
 
 from ep.common.functor import binary, unary
 from ep.common.functor.table import first_op, functor_maker

@@ -1,4 +1,4 @@
-"""Smooth activation functions; those made of straight pieces are in `piecewise`."""
+"""Smooth activation functions. The piecewise linear ones are in `piecewise`."""
 
 import math
 from fractions import Fraction
@@ -9,7 +9,7 @@ from ep.common.functor.table import functor
 from ep.include.primitive.unary_op import UnaryOp
 
 _SOFT_PLUS_END = (84, 704)
-"""In float32 and in float64: e^-x is a normal number up to here; what softplus takes out of it beyond."""
+"""In float32 and in float64: e^-x is a normal number up to here. Beyond, softplus takes a constant factor out of it."""
 
 SELU_SCALE = 1.0507009873554804934
 SELU_ALPHA = 1.6732632423543772848
@@ -17,7 +17,7 @@ FAST_GELU_A = 0.7978845608028654
 FAST_GELU_B = 0.044714998453855515
 QUICK_GELU_SLOPE = 1.702
 QUICK_GELU_VANISHED = (147, 941)
-"""In float32 and in float64: the slope times x e^(-slope x) is less than the smallest number over the largest here."""
+"""In float32 and in float64: from here on, slope x e^(-slope x) times the largest number is less than the smallest."""
 
 
 @functor(UnaryOp.kElu)
@@ -80,9 +80,9 @@ def log_sigmoid(m: MathLibrary) -> Function:
 def soft_plus(m: MathLibrary) -> Function:
     """x where beta x > threshold, else ln(1 + e^(beta x)) / beta.
 
-    With z = beta x the latter is max(z, 0) / beta, which is 0 or x, and ln(1 + e^-|z|) / beta. The rounding error of z
-    would be multiplied by it, so z is taken to double precision. Far from 0 the logarithm is e^-|z|, and a constant is
-    taken out of it: the quotient can be a normal number where e^-|z| is not.
+    With z = beta x the latter is max(z, 0) / beta, which is 0 or x, plus ln(1 + e^-|z|) / beta. The rounding error of z
+    would be multiplied by z, so z is computed to double precision. Far from 0 the logarithm is e^-|z|, and a constant
+    is taken out of it: the quotient can be a normal number even if e^-|z| is not.
     """
     zero, one = m.T(0), m.T(1)
     end, large = stable.by_precision(m, *_SOFT_PLUS_END), stable.by_precision(m, 2.0**100, 2.0**990)
@@ -125,7 +125,7 @@ def silu(m: MathLibrary) -> Function:
 
 
 def quick_exponent(m: MathLibrary) -> Function:
-    """1.702 x as a sum of two numbers. The constant is what its decimal digits say, not the number next to it."""
+    """Return the function that gives 1.702 x as a sum of two numbers. The constant is the exact decimal number."""
     slope = m.T(QUICK_GELU_SLOPE)
     slope_rest = m.T(Fraction(repr(QUICK_GELU_SLOPE)) - Fraction(float(slope)))
     multiply = m.use(stable.exact_product)
@@ -179,7 +179,7 @@ def mish(m: MathLibrary) -> Function:
     """x tanh(ln(1 + e^x)), where tanh(ln(1 + u)) = u (u + 2) / (u (u + 2) + 2) for u = e^x.
 
     With e = e^-|x| the fraction is e (e + 2) / (e (e + 2) + 2) on the left, (1 + 2 e) / (1 + 2 e + 2 e^2) on the
-    right. e is taken as a product, see `stable.tail`.
+    right. e is computed as a product, see `stable.tail`.
     """
     zero, one, two = m.T(0), m.T(1), m.T(2)
     tail, lift = m.use(stable.tail), m.use(stable.lifted)

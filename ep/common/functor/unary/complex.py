@@ -82,7 +82,7 @@ def sqrt(m: MathLibrary) -> Function:
         if abs(b) == infinity:
             return complex(infinity, b)
         if abs(a) == infinity:
-            # b - b is 0, or NaN where b is.
+            # b - b is 0, or NaN if b is.
             return complex(a, copysign(b - b, b)) if a > zero else complex(abs(b - b), copysign(infinity, b))
         if b == zero and a == zero:
             return complex(zero, b)

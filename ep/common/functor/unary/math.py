@@ -1,4 +1,4 @@
-"""Elementary mathematics: what the math library supplies under the op's own name, and plain arithmetic."""
+"""Elementary mathematics: the math library's function of the op's own name, and plain arithmetic."""
 
 import numpy as np
 

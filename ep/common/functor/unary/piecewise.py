@@ -1,4 +1,4 @@
-"""Activation functions made of straight pieces, and kSquareReLU; comparisons let a NaN through to the last piece."""
+"""Piecewise linear activation functions, and kSquareReLU. Comparisons pass a NaN on to the last piece."""
 
 import numpy as np
 

@@ -12,7 +12,10 @@ _ASYMPTOTIC_FROM = 12
 
 
 def digamma_on_1_to_2(m: MathLibrary) -> Function:
-    """psi(x) for 1 <= x <= 2, relatively accurate around its root, from which x has an exact distance."""
+    """Return the function psi(x) for 1 <= x <= 2.
+
+    It is relatively accurate around its root: the distance of x to it is exact.
+    """
     one = m.T(1)
     r0, r1, r2 = (m.T(part) for part in DIGAMMA_ROOT)
     p, q = tuple(m.T(c) for c in DIGAMMA_ABOVE), tuple(m.T(c) for c in DIGAMMA_BELOW)
@@ -27,7 +30,10 @@ def digamma_on_1_to_2(m: MathLibrary) -> Function:
 
 
 def digamma_of_positive(m: MathLibrary) -> Function:
-    """psi(x) for x > 0: moved to 1 ... 2 by psi(x + 1) = psi(x) + 1/x, or for large x the asymptotic series."""
+    """Return the function psi(x) for x > 0: moved to 1 ...
+
+    2 by psi(x + 1) = psi(x) + 1/x, or for large x the asymptotic series.
+    """
     zero, half, one, two, large, log = m.T(0), m.T(0.5), m.T(1), m.T(2), m.T(_ASYMPTOTIC_FROM), m.log
     central = m.use(digamma_on_1_to_2)
     c = tuple(m.T(b / (2 * (k + 1))) for k, b in enumerate(_BERNOULLI))
@@ -54,7 +60,7 @@ def digamma(m: MathLibrary) -> Function:
     """psi(x) = d/dx ln gamma(x); -inf at +0, +inf at -0, NaN at the other poles.
 
     For x < 0 by reflection, psi(1 - x) - pi cot(pi x). The distance to the nearest integer is exact, and so is its
-    distance to one half, from which the cotangent is taken where it is small.
+    distance to one half, from which the cotangent is computed where it is small.
     """
     zero, quarter, half, one, pi, nan = m.T(0), m.T(0.25), m.T(0.5), m.T(1), m.T(math.pi), m.T(math.nan)
     tan, rint, copysign, positive = m.tan, m.rint, m.copysign, m.use(digamma_of_positive)
@@ -75,7 +81,7 @@ def digamma(m: MathLibrary) -> Function:
 
 
 def trigamma_of_positive(m: MathLibrary) -> Function:
-    """psi'(x) for x > 0: 1/x^2 + psi'(x + 1) up to where the asymptotic series holds."""
+    """Return the function psi'(x) for x > 0: 1/x^2 + psi'(x + 1) up to where the asymptotic series holds."""
     zero, half, one, large = m.T(0), m.T(0.5), m.T(1), m.T(_ASYMPTOTIC_FROM)
     c = tuple(m.T(b) for b in _BERNOULLI)
 
