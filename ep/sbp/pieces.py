@@ -1,4 +1,4 @@
-"""The pieces of a tensor: which part of it each rank has."""
+"""The pieces of a tensor: the part of it that each rank has."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _COMBINED: Final[dict[type[Sbp], Any]] = {PartialSum: np.add, PartialMax: np.max
 
 
 def piece_sizes(size: int, ranks: int) -> list[int]:
-    """The sizes of the pieces of an axis: the first `size mod ranks` are one larger than the others."""
+    """Return the sizes of the pieces of an axis: the first `size mod ranks` are one larger than the others."""
     return [size // ranks + (rank < size % ranks) for rank in range(ranks)]
 
 
 def span(size: int, ranks: int, rank: int) -> tuple[int, int]:
-    """Where the piece of a rank begins and ends."""
+    """Return the begin and the end of the piece of a rank."""
     begin = rank * (size // ranks) + min(rank, size % ranks)
     return begin, begin + piece_sizes(size, ranks)[rank]
 
 
 def piece_shape(shape: Dims, sbp: Sbp, ranks: int, rank: int) -> Dims:
-    """The shape of what a rank has of a tensor of `shape`."""
+    """Return the shape of a rank's piece of a tensor of `shape`."""
     if not isinstance(sbp, Split):
         return shape
     begin, end = span(shape[sbp.axis], ranks, rank)
@@ -36,9 +36,9 @@ def piece_shape(shape: Dims, sbp: Sbp, ranks: int, rank: int) -> Dims:
 
 
 def pieces(array: NDArray, sbp: Sbp, ranks: int) -> list[NDArray]:
-    """What each rank has of an array that is split or broadcast; of a sum the first rank has all, the others zeros.
+    """Return the piece of each rank of an array. Of a PartialSum, the first rank has the whole and the others zeros.
 
-    Of a PartialMax or PartialMin all have the same.
+    Of a PartialMax or PartialMin, all ranks have the whole.
     """
     if isinstance(sbp, Split):
         parts = (span(array.shape[sbp.axis], ranks, rank) for rank in range(ranks))
@@ -49,9 +49,9 @@ def pieces(array: NDArray, sbp: Sbp, ranks: int) -> list[NDArray]:
 
 
 def assemble(parts: Sequence[NDArray], sbp: Sbp, shape: Dims) -> NDArray:
-    """Return the tensor of `shape` that the ranks have pieces of.
+    """Return the tensor of `shape` whose pieces the ranks have.
 
-    Raises ValueError where a piece has not the shape that it must have, or where broadcast ones differ.
+    Raises ValueError if a piece has the wrong shape, or if broadcast pieces differ.
     """
     for rank, part in enumerate(parts):
         expected = piece_shape(shape, sbp, len(parts), rank)
