@@ -4,9 +4,9 @@
     rows = ep.ops.gather(table, from_whole(tokens, table.placement, "B"))
     rows.to("B").to_local()
 
-Every rank runs the same program, and calls the functions of this package and the operators in the same order. An error
-on one rank is raised on all alike, and names the rank; one that is not caught ends the job, as a rank does which ends
-while others wait for it.
+Every rank runs the same program and calls the functions of this package and the operators in the same order. An error
+on one rank is raised on all ranks and names the rank that failed. An exception that is not caught ends the job, and so
+does a rank that ends while others wait for it.
 """
 
 from ep.mesh.errors import RankError

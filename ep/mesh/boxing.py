@@ -1,8 +1,8 @@
-"""Boxing: the moves of `ep.sbp.moves`, made by the ranks of a group.
+"""Boxing: the moves of `ep.sbp.moves`, carried out by the ranks of a group.
 
-A reduction is an exchange, after which each rank has what all have of its part, and then a sum or maximum of that by
-Reduce: for all data types, with NaN, and with the same bits on all ranks and in all runs of one number of ranks. An
-all-reduce is a reduction of even parts of the flat tensor, and an all-gather of them.
+A reduction is an exchange, which gives each rank the values that all ranks have for its part, followed by a sum or
+maximum of them by Reduce. It works for all data types, handles NaN, and gives the same bits on all ranks and in all
+runs with one number of ranks. An all-reduce is a reduction of even parts of the flat tensor, followed by an all-gather.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ Dims = tuple[int, ...]
 
 
 def moved(arrays: Arrays, group: Group, piece: Array, move: Move, whole: Dims) -> Array:
-    """Return what this rank has after a move.
+    """Return the piece of this rank after a move.
 
-    piece: what it has before. whole: the shape of what the ranks of the group have together.
+    piece: the piece before it. whole: the shape of the tensor that the ranks of the group have together.
     """
     return _MOVES[move.name](arrays, group, piece, move.source, move.target, whole)
 
@@ -55,7 +55,7 @@ def _all_reduce(arrays: Arrays, group: Group, piece: Array, source: Sbp, target:
 
 
 def _local(arrays: Arrays, group: Group, piece: Array, source: Sbp, target: Sbp, whole: Dims) -> Array:
-    """Return what a rank has at hand: a part of all, or all of it on the first rank alone, or its part among zeros."""
+    """Return a piece made without an exchange: a part of the whole, the whole on rank 0 only, or a part among zeros."""
     if isinstance(target, Split):
         return _part(piece, target.axis, *span(whole[target.axis], group.size, group.rank))
     if isinstance(source, Split):
@@ -79,7 +79,7 @@ _MOVES: Final[dict[str, _Way]] = {
 
 
 def _exchanged(arrays: Arrays, group: Group, piece: Array, target: Split, received: Sequence[int]) -> Array:
-    """Give each rank its part along an axis, and return the parts of all ranks for this one, flat."""
+    """Give each rank its part along an axis, and return the parts of all ranks for this rank, flat."""
     parts = [piece_shape(piece.shape, target, group.size, rank) for rank in range(group.size)]
     if target.axis > 0:
         ends = [span(piece.shape[target.axis], group.size, rank)[1] for rank in range(group.size - 1)]
@@ -88,7 +88,7 @@ def _exchanged(arrays: Arrays, group: Group, piece: Array, target: Split, receiv
 
 
 def _side_by_side(flat: Array, shapes: Sequence[Dims], axis: int) -> Array:
-    """Pieces that lie one after the other, side by side along an axis."""
+    """Return consecutive pieces joined side by side along an axis."""
     first, sizes = shapes[0], list(map(math.prod, shapes))
     if math.prod(first[:axis]) == 1:
         return flat.reshape(*first[:axis], sum(shape[axis] for shape in shapes), *first[axis + 1 :])
@@ -101,7 +101,7 @@ def _part(array: Array, axis: int, begin: int, end: int) -> Array:
 
 
 def _combined(every: Array, source: Sbp) -> Array:
-    """Return the value that partial tensors have together, which lie along a first axis."""
+    """Return the value of partial tensors, which are stacked along a first axis."""
     if isinstance(source, PartialSum):
         is_bool = every.dtype.kind == "b"
         return FUNCTIONS["any"](every, 0) if is_bool else FUNCTIONS["sum"](every, 0, every.dtype)

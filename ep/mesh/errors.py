@@ -1,4 +1,4 @@
-"""The error of one rank, as the other ranks raise it."""
+"""An error of one rank, as the other ranks raise it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from ep.include.errors import ArgumentError
 
 
 class RankError(RuntimeError):
-    """An error of another rank whose class no text makes, which the message names; or ranks that are not in step."""
+    """An error of another rank whose class cannot be rebuilt from text, named in the message; or ranks out of step."""
 
 
 class Told(NamedTuple):
-    """The description of an error for the other ranks: bytes and text, so that any error can be told.
+    """The error of one rank as it is sent to the others: bytes and text, so that any error can be sent.
 
-    kind: the class that they make of `words`, pickled, which is its name.
-    words: one text, but for an ArgumentError, which knows the words of its message apart.
+    kind: the class to rebuild from `words`, pickled, which is its name.
+    words: one text; for an ArgumentError, the words of its message apart.
     """
 
     kind: bytes
@@ -28,7 +28,7 @@ class Told(NamedTuple):
         return " ".join(self.words)
 
     def rebuilt(self) -> Exception:
-        """Return the error, for a rank that was told of it."""
+        """Return the error, on a rank that received it."""
         try:
             error: Exception = pickle.loads(self.kind)(*self.words)
         except Exception:  # a class that this rank does not have
@@ -37,11 +37,11 @@ class Told(NamedTuple):
 
 
 def told(error: BaseException, rank: int) -> Told:
-    """Return what `rank` tells the others of its error.
+    """Return the error as `rank` sends it to the others.
 
-    The class is that of the error or, where no text makes that one, the nearest which it inherits: what catches the
-    error on its own rank catches it on the others. Exception itself says nothing, so there it is RankError. An
-    ArgumentError names the same argument there.
+    The class is that of the error if it can be rebuilt from a text, else the nearest base class that can: an `except`
+    that catches the error on its own rank catches it on the others. If only Exception is left, it is RankError. An
+    ArgumentError names the same argument on all ranks.
     """
     own, text, place = type(error), _text(error), f"(on rank {rank})"
     named = f"{_name(own)}: {text}" if text else _name(own)
@@ -64,22 +64,22 @@ def _text(error: BaseException) -> str:
 
 
 def _name(kind: type[BaseException]) -> str:
-    """Return the name as tracebacks have it."""
+    """Return the name as tracebacks show it."""
     return (
         kind.__qualname__ if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__}.{kind.__qualname__}"
     )
 
 
 def _pickled(kind: type[Exception]) -> bytes:
-    """Return the name of a class, for one that is found by it; else nothing."""
+    """Return the name of a class, pickled, if the class is found by its name; else empty bytes."""
     try:
         return pickle.dumps(kind)
-    except Exception:  # one that a function has made
+    except Exception:  # a class that a function has made
         return b""
 
 
 def _is_made(kind: type[Exception], one: Told) -> bool:
-    """Return whether others can make it, by doing so here."""
+    """Whether other ranks can rebuild it, found by rebuilding it here."""
     try:
         made = one.rebuilt()
         return type(made) is kind and one.text in str(made)

@@ -1,4 +1,4 @@
-"""Operators on a mesh: which signature, how inputs come to lie so, and what each rank computes on its pieces."""
+"""Operators on a mesh: the signature, the boxing of inputs to it, and the computation of each rank on its pieces."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ASKED: Final[ContextVar[tuple[Signature, ...] | None]] = ContextVar("_ASKED", d
 
 @contextmanager
 def under(*signatures: str | Signature) -> Iterator[None]:
-    """Have operators on a mesh use a signature, one for each axis of it: `with under("S(0), B -> P"): ...`.
+    """Make operators on a mesh use a signature, one for each axis of it: `with under("S(0), B -> P"): ...`.
 
     An operator that does not list it raises ValueError, which says what it lists.
     """
@@ -46,10 +46,10 @@ def under(*signatures: str | Signature) -> Iterator[None]:
 
 
 class MeshOperands(Operands):
-    """Operands are GlobalTensors of one placement, and Python numbers."""
+    """Operands that are GlobalTensors of one placement, and Python numbers."""
 
     def __init__(self, placement: Placement, arrays: Arrays, tensor: type[Any]) -> None:
-        """arrays: those of the device of this rank's pieces. tensor: the class of tensors."""
+        """arrays: of the device of this rank's pieces. tensor: the class of tensors."""
         self._placement, self._arrays, self._tensor = placement, arrays, tensor
         self.place = f"{placement}, pieces on {arrays.place}"
 
@@ -104,13 +104,13 @@ class MeshOperands(Operands):
 
 
 class _Plan(NamedTuple):
-    """The plan for operands of some shapes and placements; the same on all ranks, but for `attributes`.
+    """The plan for operands of some shapes and placements. It is the same on all ranks, except `attributes`.
 
     signatures: one for each axis of the mesh.
-    inputs, outputs: how each lies, one SBP for each axis of the mesh.
-    shapes: of the outputs, whole.
+    inputs, outputs: one SBP for each axis of the mesh, for each input or output.
+    shapes: the shapes of the whole outputs.
     attributes: those with which this rank computes on its pieces.
-    may_fail_on_some: whether an index out of range may be met by some ranks alone.
+    may_fail_on_some: whether some ranks alone may find an index out of range.
     """
 
     signatures: tuple[Signature, ...]
@@ -148,7 +148,7 @@ def _planned(
 
 
 def _check(operator: Operator, problem: Problem, placement: Placement, asked: tuple[Signature, ...]) -> None:
-    """Raise ValueError where a signature that is asked for is not listed, and say what is."""
+    """Raise ValueError, which says what is listed, if a requested signature is not listed."""
     if len(asked) != len(placement.mesh):
         raise ValueError(f"{len(asked)} signatures are asked for, and {placement} has {len(placement.mesh)} axes")
     for axis, signature in enumerate(asked):

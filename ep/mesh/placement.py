@@ -11,20 +11,20 @@ from ep.mesh.transport import Group
 from ep.mesh.world import world
 
 _GROUPS: Final[dict[tuple[int, ...], tuple[Group, ...]]] = {}
-"""The groups of every mesh that was met: the communicators of MPI are few."""
+"""The groups of every mesh so far: MPI has few communicators."""
 
 
 class Placement:
-    """All ranks of a job, as a mesh: rank r of 2 x 4 is at (r // 4, r % 4).
+    """All ranks of a job as a mesh: rank r of 2 x 4 is at (r // 4, r % 4).
 
-    Two of one mesh are equal.
+    Two placements with the same mesh are equal.
     """
 
     def __init__(self, mesh: int | Sequence[int]) -> None:
-        """mesh: how many ranks there are along each axis, of which there are one or two.
+        """mesh: the number of ranks along each of its one or two axes.
 
-        Every rank must make it. Raises, on all ranks alike, ValueError where the mesh has another number of ranks than
-        the job, or where ranks give different ones, TypeError for what is no mesh; ImportError without mpi4py.
+        Every rank must create it. Raises, on all ranks alike, ValueError if the mesh has another number of ranks than
+        the job, or if ranks give different meshes; TypeError if `mesh` is no mesh; ImportError without mpi4py.
         """
         every = world().from_all(lambda: _checked(mesh), "Placement")
         self.mesh: tuple[int, ...] = every[world().rank]
@@ -43,7 +43,7 @@ class Placement:
 
     @property
     def rank(self) -> int:
-        """The number of this one."""
+        """The number of this rank."""
         rank: int = world().rank
         return rank
 
@@ -77,7 +77,7 @@ def _coordinates(rank: int, mesh: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _groups(mesh: tuple[int, ...], coordinates: tuple[int, ...]) -> tuple[Group, ...]:
-    """For each axis, this rank and those that differ from it along the axis alone."""
+    """Return the groups of this rank, one for each axis: the ranks that differ from it along that axis alone."""
     if len(mesh) == 1:
         return (Group(world().comm),)
     return tuple(Group(world().split(coordinates[1 - axis], coordinates[axis])) for axis in range(2))

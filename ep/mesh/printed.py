@@ -1,4 +1,4 @@
-"""The output of a rank, written before the job is ended: MPI_Abort ends processes whose output is not read yet."""
+"""The output of a rank before the job is ended: MPI_Abort ends processes whose output nobody has read yet."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from contextlib import suppress
 from typing import Any, Final
 
 _HANGS: Final = 60.0
-"""Seconds after which a pipe is taken for one that nobody reads."""
+"""Seconds after which nobody is assumed to read a pipe."""
 
 
 def flush() -> None:
-    """Write out what is in buffers."""
+    """Flush the buffers of stdout and stderr."""
     for stream in (sys.stdout, sys.stderr):
-        with suppress(Exception):  # one that is closed, or none at all
+        with suppress(Exception):  # a stream that is closed, or None
             stream.flush()
 
 
 def hand_over() -> None:
-    """Return when the launcher has what was printed: buffers are empty, and so are pipes."""
+    """Wait until the launcher has read all output: buffers and pipes are empty."""
     flush()
     end = time.monotonic() + _HANGS
     for stream in (sys.stdout, sys.stderr):
-        with suppress(Exception):  # one that is no file
+        with suppress(Exception):  # a stream that is no file
             while _is_unread(stream.fileno()) and time.monotonic() < end:
                 time.sleep(0.001)
 
 
 def _is_unread(file: int) -> bool:
-    """Return whether a file is a pipe in which there are bytes still."""
+    """Whether a file is a pipe that still holds unread bytes."""
     if not stat.S_ISFIFO(os.fstat(file).st_mode):
         return False
-    import fcntl  # not at the top: not every platform has them
+    import fcntl  # not at the top: not every platform has these modules
     import termios
 
     unread: Any = fcntl.ioctl(file, termios.FIONREAD, bytes(4))

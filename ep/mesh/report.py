@@ -1,4 +1,4 @@
-"""The report of operators on a mesh: the bytes of the cost model, and those handed to MPI."""
+"""Reports of the operators that ran on a mesh and of the bytes moved, by the cost model and as handed to MPI."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _log = logging.getLogger("ep")
 
 
 class Change(NamedTuple):
-    """One tensor that came to lie otherwise.
+    """The resharding of one tensor.
 
-    name: of the operator's input, such as "gather params"; "to" for one that was asked for.
+    name: the operator's input, such as "gather params"; "to" for a change that the user asked for.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Change(NamedTuple):
 
     @property
     def what(self) -> str:
-        """The change in short."""
+        """A short description of the change."""
         return f"{self.name} {self.shape}: {','.join(map(str, self.source))} to {','.join(map(str, self.target))}"
 
     def __str__(self) -> str:
@@ -53,9 +53,11 @@ class Run(NamedTuple):
 
 @dataclass
 class Report:
-    """The report of this rank while `reporting` was open. events: operators and changes, in order.
-    sent: the bytes that this rank handed to MPI for others, once for each rank that they are for.
-    staged: where arrays are that went through memory of the host, since MPI does not take them.
+    """The events on this rank while `reporting` was open.
+
+    events: operators and changes, in order.
+    sent: the bytes that this rank handed to MPI for other ranks, counted once for each receiving rank.
+    staged: the places of arrays that went through memory of the host because MPI does not accept them.
     """
 
     events: list[Run | Change] = field(default_factory=list)
@@ -64,7 +66,7 @@ class Report:
 
     @property
     def changes(self) -> list[Change]:
-        """The tensors that came to lie otherwise."""
+        """The tensors that were resharded."""
         return [one for one in self.events if isinstance(one, Change)]
 
     @property
@@ -83,7 +85,7 @@ _open: list[Report] = []
 
 @contextmanager
 def reporting() -> Iterator[Report]:
-    """Report what operators on a mesh do meanwhile: `with reporting() as report: ...; print(report)`."""
+    """Report the work of operators on a mesh in a block: `with reporting() as report: ...; print(report)`."""
     report = Report()
     _open.append(report)
     try:
@@ -93,19 +95,19 @@ def reporting() -> Iterator[Report]:
 
 
 def note(event: Run | Change) -> None:
-    """Add to the open reports."""
+    """Add an event to the open reports."""
     for report in _open:
         report.events.append(event)
 
 
 def count(bytes: int) -> None:
-    """Add what was handed to MPI to the open reports."""
+    """Add bytes that were handed to MPI to the open reports."""
     for report in _open:
         report.sent += bytes
 
 
 def staged(place: str) -> None:
-    """Say that arrays go through memory of the host: in the open reports, and once in the log."""
+    """Record in the open reports, and once in the log, that arrays go through memory of the host."""
     _say_once(place)
     for report in _open:
         report.staged.add(place)

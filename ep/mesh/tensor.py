@@ -25,13 +25,13 @@ SbpLike = str | Sbp | Sequence[Sbp]
 
 
 class GlobalTensor(Operators, Placed):
-    """A tensor of a logical `shape`, on a `placement`, that lies as `sbp` says, one for each axis of the mesh.
+    """A tensor of a logical `shape` on a `placement`, with one SBP for each axis of the mesh in `sbp`.
 
-    Operators of `ep.ops` take and give such tensors.
+    Operators of `ep.ops` accept and return GlobalTensors.
     """
 
     def __init__(self, local: Array, shape: Dims, placement: Placement, sbp: tuple[Sbp, ...]) -> None:
-        """local: this rank's piece, as `Arrays.as_buffer` returns it. `to_global` checks what this takes as it is."""
+        """local: this rank's piece, as `Arrays.as_buffer` returns it. Nothing is checked; `to_global` checks it."""
         self._local, self.shape, self.placement, self.sbp = local, shape, placement, sbp
         self.dtype: np.dtype[Any] = local.dtype
 
@@ -42,29 +42,29 @@ class GlobalTensor(Operators, Placed):
 
     @property
     def size(self) -> int:
-        """The number of elements of the whole."""
+        """The number of elements of the whole tensor."""
         return math.prod(self.shape)
 
     @property
     def operands(self) -> MeshOperands:
-        """The reader that operators use."""
+        """The reader of operands that operators use for it."""
         return MeshOperands(self.placement, self._arrays(), GlobalTensor)
 
     def to_local(self) -> Array:
-        """This rank's piece, on its device and without a copy."""
+        """Return this rank's piece, on its device and without a copy."""
         return self._local
 
     def to(self, sbp: SbpLike) -> GlobalTensor:
-        """Return the same tensor as it lies otherwise. Every rank must call it.
+        """Return the same tensor resharded. Every rank must call it.
 
         sbp: one for each axis of the mesh, such as "S(0)" or "S(0),B".
 
-        Raises ValueError for an axis that is not there, and for a PMax or PMin of complex numbers.
+        Raises ValueError for an axis that does not exist, and for a PMax or PMin of complex numbers.
         """
         return self.boxed(placed_as(sbp, self.placement, self.shape, self.dtype, "the tensor"), "to")
 
     def boxed(self, target: tuple[Sbp, ...], name: str) -> GlobalTensor:
-        """As `to`, for what is right already; name: what reports call the change."""
+        """As `to`, for SBPs that were checked already; name: the name of the change in reports."""
         mesh, coordinates = self.placement.mesh, self.placement.coordinates
         steps = route(self.sbp, target, self.shape, self.dtype.itemsize, mesh)
         if not steps:
@@ -80,7 +80,7 @@ class GlobalTensor(Operators, Placed):
         return GlobalTensor(local, self.shape, self.placement, target)
 
     def reshape(self, *shape: Any) -> GlobalTensor:
-        """Return the same tensor with other axes of size 1; ValueError for shapes that differ in more than those."""
+        """Return the same tensor with axes of size 1 added or removed; ValueError if the shape differs otherwise."""
         sizes = as_sizes(shape)
         before, after = ([axis for axis, size in enumerate(one) if size != 1] for one in (self.shape, sizes))
         if [self.shape[axis] for axis in before] != [sizes[axis] for axis in after]:
@@ -93,7 +93,7 @@ class GlobalTensor(Operators, Placed):
         return GlobalTensor(tensor.to_local().reshape(piece), sizes, self.placement, target)
 
     def numpy(self) -> np.ndarray[Any, Any]:
-        """Return all of it as an ndarray, on every rank. Every rank must call it."""
+        """Return the whole tensor as an ndarray, on every rank. Every rank must call it."""
         whole = self.boxed((Broadcast(),) * len(self.sbp), "numpy")
         return self._arrays().copy_to_host(whole.to_local())
 
@@ -103,7 +103,7 @@ class GlobalTensor(Operators, Placed):
         return arrays
 
     def __array__(self, *_: Any, **__: Any) -> Any:
-        """Refuse to be made an ndarray in passing."""
+        """Refuse implicit conversion to an ndarray."""
         raise TypeError("a GlobalTensor is not gathered silently; numpy() does it, on every rank")
 
     def __repr__(self) -> str:
@@ -112,15 +112,15 @@ class GlobalTensor(Operators, Placed):
 
 
 def to_global(local: ArrayLike, placement: Placement, sbp: SbpLike) -> GlobalTensor:
-    """Return the tensor of which every rank gives its piece. Every rank must call it.
+    """Return the tensor whose pieces the ranks give. Every rank must call it.
 
-    local: this rank's piece, an array on any device. Of a split axis, the first `n mod ranks` pieces are one larger; of
-        what is broadcast, all ranks must give the same, which is not checked.
+    local: this rank's piece, an array on any device. Of a split axis, the first `n mod ranks` pieces are one element
+        longer. Of a broadcast tensor, all ranks must give the same values, which is not checked.
     placement: the mesh.
-    sbp: how the tensor lies, one for each axis of the mesh: "S(0)", or "S(0),B".
+    sbp: one for each axis of the mesh: "S(0)", or "S(0),B".
 
     The logical shape follows from the pieces. Raises, on all ranks alike, ValueError for a piece of the wrong shape and
-    for an SBP that does not fit, TypeError where the ranks' dtypes differ, and where `local` is no array.
+    for an SBP that does not fit; TypeError if the ranks' dtypes differ or `local` is no array.
     """
     buffer, every = _alike("to_global", local, "local", placement, sbp)
     sbps = world().on_all(lambda: _parsed(sbp, placement, "local"), "to_global")
@@ -130,13 +130,13 @@ def to_global(local: ArrayLike, placement: Placement, sbp: SbpLike) -> GlobalTen
 
 
 def from_whole(array: ArrayLike, placement: Placement, sbp: SbpLike) -> GlobalTensor:
-    """Return a tensor of which every rank has all. Every rank must call it.
+    """Return a tensor of which every rank has the whole. Every rank must call it.
 
-    array: all of it, on any device: the same on all ranks, which is not checked. Of a memory-mapped file, each rank
-        reads no more than its piece.
-    placement, sbp: as of `to_global`. Of a P, the first rank has the value and others zeros.
+    array: the whole tensor, on any device, the same on all ranks, which is not checked. Of a memory-mapped file, each
+        rank reads no more than its piece.
+    placement, sbp: as in `to_global`. For a P, the first rank has the value and the others zeros.
 
-    Raises what `to_global` raises, and ValueError where shapes differ.
+    Raises the errors of `to_global`, and ValueError if shapes differ.
     """
     buffer, every = _alike("from_whole", array, "array", placement, sbp)
     shape = tuple(buffer.shape)
@@ -148,7 +148,7 @@ def from_whole(array: ArrayLike, placement: Placement, sbp: SbpLike) -> GlobalTe
 
 
 def placed_as(sbp: SbpLike, placement: Placement, shape: Dims, dtype: np.dtype[Any], name: str) -> tuple[Sbp, ...]:
-    """Return the SBPs that `sbp` says, one for each axis of the mesh; ValueError where a tensor cannot lie so."""
+    """Return the SBPs in `sbp`, one for each axis of the mesh; ValueError if the tensor cannot have them."""
     sbps = _parsed(sbp, placement, name)
     for one in sbps:
         one.check(shape, name)
@@ -179,9 +179,10 @@ def _buffer(value: ArrayLike, name: str) -> Array:
 def _alike(
     what: str, value: ArrayLike, name: str, placement: Placement, sbp: SbpLike
 ) -> tuple[Array, list[tuple[Dims, str]]]:
-    """Return what this rank gives, and the shapes and dtypes of what all give.
+    """Return this rank's array, and the shapes and dtypes of all ranks' arrays.
 
-    Raises on all ranks where one gives no array, and where they do not agree on all but shapes. what: this, in words.
+    what: a description of the call. Raises on all ranks if one gives no array, or if they differ in anything but
+        shapes.
     """
     given: list[Array] = []
 
@@ -201,7 +202,7 @@ def _alike(
 
 
 def _whole_shape(shapes: Sequence[Dims], mesh: Dims, sbps: tuple[Sbp, ...]) -> Dims:
-    """Return the logical shape, from those of all pieces; ValueError where one is wrong."""
+    """Return the logical shape, from the shapes of all pieces; ValueError if one is wrong."""
     places = [tuple(map(int, np.unravel_index(rank, mesh))) for rank in range(math.prod(mesh))]
     for rank, shape in enumerate(shapes):
         if len(shape) != len(shapes[0]):

@@ -1,8 +1,8 @@
-"""The communication of ranks by MPI: two collective operations on the bytes of flat arrays, of which all else is made.
+"""Communication between ranks by MPI: two collective operations on the bytes of flat arrays.
 
-Elements are bytes to MPI, so all data types are alike to it, and it adds nothing up: sums would depend on the algorithm
-that it chooses. Counts are bytes, and may be above 2^31, which MPI 4 takes. An array of a GPU is handed over as it is
-where MPI says that it takes such memory, else it goes through memory of the host.
+MPI sees elements as bytes, so all data types are handled alike. It computes no sums: they would depend on the algorithm
+that it chooses. Counts are in bytes and may be above 2^31, which MPI 4 supports. An array of a GPU is passed to MPI
+directly if MPI reports support for such memory; else it goes through memory of the host.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ class Group:
 
     @lazy
     def _takes_cuda(self) -> bool:
-        """Return whether MPI says that it takes memory of a GPU, as MPI 4.1 has it say."""
+        """Whether MPI reports support for memory of a GPU, in the way that MPI 4.1 defines."""
         kinds = self._comm.Get_info().get("mpi_memory_alloc_kinds") or ""
         return "cuda" in kinds.split(",")
 
     def all_gather(self, arrays: Arrays, piece: Array, sizes: Sequence[int]) -> Array:
-        """Return the pieces of all ranks, one after the other, on all of them.
+        """Return the pieces of all ranks, in order, on every rank.
 
-        piece: flat. sizes: how many elements each rank's has.
+        piece: flat. sizes: the number of elements of each rank's piece.
         """
         item = piece.dtype.itemsize
         report.count(piece.nbytes * (self.size - 1))
@@ -48,10 +48,10 @@ class Group:
         return self._run(arrays, piece, sum(sizes), send)
 
     def all_to_all(self, arrays: Arrays, parts: Array, sizes: Sequence[int], received: Sequence[int]) -> Array:
-        """Return what all ranks have for this one, one after the other.
+        """Return the parts that all ranks have for this one, in order.
 
-        parts: flat, what this rank has for each rank, one after the other.
-        sizes: how many elements it has for each. received: how many it gets of each.
+        parts: flat, the parts of this rank for each rank, in order.
+        sizes: the number of elements for each rank. received: the number of elements from each rank.
         """
         item = parts.dtype.itemsize
         report.count((sum(sizes) - sizes[self.rank]) * item)
@@ -62,7 +62,7 @@ class Group:
         return self._run(arrays, parts, sum(received), send)
 
     def _run(self, arrays: Arrays, source: Array, size: int, send: Any) -> Array:
-        """Have `send` fill a flat array of `size` elements from `source`, both in memory that MPI takes."""
+        """Fill a flat array of `size` elements from `source` with `send`, both in memory that MPI accepts."""
         is_direct = arrays.takes_host_arrays or self._takes_cuda
 
         def ready() -> tuple[Any, Any, Array]:
@@ -83,13 +83,13 @@ class Group:
 
 
 def _memory(array: Array) -> Any:
-    """Return the bytes of a flat array, as MPI takes them."""
+    """Return the bytes of a flat array, as MPI accepts them."""
     if isinstance(array, np.ndarray):
         return array.view(np.uint8)
     return mpi().buffer.fromaddress(array.address, array.nbytes)
 
 
 def _message(memory: Any, sizes: Sequence[int], item: int) -> list[Any]:
-    """Return what mpi4py is given: memory, and for each rank how many bytes of it, and from where on."""
+    """Return the message for mpi4py: memory, and for each rank the number of bytes and their offset."""
     counts = [size * item for size in sizes]
     return [memory, (counts, [0, *accumulate(counts[:-1])]), mpi().BYTE]

@@ -1,6 +1,6 @@
-"""The processes of a job, as MPI has them, in step: what fails on one of them, or ends there, is known to all.
+"""The processes of an MPI job, kept in step: every rank learns of an error on another rank, or of its end.
 
-This alone imports mpi4py, when it is first used: importing it starts MPI.
+Only this module imports mpi4py, on first use: importing it starts MPI.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 _THE_END: Final = "the end of the program"
-"""The tag under which ranks meet at their end."""
+"""The name of the meeting at the end of the program."""
 
 
 @cache
 def mpi() -> Any:
-    """Return the module `mpi4py.MPI`; ImportError, which says what to install, where it does not load."""
+    """Return the module `mpi4py.MPI`; ImportError, which says what to install, if it does not load."""
     try:
         return exclusively(_import_mpi)
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
             f"tensors on a mesh need {error.name}: pip install 'ep[mpi]'", name=error.name
         ) from error
-    except (ImportError, RuntimeError) as error:  # mpi4py is there, and a library of MPI is not
+    except (ImportError, RuntimeError) as error:  # mpi4py is there, but no library of MPI is
         raise ImportError(f"mpi4py finds no library of MPI ({error}): pip install 'ep[mpi]'") from error
 
 
@@ -53,7 +53,8 @@ def _import_mpi() -> Any:
 def world() -> World:
     """Return all processes of the job.
 
-    From now on, an exception that is not caught ends the whole job, and so does the end of a rank that others wait for.
+    From then on, an exception that is not caught ends the whole job, and so does the end of a rank that others wait
+    for.
     """
     every = World(mpi().COMM_WORLD.Dup())
     if every.size > 1:
@@ -65,13 +66,14 @@ def world() -> World:
 class World:
     """All processes of a job, which do the same things in the same order.
 
-    Before ranks exchange anything, all of them meet: by a few words that each gives, every rank knows whether all go
-    on with the same. If one has failed, all raise that; if one has ended, the job ends, for others wait for it. So what
-    may fail on one rank alone is done before a meeting. What fails in the exchange after it ends the job.
+    Before ranks exchange data, all of them meet: each rank gives a few numbers, from which every rank learns whether
+    all do the same thing next. If one has failed, all raise its error. If one has ended, the job ends, since others
+    wait for it. Work that may fail on one rank alone is therefore done before a meeting. An error in the exchange after
+    it ends the job.
     """
 
     def __init__(self, comm: Any) -> None:
-        """comm: the communicator of all ranks, which nothing else uses."""
+        """comm: the communicator of all ranks, used by nothing else."""
         self.comm, self.size, self.rank = comm, int(comm.size), int(comm.rank)
         self._process = os.getpid()
         self._mine, self._most = np.zeros((2, 4), np.int64)
@@ -79,12 +81,12 @@ class World:
         self._is_told = False
 
     def on_all(self, function: Callable[[], T], what: str) -> T:
-        """Return what a function returns on this rank; where it raises on any rank, raise that on all.
+        """Return the result of a function on this rank; if it raises on any rank, raise that error on all.
 
-        what: what this is, in words, the same on all ranks.
+        what: a description of the work, the same on all ranks.
 
-        The error is that of the first rank that has one; on other ranks it names that rank. A rank that has one of the
-        same class raises its own. Every rank must call it.
+        The error is that of the first rank that has one; on other ranks it names that rank. A rank that has an error of
+        the same class raises its own. Every rank must call it.
         """
         result, error = None, None
         try:
@@ -95,34 +97,35 @@ class World:
         return result  # type: ignore[return-value]  # no rank has an error, so this one has a result
 
     def collectively(self, prepare: Callable[[], S], exchange: Callable[[S], T], what: str = "") -> T:
-        """Return what `exchange` returns, an operation of MPI, which takes what `prepare` returns.
+        """Return the result of `exchange`, an operation of MPI, called with the result of `prepare`.
 
-        what: as of `on_all`; if it is left out, what this rank is doing.
+        what: as in `on_all`; by default, the description of this rank's current work.
 
-        Errors of `prepare` are raised on all ranks, as `on_all` has it.
+        Errors of `prepare` are raised on all ranks, as in `on_all`.
         """
         ready = self.on_all(prepare, what or self._doing)
         try:
             return exchange(ready)
         except BaseException as error:
-            if self.size > 1:  # others are in it, and cannot be told
+            if self.size > 1:  # others are in the exchange, and cannot be told
                 self.end_by(type(error), error, error.__traceback__)
             raise
 
     def from_all(self, function: Callable[[], T], what: str) -> list[T]:
-        """Return what a function returns on each rank, in order; where it raises on any, raise that on all."""
+        """Return the results of a function on all ranks, in order; raise on all ranks if it raises on any."""
         pickled = self.collectively(lambda: pickle.dumps(function()), self.comm.allgather, what)
         return [pickle.loads(one) for one in pickled]
 
     def split(self, color: int, key: int) -> Any:
-        """Return the communicator of the ranks that give the same color, by their keys. Every rank must call it."""
+        """Return the communicator of the ranks that give the same color, ordered by key. Every rank must call it."""
         return self.collectively(lambda: None, lambda _: self.comm.Split(color, key), "Placement")
 
     @contextmanager
     def doing(self, what: str) -> Iterator[None]:
-        """Around what each rank computes for itself, which may have exchanges in it: an error is raised on all ranks.
+        """Wrap work of each rank by itself, which may contain exchanges: an error in it is raised on all ranks.
 
-        The others raise it where they next meet, and until then this rank waits for them. what: this in words.
+        The other ranks raise it at their next meeting; until then this rank waits for them. what: a description of the
+        work.
         """
         before, self._doing, self._is_told = self._doing, what, False
         try:
@@ -135,18 +138,18 @@ class World:
             self._doing = before
 
     def leave(self) -> None:
-        """Meet those who end as well; where others go on, which is to wait for this rank, end the job."""
+        """Meet the other ranks at the end of the program; end the job if some of them go on and wait for this rank."""
         if os.getpid() != self._process or mpi().Is_finalized():
             return
         flush()
         over = False
         while not over:
-            with suppress(Exception):  # what others fail with, who go on
+            with suppress(Exception):  # errors of ranks that go on
                 self._meet(_THE_END, None)
                 over = True
 
     def end_by(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-        """Print an exception that nobody caught, in one piece and with the rank, and end the job."""
+        """Print an uncaught exception, in one piece and with the rank, and end the job."""
         if os.getpid() != self._process:
             sys.__excepthook__(kind, error, trace)
         else:
@@ -154,7 +157,7 @@ class World:
             self._end(f"rank {self.rank} of {self.size} ends the job:\n{text}")
 
     def _meet(self, what: str, error: BaseException | None) -> None:
-        """Return when all ranks have come to the same, none of them with an error; else raise, or end the job."""
+        """Wait until all ranks have come to the same point without an error; else raise, or end the job."""
         if os.getpid() != self._process:
             raise RuntimeError(
                 f"a process that rank {self.rank} has forked is no rank of the job, and cannot do {what}"
@@ -165,7 +168,7 @@ class World:
             return
         try:
             every = self._met(what, error)
-        except BaseException as failed:  # no rank knows of it, and others wait already
+        except BaseException as failed:  # no rank knows of the error, and others wait already
             self.end_by(type(failed), failed, failed.__traceback__)
             raise
         self._is_told = bool(every)
@@ -173,7 +176,7 @@ class World:
             self._stop(every, error)
 
     def _met(self, what: str, error: BaseException | None) -> list[_Word]:
-        """Return the words of all ranks, if there is anything that keeps them from going on; else none."""
+        """Return the words of all ranks if anything keeps them from going on, else an empty list."""
         word = zlib.crc32(what.encode())
         self._mine[:] = word, -word, error is not None, what == _THE_END
         self.comm.Allreduce(self._mine, self._most, mpi().MAX)
@@ -186,7 +189,7 @@ class World:
         return every
 
     def _stop(self, every: list[_Word], error: BaseException | None) -> NoReturn:
-        """Raise the first error on all ranks, or end the job where some ranks wait for others."""
+        """Raise the first error on all ranks, or end the job if some ranks wait for others."""
         first = next((word.error for word in every if word.error is not None), None)
         if first is not None:
             mine = every[self.rank].error
@@ -201,26 +204,26 @@ class World:
             waiting = _places(every, f"waits for {them}", f"wait for {them}")
             self._end(f"{_named(ended)} of {self.size} {have} ended, which ends the job: {waiting}\n")
         with suppress(Exception):
-            self.comm.Barrier()  # until the rank is gone that ends the job, and has more to say
+            self.comm.Barrier()  # wait until the rank that ends the job is gone, since its message says more
         self._end("")
 
     def _end(self, words: str) -> NoReturn:
-        """End the job with words on stderr."""
+        """Write words to stderr and end the job."""
         sys.stderr.write(words)
         hand_over()
         mpi().COMM_WORLD.Abort(1)
-        os._exit(1)  # some return from it before they are ended
+        os._exit(1)  # on some platforms Abort returns before the process is ended
 
 
 class _Word(NamedTuple):
-    """The word of a rank when all meet: its next step, and its error."""
+    """The message of a rank at a meeting: its next work, and its error."""
 
     what: str
     error: Told | None
 
 
 def _places(every: list[_Word], one: str, several: str) -> str:
-    """Return where the ranks are that have not ended."""
+    """Return a text that says in which work the ranks are that have not ended."""
     at: dict[str, list[int]] = {}
     for rank, word in enumerate(every):
         if word.what != _THE_END:

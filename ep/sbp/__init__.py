@@ -1,8 +1,8 @@
-"""SBP: how a tensor lies on the ranks of a mesh: split along an axis, broadcast, or partial.
+"""SBP: the layout of a tensor on the ranks of a mesh: split along an axis, broadcast, or partial.
 
-Along each axis of a mesh, a tensor has one of them: `Split(0)`, `Broadcast()`, `PartialSum()`, `PartialMax()` or
-`PartialMin()`, written and parsed as `S(0)`, `B`, `P`, `PMax` and `PMin`. Operators list the combinations
-under which every rank works on its own piece and the pieces of the result are right: signatures.
+Along each axis of a mesh, a tensor has one SBP: `Split(0)`, `Broadcast()`, `PartialSum()`, `PartialMax()` or
+`PartialMin()`, written and parsed as `S(0)`, `B`, `P`, `PMax` and `PMin`. Operators list their signatures: the
+combinations of SBPs with which every rank can work on its own pieces and the result is right.
 """
 
 from ep.sbp.boxing import Move, bytes_moved, moves

@@ -1,17 +1,17 @@
-"""Boxing: what changes how a tensor lies, and the bytes that it moves, by the usual ring formulas.
+"""Boxing: the moves that change the SBP of a tensor, and the bytes that they move, by the usual ring formulas.
 
-Bytes are those that all ranks together send, for a tensor of `size` bytes on p ranks:
+Bytes are the total that all ranks send, for a tensor of `size` bytes on p ranks:
 
 | from, to | how | bytes |
 |---|---|---|
 | S -> B | all-gather | (p - 1) size |
 | P -> B | all-reduce | 2 (p - 1) size |
 | P -> S | reduce-scatter | (p - 1) size |
-| S(i) -> S(j) | all-to-all | size less what stays where it is: (p - 1) / p size |
-| B -> S, B -> P, S -> P | what a rank has at hand | 0 |
+| S(i) -> S(j) | all-to-all | size less the part that stays in place: (p - 1) / p size |
+| B -> S, B -> P, S -> P | local, without an exchange | 0 |
 
-PMax and PMin are as P where they are given up. B becomes PMax or PMin as it is; S becomes one of them by way of B, and
-so does one kind of partial another.
+PMax and PMin change to other SBPs as P does. B is a valid PMax or PMin without change. S becomes one of them by way of
+B, and so does one kind of partial another.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ Dims = tuple[int, ...]
 
 
 class Move(NamedTuple):
-    """One step of a change.
+    """One step of a change of SBP.
 
-    name: of the collective operation, or "local".
-    bytes: that all ranks together send.
+    name: the collective operation, or "local".
+    bytes: the total that all ranks send.
     """
 
     source: Sbp
@@ -39,7 +39,7 @@ class Move(NamedTuple):
 
 
 def moves(source: Sbp, target: Sbp, shape: Dims, itemsize: int, ranks: int) -> list[Move]:
-    """Return the steps by which a tensor that lies as `source` comes to lie as `target` on one axis of a mesh."""
+    """Return the steps that change a tensor from `source` to `target` along one axis of a mesh."""
     source.check(shape, "the tensor")
     target.check(shape, "the tensor")
     size = math.prod(shape) * itemsize
@@ -67,7 +67,7 @@ def bytes_moved(source: Sbp, target: Sbp, shape: Dims, itemsize: int, ranks: int
 
 
 def _kept(shape: Dims, source: int, target: int, itemsize: int, ranks: int) -> int:
-    """Return the bytes of the parts that ranks have before and after an exchange of the split axis."""
+    """Return the bytes of the parts that stay on their ranks when the split axis changes."""
     others = math.prod(size for axis, size in enumerate(shape) if axis not in (source, target))
     pairs = zip(piece_sizes(shape[source], ranks), piece_sizes(shape[target], ranks), strict=True)
     return others * sum(one * other for one, other in pairs) * itemsize

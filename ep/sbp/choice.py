@@ -15,12 +15,12 @@ Places = tuple[Sbp, ...]
 
 
 class Choice(NamedTuple):
-    """Signatures, one for each axis of a mesh, and what it takes to get there.
+    """Signatures, one for each axis of a mesh, and the steps that they need.
 
-    inputs: the steps of each input from where it lies to where the signatures have it.
-    output: those of the outputs, from where the signatures have them to where they are wanted.
-    later: where nothing is wanted and the outputs are partial: what it takes at least before anyone can read them.
-    to_all: where nothing is wanted, the bytes that it takes until every rank has all of the outputs.
+    inputs: for each input, the steps from its given SBPs to those of the signatures.
+    output: the steps of the outputs from the SBPs of the signatures to the wanted ones.
+    later: if no SBP is wanted and outputs are partial: the least steps needed before anyone can read them.
+    to_all: if no SBP is wanted: the bytes needed until every rank has all of the outputs.
     """
 
     signatures: tuple[Signature, ...]
@@ -36,10 +36,7 @@ class Choice(NamedTuple):
 
     @property
     def cost(self) -> int:
-        """The cost by which choices are compared.
-
-        The bytes that are sent, and those that reading the outputs will send.
-        """
+        """The cost by which choices are compared: the bytes sent now, and those sent before the outputs can be read."""
         return self.bytes + sent(self.later)
 
     def __str__(self) -> str:
@@ -53,17 +50,16 @@ def choices(
     given: Sequence[Sequence[Sbp]],
     wanted: Sequence[Sbp] | None = None,
 ) -> list[Choice]:
-    """Return all that the operator lists for a mesh, with what each moves, the one of the least cost first.
+    """Return every choice that the operator lists for a mesh, with the bytes that it moves, by increasing cost.
 
-    problem: whole; its `ranks` is not read.
-    mesh: how many ranks there are along each axis of it.
-    given: how the inputs lie, one SBP for each axis of the mesh. wanted: how the outputs are to lie, likewise; None
-        where they may lie as they come. What comes partial costs then what a reduce-scatter moves: a value that nobody
-        has put together cannot be read.
+    problem: of whole tensors; its `ranks` is not read.
+    mesh: the number of ranks along each of its axes.
+    given: the SBPs of the inputs, one for each axis of the mesh. wanted: the SBPs of the outputs, likewise; None if any
+        will do. A partial output then costs what a reduce-scatter moves: its value cannot be read until it is reduced.
 
-    Of equals, the one whose outputs are nearest to all that every rank wants comes first, so that what is broadcast
-    stays so; then the one listed first. Raises ValueError for an input without a place, or with one that its shape does
-    not have.
+    Among equal costs, the choice whose outputs are nearest to broadcast comes first, so that broadcast tensors stay
+    broadcast; then the one listed first. Raises ValueError if an input has no SBP, or one that its shape does not
+    allow.
     """
     if len(given) != len(problem.shapes):
         raise ValueError(f"there are {len(problem.shapes)} inputs, and {len(given)} placements were given")
@@ -136,9 +132,9 @@ def _listed(
 def signatures_on_axis(
     operator: HasSignatures, problem: Problem, before: Sequence[Signature], mesh: Sequence[int]
 ) -> list[Signature]:
-    """Return the signatures that hold on an axis of a mesh on all of its ranks.
+    """Return the signatures that are valid along an axis of a mesh on all of its ranks.
 
-    before: those of the axes before it.
+    before: the signatures of the axes before it.
     """
     first = problem_on_axis(operator, problem, before, mesh, (0,) * len(before))
     last = problem_on_axis(operator, problem, before, mesh, [ranks - 1 for ranks in mesh[: len(before)]])
@@ -153,9 +149,10 @@ def problem_on_axis(
     mesh: Sequence[int],
     coordinates: Sequence[int],
 ) -> Problem:
-    """The problem along an axis of a mesh: what a rank at `coordinates` of the axes before it has, is the whole to it.
+    """Return the problem along an axis of a mesh, where the whole is the piece of the rank at `coordinates`.
 
-    before: the signatures of the axes before it; where they are those of all axes, the problem that one rank has.
+    before: the signatures of the axes before it; if these are all axes, the result is the problem of one rank.
+    coordinates: of the rank along the axes before it.
     """
     for signature, ranks, coordinate in zip(before, mesh, coordinates, strict=False):
         problem = problem._replace(ranks=ranks)

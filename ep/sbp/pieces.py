@@ -1,4 +1,4 @@
-"""The pieces of a tensor: which part of it each rank has."""
+"""The pieces of a tensor: the part of it that each rank has."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def piece_sizes(size: int, ranks: int) -> list[int]:
 
 
 def span(size: int, ranks: int, rank: int) -> tuple[int, int]:
-    """Return where the piece of a rank begins and ends."""
+    """Return the begin and the end of the piece of a rank."""
     begin = rank * (size // ranks) + min(rank, size % ranks)
     return begin, begin + piece_sizes(size, ranks)[rank]
 
 
 def piece_shape(shape: Dims, sbp: Sbp, ranks: int, rank: int) -> Dims:
-    """Return the shape of what a rank has of a tensor of `shape`."""
+    """Return the shape of a rank's piece of a tensor of `shape`."""
     if not isinstance(sbp, Split):
         return shape
     begin, end = span(shape[sbp.axis], ranks, rank)
@@ -36,11 +36,9 @@ def piece_shape(shape: Dims, sbp: Sbp, ranks: int, rank: int) -> Dims:
 
 
 def pieces(array: NDArray, sbp: Sbp, ranks: int) -> list[NDArray]:
-    """Return what each rank has of an array that is split or broadcast.
+    """Return the piece of each rank of an array. Of a PartialSum, the first rank has the whole and the others zeros.
 
-    Of a sum the first rank has all, the others zeros.
-
-    Of a PartialMax or PartialMin all have the same.
+    Of a PartialMax or PartialMin, all ranks have the whole.
     """
     if isinstance(sbp, Split):
         parts = (span(array.shape[sbp.axis], ranks, rank) for rank in range(ranks))
@@ -51,9 +49,9 @@ def pieces(array: NDArray, sbp: Sbp, ranks: int) -> list[NDArray]:
 
 
 def assemble(parts: Sequence[NDArray], sbp: Sbp, shape: Dims) -> NDArray:
-    """Return the tensor of `shape` that the ranks have pieces of.
+    """Return the tensor of `shape` whose pieces the ranks have.
 
-    Raises ValueError where a piece has not the shape that it must have, or where broadcast ones differ.
+    Raises ValueError if a piece has the wrong shape, or if broadcast pieces differ.
     """
     for rank, part in enumerate(parts):
         expected = piece_shape(shape, sbp, len(parts), rank)

@@ -1,10 +1,10 @@
-"""Routes: how a tensor on a mesh of one or two axes comes to lie otherwise, and the bytes that this moves.
+"""Routes: the steps that reshard a tensor on a mesh of one or two axes, and the bytes that they move.
 
-Every step is a move along one axis of the mesh, in each group of ranks that differ along that axis alone. A tensor that
-both axes split along one axis of its own is split by the first, and the pieces by the second. The first cannot change
-then as long as the second splits that axis: the ranks of its groups would have parts that do not lie side by side. Of a
-tensor that is partial along both axes, what the second puts together is what the first puts together: a largest of sums
-is no sum of largest ones, so partials of two kinds are given up from the second axis on.
+Every step is a move along one axis of the mesh, in each group of ranks that differ along that axis alone. If both axes
+of the mesh split one axis of a tensor, the first splits the tensor, and the second splits the pieces. The SBP of the
+first cannot change then while the second splits that axis: the ranks of its groups would have parts that are not side
+by side. If a tensor is partial along both axes, the second axis is reduced first: a maximum of sums is not a sum of
+maxima, so partials of two kinds are reduced from the second axis on.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Dims = tuple[int, ...]
 
 
 class Step(NamedTuple):
-    """A move along one axis of a mesh. Its bytes are those that all ranks of the mesh together send."""
+    """A move along one axis of a mesh. Its bytes are the total that all ranks of the mesh send."""
 
     axis: int
     move: Move
@@ -30,10 +30,7 @@ class Step(NamedTuple):
 def piece_shape_on(
     shape: Dims, sbps: Sequence[Sbp], mesh: Sequence[int], coordinates: Sequence[int], but: int | None = None
 ) -> Dims:
-    """Return the shape of what the rank at `coordinates` of a mesh has.
-
-    What its group along the axis `but` has together.
-    """
+    """Return the shape of the piece at `coordinates` of a mesh; with `but`, of what its group along that axis has."""
     for axis, (sbp, ranks, coordinate) in enumerate(zip(sbps, mesh, coordinates, strict=True)):
         if axis != but:
             shape = piece_shape(shape, sbp, ranks, coordinate)
@@ -41,7 +38,7 @@ def piece_shape_on(
 
 
 def region_on(shape: Dims, sbps: Sequence[Sbp], mesh: Sequence[int], coordinates: Sequence[int]) -> tuple[slice, ...]:
-    """Return which part of the whole the rank at `coordinates` of a mesh has, along each axis of a tensor."""
+    """Return the part of the whole that the rank at `coordinates` of a mesh has, as one slice per axis."""
     ends = [(0, size) for size in shape]
     for sbp, ranks, coordinate in zip(sbps, mesh, coordinates, strict=True):
         if isinstance(sbp, Split):
@@ -57,9 +54,9 @@ def sent(steps: Sequence[Step]) -> int:
 
 
 def route(source: Sequence[Sbp], target: Sequence[Sbp], shape: Dims, itemsize: int, mesh: Sequence[int]) -> list[Step]:
-    """Return the steps by which a tensor comes from `source` to `target`, one SBP each for an axis of the mesh.
+    """Return the steps from `source` to `target`, which have one SBP for each axis of the mesh.
 
-    Of the orders that are possible the one that moves the fewest bytes; of equals, the one with the fewest steps.
+    Of the possible orders, it is the one that moves the fewest bytes; among equals, the one with the fewest steps.
     """
     found = []
     for stops in _orders(tuple(source), tuple(target)):
@@ -71,7 +68,7 @@ def route(source: Sequence[Sbp], target: Sequence[Sbp], shape: Dims, itemsize: i
 
 
 def _orders(source: tuple[Sbp, ...], target: tuple[Sbp, ...]) -> list[list[tuple[Sbp, ...]]]:
-    """Return where a tensor may lie on the way; from one stop to the next, one axis changes."""
+    """Return the possible orders, as lists of SBPs; from one entry to the next, one axis changes."""
     if len(source) == 1 or source[0] == target[0]:
         return [[source, target]]
     split = [place for place in (source[0], target[0]) if isinstance(place, Split)]
@@ -86,7 +83,7 @@ def _orders(source: tuple[Sbp, ...], target: tuple[Sbp, ...]) -> list[list[tuple
 def _steps(
     source: tuple[Sbp, ...], target: tuple[Sbp, ...], shape: Dims, itemsize: int, mesh: Sequence[int]
 ) -> list[Step]:
-    """Return the moves of the one axis along which `source` and `target` differ."""
+    """Return the moves along the one axis in which `source` and `target` differ."""
     changed = [axis for axis, (here, there) in enumerate(zip(source, target, strict=True)) if here != there]
     if not changed:
         return []

@@ -1,4 +1,4 @@
-"""Split, Broadcast and the three Partials, as they are written and read."""
+"""Split, Broadcast and the three Partials, and how they are written and parsed."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from ep.common.checks import as_integer
 
 
 class Sbp:
-    """The distribution of a tensor along one axis of a mesh. Equal distributions compare equal."""
+    """The layout of a tensor along one axis of a mesh. Equal layouts compare equal."""
 
     def check(self, shape: tuple[int, ...], name: str) -> None:
-        """Raise ValueError where a tensor of `shape` cannot lie so; name: the tensor's."""
+        """Raise ValueError if a tensor of `shape` cannot have this SBP; name: the tensor's."""
 
 
 @dataclass(frozen=True)
 class Split(Sbp):
-    """Each rank has a piece along `axis`, counted from the front: the first `n mod ranks` pieces are one larger."""
+    """A tensor split along `axis`, counted from the front: the first `n mod ranks` pieces are one larger."""
 
     axis: int
 
@@ -36,7 +36,7 @@ class Split(Sbp):
 
 @dataclass(frozen=True)
 class Broadcast(Sbp):
-    """Each rank has all of it."""
+    """A tensor of which each rank has the whole."""
 
     def __str__(self) -> str:
         return "B"
@@ -44,7 +44,7 @@ class Broadcast(Sbp):
 
 @dataclass(frozen=True)
 class Partial(Sbp):
-    """Each rank has a tensor of the whole shape, and the value is what comes of all of them."""
+    """A tensor of which each rank has one of the whole shape; the value is the reduction of all of them."""
 
     letter: ClassVar[str]
 
@@ -54,21 +54,21 @@ class Partial(Sbp):
 
 @dataclass(frozen=True)
 class PartialSum(Partial):
-    """The value is the sum over the ranks. Sums of bool are PartialMax."""
+    """A tensor whose value is the sum over the ranks. Sums of bool are PartialMax."""
 
     letter = "P"
 
 
 @dataclass(frozen=True)
 class PartialMax(Partial):
-    """The value is the largest over the ranks; of bool, whether any is true."""
+    """A tensor whose value is the maximum over the ranks; of bool, whether any is true."""
 
     letter = "PMax"
 
 
 @dataclass(frozen=True)
 class PartialMin(Partial):
-    """The value is the smallest over the ranks; of bool, whether all are true."""
+    """A tensor whose value is the minimum over the ranks; of bool, whether all are true."""
 
     letter = "PMin"
 
@@ -78,7 +78,7 @@ _SPLIT: Final = re.compile(r"s\((\d+)\)")
 
 
 def parse(text: str) -> Sbp:
-    """Return what `text` says: S(0), B, P, PMax or PMin, in any case; ValueError for anything else."""
+    """Return the SBP that `text` names: S(0), B, P, PMax or PMin, in any case; ValueError for anything else."""
     given = text.strip()
     folded = given.casefold()
     split = _SPLIT.fullmatch(folded)
@@ -90,5 +90,5 @@ def parse(text: str) -> Sbp:
 
 
 def parse_many(text: str) -> tuple[Sbp, ...]:
-    """Return one SBP for each axis of a mesh, given with commas between: S(0),B."""
+    """Return one SBP for each axis of a mesh, from a text with commas between them: S(0),B."""
     return tuple(map(parse, text.split(",")))

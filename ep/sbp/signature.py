@@ -1,4 +1,4 @@
-"""Signatures: how the inputs of an operator may lie, and how its outputs lie then."""
+"""Signatures: the SBPs that inputs of an operator may have, and those that its outputs have then."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Dims = tuple[int, ...]
 class Problem(NamedTuple):
     """One use of an operator, along one axis of a mesh.
 
-    shapes, types: of the inputs, whole.
-    out_shapes: of the outputs, whole.
+    shapes, types: of the whole inputs.
+    out_shapes: of the whole outputs.
     attributes: by name, as the operator has resolved them.
-    ranks: how many there are along the axis of the mesh.
+    ranks: the number of ranks along the axis of the mesh.
     """
 
     shapes: Sequence[Dims]
@@ -29,7 +29,7 @@ class Problem(NamedTuple):
 
 
 class Signature(NamedTuple):
-    """The distributions of inputs and outputs along one axis of a mesh."""
+    """The SBPs of inputs and outputs along one axis of a mesh."""
 
     inputs: tuple[Sbp, ...]
     outputs: tuple[Sbp, ...]
@@ -39,21 +39,21 @@ class Signature(NamedTuple):
 
 
 class HasSignatures(Protocol):
-    """The part of an operator that concerns placements."""
+    """The interface of an operator that has signatures."""
 
     @property
     def name(self) -> str:
-        """The operator's."""
+        """The operator's name."""
 
     def signatures(self, problem: Problem) -> list[Signature]:
-        """Return the possible distributions of inputs and outputs along one axis of a mesh."""
+        """Return the signatures that are valid along one axis of a mesh."""
 
     def local_attributes(self, problem: Problem, signature: Signature, rank: int) -> Mapping[str, Any]:
-        """The attributes with which a rank works on its pieces."""
+        """Return the attributes with which a rank works on its pieces."""
 
 
 def parse_signature(text: str) -> Signature:
-    """Return what `text` says, such as "S(0), B -> P"; ValueError for what is no signature."""
+    """Return the signature that `text` names, such as "S(0), B -> P"; ValueError if it is no signature."""
     inputs, arrow, outputs = text.partition("->")
     if not arrow:
         raise ValueError(f"{text!r} is no signature; it must be as S(0), B -> P: inputs, an arrow, and outputs")
@@ -61,15 +61,12 @@ def parse_signature(text: str) -> Signature:
 
 
 def all_broadcast(problem: Problem) -> Signature:
-    """Return the signature that every operator has: each rank does everything."""
+    """Return the signature that every operator has: each rank computes everything."""
     return Signature((Broadcast(),) * len(problem.shapes), (Broadcast(),) * len(problem.out_shapes))
 
 
 def follows_from(signature: Signature, listed: Iterable[Signature]) -> Signature | None:
-    """Return the listed signature from which another one follows at no cost, as B is PMax and PMin as it is.
-
-    None for none.
-    """
+    """Return the listed signature that implies another at no cost, as B implies PMax and PMin; None if there is none."""
     return next((one for one in listed if _follows(signature, one)), None)
 
 
@@ -80,5 +77,5 @@ def _follows(signature: Signature, listed: Signature) -> bool:
 
 
 def _is_as(source: Sbp, target: Sbp) -> bool:
-    """Return whether what lies as `source` lies as `target`, too."""
+    """Whether a tensor with SBP `source` also has SBP `target`."""
     return source == target or (isinstance(source, Broadcast) and isinstance(target, PartialMax | PartialMin))
