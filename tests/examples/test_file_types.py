@@ -14,7 +14,11 @@ pytestmark = pytest.mark.skipif(file_types.folder() is None, reason="the package
 
 def test_the_types_of_files_here():
     files = {"README.md": "markdown", "pyproject.toml": "toml", "ep/ops/softmax.py": "python", ".ci/run": "shell"}
-    files |= {"docs/performance.png": "png", "docs/pictures/joins.svg": "svg", "benchmarks/results/amd-zen-5/host.json": "json"}
+    files |= {
+        "docs/performance.png": "png",
+        "docs/pictures/joins.svg": "svg",
+        "benchmarks/results/amd-zen-5/host.json": "json",
+    }
     names = file_types.Namer().names([(ROOT / name).read_bytes() for name in files])
     assert [name for name, _ in names] == [*files.values()]
     assert all(score > 0.9 for _, score in names)

@@ -43,7 +43,7 @@ class PadShape(NamedTuple):
                 kept.append((size, before, after))
         return PadShape(*zip(*(kept or [(1, 0, 0)]), strict=True))
 
-    def copied(self) -> BoxCopy:
+    def copied(self) -> RegionCopy:
         """Return the box of src that is copied to dst; padding surrounds it. It is empty if dst is padding alone."""
         dst_dims, dst_pos, src_pos, extent = self.dst_dims, [], [], []
         for src_size, dst_size, before in zip(self.src_dims, dst_dims, self.padding_before, strict=True):

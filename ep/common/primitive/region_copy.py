@@ -12,7 +12,7 @@ from ep.common.primitive.strides import contiguous_strides, extent
 from ep.include.errors import Argument, ArgumentValueError
 
 
-class BoxCopy(NamedTuple):
+class RegionCopy(NamedTuple):
     """The dims of two arrays, the position of a box in each, and its sizes: the arguments of `Launch`, as tuples."""
 
     dst_dims: Dims
@@ -57,7 +57,7 @@ class BoxCopy(NamedTuple):
 
 def as_box_copy(
     dst_dims: Any, dst_pos: Any, src_dims: Any, src_pos: Any, extent: Any, max_num_dims: int | None
-) -> BoxCopy:
+) -> RegionCopy:
     """Return the checked arguments of `Launch`. Raises the errors of the contract, which name the argument."""
     most = max_num_dims or 0
     ddims, sdims = as_dims(dst_dims, "dst_dims", most), as_dims(src_dims, "src_dims", most)

@@ -95,7 +95,7 @@ REDUCE: Final = Signature(
     (reads("src", 0, "src_count"), writes("dst", 1, "dst_count")),
     sizes=("src_count", "dst_count"),
 )
-"""The data types are New's, and the op's result type for it: `OpRow.result_type`."""
+"""The data types are New's, and the op's result type for it: `OpDefinition.result_type`."""
 BATCH_UNSORTED_SEGMENT_SUM: Final = Signature(
     (
         reads("data", 0, "batch_dim_size", "outer_dim_size", "num_ids", "inner_dim_size"),
