@@ -8,8 +8,8 @@ from typing import Literal, NamedTuple
 class Finding(NamedTuple):
     """One line of the report of `ep doctor`.
 
-    what: what was looked at, in a word or two.
-    verdict: "pass" or "fail"; empty where there is nothing to judge.
+    what: the thing that was checked, in a word or two.
+    verdict: "pass" or "fail"; empty if there is nothing to judge.
     """
 
     what: str

@@ -1,4 +1,4 @@
-"""The kind of numbers that a data type holds, and which data types are of a kind."""
+"""The kinds of numbers that data types hold, and the data types of each kind."""
 
 from enum import Enum
 from typing import Final
@@ -7,7 +7,7 @@ from ep.include.data_type import DataType as T
 
 
 class Kind(Enum):
-    """The kinds of numbers that can need a body of their own; the kind of a key is that of its source."""
+    """The kinds of numbers for which an op may need a functor of its own. The kind of a key is that of its source."""
 
     BOOL = "bool"
     INTEGER = "integer"
@@ -36,10 +36,10 @@ PART: Final = {T.kComplex64: T.kFloat, T.kComplex128: T.kDouble}
 
 
 def number_kind(data_type: T) -> Kind:
-    """The kind of numbers that `data_type` holds."""
+    """Return the kind of numbers that `data_type` holds."""
     return _KIND[data_type]
 
 
 def part_of(data_type: T) -> T:
-    """The type of the numbers that elements are made of: the parts of complex ones, and real ones themselves."""
+    """Return the type of the numbers in elements: the parts' type for a complex type, else the type itself."""
     return PART.get(data_type, data_type)
