@@ -1,4 +1,4 @@
-"""Starts what all launches need: the threads, and the code that shares work among them."""
+"""The start of everything that launches need: the threads, and the code that shares work among them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ep.cpu.shared.settings import Settings
 from ep.cpu.threads import thread_pool
 from ep.cpu.threads.workers import Workers
 
-_APART: Final = 1.0  # seconds between measurements: what passes soon decides none but one
+_APART: Final = 1.0  # seconds between measurements, so that a short disturbance does not affect more than one
 
 
 @cache
 def workers() -> Workers:
-    """The pool of all launches of this process."""
+    """Return the pool of all launches of this process."""
     return Workers()
 
 
@@ -29,14 +29,15 @@ def start(device: Settings) -> int:
 
 
 def compile_streaming() -> None:
-    """Compile what launches need that write past the caches, and what measures from where on they do."""
+    """Compile the tasks of launches with non-temporal stores, and those that measure from which size they pay off."""
     streaming.stream()
     probe.tasks()
 
 
 def start_streaming(device: Settings, settle: bool = False) -> None:
-    """Let launches of `device` write past the caches from where on that is better, as was measured, or is now.
+    """Make launches of `device` use non-temporal stores from the size on at which they are faster.
 
+    Measures it if necessary.
     settle: measure as often as several processes would.
     """
     num_threads = device.GetNumThreads()

@@ -17,7 +17,7 @@ from ep.include.stream import Stream
 
 
 class CpuUnary(CpuPrimitive):
-    """What ElementwiseUnary and Cast share."""
+    """The base class of ElementwiseUnary and Cast."""
 
     signature, state_layout = signatures.ELEMENTWISE_UNARY, MAP_STATE
 

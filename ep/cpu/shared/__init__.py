@@ -1,1 +1,1 @@
-"""What Python and compiled code share: layouts, states and contexts."""
+"""The data shared by Python and compiled code: layouts, states and contexts."""

@@ -1,4 +1,4 @@
-"""How threads share the work of a launch."""
+"""The threads that share the work of a launch."""
 
 from ep.common.environment import check_compiler
 
