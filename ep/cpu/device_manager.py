@@ -1,4 +1,4 @@
-"""The manager of the one CPU device."""
+"""The manager of the only CPU device."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ from ep.include.process import exclusively
 
 
 class CpuDeviceManager(DeviceManager):
-    """There is one CPU device, number 0, where kernels can run and can read the objects of Python and NumPy."""
+    """The manager of one CPU device, number 0.
+
+    It exists if kernels can run and can read Python's and NumPy's objects.
+    """
 
     def __init__(self) -> None:
         self._device: CpuDevice | None = None
@@ -76,7 +79,7 @@ class CpuDeviceManager(DeviceManager):
 
 def _new_finder() -> CallFinder:
     def new() -> CallFinder:
-        from ep.cpu.engine.known_calls import CpuCallFinder  # here Numba is imported
+        from ep.cpu.engine.known_calls import CpuCallFinder  # this imports Numba
 
         return CpuCallFinder()
 

@@ -1,4 +1,4 @@
-"""A guard that makes a device active for a while."""
+"""A guard that makes a device active for some time."""
 
 from types import TracebackType
 
@@ -6,10 +6,10 @@ from ep.include.device import Device
 
 
 class ActiveDeviceGuard:
-    """Context manager: `device` is the calling thread's active device inside, the former one again outside."""
+    """Context manager: makes `device` the calling thread's active device inside, and then restores the former one."""
 
     def __init__(self, device: Device) -> None:
-        """Guard for `device`; entering it changes the active device, making it does not."""
+        """device: becomes active when the guard is entered, not when it is made."""
         self._device = device
         self._saved: list[int] = []
 

@@ -7,11 +7,11 @@ from ep.include.device_type import DeviceType
 
 @dataclass(frozen=True, slots=True)
 class AllocationOptions:
-    """The place and kind of memory to allocate (`allocation_options.h`).
+    """The place of memory (`allocation_options.h`).
 
-    pinned_device_type, pinned_device_index: for host memory, the device that is to read and write it directly.
+    pinned_device_type, pinned_device_index: for host memory, the device that reads and writes it directly.
     numa_node_affinity: preferred NUMA node of host memory, None for no preference.
-    A device that cannot honour an option raises ValueError rather than ignore it.
+    A device that does not support an option raises ValueError instead of ignoring it.
     """
 
     pinned_device_type: DeviceType | None = None

@@ -1,4 +1,4 @@
-"""The arrays of a device, as operators need them. Operators know shapes, dtypes and buffers; all else is here."""
+"""The arrays of a device, as operators need them. Operators use shapes, dtypes and buffers; everything else is here."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ep.include.device_type import DeviceType
 from ep.include.stream import Stream
 
 Array = Any
-"""An array of one device, as operators return it: it has `shape`, `dtype`, `size`, and Launch takes it as a buffer."""
+"""An array of one device, as operators return it: it has `shape`, `dtype`, `size`, and is a buffer for Launch."""
 
 ArrayLike = Any
-"""An object that is taken as an array: one that NumPy converts, or that exports DLPack or the CUDA array interface."""
+"""A value accepted as an array: anything NumPy makes one of, or that exports DLPack or the CUDA array interface."""
 
 
 class Placeholder(NamedTuple):
-    """Stands for an array among the arguments of a launch: for operand `number` of the call, or its result, if None."""
+    """A placeholder for an array among a launch's arguments: operand `number` of the call, or its result if None."""
 
     number: int | None
 
@@ -28,12 +28,12 @@ RESULT: Final = Placeholder(None)
 
 
 class KnownCall(NamedTuple):
-    """A call of a function that was made, and that is one launch.
+    """A finished call of a function that is one launch.
 
-    args, names: what it was given, and the names of the last of these. The first `num_operands` are arrays, and
-        those of later calls are alike; all others are the very same objects.
+    args, names: its arguments, and the names of the last of these. The first `num_operands` are arrays, and later calls
+        have similar ones; all others are the very same objects.
     shape, dtype: of its result.
-    launch, arguments: what is launched, with a Placeholder for each array.
+    launch, arguments: the launch, and its arguments with a Placeholder for each array.
     """
 
     args: Sequence[Any]
@@ -46,100 +46,109 @@ class KnownCall(NamedTuple):
 
 
 class CallFinder(ABC):
-    """A table of the known calls of one function, faster than Python can tell them apart.
+    """A finder of the known calls of one function. It runs them faster than Python can tell them apart.
 
-    find: takes what the function takes, and returns what that returns; `UNKNOWN` for a call that is not known.
+    find: has the function's arguments and result; returns `UNKNOWN` for a call that is not known.
     """
 
     find: Callable[..., Any]
 
     @abstractmethod
     def known(self, call: KnownCall) -> Any | None:
-        """Return what is to be kept of a call: `add` takes it. None for a call that `find` cannot do."""
+        """Return the data about a call that `add` needs, or None for a call that `find` does not support."""
 
     @abstractmethod
     def add(self, known: Any) -> None:
-        """Let `find` do a call; one that was added long before may go."""
+        """Make `find` support a call. It may drop a call that was added long before."""
 
 
 UNKNOWN: Final = False
-"""The result of `CallFinder.find` for a call that it does not know."""
+"""The result of `CallFinder.find` for an unknown call."""
 
 
 class Keyed:
-    """An array of a device whose calls are kept: its type has the attribute `call_key`.
+    """An array of a device whose calls are cached. Its type has the attribute `call_key`.
 
-    Two arrays with one key are alike for every operator: they have the same dtype and shape, and lie where the Arrays
-    of one device take both as they are.
+    Two arrays with one key are the same to every operator: they have the same dtype and shape, and the Arrays of one
+    device accept both as they are.
     """
 
     __slots__ = ()
 
     call_key: Hashable
-    """A key that is equal for arrays that operators need not tell apart; arrays of other devices have another."""
+    """The key of all that operators distinguish. It differs from the keys of other devices' arrays."""
 
 
 class Operands(ABC):
-    """The reader of the operands of one call of an operator, and the place that computes it: all are of one place."""
+    """The reader of one call's operands, which also computes the result. All operands are in one place."""
 
     place: str
-    """The place of the operands, in words for a user: "the host"."""
+    """The place of the operands, in words for users: "the host"."""
 
     @abstractmethod
     def as_buffer(self, value: ArrayLike, argument: str) -> Array:
-        """Return the array that `value` is, C-contiguous and in native byte order; a copy only where it was not.
+        """Return `value` as an array, C-contiguous and in native byte order. It is copied only if it is not so already.
 
-        Raises TypeError for a dtype that is no DataType, for a mask and for what is no array of the place, ValueError
-        for a tensor that is conjugated or negated lazily.
+        Raises TypeError for a dtype that is no DataType, for a mask and for anything that is no array of the place,
+        ValueError for a tensor that is conjugated or negated lazily.
         """
 
     def as_view(self, value: ArrayLike, argument: str) -> Array:
-        """Return the array that `value` is as Expression reads it, which takes any strides; a copy where it must be.
+        """Return `value` as an array that Expression can read, with any strides. It is copied if necessary.
 
-        Raises what `as_buffer` does, which takes what this returns.
+        Raises what `as_buffer` does. `as_buffer` accepts the result.
         """
         return self.as_buffer(value, argument)
 
     def as_buffers(self, values: Sequence[ArrayLike], argument: str) -> list[Array]:
-        """Return the same of each of a sequence, which is called `argument`."""
+        """Return the result of `as_buffer` for each of a sequence. argument: the sequence's name."""
         return [self.as_buffer(value, f"{argument}[{position}]") for position, value in enumerate(values)]
 
     @abstractmethod
     def number(self, number: np.ndarray[Any, Any]) -> Any:
-        """Return a number, given as an array without axes, in the form in which `compute` takes one."""
+        """Return a number, given as an array without axes, in the form that `compute` accepts."""
 
     def size(self, number: np.ndarray[Any, Any]) -> Any:
-        """As `number`, of one that follows from shapes: no kernel for arrays of other shapes must depend on it."""
+        """Return a number that follows from shapes.
+
+        As `number`, but no kernel for arrays of other shapes must depend on it.
+        """
         return self.number(number)
 
     @abstractmethod
     def indices(self, value: ArrayLike) -> Array:
-        """Return the indices of gather as a buffer of integers; TypeError for what is none."""
+        """Return the indices of gather as a buffer of integers. Raises TypeError if they are none."""
 
     @abstractmethod
     def compute(
         self, operator: Any, inputs: Sequence[Array], attributes: Mapping[str, Any], out: Array | None
     ) -> list[Array]:
-        """Run an operator on what was read, with resolved attributes; return its results, of which `out` is one."""
+        """Run an operator on operands that were read, with resolved attributes.
+
+        Return its results; `out` is one of them.
+        """
 
     @abstractmethod
     def copy_to_host(self, array: Array) -> np.ndarray[Any, Any]:
-        """Return a copy in host memory of what `as_buffer` or an operator returned; raises errors of work before it."""
+        """Return a copy in host memory of an array of `as_buffer` or of an operator.
+
+        Raises the errors of earlier work.
+        """
 
 
 class Placed:
-    """A value that is no array of one device, and brings what reads operands of its kind."""
+    """A value that is not an array of a single device, and has its own reader of operands."""
 
     @property
     def operands(self) -> Operands:
-        """The reader of this array, and of others of its place."""
+        """The reader of this value, and of others in the same place."""
         raise NotImplementedError
 
 
 class LaterNumber(Placed):
     """A Python number that may have another value when the operator is computed.
 
-    value: the one that it has now.
+    value: its present value.
     """
 
     value: complex
@@ -150,15 +159,18 @@ class LaterNumber(Placed):
 
 
 class Arrays(Operands):
-    """The arrays that one call of an operator works on: those of one device."""
+    """The arrays that one call of an operator works on, all of one device."""
 
     device_type: DeviceType
 
     has_views: bool = False
-    """Whether there is `view`, and Expression reads what it returns."""
+    """Whether the method `view` exists, and Expression reads its results."""
 
     takes_host_arrays: bool = False
-    """Whether operands may be ndarrays, memory-mapped ones too; else `copy_from_host` brings them to the device."""
+    """Whether operands may be ndarrays, also memory-mapped ones.
+
+    Otherwise `copy_from_host` copies them to the device.
+    """
 
     @property
     @abstractmethod
@@ -166,11 +178,11 @@ class Arrays(Operands):
         """The stream that operators launch on."""
 
     def kept(self) -> Arrays:
-        """Return the Arrays that any number of calls may use, at once, whose inputs are buffers already."""
+        """Return Arrays that any number of calls may use at once. Their inputs must be buffers already."""
         return self
 
     def new_finder(self) -> CallFinder | None:
-        """Return what does the known calls of one function; None if the device has nothing faster than Python."""
+        """Return the finder of known calls of one function, or None if the device has nothing faster than Python."""
         return None
 
     def compute(
@@ -181,34 +193,34 @@ class Arrays(Operands):
 
     @abstractmethod
     def resolved(self, indices: Array, size: int, mode: str) -> Array:
-        """Return indices (one at least) as the primitive reads them, which gives zeros outside `0 ... size - 1`.
+        """Return indices (at least one) for the primitive, which gives zeros for those outside `0 ... size - 1`.
 
-        mode: as `gather` has it; where it forbids an index, an IndexError is raised, or else comes out of `stream`.
+        mode: gather's; for a forbidden index an IndexError is raised, here or later by `stream`.
         """
 
     @abstractmethod
     def destination(self, shape: Sequence[int], dtype: np.dtype[Any], out: Array | None) -> Array:
-        """Return the buffer for a result: `out` itself where Launch can write it, else a new one (see `delivered`).
+        """Return the buffer for a result: `out` itself if Launch can write it, else a new one (see `delivered`).
 
-        Raises TypeError where `out` is no array of the device or has another dtype, ValueError where it has another
-        shape or is read-only.
+        Raises TypeError if `out` is no array of the device or has another dtype, ValueError if it has another shape or
+        is read-only.
         """
 
     def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
-        """Return a new buffer for a result, of unknown contents."""
+        """Return a new buffer for a result, with undefined contents."""
         return self.destination(shape, dtype, None)
 
     @abstractmethod
     def delivered(self, result: Array, out: Array | None) -> Array:
-        """Return the result where the caller wants it: in `out`, if that was given. Ends a call."""
+        """Return the result in the place that the caller wants: in `out`, if given. This ends a call."""
 
     def target(self, shape: Sequence[int], dtype: np.dtype[Any], out: Array) -> Array:
-        """Return `out` as Expression writes it, in place. Raises what `destination` does."""
+        """Return `out` in the form that Expression writes in place. Raises what `destination` does."""
         self.destination(shape, dtype, out)
         return out
 
     def may_share_memory(self, one: Array, other: Array) -> bool:
-        """Whether the memory of two arrays, as `as_view` or `target` returns them, may overlap, as far as is known."""
+        """Return whether the memory of two arrays, from `as_view` or `target`, may overlap, as far as is known."""
         return True
 
     def is_same(self, one: Array, other: Array) -> bool:
@@ -222,10 +234,11 @@ class Arrays(Operands):
         axes: Sequence[int | None] | None,
         shape: Sequence[int] | None,
     ) -> Array:
-        """Return elements of an array, as `as_view` returns one, in its own memory, as Expression reads them.
+        """Return a view of an array of `as_view` that Expression can read.
 
-        places: of each axis, those that are left, or one, which takes the axis away. axes: the order of the axes
-            after that; None is a new one, of one element. shape: what they are broadcast to at last. None: as it is.
+        places: for each axis, the slice of it, or the index, which removes the axis; None for all. axes: the order of
+            the remaining axes, None for a new one of size 1; None for no change. shape: the shape to which the view is
+            broadcast last; None for no change.
         """
         raise NotImplementedError(f"{type(self).__qualname__} has no views")
 
@@ -234,27 +247,28 @@ class Arrays(Operands):
         """Return a copy of an array in host memory."""
 
     def filled(self, number: np.ndarray[Any, Any]) -> Array:
-        """Return a number, in an array without axes in host memory, as an array."""
+        """Return a number, given as an array without axes in host memory, as an array."""
         return self.copy_from_host(number)
 
 
 class DeviceArrays(ABC):
-    """The arrays of a device type: which values are arrays of it, and the Arrays for a call.
+    """The arrays of a device type: recognises them, and returns the Arrays for a call.
 
-    What a DeviceManager returns from `arrays`, the same object each time.
+    DeviceManager's `arrays` returns one, the same object each time.
     """
 
     @abstractmethod
     def recognises(self, value: Any) -> bool:
-        """Whether a value is an array of the device type.
+        """Return whether a value is an array of the device type.
 
-        Asked about whatever is none of the host's arrays: of whatever type, so it should be quick, and import nothing.
+        It is called for every value that is no array of the host, of any type. So it should be quick, and import
+        nothing.
         """
 
     @abstractmethod
     def index_of(self, value: Any) -> int:
-        """The number of the device that an array of the device type is on."""
+        """Return the number of the device that an array of the device type is on."""
 
     @abstractmethod
     def on(self, device_index: int) -> Arrays:
-        """The Arrays for a device, for one call."""
+        """Return the Arrays for one call on a device."""

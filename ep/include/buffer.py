@@ -15,7 +15,7 @@ class Buffer(Protocol):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The type of the elements; uint8 at first."""
+        """The type of the elements; uint8 for new memory."""
 
     @property
     def size(self) -> int:
@@ -26,10 +26,10 @@ class Buffer(Protocol):
         """The number of bytes."""
 
     def view(self, dtype: Any, /) -> Any:
-        """The same memory as elements of another dtype."""
+        """Return the same memory as elements of another dtype."""
 
     def __getitem__(self, key: slice, /) -> Any:
-        """Elements a to b of the same memory."""
+        """Return elements a to b of the same memory."""
 
     def __len__(self) -> int:
-        """The number of elements."""
+        """Return the number of elements."""

@@ -1,4 +1,4 @@
-"""The compiled kernels that a device type keeps on disk, as `ep cache` and `ep doctor` see them."""
+"""The compiled kernels of a device type on disk, for `ep cache` and `ep doctor`."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class KernelsOnDisk:
-    """The kernels on disk. folder: where the kernels of the present versions are; None if not even that can be told.
-    files, size: their number, and their bytes.
-    leftover_folders, leftover_size: folders of kernels of other versions, and their bytes.
-    why_unusable: what keeps kernels from being read, in words for a user; the numbers are 0 then.
+    """The state of the kernels on disk.
+
+    folder: the folder of the present versions' kernels; None if unknown.
+    files, size: their number, and their total bytes.
+    leftover_folders, leftover_size: the number of folders with kernels of other versions, and their bytes.
+    why_unusable: the reason why kernels cannot be read, in words for users; the numbers are then 0.
     """
 
     folder: Path | None
@@ -28,15 +30,15 @@ class CompiledKernels(ABC):
 
     @abstractmethod
     def on_disk(self) -> KernelsOnDisk:
-        """Look at the kernels. Nothing is raised: what is wrong is part of the answer."""
+        """Return the state of the kernels. Raises nothing: problems are part of the result."""
 
     @abstractmethod
     def why_unwritable(self) -> str | None:
-        """The reason why kernels cannot be kept between processes; None if they can."""
+        """Return the reason why kernels cannot be kept between processes, or None if they can."""
 
     @abstractmethod
     def clear(self) -> int:
-        """Remove all kernels, those of other versions too, and return the bytes that freed.
+        """Remove all kernels, including other versions', and return the number of bytes freed.
 
-        Raises OSError where some cannot be removed.
+        Raises OSError if some cannot be removed.
         """

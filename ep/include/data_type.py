@@ -1,4 +1,4 @@
-"""The data types of buffers, and how NumPy's names for them are read."""
+"""The data types of buffers, and the conversion from NumPy's names."""
 
 from enum import Enum
 from typing import Any
@@ -39,7 +39,7 @@ class DataType(Enum):
     itemsize: int
     """Bytes of one element."""
 
-    __hash__ = object.__hash__  # that of Enum is a function of Python's, and plans are found by types
+    __hash__ = object.__hash__  # Enum's is a Python function, and plans are looked up by types
 
     def __repr__(self) -> str:
         return f"DataType.{self.name}"
@@ -68,10 +68,10 @@ for _member, _scalar in _STORAGE.items():
     _member.dtype = np.dtype(_scalar)
     _member.itemsize = _member.dtype.itemsize
 
-# kChar shares int8's storage, so int8 always means kInt8
+# kChar has int8's storage, so int8 always means kInt8
 _BY_DTYPE = {member.dtype: member for member in DataType if member is not DataType.kChar}
 _BY_NAME = {dtype.name: member for dtype, member in _BY_DTYPE.items()}
-# NumPy has two scalar types of one size for some integers, told apart by their codes ("l" and "q")
+# NumPy has two scalar types of one size for some integers, with different codes ("l" and "q")
 _BY_TYPE = {np.dtype(code).type: _BY_DTYPE[np.dtype(code)] for code in "?bhilqBHILQefdFD"}
 _BY_TYPE |= {bool: DataType.kBool, ml_dtypes.bfloat16: DataType.kBFloat16}
 _UNSIZED = frozenset(
@@ -83,9 +83,9 @@ def as_data_type(like: DTypeLike, argument: str = "dtype") -> DataType:
     """Return the DataType that `like` names.
 
     like: a DataType, NumPy dtype, NumPy scalar type, or sized name.
-    argument: what the caller calls it, for the error.
-    Raises TypeError for something that is no data type or is an unsized name (NumPy and OneFlow disagree on those),
-    ValueError for an unknown name and for dtypes that no primitive stores (object, datetime, non-native byte order).
+    argument: the caller's name for it, for the error.
+    Raises TypeError if it is no data type or is an unsized name (NumPy and OneFlow disagree on those), ValueError for
+    an unknown name and for dtypes that no primitive stores (object, datetime, non-native byte order).
     """
     if isinstance(like, DataType):
         return like

@@ -1,4 +1,4 @@
-"""Devices: what has memory, streams and events."""
+"""Devices: they have memory, streams and events."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ep.include.finding import Finding
 from ep.include.stream import Stream
 
 kMaxAlignmentRequirement: Final = 512
-"""Bytes to which every allocation of every device is aligned."""
+"""The alignment, in bytes, of every allocation of every device."""
 
 
 class Devices(Protocol):
-    """The part of a `DeviceManager` that its devices know: the devices of its type, by number."""
+    """The part of a `DeviceManager` that its devices use: the devices of its type, by number."""
 
     def device_type(self) -> DeviceType: ...
 
@@ -33,8 +33,8 @@ class Devices(Protocol):
 class Device(ABC):
     """One device, such as the CPU or one GPU (`device.h`). Devices come from a DeviceManager.
 
-    There is one object for each device of a process, so a copy is the device itself. Pickled, it is its type and
-    number: another process gets its own device of that type and number.
+    A process has one object for each device, so a copy is the device itself. It is pickled as its type and number:
+    another process gets its own device of that type and number.
     """
 
     def __reduce__(self) -> tuple[Any, tuple[Devices]]:
@@ -46,19 +46,19 @@ class Device(ABC):
 
     @abstractmethod
     def Reset(self) -> None:
-        """Drop what the device keeps between uses (memory caches); its streams must be idle."""
+        """Free what the device caches between uses (memory). Its streams must be idle."""
 
     @abstractmethod
     def device_type(self) -> DeviceType:
-        """The type of the device."""
+        """Return the type of the device."""
 
     @abstractmethod
     def device_index(self) -> int:
-        """The number of the device among those of its type, from 0."""
+        """Return the number of the device among those of its type, from 0."""
 
     @abstractmethod
     def device_manager(self) -> Devices:
-        """The manager that the device came from."""
+        """Return the manager that the device came from."""
 
     @abstractmethod
     def CreateStream(self) -> Stream:
@@ -66,7 +66,7 @@ class Device(ABC):
 
     @abstractmethod
     def DestroyStream(self, stream: Stream) -> None:
-        """Finish with `stream`: its work is done when this returns, and it must not be used again."""
+        """Wait for `stream`'s work and destroy it; it must not be used again."""
 
     @abstractmethod
     def CreateEvent(self) -> Event:
@@ -74,14 +74,14 @@ class Device(ABC):
 
     @abstractmethod
     def DestroyEvent(self, event: Event) -> None:
-        """Finish with `event`; it must not be used again."""
+        """Destroy `event`; it must not be used again."""
 
     def CreateEvents(self, count: int) -> list[Event]:
         """Return `count` new events."""
         return [self.CreateEvent() for _ in range(count)]
 
     def DestroyEvents(self, events: list[Event]) -> None:
-        """Finish with `events`."""
+        """Destroy `events`."""
         for event in events:
             self.DestroyEvent(event)
 
@@ -89,47 +89,47 @@ class Device(ABC):
     def Alloc(self, options: AllocationOptions, size: int) -> Buffer:
         """Return a flat uint8 buffer of `size` >= 0 bytes on the device, aligned to kMaxAlignmentRequirement bytes.
 
-        Where the host can access the memory, the buffer is an ndarray. Elsewhere it is an object with
+        If the host can access the memory, the buffer is an ndarray. Otherwise it is an object with
         - `dtype`, `size` (elements), `nbytes`, and `address`, an integer;
-        - `view(dtype)`, the same bytes as elements of another type (ValueError where they are no whole number of
-          those), and slices `[a:b]` of neighbouring elements, both of which keep the memory alive;
+        - `view(dtype)`, the same bytes as elements of another type (ValueError if they are no whole number of those),
+          and slices `[a:b]` of neighbouring elements, both of which keep the memory alive;
         - `copy_from_host(array, stream)`, in the order of the stream, after which the array may be changed;
         - `copy_to_host(stream)`, which waits for the stream and returns a flat ndarray.
 
-        Raises TypeError where `size` is no integer, ValueError where it is negative and for an option that cannot be
-        honoured, MemoryError if there is no room.
+        Raises TypeError if `size` is no integer, ValueError if it is negative or an option is not supported,
+        MemoryError if there is not enough memory.
         """
 
     @abstractmethod
     def Free(self, options: AllocationOptions, buffer: Buffer) -> None:
-        """Give back `buffer`, from `Alloc` with the same options; it must not be used again.
+        """Free `buffer`, from `Alloc` with the same options. It must not be used again.
 
-        Memory that nobody gives back is freed with the last buffer in it. TypeError for what is no buffer.
+        Memory that is not freed explicitly is freed with the last buffer in it. Raises TypeError if it is no buffer.
         """
 
     @abstractmethod
     def AllocPinned(self, options: AllocationOptions, size: int) -> Buffer:
         """Return a uint8 ndarray of `size` bytes of host memory that the device reads and writes directly.
 
-        It is aligned to kMaxAlignmentRequirement bytes; errors are those of `Alloc`.
+        It is aligned to kMaxAlignmentRequirement bytes. Raises the errors of `Alloc`.
         """
 
     @abstractmethod
     def FreePinned(self, options: AllocationOptions, buffer: Buffer) -> None:
-        """Give back `buffer`, from `AllocPinned` with the same options."""
+        """Free `buffer`, from `AllocPinned` with the same options."""
 
     def IsStreamOrderedMemoryAllocationSupported(self) -> bool:
         """Return whether `Stream.AllocAsync` queues the allocation instead of doing it at once."""
         return False
 
     def facts(self) -> Mapping[str, Any]:
-        """Return the facts that `ep devices` prints: names, and values that JSON has."""
+        """Return the facts that `ep devices` prints: names, and values that JSON supports."""
         return {}
 
     def calibrate(self) -> str | None:
-        """Measure what launches depend on, where that is not known yet; one line on it, None if it is nothing."""
+        """Measure what launches depend on, unless it is known already. Return one line about it, or None."""
         return None
 
     def findings(self) -> Iterable[Finding]:
-        """Return the findings of `ep doctor` on the device; an exception becomes a finding that fails."""
+        """Return the findings of `ep doctor` on the device. An exception becomes a finding that fails."""
         return ()

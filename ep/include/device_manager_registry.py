@@ -15,16 +15,16 @@ from ep.include.shown import shown
 
 
 class DeviceManagerRegistry:
-    """The one registry of device managers (`device_manager_registry.h`), used through its class methods."""
+    """The only registry of device managers (`device_manager_registry.h`), used through its class methods."""
 
     _factories: ClassVar[dict[DeviceType, Callable[[], DeviceManager]]] = {}
     _managers: ClassVar[dict[DeviceType, DeviceManager]] = {}
 
     @classmethod
     def RegisterDeviceManagerFactory(cls, device_type: DeviceType, factory: Callable[[], DeviceManager]) -> None:
-        """Let `factory` make the manager of `device_type`, once, when it is first asked for.
+        """Register `factory`, which makes the manager of `device_type` once, on first use.
 
-        Raises DuplicateRegistrationError where the device type has one already.
+        Raises DuplicateRegistrationError if the device type has one already.
         """
         if not isinstance(device_type, DeviceType):
             raise ArgumentTypeError("device_type", f"must be a DeviceType, not {shown(device_type)}")
@@ -49,11 +49,11 @@ class DeviceManagerRegistry:
     def _make_manager(cls, device_type: DeviceType) -> None:
         if device_type not in cls._managers:
             manager = cls._managers[device_type] = cls._factories[device_type]()
-            copyreg.pickle(type(manager), _as_looked_up)  # as it says of itself: there is one in a process
+            copyreg.pickle(type(manager), _as_looked_up)  # a copy is the manager itself: there is one in a process
 
     @classmethod
     def GetDeviceManager(cls, device_type: DeviceType) -> DeviceManager:
-        """Return the manager of `device_type`; DeviceUnavailableError where no package provides one."""
+        """Return the manager of `device_type`. Raises DeviceUnavailableError if no package provides one."""
         manager = cls.GetDeviceManagerOrNull(device_type)
         if manager is None:
             raise DeviceUnavailableError(
@@ -64,18 +64,18 @@ class DeviceManagerRegistry:
 
     @classmethod
     def GetDevice(cls, device_type: DeviceType, device_index: int = 0) -> Device:
-        """Return device `device_index` of `device_type`; DeviceUnavailableError says what is missing."""
+        """Return device `device_index` of `device_type`. Raises DeviceUnavailableError, which says what is missing."""
         return cls.GetDeviceManager(device_type).GetDevice(device_index)
 
     @classmethod
     def GetDeviceCount(cls, device_type: DeviceType) -> int:
-        """Return the number of devices of `device_type` that are present; 0 where no package provides the type."""
+        """Return the number of devices of `device_type` present; 0 if no package provides the type."""
         manager = cls.GetDeviceManagerOrNull(device_type)
         return 0 if manager is None else manager.GetDeviceCount()
 
     @classmethod
     def GetRegisteredDeviceTypes(cls) -> list[DeviceType]:
-        """Return every device type with a registered manager, in order of registration; loads all providers."""
+        """Return all device types with a registered manager, in order of registration. Loads all providers."""
         load_all_providers()
         return list(cls._factories)
 
@@ -86,5 +86,5 @@ class DeviceManagerRegistry:
 
 
 def _as_looked_up(manager: DeviceManager) -> tuple[Callable[[DeviceType], DeviceManager], tuple[DeviceType]]:
-    """Return the call that gives the manager again: to copies of it, and to other processes that unpickle it."""
+    """Return the call that gives the manager again, for copies and for other processes that unpickle it."""
     return DeviceManagerRegistry.GetDeviceManager, (manager.device_type(),)

@@ -1,4 +1,4 @@
-"""The open set of device types, and the discovery of packages that add to it."""
+"""The extensible set of device types, and the discovery of packages that add to it."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ _loading: set[str] = set()
 
 
 def load_provider(tag: str) -> None:
-    """Import what provides the device type `tag`, once: a part of this package, or the entry point `tag`.
+    """Import the provider of the device type `tag`, once: a part of this package, or the entry point `tag`.
 
-    What is imported registers its device type, device manager and factories. An unknown tag is left to the caller.
+    The provider registers its device type, device manager and factories. An unknown tag is left to the caller.
     """
     if tag in _loaded:
         return
-    exclusively(lambda: _load(tag))  # another thread waits until all is registered
+    exclusively(lambda: _load(tag))  # another thread waits until everything is registered
 
 
 def _load(tag: str) -> None:
-    if tag in _loaded or tag in _loading:  # a provider may ask for its own device type while it is imported
+    if tag in _loaded or tag in _loading:  # a provider may use its own device type while it is imported
         return
     _loading.add(tag)
     try:
@@ -46,7 +46,7 @@ def _load(tag: str) -> None:
 def load_all_providers() -> None:
     """Import every provider of device types: those of this package, then all of the entry-point group.
 
-    A package of the group that cannot be imported is warned of and left out: it must not take the others with it.
+    If a package of the group cannot be imported, this warns and skips it: it must not break the others.
     """
     for tag in _BUILT_IN:
         load_provider(tag)
@@ -60,7 +60,7 @@ def load_all_providers() -> None:
 
 
 class _Members(type):
-    """Lets the class be iterated, and find a member whose package has not been imported yet."""
+    """The metaclass that iterates over the members, and finds one whose package has not been imported yet."""
 
     _by_name: dict[str, DeviceType]
 
@@ -71,7 +71,7 @@ class _Members(type):
         if re.fullmatch(_NAME, name):
             try:
                 load_provider(name[1:].lower())
-            except Exception as error:  # attribute look-up must fail as such: hasattr relies on it
+            except Exception as error:  # attribute lookup must raise AttributeError: hasattr relies on it
                 raise AttributeError(f"DeviceType.{name} cannot be loaded: {error!r}") from error
             if name not in cls._by_name:
                 load_all_providers()
@@ -81,10 +81,10 @@ class _Members(type):
 
 
 class DeviceType(metaclass=_Members):
-    """A kind of device, such as `DeviceType.kCPU`. The set is open: `Register` adds to it.
+    """A kind of device, such as `DeviceType.kCPU`. The set is extensible: `Register` adds to it.
 
     name: the enumerator's name, "kCPU".
-    tag: the name a user types, "cpu"; an entry point of that name in the group `ep.devices` provides it.
+    tag: the name that users type, "cpu"; an entry point of that name in the group `ep.devices` provides it.
     """
 
     __slots__ = ("name", "tag")
@@ -104,7 +104,7 @@ class DeviceType(metaclass=_Members):
 
         name: "k" and a capitalised word ("kFoo"), which becomes an attribute of this class.
         tag: lower case ("foo"), for the command line and the entry point.
-        Raises ValueError for names of another form, DuplicateRegistrationError where one of the two is taken.
+        Raises ValueError for names of another form, DuplicateRegistrationError if one of the two is taken.
         """
         if not re.fullmatch(_NAME, name):
             raise ArgumentValueError("name", f"is {name!r}; it must be 'k' and a capitalised word, such as 'kFoo'")
@@ -126,7 +126,10 @@ class DeviceType(metaclass=_Members):
 
     @classmethod
     def FromTag(cls, tag: str) -> DeviceType:
-        """Return the device type with `tag`, importing the package that provides it; ValueError if there is none."""
+        """Return the device type with `tag`; imports the package that provides it.
+
+        Raises ValueError if there is none.
+        """
         load_provider(tag)
         for member in cls:
             if member.tag == tag:

@@ -13,11 +13,11 @@ class Argument(str):
 
     @property
     def whole(self) -> str:
-        """The name of the argument that this is, or is a part of."""
+        """The name of the whole argument, if this is a part of one."""
         return self.split("[", 1)[0].split(".", 1)[0]
 
     def renamed(self, names: Mapping[str, str]) -> Argument:
-        """Return the name under which another function has the same; names: that of each argument which differs."""
+        """Return the name of the same argument in another function. names: the names that differ, by argument."""
         whole = self.whole
         return Argument(names.get(whole, whole) + self[len(whole) :])
 
@@ -25,8 +25,8 @@ class Argument(str):
 class ArgumentError(Exception):
     """An argument that cannot be used; it is raised as ArgumentTypeError, ArgumentValueError or ArgumentIndexError.
 
-    It knows which words of its message are names of arguments, so that a function which hands its arguments on under
-    other names can put its own into the place of them:
+    It records which words of its message are names of arguments. So a function that passes its arguments on under other
+    names can replace them with its own:
 
         try:
             primitive.Launch(stream, x, out, count)
@@ -36,10 +36,10 @@ class ArgumentError(Exception):
     """
 
     def __init__(self, argument: str, word: Any, *words: Any) -> None:
-        """Say of `argument` what came and what was expected: "dst", "overlaps", Argument("src").
+        """Make the message about `argument`, the given and the expected value: "dst", "overlaps", Argument("src").
 
-        words: texts and values, between which the message has blanks, as `print` writes them. An `Argument` among them
-        is another argument of the same call.
+        words: texts and values, joined by blanks, as `print` writes them. An `Argument` among them is another argument
+            of the same call.
         """
         super().__init__(Argument(argument), *(one if type(one) is Argument else str(one) for one in (word, *words)))
 
@@ -50,7 +50,7 @@ class ArgumentError(Exception):
         return one
 
     def rename(self, names: Mapping[str, str]) -> None:
-        """Call arguments by other names; names: that of each which differs, and parts of it follow."""
+        """Rename arguments in the message. names: the names that differ; parts of an argument are renamed with it."""
         self.args = tuple(one.renamed(names) if type(one) is Argument else one for one in self.args)
 
     def __str__(self) -> str:
@@ -58,28 +58,31 @@ class ArgumentError(Exception):
 
 
 class ArgumentTypeError(ArgumentError, TypeError):
-    """An argument is of a type, or has elements of a type, that the call does not take."""
+    """Raised if an argument has a type, or elements of a type, that the call does not accept."""
 
 
 class ArgumentValueError(ArgumentError, ValueError):
-    """An argument has a value, a shape or a place in memory that the call does not take."""
+    """Raised if an argument has a value, a shape or a place in memory that the call does not accept."""
 
 
 class ArgumentIndexError(ArgumentError, IndexError):
-    """An argument holds an index out of range."""
+    """Raised if an argument holds an index out of range."""
 
 
 class UnsupportedPrimitiveError(LookupError):
-    """No registered factory makes the primitive that was required; the message says what is nearest and why."""
+    """Raised if no factory makes a required primitive. The message has the nearest ones and the reason."""
 
 
 class DeviceUnavailableError(RuntimeError):
-    """A device type is unknown, or its hardware, driver or package is missing; the message says which."""
+    """Raised if a device type is unknown, or its hardware, driver or package is missing. The message says which."""
 
 
 class EnvironmentVariableError(ValueError):
-    """An environment variable is set to what is not valid; the message says which, to what, and what is valid."""
+    """Raised for an invalid value of an environment variable.
+
+    The message has the variable, its value and the valid ones.
+    """
 
 
 class DuplicateRegistrationError(ValueError):
-    """Two factories, device types or device managers claim the same place in a registry."""
+    """Raised if two factories, device types or device managers claim the same place in a registry."""

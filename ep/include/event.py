@@ -8,13 +8,13 @@ from ep.include.process import ProcessBound
 class Event(ProcessBound, ABC):
     """A mark that a stream passes once all work queued before it is done (`event.h`).
 
-    Where a device measures time, its events have `ElapsedTime(end)` too: the milliseconds from this event to `end`,
-    ValueError where one of the two was not recorded. An event can be neither copied nor pickled, as streams.
+    If a device measures time, its events have `ElapsedTime(end)` too: the milliseconds from this event to `end`; raises
+    ValueError if one of the two was not recorded. Like a stream, an event can be neither copied nor pickled.
     """
 
     @abstractmethod
     def QueryDone(self) -> bool:
-        """Whether the recorded work is done; an event that was never recorded is done. Does not wait."""
+        """Return whether the recorded work is done, without waiting. An event that was never recorded is done."""
 
     @abstractmethod
     def Sync(self) -> None:

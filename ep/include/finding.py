@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 class Finding(NamedTuple):
     """One line of the report of `ep doctor`.
 
-    what: what was looked at, in a word or two.
+    what: the thing that was checked, in a word or two.
     verdict: "pass" or "fail"; empty if there is nothing to judge.
     """
 

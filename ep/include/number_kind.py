@@ -1,4 +1,4 @@
-"""The kind of numbers that a data type holds, and which data types are of a kind."""
+"""The kinds of numbers that data types hold, and the data types of each kind."""
 
 from enum import Enum
 from typing import Final
@@ -7,7 +7,7 @@ from ep.include.data_type import DataType as T
 
 
 class Kind(Enum):
-    """The kinds of numbers that can need a body of their own; the kind of a key is that of its source."""
+    """The kinds of numbers for which an op may need a functor of its own. The kind of a key is that of its source."""
 
     BOOL = "bool"
     INTEGER = "integer"
@@ -41,5 +41,5 @@ def number_kind(data_type: T) -> Kind:
 
 
 def part_of(data_type: T) -> T:
-    """Return the type of the numbers that elements are made of: the parts of complex ones, and real ones themselves."""
+    """Return the type of the numbers in elements: the parts' type for a complex type, else the type itself."""
     return PART.get(data_type, data_type)

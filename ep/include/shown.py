@@ -6,7 +6,7 @@ _MOST: Final = 200
 
 
 def shown(value: Any) -> str:
-    """Return `repr(value)` for a message, short: an array is its type, shape and dtype, and a long text is cut."""
+    """Return a short `repr(value)` for a message: type, shape and dtype for an array; a long text is cut."""
     shape = getattr(value, "shape", None)
     if isinstance(shape, tuple) and shape and hasattr(value, "dtype"):
         return f"{type(value).__qualname__} of shape {tuple(shape)}, {value.dtype}"

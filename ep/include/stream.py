@@ -13,7 +13,10 @@ from ep.include.process import ProcessBound
 
 
 class DeviceOfStream(Protocol):
-    """The part of a `Device` that a stream needs: memory, and events. The device knows its streams, not they it."""
+    """The part of a `Device` that a stream needs: memory and events.
+
+    The device refers to its streams, not vice versa.
+    """
 
     def device_type(self) -> DeviceType: ...
 
@@ -31,33 +34,33 @@ class DeviceOfStream(Protocol):
 
 
 class Stream(ProcessBound, ABC):
-    """A queue of work on one device, done in order (`stream.h`). Every `Launch` takes one.
+    """A queue of work on one device, done in order (`stream.h`). Every `Launch` receives one.
 
     It can be neither copied nor pickled: each has one owner, in one process.
     """
 
     @abstractmethod
     def device_type(self) -> DeviceType:
-        """The type of the stream's device."""
+        """Return the type of the stream's device."""
 
     @abstractmethod
     def device(self) -> DeviceOfStream:
-        """The stream's device."""
+        """Return the stream's device."""
 
     @abstractmethod
     def Sync(self) -> None:
-        """Wait until all queued work is done; raises the error of asynchronous work that failed."""
+        """Wait until all queued work is done. Raises the error of asynchronous work that failed."""
 
     @abstractmethod
     def RecordEvent(self, event: Event) -> None:
-        """Queue `event`: it is done once all work queued before it is."""
+        """Queue `event`: it is done once all work queued before it is done."""
 
     @abstractmethod
     def WaitEvent(self, event: Event) -> None:
-        """Let work queued from now on begin only when `event` is done."""
+        """Make work queued from now on wait until `event` is done."""
 
     def GetAsyncError(self) -> Exception | None:
-        """Return the error of queued work that has failed since the last call, without waiting; None for none."""
+        """Return the error of queued work that failed since the last call, or None. Does not wait."""
         return None
 
     @abstractmethod

@@ -1,13 +1,13 @@
 """Constants, written by `python -m tools.constants`.
 
-For a polynomial: the coefficients, the constant one first; the function it approximates, and its largest error.
+Of a polynomial: the coefficients, the constant one first; what it is, and how large its error is at most.
 """
 
 from typing import Final
 
 # The root of psi above 0 as the sum of 3 numbers, the first two of 24 bits.
 DIGAMMA_ROOT: Final = (1.4616321325302124, 1.243815006546356e-08, -1.2654465062537432e-16)
-# psi(1 + t) / (1 + t - DIGAMMA_ROOT), 0 <= t <= 1, a quotient; relative error 2^-59.9.
+# psi(1 + t) / (1 + t - DIGAMMA_ROOT), 0 <= t <= 1, a quotient; error 2^-59.9 of itself.
 DIGAMMA_ABOVE: Final = (
     1.2503801375034054,
     1.7839116031777797,

@@ -1,1 +1,1 @@
-"""The CPU as a device: the device and its streams, what starts its threads, and what `ep doctor` says of it."""
+"""The CPU as a device: the device and its streams, the start of its threads, and its findings for `ep doctor`."""

@@ -1,4 +1,4 @@
-"""Checks of what a launch on the CPU is given."""
+"""Checks of the arguments of a launch on the CPU."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ep.include.errors import ArgumentTypeError
 
 
 def check_stream(stream: Any) -> CpuStream:
-    """Return `stream`; TypeError where it is no stream of the CPU."""
+    """Return `stream`. Raises TypeError if it is no stream of the CPU."""
     if not isinstance(stream, CpuStream):
         raise ArgumentTypeError("stream", f"must be a stream of the CPU, not {stream!r}")
     return stream

@@ -1,4 +1,4 @@
-"""The report of `ep doctor` on the CPU: the processor, the threads, and what large launches do."""
+"""The findings of `ep doctor` on the CPU: the processor, the threads, and large launches."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from ep.include.finding import Finding
 
 
 def processor() -> Finding:
-    """Return the processor's name; and why kernels cannot run on it, where they cannot."""
+    """Return the processor's name, and the reason why kernels cannot run on it, if any."""
     name, why = information("model name") or platform.processor() or platform.machine(), why_unfit()
     return Finding("processor", "fail", f"{name}: {why}") if why else Finding("processor", "pass", name)
 
 
 def threads(device: Settings) -> Finding:
-    """Return the threads that share the work of launches, once they are started."""
+    """Return the number of threads that share the work of launches, after starting them."""
     compiling("what all launches share", "cpu", lambda: _start_threads(device))
     return Finding("threads", "pass", f"{device.GetNumThreads()}: {why_threads()}")
 
 
 def calibration(device: Settings) -> str:
-    """The size from which launches use non-temporal stores, measured if it has not been."""
+    """Return the sizes from which launches use non-temporal stores. They are measured if they have not been yet."""
     compiling("where launches write past the caches", "cpu", lambda: _calibrate(device))
     found = device.calibration()
     return found.in_words() if found else "unknown"
 
 
 def large_launches(device: Settings) -> Finding:
-    """Return the same for the number of threads that launches have."""
+    """Return the finding on large launches, for the number of threads that launches have."""
     return Finding("large launches", "pass", calibration(device))
 
 
@@ -49,7 +49,7 @@ def _start_threads(device: Settings) -> None:
 
 
 def why_threads() -> str:
-    """Return where the number of threads comes from."""
+    """Return the origin of the number of threads."""
     variable = CPU_NUM_THREADS.name
     if CPU_NUM_THREADS.text():
         return f"from {variable}"

@@ -1,4 +1,4 @@
-"""Starts what all launches need: the threads, and the code that shares work among them."""
+"""The start of everything that launches need: the threads, and the code that shares work among them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ep.cpu.shared.settings import Settings
 from ep.cpu.threads import thread_pool
 from ep.cpu.threads.workers import Workers
 
-_APART: Final = 1.0  # seconds between measurements: what passes soon decides none but one
+_APART: Final = 1.0  # seconds between measurements, so that a short disturbance does not affect more than one
 
 
 @cache
@@ -29,14 +29,15 @@ def start(device: Settings) -> int:
 
 
 def compile_streaming() -> None:
-    """Compile the tasks of launches with non-temporal stores, and the probe for the size from which they are better."""
+    """Compile the tasks of launches with non-temporal stores, and those that measure from which size they pay off."""
     streaming.stream()
     probe.tasks()
 
 
 def start_streaming(device: Settings, settle: bool = False) -> None:
-    """Let launches of `device` use non-temporal stores from the size on from which the probe finds them better.
+    """Make launches of `device` use non-temporal stores from the size on at which they are faster.
 
+    Measures it if necessary.
     settle: measure as often as several processes would.
     """
     num_threads = device.GetNumThreads()

@@ -20,7 +20,7 @@ class CpuEvent(Event):
         self._recorded_at: float | None = None
 
     def Record(self) -> None:
-        """Note the time, as `Stream.RecordEvent` does."""
+        """Record the time, as `Stream.RecordEvent` does."""
         self._recorded_at = time.perf_counter()
 
     def QueryDone(self) -> bool:
@@ -30,7 +30,7 @@ class CpuEvent(Event):
         return None
 
     def ElapsedTime(self, end: CpuEvent) -> float:
-        """Milliseconds from this event to `end`; ValueError where one of the two was not recorded."""
+        """Return the milliseconds from this event to `end`. Raises ValueError if one of the two was not recorded."""
         if self._recorded_at is None or end._recorded_at is None:
             raise ValueError("both events must have been recorded")
         return (end._recorded_at - self._recorded_at) * 1e3
@@ -40,7 +40,7 @@ class CpuStream(Stream):
     """A stream of the CPU. A launch has finished when `Launch` returns, so there is never anything to wait for."""
 
     def __init__(self, device: Device) -> None:
-        """A stream of `device`; `Device.CreateStream` makes them."""
+        """device: the stream's; `Device.CreateStream` makes streams."""
         self._device = device
 
     def device_type(self) -> DeviceType:

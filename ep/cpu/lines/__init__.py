@@ -1,1 +1,1 @@
-"""Rows of bytes, writes with non-temporal stores, and the probe that chooses between them."""
+"""Rows of bytes, non-temporal stores, and the probe that decides when they are used."""

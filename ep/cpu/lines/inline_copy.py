@@ -1,7 +1,7 @@
 """Rows of bytes, copied or filled inline: a call of memcpy or memset takes longer than a short row itself.
 
-A row is covered with blocks of one width, the last of which overlaps the one before it where the width does not
-divide the row: every size takes few moves and no loop over what is left.
+A row is covered with blocks of one width. If the width does not divide the row, the last block overlaps the one before
+it: every size takes few moves and no remainder loop.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from ep.cpu.compile.vectors import prefetch as ask_for
 _BYTE, _WORD = ir.IntType(8), ir.IntType(64)
 _BLOCK = 64  # bytes of a block
 _UNROLLED = 4 * _BLOCK
-_VECTOR = 32  # bytes of a load or store: unaligned stores of 64 take longer, as each lies across two cache lines
-_LONG = 8192  # bytes of a row from which memcpy is better
+_VECTOR = 32  # bytes of a load or store: unaligned stores of 64 take longer, as each spans two cache lines
+_LONG = 8192  # bytes of a row from which memcpy is faster
 
 
 @intrinsic
-def copy_bytes(typing_context: Any, dst: Any, src: Any, size: Any) -> Any:
-    """Copy `size` bytes between places that do not overlap, or are one."""
+def copy_row(typing_context: Any, dst: Any, src: Any, size: Any) -> Any:
+    """Copy `size` bytes. Source and destination must not overlap, or be the same."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         dst, src, size = args
@@ -88,8 +88,8 @@ def _prefetcher(cache: int) -> Any:
     return prefetch
 
 
-# ask for the cache line at an address, which need not be one that may be read, in L1 or L2
-prefetch, prefetch_second = _prefetcher(L1_CACHE), _prefetcher(L2_CACHE)
+# prefetch the cache line at an address into L1 or L2; the address need not be readable
+prefetch, prefetch_second = _prefetcher(FIRST_CACHE), _prefetcher(SECOND_CACHE)
 
 
 def _copier(builder: Any, dst: Any, src: Any) -> Callable[[Any, int], None]:
@@ -103,7 +103,7 @@ def _copier(builder: Any, dst: Any, src: Any) -> Callable[[Any, int], None]:
 
 
 def _cover(builder: Any, size: Any, move: Callable[[Any, int], None], unit: int = 1) -> None:
-    """Cover [0, size) by `move(offset, width)`, each from a multiple of `unit`, as `size` is."""
+    """Cover [0, size) by `move(offset, width)`. Offsets are multiples of `unit`, as `size` is."""
 
     def move_block(offset: Any) -> None:
         for half in range(0, _BLOCK, _VECTOR):

@@ -1,12 +1,13 @@
-"""Calibration of the processor at hand: the size from which launches use non-temporal stores.
+"""Measurement of the size from which launches use non-temporal stores: the calibration of the processor at hand.
 
-What is measured is a launch and another one that reads what it wrote: lines that were written with non-temporal stores
-must be fetched again when they are read next. A launch with non-temporal stores takes turns with the same one through
-them, and of each the least time counts that any process has found, since all else that a machine does only adds to it.
+A measurement is a launch and another one that reads its results: lines stored non-temporally must be fetched again by
+their next reader. A launch with non-temporal stores alternates with the same one with ordinary stores. For each, the
+least time that any process has measured counts, since all other activity of a machine only adds to it.
 
-A host may move virtual processors, from one last-level cache to two, and back seconds later. On a Zen 4 ordinary stores
-to 32 MiB took 0.5 ms on one last-level cache and 0.6 to 1.9 on two, non-temporal stores 1.1 ms on one and 0.8 to 1.3 on
-two. So caches that may hold it all are left for a clear gain alone, and so are they by what only writes.
+A host may move virtual processors from one last-level cache to two, and back seconds later. On a Zen 4, ordinary stores
+to 32 MiB took 0.5 ms on one last-level cache and 0.6 to 1.9 ms on two, non-temporal stores 1.1 ms on one and 0.8 to 1.3
+ms on two. So launches that the caches may hold, and those that only write, use non-temporal stores only for a clear
+gain.
 """
 
 from __future__ import annotations
@@ -31,17 +32,17 @@ from ep.cpu.threads.parallel import run
 from ep.include.data_type import DataType
 
 _SIZE: Final = 8  # bytes of an element
-_READ: Final = KINDS  # the number of sources that stands for: read dst, and write nothing
-_AHEAD: Final = 4096  # bytes of dst, of tiles: some processors fetch nothing ahead across the ends of pages
-_SECONDS: Final = 0.12  # after which no further round begins
-_ROUNDS: Final = 4  # of a process, at most
-_PROCESSES: Final = 4  # that measure
-_MOST_BYTES: Final = 2**28  # that are measured
-_SIZES: Final = (0.5, 1.0, 2.0)  # of what a launch reads and writes, in last-level caches
-_CLEARLY: Final = 0.75  # of the time through the caches: a clear gain
-_BEYOND: Final = 1.1  # of that time, where the caches cannot hold it: larger launches gain more
-_AHEAD_WORTH: Final = 0.95  # of the time without
-_READ_AT_ONCE: Final = 0.5  # of what is written, the part that the next launch reads
+_READ: Final = KINDS  # the number of sources that means: read dst, and write nothing
+_AHEAD: Final = 4096  # bytes of dst that tiles prefetch: some processors prefetch nothing across the ends of pages
+_SECONDS: Final = 0.12  # no further round begins after these
+_ROUNDS: Final = 4  # per process, at most
+_PROCESSES: Final = 4  # number of processes that measure
+_MOST_BYTES: Final = 2**28  # at most, in a measurement
+_SIZES: Final = (0.5, 1.0, 2.0)  # bytes that a launch reads and writes, in units of the last-level caches
+_CLEARLY: Final = 0.75  # of the time with ordinary stores: a clear gain
+_BEYOND: Final = 1.1  # of that time, if the caches cannot hold it: larger launches gain more
+_AHEAD_WORTH: Final = 0.95  # of the time without prefetching
+_READ_AT_ONCE: Final = 0.5  # the part of the results that the next launch reads
 _THROUGH, _LINES, _TILES = range(3)
 _WAYS: Final = (_THROUGH, _LINES, _TILES)
 
@@ -76,7 +77,7 @@ def _run(state, task, context, count):
 
 @cache
 def tasks() -> tuple[int, int, int]:
-    """The task that is measured, its twin with non-temporal stores, and the one that shares it among threads."""
+    """Return the measured task, its twin with non-temporal stores, and the one that shares it among threads."""
     tasks = (compile_task("probe", _probe, light=True), compile_task("probe", _probe, streaming=True))
     return (*tasks, compile_task("probe.run", _run, 4))
 
@@ -84,7 +85,7 @@ def tasks() -> tuple[int, int, int]:
 def measure(settings: np.ndarray[Any, Any], share: int, num_threads: int, kept: Kept | None = None) -> Kept:
     """Measure this processor for launches on `num_threads` threads, in 0.2 s.
 
-    settings: a copy of the device's; kept: what processes before this one found.
+    settings: a copy of the device's; kept: the results of earlier processes.
     """
     caches = min(last_level_caches(num_threads), _MOST_BYTES // 2)
     try:
@@ -92,7 +93,7 @@ def measure(settings: np.ndarray[Any, Any], share: int, num_threads: int, kept: 
     except MemoryError:
         return Kept(everywhere(NEVER))
     times, again = (kept.times, kept.again) if kept else ((), _PROCESSES)
-    probe.seconds(_TILES, 1, caches)  # the threads are awake from here on
+    probe.seconds(_TILES, 1, caches)  # from here on the threads are awake
     end = time.perf_counter() + _SECONDS
     for _ in range(_ROUNDS):
         found = probe.times(caches, _fetched_ahead(times))
@@ -103,9 +104,9 @@ def measure(settings: np.ndarray[Any, Any], share: int, num_threads: int, kept: 
 
 
 def decided(times: Sequence[float], caches: int, least: int) -> Calibration:
-    """Return the calibration that times lead to, as `_Probe.times` has them.
+    """Return the calibration that follows from times, in the order of `_Probe.times`.
 
-    caches: the bytes that sizes are measured in; least: those from which on it is at the earliest.
+    caches: the unit of sizes, in bytes; least: the smallest size at which non-temporal stores may begin.
     """
     measured = np.array(times[2:]).reshape(len(_SIZES), KINDS, len(_WAYS))
     lines, tiles = (
@@ -122,11 +123,10 @@ def _fetched_ahead(times: Sequence[float]) -> int:
 
 
 def _first(ratios: Sequence[float], kind: int, caches: int, least: int) -> int:
-    """Return the bytes from which on it is better, where that costs least at all sizes together.
+    """Return the bytes from which non-temporal stores are used: the choice with the least total cost over all sizes.
 
-    Between two, their mean.
-
-    ratios: at each size, the time with non-temporal stores over that with ordinary ones.
+    Between two sizes, it is their geometric mean. ratios: at each size, the time with non-temporal stores over that
+    with ordinary ones.
     """
     worth = [_CLEARLY if kind == 0 or size <= 1 else _BEYOND for size in _SIZES]
     costs = [math.log(ratio / most) for ratio, most in zip(ratios, worth, strict=True)]
@@ -137,7 +137,7 @@ def _first(ratios: Sequence[float], kind: int, caches: int, least: int) -> int:
 
 
 class _Probe:
-    """Launches to measure: memory, and the words that they need."""
+    """Launches to measure: their memory and context words."""
 
     def __init__(self, settings: np.ndarray[Any, Any], share: int, num_bytes: int) -> None:
         self._settings = settings
@@ -146,17 +146,18 @@ class _Probe:
         self._task, self._twin, run_task = tasks()
         words = (ctypes.c_int64,) * 4
         self._run: Callable[..., None] = ctypes.PYFUNCTYPE(None, *words)(run_task)
-        # pages that nobody wrote to, and lines of zeros, are faster than any others
+        # pages that were never written, and lines of zeros, are faster than any others
         self._memory = np.arange(num_bytes // _SIZE)
         self._sink = np.zeros(1, np.int64)
         self._context = np.zeros(CONTEXT_WORDS, np.int64)
         self._stream = np.zeros(STREAM.num_words, np.int64)
 
     def times(self, caches: int, ahead: int) -> list[float]:
-        """Return a round, in seconds. First a copy by tiles, and one whose operands are fetched ahead.
+        """Return the seconds of one round. The first two are a copy by tiles, without and with prefetching.
 
-        Then, for each size, for each kind: through the caches, past them in lines, and by tiles, whose operands are
-        fetched `ahead`. Through the caches it is run twice: the first time, they hold what the launch before left.
+        Then, for each size and kind: with ordinary stores, with non-temporal ones in lines, and by tiles, whose
+        operands are prefetched by `ahead`. The launch with ordinary stores runs twice: before the first, the caches
+        hold data of the launch before.
         """
         found = []
         for fetched in (0, _AHEAD):
@@ -170,7 +171,7 @@ class _Probe:
         return [float(f"{seconds:.4g}") for seconds in found]
 
     def seconds(self, way: int, kind: int, num_bytes: int) -> float:
-        """Return the seconds of a launch from `kind` buffers to one, and of one that reads the result.
+        """Return the seconds of a launch that reads `kind` buffers and writes one, plus those of reading a part of it.
 
         num_bytes: of all buffers.
         """

@@ -1,11 +1,11 @@
-"""The sizes by which rows are written in lines. Imports no Numba."""
+"""The sizes for writing rows in cache lines. Imports no Numba."""
 
 from __future__ import annotations
 
 from typing import Final
 
 LINE: Final = 64
-"""Bytes of a line of the caches."""
+"""Bytes of a cache line."""
 
 LEAST_STREAMED_ROW: Final = 1024
-"""Bytes of rows that are written with non-temporal stores in whole lines where each row may begin anywhere in one."""
+"""The least bytes of rows that use non-temporal stores of whole lines though a row may begin anywhere in a line."""

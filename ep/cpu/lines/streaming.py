@@ -1,13 +1,13 @@
 """Non-temporal stores: whole cache lines that go to memory without being fetched first.
 
-An ordinary store fetches the line that it writes a part of. Where all of it will be written, and the caches cannot hold
-what a launch writes in any case, that is a third to a half of the memory's traffic for nothing. (`probe.py`
-measures from where on.)
+An ordinary store fetches the line that it writes a part of. If all of the line will be written, and the caches cannot
+hold the results of a launch in any case, that is a third to a half of the memory traffic for nothing. (`probe.py`
+measures the size from which this is so.)
 
-There are two ways. What is mostly moved is written *in lines*, by kernels whose stores are non-temporal: each has an
-ordinary twin, for the parts of lines at the ends. All else is written *by tiles*: an ordinary task writes results to a
-tile in L1, from where whole lines are copied to dst. That costs a second store of every byte, and some
-processors (Zen 4) let no store to a tile pass those that are on their way to memory.
+There are two ways. Data that is mostly moved is written *in lines*, by kernels with non-temporal stores; each has an
+ordinary twin for the parts of lines at the ends. All else is written *by tiles*: an ordinary task writes results to a
+tile in L1, from which whole lines are copied to dst. That costs a second store of every byte, and on some processors
+(Zen 4) no store to a tile can pass those that are on their way to memory.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ from ep.cpu.threads.parallel import call_task, run
 
 STREAM: Final = layout(
     "Stream",
-    task=1,  # the one that writes
+    task=1,  # the task that writes
     context=1,
-    count=1,  # elements that it writes
+    count=1,  # elements that the task writes
     size=1,  # bytes of an element
 )
-"""The context of the task that streams."""
+"""The context of the task that streams, that is, uses non-temporal stores."""
 _STREAM_WORDS: Final[int] = STREAM.num_words
 
 LINE_BYTES: Final = LINE
 _LINE: Final = LINE
 _UNROLLED: Final = 4 * _LINE
-_BURST: Final = 2048  # bytes that are fetched, then written
+_BURST: Final = 2048  # bytes that are prefetched, then written
 _TILE: Final = 2048  # bytes that are written to L1, then streamed
 _TILE_WORDS: Final = (_TILE + _LINE) // 8
 
 
 @intrinsic
 def stream_lines(typing_context: Any, dst: Any, src: Any, size: Any) -> Any:
-    """Copy `size` bytes, a multiple of a line, to whole lines."""
+    """Copy `size` bytes, a multiple of a line, to whole lines with non-temporal stores."""
     word, vector = ir.IntType(64), ir.VectorType(ir.IntType(8), _LINE)
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -97,12 +97,12 @@ def line_filler(unit: int) -> Any:
 
 @intrinsic
 def stream_line_or_zero(typing_context: Any, dst: Any, dst_line: Any, src: Any, src_line: Any, valid: Any) -> Any:
-    """Copy a line, or write zeros where not valid; indices count lines, and `dst` lies at the begin of one."""
+    """Copy a line, or write zeros if not valid. Indices count lines; `dst` is aligned to a line."""
     word, vector = ir.IntType(64), ir.VectorType(ir.IntType(8), _LINE)
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         dst, dst_line, src, src_line, valid = args
-        line = builder.select(valid, src_line, word(0))  # no read outside
+        line = builder.select(valid, src_line, word(0))  # avoids a read out of bounds
         source, target = (
             builder.gep(builder.inttoptr(address, vector.as_pointer()), [place])
             for address, place in ((src, line), (dst, dst_line))
@@ -116,9 +116,10 @@ def stream_line_or_zero(typing_context: Any, dst: Any, dst_line: Any, src: Any, 
 
 @intrinsic
 def finish_streams(typing_context: Any) -> Any:
-    """Let what this thread has streamed be seen by others before what it writes from here on.
+    """Make this thread's non-temporal stores visible to others before its later stores.
 
-    x86 orders ordinary stores, but not these. Elsewhere, what tells other threads that work is done orders all stores.
+    x86 orders ordinary stores, but not these. On other processors, the atomic operation that signals the end of the
+    work orders all stores.
     """
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -132,9 +133,9 @@ def finish_streams(typing_context: Any) -> Any:
 
 @jit
 def stream_row(dst, src, size):
-    """Copy `size` bytes, with non-temporal stores but for parts of lines at the ends.
+    """Copy `size` bytes, with non-temporal stores except for parts of lines at the ends.
 
-    `finish_streams` comes after the last.
+    Call `finish_streams` after the last.
     """
     if (dst | size) & (_LINE - 1) == 0 and size <= _BURST:
         stream_lines(dst, src, size)
@@ -143,7 +144,7 @@ def stream_row(dst, src, size):
     last = head + ((size - head) & -_LINE)
     copy_short_row(dst, src, head)
     for begin in range(head, last, _BURST):
-        # memory reads a while, then writes a while: to turn round for every line takes longer
+        # read a while, then write a while: switching the direction of memory for every line takes longer
         for place in range(begin + _BURST, min(begin + 2 * _BURST, last), _LINE):
             prefetch(src + place)
         stream_lines(dst + begin, src + begin, min(last - begin, _BURST))
@@ -152,13 +153,13 @@ def stream_row(dst, src, size):
 
 @cache
 def streaming_filler(unit: int) -> Any:
-    """Return the same as `stream_row` of copies of one unit of `unit` bytes: a function fill(dst, size, src)."""
-    fill_lines, fill_bytes = line_filler(unit), row_filler(unit)
+    """Return a function fill(dst, size, src): `stream_row` of copies of one unit of `unit` bytes."""
+    fill_lines, fill_row = line_filler(unit), row_filler(unit)
 
     @jit
     def fill(dst, size, src):
         head = min(-dst & (_LINE - 1), size)
-        if dst & (unit - 1) != 0:  # every line would begin with another part of the unit
+        if dst & (unit - 1) != 0:  # every line would begin inside a unit
             head = size
         lines = (size - head) & -_LINE
         fill_bytes(dst, head, src)
@@ -170,13 +171,13 @@ def streaming_filler(unit: int) -> Any:
 
 @jit
 def has_streaming_rows(dst, row_bytes):
-    """Return whether rows of this many bytes can be written in lines: few of them are cut by the ends of rows."""
+    """Return whether rows of `row_bytes` bytes can be written in lines: few lines are cut by the ends of rows."""
     return row_bytes >= LEAST_STREAMED_ROW or (dst | row_bytes) & (_LINE - 1) == 0
 
 
 @jit
 def _in_lines(task, own, begin, end, size):
-    """Have `CONTEXT.streaming` write the whole lines, and `task` what is before and behind them."""
+    """Call `CONTEXT.streaming` for the whole lines, and `task` for the elements before and after them."""
     dst, streaming = load_word(own, CONTEXT.dst), load_word(own, CONTEXT.streaming)
     first = min(begin + (-(dst + begin * size) & (_LINE - 1)) // size, end)
     last = max(end - ((dst + end * size) & (_LINE - 1)) // size, first)
@@ -196,7 +197,7 @@ def _by_tiles(task, own, begin, end, size, count):
     store_word(own, CONTEXT.streaming, NONE)
     settings = load_word(load_word(own, CONTEXT.state), STATE.settings)
     dst, per_tile, ahead = load_word(own, CONTEXT.dst), _TILE // size, load_word(settings, SETTINGS.ahead) // size
-    # tiles end where lines do, if elements do
+    # tiles end at ends of lines, if elements do
     stop = begin + per_tile - ((dst + begin * size) & (_TILE - 1)) // size
     while begin < end:
         stop = min(stop, end)
@@ -207,7 +208,7 @@ def _by_tiles(task, own, begin, end, size, count):
                 fetched = load_word(own, place) + (begin + ahead) * read_size
                 for offset in range(0, (stop - begin) * read_size, _LINE):
                     prefetch_second(fetched + offset)
-        store_word(own, CONTEXT.dst, tile - begin * size)  # the task adds the place of each element
+        store_word(own, CONTEXT.dst, tile - begin * size)  # the task adds the offset of each element
         call_task(task, own, begin, stop)
         stream_row(dst + begin * size, tile, (stop - begin) * size)
         begin = stop
@@ -226,25 +227,25 @@ def _stream(context, begin, end):
 
 @cache
 def stream() -> int:
-    """Return the task (context, begin, end) that has another one write elements with non-temporal stores."""
+    """Return the task (context, begin, end) that runs another one with non-temporal stores."""
     return compile_task("stream", _stream)
 
 
 @jit
 def kind_of_work(num_bytes, written):
-    """Return which of a calibration's kinds a launch is that reads and writes this many bytes in all: 0, 1 or 2."""
+    """Return the calibration's kind, 0, 1 or 2, of a launch that reads and writes `num_bytes` in all."""
     return min((2 * num_bytes - written) // (2 * written), 2)
 
 
 @jit
 def run_writing(context, task, count, size, num_bytes, grain):
-    """`run` a task that writes `count` elements of `size` bytes to dst, with non-temporal stores where that is better.
+    """Run a task that writes `count` elements of `size` bytes to dst, with non-temporal stores if that is faster.
 
-    context: that of the launch, by the layout CONTEXT; the task uses nothing else. Its word `streaming` is NONE unless
-        the caller writes another: a task like `task`, which writes whole lines with non-temporal stores, or ITSELF.
-    size: 1 to 16, a power of two; 0 where the task reads dst, or leaves gaps that it would not leave in a tile.
-    num_bytes: how many the launch reads and writes.
-    Returns 1, and has run nothing, where something is needed to stream that has not been compiled yet.
+    context: the launch's, by the layout CONTEXT; the task uses nothing else. Its word `streaming` is NONE unless the
+        caller writes another: a task like `task` that writes whole lines with non-temporal stores, or ITSELF.
+    size: 1 to 16, a power of two; 0 if the task reads dst, or leaves gaps that it would not leave in a tile.
+    num_bytes: the bytes that the launch reads and writes.
+    Returns 1, without running anything, if streaming needs a task that has not been compiled yet.
     """
     state = load_word(context, CONTEXT.state)
     settings, streaming = load_word(state, STATE.settings), load_word(context, CONTEXT.streaming)

@@ -1,1 +1,1 @@
-"""The machine at hand: its processor and caches, what was measured of them, and its kernels on disk."""
+"""The machine at hand: its processor and caches, measurements of them, and its kernels on disk."""

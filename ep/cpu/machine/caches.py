@@ -8,27 +8,27 @@ from pathlib import Path
 from typing import Final
 
 _FOLDER: Final = Path("/sys/devices/system/cpu/cpu0/cache")
-_UNKNOWN: Final = 2**25  # bytes of a last-level cache of which nothing is known
-_UNKNOWN_SECOND: Final = 2**18  # the same of L2
+_UNKNOWN: Final = 2**25  # bytes of a last-level cache of unknown size
+_UNKNOWN_SECOND: Final = 2**18  # the same for L2
 _SHARE: Final = 2**24  # bytes of the last-level cache that a processor may count on, at most
 _SCATTERED: Final = 4
 
 
 @cache
 def scattered_from() -> int:
-    """Return the most bytes that a launch writes through the caches if it goes over dst in another order than dst's.
+    """Return the most bytes that a launch writes with ordinary stores if it visits dst in another order than memory's.
 
-    A part of what the last-level caches hold: such writes wait for each line that they fetch. On a Zen 4, matrices of 9
-    to 72 MB were transposed at 22 to 28 GB/s with non-temporal stores, 15 to 18 with ordinary ones; below 4 MB through
-    is better.
+    This is a part of the last-level caches: such writes wait for each line that they fetch. On a Zen 4, matrices of 9
+    to 72 MB were transposed at 22 to 28 GB/s with non-temporal stores, at 15 to 18 with ordinary ones; below 4 MB
+    ordinary ones are faster.
     """
     return last_level_caches(1) // _SCATTERED
 
 
 @cache
 def far_from() -> int:
-    """Return the bytes of operands that the last-level cache holds near enough: larger operands are prefetched."""
-    return last_level_caches(1) // 2
+    """Return the bytes of the last-level cache that are near enough: larger operands are prefetched."""
+    return last_caches(1) // 2
 
 
 @cache
@@ -38,11 +38,11 @@ def second_cache() -> int:
     return max((size // processors for level, size, processors in found if level == 2), default=0) or _UNKNOWN_SECOND
 
 
-def last_level_caches(num_processors: int, folder: Path = _FOLDER) -> int:
-    """Return the bytes of the last-level caches that this many processors have together.
+def last_caches(num_processors: int, folder: Path = _FOLDER) -> int:
+    """Return the bytes of the last-level caches that `num_processors` processors have together.
 
-    A virtual machine may name a cache that many others share: a processor's part is taken to be `_SHARE` at most,
-    which is more than any of Intel's has.
+    A virtual machine may report a cache that many others share. So a processor's part is limited to `_SHARE`, which is
+    more than on any Intel processor.
     """
     _, size, sharing = max((_cache(index) for index in folder.glob("index*")), default=(0, 0, 1))
     size = size or _sysconf("SC_LEVEL3_CACHE_SIZE") or _UNKNOWN
@@ -50,7 +50,7 @@ def last_level_caches(num_processors: int, folder: Path = _FOLDER) -> int:
 
 
 def _cache(index: Path) -> tuple[int, int, int]:
-    """Level, bytes and processors of a cache; level and bytes are 0 where they cannot be read."""
+    """Return level, bytes and processors of a cache. Level and bytes are 0 if they cannot be read."""
     try:
         level, size, processors = ((index / name).read_text() for name in ("level", "size", "shared_cpu_list"))
         ranges = [[int(end) for end in part.split("-")] for part in processors.split(",")]

@@ -1,9 +1,9 @@
-"""The calibration of the processor at hand: the size from which launches use non-temporal stores, and their form.
+"""The measured properties of the processor: the size from which launches use non-temporal stores, and how.
 
-A calibration is made once for a machine and a number of threads, by the first launch that is large enough for its
-outcome to matter, or ahead by `ep cache warm`. It is kept beside the kernels, with what was measured: the first few
-processes measure again, and the least times decide, so that no bad moment stays. Only the time of a launch depends on
-it, never a bit of a result.
+A calibration is made once for a machine and a number of threads, by the first launch that is large enough to depend on
+it, or ahead by `ep cache warm`. It is kept beside the kernels, with the measured times. The first few processes measure
+again, and the least times decide, so that a disturbance has no lasting effect. Only the time of a launch depends on it,
+never a bit of a result.
 """
 
 from __future__ import annotations
@@ -16,22 +16,21 @@ from ep.cpu.machine.caches import last_level_caches
 from ep.cpu.machine.processor import information
 
 KINDS: Final = 3
-"""Kinds of work: a launch writes much more than it reads, about as much, or reads more."""
+"""Kinds of work: a launch writes much more than it reads, about as much, or less."""
 NEVER: Final = 2**62
 VERSION: Final = "3"
-"""The version of the form in which a calibration is kept."""
+"""The version of the file format."""
 _MOST_AHEAD: Final = 2**16
 _MOST_AGAIN: Final = 100
-_LEAST_SECONDS, _MOST_SECONDS = 1e-9, 1e3  # of a launch that is measured
+_LEAST_SECONDS, _MOST_SECONDS = 1e-9, 1e3  # limits of a measured launch
 
 
 class Calibration(NamedTuple):
-    """The size from which launches use non-temporal stores.
+    """The sizes, in bytes read and written, above which launches use non-temporal stores, for each kind of work.
 
-    For each kind of work, how many bytes they read and write at most through them.
-
-    lines: of what writes whole lines itself with non-temporal stores; tiles: of what has its tiles copied there.
-    ahead: how many bytes of dst before their turn the operands of tiles are fetched, 0 where that is left to the
+    lines: for tasks that write whole lines with non-temporal stores themselves; tiles: for tasks whose tiles are copied
+        so.
+    ahead: the distance, in bytes of dst, by which the operands of tiles are prefetched; 0 if that is left to the
         processor.
     """
 
@@ -40,7 +39,7 @@ class Calibration(NamedTuple):
     ahead: int
 
     def in_words(self) -> str:
-        """Return one line for people."""
+        """Return one line for users."""
         ways = (f"by {way} from {_in_mib(sizes)}" for way, sizes in zip(("lines", "tiles"), self[:2], strict=True))
         return f"past the caches (writing, copying, reading more) {', '.join(ways)}; {self.ahead} bytes fetched ahead"
 
@@ -48,8 +47,8 @@ class Calibration(NamedTuple):
 class Kept(NamedTuple):
     """The contents of the file of a calibration.
 
-    times: the least seconds so far, as `lines/probe.py` has them, or none. again: how many processes are to measure
-    more.
+    times: the least seconds so far, in the order of `lines/probe.py`, or none.
+    again: the number of processes that are still to measure.
     """
 
     calibration: Calibration
@@ -61,17 +60,17 @@ _FIELDS: Final = frozenset([*Calibration._fields, "times", "again"])
 
 
 def everywhere(num_bytes: int) -> Calibration:
-    """Return the calibration by which every launch that reads and writes more bytes writes with non-temporal stores."""
+    """Return the calibration with which every launch of more bytes, read and written, uses non-temporal stores."""
     return Calibration((num_bytes,) * KINDS, (num_bytes,) * KINDS, 0)
 
 
 def least_size(num_threads: int) -> int:
-    """Return the bytes that a launch reads and writes through the caches at most before there is a calibration."""
-    return last_level_caches(num_threads) // 2
+    """Return the most bytes that a launch reads and writes with ordinary stores while there is no calibration."""
+    return last_caches(num_threads) // 2
 
 
 def name(num_threads: int) -> str:
-    """Return what a calibration is for: the processor, its caches, and the number of threads. Fit for a file name."""
+    """Return the file name of a calibration: the processor, its caches, and the number of threads."""
     numbers = "-".join(information(field) for field in ("cpu family", "model", "stepping"))
     parts = (
         information("model name"),
@@ -90,9 +89,9 @@ def packed(kept: Kept) -> bytes:
 
 
 def unpacked(contents: bytes, num_times: int) -> Kept | None:
-    """Return what `contents` hold; None if they are of no calibration, or of one of another form.
+    """Return the decoded `contents`, or None if they are no calibration, or have another format.
 
-    num_times: how many times there are, if there are any.
+    num_times: the number of times, if there are any.
     """
     try:
         found = json.loads(contents)
@@ -112,7 +111,7 @@ def unpacked(contents: bytes, num_times: int) -> Kept | None:
 
 
 def _are_numbers(found: Any, kind: type[Any], least: float, most: float) -> bool:
-    """Return whether this is a list of numbers of one type, all of which are from `least` to `most`."""
+    """Return whether this is a list of numbers of one type, all from `least` to `most`."""
     return isinstance(found, list) and all(type(number) is kind and bool(least <= number <= most) for number in found)
 
 

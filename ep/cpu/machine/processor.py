@@ -1,8 +1,8 @@
 """The processors that kernels run on. Imports no Numba.
 
-The elementary functions need a fused multiply-add for their accuracy, and float16 needs F16C: LLVM would otherwise call
-functions for both that may not be there. Of an x86 this says whether it has them, where the system tells; what kernels
-are compiled for may be another processor, and is looked at before the first is compiled (`compile/target.py`).
+The elementary functions need a fused multiply-add for their accuracy, and float16 needs F16C: without them LLVM would
+call functions that may not exist. This module checks that an x86 processor has them, if the system tells. Kernels may
+be compiled for another processor, which is checked before the first compilation (`compile/target.py`).
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import Final
 NEEDED: Final = "a processor with fused multiply-add (FMA) and F16C, which those of x86-64 have had since 2013"
 
 INFORMATION: Final = Path("/proc/cpuinfo")
-"""The file in which Linux lists, for each processor, its name and its features."""
+"""The file in which Linux lists the name and the features of each processor."""
 
 _FLAGS: Final = {"fma": "FMA", "f16c": "F16C"}
 
 
 @cache
 def why_unfit() -> str | None:
-    """Return why kernels cannot run on this machine; None if they can, or where that is not known."""
+    """Return the reason why kernels cannot run on this machine. None if they can, or if that is unknown."""
     flags = information("flags").split() if platform.machine() in ("x86_64", "AMD64") else []
     missing = [name for flag, name in _FLAGS.items() if flag not in flags]
     if not flags or not missing:
@@ -31,9 +31,9 @@ def why_unfit() -> str | None:
 
 
 def information(field: str) -> str:
-    """Return what Linux says of the first processor; empty if it says nothing."""
+    """Return a field of Linux's information about the first processor; empty if there is none."""
     try:
-        with INFORMATION.open() as lines:  # long where processors are many, and the first is like the others
+        with INFORMATION.open() as lines:  # long if there are many processors, and the first is like the others
             return next((line.partition(":")[2].strip() for line in lines if line.startswith(field)), "")
     except OSError:
         return ""

@@ -1,1 +1,1 @@
-"""The CPU's factories, one file per primitive: the table of keys, and what Launch hands to compiled code."""
+"""The CPU's factories, one file per primitive: the table of keys, and the call of compiled code by Launch."""

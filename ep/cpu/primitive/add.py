@@ -22,7 +22,7 @@ from ep.include.stream import Stream
 
 @implements(AddFactory, on=DeviceType.kCPU, keys=ADD)
 class AddImpl(CpuPrimitive, Add):
-    # all srcs are alike, and compiled code takes them in a tuple
+    # all srcs have the same type, and compiled code receives them in a tuple
     signature = Signature((reads("srcs", 0, "count"), *signatures.add(0).operands), signatures.add(0).sizes)
     state_layout = MAP_STATE
 
@@ -40,7 +40,7 @@ class AddImpl(CpuPrimitive, Add):
 
     @launched
     def Launch(self, stream: Stream, srcs: Sequence[Any], dst: Any, count: int) -> None:
-        given = tuple(srcs) if type(srcs) is list else srcs  # which another thread could change meanwhile
+        given = tuple(srcs) if type(srcs) is list else srcs  # a list could be changed by another thread meanwhile
         check_stream(stream)
         srcs, size = as_buffers(given, "srcs"), as_size(count, "count")
         signature = signatures.add(len(srcs))

@@ -1,4 +1,4 @@
-"""BroadcastElementwiseUnary on the CPU: the map engine over a strided walk; what only moves goes by the move engine."""
+"""BroadcastElementwiseUnary on the CPU: the map engine over a strided walk, or the move engine for plain copies."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOVES: Final = frozenset(
     for op, (src, dst) in BROADCAST_ELEMENTWISE_UNARY
     if op is UnaryOp.kIdentity or (op is UnaryOp.kCast and src is dst)
 )
-"""The keys whose results are the elements as they are."""
+"""The keys whose results are copies of the elements."""
 
 
 @implements(BroadcastElementwiseUnaryFactory, on=DeviceType.kCPU, keys=BROADCAST_ELEMENTWISE_UNARY - _MOVES)

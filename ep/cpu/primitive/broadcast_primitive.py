@@ -1,4 +1,4 @@
-"""The base of the CPU's primitives that broadcast several operands, each with dims of its own."""
+"""The base class of the CPU's primitives that broadcast several operands, each with dims of its own."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class BroadcastPrimitive(PlannedPrimitive):
         self._dims_names = tuple(f"{operand}_dims" for operand in self.number_operands)
 
     def _launch_broadcast(self, stream: Any, dims: tuple[Any, ...], srcs: tuple[Any, ...], dst: Any) -> None:
-        """Do a launch that compiled code has not done."""
+        """Do a launch that compiled code has refused."""
         given: list[Any] = []
         arrays, buffers = [], [*srcs, dst]
         for place, each in enumerate(dims):
@@ -45,7 +45,7 @@ class BroadcastPrimitive(PlannedPrimitive):
         buffers = list(buffers)
         for place, own in enumerate(each):
             array = self._array_of(place, buffers[place]) if own == () else None
-            if array is not None:  # a number whose dims came as a list
+            if array is not None:  # a number whose dims were given as a list
                 buffers[place] = array
         self._launch_planned(
             stream,

@@ -1,4 +1,4 @@
-"""The base of the CPU's primitives: from the first launch on, Launch is compiled code."""
+"""The base classes of the CPU's primitives: from the first launch on, Launch is compiled code."""
 
 from __future__ import annotations
 
@@ -26,32 +26,32 @@ from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
 from ep.include.primitive.primitive import Primitive, Request
 
-NO_DIMS: Final = ()  # the only empty tuple that there is
-_ATTEMPTS: Final = 4  # another thread may set another number of threads meanwhile, which needs another calibration
+NO_DIMS: Final = ()  # the only empty tuple in Python
+_ATTEMPTS: Final = 4  # another thread may change the number of threads meanwhile, which needs another calibration
 
 
 class CpuPrimitive(Launchable, Primitive):
     """A primitive whose launches are checked and done by compiled code.
 
-    Where something is not as that expects, nothing has been written, and Launch, as it is written in Python, does the
-    launch: it finds or makes a plan, or arrays for numbers, and calls `_enter`. What that refuses is checked in Python,
-    which raises what is wrong, or puts right what is only unusual (a subclass of ndarray, an equal dtype that is
+    If compiled code finds anything unexpected, it writes nothing, and the Python version of Launch does the launch: it
+    finds or makes a plan, or arrays for numbers, and calls `_enter`. Arguments that `_enter` refuses are checked in
+    Python. That raises an error, or corrects what is only unusual (a subclass of ndarray, an equal dtype that is
     another object) and calls `_enter` once more.
     """
 
     signature: ClassVar[Signature]
     state_layout: ClassVar[Any] = STATE
     number_operands: ClassVar[tuple[str, ...]] = ()
-    """Operands that may be numbers in Launch, in its order; compiled code takes arrays of one element."""
+    """Operands that may be numbers in Launch, in its order. Compiled code receives arrays of one element."""
     convert_number: ClassVar[staticmethod[[Any, DataType, str], Any]] = staticmethod(convert_value)
     _written: ClassVar[Callable[..., Any] | None] = None
-    """Launch as it is written in Python, where compiled code takes its place."""
+    """The Python version of Launch, once compiled code has replaced it."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         forward = getattr(cls.__dict__.get("Launch"), "forward", None)
         if forward is not None:
-            if cls._written is not None:  # a primitive has one form, which says what the arguments of one Launch are
+            if cls._written is not None:  # one form per class of primitives describes the arguments of its only Launch
                 raise TypeError(f"{cls.__qualname__}.Launch is marked as `launched`, and so is that of a base class")
             cls._written = staticmethod(forward.written)
 
@@ -70,27 +70,27 @@ class CpuPrimitive(Launchable, Primitive):
         return data_type
 
     def _arrays(self, *given: Any) -> tuple[Any, ...]:
-        """Arrays of the numbers that Launch was given, in its order."""
+        """Return arrays of the numbers that Launch was given, in its order."""
         arrays = []
         for value, (name, numbers) in zip(given, self._of_numbers, strict=True):
             arrays.append(numbers.array(value, name))
         return tuple(arrays)
 
     def _array_of(self, place: int, given: Any) -> Any:
-        """Return the array of an operand that may be a number, by its place among those; None if it is no number."""
+        """Return the array of an operand that may be a number, by its index among those, or None if it is no number."""
         name, numbers = self._of_numbers[place]
         return numbers.array(given, name) if is_scalar(given) else None
 
     def _data_types(self, request: Request) -> Any:
-        """Return those of the operands; None for one of Launch, and for any."""
+        """Return the data types of the operands; None for one that is an argument of Launch, and for any type."""
         return self.signature.data_types(request.dtypes or ())
 
     @abstractmethod
     def _compile(self) -> Launcher:
-        """Compile what every launch needs, write the addresses to the state, and return what does the work."""
+        """Compile what every launch needs, write the addresses to the state, and return the launcher to call."""
 
     def _compile_variants(self) -> None:
-        """Compile what only some launches need, and otherwise compile themselves."""
+        """Compile code that only some launches need, and that they would otherwise compile themselves."""
         self._compile_streaming()
 
     def Prepare(self) -> None:
@@ -101,21 +101,21 @@ class CpuPrimitive(Launchable, Primitive):
         self._compiling(prepare)
 
     def _set_entry(self) -> None:
-        """Compile what every launch needs, where that has not been done."""
+        """Compile what every launch needs, unless that has been done."""
         if not self._compiled:
             self._start_threads()
             self._set_launcher(self._compile())
             self._compiled = True
 
     def _set_launcher(self, launcher: Launcher) -> None:
-        """Tell compiled code what to expect of a launch, and what to call."""
+        """Store the form of the launches, and the launcher to call, for compiled code."""
         from ep.cpu.engine.entry import install
 
         expected = self.signature, self.state_layout, launcher.plan, launcher.many
         form = launch_form(*expected, self._written, self.number_operands) if self._written else check_form(*expected)
         install(type(self))
         self._state.set(launcher=launcher.address)
-        self._state.set(form=data_address(form))  # last: it is what compiled code looks for
+        self._state.set(form=data_address(form))  # last: compiled code checks this field
 
     def _start_threads(self) -> None:
         """Write to the state how launches share their work."""
@@ -125,16 +125,13 @@ class CpuPrimitive(Launchable, Primitive):
         self._state.set(settings=device.settings_address, share=runtime.start(device))
 
     def _compile_streaming(self) -> None:
-        """Compile the tasks of launches with non-temporal stores, if that has not been done."""
+        """Compile the tasks of launches with non-temporal stores, unless that has been done."""
         from ep.cpu.device import runtime
 
         runtime.compile_streaming()
 
     def _provide(self) -> None:
-        """Provide what the entry may lack after it was compiled.
-
-        What writes with non-temporal stores, and from where on.
-        """
+        """Provide what the entry may lack after compilation: non-temporal stores, and the size at which they begin."""
         from ep.cpu.device import runtime
 
         self._compile_streaming()
@@ -142,21 +139,21 @@ class CpuPrimitive(Launchable, Primitive):
         runtime.start_streaming(device)
 
     def _compiling(self, work: Callable[[], None]) -> None:
-        """Do what compiles or imports Numba: see `compiling`."""
+        """Do work that compiles or imports Numba: see `compiling`."""
         compiling(self.request, "cpu", work)
 
     def _launch_unplanned(self, stream: Any, numbers: tuple[Any, ...], buffers: tuple[Any, ...]) -> None:
-        """Do a launch without a plan; numbers: the sizes and others of the signature, as they were given."""
+        """Do a launch without a plan. numbers: the sizes and others of the signature, as given."""
         if type(stream) is not CpuStream or self._enter(None, *numbers, *buffers):
             self._launch_numbers(stream, self._checked_numbers(*numbers), buffers)
 
     def _checked_numbers(self, *numbers: Any) -> tuple[int, ...]:
-        """Return the sizes and others of a launch, checked: all are sizes here."""
+        """Return the checked sizes and others of a launch: here all are sizes."""
         names = *self.signature.sizes, *self.signature.others
         return tuple([as_size(number, name) for number, name in zip(numbers, names, strict=True)])
 
     def _launch_numbers(self, stream: Any, numbers: tuple[int, ...], buffers: Sequence[Any]) -> None:
-        """Check a launch without a plan in Python, then do it; numbers: sizes and others, checked."""
+        """Check a launch without a plan in Python, then do it. numbers: sizes and others, checked."""
         sizes = numbers[: len(self.signature.sizes)]
         buffers = self._checked(stream, buffers, self.signature.counts(sizes))
         if all(sizes):
@@ -165,7 +162,7 @@ class CpuPrimitive(Launchable, Primitive):
     def _checked(
         self, stream: Any, buffers: Sequence[Any], counts: Sequence[int], in_place: bool = True, types: Any = None
     ) -> list[Any]:
-        """Check stream and buffers in Python; return the buffers as compiled code takes them."""
+        """Check stream and buffers in Python. Return the buffers in the form that compiled code receives."""
         check_stream(stream)
         return self.signature.read(buffers, types or self._types, counts, read_buffer, in_place)
 
@@ -182,7 +179,7 @@ class CpuPrimitive(Launchable, Primitive):
 
 
 class PlannedPrimitive(CpuPrimitive):
-    """A primitive whose launches have dims: what follows from them is kept, in plans."""
+    """A primitive whose launches have dims. Data that follows from them is cached, in plans."""
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)
@@ -197,17 +194,17 @@ class PlannedPrimitive(CpuPrimitive):
         given: tuple[Any, ...] | None = None,
         arrays: tuple[Any, ...] = (),
     ) -> None:
-        """Do a launch that compiled code has refused, if it has seen it; dims: as they were given, as all is.
+        """Do a launch that compiled code has refused, if it was called. dims: as given, like all arguments.
 
-        data_types: the one that Launch says, if it does.
-        given, arrays: what to remember, by default data types and dims.
+        data_types: the one given to Launch, if it has one.
+        given, arrays: the key and the arrays to remember; by default, the key is data types and dims.
         """
         # one function, since launches of new dims come here, too
         given = data_types + dims if given is None else given
         plan: Plan | None = None
         recent = self._recent
         if recent:  # compiled code may just have found the plan, and refused something else
-            first = recent[0]  # once, since compiled code of other threads may put another one there
+            first = recent[0]  # read once, since compiled code of other threads may replace it
             for one, other in zip(given, first, strict=False):
                 if one is not other:
                     break
@@ -218,9 +215,9 @@ class PlannedPrimitive(CpuPrimitive):
             try:
                 key = (dims, (as_data_type(*data_types),) * len(self.signature.operands)) if data_types else dims
                 plan = self._plans.get(key)
-            except (TypeError, ValueError):  # dims in a list or in an array, or no data type
+            except (TypeError, ValueError):  # dims in a list or an array, or no data type
                 key = None
-            if plan is not None and are_of_ints(dims):  # (2.0, 3) finds the plan of (2, 3), and is refused
+            if plan is not None and are_of_ints(dims):  # (2.0, 3) finds the plan of (2, 3), but is refused
                 self._remember(given, plan, arrays)
             else:
                 plan = None
@@ -247,9 +244,9 @@ class PlannedPrimitive(CpuPrimitive):
     ) -> None:
         """Check a launch in Python, then do it.
 
-        dims: all that Launch takes, each None or a tuple of ints; sizes: of the signature.
+        dims: all dims of Launch, each None or a tuple of ints; sizes: of the signature.
         make: makes the plan of a launch that writes something.
-        types: of the operands, where Launch says any. Plans are then found by (dims, types), and else by dims.
+        types: of the operands, if Launch allows any. Plans are then found by (dims, types), otherwise by dims.
         """
         key = (dims, types) if types else dims
         plan, made = self._plans.get(key), None
@@ -257,7 +254,7 @@ class PlannedPrimitive(CpuPrimitive):
             return
         counts = self.signature.counts(sizes)
         if plan is None and any(counts[operand] for operand in self.signature.written):
-            self._checked(stream, buffers, counts, types=types)  # first, so that what a plan is made of fits in memory
+            self._checked(stream, buffers, counts, types=types)  # first: then all that a plan is made of fits in memory
             plan = made = make()
         buffers = self._checked(stream, buffers, counts, plan is None or plan.in_place, types)
         if made is not None:  # nothing is compiled for a launch that is refused
@@ -268,16 +265,16 @@ class PlannedPrimitive(CpuPrimitive):
             self._run(plan.words, *buffers)
 
     def _launch_new(self, stream: Any, key: Any, buffers: Sequence[Any], make: Callable[[], Plan]) -> bool:
-        """Make the plan of a launch that has not been checked, and do it; whether that was possible.
+        """Make the plan of a launch that has not been checked, and do it. Return whether that was possible.
 
-        Most launches of new dims are right: then the compiled check is enough, and that in Python would take longer
-        than all else. Where anything has to be compiled, or is not as expected, nothing is written and no plan kept.
+        Most launches of new dims are valid: then the compiled check is enough, and a check in Python would take longer
+        than all else. If anything has to be compiled, or is unexpected, nothing is written and no plan is kept.
         """
         if type(stream) is not CpuStream or not self._compiled:
             return False
         try:
             plan = make()
-        except OverflowError:  # strides or sizes that no word holds, and so no memory
+        except OverflowError:  # strides or sizes that fit in no word, and so in no memory
             return False
         for move in plan.moves:
             if not move.is_linked:
@@ -287,9 +284,9 @@ class PlannedPrimitive(CpuPrimitive):
         self._plans.put(key, plan)
         return True
 
-    def _compile_writers(self, writers: Iterable[RunWriter]) -> None:
-        """Compile ways to write rows that plans may name, and the walk that calls them."""
-        from ep.cpu.engine.move import run_writers, walk
+    def _compile_writers(self, writers: Iterable[RowWriter]) -> None:
+        """Compile the row writers that plans may name, and the walk that calls them."""
+        from ep.cpu.engine.move import row_writers, walk
 
         walk.task()
         for wanted in writers:

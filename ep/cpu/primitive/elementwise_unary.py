@@ -17,7 +17,7 @@ from ep.include.stream import Stream
 
 
 class CpuUnary(CpuPrimitive):
-    """The base of ElementwiseUnary and Cast."""
+    """The base class of ElementwiseUnary and Cast."""
 
     signature, state_layout = signatures.ELEMENTWISE_UNARY, MAP_STATE
 

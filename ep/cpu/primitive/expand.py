@@ -17,7 +17,7 @@ from ep.include.primitive.implements import implements
 
 
 class StridedCopy(StridedPrimitive):
-    """Elements moved as they are."""
+    """A strided copy of elements, without conversion."""
 
     signature = signatures.EXPAND
 

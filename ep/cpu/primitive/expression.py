@@ -1,4 +1,4 @@
-"""Expression on the CPU: a kernel by structure and classes of strides, and a plan by shapes and strides."""
+"""Expression on the CPU: a kernel per structure and classes of strides, and a plan per shapes and strides."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Expression on the CPU, if a launch is not like the one before: the checks, and the plans."""
+"""The part of Expression on the CPU for launches unlike the one before: the checks, and the plans."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from ep.include.primitive.expression import Expression
 from ep.include.primitive.primitive import Request, kMaxNumDims
 from ep.include.primitive.structure import Structure
 
-_NO_MEMORY: Final = 2  # what the entry returns then
+_NO_MEMORY: Final = 2  # the entry's result if memory is lacking
 
 
 class ExpressionPrimitive(CpuPrimitive, Expression):
-    """An Expression whose launches are checked by an entry of their own, which takes arrays with strides."""
+    """An Expression with an entry of its own, which checks launches of arrays with strides."""
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)
@@ -28,14 +28,14 @@ class ExpressionPrimitive(CpuPrimitive, Expression):
         self._structure: Structure = structure
         self._expected = ExpressionArrays(structure)
         self._plans = BoundedCache()
-        self._plan: Any = None  # of the launch before, which the next one tries first
+        self._plan: Any = None  # of the launch before, tried first by the next one
         self._entry: Callable[..., int] = lambda *args: 1  # until it is compiled
 
     def _data_types(self, request: Request) -> Any:
         return ()  # the plan has them
 
     def _set_launcher(self, launcher: Any) -> None:
-        """There is a compiled check of its own."""
+        """Do nothing: the entry has a compiled check of its own."""
 
     def _compile(self) -> Any:
         from ep.cpu.engine.map.strided import strided_entry
@@ -66,7 +66,7 @@ class ExpressionPrimitive(CpuPrimitive, Expression):
         self._run(plan.words, plain)
 
     def _check_array(self, position: int, array: Any) -> None:
-        """Raise TypeError or ValueError for what is no array that the entry can take."""
+        """Raise TypeError or ValueError for anything but an array that the entry can receive."""
         name, dtype = self._expected.names[position], self._expected.data_types[position].dtype
         if not isinstance(array, np.ndarray):
             raise ArgumentTypeError(name, f"must be a numpy.ndarray, not {type(array).__qualname__}")
@@ -91,7 +91,7 @@ class ExpressionPrimitive(CpuPrimitive, Expression):
         self._expected.check_overlaps(places, lambda k, j: (addresses[k], layouts[k]) == (addresses[j], layouts[j]))
 
     def _made(self, arrays: tuple[Any, ...], dims: ExpressionDims) -> Any:
-        """Return the plan of a launch, and what it calls, compiled."""
+        """Return the plan of a launch, and the compiled launcher that it calls."""
         made: list[Any] = []
 
         def make() -> None:
@@ -104,6 +104,6 @@ class ExpressionPrimitive(CpuPrimitive, Expression):
 
 
 def _plain(array: Any, data_type: Any) -> Any:
-    """Return the array as the entry takes it: an ndarray, of the dtype object that the DataType has."""
+    """Return the array in the form that the entry receives: an ndarray with the DataType's own dtype object."""
     plain = array if type(array) is np.ndarray else array.view(np.ndarray)
     return plain if plain.dtype is data_type.dtype else plain.view(data_type.dtype)

@@ -1,4 +1,4 @@
-"""Fill on the CPU: a TensorFill of a number, which compiled code takes as an array of one element."""
+"""Fill on the CPU: a TensorFill of a number, which compiled code receives as an array of one element."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The base of Gather and BatchGather on the CPU: the move engine, by rows that indices name."""
+"""The base class of Gather and BatchGather on the CPU: the move engine, by rows that indices select."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class GatherPrimitive(CpuPrimitive):
         buffers = self._checked(stream, buffers, counts)
         if num_out == 0:
             return
-        if gather == 0:  # no index names a row
+        if gather == 0:  # no index selects a row
             buffers[-1].reshape(-1)[:num_out] = 0
             return
         self._need_mover(size_class(inner * self.params_type.itemsize))

@@ -1,4 +1,4 @@
-"""Memcpy on the CPU: the move engine, over bytes. Host and device are one, and so all kinds are alike."""
+"""Memcpy on the CPU: the move engine, over bytes. Host and device are one, so all kinds are the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OneHot on the CPU: rows of one value, and another one put where the index says."""
+"""OneHot on the CPU: rows of one value, with another one at the index."""
 
 from __future__ import annotations
 

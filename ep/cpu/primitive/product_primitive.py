@@ -1,4 +1,4 @@
-"""The base of the primitives on the CPU that multiply matrices."""
+"""The base classes of the CPU's matrix products."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NUMBERS: Final = "alpha", "beta"
 
 
 class ProductPrimitive(CpuPrimitive):
-    """A primitive of the product engine; compiled code takes alpha and beta as operands."""
+    """A primitive of the product engine. Compiled code receives alpha and beta as operands."""
 
     state_layout, number_operands = PRODUCT_STATE, _NUMBERS
 
@@ -41,14 +41,14 @@ class MatmulPrimitive(ProductPrimitive):
     def _launch_product(
         self, stream: Any, sizes: tuple[Any, ...], alpha: Any, a: Any, b: Any, beta: Any, c: Any
     ) -> None:
-        """Do a launch that compiled code has not done; sizes: those of the signature, as they were given."""
+        """Do a launch that compiled code has refused. sizes: those of the signature, as given."""
         arrays = self._arrays(alpha, beta)
         self._remember((alpha, beta), None, arrays)
         self._launch_unplanned(stream, sizes, (a, b, c, *arrays))
 
     def _launch_numbers(self, stream: Any, numbers: tuple[int, ...], buffers: Sequence[Any]) -> None:
         batch_size, m, n, k = numbers
-        if k == 0 and batch_size and m and n:  # beta * c, as it is for an alpha of 0
+        if k == 0 and batch_size and m and n:  # beta * c, as for an alpha of 0
             self._checked(stream, buffers, self.signature.counts(numbers))
             _, _, c, _, beta = buffers
             dtype = beta.dtype

@@ -1,4 +1,4 @@
-"""CopyNd on the CPU: the move engine, over a box of either array, or over many boxes beside each other."""
+"""The implementation of CopyNd on the CPU: the move engine, over a box of either array, or over many adjacent boxes."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from ep.include.primitive.copy_nd import CopyNd
 from ep.include.stream import Stream
 
 
-class RegionPrimitive(PlannedPrimitive, CopyNd):
-    """A CopyNd whose launches of columns call an entry of their own; the contract's makes one launch for each box."""
+class BoxPrimitive(PlannedPrimitive, CopyNd):
+    """A CopyNd with a separate entry for launches of columns; the contract's makes one launch for each box."""
 
     signature = signatures.COPY_ND
     _columns: Callable[..., int] | None = None  # the entry of LaunchColumns, once it is compiled
@@ -38,7 +38,7 @@ class RegionPrimitive(PlannedPrimitive, CopyNd):
         self._compile_columns()
 
     def _compile_columns(self) -> None:
-        """Compile what launches of columns call, where that has not been done."""
+        """Compile the entry of launches of columns, unless that has been done."""
         from ep.cpu.engine.move import columns
 
         self._start_threads()
@@ -56,7 +56,7 @@ class RegionPrimitive(PlannedPrimitive, CopyNd):
         to_parts: bool,
     ) -> None:
         of_type = as_data_type(data_type, "data_type")
-        given = tuple(parts)  # which another thread could change meanwhile
+        given = tuple(parts)  # another thread could change it meanwhile
         if self._columns is None:
             self._compiling(self._compile_columns)
         assert self._columns is not None
@@ -87,5 +87,5 @@ class RegionPrimitive(PlannedPrimitive, CopyNd):
             plan = make(apart if lie_between else None)
             link(plan)
             self._plans.put(key, plan)
-            self._forget()  # the plan that was there before
+            self._forget()  # the plan of the launch before
         self._run(plan.words, to, of)

@@ -1,4 +1,4 @@
-"""The base of UnsortedSegmentSum and BatchUnsortedSegmentSum on the CPU: rows are sorted, then added."""
+"""The base class of UnsortedSegmentSum and BatchUnsortedSegmentSum on the CPU: rows are sorted, then added."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class SegmentPrimitive(CpuPrimitive):
         return segment_launcher(self._state, *self._types[:2])
 
     def _compile_variants(self) -> None:
-        """There are none."""
+        """Do nothing: there are no variants."""
 
     def _provide(self) -> None:
-        """Provide the memory to sort ids in, which an entry that takes all operands lacks."""
+        """Provide what an entry that accepted all operands lacks: memory to sort ids in."""
         raise MemoryError(f"{self!r}: no memory for 8 bytes of every id and every segment")
 
     def _checked_numbers(self, *numbers: Any) -> tuple[int, ...]:

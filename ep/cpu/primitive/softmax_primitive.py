@@ -1,4 +1,4 @@
-"""The base of the four softmaxes on the CPU: rows that are read several times."""
+"""The base class of the four softmaxes on the CPU: rows that are read several times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The base of the CPU's primitives of one operand whose launches have dims and strides on both sides."""
+"""The base class of the CPU's primitives of one operand with dims and strides on both sides."""
 
 from __future__ import annotations
 
@@ -16,11 +16,14 @@ from ep.include.stream import Stream
 
 
 class StridedPrimitive(PlannedPrimitive):
-    """A launch walks over dst in the order of its strides, and reads src by its own; number_operands: src or none."""
+    """A primitive that walks over dst in the order of its strides, and reads src by src's.
+
+    number_operands: src or none.
+    """
 
     @abstractmethod
     def _plan(self, shape: ExpandShape, counts: tuple[int, int]) -> Plan:
-        """The plan of launches of such dims and strides; counts: those of the shape."""
+        """Return the plan of launches with these dims and strides. counts: those of the shape."""
 
     @launched
     def Launch(

@@ -18,7 +18,7 @@ from ep.include.stream import Stream
 
 
 class CpuFill(CpuPrimitive):
-    """The base of Fill and TensorFill: compiled code takes the element in an array."""
+    """The base class of Fill and TensorFill: compiled code receives the element in an array."""
 
     state_layout = MAP_STATE
 

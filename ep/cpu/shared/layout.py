@@ -7,11 +7,11 @@ from typing import Any
 
 
 def layout(name: str, base: Any = None, /, **widths: int) -> Any:
-    """Return a tuple with the number of the first word of each field, and `num_words`, the words of all.
+    """Return a tuple with the number of the first word of each field, and `num_words`, the number of all words.
 
-    base: a layout whose fields come first, so that code that knows `base` alone can read the new one too.
-    widths: how many words each field has.
-    Compiled code takes `LAYOUT.field` for a constant.
+    base: a layout whose fields come first, so code written for `base` alone can read the new one too.
+    widths: the number of words of each field.
+    Compiled code treats `LAYOUT.field` as a constant.
     """
     places = {} if base is None else base._asdict()
     place = places.pop("num_words", 0)

@@ -1,10 +1,9 @@
-"""The offsets of the parts of arrays and tuples that compiled code reads, checked in the running Python and NumPy.
+"""The memory layout of arrays and tuples that compiled code reads, and the check that this Python and NumPy have it.
 
-An entry reads type, data, dims, dtype and flags straight from the array's structure, floats and the items of tuples
-from theirs (`compile/ndarray.py`), and what a primitive keeps for it from that one's slots (`engine/launchable.py`);
-integers arrive through a function of Python's. The structures are part of NumPy's and Python's ABI, which may change
-with a release. So no kernel runs before some objects were read like that and found to be what they are. Imports no
-Numba.
+An entry reads type, data, dims, dtype and flags directly from the array's structure, floats and the items of tuples
+from theirs (`compile/ndarray.py`), and a primitive's cached data from that one's slots (`engine/launchable.py`);
+integers are read by a function of Python's. The structures are part of NumPy's and Python's ABI, which may change with
+a release. So before any kernel runs, some objects are read like that and compared with their values. Imports no Numba.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-# struct PyArrayObject_fields, after the header, of which the last word is the type
+# struct PyArrayObject_fields, after the header, whose last word is the type
 _HEADER: Final = object.__basicsize__
 TYPE, DATA, NUM_DIMS, DIMS, STRIDES, DTYPE, FLAGS = (_HEADER + offset for offset in (-8, 0, 8, 16, 24, 40, 48))
 
@@ -34,14 +33,14 @@ C_CONTIGUOUS: Final = 0x0001
 ALIGNED: Final = 0x0100
 WRITEABLE: Final = 0x0400
 
-# what is asked of the flags of an array
+# the required flags of an array
 READABLE: Final = C_CONTIGUOUS
 WRITABLE: Final = C_CONTIGUOUS | WRITEABLE
 
 
 @cache
 def why_unknown() -> str | None:
-    """Return how this Python or NumPy lays out objects otherwise than compiled code reads them; None if it does not."""
+    """Return how this Python or NumPy lays out objects otherwise than compiled code reads them, or None."""
     square = np.arange(15, dtype=np.float32).reshape(3, 5)
     read_only = np.arange(8).reshape(1, 2, 4)
     read_only.flags.writeable = False
@@ -61,12 +60,12 @@ def why_unknown() -> str | None:
 
 
 def data_address(array: np.ndarray[Any, Any]) -> int:
-    """Return the address of an array's data; `array.ctypes.data` takes five times as long."""
+    """Return the address of an array's data. `array.ctypes.data` takes five times as long."""
     return ctypes.c_int64.from_address(id(array) + DATA).value
 
 
 def _difference_of_float(number: float) -> str | None:
-    """Return what is not found in a float where it is expected."""
+    """Return a description of a mismatch in a float's layout, or None."""
     for what, offset, kind, value in (
         ("type", TYPE, ctypes.c_int64, id(float)),
         ("value", FLOAT_VALUE, ctypes.c_double, number),
@@ -79,7 +78,7 @@ def _difference_of_float(number: float) -> str | None:
 
 
 def _difference_of_tuple(numbers: tuple[float, ...]) -> str | None:
-    """Return what is not found in a tuple where it is expected."""
+    """Return a description of a mismatch in a tuple's layout, or None."""
     places = [("type", TYPE, id(tuple)), ("length", TUPLE_LENGTH, len(numbers))]
     places += [(f"item {i}", TUPLE_ITEMS + 8 * i, id(number)) for i, number in enumerate(numbers)]
     for what, offset, value in places:
@@ -98,15 +97,15 @@ class _WithSlots:
 
 
 class _Named:
-    """Another base class with slots."""
+    """Another base class that a class with slots may have."""
 
 
 class _WithMore(_WithSlots, _Named):
-    """Has a dict besides, and may be referred to weakly."""
+    """A class that also has a dict, and supports weak references."""
 
 
 def _difference_of_slots(made: _WithSlots) -> str | None:
-    """Return what is not found in the slots of an object where it is expected."""
+    """Return a description of a mismatch in an object's slots, or None."""
     made.a, made.b, made.c = 0.5, 1.5, 2.5
     places = (
         ("type", TYPE, type(made)),
@@ -123,7 +122,7 @@ def _difference_of_slots(made: _WithSlots) -> str | None:
 
 
 def _difference(array: np.ndarray[Any, Any]) -> str | None:
-    """Return what is not found in `array` where it is expected."""
+    """Return a description of a mismatch in an array's layout, or None."""
     of_array = array.flags
     flags = C_CONTIGUOUS * of_array.c_contiguous + ALIGNED * of_array.aligned + WRITEABLE * of_array.writeable
     expected: tuple[tuple[str, int, type[Any], int, int], ...] = (
@@ -139,7 +138,7 @@ def _difference(array: np.ndarray[Any, Any]) -> str | None:
             return f"{what} at byte {offset} should be {value}, and is {found}"
     for what, offset, known in (("dims", DIMS, array.shape), ("strides", STRIDES, array.strides)):
         place = _read(array, offset, ctypes.c_int64)
-        if place is None or place < _LOWEST_ADDRESS or place % 8:  # such an address is not looked at
+        if place is None or place < _LOWEST_ADDRESS or place % 8:  # such an address is not read
             return f"the address of the {what} at byte {offset} cannot be {place}"
         if (words := tuple((ctypes.c_int64 * array.ndim).from_address(place))) != known:
             return f"{what} behind byte {offset} should be {known}, and are {words}"
@@ -150,7 +149,7 @@ _LOWEST_ADDRESS: Final = 4096
 
 
 def _read(array: np.ndarray[Any, Any], offset: int, kind: type[Any]) -> int | None:
-    """Return the number at `offset` in the array's structure; None if that is beyond its end."""
+    """Return the number at `offset` in the array's structure, or None if that is beyond its end."""
     if not 0 <= offset <= np.ndarray.__basicsize__ - ctypes.sizeof(kind):
         return None
     return int(kind.from_address(id(array) + offset).value)

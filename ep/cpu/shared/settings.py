@@ -1,4 +1,4 @@
-"""The settings of a device's launches: the number of threads, and the size from which they use non-temporal stores."""
+"""The settings of a device's launches: the number of threads, and the sizes from which non-temporal stores are used."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from ep.include.errors import ArgumentValueError
 
 
 class Settings:
-    """The words by the layout SETTINGS, which compiled entries read at every launch, and what sets them."""
+    """The words of the layout SETTINGS, which compiled entries read at every launch, and the methods that set them."""
 
     def __init__(self, num_threads: int) -> None:
-        """num_threads: as `SetNumThreads` takes it."""
+        """num_threads: as for `SetNumThreads`."""
         self._settings = np.zeros(SETTINGS.num_words, np.int64)
         self.settings_address: int = self._settings.ctypes.data
         self._calibrations: dict[int, Calibration] = {}
@@ -28,7 +28,7 @@ class Settings:
         self.SetNumThreads(num_threads)
 
     def SetNumThreads(self, num_threads: int) -> None:
-        """Let launches from now on use at most `num_threads` threads, the launching one among them."""
+        """Make launches from now on use at most `num_threads` threads, including the launching one."""
         number = operator.index(num_threads)
         if not 1 <= number <= MAX_THREADS:
             raise ArgumentValueError("num_threads", f"is {number}; it must be from 1 to {MAX_THREADS}")
@@ -42,32 +42,38 @@ class Settings:
         return int(self._settings[SETTINGS.num_threads])
 
     def set_pool(self, address: int, start_threads: Callable[[int], None]) -> None:
-        """Let launches share their work in the pool at `address`; `start_threads(n)` starts what is missing of n."""
+        """Make launches share their work in the pool at `address`.
+
+        `start_threads(n)` starts the missing ones of n threads.
+        """
         self._settings[SETTINGS.pool] = address
         self._start_threads = start_threads
-        start_threads(self.GetNumThreads())  # after it is known: threads set meanwhile are started too
+        start_threads(self.GetNumThreads())  # last: threads for a number set meanwhile are started too
 
     def calibration(self) -> Calibration | None:
-        """Return the calibration for the number of threads; None if launches have yet to make it."""
+        """Return the calibration for the number of threads, or None if no launch has made it yet."""
         return self._forced or self._calibrations.get(self.GetNumThreads())
 
     def set_calibration(self, calibration: Calibration, num_threads: int) -> None:
-        """Let launches on this many threads write with non-temporal stores as `calibration` says."""
+        """Make launches on `num_threads` threads use non-temporal stores as `calibration` says."""
         self._calibrations[num_threads] = calibration
         self._settle()
 
     def force_calibration(self, calibration: Calibration | None) -> None:
-        """Let all launches write with non-temporal stores as `calibration` says, until this is called with None."""
+        """Make all launches use non-temporal stores as `calibration` says, until this is called with None."""
         self._forced = calibration
         self._settle()
 
     def set_stream(self, address: int) -> None:
-        """Let those launches write by the task at `address`."""
+        """Make these launches use the streaming task at `address`."""
         self._stream = address
         self._settle()
 
     def _settle(self) -> None:
-        """Write the calibration to the settings. Without one, a launch that is large enough finds no task, and asks."""
+        """Write the calibration to the settings.
+
+        Without one, a launch that is large enough finds no task, and requests one.
+        """
         found = self.calibration()
         lines, tiles, ahead = found or everywhere(least_size(self.GetNumThreads()))
         self._settings[SETTINGS.lines_from : SETTINGS.lines_from + len(lines)] = lines

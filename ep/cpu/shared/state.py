@@ -1,4 +1,4 @@
-"""The memory that a primitive shares with its compiled entry: what stays the same from launch to launch."""
+"""The memory that a primitive shares with its compiled entry: the data that stays the same in all launches."""
 
 from __future__ import annotations
 
@@ -15,46 +15,46 @@ SETTINGS: Final = layout(
     "Settings",
     num_threads=1,
     pool=1,  # the address of the threads' pool
-    # how many bytes a launch reads and writes through the caches at most, for each kind of work (see `calibration`)
-    lines_from=KINDS,  # of what writes past them in lines
+    # for each kind of work, the most bytes that a launch reads and writes with ordinary stores (see `calibration`)
+    lines_from=KINDS,  # for tasks that stream in lines
     tiles_from=KINDS,  # and by tiles
-    ahead=1,  # how many bytes of dst before their turn the operands of tiles are fetched
-    stream=1,  # the address of the task that writes with non-temporal stores, 0 until there is a calibration
+    ahead=1,  # the distance, in bytes of dst, by which the operands of tiles are prefetched
+    stream=1,  # the address of the streaming task, 0 until there is a calibration
 )
-"""The settings of the device, which the states of all primitives lead to."""
+"""The settings of the device, to which the states of all primitives refer."""
 
 STATE: Final = layout(
     "State",
     ndarray_type=1,
     settings=1,
     share=1,  # the task that shares work among threads
-    grain=1,  # how many elements a launch may have to stay on the calling thread
+    grain=1,  # the most elements of a launch that stays on the calling thread
     task=1,
-    launcher=1,  # what the compiled check calls (`engine/check.py`); 0 until it is compiled
-    form=1,  # what the check knows of the primitive (`engine/form.py`)
-    written=1,  # Launch as it is written in Python, which takes what the check refuses
+    launcher=1,  # the launcher that the compiled check calls (`engine/check.py`); 0 until it is compiled
+    form=1,  # the description of the primitive for the check (`engine/form.py`)
+    written=1,  # the Python version of Launch, for arguments that the check refuses
     stream_type=1,
     tuple_type=1,
     list_type=1,
     int_type=1,
     float_type=1,
     none=1,
-    known_types=1,  # the words of every data type, ended by 0: what has elements of any type has one of these
+    known_types=1,  # the words of every data type, ended by 0: an operand of any type has one of these
 )
-"""The fields with which every state begins. An engine adds fields; two words for each operand follow."""
+"""The first fields of every state. An engine adds fields; two words for each operand follow."""
 
 TYPE_WORDS: Final = 2
 """The words of an operand, in the order of Launch: address of its dtype object, bytes of an element."""
 
 GRAIN_BYTES: Final = 400_000
-"""Up to this many bytes read and written, 2 to 5 us of work, a launch stays on one thread: sharing takes 1 to 2 us."""
+"""The most bytes, read and written, of a launch on one thread: 2 to 5 us of work. Sharing takes 1 to 2 us."""
 
 
 class LaunchState:
-    """One primitive's words. `words` is what the compiled entry takes as its first argument."""
+    """The words of one primitive. `words` is the first argument of the compiled entry."""
 
     def __init__(self, fields: Any, operands: Sequence[DataType | None]) -> None:
-        """fields: the layout, `STATE` and what the engine adds; operands: their data types, None for one of Launch."""
+        """fields: the layout, `STATE` and the engine's fields; operands: their data types, None if given to Launch."""
         self._fields = fields
         self.words = np.zeros(fields.num_words + TYPE_WORDS * len(operands), np.int64)
         known = [data_type for data_type in operands if data_type is not None]
@@ -78,7 +78,7 @@ class LaunchState:
 
 
 def type_words(data_type: DataType) -> tuple[int, int]:
-    """Return the words that say which arrays are of a data type."""
+    """Return the words that identify arrays of a data type."""
     return id(data_type.dtype), data_type.itemsize
 
 

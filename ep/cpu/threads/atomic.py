@@ -1,6 +1,6 @@
-"""Atomic words, and locks to sleep on, by which threads agree.
+"""Synchronisation of threads: atomic words, and locks to sleep on.
 
-All orderings are sequentially consistent. Locks are those of Python's C API (`PyThread_allocate_lock`), which exist on
+All operations are sequentially consistent. Locks are those of Python's C API (`PyThread_allocate_lock`): they exist on
 every platform, need no GIL, and may be released by another thread than the one that acquired them.
 """
 
@@ -37,7 +37,7 @@ def atomic_store(typing_context: Any, address: Any, value: Any) -> Any:
 
 @intrinsic
 def atomic_add(typing_context: Any, address: Any, value: Any) -> Any:
-    """Add to the word at `address`, and return what it was."""
+    """Add to the word at `address`, and return its old value."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.atomic_rmw("add", pointer(builder, args[0]), args[1], _ORDER)
@@ -47,7 +47,7 @@ def atomic_add(typing_context: Any, address: Any, value: Any) -> Any:
 
 @intrinsic
 def atomic_replace(typing_context: Any, address: Any, old: Any, new: Any) -> Any:
-    """Write `new` to the word at `address` if it is `old`; whether it was."""
+    """Write `new` to the word at `address` if it is `old`. Return whether it was."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         done = builder.cmpxchg(pointer(builder, args[0]), args[1], args[2], _ORDER, _ORDER)
@@ -58,7 +58,7 @@ def atomic_replace(typing_context: Any, address: Any, old: Any, new: Any) -> Any
 
 @intrinsic
 def pause(typing_context: Any) -> Any:
-    """Tell the core that this thread spins."""
+    """Tell the core that this thread is spinning."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         triple = builder.module.triple
@@ -74,7 +74,7 @@ def pause(typing_context: Any) -> Any:
 
 @intrinsic
 def yield_processor(typing_context: Any) -> Any:
-    """Let another thread run that waits for this processor."""
+    """Let another thread that waits for this processor run."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         name = "SwitchToThread" if "windows" in builder.module.triple else "sched_yield"
@@ -86,7 +86,7 @@ def yield_processor(typing_context: Any) -> Any:
 
 @intrinsic
 def acquire_lock(typing_context: Any, lock: Any) -> Any:
-    """Sleep until the lock at address `lock` is free, and take it."""
+    """Sleep until the lock at address `lock` is free, and acquire it."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         function_type = ir.FunctionType(_INT, [_POINTER, _INT])
@@ -99,7 +99,7 @@ def acquire_lock(typing_context: Any, lock: Any) -> Any:
 
 @intrinsic
 def release_lock(typing_context: Any, lock: Any) -> Any:
-    """Free the lock at address `lock`."""
+    """Release the lock at address `lock`."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         function = external(builder, "PyThread_release_lock", ir.FunctionType(ir.VoidType(), [_POINTER]))
@@ -110,7 +110,7 @@ def release_lock(typing_context: Any, lock: Any) -> Any:
 
 
 def pointer(builder: Any, address: Any) -> Any:
-    """Return a word of memory as LLVM takes it."""
+    """Return LLVM's pointer to a word of memory."""
     return builder.inttoptr(address, _WORD.as_pointer())
 
 

@@ -1,4 +1,4 @@
-"""The one parallel range of all CPU kernels (upstream's ParallelFor), and calls of tasks by address."""
+"""The only parallel loop of all CPU kernels (upstream's ParallelFor), and calls of tasks by address."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def call_task(typing_context: Any, address: Any, *words: Any) -> Any:
 
 @intrinsic
 def call_launcher(typing_context: Any, address: Any, context: Any, num_bytes: Any, in_place: Any, sizes: Any) -> Any:
-    """Call the launcher at `address`, which `engine/form.py` describes; returns what it returns."""
+    """Call the launcher at `address`, which `engine/form.py` describes, and return its result."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         launcher = builder.inttoptr(args[0], ir.FunctionType(_WORD, [_WORD] * 4).as_pointer())
@@ -45,7 +45,7 @@ def call_launcher(typing_context: Any, address: Any, context: Any, num_bytes: An
 
 @intrinsic
 def release_gil(typing_context: Any) -> Any:
-    """Let other Python threads run; returns what `acquire_gil` wants."""
+    """Let other Python threads run. Return the state that `acquire_gil` needs."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.ptrtoint(context.get_python_api(builder).save_thread(), _WORD)
@@ -55,7 +55,7 @@ def release_gil(typing_context: Any) -> Any:
 
 @intrinsic
 def acquire_gil(typing_context: Any, state: Any) -> Any:
-    """Wait for the turn of the calling thread, which called `release_gil`."""
+    """Wait for the GIL. The calling thread has called `release_gil`."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         api = context.get_python_api(builder)
@@ -67,7 +67,7 @@ def acquire_gil(typing_context: Any, state: Any) -> Any:
 
 @jit
 def run(state, task, context, count, grain):
-    """Call `task(context, begin, end)` over [0, count): on this thread up to one grain, else on all of the device's.
+    """Call `task(context, begin, end)` over [0, count): up to one grain on this thread, else on all of the device's.
 
     state: address of the primitive's launch state.
     """
@@ -80,7 +80,7 @@ def run(state, task, context, count, grain):
     if num_lanes == 1:
         call_task(task, context, 0, count)
     else:
-        # a few chunks each: a thread that is late, or slow, leaves some to the others
+        # a few chunks each: a late or slow thread leaves some to the others
         chunks_per_lane = min(num_grains // num_lanes, _CHUNKS_PER_LANE)
         call_task(
             load_word(state, STATE.share),

@@ -1,9 +1,8 @@
-"""On which processor a sleeping thread wakes up: not on that of the thread that wakes it.
+"""The choice of the processor on which a sleeping thread wakes up: not that of the thread that wakes it.
 
-Linux mostly wakes a thread on the processor of the thread that wakes it. Where both have work to do, one of them then
-waits, for a millisecond or more, while other processors are idle. So the thread that wakes another takes its own
-processor out of the other's mask, and the thread that was woken puts its mask back. Elsewhere than on Linux nothing is
-done.
+Linux mostly wakes a thread on the processor of the thread that wakes it. If both have work to do, one of them then
+waits, for a millisecond or more, while other processors are idle. So the waking thread removes its own processor from
+the other's mask, and the other restores its mask once it is awake. On systems other than Linux nothing is done.
 """
 
 from typing import Any, Final
@@ -19,12 +18,12 @@ from ep.cpu.threads.atomic import external, pointer
 _INT, _SIZE, _POINTER = ir.IntType(32), ir.IntType(64), ir.IntType(8).as_pointer()
 _BITS: Final = 64
 MASK_WORDS: Final = 16
-"""The words of a mask: of 1,024 processors. Where there are more, Linux gives no mask of this size."""
+"""The words of a mask, for 1,024 processors. On a machine with more, Linux returns no mask of this size."""
 
 
 @intrinsic
 def _processor(typing_context: Any) -> Any:
-    """Return the number of the processor that the calling thread runs on; -1 if the system does not say."""
+    """Return the number of the processor that the calling thread runs on; -1 if the system does not tell."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         if "linux" not in builder.module.triple:
@@ -35,7 +34,10 @@ def _processor(typing_context: Any) -> Any:
 
 
 def _of_mask(name: str) -> Any:
-    """Return a function of Linux (thread, address of a mask), 0 for the calling thread; it returns 0 if it was done."""
+    """Return a Linux function (thread, address of a mask), with 0 for the calling thread.
+
+    Its result is 0 on success.
+    """
 
     @intrinsic
     def function(typing_context: Any, thread: Any, address: Any) -> Any:
@@ -57,18 +59,21 @@ _read_mask, _write_mask = _of_mask("sched_getaffinity"), _of_mask("sched_setaffi
 
 @jit
 def keep_away(thread, mask):
-    """Have a sleeping thread wake up elsewhere, if it may; whether it must `put_back` the mask that is written here."""
+    """Keep a sleeping thread from waking up on this processor, if allowed. Return whether it must `put_back` its mask.
+
+    mask: receives the thread's old mask.
+    """
     number = _processor()
     if thread <= 0 or number < 0 or number >= MASK_WORDS * _BITS or _read_mask(thread, mask) != 0:
         return False
     word, position = load_word(mask, number // _BITS), number // _BITS
     store_word(mask, position, word & ~(1 << (number % _BITS)))
-    is_away = _write_mask(thread, mask) == 0  # refused where no processor is left
+    is_away = _write_mask(thread, mask) == 0  # fails if no processor is left
     store_word(mask, position, word)
     return is_away
 
 
 @jit
 def put_back(mask):
-    """Let the calling thread run where it could before `keep_away`."""
+    """Restore the calling thread's mask from before `keep_away`."""
     _write_mask(0, mask)

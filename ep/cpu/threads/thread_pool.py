@@ -1,19 +1,20 @@
-"""The threads that share the work of large launches: what they execute. `workers` starts and ends them.
+"""The code of the threads that share the work of large launches. `workers` starts and ends them.
 
-A launch that is to be shared takes a *slot* and writes its *job* there: a task, its context and a range [0, count), cut
-into lanes, and lanes into chunks. The launching thread works on lane 0 and worker w on lane w, so that the same part of
-an array meets the same core's cache at every launch; a thread that is done with its own lane goes on with what is left
-of the others. Several threads may launch at once, each with a slot of its own.
+A launch that is to be shared claims a *slot* and writes its *job* there: a task, its context and a range [0, count),
+divided into lanes, and lanes into chunks. The launching thread works on lane 0 and worker w on lane w, so the same part
+of an array is in the same core's cache at every launch. A thread that has finished its own lane continues with the
+chunks that are left in others. Several threads may launch at once, each with a slot of its own.
 
-A worker without work looks out for it for a while, then it sleeps until a launch wakes it up. What threads write for
-each other goes through atomic words:
+A worker without work spins for a while, then it sleeps until a launch wakes it up. Threads communicate through atomic
+words:
 
-- A lane's word says how many of its chunks nobody has taken. To take one is to subtract 1 from a positive number. Who
-  got one may read the job, which cannot end before that chunk is done; who got none must not.
-- A worker marks itself as asleep, then looks for work once more; a launch opens its job, then looks who is asleep. So
-  at least one of them notices the other. Who takes the mark away releases the worker's lock, or keeps itself awake.
+- A lane's word is the number of its chunks that are not taken yet. A thread takes one by subtracting 1 from a positive
+  number. If it got one, it may read the job, which cannot end before that chunk is done; otherwise it must not.
+- A worker marks itself as asleep, then looks for work once more; a launch opens its job, then looks for sleeping
+  workers. So at least one of them notices the other. The thread that removes the mark releases the worker's lock, or,
+  if it is the worker itself, stays awake.
 
-Who wakes a worker keeps it away from its own processor: both have work to do (`processors`).
+A thread that wakes a worker keeps it away from its own processor: both have work to do (`processors`).
 """
 
 from __future__ import annotations
@@ -38,12 +39,12 @@ from ep.cpu.threads.atomic import (
 from ep.cpu.threads.parallel import call_task
 from ep.cpu.threads.processors import MASK_WORDS, keep_away, put_back
 
-_NUM_SLOTS: Final = 8  # jobs under way at once; a launch that finds no slot works alone
-_LINE: Final = 8  # words of a cache line: what different threads write lies in different ones
+_NUM_SLOTS: Final = 8  # jobs in progress at once; a launch that finds no slot works alone
+_LINE: Final = 8  # words of a cache line: words that different threads write lie in different ones
 
 # words of the pool
 _STOP: Final = 0
-_OPEN: Final = _LINE  # per slot: the number of lanes while there are chunks to take, else 0
+_OPEN: Final = _LINE  # per slot: the number of lanes while there are chunks left, else 0
 _SLOTS: Final = _OPEN + _NUM_SLOTS
 _SLOT_WORDS: Final = (3 + MAX_THREADS) * _LINE
 _WORKERS: Final = _SLOTS + _NUM_SLOTS * _SLOT_WORDS
@@ -53,15 +54,15 @@ NUM_WORDS: Final = _WORKERS + MAX_THREADS * _WORKER_WORDS
 # words of a slot
 _OWNED: Final = 0
 _TASK, _CONTEXT, _COUNT, _NUM_LANES, _CHUNKS_PER_LANE = (_LINE + i for i in range(5))  # the job
-_DONE, _WAITING, _WAIT_LOCK = (2 * _LINE + i for i in range(3))  # chunks done; whether the owner sleeps, and on what
-_LANES: Final = 3 * _LINE  # per lane, a line: chunks that nobody has taken
+_DONE, _WAITING, _WAIT_LOCK = (2 * _LINE + i for i in range(3))  # chunks done; whether the owner sleeps, and its lock
+_LANES: Final = 3 * _LINE  # per lane, a line: chunks that are not taken yet
 
 # words of a worker
-_ASLEEP, _SLEEP_LOCK, _THREAD, _IS_AWAY = range(4)  # its number in the system; whether it woke up with a smaller mask
-_MASK: Final = _LINE  # the mask that it puts back then
+_ASLEEP, _SLEEP_LOCK, _THREAD, _IS_AWAY = range(4)  # its id in the system; whether it woke up with a smaller mask
+_MASK: Final = _LINE  # the mask that it then restores
 
 _LOOKS: Final = 10_000  # 0.7 ms: of a worker for work, or of an owner for the last chunks, before it sleeps
-_LOOKS_PER_YIELD: Final = 16  # the thread that is waited for may be waiting for this processor
+_LOOKS_PER_YIELD: Final = 16  # the thread that is waited for may need this processor
 
 
 OWNER_LOCKS: Final = tuple(_SLOTS + slot * _SLOT_WORDS + _WAIT_LOCK for slot in range(_NUM_SLOTS))
@@ -69,15 +70,12 @@ OWNER_LOCKS: Final = tuple(_SLOTS + slot * _SLOT_WORDS + _WAIT_LOCK for slot in 
 
 
 def worker_lock(number: int) -> int:
-    """Return the word that holds the address of the lock of worker `number`."""
+    """Return the word that holds the address of worker `number`'s lock."""
     return _WORKERS + number * _WORKER_WORDS + _SLEEP_LOCK
 
 
 def worker_thread(number: int) -> int:
-    """Return the word that holds the number that the system has for the thread of worker `number`.
-
-    0 where it is not known.
-    """
+    """Return the word that holds the system's id of worker `number`'s thread; 0 if unknown."""
     return _WORKERS + number * _WORKER_WORDS + _THREAD
 
 
@@ -125,14 +123,17 @@ def _wake(pool, number):
 
 @jit
 def _wake_next(pool, number, num_lanes):
-    """Wake the two workers that this thread is to wake: together they are a tree, so that many are soon awake."""
+    """Wake the two workers that this thread is responsible for.
+
+    Together they form a tree, so that many are soon awake.
+    """
     for other in range(2 * number + 1, min(2 * number + 3, num_lanes)):
         _wake(pool, other)
 
 
 @jit
 def _looked(looks):
-    """Pass the time until the next look; how many there were."""
+    """Wait until the next look. Return the number of looks so far."""
     if looks % _LOOKS_PER_YIELD == _LOOKS_PER_YIELD - 1:
         yield_processor()
     else:
@@ -142,7 +143,7 @@ def _looked(looks):
 
 @jit
 def _look_for_work(pool, number):
-    """Take part in the jobs that have a lane for worker `number`; whether there was one."""
+    """Take part in the jobs that have a lane for worker `number`. Return whether there was one."""
     found = False
     for slot in range(_NUM_SLOTS):
         num_lanes = atomic_load(pool + 8 * (_OPEN + slot))
@@ -216,11 +217,14 @@ def _share(pool, task, context, count, num_lanes, chunks_per_lane):
 
 @cache
 def share() -> int:
-    """The task (pool, task, context, count, lanes, chunks per lane): `task` over [0, count), on as many threads."""
+    """Return the task (pool, task, context, count, lanes, chunks per lane): it runs `task` over [0, count) in lanes."""
     return compile_task("thread_pool.share", _share, num_words=6)
 
 
 @cache
 def work() -> int:
-    """Return the task (pool, number): what worker `number` does until the pool stops; with number 0, stops it."""
+    """Return the task (pool, number): the loop of worker `number` until the pool stops.
+
+    With number 0 it stops the pool.
+    """
     return compile_task("thread_pool.work", _work, num_words=2)

@@ -1,4 +1,4 @@
-"""Starts and ends the threads of the pool."""
+"""The start and the end of the pool's threads."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _LINE_BYTES: Final = 64
 
 
 class Workers:
-    """The pool's memory and its threads, which are Python's, without the GIL.
+    """The pool's memory and its threads, which are Python's, and run without the GIL.
 
-    They end when the interpreter does. A forked child has none of its parent's threads: it starts as many anew.
+    They end with the interpreter. A forked child has none of its parent's threads: it starts the same number again.
     """
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class Workers:
         self.address: int = self._pool.ctypes.data
         self._threads: list[threading.Thread] = []
         self._lock = new_lock(Rank.WORKERS)
-        # compiled here, before there is a lock that could be waited for meanwhile; as a function that releases the GIL
+        # compiled before any lock that could be waited for meanwhile; as a function that releases the GIL
         self._work: Callable[[int, int], None] = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)(
             thread_pool.work()
         )
@@ -41,20 +41,20 @@ class Workers:
             os.register_at_fork(after_in_child=self._start_again)
 
     def start(self, num_threads: int) -> None:
-        """See to it that there are workers for launches on `num_threads` threads, the launching one among them."""
+        """Start missing workers for launches on `num_threads` threads, including the launching one."""
         with self._lock:
             while len(self._threads) < min(num_threads, thread_pool.MAX_THREADS) - 1:
                 number = len(self._threads) + 1
                 self._pool[thread_pool.worker_lock(number)] = new_taken_lock()
                 try:
                     thread = start_thread(self._work, (self.address, number), name=f"ep-{number}")
-                except RuntimeError:  # the system has no more, or the interpreter is ending: those there are share
+                except RuntimeError:  # the system has no more, or the interpreter is ending: the existing ones share
                     return
                 self._threads.append(thread)
                 self._pool[thread_pool.worker_thread(number)] = thread.native_id or 0
 
     def stop(self) -> None:
-        """End the threads. A launch that is under way goes on alone, and so do later ones."""
+        """End the threads. A launch in progress continues alone, and so do later ones."""
         with self._lock:
             if self._threads:
                 self._work(self.address, 0)
@@ -68,7 +68,7 @@ class Workers:
             self._pool[word] = new_taken_lock()
 
     def _start_again(self) -> None:
-        """In a forked child: forget the parent's threads and what they were doing."""
+        """In a forked child: reset the pool, and drop the parent's threads and their jobs."""
         num_threads = len(self._threads) + 1
         self._threads = []
         self._reset()

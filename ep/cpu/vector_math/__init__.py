@@ -1,4 +1,4 @@
-"""Elementary functions that LLVM vectorises: free of branches, in float64."""
+"""Branch-free elementary functions in float64 that LLVM vectorises."""
 
 from ep.common.environment import check_compiler
 

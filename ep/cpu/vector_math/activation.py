@@ -1,6 +1,7 @@
 """The gated activations in float64.
 
-The rounding error of an exponent of several hundred would be that many ulps of the result: it is a sum of two doubles.
+The rounding error of an exponent of several hundred would be that many ulps of the result. So an exponent is a sum of
+two doubles.
 """
 
 from fractions import Fraction
@@ -25,37 +26,37 @@ _FAST_LOW, _FAST_HIGH = -22.0, 8.0
 
 @inlined
 def _product(a, a_rest, b, b_rest):
-    """(a + a_rest) (b + b_rest), and what is missing, to second order."""
+    """Return (a + a_rest) (b + b_rest) and its rounding error, to second order."""
     value = fma(a, b, 0.0)
     return value, fma(a, b, -value) + fma(a, b_rest, fma(a_rest, b, 0.0))
 
 
 @inlined
 def _silu_terms(x):
-    """x, z and its rest, of which silu(x) is made."""
+    """Return x, z and z's rest, the terms of silu(x)."""
     x = at_least(x, VANISHED)
     return x, at_most(x, ENOUGH), 0.0
 
 
 @inlined
 def _quick_gelu_terms(x):
-    """x, z and its rest, of which quick_gelu(x) is made."""
+    """Return x, z and z's rest, the terms of quick_gelu(x)."""
     x = at_least(x, _QUICK_LOW)
     z, z_rest = _product(at_most(x, _QUICK_HIGH), 0.0, _SLOPE, _SLOPE_REST)
     return x, z, z_rest
 
 
 def gated_activations(gated: Any) -> tuple[Any, Any]:
-    """silu and quick_gelu, made of gated(x, z, z_rest), x sigmoid(z + z_rest)."""
+    """Return silu and quick_gelu, made from gated(x, z, z_rest), which is x sigmoid(z + z_rest)."""
 
     @inlined
     def silu(x):
-        """x sigmoid(x)."""
+        """Return x sigmoid(x)."""
         return gated(*_silu_terms(x))
 
     @inlined
     def quick_gelu(x):
-        """x sigmoid(1.702 x)."""
+        """Return x sigmoid(1.702 x)."""
         return gated(*_quick_gelu_terms(x))
 
     return silu, quick_gelu
@@ -66,7 +67,7 @@ silu, quick_gelu = gated_activations(gated)
 
 @inlined
 def fast_gelu(x):
-    """x sigmoid(2 A (x + B x^3))."""
+    """Return x sigmoid(2 A (x + B x^3))."""
     x = at_least(x, _FAST_LOW)
     y = at_most(x, _FAST_HIGH)
     square, square_rest = _product(y, 0.0, y, 0.0)
@@ -78,7 +79,10 @@ def fast_gelu(x):
 
 @inlined
 def mish(x):
-    """x tanh(ln(1 + e^x)) = x n / (n + 2), n = e^x (e^x + 2); x above 40, x e^x = x sigmoid(x) below -40."""
+    """Return x tanh(ln(1 + e^x)) = x n / (n + 2), n = e^x (e^x + 2).
+
+    It is x above 40, x e^x = x sigmoid(x) below -40.
+    """
     r, s, n = exp_reduced(clamp(x, -40.0, 40.0), 0.0)
     scale = from_bits((n << 52) + (1023 << 52))
     high = 1.0 + r

@@ -1,12 +1,10 @@
-"""The operations of the vector functions below the level of arithmetic.
+"""The operations of the vector functions below the level of arithmetic: instructions that LLVM also has for vectors.
 
-Single instructions that LLVM also has for vectors.
+Each supports float64 and int64, and float32 and int32. If one argument is float32, the others become float32, constants
+as well. A constant in plain arithmetic must then be an np.float32, and a sum of int32 be converted back to int32.
 
-Each serves float64 and int64, and float32 and int32. One float32 argument makes the others float32, constants as well;
-a constant in plain arithmetic has to be an np.float32 there, and a sum of int32 be taken back to int32.
-
-A product that is only used in one sum is fused with it (`contraction.py`). Where an error term depends on what is
-rounded, write the product with `fma`; sums alone are never changed.
+A product that is only used in one sum is fused with it (`contraction.py`). If an error term depends on the rounding,
+write the product with `fma`; sums alone are never changed.
 """
 
 from typing import Any
@@ -30,7 +28,7 @@ def _integer_type(argument: Any) -> Any:
 
 @intrinsic
 def to_bits(typing_context: Any, x: Any) -> Any:
-    """Return the integer with the bits of `x`, as wide as it."""
+    """Return the integer with the bits of `x`, of the same width."""
     single = _float_type(x) is types.float32
 
     def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
@@ -41,7 +39,7 @@ def to_bits(typing_context: Any, x: Any) -> Any:
 
 @intrinsic
 def from_bits(typing_context: Any, bits: Any) -> Any:
-    """Return the floating-point number with the bits of `bits`, as wide as it."""
+    """Return the floating-point number with the bits of `bits`, of the same width."""
     single = _integer_type(bits) is types.int32
 
     def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
@@ -52,7 +50,7 @@ def from_bits(typing_context: Any, bits: Any) -> Any:
 
 @intrinsic
 def shift_right(typing_context: Any, bits: Any, count: Any) -> Any:
-    """`bits` shifted right, with zeros coming in; AVX2 has no other 64-bit shift."""
+    """Return `bits` shifted right logically; AVX2 has no other 64-bit shift."""
     integer_type = _integer_type(bits)
 
     def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
@@ -62,7 +60,7 @@ def shift_right(typing_context: Any, bits: Any, count: Any) -> Any:
 
 
 def _instruction(name: str, num_arguments: int, description: str) -> Any:
-    """Return the function that is the intrinsic `name` of LLVM, of real numbers of one type."""
+    """Return the function for LLVM's intrinsic `name`, of real numbers of one type."""
 
     def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
         real = args[0].type
@@ -96,7 +94,7 @@ copysign = _instruction("llvm.copysign", 2, "|x| with the sign of y.")
 
 @intrinsic
 def select(typing_context: Any, condition: Any, a: Any, b: Any) -> Any:
-    """`a` where `condition`, else `b`, both evaluated. a and b: real, or integer, or bool."""
+    """Return `a` if `condition`, else `b`; both are evaluated. a and b: real, or integer, or bool."""
     if isinstance(a, types.Float) or isinstance(b, types.Float):
         value_type = _float_type(a, b)
     elif isinstance(a, types.Integer):
@@ -112,7 +110,7 @@ def select(typing_context: Any, condition: Any, a: Any, b: Any) -> Any:
 
 @intrinsic
 def both(typing_context: Any, a: Any, b: Any) -> Any:
-    """`a and b`, both evaluated."""
+    """Return `a and b`; both are evaluated."""
 
     def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
         return builder.and_(*args)
@@ -122,7 +120,7 @@ def both(typing_context: Any, a: Any, b: Any) -> Any:
 
 @intrinsic
 def either(typing_context: Any, a: Any, b: Any) -> Any:
-    """`a or b`, both evaluated."""
+    """Return `a or b`; both are evaluated."""
 
     def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
         return builder.or_(*args)

@@ -1,4 +1,4 @@
-"""Constants computed to more digits than are needed, and those that leave integers in the low bits of a sum."""
+"""Constants with more digits than needed, and constants that leave an integer in the low bits of a sum."""
 
 from decimal import Context, Decimal
 from fractions import Fraction
@@ -21,7 +21,10 @@ SHIFT_FLOAT32: Final = np.float32(1.5 * 2.0**23)
 
 
 def pair(value: Fraction, last_bit: int | None = None) -> tuple[float, float]:
-    """`value` as high + low. last_bit: high is the next lower multiple of 2 to this power, else the nearest double."""
+    """Return `value` as high + low.
+
+    last_bit: high is rounded down to a multiple of 2^last_bit, by default to nearest.
+    """
     unit = Fraction(2) ** (last_bit or 0)
     high = float(value if last_bit is None else floor(value / unit) * unit)
     return high, float(value - Fraction(high))
@@ -34,7 +37,7 @@ def ln(x: float) -> Fraction:
 
 LN2: Final = pair(ln(2))
 LN2_SHORT: Final = pair(ln(2), -42)
-"""The last 11 bits of the first are 0: it times an integer below 2^11 is exact."""
+"""ln(2) as high + low. The last 11 bits of high are 0: its product with an integer below 2^11 is exact."""
 
 LOG10_2_SHORT: Final = pair(ln(2) / ln(10), -43)
 LOG2_E: Final = pair(1 / ln(2))

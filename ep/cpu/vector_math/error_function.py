@@ -1,9 +1,9 @@
 """erf, erfc and gelu without branches.
 
-erfc and gelu come down to w(x) = e^(x^2) erfc(x), x >= 0, which is smooth on the whole half line: (x + c) w(x) is a
-polynomial in q = (x - c) / (x + c). The rounding errors of the quotients are removed to first order, through
-w' = 2 x w - 2 / sqrt(pi); so w is a sum of two doubles, and e^(-x^2) w is rounded about once. For erfc, where c is a
-power of two, q = 1 - 2 c / (x + c) is as good as exact once 1 / (x + c) is rounded, and x alone is off.
+erfc and gelu are computed from w(x) = e^(x^2) erfc(x), x >= 0, which is smooth on the whole half line: (x + c) w(x) is
+a polynomial in q = (x - c) / (x + c). The rounding errors of the quotients are corrected to first order, by w' = 2 x w
+- 2 / sqrt(pi); so w is a sum of two doubles, and e^(-x^2) w is rounded about once. For erfc, where c is a power of two,
+q = 1 - 2 c / (x + c) is practically exact for the rounded 1 / (x + c), and only x has an error.
 """
 
 from typing import Any
@@ -34,7 +34,7 @@ _exponential = polynomial(*EXP)
 
 @inlined
 def _power(s: float, s_rest: float) -> Any:
-    """p and n, e^-(s + s_rest) = 2^n (1 + p), for 0 <= s < 1000."""
+    """Return p and n, with e^-(s + s_rest) = 2^n (1 + p), for 0 <= s < 1000."""
     shifted = fma(s, -LOG2_E[0], SHIFT)
     k = shifted - SHIFT
     r = fma(-k, LN2[0], -s)  # exact: a multiple of the last bits of both, below 1/2
@@ -45,20 +45,20 @@ def _power(s: float, s_rest: float) -> Any:
 
 @inlined
 def _times_power(w: float, w_rest: float, p: float, n: int) -> float:
-    """(w + w_rest) 2^n (1 + p), right for results below the smallest normal number."""
+    """Return (w + w_rest) 2^n (1 + p), correct also for results below the smallest normal number."""
     return scaled(w + fma(w, p, fma(w_rest, p, w_rest)), n)
 
 
 @inlined
 def _divided(value: float, value_rest: float, below: float, below_rest: float, inverse: float) -> Any:
-    """Return the quotient of two sums, as a double and what is missing; inverse: that of `below`."""
+    """Return the quotient of two sums, as a double and its error. inverse: of `below`."""
     quotient = fma(value, inverse, 0.0)
     return quotient, (fma(-quotient, below, value) + fma(-quotient, below_rest, value_rest)) * inverse
 
 
 @inlined
 def _inverse(a: float, centre: float) -> Any:
-    """Return the inverse of a + centre, rounded, and by how much a differs from the number that it is exact for."""
+    """Return the rounded inverse of a + centre, and the difference of a from the number for which it is exact."""
     below = a + centre
     inverse = 1.0 / below
     return inverse, fma(fma(inverse, below, -1.0), below, a - (below - centre))
@@ -66,7 +66,7 @@ def _inverse(a: float, centre: float) -> Any:
 
 @inlined
 def _last_steps(q: float, upper: float, first: float, second: float) -> Any:
-    """first + q (second + q upper), as a double and what is missing."""
+    """Return first + q (second + q upper), as a double and its error."""
     t = fma(q, upper, 0.0)
     u = second + t
     u_rest = (second - u) + t
@@ -82,12 +82,12 @@ _erfc_upper = polynomial_tree(*ERFC[2:])
 
 @inlined
 def erfc(x: float) -> float:
-    """1 - erf(x), relatively accurate where it vanishes."""
+    """Return 1 - erf(x), with relative accuracy where it vanishes."""
     a = fabs(x)
     a = at_most(a, _ERFC_END)
     inverse, dx = _inverse(a, _ERFC_CENTRE)
     s = fma(a, a, 0.0)
-    p, n = _power(s, fma(a, a, -s))  # while the quotient is awaited
+    p, n = _power(s, fma(a, a, -s))  # while waiting for the quotient
     q = fma(-2.0 * _ERFC_CENTRE, inverse, 1.0)
     m, m_rest = _last_steps(q, _erfc_upper(q), ERFC[0], ERFC[1])
     w = fma(m, inverse, 0.0)
@@ -104,9 +104,9 @@ _gelu_upper = polynomial_tree(*GELU[2:])
 
 @inlined
 def gelu(x: float) -> float:
-    """x / 2 (1 + erf(x / sqrt 2)), relatively accurate where it vanishes.
+    """Return x / 2 (1 + erf(x / sqrt 2)), with relative accuracy where it vanishes.
 
-    With a = |x|, a w(a / sqrt 2) e^(-a^2 / 2) / 2 is what is missing at a, and the value at -a with its sign changed.
+    With a = |x|, the value at -a is -t, and that at a is a - t, for t = a w(a / sqrt 2) e^(-a^2 / 2) / 2.
     """
     a = fabs(x)
     a = at_most(a, _GELU_END)
@@ -114,7 +114,7 @@ def gelu(x: float) -> float:
     above_rest, below_rest = a - (above + _GELU_CENTRE), a - (below - _GELU_CENTRE)
     inverse = 1.0 / below
     s = fma(a, a, 0.0)
-    p, n = _power(0.5 * s, 0.5 * fma(a, a, -s))  # while the quotient is awaited
+    p, n = _power(0.5 * s, 0.5 * fma(a, a, -s))  # while waiting for the quotient
     q, q_rest = _divided(above, above_rest, below, below_rest, inverse)
     m, m_rest = _last_steps(q, _gelu_upper(q), GELU[0], GELU[1])
     w, w_rest = _divided(m, m_rest + GELU_REST, below, below_rest, inverse)
@@ -133,10 +133,10 @@ _ERF_END = 6.0
 
 @inlined
 def erf(x: float) -> float:
-    """The error function: up to 1 an odd polynomial, above it 1 - erfc, where erfc is the fourth power of a polynomial.
+    """Return erf(x): up to 1 an odd polynomial, above it 1 - erfc, where erfc is the fourth power of a polynomial.
 
     With c^4 = 1 - erf(1), 1 - (c + t)^4 = erf(1) - w (w + 2 c^2) for w = t (t + 2 c): near 1, where rounding errors
-    would count most, t vanishes.
+    would matter most, t vanishes.
     """
     a = fabs(x)
     low = fma(a, _erf_lower(fma(a, a, 0.0)), a)

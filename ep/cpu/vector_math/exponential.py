@@ -1,9 +1,10 @@
 """exp, exp2 and expm1 in float64.
 
-x = n ln 2 + r with an integer n and |r| <= ln(2)/2, and e^x = 2^n e^r. With e^r = 1 + r + r^2 q(r), the sum of 1 and
-r is kept unrounded as high + low, so that e^r is known to about 2^-56. The functions are free of branches: arguments
-out of range are clamped. What counts for the speed of a loop is how long an element takes from the first instruction to
-the last, since a core looks ahead only so far: hence polynomials as trees, and n at hand as a number and an integer.
+x = n ln 2 + r with an integer n and |r| <= ln(2)/2, and e^x = 2^n e^r. With e^r = 1 + r + r^2 q(r), the sum of 1 and r
+is kept unrounded as high + low, so e^r is accurate to about 2^-56. The functions have no branches: arguments out of
+range are clamped. The speed of a loop depends on the latency of an element, from the first instruction to the last,
+since a core looks ahead only a limited distance. Hence polynomials are trees, and n is available both as a number and
+as an integer.
 """
 
 from ep.cpu.vector_math.bits import fabs, fma, from_bits, select, to_bits
@@ -23,7 +24,7 @@ exp_fraction = polynomial_quads(*EXPM1)
 _exp_cubic = polynomial_quads(*(2.0 * c for c in EXPM1[1:]))
 """c(r), where e^r = 1 + r + r^2 / 2 + r^3 c(r) / 2."""
 _exp_fraction = polynomial_pairs(*EXP)
-"""As exp_fraction, but for a term less."""
+"""The same as exp_fraction with one term less."""
 _exp2_fraction = polynomial_quads(*EXP2)
 """(2^r - 1 - r ln(2)) / r^2 for |r| <= 1/2."""
 
@@ -41,20 +42,20 @@ def exp_reduced(x, x_rest):
 
 @inlined
 def exp(x):
-    """e^x; 0.87 ulp."""
+    """Return e^x, to 0.87 ulp."""
     x = clamp(x, -750.0, 750.0)
     shifted = fma(x, LOG2_E[0], SHIFT)
     n = shifted - SHIFT
     r_high = fma(n, -LN2_SHORT[0], x)
     r = fma(n, -LN2_SHORT[1], r_high)
     rest = fma(r * r, _exp_fraction(r), 0.0)
-    # r is rounded, and so good enough only in the small terms
+    # r is rounded, which is accurate enough only for the small terms
     return scaled(1.0 + (r_high + fma(n, -LN2_SHORT[1], rest)), to_bits(shifted) - SHIFT_BITS)
 
 
 @inlined
 def exp2(x):
-    """2^x: the nearest integer n apart, 1 + r p(r) of the rest r, |r| <= 1/2."""
+    """Return 2^x: 2^n times 1 + r p(r), for the nearest integer n and the rest r, |r| <= 1/2."""
     y = clamp(x, -1080.0, 1080.0)
     shifted = y + SHIFT
     r = y - (shifted - SHIFT)
@@ -63,9 +64,9 @@ def exp2(x):
 
 @inlined
 def exp_around(x):
-    """Return terms of e^x for -50 < x < 711, so that differences of e^x and 1 are sums without cancellation.
+    """Return terms of e^x for -50 < x < 711 that make differences of e^x and 1 sums without cancellation.
 
-    r, h, t, 2^-n, bits of n: e^x = 2^n (1 + r + h + t), r and h are known to the last bit, |h| < 0.061, |t| < 0.008.
+    r, h, t, 2^-n, bits of n: e^x = 2^n (1 + r + h + t), r and h are accurate to the last bit, |h| < 0.061, |t| < 0.008.
     2^-n (e^x + c) is (1 + c 2^-n) + r + h + t: for |c| = 1, the bracket is 0 or at least as large as r.
     """
     shifted = fma(x, LOG2_E[0], SHIFT)
@@ -78,13 +79,13 @@ def exp_around(x):
     rest = fma(r, r_low, r_low) + fma(half, r, -h)
     r_sum = r + r_low
     t = fma((0.5 * r_sum) * (r_sum * r_sum), _exp_cubic(r_sum), rest)
-    # 2^-n as half a power that is a normal number, or 0
+    # 2^-n as half of a power that is a normal number, or 0
     return r, h, t, 0.5 * from_bits(_TWO - (n_bits << 52)), n_bits
 
 
 @inlined
 def expm1(x):
-    """e^x - 1."""
+    """Return e^x - 1."""
     r, h, t, power, n_bits = exp_around(clamp(x, -50.0, 710.0))
     one = 1.0 - power
     y, _ = sum_of_four(one, r, h, t + ((1.0 - one) - power))

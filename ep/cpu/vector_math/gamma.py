@@ -4,10 +4,10 @@ Up to |x| = 3 it is the logarithm of 1 / gamma, which is an entire function: wit
 
     1 / gamma(a) = 1 + (a - 1) (a - 2) (a Q(a) - 1/2),    1 / gamma(1 + a) = (3 - a) / 2 + (a - 1) (a - 2) Q(a),
 
-of which the first is known as a deviation from 1, so that the zeros at 1 and 2 are exact. From 3 on it is Stirling's
+the first of which is computed as a deviation from 1, so that the zeros at 1 and 2 are exact. From 3 on it is Stirling's
 (a - 1/2) (ln a - 1) + (ln(2 pi) - 1) / 2 + M(1 / a^2) / a. Below 0 by reflection: pi / |gamma(x)| is
-a gamma(a) |sin(pi a)|. Terms that may cancel are sums of two doubles: what is left of them near the zeros below 0 is
-right to a few units of 2^-53 absolutely.
+a gamma(a) |sin(pi a)|. Terms that may cancel are sums of two doubles: near the zeros below 0, the result has an
+absolute error of a few units of 2^-53.
 """
 
 from typing import Any
@@ -26,7 +26,7 @@ _reciprocal, _stirling, _sine = polynomial_tree(*RECIPROCAL_GAMMA), polynomial(*
 
 @inlined
 def _log(k: float, f: float, less: float) -> Any:
-    """k ln(2) + ln(1 + f) - less, as a double and what is missing; less: 0, or 1 where k >= 2."""
+    """Return k ln(2) + ln(1 + f) - less, as a double and its error. less: 0, or 1 if k >= 2."""
     exact = fma(k, LN2_SHORT[0], -less)
     high = exact + f
     return high, ((exact - high) + f) + fma(k, LN2_SHORT[1], log_rest(f))
@@ -34,7 +34,7 @@ def _log(k: float, f: float, less: float) -> Any:
 
 @inlined
 def _sine_of_pi(a: float) -> float:
-    """|sin(pi a)| / pi."""
+    """Return |sin(pi a)| / pi."""
     r = fabs(a - rint(a))
     z = fma(r, r, 0.0)
     return fma(fma(r, z, 0.0), _sine(z), r)
@@ -51,14 +51,14 @@ def _lgamma(a: float, below: bool, sine: float) -> float:
     above = fma(a, fma(roots, q, fma(-0.5, a, 0.5)), a)
     value = select(small, select(below, fma(roots, q, fma(-0.5, a, 1.5)), above), a)
     k, f = split_any(value)
-    # from the deviation where that is the most accurate
+    # from the deviation if that is the most accurate
     known = select(k == 0.0, deviation, select(both(k == -1.0, a > 0.5), fma(2.0, deviation, 1.0), f))
     f = select(below, f, known)
     high, low = _log(k, f, select(small, 0.0, 1.0))
     sine_k, sine_f = split_any(sine)
     sine_high, sine_low = _log(sine_k, sine_f, 0.0)
 
-    # below 0 one more ln(a), that is ln(a) - 1 and 1
+    # below 0 there is one more ln(a), that is ln(a) - 1 and 1
     factor = a + select(below, 0.5, -0.5)
     first = fma(factor, high, 0.0)
     inverse = 1.0 / a
@@ -77,12 +77,12 @@ def _lgamma(a: float, below: bool, sine: float) -> float:
 
 @inlined
 def lgamma(x: float) -> float:
-    """ln |gamma(x)|; infinity at the poles and at both infinities."""
+    """Return ln |gamma(x)|; infinity at the poles and at both infinities."""
     a, below = fabs(x), x < 0.0
     return _lgamma(a, below, select(below, _sine_of_pi(a), 1.0))
 
 
 @inlined
 def lgamma_of_positive(x: float) -> float:
-    """ln gamma(x) for finite x > 0, with the same bits."""
+    """Return ln gamma(x) for finite x > 0, with the same bits as `lgamma`."""
     return _lgamma(x, False, 1.0)

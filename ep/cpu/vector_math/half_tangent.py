@@ -1,7 +1,7 @@
-"""The hyperbolic tangent of a reduced argument, of which tanh is made.
+"""The hyperbolic tangent of a reduced argument, from which tanh is computed.
 
-y = n ln(2)/2 + u with |u| <= ln(2)/4, and e^2y = 2^n (1 + t) / (1 - t) with t = tanh(u), so that tanh is a quotient of
-terms linear in t. As t - u is below u / 100, t is easily known to 2^-58.
+y = n ln(2)/2 + u with |u| <= ln(2)/4, and e^2y = 2^n (1 + t) / (1 - t) with t = tanh(u), so tanh is a quotient of terms
+linear in t. As t - u is below u / 100, t is easily accurate to 2^-58.
 """
 
 from typing import Any
@@ -18,7 +18,7 @@ _tanh_rest = polynomial_pairs(*TANH)
 
 @inlined
 def reduced(y: float, x: float, factor: float) -> Any:
-    """u, which is exact, what is missing of it, and n; y = x factor ln(2)/2, whichever way is the shortest."""
+    """Return u, which is exact, its rest, and n. y = x factor ln(2)/2; callers choose the form that is fastest."""
     shifted = fma(x, factor, SHIFT)
     n = shifted - SHIFT
     return fma(n, -_HALF_LN2, y), n * -_HALF_LN2_REST, to_bits(shifted) - SHIFT_BITS
@@ -26,7 +26,7 @@ def reduced(y: float, x: float, factor: float) -> Any:
 
 @inlined
 def tangent_rest(u: float, u_rest: float) -> float:
-    """tanh(u + u_rest) - u."""
+    """Return tanh(u + u_rest) - u."""
     z = u * u
     square = fma(-2.0 / 3.0, z * z, z)  # tanh(u)^2, and 1 - tanh(u)^2 is the derivative
     return fma(u * z, _tanh_rest(z), fma(-square, u_rest, u_rest))
@@ -34,9 +34,9 @@ def tangent_rest(u: float, u_rest: float) -> float:
 
 @inlined
 def quotient(top: float, top_rest: float, bottom: float, bottom_rest: float) -> float:
-    """(top + top_rest) / (bottom + bottom_rest), rounded once but for 2^-58 or so."""
+    """Return (top + top_rest) / (bottom + bottom_rest), rounded once except for an error of about 2^-58."""
     below = bottom + bottom_rest
     inverse = 1.0 / below
-    q = (top + top_rest) / below  # not through the inverse: dividers have nothing else to do, and it is sooner there
+    q = (top + top_rest) / below  # not by the inverse: the dividers are idle, and this is available sooner
     missing = fma(-q, bottom, top) + fma(-q, bottom_rest, top_rest)
     return fma(missing, inverse, q)

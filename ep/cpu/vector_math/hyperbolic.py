@@ -18,7 +18,7 @@ _cosh_rest, _sinh_rest = polynomial_chain(*COSH), polynomial_chain(*SINH)
 
 @inlined
 def tanh(x):
-    """(m + p t) / (p + m t), with p and m = 1 +- 2^-n, and t the tangent of the reduced argument."""
+    """Return (m + p t) / (p + m t), with p and m = 1 +- 2^-n, and t the tangent of the reduced argument."""
     a = fabs(x)
     a = at_most(a, 22.0)
     u, u_rest, n = reduced(a, a, 2.0 * LOG2_E[0])
@@ -32,7 +32,7 @@ def tanh(x):
     top_rest = fma(p, t_rest, ((m - top) + pu) + fma(p, u, -pu))
     bottom = fma(m, u, p)
     bottom_rest = fma(m, t_rest, fma(m, u, p - bottom))
-    # where a bit of 2^-n is lost, the quotient is nearly 1: what the denominator lacks is put into the numerator
+    # if a bit of 2^-n is lost, the quotient is nearly 1: the denominator's error is moved to the numerator
     top_rest = fma(-2.0, fma(lost, -u, lost), top_rest)
     return copysign(quotient(top, top_rest, bottom, bottom_rest), x)
 
@@ -42,8 +42,8 @@ def _parts(a):
     """Return p, m, r, r', c and s for 0 <= a < 712, so that e^a = 2p e^r, e^-a = 2m e^-r up to the scale of 2^64.
 
     With cosh r = 1 + c, sinh r = r + s (r + r' in twice the precision): cosh a = (p + m) cosh r + (p - m) sinh r, and
-    sinh a = (p - m) cosh r + (p + m) sinh r, where p - m is 0 for the smallest a. Where a > 600, p is divided by
-    2^64, and m multiplied: it has no weight any more.
+    sinh a = (p - m) cosh r + (p + m) sinh r, where p - m is 0 for the smallest a. If a > 600, p is divided by 2^64, and
+    m, which is then negligible, multiplied.
     """
     shifted = fma(a, LOG2_E[0], SHIFT)
     n = shifted - SHIFT
@@ -85,11 +85,11 @@ def cosh(x):
 
 
 def area_functions(log_sum: Any) -> tuple[Any, Any, Any]:
-    """asinh, acosh and atanh, made of log_sum(u, low, k), ln(2^k (u + low))."""
+    """Return asinh, acosh and atanh, made from log_sum(u, low, k), which is ln(2^k (u + low))."""
 
     @inlined
     def asinh(x):
-        """ln(|x| + sqrt(x^2 + 1)) with the sum in twice the precision; ln(2 |x|) where 1 does not count."""
+        """Return ln(|x| + sqrt(x^2 + 1)) with the sum in twice the precision; ln(2 |x|) if 1 is negligible."""
         a = fabs(x)
         big = a > 2.0**28
         square = fma(a, a, 0.0)
@@ -105,7 +105,7 @@ def area_functions(log_sum: Any) -> tuple[Any, Any, Any]:
 
     @inlined
     def acosh(x):
-        """ln(x + sqrt(x^2 - 1)) with the sum in twice the precision; ln(2 x) where 1 does not count."""
+        """Return ln(x + sqrt(x^2 - 1)) with the sum in twice the precision; ln(2 x) if 1 is negligible."""
         big = x > 2.0**28
         square = fma(x, x, 0.0)
         w = square - 1.0
@@ -120,7 +120,7 @@ def area_functions(log_sum: Any) -> tuple[Any, Any, Any]:
 
     @inlined
     def atanh(x):
-        """ln(1 + 2 |x| / (1 - |x|)) / 2, with the rounding errors of the difference, the quotient and the sum."""
+        """Return ln(1 + 2 |x| / (1 - |x|)) / 2, with the rounding errors of difference, quotient and sum."""
         a = fabs(x)
         bottom = 1.0 - a
         inverse = 1.0 / bottom

@@ -1,4 +1,4 @@
-"""The options with which the vector functions are compiled."""
+"""The way in which the vector functions are compiled."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,7 @@ from ep.cpu.compile.lowering import WideVectors
 
 
 def inlined(function: Callable[..., Any]) -> Any:
-    """Compile `function` into every caller: LLVM would call a long one, and vectorises no loop with a call in it."""
+    """Compile `function` into every caller: LLVM would call a long one, and does not vectorise a loop with a call."""
     return (
         function if is_jitted(function) else numba.njit(forceinline=True, pipeline_class=WideVectors, **INNER)(function)
     )

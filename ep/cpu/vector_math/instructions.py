@@ -1,7 +1,7 @@
-"""Instructions of AVX-512 that LLVM has no generic code for; they need `lookup.has_register_tables()`.
+"""Instructions of AVX-512 that LLVM has no generic code for. They need `lookup.has_register_tables()`.
 
-Each is a function with a twin for vectors, as the look-ups of `lookup.py` are. The scalar function is the same
-instruction on a vector of which one lane counts, so that all bits are the same.
+Each is a function with a twin for vectors, like the look-ups of `lookup.py`. The scalar function is the same
+instruction on a vector of which one lane is used, so all bits are the same.
 """
 
 from collections.abc import Callable
@@ -16,12 +16,12 @@ from ep.cpu.vector_math.lookup import with_twin
 
 _FLOATS, _DOUBLES = ir.VectorType(ir.FloatType(), 16), ir.VectorType(ir.DoubleType(), 8)
 _INT = ir.IntType(32)
-_CURRENT = _INT(4)  # the rounding that is set
+_CURRENT = _INT(4)  # the current rounding mode
 _NORMALISED_NAN_IF_NEGATIVE = _INT(0b1100)  # from 1 to 2; 1 for zeros and infinity, NaN below 0
 
 
 def _call(module: Any, builder: Any, name: str, arguments: list[Any], rounding: tuple[Any, ...] = ()) -> Any:
-    """Return the instruction on all lanes of the vectors among `arguments`."""
+    """Return the instruction applied to all lanes of the vectors among `arguments`."""
     vector = arguments[0].type
     arguments = [*arguments, vector(ir.Undefined), ir.IntType(vector.count)(-1), *rounding]
     function_type = ir.FunctionType(vector, [argument.type for argument in arguments])
@@ -43,7 +43,7 @@ def _scale(module: Any, builder: Any, y: Any, n: Any) -> Any:
 
 
 def scaled_vector(builder: Any, y: Any, n: Any) -> Any:
-    """`scale` of every lane of 64 bytes, in LLVM's code; of float32, too."""
+    """Return `scale` of every lane of 64 bytes, in LLVM's code; also of float32."""
     return _scale(builder.module, builder, y, n)
 
 
@@ -63,7 +63,7 @@ def _function(module: Any, vector: Any, name: str, emit: Callable[..., Any], num
 
 @intrinsic
 def mantissa(typing_context: Any, x: Any) -> Any:
-    """x over the power of two that makes it at least 1 and below 2; 1 for zeros and infinity, NaN below 0."""
+    """Return x divided by a power of two, at least 1 and below 2; 1 for zeros and infinity, NaN below 0."""
 
     def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
         return builder.call(_function(builder.module, _DOUBLES, "mantissa", _mantissa, 1), args)
@@ -83,7 +83,7 @@ def exponent(typing_context: Any, x: Any) -> Any:
 
 @intrinsic
 def scale(typing_context: Any, y: Any, n: Any) -> Any:
-    """y 2^floor(n), rounded once, for any n."""
+    """Return y 2^floor(n), rounded once, for any n."""
 
     def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
         return builder.call(_function(builder.module, _DOUBLES, "scale", _scale, 2), args)
@@ -93,7 +93,7 @@ def scale(typing_context: Any, y: Any, n: Any) -> Any:
 
 @intrinsic
 def approximate_rsqrt(typing_context: Any, x: Any) -> Any:
-    """1 / sqrt(x) to 2^-14, of a float32, with the limits of the exact one."""
+    """Return 1 / sqrt(x) of a float32, to 2^-14, with the exact function's limits."""
 
     def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
         return builder.call(_function(builder.module, _FLOATS, "rsqrt14", _approximate_rsqrt, 1), args)

@@ -6,14 +6,14 @@ from ep.cpu.vector_math.inlined import inlined
 from ep.cpu.vector_math.limits import at_most
 from ep.cpu.vector_math.polynomial import polynomial
 
-# beyond it atan is pi/2 to the last bit, and infinity would make a NaN
+# beyond it atan is pi/2 to the last bit, and infinity would give NaN
 _ATAN_FLAT = 2.0**64
 _arc_tangent, _arc_sine = polynomial(*ARC_TANGENT), polynomial(*ARC_SINE)
 
 
 @inlined
 def atan(x: float) -> float:
-    """Return the arc tangent: of t, pi/4 + that of (t - 1) / (t + 1), or pi/2 - that of 1 / t, for t = |x|."""
+    """Return the arc tangent: with t = |x|, of t, pi/4 + that of (t - 1) / (t + 1), or pi/2 - that of 1 / t."""
     a = fabs(x)
     a = at_most(a, _ATAN_FLAT)
     middle, high = a > TAN_EIGHTH, a > TAN_THREE_EIGHTHS
@@ -30,7 +30,7 @@ def atan(x: float) -> float:
 
 @inlined
 def asin(x: float) -> float:
-    """Return the arc sine: above 1/2, pi/2 - 2 asin(sqrt((1 - |x|) / 2))."""
+    """Return the arc sine; above 1/2, pi/2 - 2 asin(sqrt((1 - |x|) / 2))."""
     a = fabs(x)
     high = a > 0.5
     z = select(high, fma(-0.5, a, 0.5), fma(a, a, 0.0))
@@ -45,7 +45,7 @@ def asin(x: float) -> float:
 def acos(x: float) -> float:
     """Return the arc cosine: pi/2 - asin(x).
 
-    Above 1/2, with s = asin(sqrt((1 - |x|) / 2)), 2 s, or pi - 2 s for x < 0.
+    Above 1/2, with s = asin(sqrt((1 - |x|) / 2)), it is 2 s, or pi - 2 s for x < 0.
     """
     a = fabs(x)
     high, negative = a > 0.5, x < 0.0

@@ -13,15 +13,18 @@ from ep.cpu.vector_math.coefficients import HALF_PI, TWO_OVER_PI_WORDS
 
 _WORD = 64
 _WORDS = np.array([0, *TWO_OVER_PI_WORDS], np.uint64).view(np.int64)
-"""2 / pi behind a word of zeros, for arguments down to 1; the last bit of the largest double has 192 more behind it."""
+"""2 / pi after a word of zeros, for arguments down to 1.
+
+After the last bit of the largest double there are 192 more.
+"""
 
 
 @intrinsic
 def _quarters(typing_context: Any, m: Any, words: Any, shift: Any) -> Any:
-    """(k, high, low, negative): m times three words = 4 j + k + (high + low / 2^64) / 2^62, or minus the fraction.
+    """Return (k, high, low, negative): m times three words = 4 j + k + or - (high + low / 2^64) / 2^62.
 
     words: four, of which the first `shift` bits are skipped. The product of the first word is the top of the result,
-    that of the third one begins at its end. The fraction is at most 1/2.
+        that of the third one begins at its end. The fraction is at most 1/2.
     """
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -51,10 +54,11 @@ def _quarters(typing_context: Any, m: Any, words: Any, shift: Any) -> Any:
 
 @jit
 def reduce_large(x: float) -> Any:
-    """(r, its rest, k): x = k pi/2 + r + rest, |r| <= pi/4, for finite |x| >= 1; of k only the low bits are good.
+    """Return (r, its rest, k): x = k pi/2 + r + rest, |r| <= pi/4, for finite |x| >= 1.
 
-    With |x| = m 2^e, bits of 2 / pi that give multiples of 4 are left out, and so are those beyond the next 192: the
-    product is then off by 2^-126, and never nearer to an integer than 2^-62.
+    Only the low bits of k are valid.
+    With |x| = m 2^e, bits of 2 / pi that give multiples of 4 are left out, and so are those beyond the next 192. The
+    error of the product is then 2^-126, and it is never nearer to an integer than 2^-62.
     """
     bits = to_bits(fabs(x))
     place, m = (bits >> 52) - (1075 - 62), (bits & ((1 << 52) - 1)) | (1 << 52)

@@ -1,4 +1,4 @@
-"""Numbers kept within limits, without branches; NaN stays. Limits and number are of one type."""
+"""Limits of numbers, without branches; NaN stays. Limits and number have one type."""
 
 from ep.cpu.vector_math.bits import select
 from ep.cpu.vector_math.inlined import inlined
@@ -6,17 +6,17 @@ from ep.cpu.vector_math.inlined import inlined
 
 @inlined
 def at_least(x, low):
-    """Return x, or low where that is larger."""
+    """Return x, or low if that is larger."""
     return select(low > x, low, x)
 
 
 @inlined
 def at_most(x, high):
-    """Return x, or high where that is smaller."""
+    """Return x, or high if that is smaller."""
     return select(high < x, high, x)
 
 
 @inlined
 def clamp(x, low, high):
-    """Return x between low and high."""
+    """Return x clamped to [low, high]."""
     return at_least(at_most(x, high), low)

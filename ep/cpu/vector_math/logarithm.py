@@ -56,7 +56,7 @@ def log_rest(f):
 
 @inlined
 def with_limits(x, y):
-    """Return y, the logarithm of a finite x > 0, or what a logarithm is for any other x."""
+    """Return y, the logarithm of x, if x is finite and above 0, else the logarithm of any other x."""
     y = select(x > 0.0, y, select(x == 0.0, -_INF, _NAN))
     return select(x == _INF, x, y)
 
@@ -107,7 +107,7 @@ def log_sum_parts(u, low, k_offset):
     exact = k * LN2_SHORT[0]
     high = exact + f
     low = (exact - high) + f
-    # d ln(1 + f) = rest / (1 + f); rest counts only where k != 0, and there 1 - f is near enough
+    # d ln(1 + f) = rest / (1 + f); rest matters only if k != 0, and then 1 - f is accurate enough
     return high, low + (fma(k, LN2_SHORT[1], fma(rest, -f, rest)) + log_rest(f))
 
 
@@ -120,7 +120,7 @@ def log_sum(u, low, k_offset):
 
 @inlined
 def log1p(x):
-    """ln(1 + x), with the rounding error of 1 + x kept."""
+    """Return ln(1 + x), including the rounding error of 1 + x."""
     u = 1.0 + x
     part = u - 1.0
     y = log_sum(u, (1.0 - (u - part)) + (x - part), 0.0)
@@ -129,7 +129,7 @@ def log1p(x):
 
 @inlined
 def log1p_parts(x, low):
-    """ln(1 + x + low) as a number and a small one, for finite x >= 0 with |low| below its last bit."""
+    """Return ln(1 + x + low) as a number and a small one, for finite x >= 0 with |low| below its last bit."""
     u, lost = sum_of(1.0, x)
-    # low is far below the last bit of u, or u is 1 and what is lost of it is x
+    # low is far below the last bit of u, or u is 1 and the lost part is x
     return log_sum_parts(u, lost + low, 0.0)

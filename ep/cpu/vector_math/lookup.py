@@ -1,8 +1,8 @@
-"""Tables of a few constants that stay in vector registers, where one instruction looks up an entry for every lane.
+"""Tables of a few constants in vector registers. One instruction looks up an entry for every lane.
 
-LLVM's loop vectoriser knows no such instruction. It does know that a scalar function may have a twin for vectors: the
-look-up is a function whose attribute names one, made of the permutation of the processor. The twin is inlined once the
-loops of a kernel are vectorised (`libraries.py`); only the elements that are left over call the scalar function.
+LLVM's loop vectoriser has no such instruction. But it supports scalar functions with a twin for vectors: the look-up is
+a function whose attribute names its twin, which uses the processor's permutation. The twin is inlined after the loops
+of a kernel are vectorised (`libraries.py`); only the remainder of a loop calls the scalar function.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,20 +24,20 @@ _USED = "llvm.compiler.used"
 
 @cache
 def has_register_tables() -> bool:
-    """Return whether the processor looks up entries in registers: AVX-512 has the permutations of two registers."""
+    """Return whether the processor looks up entries in registers: AVX-512 has permutations of two registers."""
     triple, _, features = cpu_target.target_context.codegen().magic_tuple()
     return triple.startswith("x86_64") and "+avx512f" in features and "+avx512dq" in features
 
 
 def num_entries(real_type: type[np.floating]) -> int:
-    """Return how many entries a table has: what two registers hold."""
+    """Return the number of entries of a table: two registers full."""
     return 2 * _VECTOR_BITS // (8 * np.dtype(real_type).itemsize)
 
 
 def table(values: Sequence[float], real_type: type[np.floating]) -> Any:
-    """Return what compiled code calls with an index, an integer as wide as `real_type`, to get one of `values`.
+    """Return a function for compiled code that gives one of `values` for an index, an integer as wide as `real_type`.
 
-    Of the index the lowest bits count, as many as it takes to number the entries.
+    Only the lowest bits of the index are used, as many as are needed to number the entries.
     """
     entries = np.asarray(values, real_type)
     if entries.shape != (num_entries(real_type),):
@@ -76,7 +76,7 @@ def _function(module: Any, entries: Any) -> Any:
 
 
 def looked_up(builder: Any, entries: Any, index: Any) -> Any:
-    """Return an entry for every lane of the vector `index`. entries: as many as `num_entries`, in an array."""
+    """Return an entry for every lane of the vector `index`. entries: an array of `num_entries` entries."""
     real = ir.FloatType() if entries.itemsize == 4 else ir.DoubleType()
     vector = ir.VectorType(real, len(entries) // 2)
     halves = [ir.Constant(vector, [float(entry) for entry in half]) for half in np.split(entries, 2)]
@@ -93,10 +93,10 @@ def with_twin(
     scalar: Callable[..., Any],
     packed: Callable[..., Any],
 ) -> Any:
-    """Return the function `name` in `module`, made where it is not there, which LLVM vectorises by its twin.
+    """Return the function `name` in `module`, which LLVM vectorises by its twin. Makes it if it is missing.
 
     result, arguments: the vectors of the twin; the function itself has their elements.
-    scalar, packed: (module, builder, *arguments) give the results of the two.
+    scalar, packed: (module, builder, *arguments) return the results of the two.
     """
     if name in module.globals:
         return module.globals[name]
@@ -105,7 +105,7 @@ def with_twin(
     for one, body in ((function, scalar), (twin, packed)):
         builder = ir.IRBuilder(one.append_basic_block())
         builder.ret(body(module, builder, *one.args))
-    # llvmlite knows no attributes with values
+    # llvmlite does not support attributes with values
     variant = f"_ZGV_LLVM_N{result.count}{'v' * len(arguments)}_{name}({twin.name})"
     set.add(function.attributes, f'"vector-function-abi-variant"="{variant}"')
     _keep(module, twin)
@@ -113,10 +113,7 @@ def with_twin(
 
 
 def _new_function(module: Any, name: str, result: Any, arguments: Sequence[Any], inline: str) -> Any:
-    """Return a function, still empty, of arguments that it does not change, nor anything else.
-
-    The same in every module.
-    """
+    """Return an empty function without side effects; it is the same in every module."""
     function = ir.Function(module, ir.FunctionType(result, arguments), name)
     function.linkage = "linkonce_odr"
     for attribute in (inline, "nounwind", "readnone"):

@@ -1,8 +1,8 @@
-"""The first two derivatives of ln gamma(x) without branches.
+"""The first two derivatives of ln gamma(x), without branches.
 
-With P(b) = b (b + 1) (b + 2) (b + 3), P psi and P^2 psi' have no poles above -4, and up to 3 they are polynomials, psi
-with its root as a factor; from 3 on there are the asymptotic series. Below 0 by reflection, with pi cot(pi x) and
-(pi / sin(pi x))^2 of the exact distance r to the nearest integer, 1 / r and 1 / r^2 apart.
+With P(b) = b (b + 1) (b + 2) (b + 3), P psi and P^2 psi' have no poles above -4. Up to 3 they are polynomials, psi's
+with its root as a factor; from 3 on there are the asymptotic series. Below 0 by reflection, with pi cot(pi x) and (pi /
+sin(pi x))^2 of the exact distance r to the nearest integer, where 1 / r and 1 / r^2 are computed separately.
 """
 
 from typing import Any
@@ -31,13 +31,13 @@ _cotangent_rest, _sine_rest = polynomial(*COTANGENT_OF_PI), polynomial(*COSECANT
 
 @inlined
 def _four_factors(b: float) -> float:
-    """P(b)."""
+    """Return P(b)."""
     u = fma(b, b, 3.0 * b)
     return fma(u, u, 2.0 * u)
 
 
 def digamma_by(log: Any) -> Any:
-    """psi(b) for finite b > 0, with a function that is ln(b) from 3 on."""
+    """Return the function psi(b) for finite b > 0, given a function that is ln(b) from 3 on."""
 
     @inlined
     def digamma_of_positive(b: float) -> float:
@@ -51,7 +51,10 @@ def digamma_by(log: Any) -> Any:
 
 
 def trigamma_by(product: Any, series: Any) -> Any:
-    """psi'(b) for b > 0, with functions that are P(b)^2 psi'(b) up to 3, and the sum of the series from 3 on."""
+    """Return the function psi'(b) for b > 0.
+
+    product, series: P(b)^2 psi'(b) up to 3, and the sum of the series from 3 on.
+    """
 
     @inlined
     def trigamma_of_positive(b: float) -> float:
@@ -65,17 +68,14 @@ def trigamma_by(product: Any, series: Any) -> Any:
 
 
 def reflected_digamma(of_positive: Any) -> Any:
-    """Return the function of any x: -inf at +0, +inf at -0, NaN at the other poles.
-
-    Below 0, psi(1 - x) - pi cot(pi x).
-    """
+    """Return psi for any x: -inf at +0, +inf at -0, NaN at the other poles. Below 0, psi(1 - x) - pi cot(pi x)."""
 
     @inlined
     def digamma(x: float) -> float:
         above = x > 0.0
         psi = of_positive(select(above, x, 1.0 - x))
         r = x - rint(x)
-        # x itself near 0, whose sign would be lost
+        # near 0 x itself, whose sign would be lost
         pole = 1.0 / select(fabs(x) < 0.5, x, r)
         below = fma(r, _cotangent_rest(fma(r, r, 0.0)), psi) - pole
         below = select(both(r == 0.0, x < 0.0), _NAN, below)
@@ -85,7 +85,7 @@ def reflected_digamma(of_positive: Any) -> Any:
 
 
 def reflected_trigamma(of_positive: Any) -> Any:
-    """Return the function of any x: infinity at the poles. Below 0, (pi / sin(pi x))^2 - psi'(1 - x)."""
+    """Return psi' for any x: infinity at the poles. Below 0, (pi / sin(pi x))^2 - psi'(1 - x)."""
 
     @inlined
     def trigamma(x: float) -> float:

@@ -1,4 +1,4 @@
-"""Polynomials by fused multiply-adds, in one of a few orders: a core waits for each, or overlaps them."""
+"""Polynomials by fused multiply-adds, in several orders that differ in latency and in overlap of instructions."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ from ep.cpu.compile.vectors import fma
 
 
 class Steps(NamedTuple):
-    """The writer of the steps of one evaluation."""
+    """A writer of the steps of one evaluation."""
 
     builder: Any
     real: Any
@@ -21,26 +21,26 @@ class Steps(NamedTuple):
         return ir.Constant(self.real, number)
 
     def fma(self, x: Any, y: Any, z: Any) -> Any:
-        """x y + z, rounded once."""
+        """Return x y + z, rounded once."""
         return fma(self.builder, x, y, z)
 
     def square(self, x: Any) -> Any:
         return self.builder.fmul(x, x)
 
     def chain(self, x: Any, terms: Sequence[Any]) -> Any:
-        """Horner's order."""
+        """Return the polynomial by Horner's scheme."""
         *lower, value = terms
         for term in reversed(lower):
             value = self.fma(value, x, term)
         return value
 
     def joined(self, x: Any, terms: Sequence[Any]) -> list[Any]:
-        """Neighbours made one."""
+        """Return neighbouring terms joined in pairs."""
         return [self.chain(x, terms[i : i + 2]) for i in range(0, len(terms), 2)]
 
 
 def _polynomial(order: Callable[[Steps, Any, list[Any]], Any], coefficients: Sequence[float]) -> Any:
-    """Return the compiled function of x, in the type of x, that adds the terms up in `order`."""
+    """Return the compiled function of x, in the type of x, that sums the terms in `order`."""
 
     @intrinsic
     def evaluate(typing_context: Any, x: Any) -> Any:
@@ -57,7 +57,7 @@ def _polynomial(order: Callable[[Steps, Any, list[Any]], Any], coefficients: Seq
 def polynomial(*coefficients: float) -> Any:
     """Return the compiled function of x: the polynomial with `coefficients`, the constant one first, in the type of x.
 
-    By Horner for the last two steps, whose rounding errors count. Before them the even and the odd part are two chains
+    The last two steps, whose rounding errors matter, are Horner's. Before them the even and the odd part are two chains
     in x^2: a core overlaps them with each other, and more of the next iterations with both.
     """
 
@@ -72,12 +72,12 @@ def polynomial(*coefficients: float) -> Any:
 
 
 def polynomial_chain(*coefficients: float) -> Any:
-    """As `polynomial`, by Horner alone: the fewest instructions, for short ones."""
+    """Return the same as `polynomial`, by Horner's scheme alone: the fewest instructions, for short polynomials."""
     return _polynomial(Steps.chain, coefficients)
 
 
 def polynomial_pairs(*coefficients: float) -> Any:
-    """As `polynomial`, with neighbours joined in pairs first, and these by Horner in x^2: for small terms."""
+    """Return the same as `polynomial`, with neighbours joined in pairs, and these by Horner in x^2: for small terms."""
 
     def order(steps: Steps, x: Any, terms: list[Any]) -> Any:
         return steps.chain(steps.square(x), steps.joined(x, terms))
@@ -86,7 +86,7 @@ def polynomial_pairs(*coefficients: float) -> Any:
 
 
 def polynomial_quads(*coefficients: float) -> Any:
-    """As `polynomial_pairs`, with pairs joined once more, and these by Horner in x^4."""
+    """Return the same as `polynomial_pairs`, but pairs are joined once more, and these by Horner in x^4."""
 
     def order(steps: Steps, x: Any, terms: list[Any]) -> Any:
         square = steps.square(x)
@@ -96,10 +96,10 @@ def polynomial_quads(*coefficients: float) -> Any:
 
 
 def polynomial_tree(*coefficients: float) -> Any:
-    """As `polynomial`, but before the last two steps neighbours are joined in pairs, with x, x^2, x^4, ... (Estrin).
+    """Return the same as `polynomial`, but before its last two steps terms are joined in pairs repeatedly (Estrin).
 
-    `polynomial` has fewer instructions, but its chains take long: where the polynomial is half of what a core can have
-    in flight, it would not overlap with the next iteration.
+    `polynomial` has fewer instructions, but longer chains: if the polynomial is half of what a core can have in flight,
+    it would not overlap with the next iteration.
     """
 
     def order(steps: Steps, x: Any, terms: list[Any]) -> Any:

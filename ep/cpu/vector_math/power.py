@@ -18,13 +18,13 @@ _log2_product = polynomial_pairs(*LOG2_PRODUCT)
 
 @inlined
 def log_limits(a, y):
-    """Return y, the logarithm of a finite a > 0, or what the logarithm is of 0, infinity and NaN."""
+    """Return y, the logarithm of a finite a > 0, or the logarithm of 0, infinity or NaN."""
     return select(a == 0.0, -_INF, select(a < _INF, y, a))
 
 
 @inlined
 def pow_sign(x, y, magnitude):
-    """Return x^y, given |x|^y, except where that is 1 or NaN for reasons of its own."""
+    """Return x^y, given |x|^y, except for the arguments whose result is 1 or NaN by a rule of its own."""
     half = 0.5 * y
     whole = rint(y) == y
     odd = both(whole, rint(half) != half)
@@ -35,10 +35,10 @@ def pow_sign(x, y, magnitude):
 
 @inlined
 def _log2_sum(a):
-    """Return log2(a) as high + low for finite a > 0, with a relative error of 2^-65 or so.
+    """Return log2(a) as high + low for finite a > 0, with a relative error of about 2^-65.
 
     With s = f / (2 + f) in twice the precision, ln(1 + f) = s (2 + 2/3 z + z^2 R(z)), z = s^2, of which all but the
-    last term is taken in twice the precision; everything is multiplied by 1 / ln 2.
+    last term is computed in twice the precision; everything is multiplied by 1 / ln 2.
     """
     k, f = split_any(a)
     b = 2.0 + f
@@ -62,8 +62,8 @@ def _log2_sum(a):
 
 @inlined
 def _exp2_product(y, high, low):
-    """2^(y (high + low))."""
-    # a y this large gives 0, 1 or infinity anyway, and its product with a finite logarithm stays finite
+    """Return 2^(y (high + low))."""
+    # such a large y gives 0, 1 or infinity anyway, and its product with a finite logarithm stays finite
     b = clamp(y, -(2.0**70), 2.0**70)
     product = fma(high, b, 0.0)
     rest = fma(low, b, fma(high, b, -product))
@@ -82,7 +82,7 @@ def _exp2_product(y, high, low):
 
 @inlined
 def pow(x, y):
-    """x^y."""
+    """Return x^y."""
     a = fabs(x)
     high, low = _log2_sum(a)
     return pow_sign(x, y, _exp2_product(y, log_limits(a, high), low))
@@ -90,6 +90,6 @@ def pow(x, y):
 
 @inlined
 def pow_of_positive(x, y):
-    """x^y for finite x > 0 and any y but NaN."""
+    """Return x^y for finite x > 0 and any y except NaN."""
     high, low = _log2_sum(x)
     return _exp2_product(y, high, low)

@@ -13,7 +13,7 @@ _first_step = polynomial_chain(*RSQRT)
 
 @inlined
 def rsqrt(x):
-    """1 / sqrt(x): a guess from the bits of x, a polynomial in its error, to 2^-15.6, and two steps of Newton's."""
+    """Return 1 / sqrt(x): a guess from the bits of x, a polynomial in its error, to 2^-15.6, and two Newton steps."""
     subnormal = x < _SMALLEST_NORMAL
     scaled = select(subnormal, x * _UP, x)
     guess = from_bits(_GUESS - shift_right(to_bits(scaled), 1))

@@ -24,10 +24,7 @@ def _ldexp(typing_context: Any, y: Any, n: Any) -> Any:
 
 
 def _has_scaling_instruction() -> bool:
-    """Return whether there are vscalefpd and what makes floating-point numbers of its exponents.
-
-    Else ldexp is a call.
-    """
+    """Return whether there are vscalefpd and the conversion of its exponents to floats; else ldexp is a call."""
     triple, _, features = cpu_target.target_context.codegen().magic_tuple()
     names = features.split(",")
     return triple.startswith("x86") and all(f"+{name}" in names for name in ("avx512f", "avx512dq", "avx512vl"))
@@ -45,4 +42,4 @@ def _by_two_factors(y, n):
 
 
 scaled = _by_instruction if _has_scaling_instruction() else _by_two_factors
-"""(y, n): y 2^n for |n| < 2000, rounded once where y is between 2^-64 and 2^64."""
+"""The function (y, n) of y 2^n for |n| < 2000, rounded once if y is between 2^-64 and 2^64."""

@@ -1,4 +1,4 @@
-"""sigmoid, softplus and logsigmoid in float64, and x sigmoid(z), of which the gated activations are made."""
+"""sigmoid, softplus and logsigmoid in float64, and x sigmoid(z), from which the gated activations are made."""
 
 from typing import Any
 
@@ -9,18 +9,18 @@ from ep.cpu.vector_math.limits import at_least, clamp
 from ep.cpu.vector_math.logarithm import log_sum
 from ep.cpu.vector_math.scaling import scaled
 
-ENOUGH, VANISHED = 40.0, -765.0  # from here on 1 and 0, also times a number of the size of z
+ENOUGH, VANISHED = 40.0, -765.0  # beyond these it is 1 and 0, also times a number of the size of z
 _SMALL, _DOWN = -600.0, 2.0**-128
 _INF = float("inf")
-_NOTHING = -1380.0  # beyond it e^x divided by any number of a size that is used is 0
+_NOTHING = -1380.0  # beyond it e^x divided by any number of the sizes in use is 0
 
 
 @inlined
 def _terms(z, z_rest):
     """Return r, s, power, one, one_rest and unit: 1 + e^-(z + z_rest) = ((r + s) power + one + one_rest) / unit.
 
-    unit is 1, or 2^-128 where z is so small that e^-z might overflow. one_rest is 0 where unit and power are not too
-    far apart for an exact sum.
+    unit is 1, or 2^-128 if z is so small that e^-z might overflow. one_rest is 0 unless unit and power are too far
+    apart for an exact sum.
     """
     r, s, n = exp_reduced(-z, -z_rest)
     unit = select(z < _SMALL, _DOWN, 1.0)
@@ -31,7 +31,7 @@ def _terms(z, z_rest):
 
 @inlined
 def sigmoid(x):
-    """1 / (1 + e^-x); the rounding errors of the sums and of the quotient are made good."""
+    """Return 1 / (1 + e^-x). The rounding errors of the sums and of the quotient are corrected."""
     r, s, power, one, one_rest, unit = _terms(clamp(x, VANISHED, ENOUGH), 0.0)
     rest = r + s
     sum_ = fma(rest, power, one)
@@ -44,17 +44,17 @@ def sigmoid(x):
 
 @inlined
 def gated(x, z, z_rest):
-    """x sigmoid(z + z_rest) for VANISHED <= z <= ENOUGH, or a little beyond."""
+    """Return x sigmoid(z + z_rest) for VANISHED <= z <= ENOUGH, or a little beyond."""
     r, s, power, one, one_rest, unit = _terms(z, z_rest)
     return (x / (one + fma(r + s, power, one_rest))) * unit
 
 
 def softplus_functions(exp: Any, log_sum: Any) -> tuple[Any, Any]:
-    """softplus and logsigmoid, made of exp and log_sum(u, low, k), ln(2^k (u + low))."""
+    """Return softplus and logsigmoid, made from exp and log_sum(u, low, k), which is ln(2^k (u + low))."""
 
     @inlined
     def softplus(x):
-        """ln(1 + e^x) = max(x, 0) + ln(1 + e^-|x|); NaN through max(x, 0)."""
+        """Return ln(1 + e^x) = max(x, 0) + ln(1 + e^-|x|); max(x, 0) propagates NaN."""
         e = exp(-fabs(x))
         u = 1.0 + e
         y = log_sum(u, e - (u - 1.0), 0.0)
@@ -62,7 +62,7 @@ def softplus_functions(exp: Any, log_sum: Any) -> tuple[Any, Any]:
 
     @inlined
     def logsigmoid(x):
-        """ln(sigmoid(x)) = -softplus(-x)."""
+        """Return ln(sigmoid(x)) = -softplus(-x)."""
         return -softplus(-x)
 
     return softplus, logsigmoid
@@ -73,9 +73,9 @@ softplus, logsigmoid = softplus_functions(exp, log_sum)
 
 @inlined
 def soft_plus(x, beta, threshold):
-    """x where beta x > threshold, else ln(1 + e^(beta x)) / beta.
+    """Return x if beta x > threshold, else ln(1 + e^(beta x)) / beta.
 
-    As softplus, with what rounding lost of beta x, of e^-|beta x|, of the sum and of the quotient.
+    As softplus, including the rounding errors of beta x, of e^-|beta x|, of the sum and of the quotient.
     """
     z = fma(beta, x, 0.0)
     rest = select(fabs(z) < _INF, fma(beta, x, -z), 0.0)
@@ -92,7 +92,7 @@ def soft_plus(x, beta, threshold):
     small = e < 2.0**-54
     log = select(small, e, log_sum(u, (e - (u - 1.0)) + e_rest, 0.0))
     high = select(below, 0.0, z)
-    # e^z alone is divided first and scaled then: the quotient may be a normal number where e^z is not
+    # e^z alone is divided first and scaled then: the quotient may be a normal number though e^z is not
     apart = both(small, below)
     y = select(apart, sum_, high + log)
     y_rest = select(apart, sum_rest, (log - (y - high)) + select(below, 0.0, rest))

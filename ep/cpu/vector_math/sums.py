@@ -5,7 +5,7 @@ from ep.cpu.vector_math.inlined import inlined
 
 @inlined
 def sum_of(a, b):
-    """a + b, and its rounding error."""
+    """Return a + b, and its rounding error."""
     value = a + b
     part = value - a
     return value, (a - (value - part)) + (b - part)
@@ -13,7 +13,7 @@ def sum_of(a, b):
 
 @inlined
 def sum_of_ordered(a, b):
-    """a + b, and its rounding error, for |a| >= |b| or a = 0."""
+    """Return a + b, and its rounding error, for |a| >= |b| or a = 0."""
     value = a + b
     return value, b - (value - a)
 

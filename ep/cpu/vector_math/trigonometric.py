@@ -1,10 +1,10 @@
 """sin, cos and tan without branches, for |x| <= LIMIT.
 
-For tan, x = k pi/2 + r with |r| <= pi/4; for sin and cos, x = k pi + r or (k - 1/2) pi + r with |r| <= pi/2, so that
-one polynomial does. pi is taken in three doubles p1, p2, p3: x - k p1 is exact, since the difference is below 2 and a
-multiple of the last bit of x or of p1; k p2 is subtracted with its rounding errors; of k p3 only the value matters.
-The reduced argument is a sum of two doubles, good to 2^-120 absolutely, and no double comes nearer to a multiple of
-pi/2 than 2^-62. LIMIT keeps k exact and the quotient good to 2^-13.
+For tan, x = k pi/2 + r with |r| <= pi/4; for sin and cos, x = k pi + r or (k - 1/2) pi + r with |r| <= pi/2, so one
+polynomial is enough. pi is the sum of three doubles p1, p2, p3: x - k p1 is exact, since the difference is below 2 and
+a multiple of the last bit of x or of p1; k p2 is subtracted with its rounding errors; for k p3 only the value matters.
+The reduced argument is a sum of two doubles, with an absolute error of 2^-120, and no double comes nearer to a multiple
+of pi/2 than 2^-62. LIMIT keeps k exact and the quotient accurate to 2^-13.
 """
 
 from typing import Any, Final
@@ -17,25 +17,25 @@ from ep.cpu.vector_math.inlined import inlined
 from ep.cpu.vector_math.polynomial import polynomial
 
 LIMIT: Final = 2.0**40
-"""The largest magnitude that sin, cos and tan are good for."""
+"""The largest magnitude for which sin, cos and tan are accurate."""
 
 _sine_rest, _cotangent = polynomial(*SINE), polynomial(*COTANGENT)
 
 
 @inlined
 def _subtracted(t: float, k: float, middle: float, last: float) -> Any:
-    """(r, lost): t - k (middle + last) = r - lost. t is a multiple of the last bit of k middle."""
-    p = fma(k, middle, 0.0)  # through fma, lest the difference below be fused
+    """Return (r, lost), with t - k (middle + last) = r - lost. t is a multiple of the last bit of k middle."""
+    p = fma(k, middle, 0.0)  # through fma, so that the difference below is not fused
     r = t - p
     return r, fma(k, last, ((r - t) + p) + fma(k, middle, -p))
 
 
 @inlined
 def _sine(r: float, lost: float) -> float:
-    """sin(r - lost), |r| <= pi/2; -0 stays.
+    """Return sin(r - lost), |r| <= pi/2; -0 stays.
 
-    r - sin(r) is more than a half at the end: of r^3 / 6 most is taken in two products that are exact but for their
-    sum, with what z lacks of r^2, so that the rounding errors of the rest are those of a small number.
+    r - sin(r) is more than a half at the end. Most of r^3 / 6 is computed as two products that are exact except for
+    their sum, with the rounding error of z = r^2, so that the rounding errors of the rest are those of a small number.
     """
     z = fma(r, r, 0.0)
     eighth = 0.125 * r
@@ -46,9 +46,9 @@ def _sine(r: float, lost: float) -> float:
 
 @inlined
 def _tangent(r: float, lost: float, k: int) -> float:
-    """tan(k pi/2 + r - lost), |r| <= pi/4: r over r cot(r), or that over r, and what rounding lost; -0 stays.
+    """Return tan(k pi/2 + r - lost), |r| <= pi/4: r over r cot(r), or its inverse, plus rounding errors; -0 stays.
 
-    The slope of the quotient makes 1 + 0.8 z of what is lost, near enough, and z is made good by that of r cot(r).
+    The quotient's slope multiplies `lost` by about 1 + 0.8 z, and that of r cot(r) corrects the rounding error of z.
     """
     z = fma(r, r, 0.0)
     c = _cotangent(z)
@@ -75,7 +75,7 @@ def sin(x: float) -> float:
 
 @inlined
 def cos(x: float) -> float:
-    """Return the cosine of x, |x| <= LIMIT; for small x the difference from an odd multiple of pi/2 is not exact."""
+    """Return the cosine of x, |x| <= LIMIT. For small x the difference from an odd multiple of pi/2 is not exact."""
     shifted = fma(x, ONE_OVER_PI, 0.5) + SHIFT
     k = (shifted - SHIFT) - 0.5
     t = fma(-k, PI[0], x)

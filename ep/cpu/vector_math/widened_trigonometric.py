@@ -1,6 +1,6 @@
 """sin, cos and tan of large float32 arguments, for results that will be rounded to float32.
 
-Computed in float64, where rounding errors do not count, with polynomials that are good to 2^-28.
+They are computed in float64, where rounding errors are negligible, with polynomials accurate to 2^-28.
 """
 
 from typing import Any
@@ -16,7 +16,7 @@ _sine, _cosine = polynomial(*SINE_FOR_FLOAT32), polynomial(*COSINE_FOR_FLOAT32)
 
 @inlined
 def _reduced_sin_cos(x: float) -> Any:
-    """(sin r, cos r, k) for x = k pi/2 + r, |r| <= pi/4; of k only the low bits are good."""
+    """Return (sin r, cos r, k) for x = k pi/2 + r, |r| <= pi/4. Only the low bits of k are valid."""
     shifted = fma(x, TWO_OVER_PI, SHIFT)
     k = shifted - SHIFT
     r = fma(-k, HALF_PI[1], fma(-k, HALF_PI[0], x))

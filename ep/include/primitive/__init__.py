@@ -1,4 +1,4 @@
-"""The primitives: the contract of each, and how one is asked for."""
+"""The primitives: their contracts, and the functions that return them."""
 
 from ep.include.primitive.add import Add, AddFactory
 from ep.include.primitive.batch_gather import BatchGather, BatchGatherFactory

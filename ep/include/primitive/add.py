@@ -19,17 +19,17 @@ class Add(Primitive):
         """Add on `stream`.
 
         srcs: at least one buffer of `count` elements of data_type.
-        dst: buffer of `count` elements of data_type; may be any of `srcs` itself, and overlaps them in no other way.
+        dst: buffer of `count` elements of data_type; may be any of `srcs` itself, but must not overlap them otherwise.
 
         Raises TypeError or ValueError, naming the argument, before anything is written.
         """
 
 
 class AddFactory(Factory[Add]):
-    """Makes Add for a type."""
+    """The factory of Add for a type."""
 
     primitive = Add
 
     def New(self, data_type: DTypeLike) -> Add | None:
-        """Return an Add of `data_type`, None if the device has none; see `NewPrimitive`."""
+        """Return an Add of `data_type`, or None if the device has none; see `NewPrimitive`."""
         return self.Select(Request(Add, None, data_types(data_type=data_type)))

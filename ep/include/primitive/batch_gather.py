@@ -11,9 +11,9 @@ from ep.include.stream import Stream
 
 
 class BatchGather(Primitive):
-    """`out[b, o, i, n] = params[b, o, indices[b, i] - offset, n]`, zeros where the index lies outside.
+    """`out[b, o, i, n] = params[b, o, indices[b, i] - offset, n]`, zeros if the index is out of range.
 
-    Upstream has it as a kernel of its own (`user/kernels/batch_gather_kernel_util`), and as a primitive in a proposal.
+    Upstream has it as a separate kernel (`user/kernels/batch_gather_kernel_util`), and as a primitive in a proposal.
     """
 
     @abstractmethod
@@ -37,20 +37,19 @@ class BatchGather(Primitive):
         indices: buffer of `[batch_dim_size, num_indices]` elements of indices_type.
         out: buffer of `[batch_dim_size, outer_dim_size, num_indices, inner_dim_size]` elements of params_type,
             overlapping neither.
-        offset: the index that names row 0, at most 2^62 in magnitude. An index which, less `offset`, is outside
-            `[0, gather_dim_size)` gives a row of zeros; it is neither wrapped nor reported, which belongs to the
-            operator.
+        offset: the index of row 0, at most 2^62 in magnitude. If an index minus `offset` is outside
+            `[0, gather_dim_size)`, its row is zeros; it is neither wrapped nor reported: that is left to the operator.
 
-        Sizes are in elements, >= 0; nothing happens where `out` has none. Raises TypeError or ValueError, naming the
+        Sizes are in elements, >= 0; nothing happens if `out` is empty. Raises TypeError or ValueError, naming the
         argument, before anything is written.
         """
 
 
 class BatchGatherFactory(Factory[BatchGather]):
-    """Makes BatchGather for a type of params and a type of indices."""
+    """The factory of BatchGather for a type of params and a type of indices."""
 
     primitive = BatchGather
 
     def New(self, params_type: DTypeLike, indices_type: DTypeLike) -> BatchGather | None:
-        """Return one of `params_type` by `indices_type`, None if the device has none; see `NewPrimitive`."""
+        """Return one of `params_type` by `indices_type`, or None if the device has none; see `NewPrimitive`."""
         return self.Select(Request(BatchGather, None, data_types(params_type=params_type, indices_type=indices_type)))

@@ -12,7 +12,7 @@ from ep.include.stream import Stream
 
 
 class BatchMatmul(Primitive):
-    """`c[i] = alpha * a[i] @ b[i] + beta * c[i]`, a and b transposed where New said so (`batch_matmul.h`)."""
+    """`c[i] = alpha * a[i] @ b[i] + beta * c[i]`, with a and b transposed if New says so (`batch_matmul.h`)."""
 
     @abstractmethod
     def Launch(
@@ -30,18 +30,18 @@ class BatchMatmul(Primitive):
     ) -> None:
         """Multiply on `stream`.
 
-        a: buffer of `[batch_size, m, k]` elements of data_type, `[batch_size, k, m]` where it is transposed.
-        b: buffer of `[batch_size, k, n]` elements of data_type, `[batch_size, n, k]` where it is transposed.
-        c: buffer of `[batch_size, m, n]` elements of data_type, overlapping neither; it is not read where beta is 0.
-        alpha, beta: numbers that data_type can hold, as Fill takes them. Where alpha is 0, a and b are not read.
+        a: buffer of `[batch_size, m, k]` elements of data_type, `[batch_size, k, m]` if it is transposed.
+        b: buffer of `[batch_size, k, n]` elements of data_type, `[batch_size, n, k]` if it is transposed.
+        c: buffer of `[batch_size, m, n]` elements of data_type, overlapping neither; it is not read if beta is 0.
+        alpha, beta: numbers that data_type can hold, as for Fill. If alpha is 0, a and b are not read.
 
-        All matrices are row-major. 16-bit types are summed up in float32, and rounded once. k = 0 leaves `beta * c`.
-        Raises TypeError or ValueError, naming the argument, before anything is written.
+        All matrices are row-major. 16-bit types are summed in float32, and rounded once. For k = 0 the result is
+        `beta * c`. Raises TypeError or ValueError, naming the argument, before anything is written.
         """
 
 
 class BatchMatmulFactory(Factory[BatchMatmul]):
-    """Makes BatchMatmul for a type and the transposes of the operands."""
+    """The factory of BatchMatmul for a type and the transposes of the operands."""
 
     primitive = BatchMatmul
 
@@ -53,10 +53,10 @@ class BatchMatmulFactory(Factory[BatchMatmul]):
         *,
         allow_tf32: bool = False,
     ) -> BatchMatmul | None:
-        """Return a BatchMatmul of `data_type`, None if the device has none; see `NewPrimitive`.
+        """Return a BatchMatmul of `data_type`, or None if the device has none; see `NewPrimitive`.
 
         allow_tf32: whether a device may round the operands of float32 products to TensorFloat-32, whose fraction has 10
-            bits; without it they are IEEE float32. It is no part of the key.
+            bits; without it they are IEEE float32. It is not part of the key.
         """
         types = data_types(data_type=data_type)
         options = product_options(transpose_a, transpose_b, allow_tf32)

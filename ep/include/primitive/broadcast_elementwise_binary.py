@@ -21,19 +21,19 @@ class BroadcastElementwiseBinary(Primitive):
     ) -> None:
         """Apply the op on `stream`.
 
-        src0, src1: buffers of src_type with as many elements as their dims have; where the dims are `()`, a plain
-            number will do, converted to src_type as Cast converts. Backward ops take dy as src0.
+        src0, src1: buffers of src_type with as many elements as their dims have; if the dims are `()`, a plain number
+            is accepted, and converted to src_type as Cast converts. Backward ops take dy as src0.
         src0_dims, src1_dims: at most max_num_dims sizes >= 0, row-major, aligned at the last axis; two sizes of one
             axis are equal or one of them is 1.
-        dst: buffer of dst_type with the broadcast dims. It may be the storage of an operand that has as many
-            elements as dst and elements of the same size; it overlaps an operand in no other way.
+        dst: buffer of dst_type with the broadcast dims. It may be the storage of an operand that has as many elements
+            as dst and elements of the same size; it must not overlap an operand otherwise.
 
         Raises TypeError or ValueError, naming the argument, before anything is written.
         """
 
 
 class BroadcastElementwiseBinaryFactory(Factory[BroadcastElementwiseBinary]):
-    """Makes BroadcastElementwiseBinary for an op and its types."""
+    """The factory of BroadcastElementwiseBinary for an op and its types."""
 
     primitive = BroadcastElementwiseBinary
 
@@ -46,7 +46,7 @@ class BroadcastElementwiseBinaryFactory(Factory[BroadcastElementwiseBinary]):
         attr0: Any = None,
         attr1: Any = None,
     ) -> BroadcastElementwiseBinary | None:
-        """Return a BroadcastElementwiseBinary, None if the device has none; see `NewPrimitive`.
+        """Return a BroadcastElementwiseBinary, or None if the device has none; see `NewPrimitive`.
 
         max_num_dims: the most dims of an operand, at most 8 (None past that).
         attr0, attr1: the op's attributes (`ep.include.primitive.attributes`), None for their defaults.

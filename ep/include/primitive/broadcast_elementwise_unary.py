@@ -30,19 +30,19 @@ class BroadcastElementwiseUnary(Primitive):
 
         src_dims, dst_dims: at most max_num_dims sizes >= 0, aligned at the last axis; src has no more dims than dst,
             and each of its sizes is dst's or 1.
-        src: buffer of src_type that holds all elements its dims and strides reach; where src_dims is `()`, a plain
-            number will do that src_type can hold, as Fill takes it.
-        dst: buffer of dst_type that holds all elements its dims and strides reach. It may be `src` itself where dims
-            and strides agree and the two types have one size, and overlaps it in no other way.
+        src: buffer of src_type that holds all elements its dims and strides reach; if src_dims is `()`, a plain number
+            that src_type can hold is accepted, as by Fill.
+        dst: buffer of dst_type that holds all elements its dims and strides reach. It may be `src` itself if dims and
+            strides agree and the two types have the same size, but must not overlap it otherwise.
         src_strides, dst_strides: one stride >= 0 per dim, in elements; None for row-major. No two elements of dst
-            share a place.
+            overlap.
 
         Raises TypeError or ValueError, naming the argument, before anything is written.
         """
 
 
 class BroadcastElementwiseUnaryFactory(Factory[BroadcastElementwiseUnary]):
-    """Makes BroadcastElementwiseUnary for an op, its types and a number of dims."""
+    """The factory of BroadcastElementwiseUnary for an op, its types and a number of dims."""
 
     primitive = BroadcastElementwiseUnary
 
@@ -55,7 +55,7 @@ class BroadcastElementwiseUnaryFactory(Factory[BroadcastElementwiseUnary]):
         attr0: Any = None,
         attr1: Any = None,
     ) -> BroadcastElementwiseUnary | None:
-        """Return a BroadcastElementwiseUnary, None if the device has none; see `NewPrimitive`.
+        """Return a BroadcastElementwiseUnary, or None if the device has none; see `NewPrimitive`.
 
         max_num_dims: the most dims of dst, at most 8 (None past that).
         attr0, attr1: the op's attributes (`ep.include.primitive.attributes`), None for their defaults.

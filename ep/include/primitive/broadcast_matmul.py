@@ -30,21 +30,21 @@ class BroadcastMatmul(Primitive):
     ) -> None:
         """Multiply on `stream`.
 
-        a_dims, b_dims, c_dims: 2 to max_num_dims sizes >= 0, row-major. The last two are those of a matrix: `(m, k)`
-            of a, `(k, n)` of b, the other way round where it is transposed, and `(m, n)` of c. The others are aligned
-            at the right; the sizes of one axis that are not 1 are equal. Where c has 1, or lacks the axis, and an
-            operand does not, the products along it are summed into c.
+        a_dims, b_dims, c_dims: 2 to max_num_dims sizes >= 0, row-major. The last two are those of a matrix: `(m, k)` of
+            a, `(k, n)` of b, the other way round if it is transposed, and `(m, n)` of c. The others are aligned at the
+            right; the sizes of one axis that are not 1 are equal. If c has 1, or lacks the axis, and an operand does
+            not, the products along it are summed into c.
         a, b: buffers of data_type with as many elements as their dims have.
-        c: buffer of data_type with as many elements as c_dims has, overlapping neither; it is not read where beta
-            is 0, and enters once where products are summed.
-        alpha, beta: numbers that data_type can hold, as Fill takes them. Where alpha is 0, a and b are not read.
+        c: buffer of data_type with as many elements as c_dims has, overlapping neither; it is not read if beta is 0,
+            and is added only once if products are summed.
+        alpha, beta: numbers that data_type can hold, as for Fill. If alpha is 0, a and b are not read.
 
         Raises TypeError or ValueError, naming the argument, before anything is written.
         """
 
 
 class BroadcastMatmulFactory(Factory[BroadcastMatmul]):
-    """Makes BroadcastMatmul for a type, the transposes of the operands and a number of dims."""
+    """The factory of BroadcastMatmul for a type, the transposes of the operands and a number of dims."""
 
     primitive = BroadcastMatmul
 
@@ -57,11 +57,11 @@ class BroadcastMatmulFactory(Factory[BroadcastMatmul]):
         *,
         allow_tf32: bool = False,
     ) -> BroadcastMatmul | None:
-        """Return a BroadcastMatmul of `data_type`, None if the device has none; see `NewPrimitive`.
+        """Return a BroadcastMatmul of `data_type`, or None if the device has none; see `NewPrimitive`.
 
         max_num_dims: the most dims of a, b or c, at most 8 (None past that).
         allow_tf32: whether a device may round the operands of float32 products to TensorFloat-32, whose fraction has 10
-            bits; without it they are IEEE float32. It is no part of the key.
+            bits; without it they are IEEE float32. It is not part of the key.
         """
         types = data_types(data_type=data_type)
         options = product_options(transpose_a, transpose_b, allow_tf32)

@@ -22,18 +22,18 @@ class Cast(Primitive):
         """Convert on `stream`.
 
         src: buffer of `count` elements of src_type.
-        dst: buffer of `count` elements of dst_type; may be `src` itself where the two types have one size, and
-            overlaps it in no other way.
+        dst: buffer of `count` elements of dst_type; may be `src` itself if the two types have the same size, but must
+            not overlap it otherwise.
 
         Raises TypeError or ValueError, naming the argument, before anything is written.
         """
 
 
 class CastFactory(Factory[Cast]):
-    """Makes Cast for a pair of types."""
+    """The factory of Cast for a pair of types."""
 
     primitive = Cast
 
     def New(self, src_type: DTypeLike, dst_type: DTypeLike) -> Cast | None:
-        """Return a Cast of `src_type` to `dst_type`, None if the device has none; see `NewPrimitive`."""
+        """Return a Cast of `src_type` to `dst_type`, or None if the device has none; see `NewPrimitive`."""
         return self.Select(Request(Cast, None, data_types(src_type=src_type, dst_type=dst_type)))

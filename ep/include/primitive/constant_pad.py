@@ -1,4 +1,4 @@
-"""ConstantPad: put a border of one value around the data, or cut one off."""
+"""ConstantPad: put a border of one value around the data, or crop it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ep.include.stream import Stream
 
 
 class ConstantPad(Primitive):
-    """`dst[i] = src[i - padding_before]`, `pad_val` where that lies outside src (`constant_pad.h`)."""
+    """`dst[i] = src[i - padding_before]`, or `pad_val` if that is outside src (`constant_pad.h`)."""
 
     @abstractmethod
     def Launch(
@@ -30,7 +30,7 @@ class ConstantPad(Primitive):
         src_dims: at most 8 sizes >= 0.
         src: buffer of data_type with as many elements as src_dims has.
         padding_before, padding_after: for each dim, the elements to add in front and behind; negative ones crop.
-        pad_val: a number that data_type can hold, as Fill takes it.
+        pad_val: a number that data_type can hold, as for Fill.
         dst: buffer of data_type with the dims `src_dims + padding_before + padding_after`, each >= 0; it does not
             overlap src.
 
@@ -39,10 +39,10 @@ class ConstantPad(Primitive):
 
 
 class ConstantPadFactory(Factory[ConstantPad]):
-    """Makes ConstantPad for a type."""
+    """The factory of ConstantPad for a type."""
 
     primitive = ConstantPad
 
     def New(self, data_type: DTypeLike) -> ConstantPad | None:
-        """Return a ConstantPad of `data_type`, None if the device has none; see `NewPrimitive`."""
+        """Return a ConstantPad of `data_type`, or None if the device has none; see `NewPrimitive`."""
         return self.Select(Request(ConstantPad, None, data_types(data_type=data_type)))

@@ -31,9 +31,9 @@ class CopyNd(Primitive):
 
         data_type: the type of the elements of both buffers.
         dst, src: buffers with as many elements as their dims have. The boxes share no memory, but may be parts of one
-            array. Where the arrays differ in their strides, neither box begins before the other has ended.
-        dst_dims, src_dims: sizes >= 0, as many for both, at most max_num_dims.
-        dst_pos, src_pos: for each dim, where the box begins, in elements, >= 0.
+            array. If the arrays' strides differ, neither box may begin before the other ends.
+        dst_dims, src_dims: sizes >= 0, the same number for both, at most max_num_dims.
+        dst_pos, src_pos: for each dim, the position of the box, in elements, >= 0.
         extent: the sizes of the box, >= 0; it lies inside both arrays.
 
         Raises TypeError or ValueError, naming the argument, before anything is written.
@@ -50,15 +50,16 @@ class CopyNd(Primitive):
         parts: Sequence[Any],
         to_parts: bool,
     ) -> None:
-        """Copy between a matrix and matrices that are its parts, as a Launch for each: many small ones may be one.
+        """Copy between a matrix and matrices that are its parts.
 
+        Same as a Launch for each; many small ones may become one.
         data_type: the type of the elements of all buffers.
         whole: buffer of `[rows, cols]` elements; rows >= 1.
-        parts: buffers that have a `size` of rows times their columns, in the order in which they lie side by side in
-            whole, the first from column `begin` on. None shares memory with whole.
+        parts: buffers with a `size` of rows times their columns, in the order in which they lie side by side in whole,
+            the first from column `begin` on. None shares memory with whole.
         to_parts: whether the parts are written, and not whole.
 
-        Raises TypeError or ValueError, as Launch does, before anything is written to the part that is wrong.
+        Raises TypeError or ValueError, as Launch does, before anything is written to the invalid part.
         """
         for part in parts:
             dims = rows, part.size // rows
@@ -70,12 +71,12 @@ class CopyNd(Primitive):
 
 
 class CopyNdFactory(Factory[CopyNd]):
-    """Makes CopyNd for a number of dims; its data type is an argument of Launch."""
+    """The factory of CopyNd for a number of dims; its data type is an argument of Launch."""
 
     primitive = CopyNd
 
     def New(self, max_num_dims: int) -> CopyNd | None:
-        """Return a CopyNd, None if the device has none; see `NewPrimitive`.
+        """Return a CopyNd, or None if the device has none; see `NewPrimitive`.
 
         max_num_dims: the most dims of the two arrays, at most 8 (None past that).
         """

@@ -19,22 +19,22 @@ class ElementwiseUnary(Primitive):
         """Apply the op on `stream`.
 
         src: buffer of `count` elements of src_type.
-        dst: buffer of `count` elements of dst_type; may be `src` itself where the two types have one size, and
-            overlaps it in no other way.
+        dst: buffer of `count` elements of dst_type; may be `src` itself if the two types have the same size, but must
+            not overlap it otherwise.
 
         Raises TypeError or ValueError, naming the argument, before anything is written.
         """
 
 
 class ElementwiseUnaryFactory(Factory[ElementwiseUnary]):
-    """Makes ElementwiseUnary for an op and its types."""
+    """The factory of ElementwiseUnary for an op and its types."""
 
     primitive = ElementwiseUnary
 
     def New(
         self, op: UnaryOp, src_type: DTypeLike, dst_type: DTypeLike, attr0: Any = None, attr1: Any = None
     ) -> ElementwiseUnary | None:
-        """Return an ElementwiseUnary, None if the device has none; see `NewPrimitive`.
+        """Return an ElementwiseUnary, or None if the device has none; see `NewPrimitive`.
 
         attr0, attr1: the op's attributes (`ep.include.primitive.attributes`), None for their defaults.
         """

@@ -12,9 +12,9 @@ from ep.include.stream import Stream
 
 
 class Expand(Primitive):
-    """`dst[i] = src[i]`, where an axis of size 1 in src, or one that src lacks in front, is repeated.
+    """`dst[i] = src[i]`; an axis of size 1 in src, or one that src lacks in front, is repeated.
 
-    Upstream has it as a kernel of its own (`user/kernels/expand_kernel_util`), and as a primitive in a proposal.
+    Upstream has it as a separate kernel (`user/kernels/expand_kernel_util`), and as a primitive in a proposal.
     """
 
     @abstractmethod
@@ -34,19 +34,19 @@ class Expand(Primitive):
             than dst, and each of its sizes is dst's or 1.
         src, dst: buffers of data_type that hold all elements the dims and strides reach; they do not overlap.
         src_strides, dst_strides: one stride >= 0 per dim, in elements; None for row-major. No two elements of dst
-            share a place.
+            overlap.
 
         Raises TypeError or ValueError, naming the argument, before anything is written.
         """
 
 
 class ExpandFactory(Factory[Expand]):
-    """Makes Expand for a type and a number of dims."""
+    """The factory of Expand for a type and a number of dims."""
 
     primitive = Expand
 
     def New(self, data_type: DTypeLike, max_num_dims: int) -> Expand | None:
-        """Return an Expand of `data_type`, None if the device has none; see `NewPrimitive`.
+        """Return an Expand of `data_type`, or None if the device has none; see `NewPrimitive`.
 
         max_num_dims: the most dims of dst, at most 8 (None past that).
         """

@@ -1,4 +1,4 @@
-"""Expression: several ops over one walk, whose intermediate values stay in registers and caches."""
+"""Expression: several ops in one walk. Intermediate values stay in registers and caches."""
 
 from __future__ import annotations
 
@@ -21,23 +21,24 @@ class Expression(Primitive):
 
         results: arrays of the device with one shape, of at most 8 dims, in the types of the structure's results.
         sources: arrays of the device that broadcast to that shape, in the types of its sources.
-        Where the structure has rows, they are along the last axis of the shape that all arrays broadcast to, of 1 to
-        kMaxRow elements; results that are reduced have one element along that axis. Where the structure reduces alone,
-        any axes may go, of any length: those along which such results have one element.
-        Both may have any strides. A result may be the storage of a source with the same shape and strides, and overlaps
-        others in no way. No two elements of a result lie on each other.
+
+        If the structure has rows, they are along the last axis of the shape that all arrays broadcast to, of 1 to
+        kMaxRow elements; reduced results have one element along that axis. If the structure reduces alone, any axes of
+        any length may be reduced: those along which such results have one element.
+        Results and sources may have any strides. A result may be the storage of a source with the same shape and
+        strides, and must not overlap others. No two elements of a result overlap.
 
         Raises TypeError or ValueError, naming the argument, before anything is written.
         """
 
 
 class ExpressionFactory(Factory[Expression]):
-    """Makes Expression for a structure. There are more than a table could list: `keys` is empty."""
+    """The factory of Expression for a structure. There are more structures than a table could list: `keys` is empty."""
 
     primitive = Expression
 
     def New(self, structure: Structure) -> Expression | None:
-        """Return what computes a structure, None if the device has no such primitive; see `NewPrimitive`."""
+        """Return the Expression of a structure, or None if the device has none; see `NewPrimitive`."""
         if not isinstance(structure, Structure):
             raise ArgumentTypeError("structure", f"must be a Structure, not {type(structure).__qualname__}")
         return self.Select(Request(Expression, None, None, options={"structure": structure}))

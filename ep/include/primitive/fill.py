@@ -18,19 +18,19 @@ class Fill(Primitive):
         """Fill on `stream`.
 
         dst: buffer of `count` elements of data_type.
-        value: a number that data_type can hold. To an integer type that is an integral one within its range, 15.0 as
-            well; a floating type rounds it, but not from a finite number to infinity; to bool it is `value != 0`. Only
-            complex types take complex numbers.
+        value: a number that data_type can hold. For an integer type it must be integral and within the range; 15.0 is
+            accepted. A floating type rounds it, but not from a finite number to infinity. For bool it is `value != 0`.
+            Only complex types accept complex numbers.
 
         Raises TypeError or ValueError, naming the argument, before anything is written.
         """
 
 
 class FillFactory(Factory[Fill]):
-    """Makes Fill for a type."""
+    """The factory of Fill for a type."""
 
     primitive = Fill
 
     def New(self, data_type: DTypeLike) -> Fill | None:
-        """Return a Fill of `data_type`, None if the device has none; see `NewPrimitive`."""
+        """Return a Fill of `data_type`, or None if the device has none; see `NewPrimitive`."""
         return self.Select(Request(Fill, None, data_types(data_type=data_type)))

@@ -1,4 +1,4 @@
-"""A device's primitive and its table of keys, in one line: `implements` makes the factory, and registers it."""
+"""The registration of a device's primitive with its table of keys: `implements` makes and registers the factory."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ C = TypeVar("C", bound=type[Primitive])
 
 
 def implements(interface: type[Factory[Any]], *, on: DeviceType, keys: Iterable[Key]) -> Callable[[C], C]:
-    """Class decorator: register the decorated primitive as what `interface` makes on a device type, for `keys`.
+    """Class decorator: register the decorated primitive as an implementation of `interface` on a device type.
 
-    interface: a contract such as GatherFactory; the decorated class derives from what it makes, here Gather, and takes
-        a Request alone.
+    interface: a contract such as GatherFactory. The decorated class derives from its primitive, here Gather, and its
+        constructor has only a Request.
     on: the device type.
-    keys: what the primitive is made for, one key at least. A device may have several primitives of one interface as
-        long as their keys differ.
+    keys: the keys of the primitive, at least one. A device may have several primitives of one interface if their keys
+        differ.
 
-    It makes a factory with the table `keys`, whose Make calls the class, and gives it to `register_primitive_factory`,
-    which is there for a factory that looks up its keys in another way. Raises TypeError for a class that does not
+    It makes a factory with the table `keys`, whose Make calls the class, and passes it to `register_primitive_factory`.
+    Use that directly for a factory that looks up its keys in another way. Raises TypeError for a class that does not
     implement the interface, ValueError if there are no keys, and what `register_primitive_factory` raises.
     """
     check_contract(interface, on)

@@ -18,17 +18,17 @@ class LogSoftmax(Primitive):
         """Compute on `stream`.
 
         x: buffer of `[rows, cols]` elements of data_type.
-        y: buffer of `[rows, cols]` elements of data_type; may be `x` itself, and overlaps it in no other way.
+        y: buffer of `[rows, cols]` elements of data_type; may be `x` itself, but must not overlap it otherwise.
 
         Raises TypeError or ValueError, naming the argument, before anything is written.
         """
 
 
 class LogSoftmaxFactory(Factory[LogSoftmax]):
-    """Makes LogSoftmax for a type."""
+    """The factory of LogSoftmax for a type."""
 
     primitive = LogSoftmax
 
     def New(self, data_type: DTypeLike) -> LogSoftmax | None:
-        """Return a LogSoftmax of `data_type`, None if the device has none; see `NewPrimitive`."""
+        """Return a LogSoftmax of `data_type`, or None if the device has none; see `NewPrimitive`."""
         return self.Select(Request(LogSoftmax, None, data_types(data_type=data_type)))

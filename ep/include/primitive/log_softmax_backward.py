@@ -19,18 +19,18 @@ class LogSoftmaxBackward(Primitive):
 
         y: buffer of `[rows, cols]` elements of data_type, the output of LogSoftmax.
         dy: buffer of `[rows, cols]` elements of data_type, the gradient by `y`.
-        dx: buffer of `[rows, cols]` elements of data_type; may be `y` or `dy` itself, and overlaps them in no other
-            way.
+        dx: buffer of `[rows, cols]` elements of data_type; may be `y` or `dy` itself, but must not overlap them
+            otherwise.
 
         Raises TypeError or ValueError, naming the argument, before anything is written.
         """
 
 
 class LogSoftmaxBackwardFactory(Factory[LogSoftmaxBackward]):
-    """Makes LogSoftmaxBackward for a type."""
+    """The factory of LogSoftmaxBackward for a type."""
 
     primitive = LogSoftmaxBackward
 
     def New(self, data_type: DTypeLike) -> LogSoftmaxBackward | None:
-        """Return a LogSoftmaxBackward of `data_type`, None if the device has none; see `NewPrimitive`."""
+        """Return a LogSoftmaxBackward of `data_type`, or None if the device has none; see `NewPrimitive`."""
         return self.Select(Request(LogSoftmaxBackward, None, data_types(data_type=data_type)))

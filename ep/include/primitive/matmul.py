@@ -12,24 +12,24 @@ from ep.include.stream import Stream
 
 
 class Matmul(Primitive):
-    """`c = alpha * a @ b + beta * c`, a and b transposed where New said so (`matmul.h`)."""
+    """`c = alpha * a @ b + beta * c`, with a and b transposed if New says so (`matmul.h`)."""
 
     @abstractmethod
     def Launch(self, stream: Stream, m: int, n: int, k: int, alpha: Any, a: Any, b: Any, beta: Any, c: Any) -> None:
         """Multiply on `stream`.
 
-        a: buffer of `[m, k]` elements of data_type, `[k, m]` where it is transposed.
-        b: buffer of `[k, n]` elements of data_type, `[n, k]` where it is transposed.
-        c: buffer of `[m, n]` elements of data_type, overlapping neither; it is not read where beta is 0.
-        alpha, beta: numbers that data_type can hold, as Fill takes them. Where alpha is 0, a and b are not read.
+        a: buffer of `[m, k]` elements of data_type, `[k, m]` if it is transposed.
+        b: buffer of `[k, n]` elements of data_type, `[n, k]` if it is transposed.
+        c: buffer of `[m, n]` elements of data_type, overlapping neither; it is not read if beta is 0.
+        alpha, beta: numbers that data_type can hold, as for Fill. If alpha is 0, a and b are not read.
 
-        All matrices are row-major. 16-bit types are summed up in float32, and rounded once. k = 0 leaves `beta * c`.
-        Raises TypeError or ValueError, naming the argument, before anything is written.
+        All matrices are row-major. 16-bit types are summed in float32, and rounded once. For k = 0 the result is
+        `beta * c`. Raises TypeError or ValueError, naming the argument, before anything is written.
         """
 
 
 class MatmulFactory(Factory[Matmul]):
-    """Makes Matmul for a type and the transposes of the operands."""
+    """The factory of Matmul for a type and the transposes of the operands."""
 
     primitive = Matmul
 
@@ -41,10 +41,10 @@ class MatmulFactory(Factory[Matmul]):
         *,
         allow_tf32: bool = False,
     ) -> Matmul | None:
-        """Return a Matmul of `data_type`, None if the device has none; see `NewPrimitive`.
+        """Return a Matmul of `data_type`, or None if the device has none; see `NewPrimitive`.
 
         allow_tf32: whether a device may round the operands of float32 products to TensorFloat-32, whose fraction has 10
-            bits; without it they are IEEE float32. It is no part of the key.
+            bits; without it they are IEEE float32. It is not part of the key.
         """
         types = data_types(data_type=data_type)
         options = product_options(transpose_a, transpose_b, allow_tf32)

@@ -11,7 +11,7 @@ from ep.include.stream import Stream
 
 
 class MemcpyKind(Enum):
-    """The direction of a Memcpy, between host (H) and device (D); the buffers decide for kAuto (`memcpy.h`)."""
+    """The direction of a Memcpy, between host (H) and device (D). kAuto derives it from the buffers (`memcpy.h`)."""
 
     kAuto = 0
     kHtoD = 1
@@ -20,14 +20,14 @@ class MemcpyKind(Enum):
 
 
 class Memcpy(Primitive):
-    """Copies bytes (`memcpy.h`)."""
+    """Copy of bytes (`memcpy.h`)."""
 
     @abstractmethod
     def Launch(self, stream: Stream, dst: Any, src: Any, count: int) -> None:
         """Copy on `stream`.
 
         dst, src: buffers of any element types with `count` bytes or more, each on the side that the kind names. They
-            are the same storage, where nothing happens, or do not overlap.
+            must not overlap, or be the same storage; then nothing happens.
         count: the number of bytes.
 
         Raises TypeError or ValueError, naming the argument, before anything is written.
@@ -35,10 +35,10 @@ class Memcpy(Primitive):
 
 
 class MemcpyFactory(Factory[Memcpy]):
-    """Makes Memcpy for a direction."""
+    """The factory of Memcpy for a direction."""
 
     primitive = Memcpy
 
     def New(self, kind: MemcpyKind) -> Memcpy | None:
-        """Return a Memcpy of `kind`, None if the device has none; see `NewPrimitive`."""
+        """Return a Memcpy of `kind`, or None if the device has none; see `NewPrimitive`."""
         return self.Select(Request(Memcpy, enumerator(kind, MemcpyKind, "kind"), ()))

@@ -10,7 +10,7 @@ from ep.include.stream import Stream
 
 
 class Memset(Primitive):
-    """Sets bytes (`memset.h`)."""
+    """Fill with one byte (`memset.h`)."""
 
     @abstractmethod
     def Launch(self, stream: Stream, dst: Any, value: int, count: int) -> None:
@@ -25,10 +25,10 @@ class Memset(Primitive):
 
 
 class MemsetFactory(Factory[Memset]):
-    """Makes Memset."""
+    """The factory of Memset."""
 
     primitive = Memset
 
     def New(self) -> Memset | None:
-        """Return a Memset, None if the device has none; see `NewPrimitive`."""
+        """Return a Memset, or None if the device has none; see `NewPrimitive`."""
         return self.Select(Request(Memset, None, ()))

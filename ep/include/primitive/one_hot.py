@@ -27,20 +27,20 @@ class OneHot(Primitive):
     ) -> None:
         """Encode on `stream`.
 
-        indices: buffer of `[num_indices]` elements of indices_type. An index outside `[lower_bound, upper_bound)`
-            gives a row of `off_value`; it is neither wrapped nor reported.
+        indices: buffer of `[num_indices]` elements of indices_type. An index outside `[lower_bound, upper_bound)` gives
+            a row of `off_value`; it is neither wrapped nor reported.
         out: buffer of `[num_indices, upper_bound - lower_bound]` elements of out_type, not overlapping indices.
-        on_value, off_value: numbers that out_type can hold, as Fill takes them.
+        on_value, off_value: numbers that out_type can hold, as for Fill.
 
         Raises TypeError or ValueError, naming the argument, before anything is written.
         """
 
 
 class OneHotFactory(Factory[OneHot]):
-    """Makes OneHot for a type of indices and a type of out."""
+    """The factory of OneHot for a type of indices and a type of out."""
 
     primitive = OneHot
 
     def New(self, indices_type: DTypeLike, out_type: DTypeLike) -> OneHot | None:
-        """Return a OneHot of `indices_type` into `out_type`, None if the device has none; see `NewPrimitive`."""
+        """Return a OneHot of `indices_type` into `out_type`, or None if the device has none; see `NewPrimitive`."""
         return self.Select(Request(OneHot, None, data_types(indices_type=indices_type, out_type=out_type)))

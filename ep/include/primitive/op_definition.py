@@ -15,10 +15,10 @@ from ep.include.primitive.unary_op import UnaryOp
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """One attribute of an op: what `attr0` or `attr1` of `New` means.
+    """One attribute of an op: the meaning of `attr0` or `attr1` of `New`.
 
-    default: upstream's user-level one; None if a value must be given.
-    stored: whether the value is looked for among elements that another op has stored, rounded to their data type.
+    default: upstream's user-level default; None if a value must be given.
+    stored: whether the value is compared with elements that another op has stored, rounded to their data type.
     """
 
     name: str
@@ -32,18 +32,18 @@ class Gives(Enum):
     SAME = auto()
     BOOLEAN = auto()
     PART = auto()
-    """A floating type, by itself that of a complex number's parts."""
+    """A floating type; by default, that of a complex number's parts."""
     WHOLE = auto()
-    """A complex type, by itself that of such parts."""
+    """A complex type; by default, the one with parts of the source type."""
     ANY = auto()
-    """Any type, a complex one of complex numbers: it must be asked for."""
+    """Any type, a complex one for complex numbers. It must be given."""
 
 
 class Cost(Enum):
-    """The resource that a launch waits for, besides memory: a device decides from this how it shares the work."""
+    """The resource, besides memory, that bounds a launch. A device divides the work accordingly."""
 
     LIGHT = auto()
-    """A few instructions: it waits for memory alone."""
+    """A few instructions: bound by memory alone."""
     DIVISION = auto()
     REMAINDER = auto()
     FUNCTION = auto()
@@ -60,11 +60,11 @@ _WHOLE: Final = {part: whole for whole, part in PART.items()}
 class OpDefinition:
     """The facts about one op.
 
-    takes: the source types that it has a meaning on.
+    takes: the source types that the op is defined on.
     operands: their names, in the order of Launch.
     attributes: in the order attr0, attr1.
-    gradient: the ops that make the gradient of the source from that of the result. More than one where they need
-        different operands; none where the gradient is 0 or is a composition of several ops.
+    gradient: the ops that compute the gradient of the source from that of the result. Several if they need different
+        operands; none if the gradient is 0 or is a composition of several ops.
     """
 
     op: UnaryOp | BinaryOp | ReduceOp
@@ -76,7 +76,7 @@ class OpDefinition:
     gradient: tuple[UnaryOp | BinaryOp, ...] = ()
 
     def result_types(self, source: DataType) -> tuple[DataType, ...]:
-        """Return every result type that the op has on operands of type `source`."""
+        """Return every result type of the op on operands of type `source`."""
         if self.gives is Gives.PART:
             return FLOATS
         if self.gives is Gives.WHOLE:
@@ -86,7 +86,7 @@ class OpDefinition:
         return (self.result_type(source),)
 
     def result_type(self, source: DataType) -> DataType:
-        """Return the result type that follows from `source` alone; whether the op takes `source` is not asked here."""
+        """Return the result type that follows from `source` alone. Does not check whether the op accepts `source`."""
         if self.gives is Gives.BOOLEAN:
             return DataType.kBool
         if self.gives is Gives.PART:

@@ -1,7 +1,7 @@
-"""The table of ops: what is known of each UnaryOp, BinaryOp and ReduceOp, whatever the device.
+"""The table of ops: the facts about each UnaryOp, BinaryOp and ReduceOp that hold on all devices.
 
 Keys, result types, the functions of `ep.ops` and their documentation are made from it. The meaning of an op is its
-functor in `ep.common.functor`; a device adds only its own choices, such as the type that it computes in.
+functor in `ep.common.functor`. A device adds only its own choices, such as the type that it computes in.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ _UNARY: Final = (
     (U.kImagGrad,           FLOATS,  WHOLE,   LIGHT,    (),         (U.kImag,)),
 )
 
-# The gradients of the two shrinks follow from y alone; upstream's callers pass the attribute all the same.
+# The gradients of the two shrinks follow from y alone, but upstream's callers pass the attribute.
 _BINARY: Final = (
     # op                                  takes    gives    cost       operands attributes
     (B.kAdd,                              ALL,     SAME,    LIGHT,     X_Y,     ()),
@@ -231,10 +231,8 @@ OPS: Final[Mapping[U | B, OpDefinition]] = {
 }
 """The row of each elementwise op."""
 
-REDUCTIONS: Final[Mapping[R, OpDefinition]] = {
-    op: OpDefinition(op, takes, gives, LIGHT, X) for op, takes, gives in _REDUCE
-}
-"""The row of each way to reduce."""
+REDUCTIONS: Final[Mapping[R, OpRow]] = {op: OpRow(op, takes, gives, LIGHT, X) for op, takes, gives in _REDUCE}
+"""The row of each reduction."""
 
 
 def attributes_of(op: Enum | None) -> tuple[Attribute, ...]:

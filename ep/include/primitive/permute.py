@@ -1,4 +1,4 @@
-"""Permute: put the axes of an array into another order."""
+"""Permute: reorder the axes of an array."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ep.include.stream import Stream
 
 
 class Permute(Primitive):
-    """Axis `i` of dst is axis `permutation[i]` of src, as `numpy.transpose` has it (`permute.h`)."""
+    """Axis `i` of dst is axis `permutation[i]` of src, as in `numpy.transpose` (`permute.h`)."""
 
     @abstractmethod
     def Launch(
@@ -36,12 +36,12 @@ class Permute(Primitive):
 
 
 class PermuteFactory(Factory[Permute]):
-    """Makes Permute for a number of dims; its data type is an argument of Launch."""
+    """The factory of Permute for a number of dims; its data type is an argument of Launch."""
 
     primitive = Permute
 
     def New(self, max_num_dims: int) -> Permute | None:
-        """Return a Permute, None if the device has none; see `NewPrimitive`.
+        """Return a Permute, or None if the device has none; see `NewPrimitive`.
 
         max_num_dims: the most dims of src, at most 8 (None past that).
         """

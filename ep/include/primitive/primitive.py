@@ -1,4 +1,4 @@
-"""The bases of all primitives and of all factories of primitives."""
+"""The base classes of all primitives and of all factories of primitives."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from ep.include.primitive.unary_op import UnaryOp
 from ep.include.shown import shown
 
 kMaxNumDims: Final = 8
-"""The most dims that a primitive takes; a factory asked for more returns None."""
+"""The most dims of a primitive. A factory that is asked for more returns None."""
 
 
 class Key(NamedTuple):
     """The key of one entry in a factory's table.
 
     op: the UnaryOp, BinaryOp, ReduceOp or MemcpyKind, None for a primitive without one.
-    dtypes: the data types, in the order of New (or of Launch, where the data type is an argument there).
+    dtypes: the data types, in the order of New (or of Launch, if the data type is an argument there).
     """
 
     op: Enum | None
@@ -36,13 +36,13 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True)
 class Request:
-    """The arguments of New, checked.
+    """The checked arguments of New.
 
-    op, dtypes: as in Key; dtypes is None if New takes no data type because Launch does.
-    max_num_dims: the most dims that will be launched, None for a primitive without dims.
-    attributes: the values of the op's attributes, defaults filled in.
-    options: what else New takes (the transposes of the matrix products, whether TensorFloat-32 will do, and the
-        structure of an Expression).
+    op, dtypes: as in Key; dtypes is None if the data type is an argument of Launch.
+    max_num_dims: the most dims of a launch, None for a primitive without dims.
+    attributes: the values of the op's attributes, including defaults.
+    options: the other arguments of New (the transposes of the matrix products, whether TensorFloat-32 is allowed, and
+        the structure of an Expression).
     """
 
     interface: type[Any]
@@ -57,11 +57,11 @@ class Request:
         parts += [data_type.name for data_type in self.dtypes or ()]
         if self.max_num_dims is not None:
             parts.append(f"max_num_dims={self.max_num_dims}")
-        # a registered key, which has no attribute values, is spelled by this too
+        # also the text of a registered key, which has no attribute values
         declared = attributes_of(self.op)
         parts += [f"{a.name}={value:g}" for a, value in zip(declared, self.attributes, strict=False)]
         for name, value in self.options.items():
-            if value is not False:  # what is left out when New is called
+            if value is not False:  # left out, as in the call of New
                 parts.append(f"{name}={value.name if isinstance(value, Enum) else value}")
         return f"{self.interface.__name__}({', '.join(parts)})"
 
@@ -69,18 +69,18 @@ class Request:
 class Primitive(ABC):
     """A small piece of device work, made by `ep.NewPrimitive` for one key and launched any number of times.
 
-    `Launch` of every primitive takes the stream first. On the CPU the work is done when it returns, elsewhere it is
+    The first argument of every `Launch` is the stream. On the CPU the work is done when it returns, elsewhere it is
     queued on the stream. A primitive may be launched from several threads at once.
 
-    A primitive is its request: a device's class takes a Request and nothing else, and all that it keeps besides follows
-    from that. So copy, deepcopy and pickle carry the request alone, and the copy is a new primitive, in another process
-    too. What a device makes otherwise, without a Request, can be neither copied nor pickled.
+    A primitive is defined by its request: the constructor of a device's class has only a Request, and all other state
+    follows from that. So copy, deepcopy and pickle use the request alone, and the copy is a new primitive, in another
+    process too. A primitive that a device makes without a Request can be neither copied nor pickled.
     """
 
     request: Request
 
     def __init__(self, request: Request) -> None:
-        """Keep what was asked for."""
+        """request: kept for copies."""
         self.request = request
 
     def __reduce__(self) -> tuple[type[Primitive], tuple[Request]]:
@@ -90,12 +90,12 @@ class Primitive(ABC):
         return type(self), (request,)
 
     def Prepare(self) -> None:
-        """Compile, or load from the disk cache, what any Launch would otherwise compile or load."""
+        """Compile all kernels that any Launch needs, or load them from the disk cache."""
         return None
 
     @abstractmethod
     def Launch(self, stream: Any, *args: Any, **kwargs: Any) -> None:
-        """Do the work on `stream`; each primitive's contract says with which arguments."""
+        """Do the work on `stream`. The arguments are part of each primitive's contract."""
 
     def __repr__(self) -> str:
         request = getattr(self, "request", None)
@@ -106,24 +106,27 @@ P = TypeVar("P", bound=Primitive)
 
 
 class Factory(Generic[P]):
-    """Makes primitives of one interface for one device.
+    """A factory of one interface's primitives for one device.
 
-    The contract of each interface is a subclass with a `New` that checks its arguments and looks the key up; a
-    device's factory derives from that, supplies the table `keys` and the maker `Make`, and is registered with
+    The contract of each interface is a subclass whose `New` checks its arguments and looks the key up. A device's
+    factory derives from it, supplies the table `keys` and the maker `Make`, and is registered with
     `register_primitive_factory`. A factory that overrides `New` itself and lists no keys works, but is not listed.
     """
 
     primitive: ClassVar[type[Any]]
     """The interface that the factory makes."""
     keys: ClassVar[Collection[Key]] = ()
-    """The keys that the device's factory makes; a set or a dict, since every New looks a key up."""
+    """The keys of the device's factory; a set or a dict, since every New looks a key up."""
 
     def New(self, *args: Any, **kwargs: Any) -> P | None:
-        """Return a primitive for the arguments, None for a key that is not served; each contract has its own."""
+        """Return a primitive for the arguments, or None if the key is not supported.
+
+        Each contract has its own arguments.
+        """
         raise NotImplementedError(f"{type(self).__qualname__} derives from no factory contract")
 
     def Select(self, request: Request) -> P | None:
-        """Make what was requested where the table has it, else answer None."""
+        """Return the primitive for a request if the table has its key, else None."""
         if request.max_num_dims is not None and request.max_num_dims > kMaxNumDims:
             return None
         if request.dtypes is None:
@@ -131,7 +134,7 @@ class Factory(Generic[P]):
         return self.Make(request) if Key(request.op, request.dtypes) in self.keys else None
 
     def Make(self, request: Request) -> P:
-        """Return a new primitive for a request that the table has."""
+        """Return a new primitive for a request whose key is in the table."""
         raise NotImplementedError(f"{type(self).__qualname__} lists keys but does not define Make")
 
     def __repr__(self) -> str:
@@ -139,7 +142,7 @@ class Factory(Generic[P]):
 
 
 def data_types(**likes: DTypeLike) -> tuple[DataType, ...]:
-    """Return the DataTypes of New's arguments, given by name; errors as `as_data_type`."""
+    """Return the DataTypes of New's arguments, given by name. Raises the errors of `as_data_type`."""
     return tuple(as_data_type(like, argument) for argument, like in likes.items())
 
 
@@ -147,7 +150,7 @@ E_ = TypeVar("E_", bound=Enum)
 
 
 def enumerator(value: E_, kind: type[E_], argument: str) -> E_:
-    """Return `value` where it is a member of the enum `kind`; TypeError otherwise."""
+    """Return `value` if it is a member of the enum `kind`. Raises TypeError otherwise."""
     if not isinstance(value, kind):
         raise ArgumentTypeError(
             argument, f"must be a {kind.__name__} such as {kind.__name__}.{next(iter(kind)).name}, not {shown(value)}"
@@ -158,7 +161,7 @@ def enumerator(value: E_, kind: type[E_], argument: str) -> E_:
 def product_options(
     transpose_a: BlasTransposeType, transpose_b: BlasTransposeType, allow_tf32: bool
 ) -> dict[str, Enum | bool]:
-    """Return the options of a request for a matrix product; TypeError for what is no BlasTransposeType, or no bool."""
+    """Return the options of a matrix product's request. Raises TypeError for no BlasTransposeType, or no bool."""
     if not isinstance(allow_tf32, bool):
         raise ArgumentTypeError("allow_tf32", f"must be True or False, not {shown(allow_tf32)}")
     return {
@@ -169,7 +172,7 @@ def product_options(
 
 
 def num_dims(value: int, argument: str = "max_num_dims") -> int:
-    """Return a number of dims as int; TypeError for what is no integer, ValueError below 0."""
+    """Return a number of dims as int. Raises TypeError if it is no integer, ValueError if it is negative."""
     if isinstance(value, bool):
         raise ArgumentTypeError(argument, f"must be an integer, not {shown(value)}")
     try:
@@ -182,10 +185,10 @@ def num_dims(value: int, argument: str = "max_num_dims") -> int:
 
 
 def attributes(op: UnaryOp | BinaryOp, attr0: Any, attr1: Any) -> tuple[float, ...]:
-    """Return the attribute values of `op`, with defaults for what is None.
+    """Return the attribute values of `op`, with defaults for None.
 
-    Raises TypeError for a missing value without a default and for what is no real number, ValueError for a value
-    that the op does not take.
+    Raises TypeError if a value without a default is missing or a value is no real number, ValueError if the op does not
+    accept a value.
     """
     declared = attributes_of(op)
     values: list[float] = []
@@ -201,7 +204,7 @@ def attributes(op: UnaryOp | BinaryOp, attr0: Any, attr1: Any) -> tuple[float, .
             if attribute.default is None:
                 raise ArgumentTypeError(argument, f"({attribute.name}) of {op.name} is missing and has no default")
             given = attribute.default
-        # float() would take text, drop an imaginary part, and unpack an array
+        # float() would accept text, drop an imaginary part, and unpack an array
         if isinstance(given, str | bytes | np.complexfloating | np.ndarray) or not hasattr(given, "__float__"):
             raise ArgumentTypeError(
                 argument, f"({attribute.name}) of {op.name} must be a real number, not {shown(given)}"

@@ -1,4 +1,4 @@
-"""Reduce: one value of all elements along some axes."""
+"""Reduce: one value for all elements along some axes."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from ep.include.stream import Stream
 class Reduce(Primitive):
     """`dst = op of src along axes`; upstream has kernels of its own for it (`ndarray/ndarray_reduce`).
 
-    The order in which elements are combined follows from src_dims and axes alone, so that the result has the same bits
-    in every run. 16-bit floating types are computed in float32 or wider and rounded once.
+    The order in which elements are combined depends only on src_dims and axes, so the result has the same bits in every
+    run. 16-bit floating types are computed in float32 or wider and rounded once.
     """
 
     @abstractmethod
@@ -25,26 +25,26 @@ class Reduce(Primitive):
 
         src_dims: at most max_num_dims sizes >= 0, row-major.
         src: buffer of data_type with as many elements as src_dims has.
-        axes: the axes that go, in any order, each once; negative ones count from the last. With none, each element is
-            reduced by itself.
+        axes: the axes that are reduced, in any order, each once; negative ones count from the last. Without axes, each
+            element is reduced by itself.
         dst: buffer with an element for each position along the other axes, which keep their order; not overlapping src.
-            Of data_type, of kAny and kAll of bool.
+            Its type is data_type, for kAny and kAll bool.
 
-        kSum and kProd of integers wrap around, of bool they are "or" and "and". A NaN spreads to kMin and kMax, and is
-        true. Where nothing is reduced, that is where an axis that goes has no elements, kSum and kAny give 0, kProd and
-        kAll 1, kMean NaN; kMin and kMax are a ValueError.
+        kSum and kProd of integers wrap around, of bool they are "or" and "and". kMin and kMax propagate NaN, and a NaN
+        is true. If a reduced axis has no elements, kSum and kAny give 0, kProd and kAll 1, kMean NaN; kMin and kMax
+        raise ValueError.
 
         Raises TypeError or ValueError, naming the argument, before anything is written.
         """
 
 
 class ReduceFactory(Factory[Reduce]):
-    """Makes Reduce for an op, a type and a number of dims."""
+    """The factory of Reduce for an op, a type and a number of dims."""
 
     primitive = Reduce
 
     def New(self, op: ReduceOp, data_type: DTypeLike, max_num_dims: int) -> Reduce | None:
-        """Return a Reduce by `op` of `data_type`, None if the device has none; see `NewPrimitive`.
+        """Return a Reduce by `op` of `data_type`, or None if the device has none; see `NewPrimitive`.
 
         max_num_dims: the most dims of src, at most 8 (None past that).
         """

@@ -1,11 +1,11 @@
-"""The ways to make one value of many."""
+"""The reduction operations."""
 
 from enum import Enum
 from typing import Final
 
 
 class ReduceOp(Enum):
-    """The operations of Reduce: sum, product, least, largest, mean, whether any is true, whether all are."""
+    """The operations of Reduce: sum, product, minimum, maximum, mean, any and all."""
 
     kSum = 0
     kProd = 1
@@ -19,6 +19,6 @@ class ReduceOp(Enum):
 SUMS: Final = (ReduceOp.kSum, ReduceOp.kMean)
 """The operations that add up numbers."""
 EXTREMES: Final = (ReduceOp.kMin, ReduceOp.kMax)
-"""The operations that choose a number, and so need one at least."""
+"""The operations that choose one of the numbers, and so need at least one."""
 TRUTHS: Final = (ReduceOp.kAny, ReduceOp.kAll)
-"""The operations that ask whether numbers are 0, and give a bool."""
+"""The operations that test whether numbers are 0, and give a bool."""

@@ -1,4 +1,4 @@
-"""The registry of primitives: what is registered, and how a primitive is asked for."""
+"""The registry of primitives, and the functions that look up primitives in it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Entry:
 
 
 class _Registry:
-    """The table (interface, device type) -> factories, and (interface, op, dtypes, device type) -> factory."""
+    """The tables (interface, device type) -> factories, and (interface, op, dtypes, device type) -> factory."""
 
     def __init__(self) -> None:
         self.factories: dict[tuple[type[Factory[Any]], DeviceType], list[Factory[Any]]] = {}
@@ -56,7 +56,7 @@ class _Registry:
 
 
 def _as_key(key: Any, factory: Factory[Any]) -> Key:
-    """Return a key of a factory's table, checked: a Key or a plain pair."""
+    """Return a checked key of a factory's table: a Key or a plain pair."""
     match key:
         case (None | Enum(), tuple(dtypes)) if all(isinstance(data_type, DataType) for data_type in dtypes):
             return Key(*key)
@@ -74,9 +74,9 @@ def register_primitive_factory(device_type: DeviceType, interface: type[Factory[
     """Class decorator: register the decorated factory as the one of `device_type` for `interface`.
 
     interface: a contract such as GatherFactory; the decorated class derives from it.
-    A device may have several factories for one interface as long as their keys differ.
-    Raises TypeError for a class that does not implement the interface or lists what is no Key, and
-    DuplicateRegistrationError for a key that is taken.
+    A device may have several factories for one interface if their keys differ.
+    Raises TypeError for a class that does not implement the interface or lists anything but Keys, and
+    DuplicateRegistrationError if a key is registered already.
     """
     check_contract(interface, device_type)
 
@@ -95,7 +95,7 @@ def registered(device_type: DeviceType | None = None) -> list[Entry]:
     """Return every registered key, of one device type or of all.
 
     In order of device types, as DeviceType lists them, then of registration, op and dtypes. Nothing is compiled and no
-    device is needed; the packages that register are imported.
+    device is needed; the packages that register keys are imported.
     """
     if device_type is None:
         load_all_providers()
@@ -110,9 +110,9 @@ def registered(device_type: DeviceType | None = None) -> list[Entry]:
 
 
 def implemented(device_type: DeviceType) -> list[type[Factory[Any]]]:
-    """Return the contracts that a device type has a factory for, also one that lists no keys; sorted by name.
+    """Return the contracts that a device type has a factory for, also a factory that lists no keys; sorted by name.
 
-    Nothing is compiled and no device is needed; the package that registers is imported.
+    Nothing is compiled and no device is needed; the package that registers them is imported.
     """
     _check_device_type(device_type)
     load_provider(device_type.tag)
@@ -121,22 +121,21 @@ def implemented(device_type: DeviceType) -> list[type[Factory[Any]]]:
 
 
 def NewPrimitive(interface: type[Factory[P]], device_type: DeviceType, *args: Any, **kwargs: Any) -> P | None:
-    """Return a primitive for the key that the arguments name, or None if no factory serves it.
+    """Return a primitive for the key that the arguments name, or None if no factory supports it.
 
     interface: a factory contract such as GatherFactory.
-    device_type: where the primitive is to run.
-    args, kwargs: what `interface.New` takes.
+    device_type: the type of device on which the primitive is to run.
+    args, kwargs: the arguments of `interface.New`.
 
-    It looks the key up and does nothing else, so that kernel selection may ask it as a question: the first Launch,
-    or Prepare, compiles. None also where the device is not present. Raises TypeError and ValueError for malformed
-    arguments.
+    It looks the key up and does nothing else, so kernel selection may use it as a test: the first Launch, or Prepare,
+    compiles. Also returns None if the device is not present. Raises TypeError and ValueError for malformed arguments.
     """
     request = _request(interface, device_type, args, kwargs)
     manager = DeviceManagerRegistry.GetDeviceManagerOrNull(device_type)
     if manager is not None and manager.GetDeviceCount() == 0:
         return None
     for factory in _REGISTRY.factories.get((interface, device_type), ()):
-        # a factory of the contract's own New needs no second check of the arguments
+        # a factory that uses the contract's own New needs no second check of the arguments
         looks_up = type(factory).New is interface.New
         primitive: P | None = factory.Select(request) if looks_up else factory.New(*args, **kwargs)
         if primitive is not None:
@@ -147,7 +146,7 @@ def NewPrimitive(interface: type[Factory[P]], device_type: DeviceType, *args: An
 def RequirePrimitive(interface: type[Factory[P]], device_type: DeviceType, *args: Any, **kwargs: Any) -> P:
     """Return the primitive that `NewPrimitive` with the same arguments returns.
 
-    Raises UnsupportedPrimitiveError where that is None, with the key, the reason, and the nearest registered keys.
+    If that is None, raises UnsupportedPrimitiveError with the key, the reason, and the nearest registered keys.
     """
     primitive = NewPrimitive(interface, device_type, *args, **kwargs)
     if primitive is None:
@@ -173,7 +172,7 @@ def _check_device_type(device_type: Any) -> None:
 
 
 class _Checks:
-    """Turns a contract, which has no table, into one whose New hands back the checked request."""
+    """A base class that makes a contract, which has no table, into one whose New returns the checked request."""
 
     def Select(self, request: Request) -> Request:
         return request
@@ -185,7 +184,7 @@ def _checks(interface: type[Factory[Any]]) -> Any:
 
 
 def _request(interface: Any, device_type: Any, args: Any, kwargs: Any) -> Request:
-    """Check New's arguments by the contract alone, and return what they ask for."""
+    """Check New's arguments by the contract alone, and return the request."""
     check_contract(interface, device_type)
     request: Request = _checks(interface).New(*args, **kwargs)
     return request
@@ -220,7 +219,7 @@ def _serves(entry: Entry, request: Request) -> bool:
 
 
 def _nearest(request: Request, entries: Iterable[Entry]) -> str:
-    """Return the three registered keys that look most like the request."""
+    """Return the three registered keys most similar to the request."""
 
     def likeness(entry: Entry) -> tuple[float, int]:
         same = sum(a is b for a, b in zip(entry.dtypes, request.dtypes or (), strict=False))

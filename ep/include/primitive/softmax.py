@@ -18,17 +18,17 @@ class Softmax(Primitive):
         """Compute on `stream`.
 
         x: buffer of `[rows, cols]` elements of data_type.
-        y: buffer of `[rows, cols]` elements of data_type; may be `x` itself, and overlaps it in no other way.
+        y: buffer of `[rows, cols]` elements of data_type; may be `x` itself, but must not overlap it otherwise.
 
         Raises TypeError or ValueError, naming the argument, before anything is written.
         """
 
 
 class SoftmaxFactory(Factory[Softmax]):
-    """Makes Softmax for a type."""
+    """The factory of Softmax for a type."""
 
     primitive = Softmax
 
     def New(self, data_type: DTypeLike) -> Softmax | None:
-        """Return a Softmax of `data_type`, None if the device has none; see `NewPrimitive`."""
+        """Return a Softmax of `data_type`, or None if the device has none; see `NewPrimitive`."""
         return self.Select(Request(Softmax, None, data_types(data_type=data_type)))

@@ -19,18 +19,18 @@ class SoftmaxBackward(Primitive):
 
         y: buffer of `[rows, cols]` elements of data_type, the output of Softmax.
         dy: buffer of `[rows, cols]` elements of data_type, the gradient by `y`.
-        dx: buffer of `[rows, cols]` elements of data_type; may be `y` or `dy` itself, and overlaps them in no other
-            way.
+        dx: buffer of `[rows, cols]` elements of data_type; may be `y` or `dy` itself, but must not overlap them
+            otherwise.
 
         Raises TypeError or ValueError, naming the argument, before anything is written.
         """
 
 
 class SoftmaxBackwardFactory(Factory[SoftmaxBackward]):
-    """Makes SoftmaxBackward for a type."""
+    """The factory of SoftmaxBackward for a type."""
 
     primitive = SoftmaxBackward
 
     def New(self, data_type: DTypeLike) -> SoftmaxBackward | None:
-        """Return a SoftmaxBackward of `data_type`, None if the device has none; see `NewPrimitive`."""
+        """Return a SoftmaxBackward of `data_type`, or None if the device has none; see `NewPrimitive`."""
         return self.Select(Request(SoftmaxBackward, None, data_types(data_type=data_type)))

@@ -1,4 +1,4 @@
-"""The structure of an Expression: its ops, and what each reads, whatever the sizes. It is data alone."""
+"""The structure of an Expression: its ops and their operands, independent of sizes. It is data alone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ep.include.primitive.unary_op import UnaryOp
 
 
 class RowOp(Enum):
-    """The ops that read a whole row to give an element of it, as the primitives of these names do."""
+    """The ops that read a whole row to compute each of its elements, like the primitives of these names."""
 
     kSoftmax = 0
     kLogSoftmax = 1
@@ -21,7 +21,7 @@ class RowOp(Enum):
 class Constant(NamedTuple):
     """A number that is part of a structure.
 
-    bits: its bytes, so that -0.0 is not 0.0 and a NaN is equal to itself.
+    bits: its bytes, so that -0.0 differs from 0.0 and a NaN is equal to itself.
     """
 
     data_type: DataType
@@ -31,10 +31,11 @@ class Constant(NamedTuple):
 class Step(NamedTuple):
     """One op of a structure.
 
-    op: of Where, None. A ReduceOp makes one value of each row, of a value with elements; a RowOp keeps its elements.
+    op: None for Where. A ReduceOp makes one value of each row, from a value with elements; a RowOp keeps the row's
+        elements.
     operands: numbers of values.
-    data_type: of the result. Where it has 16 bits and `rounded` is False, the result is left in float32, and what is
-        reduced is read in float32.
+    data_type: of the result. If it has 16 bits and `rounded` is False, the result stays in float32, and a reduction
+        reads it in float32.
     attributes: of the op.
     """
 
@@ -46,12 +47,13 @@ class Step(NamedTuple):
 
 
 class Structure(NamedTuple):
-    """The computation of an Expression, whatever the sizes: values are numbered, sources, constants and steps in order.
+    """The computation of an Expression, independent of sizes.
 
-    A value has an element for each place, or is *reduced*: it has one for each row. Reduced are what a ReduceOp gives,
-    constants, the sources that are said to be, and what other ops make of such values alone.
+    Values are numbered: sources, constants and steps in order.
+    A value has an element for each position, or is *reduced*: it has one for each row. Reduced are the results of a
+    ReduceOp, constants, the sources listed in `reduced`, and the results of other ops on such values alone.
 
-    sources: the types of what is read. results: the values that are written, in their own types.
+    sources: the types of the sources. results: the values that are written, in their own types.
     reduced: the sources that are reduced.
     """
 
@@ -63,12 +65,12 @@ class Structure(NamedTuple):
 
     @property
     def has_rows(self) -> bool:
-        """Whether any op reads a whole row; else this is a map."""
+        """Whether any op reads a whole row; otherwise this is a map."""
         return any(isinstance(step.op, ReduceOp | RowOp) for step in self.steps)
 
     @property
     def reduces_alone(self) -> bool:
-        """Whether all results are reduced, and nothing else is computed from what is: then any axes may go."""
+        """Whether all results are reduced, and no unreduced value depends on a reduced one: any axes may then go."""
         reduced, first = self.are_reduced(), len(self.sources) + len(self.constants)
         reads_rows = any(
             isinstance(step.op, RowOp) or any(reduced[one] for one in step.operands if one >= first)
@@ -87,7 +89,7 @@ class Structure(NamedTuple):
         return self.steps[value - len(self.constants)].data_type
 
     def are_reduced(self) -> list[bool]:
-        """Return whether each value is reduced."""
+        """Return, for each value, whether it is reduced."""
         found = [value in self.reduced for value in range(len(self.sources))] + [True] * len(self.constants)
         for step in self.steps:
             is_map = not isinstance(step.op, ReduceOp | RowOp)
@@ -96,6 +98,6 @@ class Structure(NamedTuple):
 
 
 kMaxOperands = 64
-"""The most arrays that a launch of an Expression reads and writes."""
+"""The largest number of arrays that a launch of an Expression reads and writes."""
 kMaxRow = 8192
-"""The most elements of a row of an Expression that has rows."""
+"""The largest number of elements in a row of an Expression that has rows."""

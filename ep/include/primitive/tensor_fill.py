@@ -1,4 +1,4 @@
-"""TensorFill: set every element to one that lies on the device."""
+"""TensorFill: set every element to a value in device memory."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class TensorFill(Primitive):
 
 
 class TensorFillFactory(Factory[TensorFill]):
-    """Makes TensorFill for a type."""
+    """The factory of TensorFill for a type."""
 
     primitive = TensorFill
 
     def New(self, data_type: DTypeLike) -> TensorFill | None:
-        """Return a TensorFill of `data_type`, None if the device has none; see `NewPrimitive`."""
+        """Return a TensorFill of `data_type`, or None if the device has none; see `NewPrimitive`."""
         return self.Select(Request(TensorFill, None, data_types(data_type=data_type)))

@@ -1,4 +1,4 @@
-"""UnsortedSegmentSum: add rows up by the segments that they belong to, the gradient of Gather."""
+"""UnsortedSegmentSum: sum rows by the segments that they belong to, the gradient of Gather."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ep.include.stream import Stream
 class UnsortedSegmentSum(Primitive):
     """`out[o, s, n] = sum of data[o, i, n] over all i with segment_ids[i] - offset == s`.
 
-    Upstream has it as a kernel of its own (`user/kernels/unsorted_segment_sum_kernel_util`).
+    Upstream has it as a separate kernel (`user/kernels/unsorted_segment_sum_kernel_util`).
     """
 
     @abstractmethod
@@ -29,32 +29,31 @@ class UnsortedSegmentSum(Primitive):
         out: Any,
         offset: int = 0,
     ) -> None:
-        """Add up on `stream`.
+        """Sum rows on `stream`.
 
         data: buffer of `[outer_dim_size, num_ids, inner_dim_size]` elements of data_type.
         segment_ids: buffer of `[num_ids]` elements of segment_ids_type, in any order.
         out: buffer of `[outer_dim_size, num_segments, inner_dim_size]` elements of data_type, overlapping neither. All
             of it is written; a segment without rows is 0.
-        offset: the id of segment 0, at most 2^62 in magnitude. An id which, less `offset`, is outside
-            `[0, num_segments)` belongs to no segment; it is neither wrapped nor reported.
+        offset: the id of segment 0, at most 2^62 in magnitude. If an id minus `offset` is outside `[0, num_segments)`,
+            its row is ignored; the id is neither wrapped nor reported.
 
-        The order of additions follows from the sizes and the ids alone, so the result has the same bits in every run:
-        up to 64 rows of a segment are added in the order of i. More of them a device may divide into parts of 64, 128,
-        256 or 512 neighbours; it adds the rows of each part in that order, and then the sums of the parts in theirs.
+        The order of additions depends only on the sizes and the ids, so the result has the same bits in every run: up
+        to 64 rows of a segment are added in the order of i. A device may divide more rows into parts of 64, 128, 256 or
+        512 neighbours; it adds the rows of each part in that order, and then the sums of the parts in their order.
         Integers wrap around; 16-bit floating types are added in float32 and rounded once.
 
-        Sizes are in elements, >= 0; nothing happens where `out` has none. Raises TypeError or ValueError, naming the
+        Sizes are in elements, >= 0; nothing happens if `out` is empty. Raises TypeError or ValueError, naming the
         argument, before anything is written.
         """
 
 
 class UnsortedSegmentSumFactory(Factory[UnsortedSegmentSum]):
-    """Makes UnsortedSegmentSum for a type of data and a type of ids."""
+    """The factory of UnsortedSegmentSum for a type of data and a type of ids."""
 
     primitive = UnsortedSegmentSum
 
     def New(self, data_type: DTypeLike, segment_ids_type: DTypeLike) -> UnsortedSegmentSum | None:
-        """Return an UnsortedSegmentSum of `data_type` by `segment_ids_type`, None if the device has none; see
-        `NewPrimitive`."""
+        """Return one of `data_type` by `segment_ids_type`, or None if the device has none; see `NewPrimitive`."""
         types = data_types(data_type=data_type, segment_ids_type=segment_ids_type)
         return self.Select(Request(UnsortedSegmentSum, None, types))

@@ -30,23 +30,23 @@ class Where(Primitive):
 
         cond: buffer of cond_type with as many elements as its dims have.
         x, y: buffers of data_type with as many elements as their dims have.
-        cond, x, y: where the dims are `()`, a plain number will do that the type can hold, as Fill takes it.
+        cond, x, y: if the dims are `()`, a plain number that the type can hold is accepted, as by Fill.
         cond_dims, x_dims, y_dims: at most max_num_dims sizes >= 0, row-major, aligned at the last axis; the sizes of
             one axis that are not 1 are equal.
-        z: buffer of data_type with the broadcast dims. It may be the storage of an operand that has as many elements
-            as z and elements of the same size; it overlaps an operand in no other way.
+        z: buffer of data_type with the broadcast dims. It may be the storage of an operand that has as many elements as
+            z and elements of the same size; it must not overlap an operand otherwise.
 
         Raises TypeError or ValueError, naming the argument, before anything is written.
         """
 
 
 class WhereFactory(Factory[Where]):
-    """Makes Where for a type of the condition, a type of the data and a number of dims."""
+    """The factory of Where for a type of the condition, a type of the data and a number of dims."""
 
     primitive = Where
 
     def New(self, cond_type: DTypeLike, data_type: DTypeLike, max_num_dims: int) -> Where | None:
-        """Return a Where of `data_type` by `cond_type`, None if the device has none; see `NewPrimitive`.
+        """Return a Where of `data_type` by `cond_type`, or None if the device has none; see `NewPrimitive`.
 
         max_num_dims: the most dims of an operand, at most 8 (None past that).
         """

@@ -1,4 +1,4 @@
-"""Events that a process may meet at any moment: signals, forks, and launches from threads with little stack."""
+"""Support for events that may occur at any moment: signals, forks, and launches from threads with little stack."""
 
 from ep.include.process.bound import ProcessBound
 from ep.include.process.locks import Rank, new_lock

@@ -1,4 +1,4 @@
-"""Objects that are good in one process only."""
+"""Objects that are valid in one process only."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import NoReturn, SupportsIndex
 
 
 class ProcessBound:
-    """Base of what stands for something of this process that has one owner: a stream, an event, device memory.
+    """The base class of objects that represent a resource of this process with one owner: stream, event, device memory.
 
-    A copy would give the same thing back twice, and another process does not have it: copy, deepcopy and pickle raise
+    A copy would release the resource twice, and other processes do not have it. So copy, deepcopy and pickle raise
     TypeError.
     """
 

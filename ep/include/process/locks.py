@@ -1,8 +1,8 @@
-"""Every lock of the package, and what happens to them where the process forks.
+"""All locks of the package, and their handling when the process forks.
 
-A child has the forking thread alone. A lock that another thread held would stay taken in the child for ever, and what
-it guards might be half done. So a fork takes all locks first, in the order of their ranks, and gives them back on both
-sides.
+Only the forking thread exists in the child. A lock that another thread held would stay held in the child for ever, and
+the data that it guards might be inconsistent. So a fork first acquires all locks, in the order of their ranks, and
+releases them in both processes.
 """
 
 from __future__ import annotations
@@ -21,27 +21,30 @@ from ep.include.process.signals import HeldSignals
 
 
 class Rank(IntEnum):
-    """The order of locks, the outermost first: a thread that holds a lock may take only those of later ranks."""
+    """The ranks of locks by what they guard, outermost first.
+
+    A thread that holds a lock may acquire only those of later ranks.
+    """
 
     SECTION = auto()  # imports, compilation, loading: `exclusively`
     GRAPHS = auto()  # the memory of graphs
     MEMORY = auto()  # an allocator
     STREAMS = auto()  # the streams of a device
-    REPORTS = auto()  # the errors that they report
-    LAUNCH = auto()  # launches, where there can be one at a time
-    DRIVER = auto()  # what a driver keeps
+    REPORTS = auto()  # the errors that streams report
+    LAUNCH = auto()  # launches, if only one is allowed at a time
+    DRIVER = auto()  # the state of a driver
     WORKERS = auto()  # the threads of a pool
-    THREADS = auto()  # the start of one
-    TABLE = auto()  # a table; nothing is called meanwhile
+    THREADS = auto()  # the start of a thread
+    TABLE = auto()  # a table; nothing is called while it is held
 
 
 _locks: Final[dict[weakref.ref[Any], Rank]] = {}
 
 
 def new_lock(rank: Rank) -> threading.RLock:
-    """Return a new lock, which its thread may take again, and which no child of a fork finds taken.
+    """Return a new reentrant lock that no child of a fork finds held.
 
-    The locks of objects that come and go are known as long as they last.
+    Locks of temporary objects are tracked as long as they exist.
     """
     lock = threading.RLock()
     _locks[weakref.ref(lock, _forget)] = rank
@@ -53,29 +56,29 @@ def _forget(reference: weakref.ref[Any]) -> None:
 
 
 section_lock: Final = new_lock(Rank.SECTION)
-"""The one lock of its rank; `exclusively` takes it. Who forks has it from the first step to the last."""
+"""The only lock of its rank; `exclusively` acquires it. A forking thread holds it from the first step to the last."""
 
 _OF_COMPILERS: Final = (
     ("numba.core.compiler_lock", "global_compiler_lock"),
     ("numba.cuda.core.compiler_lock", "global_compiler_lock"),
     ("llvmlite.binding.ffi", "lib._lock"),
 )
-"""Locks that compilers take, by module and name, the outermost first: after the section's, before all others."""
+"""The locks of compilers, by module and name, outermost first: between the section's lock and all others."""
 
 
 def _locks_of_compilers() -> list[AbstractContextManager[Any]]:
-    """Return those of compilers that have been imported."""
+    """Return the locks of the compilers that have been imported."""
     found = []
     for module, name in _OF_COMPILERS:
         try:
             found.append(attrgetter(name)(sys.modules[module]))
-        except (KeyError, AttributeError):  # not imported so far, or not to the end
+        except (KeyError, AttributeError):  # not imported yet, or not completely
             continue
     return found
 
 
 class _Fork:
-    """The locks that the thread that is forking has taken."""
+    """The locks that the forking thread has acquired."""
 
     signals: HeldSignals | None = None
     locks: tuple[AbstractContextManager[Any], ...] = ()
@@ -85,10 +88,10 @@ _fork: Final = _Fork()
 
 
 def _before_fork() -> None:
-    if sys.is_finalizing():  # a thread that is gone may hold a lock, and nobody needs what it guards any more
+    if sys.is_finalizing():  # an ended thread may hold a lock, and its data is no longer needed
         return
     signals = HeldSignals()
-    signals.hold()  # an interrupt would leave locks that nobody gives back
+    signals.hold()  # an interrupt would leave locks that nobody releases
     section_lock.acquire()
     taken: list[AbstractContextManager[Any]] = [section_lock]
     _fork.signals = signals
@@ -99,8 +102,8 @@ def _before_fork() -> None:
 
 
 def _own_locks() -> list[threading.RLock]:
-    """Return all that `new_lock` has made and that are there, but the section's, in the order of their ranks."""
-    # sorted() makes a list of what is there, then asks for ranks: a lock may come or go at any moment
+    """Return all existing locks of `new_lock` except the section's, in the order of their ranks."""
+    # sorted() first makes a list, then gets the ranks: a lock may appear or disappear at any moment
     found = [reference() for reference in sorted(_locks, key=lambda reference: _locks.get(reference, Rank.TABLE))]
     return [lock for lock in found if lock is not None and lock is not section_lock]
 

@@ -1,4 +1,4 @@
-"""The one way to do what must not be disturbed."""
+"""The critical section of the process: work that must not be disturbed."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ep.include.process.stacks import has_enough_stack, with_enough_stack
 
 T = TypeVar("T")
 
-_inside: int | None = None  # the thread that is
+_inside: int | None = None  # the thread inside
 
 
 def exclusively(work: Callable[[], T]) -> T:
-    """Return what `work` returns: an import of a provider or of a compiler, a compilation, the load of a kernel.
+    """Return the result of `work`: an import of a provider or of a compiler, a compilation, the load of a kernel.
 
-    One thread at a time is inside, which may come in again. Meanwhile no handler of a signal runs, the process does not
-    fork, and there is enough stack. Handlers of signals that arrived are called at the end, and may raise.
+    One thread at a time is inside; it may enter again. Meanwhile no signal handler runs, the process does not fork, and
+    there is enough stack. Handlers of signals that arrived are called at the end, and may raise.
     """
     if _inside == threading.get_ident():
         return work()

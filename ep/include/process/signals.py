@@ -1,4 +1,4 @@
-"""Signals that wait: handlers in Python may raise anywhere, which neither an import nor a compiler survives."""
+"""Delayed signals: handlers in Python may raise anywhere, and neither imports nor compilers survive that."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ Handler = Callable[[int, FrameType | None], Any]
 
 
 class HeldSignals:
-    """From `hold` to `release`, signals with a handler in Python are noted; `release` calls the handlers.
+    """A handler that records signals from `hold` to `release`, and then calls the handlers in Python.
 
-    Each is called once for each time that its signal was delivered, with the frame that calls `release`. What the first
-    one to raise raises comes out of `release`, after all have been called. Handlers run in the main thread of the main
-    interpreter alone; elsewhere nothing is held.
+    Each handler is called once for each delivery of its signal, with the frame that calls `release`. `release` raises
+    the first exception of a handler, after all have been called. Handlers run only in the main thread of the main
+    interpreter; elsewhere nothing is held.
 
-    Between the two, this object is the handler of those signals. It either notes a signal or passes it on, as one
-    attribute says. So an exception that arrives while handlers are being exchanged does no harm: a handler that has
-    been exchanged and not yet put back passes signals on.
+    Between the two calls, this object is the handler of those signals. An attribute says whether it records a signal or
+    passes it on. So an exception that arrives while handlers are being exchanged does no harm: a handler that is not
+    restored yet passes signals on.
     """
 
     def __init__(self) -> None:
@@ -31,19 +31,19 @@ class HeldSignals:
         self._is_holding = False
 
     def __call__(self, number: int, frame: FrameType | None) -> Any:
-        """Handle a signal; Python calls it."""
+        """Handle a signal. Python calls it."""
         if self._is_holding:
             self._arrived.append(number)
             return None
         return self._handlers[number](number, frame)
 
     def hold(self) -> None:
-        """Take the place of all handlers. A signal until then may raise here, and is not held."""
+        """Replace all handlers. A signal that arrives before that is not held, and may raise here."""
         if not _is_main_thread():
             return
         for number in signal.valid_signals():
             handler = signal.getsignal(number)
-            if isinstance(handler, HeldSignals) and not handler._is_holding:  # left over, as the docstring has it
+            if isinstance(handler, HeldSignals) and not handler._is_holding:  # left over, as the docstring says
                 handler = handler._handlers[number]
             if callable(handler):
                 self._handlers[number] = handler
@@ -51,15 +51,15 @@ class HeldSignals:
         self._is_holding = True
 
     def forget(self) -> None:
-        """Drop what was noted."""
+        """Forget the recorded signals."""
         self._arrived.clear()
 
     def release(self) -> None:
-        """Put the handlers back, and call those whose signals arrived. What was set meanwhile stays."""
+        """Restore the handlers, and call those whose signals arrived. Handlers that were set meanwhile stay."""
         error: BaseException | None = None
         try:
             error = self._deliver(error)
-            # an interrupt is what most likely arrives now: once its handler is back, nothing is left to be put back
+            # an interrupt is the likeliest signal; its handler comes last: then no other one is left to be restored
             for number in sorted(self._handlers, key=lambda number: number == signal.SIGINT):
                 if signal.getsignal(number) is self:
                     signal.signal(number, self._handlers[number])
@@ -70,7 +70,7 @@ class HeldSignals:
             raise error
 
     def _deliver(self, error: BaseException | None) -> BaseException | None:
-        """Call the handlers of what was noted; return `error`, or else the first exception."""
+        """Call the handlers of recorded signals. Return `error`, or else the first exception."""
         while self._arrived:
             number = self._arrived.popleft()
             try:

@@ -1,4 +1,4 @@
-"""The stacks of threads: how much the calling one has, and threads with enough."""
+"""The stacks of threads: the size of the calling thread's stack, and threads with enough stack."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ from ep.include.process.locks import Rank, new_lock
 T = TypeVar("T")
 
 STACK_BYTES: Final = 2**23
-"""The stack of the package's own threads, whatever `threading.stack_size` says: the size that most systems have."""
+"""The stack of the package's own threads, whatever `threading.stack_size` is: most systems' default."""
 NEEDED_BYTES: Final = 2**19
-"""The least stack of imports and compilation. They were seen to do with an eighth of it."""
+"""The least stack for imports and compilation. An eighth of it was enough in tests."""
 
 _starting: Final = new_lock(Rank.THREADS)
 _this_thread: Final = threading.local()
 
 
 def start_thread(target: Callable[..., object], args: tuple[Any, ...] = (), *, name: str) -> threading.Thread:
-    """Start and return a daemon thread with STACK_BYTES at least; RuntimeError where the system has no more threads.
+    """Start and return a daemon thread with at least STACK_BYTES.
 
-    A thread that another library starts at this very moment may get as much.
+    Raises RuntimeError if the system has no more threads.
+    A thread that another thread starts at the same moment may get as much.
     """
     thread = threading.Thread(target=target, args=args, name=name, daemon=True)
     with _starting:
@@ -38,7 +39,7 @@ def start_thread(target: Callable[..., object], args: tuple[Any, ...] = (), *, n
 
 
 def has_enough_stack() -> bool:
-    """Return whether the calling thread has NEEDED_BYTES of stack; True where that cannot be found out."""
+    """Return whether the calling thread has NEEDED_BYTES of stack; True if that is unknown."""
     enough = getattr(_this_thread, "has_enough", None)
     if enough is None:
         enough = _this_thread.has_enough = (_stack_bytes() or NEEDED_BYTES) >= NEEDED_BYTES
@@ -46,7 +47,7 @@ def has_enough_stack() -> bool:
 
 
 def with_enough_stack(work: Callable[[], T]) -> T:
-    """Call `work` in a thread with enough stack, and wait for what it returns or raises."""
+    """Call `work` in a thread with enough stack, and return its result or raise its exception."""
     results: list[T] = []
     errors: list[BaseException] = []
     context = contextvars.copy_context()
@@ -71,7 +72,7 @@ def with_enough_stack(work: Callable[[], T]) -> T:
 
 
 def _stack_bytes() -> int | None:
-    """Return the size of the calling thread's stack; None on a system that does not say."""
+    """Return the size of the calling thread's stack, or None if the system does not tell."""
     if os.name != "posix":
         return None
     import ctypes  # not at the top: `import ep` stays quick
@@ -85,7 +86,7 @@ def _stack_bytes() -> int | None:
         return None
     libc.pthread_self.restype = ctypes.c_void_p
     libc.pthread_getattr_np.argtypes = (ctypes.c_void_p, ctypes.c_void_p)
-    attributes, size = (ctypes.c_uint64 * 32)(), ctypes.c_size_t()  # several times what a pthread_attr_t takes
+    attributes, size = (ctypes.c_uint64 * 32)(), ctypes.c_size_t()  # several times the size of a pthread_attr_t
     if libc.pthread_getattr_np(libc.pthread_self(), attributes):
         return None
     libc.pthread_attr_getstacksize(attributes, ctypes.byref(size))

@@ -1,1 +1,1 @@
-"""The sets of functions, by name, and what is put together of functions of several folders."""
+"""The sets of functions, by name, and code that combines functions of several folders."""

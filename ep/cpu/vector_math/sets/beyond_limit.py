@@ -19,11 +19,11 @@ from ep.include.data_type import DataType
 WHICH: Final = {"sin": 0, "cos": 1, "tan": 2}
 
 BLOCK: Final = 1024
-"""Elements that are looked at together for one beyond the limit of a vectorised function."""
+"""The elements that are checked together for one beyond the limit of a vectorised function."""
 
-_MOST: Final = 256  # of these that are computed together: a thread may have little stack
+_MOST: Final = 256  # elements that are computed together: a thread may have little stack
 
-# words of a buffer: how many elements are beyond the limit, where the buffer's part of the block ends, and of each
+# words of a buffer: the number of elements beyond the limit, the end of the buffer's part of the block, and for each
 # element its value, its index, and quarters of a turn
 COUNT, STOP = 0, 1
 _VALUES, _PLACES, _QUARTERS = 2, 2 + _MOST, 2 + 2 * _MOST
@@ -42,13 +42,13 @@ def _reduce(x_bits, parts):
 
 @cache
 def _reduction() -> Any:
-    """`_reduce`, which compiled code calls with the bits of x and the address of the words."""
+    """Return the linked `_reduce`, which compiled code calls with the bits of x and the address of the words."""
     return linked("reduce_large", _reduce, 2)
 
 
 @cache
 def functions_of_any() -> dict[str, Any]:
-    """Scalar functions, float64 to float64, of every argument of at least 1; they have the reduction in common."""
+    """Return scalar functions, float64 to float64, of every argument of at least 1. They share the reduction."""
     reduce_exactly = _reduction()
 
     def of_any(at: Any) -> Any:
@@ -67,7 +67,7 @@ def functions_of_any() -> dict[str, Any]:
 
 @cache
 def single_functions_of_any() -> dict[str, Any]:
-    """Scalar functions, float64 to float64, of every argument: good for float32, as `_replace_single`."""
+    """Return scalar functions, float64 to float64, of every argument, accurate for float32, as `_replace_single`."""
     reduce_exactly = _reduction()
 
     def of_any(which: int) -> Any:
@@ -90,7 +90,7 @@ def single_functions_of_any() -> dict[str, Any]:
 
 @jit
 def _replace_single(which, buffer, count):
-    """Replace the values of the buffer by their sines, cosines or tangents, good for float32."""
+    """Replace the values of the buffer by their sines, cosines or tangents, accurate for float32."""
     for i in range(count):
         x, k = from_bits(load_word(buffer, _VALUES + i)), 0
         if not fabs(x) <= LIMIT:
@@ -106,7 +106,7 @@ def _replace_single(which, buffer, count):
 
 @jit
 def _replace_double(which, buffer, count):
-    """As `_replace_single`, good for float64."""
+    """Do the same as `_replace_single`, accurate for float64."""
     for i in range(count):
         x = from_bits(load_word(buffer, _VALUES + i))
         y = x - x
@@ -118,10 +118,11 @@ def _replace_double(which, buffer, count):
 
 @cache
 def beyond_limit(data_type: DataType) -> Any:
-    """The compiled functions (compute, put_back) for elements of `data_type` beyond the limit of their functions.
+    """Return the compiled functions (compute, put_back) for elements of `data_type` beyond their functions' limit.
 
-    compute(which, src, begin, end, buffer): counts those of [begin, STOP) that are, and computes the function `which`
-    of WHICH of them; STOP is `end` if there are none. put_back(dst, buffer): writes the results if there are any.
+    compute(which, src, begin, end, buffer): counts the elements of [begin, STOP) beyond the limit, and computes the
+    function `which` of WHICH of them; STOP is `end` if there are none. put_back(dst, buffer): writes the results, if
+    any.
     """
     load, store = loader(data_type), storer(data_type)
     double = data_type is DataType.kDouble
@@ -129,7 +130,7 @@ def beyond_limit(data_type: DataType) -> Any:
     real = np.float64 if double else np.float32
 
     def compute(which, src, begin, end, buffer):
-        found, count = False, np.int64(0)  # no literal, for which `replace` would be compiled as well
+        found, count = False, np.int64(0)  # no literal: `replace` would be compiled for its type as well
         for i in range(begin, end):
             found |= fabs(load(src, i)) > limit
         stop = min(begin + _MOST, end) if found else end

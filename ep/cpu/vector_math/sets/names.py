@@ -1,4 +1,4 @@
-"""The functions by name: in which arithmetic, in what form, and how far they may be off."""
+"""The functions by name: their arithmetic, their forms, and the bounds of their errors."""
 
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
@@ -39,12 +39,12 @@ from ep.cpu.vector_math.tabled import sigmoid as tabled_sigmoid
 class Forms(NamedTuple):
     """One function.
 
-    ulps: the largest error that its tests allow, of any form.
+    ulps: the largest error that its tests allow, in any form.
     test: the file in tests/cpu.
-    computed: for any processor.
-    tabled: for those that have register tables, where it is another.
-    ordinary: for ordinary elements alone, with the same bits, where it is another (`kernels/ordinary.py`); made of
-        register tables where `tabled` is.
+    computed: the form for any processor.
+    tabled: the form for processors with register tables, if it differs.
+    ordinary: the form for ordinary elements alone, with the same bits, if it differs (`kernels/ordinary.py`); it uses
+        register tables if `tabled` does.
     """
 
     ulps: float
@@ -94,7 +94,7 @@ FLOAT64: Final[Mapping[str, Forms]] = {
     "digamma": Forms(4.7, _GAMMA, polygamma.digamma, ordinary=polygamma.digamma_of_positive),
     "trigamma": Forms(7.8, _GAMMA, polygamma.trigamma, ordinary=polygamma.trigamma_of_positive),
 }
-"""float64 to float64; sin, cos and tan up to the limit of `trigonometric`."""
+"""The functions from float64 to float64; sin, cos and tan up to the limit of `trigonometric`."""
 
 _SINGLE, _SINGLE_ERF_LOG = "test_vector_math_single.py", "test_vector_math_single_erf_log.py"
 _SINGLE_TRIG, _SINGLE_INVERSE = "test_vector_math_single_trig.py", "test_vector_math_single_inverse.py"
@@ -134,13 +134,13 @@ FLOAT32: Final[Mapping[str, Forms]] = {
     "atan": Forms(1.37, _SINGLE_INVERSE, single_inverse_trigonometric.atan),
     "rsqrt": Forms(0.51, _SINGLE_INVERSE, single_root.rsqrt, single_root.rsqrt_by_instruction),
 }
-"""float32 to float32; sin, cos and tan up to the limit of `single.trigonometric`."""
+"""The functions from float32 to float32; sin, cos and tan up to the limit of `single.trigonometric`."""
 
 LIMITED: Final = frozenset(("sin", "cos", "tan"))
-"""The functions that are only good up to a limit."""
+"""The functions that are only accurate up to a limit."""
 
 
 def of_this_processor(names: Mapping[str, Forms]) -> dict[str, Any]:
-    """Return the functions of FLOAT64 or FLOAT32 that kernels for this processor are made of."""
+    """Return the functions of FLOAT64 or FLOAT32 that kernels for this processor use."""
     tables = has_register_tables()
     return {name: forms.tabled if tables and forms.tabled else forms.computed for name, forms in names.items()}

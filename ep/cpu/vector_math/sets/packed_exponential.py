@@ -1,9 +1,9 @@
-"""The exponentials of the softmaxes, on vectors: of what a row's largest element leaves, and of any number.
+"""The exponentials of the softmaxes, on vectors: of the differences from a row's largest element, and of any number.
 
-e^(x - m) has the error of x - m, times as large as the difference is. So nothing is rounded before the exponent comes
-off: x - c is exact, with c = m where that is large (then what is not nearly as large counts for nothing), else c = 0.
-And x - c = n ln 2 + r gives e^r times 2^(n - k), with k from c and m: e^(x - m) but for a factor that a row has in
-common. 2^HEADROOM keeps results normal that are not too small for a share of the row.
+The relative error of e^(x - m) is the absolute error of x - m, which grows with the difference. So nothing is rounded
+before the exponent is split off: x - c is exact, with c = m if that is large (then elements that are not nearly as
+large are negligible), else c = 0. With x - c = n ln 2 + r, the result is e^r 2^(n - k), with k from c and m: e^(x - m)
+up to a factor that is common to the row. 2^HEADROOM keeps results normal unless they are negligible in the row.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from ep.cpu.vector_math.tabled import coefficients as tabled_coefficients
 from ep.cpu.vector_math.tabled.powers import POWERS, SIXTEENTHS
 
 HEADROOM: Final = 64
-"""The power of two that the largest element of a row has about."""
+"""The approximate power of two of a row's largest element."""
 
 
 class _Constants:
-    """The constants of a type of arithmetic: for the parts of x, and the bound beyond which results vanish."""
+    """The constants of a type of arithmetic: for the reduction of x, and for the limit below which results vanish."""
 
     def __init__(self, T: type[np.floating], tabled: bool) -> None:
         is_single = T is np.float32
         self.log2_e = T(single.LOG2_E if is_single else constants.LOG2_E[0])
         self.shift = T(
             single.SHIFT if is_single else constants.SHIFT_SIXTEENTHS if tabled else constants.SHIFT
-        )  # leaves n
+        )  # leaves n in the low bits
         self.ln2 = (single.LN2, single.LN2_REST) if is_single else constants.LN2 if tabled else constants.LN2_SHORT
         self.mantissa = 23 if is_single else 52
         self.integer_shift = T(single.SHIFT if is_single else constants.SHIFT)
-        self.largest_small = T(208 if is_single else 1500)  # with c = 0; twice where results vanish
+        self.largest_small = T(208 if is_single else 1500)  # with c = 0; twice the limit below which results vanish
         self.least = T(HEADROOM + (124 if is_single else 1020))  # powers of two below the largest that are normal
 
 
@@ -50,9 +50,9 @@ def _constants(double: bool) -> tuple[_Constants, bool]:
 
 
 def row_numbers(T: type[np.floating]) -> Any:
-    """Return a function numbers(largest) -> c, shift, lowest: what `power` takes.
+    """Return a function numbers(largest) -> (c, shift, lowest), the `row` of `power`.
 
-    `lowest` is infinite if there is none.
+    If largest is not finite, lowest is infinite.
     """
     of, _ = _constants(T is np.float64)
     zero, infinity, ln2 = T(0), T(np.inf), T(of.ln2[0])
@@ -72,9 +72,9 @@ def row_numbers(T: type[np.floating]) -> Any:
 
 
 def row_factor(T: type[np.floating]) -> Any:
-    """Return a function factor(largest, c, shift) -> what makes e^(x - largest) of the results of `power`.
+    """Return a function factor(largest, c, shift): results of `power` times this factor are e^(x - largest).
 
-    It is high + low, in float64.
+    The factor is high + low, in float64.
     """
     of, _ = _constants(T is np.float64)
     of_shift, headroom, (ln2, ln2_rest), scale = float(of.shift), HEADROOM, constants.LN2_SHORT, 2.0**-HEADROOM
@@ -94,7 +94,7 @@ def row_factor(T: type[np.floating]) -> Any:
 
 
 def power(v: Packed, x: Any, row: tuple[Any, Any, Any], narrow: bool) -> Any:
-    """e^x by a row's numbers, in every lane; 0 for what is below `lowest`. Of NaN it gives anything.
+    """Return e^x by a row's numbers, in every lane; 0 below `lowest`, undefined for NaN.
 
     narrow: the result is for 16-bit numbers.
     """
@@ -114,7 +114,7 @@ def power(v: Packed, x: Any, row: tuple[Any, Any, Any], narrow: bool) -> Any:
 
 
 def _mantissa(v: Packed, of: _Constants, d: Any, n: Any, narrow: bool = False) -> Any:
-    """e^r of d = n ln(2) + r, |r| <= ln(2) / 2."""
+    """Return e^r for d = n ln(2) + r, |r| <= ln(2) / 2."""
     terms = coefficients.EXP if v.double else single_coefficients.EXP
     r = v.fma(n, v.constant(-of.ln2[0]), d)
     if narrow:
@@ -129,24 +129,24 @@ def _mantissa(v: Packed, of: _Constants, d: Any, n: Any, narrow: bool = False) -
 
 
 def _reduced(v: Packed, of: _Constants, d: Any, n: Any) -> tuple[Any, Any]:
-    """r and e^r - 1 - r of d = n ln(2) + r, |r| <= ln(2) / 32."""
+    """Return r and e^r - 1 - r for d = n ln(2) + r, |r| <= ln(2) / 32."""
     r = v.fma(n, v.constant(-of.ln2[1]), v.fma(n, v.constant(-of.ln2[0]), d))
     square = v.builder.fmul(r, r)
     return r, v.builder.fmul(square, v.pairs(r, square, tabled_coefficients.EXP))
 
 
 def _by_table(v: Packed, of: _Constants, d: Any, n: Any, shifted: Any) -> Any:
-    """2^n e^r: n is a multiple of 1/16, whose fraction is looked up and whose integer is added to the exponent."""
+    """Return 2^n e^r, for n a multiple of 1/16. Its fraction is looked up, and its integer is added to the exponent."""
     index = v.bits(shifted)
     r, tail = _reduced(v, of, d, n)
-    # sixteenths are shifted into the mantissa: the table lacks them there
+    # sixteenths are shifted into the mantissa: the table's entries are without them
     bits = v.builder.add(v.bits(looked_up(v.builder, SIXTEENTHS, index)), v.builder.shl(index, v.integer(48)))
     scaled, rest = v.number(bits), looked_up(v.builder, POWERS[1], index)
     return v.fma(scaled, v.builder.fadd(r, v.builder.fadd(tail, rest)), scaled)
 
 
 def exp(v: Packed, x: Any) -> Any:
-    """e^x of any number."""
+    """Return e^x of any number."""
     of, tabled = _constants(v.double)
     low, high = (-750.0, 750.0) if v.double else (-104.0, 89.0)
     x = v.builder.select(v.builder.fcmp_ordered(">", v.constant(low), x), v.constant(low), x)
@@ -167,7 +167,7 @@ def exp(v: Packed, x: Any) -> Any:
 
 
 def _by_two_factors(v: Packed, of: _Constants, p: Any, shifted: Any) -> Any:
-    """p 2^n, rounded once: half of n, and the rest."""
+    """Return p 2^n, rounded once: by half of n, and the rest."""
     builder = v.builder
     n = builder.sub(v.bits(shifted), v.integer(int(of.shift.view(np.int64 if v.double else np.int32))))
     most = 4096 if v.double else 512

@@ -1,6 +1,7 @@
 """The gated activations in float32 arithmetic.
 
-The rounding error of an exponent of a hundred would be that many ulps of the result: it is a sum of two numbers.
+The rounding error of an exponent of a hundred would be that many ulps of the result. So an exponent is a sum of two
+numbers.
 """
 
 import numpy as np
@@ -30,21 +31,21 @@ _FAST_LOW, _FAST_HIGH = np.float32(-11.0), np.float32(6.5)
 
 @inlined
 def silu(x):
-    """x sigmoid(x)."""
+    """Return x sigmoid(x)."""
     y = at_least(x, VANISHED)
     return gated(y, at_most(y, ENOUGH), ZERO)
 
 
 @inlined
 def quick_exponent(x):
-    """1.702 x, and its rounding error."""
+    """Return 1.702 x, and its rounding error."""
     z = fma(x, _SLOPE, ZERO)
     return z, fma(x, _SLOPE_REST, fma(x, _SLOPE, -z))
 
 
 @inlined
 def quick_gelu(x):
-    """x sigmoid(1.702 x)."""
+    """Return x sigmoid(1.702 x)."""
     x = at_least(x, _QUICK_LOW)
     z, z_rest = quick_exponent(at_most(x, _QUICK_HIGH))
     return gated(x, z, z_rest)
@@ -52,7 +53,7 @@ def quick_gelu(x):
 
 @inlined
 def fast_exponent(x):
-    """2 A (x + B x^3), and its rounding error."""
+    """Return 2 A (x + B x^3), and its rounding error."""
     square = fma(x, x, ZERO)
     square_rest = fma(x, x, -square)
     factor = fma(square, _D, _C)
@@ -63,7 +64,7 @@ def fast_exponent(x):
 
 @inlined
 def fast_gelu(x):
-    """x sigmoid(2 A (x + B x^3))."""
+    """Return x sigmoid(2 A (x + B x^3))."""
     x = at_least(x, _FAST_LOW)
     z, z_rest = fast_exponent(at_most(x, _FAST_HIGH))
     return gated(x, z, z_rest)
@@ -71,7 +72,10 @@ def fast_gelu(x):
 
 @inlined
 def mish(x):
-    """x tanh(ln(1 + e^x)) = x n / (n + 2), n = e^x (e^x + 2); on the left n is 2^64 times as large till the end."""
+    """Return x tanh(ln(1 + e^x)) = x n / (n + 2), n = e^x (e^x + 2).
+
+    For negative x, n is scaled by 2^64 until the end.
+    """
     x = at_least(x, VANISHED)
     y = at_most(x, ENOUGH)
     r, r_rest, n_bits = reduced(y, ZERO)

@@ -25,7 +25,7 @@ _erf_pieces = piecewise(coefficients.ERF, coefficients.ERFC_FOR_ERF)
 
 @inlined
 def erf(x):
-    """Return the error function; 1 from 4 on."""
+    """Return erf(x), which is 1 from 4 on."""
     a = fabs(x)
     a = at_most(a, _ERF_END)
     small = a < _ERF_CUT
@@ -34,7 +34,7 @@ def erf(x):
 
 
 def _quotient(numerator: float, offset: float, centre: float, first: float, rest: Sequence[float]) -> Any:
-    """The compiled function of a that gives v, numerator times what t lacks over t, and R(a) as a sum of two numbers.
+    """Return the compiled function of a that gives v, numerator times the relative error of t, and R(a) as two numbers.
 
     t = numerator / (a + offset), v = t - centre, and R(a) = t (first + v rest(v)); R is given times 2^-64.
     """
@@ -63,14 +63,14 @@ _exp_polynomial = polynomial(*(coefficient / 2.0 ** (i + 2) for i, coefficient i
 
 @inlined
 def gelu(x):
-    """x / 2 (1 + erf(x / sqrt 2)) = max(x, 0) - a R(a) e^(-a^2 / 2) for a = |x|; -0 from -14.5 on.
+    """Return x / 2 (1 + erf(x / sqrt 2)) = max(x, 0) - a R(a) e^(-a^2 / 2) for a = |x|; -0 from -14.5 on.
 
-    R(a) and its sum with R(a) (e^w - 1) are kept with their rounding errors. The power of 2 is two factors, one of
-    them in the polynomial, so that tiny results are rounded once.
+    R(a) and its sum with R(a) (e^w - 1) include their rounding errors. The power of 2 is two factors, one of them in
+    the polynomial, so that tiny results are rounded once.
     """
     a = fabs(x)
     a = at_most(a, _GELU_END)
-    # t_rest is nearly twice what it makes of R: R is about as t^1.6
+    # t_rest is nearly twice its effect on R: R is about t^1.6
     _, t_rest, y, y_rest = _gelu_quotient(a)
     # 2 w = r + r_rest
     shifted = fma(fma(a, a, ZERO), _MINUS_HALF_LOG2_E, _UP_SHIFT)
@@ -87,14 +87,14 @@ def gelu(x):
 
 _ERFC_END = np.float32(10.1)
 _erfc_quotient = _quotient(1.625, 1.765625, coefficients.ERFC_CENTRE, coefficients.ERFC_FIRST, coefficients.ERFC)
-# what a relative change of t does to R, over 13/8, is about linear in v
+# the effect of a relative change of t on R, over 13/8, is about linear in v
 _ERFC_CHANGE = (np.float32(0.92378), np.float32(0.76147))
 _exp_rest = polynomial(*coefficients.EXP)
 
 
 @inlined
 def erfc(x):
-    """1 - erf(x) = R(a) e^(-a^2), or 2 less that, for a = |x|; 0 from 10.1 on. As gelu otherwise."""
+    """Return 1 - erf(x) = R(a) e^(-a^2), or 2 minus that, for a = |x|; 0 from 10.1 on. Otherwise as gelu."""
     a = fabs(x)
     a = at_most(a, _ERFC_END)
     v, t_rest, y, y_rest = _erfc_quotient(a)

@@ -1,4 +1,4 @@
-"""exp, exp2 and expm1 in float32 arithmetic, and the parts of e^x that other functions are made of."""
+"""exp, exp2 and expm1 in float32 arithmetic, and the parts of e^x for other functions."""
 
 import numpy as np
 
@@ -21,7 +21,7 @@ _LOWEST_2, _HIGHEST_2 = np.float32(-151.0), np.float32(129.0)
 _LOWEST_M1 = np.float32(-20.0)
 
 _exp_rest, _expm1_rest = polynomial_pairs(*coefficients.EXP), polynomial_pairs(*coefficients.EXPM1)
-"""(e^r - 1 - r) / r^2 for |r| <= ln(2) / 2; the second is good for the error relative to e^r - 1."""
+"""(e^r - 1 - r) / r^2 for |r| <= ln(2) / 2; the second is accurate relative to e^r - 1."""
 _exp2_polynomial = polynomial_chain(1.0, *coefficients.EXP2)
 exp_polynomial = polynomial_chain(1.0, 1.0, *coefficients.EXP)
 """e^r for |r| <= ln(2) / 2."""
@@ -40,20 +40,20 @@ def reduced(x, x_rest):
 
 @inlined
 def power_of_2(n_bits):
-    """2^n for -127 < n < 128, given n shifted to the exponent."""
+    """Return 2^n for -127 < n < 128, given n shifted to the exponent."""
     return from_bits(np.int32(n_bits + ONE_BITS))
 
 
 @inlined
 def exp_tail(r, r_rest):
-    """e^(r + r_rest) - 1 - r, to 2^-28 of e^r."""
+    """Return e^(r + r_rest) - 1 - r, to 2^-28 of e^r."""
     t = r + r_rest
     return fma(t * t, _exp_rest(t), r_rest)
 
 
 @inlined
 def scaled(p, n_bits):
-    """p 2^n for |n| < 250, rounded once: the power of 2 is two factors."""
+    """Return p 2^n for |n| < 250, rounded once: the power of 2 is two factors."""
     half_bits = np.int32((n_bits >> 1) & _EXPONENT)
     return (p * power_of_2(half_bits)) * power_of_2(np.int32(n_bits - half_bits))
 
@@ -69,7 +69,7 @@ def _exp(x):
 
 @inlined
 def exp(x):
-    """e^x."""
+    """Return e^x."""
     p, n_bits = _exp(clamp(x, _LOWEST, _HIGHEST))
     return scaled(p, n_bits)
 
@@ -84,23 +84,23 @@ def _exp2(x):
 
 @inlined
 def exp2(x):
-    """2^x."""
+    """Return 2^x."""
     p, n_bits = _exp2(clamp(x, _LOWEST_2, _HIGHEST_2))
     return scaled(p, n_bits)
 
 
 @inlined
 def exp2_of_ordinary(x):
-    """2^x for |x| <= 125."""
+    """Return 2^x for |x| <= 125."""
     p, n_bits = _exp2(x)
     return from_bits(np.int32(to_bits(p) + n_bits))
 
 
 @inlined
 def expm1(x):
-    """e^x - 1 = (2^n - 1) + 2^n r + 2^n tail, where the rounding errors of the first two sums are made good.
+    """Return e^x - 1 = (2^n - 1) + 2^n r + 2^n tail. The rounding errors of the first two sums are corrected.
 
-    2^n would overflow before the result does: half of it, and twice the sum.
+    2^n would overflow before the result does. So half of it is used, and the sum is doubled.
     """
     r, r_rest, n_bits = reduced(clamp(x, _LOWEST_M1, _HIGHEST), ZERO)
     t = r + r_rest

@@ -1,8 +1,8 @@
 """logsigmoid and gated activations in float32 arithmetic, by pieces for ordinary elements.
 
-A gated activation is max(x, 0) less a share of |x|, which the pieces have up to a limit. Beyond it, and of
-logsigmoid as well, what is large or constant is changed by an exponential e = e^-y or a little less than that. It is
-given as w and a power of 2, e = 2^n (1 + w): the last of all roundings is that of the result, tiny or not.
+A gated activation is max(x, 0) minus a share of |x|, which the pieces give up to a limit. Beyond it, the result, like
+logsigmoid's, is a large or constant term plus a multiple of an exponential e = e^-y or slightly less. e is given as w
+and a power of 2, e = 2^n (1 + w), so the last rounding is that of the result, even if it is tiny.
 """
 
 from typing import Any, Final
@@ -33,7 +33,7 @@ _HALF, _END, _GELU_END, _FAST_GELU_END = map(np.float32, (0.5, 114.0, 14.5, 11.0
 
 
 def _gated(rows: Rows, width: float, limit: float, beyond: Any) -> tuple[Any, Any]:
-    """Return the functions of any and of ordinary elements."""
+    """Return the function of any x and that of ordinary elements."""
     share = of_equal_width(rows, width)
 
     @inlined
@@ -46,7 +46,7 @@ def _gated(rows: Rows, width: float, limit: float, beyond: Any) -> tuple[Any, An
 
 @inlined
 def _fast_gelu_beyond(x):
-    """x times the sigmoid of y or -y, where y + its rest = fast_exponent(|x|) is large."""
+    """Return x times the sigmoid of y or -y, where y + its rest = fast_exponent(|x|) is large."""
     a = magnitude(x, _FAST_GELU_END)
     y, y_rest = fast_exponent(a)
     w, power = slightly_less(y, y_rest, ONE)
@@ -58,7 +58,7 @@ _gelu_tail = of_equal_width(from_entry(GELU_TAIL, 14), 1 / 3)
 
 @inlined
 def _gelu_beyond(x):
-    """Return the share of a = |x| is R(a) e^(-a^2 / 2); the pieces have a R(a)."""
+    """Return gelu(x). The share of a = |x| is R(a) e^(-a^2 / 2); the pieces give a R(a)."""
     a = magnitude(x, _GELU_END)
     half = _HALF * a
     y = fma(a, half, ZERO)
@@ -77,7 +77,7 @@ _mish_index = multiple_of(3 / 8)
 
 @inlined
 def mish_of_ordinary(x):
-    """x tanh(ln(1 + e^x)) for |x| <= MISH_LIMIT; what x is multiplied by is not rounded as a whole."""
+    """Return x tanh(ln(1 + e^x)) for |x| <= MISH_LIMIT. The factor of x is not rounded as a whole."""
     i = _mish_index(x)
     t = x - _mish_centre(i)
     change = fma(fma(x, t, ZERO), _mish_slope(i, t), ZERO)
@@ -89,7 +89,7 @@ mish = with_beyond(mish_of_ordinary, MISH_LIMIT, activation.mish)
 
 @inlined
 def logsigmoid_of_ordinary(x):
-    """ln(1 / (1 + e^-x)) = min(x, 0) - ln(1 + e^-|x|) for |x| <= LOG_SIGMOID_LIMIT."""
+    """Return ln(1 / (1 + e^-x)) = min(x, 0) - ln(1 + e^-|x|) for |x| <= LOG_SIGMOID_LIMIT."""
     return at_most(x, ZERO) - _log_share(fabs(x))
 
 

@@ -15,7 +15,7 @@ _ONE, _TWO, _ENOUGH = np.float32(1.0), np.float32(2.0), np.float32(10.0)
 _TWO_LOG2_E, _HALF_LN2 = np.float32(2.0 / math.log(2.0)), np.float32(math.log(2.0) / 2.0)
 _SMALL = np.float32(0.955)
 
-_LARGEST, _TINY = np.float32(89.5), np.float32(2.0**-13)  # sinh and cosh of the first overflow; sinh(x) is x below
+_LARGEST, _TINY = np.float32(89.5), np.float32(2.0**-13)  # sinh overflows at the first, and is x below the second
 _QUARTER_BITS, _NO_BITS = np.int32(125 << 23), np.int32(0)
 
 _tanh_rest, _exp_of_twice = polynomial(*TANH), polynomial_pairs(*EXP_OF_TWICE)
@@ -24,14 +24,14 @@ _cosh_rest, _sinh_rest = polynomial_chain(*COSH), polynomial_chain(*SINH)
 
 @inlined
 def _tanh_small(a):
-    """tanh for |a| < 0.96."""
+    """Return tanh for |a| < 0.96."""
     z = fma(a, a, ZERO)
     return fma(fma(_tanh_rest(z), z, ZERO), a, a)
 
 
 @inlined
 def _tanh_large(a):
-    """1 - 2 / (e^2a + 1), whose rounding errors shrink as a grows."""
+    """Return 1 - 2 / (e^2a + 1), whose rounding errors shrink as a grows."""
     a = at_most(a, _ENOUGH)
     shifted = fma(a, _TWO_LOG2_E, SHIFT)
     r = fma(shifted - SHIFT, -_HALF_LN2, a)
@@ -51,8 +51,8 @@ def tanh(x):
 def _parts(x):
     """Return p, p_rest, m, r, s and c: cosh x / 2 = p (1 + c) + m (r + s) and |sinh x| / 2 = m (1 + c) + p (r + s).
 
-    With |x| = n ln(2) + r + r_rest: p + p_rest and m are the sum and the difference of 2^(n - 2) and 2^(-n - 2), so
-    that m is 0 for small x; cosh of the reduced argument is 1 + c, and sinh r + s.
+    With |x| = n ln(2) + r + r_rest: p + p_rest and m are the sum and the difference of 2^(n - 2) and 2^(-n - 2), so m
+    is 0 for small x; cosh of the reduced argument is 1 + c, and sinh is r + s.
     """
     a = fabs(x)
     a = at_most(a, _LARGEST)
@@ -71,7 +71,7 @@ def _parts(x):
 
 @inlined
 def sinh(x):
-    """Return the hyperbolic sine; p r + m is kept with its rounding error."""
+    """Return the hyperbolic sine. p r + m includes its rounding error."""
     p, _, m, r, s, c = _parts(x)
     high = fma(p, r, m)
     low = fma(p, r, m - high) + fma(p, s, fma(m, c, ZERO))

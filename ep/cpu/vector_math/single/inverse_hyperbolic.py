@@ -1,7 +1,7 @@
 """asinh, acosh and atanh in float32 arithmetic.
 
-All are made of the logarithm of a u >= 1: u = 2^k m with 1 <= m < 2, and ln(u) = k ln(2) + 2 atanh((m - 1) / (m + 1)).
-Where k is 0, the quotient is computed from the argument itself: u - 1 has lost what makes it exact.
+All use the logarithm of a u >= 1: u = 2^k m with 1 <= m < 2, and ln(u) = k ln(2) + 2 atanh((m - 1) / (m + 1)). If k is
+0, the quotient is computed from the argument itself: u - 1 has lost accuracy.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ from ep.cpu.vector_math.sums import sum_of_ordered
 
 _ZERO, _HALF, _ONE, _TWO = np.float32(0.0), np.float32(0.5), np.float32(1.0), np.float32(2.0)
 _INF, _NAN = np.float32(np.inf), np.float32(np.nan)
-_BIG = np.float32(2.0**12)  # beyond it 1 does not count in x^2 + 1
+_BIG = np.float32(2.0**12)  # beyond it 1 is negligible in x^2 + 1
 _TINY = np.float32(2.0**-20)
 _ONE_BITS = np.int32(127 << 23)
 _SIGN_AND_EXPONENT = np.int32(-0x800000)
@@ -30,7 +30,7 @@ _log_rest = polynomial(*(coefficient / 4.0 ** (i + 1) for i, coefficient in enum
 
 @inlined
 def _split(u, big):
-    """Return k, 2^-k and m; k of 2 u where `big`."""
+    """Return k, 2^-k and m; k of 2 u if `big`."""
     k_bits, m = split(u, _ONE_BITS)
     k = number(np.int32(k_bits + select(big, _EXPONENT_1, _EXPONENT_0)))
     return k, from_bits(np.int32(_ONE_BITS - k_bits)), m
@@ -38,7 +38,7 @@ def _split(u, big):
 
 @inlined
 def _log(k, t, t_rest):
-    """k ln(2) + 2 atanh(t / 2) + t_rest for 0 <= t <= 2/3 and k >= 0."""
+    """Return k ln(2) + 2 atanh(t / 2) + t_rest for 0 <= t <= 2/3 and k >= 0."""
     first = fma(k, LN2, _ZERO)
     total, error = sum_of_ordered(first, t)
     rest = fma(k, LN2_REST, error + t_rest)
@@ -48,9 +48,9 @@ def _log(k, t, t_rest):
 
 @inlined
 def asinh(x):
-    """ln(u), u = |x| + w, w = sqrt(x^2 + 1); t = 2 |x| / (w + 1) where u < 2, and u = 2 |x| where |x| is big.
+    """Return ln(u), u = |x| + w, w = sqrt(x^2 + 1); t = 2 |x| / (w + 1) if u < 2, and u = 2 |x| if |x| is big.
 
-    The rounding errors of w, of u, of the denominator and of t are made good, as far as they count.
+    The rounding errors of w, of u, of the denominator and of t are corrected, as far as they matter.
     """
     a = fabs(x)
     big = a > _BIG
@@ -59,7 +59,7 @@ def asinh(x):
     u = a + w
     k, scale, m = _split(u, big)
     low = u < _TWO
-    w_rest = fma(a, a, fma(-root, root, _ONE)) * _HALF  # times w or so, which is 1 to 5/4 where u < 2
+    w_rest = fma(a, a, fma(-root, root, _ONE)) * _HALF  # times about w, which is 1 to 5/4 if u < 2
     m_rest = select(big, _ZERO, fma(w_rest, scale, a - (u - w)) * scale)
     above = select(low, a, (m - _ONE) + m_rest)
     half_below = select(low, w, m)
@@ -73,7 +73,7 @@ def asinh(x):
 
 @inlined
 def acosh(x):
-    """ln(u), u = x + w, w = sqrt(x^2 - 1); t = 2 (x - 1) / w where u < 2, and u = 2 x where x is big."""
+    """Return ln(u), u = x + w, w = sqrt(x^2 - 1); t = 2 (x - 1) / w if u < 2, and u = 2 x if x is big."""
     big = x > _BIG
     e = x - _ONE
     twice = e + e
@@ -96,7 +96,7 @@ def acosh(x):
 
 @inlined
 def atanh(x):
-    """ln(u) / 2, u = (1 + |x|) / (1 - |x|); the quotient is n / d for n, d = (1 + |x|) -+ 2^k (1 - |x|)."""
+    """Return ln(u) / 2, u = (1 + |x|) / (1 - |x|). The quotient is n / d for n, d = (1 + |x|) -+ 2^k (1 - |x|)."""
     a = fabs(x)
     b = _ONE - a
     b_rest = (_ONE - b) - a

@@ -10,7 +10,7 @@ from ep.cpu.vector_math.single.coefficients import ARC_SINE, ARC_TANGENT
 _ZERO, _HALF, _ONE, _TWO = np.float32(0.0), np.float32(0.5), np.float32(1.0), np.float32(2.0)
 _PI = np.float32(np.pi)
 _HALF_PI = _PI * _HALF
-_PI_REST = np.float32(np.pi / float(_PI) - 1.0)  # what pi and pi/2 lack in float32, over themselves
+_PI_REST = np.float32(np.pi / float(_PI) - 1.0)  # the relative errors of pi and pi/2 in float32
 _arc_tangent, _arc_sine = polynomial(*ARC_TANGENT), polynomial(*ARC_SINE)
 
 
@@ -29,7 +29,7 @@ def atan(x):
 
 @inlined
 def asin(x):
-    """Return the arc sine: above 1/2, pi/2 - 2 asin(sqrt((1 - |x|) / 2))."""
+    """Return the arc sine; above 1/2, pi/2 - 2 asin(sqrt((1 - |x|) / 2))."""
     a = fabs(x)
     high = a > _HALF
     z = select(high, fma(-_HALF, a, _HALF), fma(a, a, _ZERO))
@@ -44,7 +44,7 @@ def asin(x):
 def acos(x):
     """Return the arc cosine: pi/2 - asin(x).
 
-    Above 1/2, with s = asin(sqrt((1 - |x|) / 2)), 2 s, or pi - 2 s for x < 0.
+    Above 1/2, with s = asin(sqrt((1 - |x|) / 2)), it is 2 s, or pi - 2 s for x < 0.
     """
     a = fabs(x)
     high, negative = a > _HALF, x < _ZERO

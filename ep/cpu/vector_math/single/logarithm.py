@@ -1,9 +1,9 @@
 """log, log2, log10 and log1p in float32 arithmetic.
 
-x = 2^k (1 + f) with 1 + f between sqrt(1/2) and sqrt(2), or between 3/4 and 3/2 for log1p: there f is exact, from its
-argument too. The logarithm of 1 + f is the first term, f log(e), plus the rest, f^2 Q(f) and, where log(e) is not 1,
-what it lacks in float32. It is rounded before k log(2) is added, which is then the larger by far, or such that the sum
-is nearly exact. log1p keeps the rounding error of k log(2) + f.
+x = 2^k (1 + f) with 1 + f between sqrt(1/2) and sqrt(2), or between 3/4 and 3/2 for log1p: there f is exact, also as
+computed from its argument. The logarithm of 1 + f is the first term, f log(e), plus the rest: f^2 Q(f) and, if log(e)
+is not 1, its rounding error in float32. It is rounded before k log(2) is added, which is then much larger, or such that
+the sum is nearly exact. log1p keeps the rounding error of k log(2) + f.
 """
 
 import math
@@ -20,7 +20,7 @@ from ep.cpu.vector_math.sums import sum_of_ordered
 _ZERO, _ONE, _INF, _NAN = np.float32(0.0), np.float32(1.0), np.float32(np.inf), np.float32(np.nan)
 _SMALLEST_NORMAL, _UP = np.float32(2.0**-126), np.float32(2.0**24)
 _EXPONENTS_UP = np.float32(24.0 * 2.0**23)
-_LARGE = np.float32(2.0**40)  # 1 + x is x long before
+_LARGE = np.float32(2.0**40)  # 1 + x is x long before this
 _SQRT_HALF, _THREE_QUARTERS = np.int32(0x3F3504F3), np.int32(0x3F400000)  # their bits
 _ONE_BITS = np.int32(0x3F800000)
 _EXPONENT = np.int32(-0x800000)  # the bits of sign and exponent
@@ -36,14 +36,17 @@ _log2_rest, _log10_rest = polynomial(*coefficients.LOG2), polynomial(*coefficien
 
 @inlined
 def split(x, low):
-    """Return k, as the exponent bits of an integer, and 1 + f from that with the bits `low` on, for normal x > 0."""
+    """Return k, as the exponent bits of an integer, and 1 + f, for normal x > 0.
+
+    low: the bits of the least 1 + f.
+    """
     k = np.int32(np.int32(to_bits(x) - low) & _EXPONENT)
     return k, from_bits(np.int32(to_bits(x) - k))
 
 
 @inlined
 def number(k):
-    """k of `split` as a float32."""
+    """Return k of `split` as a float32."""
     return np.float32(np.int32(k >> 23))
 
 
@@ -70,7 +73,7 @@ def _with_limits(x, y):
 
 @inlined
 def _ln(k, f, rest):
-    """k ln(2) + f + f^2 rest."""
+    """Return k ln(2) + f + f^2 rest."""
     total, error = sum_of_ordered(fma(k, LN2, _ZERO), f)
     return total + fma(f * f, rest, fma(k, LN2_REST, error))
 
@@ -135,7 +138,10 @@ def log10(x):
 
 @inlined
 def log1p(x):
-    """ln(1 + x): k is that of 1 + x, and f = x / 2^k + (1 / 2^k - 1) is exact in spite of that sum's rounding."""
+    """Return ln(1 + x).
+
+    k is that of 1 + x, and f = x / 2^k + (1 / 2^k - 1) is exact in spite of that sum's rounding.
+    """
     u = _ONE + x
     k, mantissa = split(u, _THREE_QUARTERS)
     inverse = from_bits(np.int32(_ONE_BITS - k))

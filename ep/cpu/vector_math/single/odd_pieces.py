@@ -15,7 +15,7 @@ ASINH_LIMIT: Final = 15.9375
 """The largest magnitude of ordinary elements."""
 
 _LOWEST = np.float32(2.0**-4)
-_QUARTER = np.int32(21)  # this shift of the bits of a number counts the quarters of octaves up to it
+_QUARTER = np.int32(21)  # a right shift of a number's bits that counts quarters of octaves
 _FIRST_QUARTER = 123 << 2  # the count up to 2^-4
 _LINEAR = 1.25 * 2.0**-4  # the end of the first of them
 
@@ -28,7 +28,7 @@ def _quarter(a):
 def _odd(rows: Rows, index: Any, linear: float, end: float) -> Any:
     """Return an odd function that is constant from `end` on.
 
-    Up to `linear` the rows have the function less its argument.
+    Up to `linear` the rows give the function minus its argument.
     """
     centre, constant, slope = pieces(rows)
     linear, end = np.float32(linear), np.float32(end)

@@ -1,4 +1,4 @@
-"""Functions by polynomials on pieces of the axis, whose coefficients are looked up in registers."""
+"""Functions as polynomials on pieces of the axis, whose coefficients are looked up in registers."""
 
 from collections.abc import Sequence
 from functools import reduce
@@ -36,13 +36,13 @@ def pieces(rows: Rows) -> tuple[Any, Any, Any]:
 
 
 def from_entry(rows: Rows, first: int) -> Rows:
-    """Return the rows of pieces that are numbered from `first` on: number n is at n modulo the number of them."""
+    """Return the rows of pieces that are numbered from `first` on: number n is at n modulo the number of pieces."""
     place = -first % len(rows[0])
     return [[*row[place:], *row[:place]] for row in rows]
 
 
 def multiple_of(width: float) -> Any:
-    """Return the compiled function that gives the multiple of `width` that a number is nearest to, in its low bits."""
+    """Return the compiled function that gives the multiple of `width` nearest to a number, in its low bits."""
     inverse = np.float32(1.0 / width)
 
     @inlined
@@ -67,7 +67,7 @@ def of_equal_width(rows: Rows, width: float) -> Any:
 
 
 def with_beyond(ordinary: Any, limit: float, beyond: Any) -> Any:
-    """Return the compiled function of any x: `ordinary` for |x| <= limit, and `beyond`."""
+    """Return the compiled function of any x: `ordinary` for |x| <= limit, else `beyond`."""
     limit = np.float32(limit)
 
     @inlined

@@ -15,10 +15,10 @@ _FLOAT = ir.FloatType()
 
 
 def piecewise(first: Sequence[float], second: Sequence[float]) -> Any:
-    """Return the compiled function (condition, x) of float32: the polynomial `first` where `condition`, else `second`.
+    """Return the compiled function (condition, x) of float32: the polynomial `first` if `condition`, else `second`.
 
-    The coefficients, the constant one first, are selected, which a core does beside the multiplications. Otherwise as
-    `polynomial`. `second` is at least as long as `first`.
+    The coefficients, the constant one first, are selected, which a core does in parallel with the multiplications.
+    Otherwise as `polynomial`. `second` is at least as long as `first`.
     """
 
     @intrinsic
@@ -34,7 +34,7 @@ def piecewise(first: Sequence[float], second: Sequence[float]) -> Any:
                 *lower, (one, value) = pairs
                 value = select(one, value)
                 for above, (one, other) in zip(pairs[:0:-1], lower[::-1], strict=True):
-                    # where `first` begins, what has been computed of `second` is dropped
+                    # where `first` begins, the value computed for `second` so far is dropped
                     begins = one is not None and above[0] is None
                     added = other if begins else select(one, other)
                     value = steps.fma(value, variable, added)

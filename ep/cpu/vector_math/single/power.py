@@ -4,8 +4,8 @@
 
     ln|x| = (k ln(2) - ln(c)) + f - f^2/2 + f^3 Q(f)
 
-as a high, a middle and a low part, to be multiplied by y one after the other: y ln|x| may be as large as 104, and its
-error is the relative error of the result.
+as a high, a middle and a low part, each of which is multiplied by y: y ln|x| may be as large as 104, and its error is
+the relative error of the result.
 """
 
 import numpy as np
@@ -23,10 +23,10 @@ _INF, _NAN = np.float32(np.inf), np.float32(np.nan)
 _SMALLEST_NORMAL, _UP, _K_LESS = np.float32(2.0**-126), np.float32(2.0**24), np.float32(24 * 2**23)
 _FAR, _LARGE = np.float32(128.0), np.float32(2.0**100)
 _LOWEST_M = np.int32(0x3F638E39)  # the bits of 8/9
-# from the second and the third number on c is 13/16 and 5/8
+# from the first and from the second number on, c is 13/16 and 5/8
 _CUT_1, _CUT_2 = np.float32(1.1), np.float32(18.0 / 13.0)
 _C_1, _C_2 = np.float32(13.0 / 16.0), np.float32(5.0 / 8.0)
-# k comes times 2^23. What is added to k ln(2) is a multiple of 2^-16 as well, so that the sum is exact
+# k is given times 2^23. The number added to k ln(2) is a multiple of 2^-16 as well, so the sum is exact
 _K_LN2, _K_LN2_REST = LN2 * np.float32(2.0**-23), LN2_REST * np.float32(2.0**-23)
 (_LN_1, _LN_1_REST), (_LN_2, _LN_2_REST) = map(np.float32, LN_16_13), map(np.float32, LN_8_5)
 _rest = polynomial(*LOG_OF_POWER)
@@ -61,7 +61,7 @@ def _exp(product, y, middle, rest):
 
 @inlined
 def pow_of_ordinary(x, y):
-    """x^y for normal x > 0 where the result is a normal number."""
+    """Return x^y for normal x > 0 if the result is a normal number."""
     high, middle, low = _ln(x, ZERO)
     product = fma(y, high, ZERO)
     p, n_bits = _exp(product, y, middle, fma(y, low, fma(y, high, -product)))
@@ -70,7 +70,7 @@ def pow_of_ordinary(x, y):
 
 @inlined
 def _signed(x, y, magnitude):
-    """Return x^y, given |x|^y, except where that is 1 or NaN for reasons of its own."""
+    """Return x^y, given |x|^y, except for the arguments whose result is 1 or NaN by a rule of its own."""
     half = _HALF * y
     whole = rint(y) == y
     odd = both(whole, rint(half) != half)
@@ -81,9 +81,10 @@ def _signed(x, y, magnitude):
 
 @inlined
 def pow(x, y):
-    """x^y by the rules of C.
+    """Return x^y by the rules of C.
 
-    A large product gives 0 or infinity by itself, so the small terms are left out. The bound of y keeps 0 y from NaN.
+    A large product gives 0 or infinity by itself, so the small terms are left out. The bound of y keeps 0 y from being
+    NaN.
     """
     a = fabs(x)
     subnormal = a < _SMALLEST_NORMAL

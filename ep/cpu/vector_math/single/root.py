@@ -18,7 +18,7 @@ _first_step = polynomial_chain(*RSQRT)
 
 @inlined
 def rsqrt(x):
-    """1 / sqrt(x): a guess from the bits of x, a polynomial in its error, to 2^-15.6, and a step of Newton's."""
+    """Return 1 / sqrt(x): a guess from the bits of x, a polynomial in its error, to 2^-15.6, and a Newton step."""
     subnormal = x < _SMALLEST_NORMAL
     scaled = select(subnormal, x * _UP, x)
     guess = from_bits(np.int32(_GUESS - shift_right(to_bits(scaled), _SHIFT)))
@@ -35,10 +35,10 @@ def rsqrt(x):
 
 @inlined
 def rsqrt_by_instruction(x):
-    """1 / sqrt(x): an instruction that is good to 2^-14 and knows the limits, and a step of Newton's."""
+    """Return 1 / sqrt(x): an instruction that is accurate to 2^-14 and handles the limits, and a Newton step."""
     y = approximate_rsqrt(x)
     product = fma(x, y, _ZERO)
     rest = fma(-fma(x, y, -product), y, fma(-product, y, _ONE))
-    # 3/8 rest^2 counts a little
+    # 3/8 rest^2 matters a little
     better = fma(fma(y, rest, _ZERO), fma(_THREE_EIGHTHS, rest, _HALF), y)
     return select(rest < _ONE, better, y)

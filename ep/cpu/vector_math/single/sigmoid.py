@@ -1,4 +1,4 @@
-"""sigmoid in float32 arithmetic, and x sigmoid(z), of which the gated activations are made."""
+"""sigmoid in float32 arithmetic, and x sigmoid(z), from which the gated activations are made."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from ep.cpu.vector_math.inlined import inlined
 from ep.cpu.vector_math.limits import clamp
 from ep.cpu.vector_math.single.exponential import ZERO, exp_tail, reduced
 
-ENOUGH, VANISHED = np.float32(20.0), np.float32(-114.0)  # from here on 1 and 0, also times a number of the size of z
+ENOUGH, VANISHED = np.float32(20.0), np.float32(-114.0)  # beyond these it is 1 and 0, also times a number like z
 ONE, DOWN, UP_BITS = np.float32(1.0), np.float32(2.0**-64), np.int32((127 + 64) << 23)
 
 _SMALL = np.float32(-60.0)
@@ -15,7 +15,7 @@ _SMALL = np.float32(-60.0)
 
 @inlined
 def small_unit(z):
-    """1, or 2^-64 where z is so small that e^-z would overflow; it has no weight in the sum of them there."""
+    """Return 1, or 2^-64 if z is so small that e^-z would overflow; it is then negligible in their sum."""
     return select(z < _SMALL, DOWN, ONE)
 
 
@@ -23,7 +23,7 @@ def small_unit(z):
 def _terms(z, z_rest):
     """Return rest, power, one, one_rest and unit: 1 + e^-(z + z_rest) = (rest power + one + one_rest) / unit.
 
-    one_rest is 0 where unit and power are not too far apart for an exact sum.
+    one_rest is 0 unless unit and power are too far apart for an exact sum.
     """
     r, r_rest, n_bits = reduced(-z, -z_rest)
     unit = small_unit(z)
@@ -34,7 +34,7 @@ def _terms(z, z_rest):
 
 @inlined
 def sigmoid(x):
-    """1 / (1 + e^-x); the rounding errors of the sum and of the quotient are made good."""
+    """Return 1 / (1 + e^-x). The rounding errors of the sum and of the quotient are corrected."""
     rest, power, one, one_rest, unit = _terms(clamp(x, VANISHED, ENOUGH), ZERO)
     sum_ = fma(rest, power, one)
     sum_rest = fma(rest, power, one - sum_) + one_rest
@@ -46,6 +46,6 @@ def sigmoid(x):
 
 @inlined
 def gated(x, z, z_rest):
-    """x sigmoid(z + z_rest) for VANISHED <= z <= ENOUGH."""
+    """Return x sigmoid(z + z_rest) for VANISHED <= z <= ENOUGH."""
     rest, power, one, one_rest, unit = _terms(z, z_rest)
     return (x / (one + fma(rest, power, one_rest))) * unit

@@ -1,6 +1,6 @@
-"""Small exponential terms of functions in float32 arithmetic: e = e^-y, or a little less than that.
+"""Small exponential terms of functions in float32 arithmetic: e = e^-y, or slightly less.
 
-It is given as w and a power of 2, e = 2^n (1 + w), so that the last rounding is that of the result, tiny or not.
+e is given as w and a power of 2, e = 2^n (1 + w), so the last rounding is that of the result, even if it is tiny.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ from ep.cpu.vector_math.single.sigmoid import DOWN, UP_BITS
 
 @inlined
 def magnitude(x, end):
-    """|x|, or end where that is smaller."""
+    """Return |x|, or end if that is smaller."""
     return at_most(fabs(x), end)
 
 
@@ -36,5 +36,5 @@ def slightly_less(y, y_rest, part):
 
 @inlined
 def changed(base, weight, w, power):
-    """base + weight e; the weight is given 2^-64 times as large."""
+    """Return base + weight e. The weight is given times 2^-64."""
     return fma(power, fma(w, weight, weight), base)

@@ -13,8 +13,8 @@ from ep.cpu.vector_math.single.exponential import ZERO, exp_tail, reduced
 from ep.cpu.vector_math.single.sigmoid import DOWN, UP_BITS, VANISHED
 
 _INF = np.float32(np.inf)
-_CHANGE = np.float32(0.75)  # of ln(1 + f), from that of f: between 1/2 and 1
-# the scale of e^-|z| by the size of beta, and how far z goes before it is no normal number all the same
+_CHANGE = np.float32(0.75)  # of ln(1 + f), relative to that of f: between 1/2 and 1
+# the scale of e^-|z| by the size of beta, and the z beyond which it is no normal number even so
 _SMALL_BETA, _LARGE_BETA = np.float32(1.0), np.float32(2.0**32)
 _UP_BITS = tuple(np.int32((127 + n) << 23) for n in (126, 64, 0))
 _TWICE_ONE_BITS = np.int32(254 << 23)
@@ -36,7 +36,7 @@ def _scaled(y, y_rest, up_bits, down):
 
 @inlined
 def logsigmoid(x):
-    """ln(sigmoid(x)) = min(x, 0) - ln(1 + e^-|x|); the second term is 2^64 times too large till the end."""
+    """Return ln(sigmoid(x)) = min(x, 0) - ln(1 + e^-|x|). The second term is scaled by 2^64 until the end."""
     y = -fabs(x)
     e, _, ef, q = _scaled(at_least(y, VANISHED), ZERO, UP_BITS, DOWN)
     return fma(fma(ef, q, e), -DOWN, at_most(x, ZERO))
@@ -44,7 +44,7 @@ def logsigmoid(x):
 
 @inlined
 def _two(number: Any) -> Any:
-    """Return a float64 number as the sum of two of float32; beyond their range, as infinity alone."""
+    """Return a float64 number as the sum of two float32 numbers; out of their range, infinity alone."""
     high = np.float32(number)
     return high, select(fabs(high) < _INF, np.float32(number - np.float64(high)), ZERO)
 
@@ -57,11 +57,11 @@ def _by_size(beta: Any, small: Any, middle: Any, large: Any) -> Any:
 
 @inlined
 def soft_plus(x, beta, threshold):
-    """x where beta x > threshold, else ln(1 + e^(beta x)) / beta.
+    """Return x if beta x > threshold, else ln(1 + e^(beta x)) / beta.
 
-    What depends on them alone is left to be computed before the loop. With z = beta x, the result is max(z, 0) / beta,
-    which is 0 or x, and ln(1 + e^-|z|) / beta, where the logarithm is scaled up so far that the quotient can be a
-    normal number when e^-|z| is not.
+    Terms of beta and threshold alone are computed first, so that the compiler can move them out of the loop. With z =
+    beta x, the result is max(z, 0) / beta, which is 0 or x, plus ln(1 + e^-|z|) / beta, where the logarithm is scaled
+    up so far that the quotient can be a normal number even if e^-|z| is not.
     """
     up_bits = _by_size(beta, _UP_BITS[0], _UP_BITS[1], _UP_BITS[2])
     down = from_bits(np.int32(_TWICE_ONE_BITS - up_bits))

@@ -1,9 +1,9 @@
 """sin, cos and tan in float32 arithmetic, for |x| <= LIMIT.
 
-x = k pi/2 + r with |r| <= pi/4 or a little more. pi/2 is taken in three numbers p1, p2, p3: x - k p1 is exact, since it
-is below 1 and a multiple of the last bit of x and of p1; k p2 is rounded and subtracted, and the errors of both are
-made good; of k p3 only the value matters. The reduced argument is a sum of two numbers, good to 2^-53 absolutely, and
-no number up to LIMIT comes nearer to a multiple of pi/2 than 2^-29.
+x = k pi/2 + r with |r| <= pi/4 or a little more. pi/2 is the sum of three numbers p1, p2, p3: x - k p1 is exact, since
+it is below 1 and a multiple of the last bit of x and of p1; k p2 is rounded and subtracted, and both errors are
+corrected; for k p3 only the value matters. The reduced argument is a sum of two numbers, with an absolute error of
+2^-53, and no number up to LIMIT comes nearer to a multiple of pi/2 than 2^-29.
 """
 
 from typing import Final
@@ -17,11 +17,11 @@ from ep.cpu.vector_math.single.coefficients import COSINE, HALF_PI, SINE, TANGEN
 from ep.cpu.vector_math.single.exponential import SHIFT, ZERO
 
 LIMIT: Final = 2.0**17
-"""The largest magnitude that sin, cos and tan are good for: k is then off by less than 1/200."""
+"""The largest magnitude for which sin, cos and tan are accurate: the error of k is then less than 1/200."""
 
 _TWO_OVER_PI = np.float32(2.0 / np.pi)
 _HALF_PI = tuple(map(np.float32, HALF_PI))
-_SLOPE = np.float32(0.6)  # of tan(sqrt z) / sqrt z, where it matters, near the end
+_SLOPE = np.float32(0.6)  # of tan(sqrt z) / sqrt z, near the end, where it matters
 _ONE = np.float32(1.0)
 _SIGN, _SECOND_BIT = np.int32(-(1 << 31)), np.int32(2)
 
@@ -30,11 +30,11 @@ _sine, _cosine, _tangent = polynomial(*SINE), polynomial(*COSINE), polynomial(*T
 
 @inlined
 def _reduce(x):
-    """(r, its rest, k): x = k pi/2 + r + rest; of k only the low bits are good."""
+    """Return (r, its rest, k): x = k pi/2 + r + rest. Only the low bits of k are valid."""
     shifted = fma(x, _TWO_OVER_PI, SHIFT)
     k = shifted - SHIFT
     t = fma(-k, _HALF_PI[0], x)
-    r = t - fma(k, _HALF_PI[1], ZERO)  # through fma, lest the difference be fused
+    r = t - fma(k, _HALF_PI[1], ZERO)  # through fma, so that the difference is not fused
     rest = fma(-k, _HALF_PI[2], fma(-k, _HALF_PI[1], t - r))
     return r, rest, to_bits(shifted)
 
@@ -65,7 +65,7 @@ def cos(x):
 
 @inlined
 def tan(x):
-    """Return the tangent t of r, with its rounding error, or -1 / t."""
+    """Return the tangent t of r, including its rounding error, or -1 / t."""
     r, rest, k = _reduce(x)
     z = fma(r, r, ZERO)
     z_rest = fma(r, rest + rest, fma(r, r, -z))

@@ -14,7 +14,7 @@ from ep.cpu.vector_math.tabled.coefficients import EXP, EXPM1
 from ep.cpu.vector_math.tabled.powers import power, power_rest
 
 exp_fraction, _fraction_near_0 = polynomial_pairs(*EXP), polynomial_pairs(*EXPM1)
-"""(e^r - 1 - r) / r^2 for |r| <= ln(2) / 32; the second is good for the error relative to e^r - 1."""
+"""(e^r - 1 - r) / r^2 for |r| <= ln(2) / 32; the second is accurate relative to e^r - 1."""
 
 
 @inlined
@@ -27,7 +27,7 @@ def _scaled_power(r, shifted, n):
 
 @inlined
 def exp(x):
-    """e^x."""
+    """Return e^x."""
     x = clamp(x, -750.0, 750.0)
     shifted = fma(x, LOG2_E[0], SHIFT)
     n = shifted - SHIFT
@@ -36,7 +36,7 @@ def exp(x):
 
 @inlined
 def exp2(x):
-    """2^x."""
+    """Return 2^x."""
     x = clamp(x, -1080.0, 1080.0)
     shifted = x + SHIFT
     n = shifted - SHIFT
@@ -45,7 +45,7 @@ def exp2(x):
 
 @inlined
 def expm1(x):
-    """e^x - 1 = (p - 1) + p (e^r - 1), with what rounding lost of the sums."""
+    """Return e^x - 1 = (p - 1) + p (e^r - 1), including the rounding errors of the sums."""
     y = clamp(x, -50.0, 710.0)
     shifted = fma(y, LOG2_E[0], SHIFT)
     n = shifted - SHIFT

@@ -4,10 +4,10 @@ x = 2^k m with 1 <= m < 2. The four upper bits of m choose an inverse c, so that
 
     log x = (k log 2 - log c) + log(1 + r).
 
-The difference is exact but for a low part, since both are taken to multiples of the same power of two: so nothing is
-lost just below 1, where they cancel. In the first and the last sixteenth c is 1 and 1/2: there they are exactly 0 on
-both sides of 1, and r is exact. Zeros and infinity have exponents that are infinite, and make the sum so, as low parts
-of log 2 are positive.
+The difference is exact except for a low part, since both are rounded to multiples of the same power of two: so nothing
+is lost just below 1, where they cancel. In the first and the last sixteenth c is 1 and 1/2: there the difference is
+exactly 0 on both sides of 1, and r is exact. Zeros and infinity have infinite exponents, and so the sum is infinite, as
+low parts of log 2 are positive.
 """
 
 import numpy as np
@@ -21,10 +21,10 @@ from ep.cpu.vector_math.polynomial import polynomial_pairs
 from ep.cpu.vector_math.tabled.coefficients import LOG
 from ep.cpu.vector_math.tabled.pairs import pair_tables
 
-# 128 c: r is least in magnitude, but in the second and the second last sixteenth, where the results are
+# 128 c: r is smallest in magnitude, except in the second and the second last sixteenth, where the results are
 _INVERSES = tuple(n / 128 for n in (128, 120, 111, 105, 100, 95, 91, 87, 84, 80, 77, 74, 72, 69, 68, 64))
 _INF = float("inf")
-_LAST_BIT = -42  # 11 bits of a double that begins with 1/2 are left for the exponent
+_LAST_BIT = -42  # leaves 11 bits of a double that begins with 1/2 for the exponent
 
 
 _LN2, _LN10 = ln(2), ln(10)
@@ -35,7 +35,7 @@ _ln_high, _ln_low = pair_tables(_LOGARITHMS, _LAST_BIT)
 _log2_high, _log2_low = pair_tables([y / _LN2 for y in _LOGARITHMS], _LAST_BIT)
 _log10_high, _log10_low = pair_tables([y / _LN10 for y in _LOGARITHMS], _LAST_BIT)
 _rest = polynomial_pairs(*LOG)
-"""q(r), ln(1 + r) = r + r^2 q(r), for -1/32 <= r < 1/16."""
+"""q(r), with ln(1 + r) = r + r^2 q(r), for -1/32 <= r < 1/16."""
 _LN2_HIGH, _LN2_LOW = pair(_LN2, _LAST_BIT)
 _LOG10_2_HIGH, _LOG10_2_LOW = pair(_LN2 / _LN10, _LAST_BIT)
 
@@ -77,7 +77,7 @@ def log10(x):
 def log_sum(u, low, k_offset):
     """Return ln(2^k_offset (u + low)) for u >= 0 with |low| below its last bit."""
     k, r, index = _reduced(u)
-    # 2^-k, but no infinity, times what low is
+    # low times 2^-k, which must not become infinity
     rest = scale(_inverse(index) * low, select(k < -1100.0, 1100.0, -k))
     k += k_offset
     low = fma(k, _LN2_LOW, _ln_low(index)) + fma(rest, -r, rest)
@@ -86,7 +86,7 @@ def log_sum(u, low, k_offset):
 
 @inlined
 def log1p(x):
-    """ln(1 + x), with the rounding error of 1 + x kept; -0 stays."""
+    """Return ln(1 + x), including the rounding error of 1 + x; -0 stays."""
     u = 1.0 + x
     part = u - 1.0
     low = (1.0 - (u - part)) + (x - part)

@@ -1,4 +1,4 @@
-"""Tables of numbers as the sums of two doubles."""
+"""Tables of numbers as sums of two doubles."""
 
 from collections.abc import Iterable
 from fractions import Fraction

@@ -13,7 +13,7 @@ _DIGITS = Context(prec=50)
 
 
 def _powers(sign: int) -> tuple[list[float], list[float]]:
-    """2^(sign i/16), and what is missing of each, relative to it."""
+    """Return 2^(sign i/16), and the relative error of each."""
     pairs = [pair(Fraction(_DIGITS.power(Decimal(2), Decimal(sign * i) / 16))) for i in range(16)]
     return [high for high, _ in pairs], [low / high for high, low in pairs]
 
@@ -24,10 +24,10 @@ def _tables(sign: int) -> tuple[Any, Any]:
 
 
 POWERS: Final = tuple(np.array(each) for each in _powers(1))
-"""The powers, and what is missing of each, relative to it."""
+"""The powers, and the relative error of each."""
 
 SIXTEENTHS: Final = (POWERS[0].view(np.int64) - (np.arange(16) << 48)).view(np.float64)
-"""The powers, less i/16 of their exponent: adding i << 48 to the bits of entry i gives them."""
+"""The powers, without i/16 in their exponent: adding i << 48 to the bits of entry i gives them."""
 
 power, power_rest = _tables(1)
 inverse_power, inverse_power_rest = _tables(-1)

@@ -22,7 +22,7 @@ softplus, logsigmoid = softplus_functions(exp, log_sum)
 
 @inlined
 def _terms(z: float, z_rest: float) -> Any:
-    """m, t, r and rest for z + z_rest: t e^r is t (1 + r + rest)."""
+    """Return m, t, r and rest for z + z_rest: t e^r is t (1 + r + rest)."""
     shifted = fma(z, LOG2_E[0], SHIFT)
     m = shifted - SHIFT
     index = to_bits(shifted)
@@ -32,14 +32,14 @@ def _terms(z: float, z_rest: float) -> Any:
 
 @inlined
 def _sum(m, t):
-    """2^floor(m) + t, and its rounding error."""
+    """Return 2^floor(m) + t, and its rounding error."""
     unit = scale(1.0, m)
     return sum_of_ordered(at_least(unit, t), at_most(unit, t))
 
 
 @inlined
 def sigmoid(x):
-    """1 / (1 + e^-x); the rounding errors of the sums and of the quotient are made good."""
+    """Return 1 / (1 + e^-x). The rounding errors of the sums and of the quotient are corrected."""
     m, t, r, rest = _terms(clamp(x, VANISHED, ENOUGH), 0.0)
     one, one_rest = _sum(m, t)
     first = fma(t, r, one)
@@ -52,7 +52,7 @@ def sigmoid(x):
 
 @inlined
 def gated(x, z, z_rest):
-    """x sigmoid(z + z_rest) for VANISHED <= z <= ENOUGH, or a little beyond."""
+    """Return x sigmoid(z + z_rest) for VANISHED <= z <= ENOUGH, or a little beyond."""
     m, t, r, rest = _terms(z, z_rest)
     one, one_rest = _sum(m, t)
     return scale(x / (one + fma(t, r + rest, one_rest)), m)
