@@ -1,1 +1,1 @@
-"""How operators are declared: what each takes and gives, as data that functions, documents and commands come from."""
+"""Declarations of operators: inputs and results as data, the source of functions, documents and commands."""
