@@ -53,9 +53,7 @@ class WindowKernel(PreparedKernel):
         return OneLaunch(self._expand, dims, Placeholder(0), dims, RESULT, src_strides, dst_strides)
 
     def chain(self, shape: Dims, moves: Iterable[Move]) -> Launches:
-        """Return the launches of consecutive moves from an array of `shape` to the result; a copy if there are no
-        moves.
-        """
+        """Return the launches of consecutive moves from an array of `shape` to the result; a copy without moves."""
         same = contiguous_strides(shape)
         *first, last = [*moves] or [Move(shape, self.strided(shape, same, same))]
         if not first:
