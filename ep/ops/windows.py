@@ -105,7 +105,7 @@ class Windows(NamedTuple):
         return {1}.issuperset(self.kernel) and {1}.issuperset(self.strides)
 
     def walk(self, planes: Dims) -> Dims:
-        """Return the strides in padded planes of a view with the axes of planes, then of a window, then of the counts."""
+        """Return the strides in padded planes of a view with the axes of planes, of a window, then of the counts."""
         strides = contiguous_strides((*planes, *self.padded))
         of_planes, of_places = strides[: len(planes)], strides[len(planes) :]
         steps = (*self.dilations, *self.strides)
@@ -139,7 +139,7 @@ class Windows(NamedTuple):
         return all(self.are_in(axis, *self.ranges(axis, places, ranks, rank)) for rank in range(ranks))
 
     def pads_of(self, axis: int, piece: range, counts: range, places: range) -> tuple[int, int]:
-        """Return the padding of a piece of the array with which it has the windows at `counts`, only `places` of each."""
+        """Return the padding with which a piece of the array has the windows at `counts`, only `places` of each."""
         stride, dilation = self.strides[axis], self.dilations[axis]
         before = self.before[axis] + piece.start - counts.start * stride - places.start * dilation
         read = (len(counts) - 1) * stride + (len(places) - 1) * dilation + 1
