@@ -50,12 +50,12 @@ __all__ = (
 
 
 def copy(count: int) -> Case:
-    """A plain copy of float32: what the memory of the device gives."""
+    """Return a plain copy of float32, which measures the memory bandwidth of the device."""
     return unary("copy", UnaryOp.kIdentity, (count,), numpy_ways.UNARY[UnaryOp.kIdentity])
 
 
 def bench_cases(count: int) -> list[Case]:
-    """The cases of `ep bench`, with about `count` elements in each result; count is at least 4096."""
+    """Return the cases of `ep bench`, with about `count` elements in each result; count is at least 4096."""
     rows = count // 64
     side = math.isqrt(count)
     dims = (side, side)

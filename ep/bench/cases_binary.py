@@ -1,4 +1,4 @@
-"""Binary ops: the ways in which two operands are broadcast, and an op that computes."""
+"""Cases of binary ops: the ways in which two operands broadcast, and ops that are bound by computation."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ep.include.primitive import BinaryOp
 Dims = tuple[int, ...]
 
 _SMALLEST: Final = 64
-"""Below this size the ways to broadcast are all alike."""
+"""The size below which all ways to broadcast are alike."""
 
 
 def layouts(size: int) -> Iterator[tuple[str, Dims, Dims]]:
-    """Ways to broadcast, each with the dims of two operands whose result has about `size` elements."""
+    """Yield ways to broadcast, each with the dims of two operands whose result has about `size` elements."""
     yield "same shape", (size,), (size,)
     yield "scalar", (size,), ()
     if size < _SMALLEST:
@@ -35,7 +35,7 @@ def layouts(size: int) -> Iterator[tuple[str, Dims, Dims]]:
 
 
 def binary_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
-    """Every way to broadcast an addition to `size` elements, products and comparisons of two, and powers."""
+    """Yield every way to broadcast an addition to `size` elements, products and comparisons of two, and powers."""
     for layout, dims0, dims1 in layouts(size):
         yield _case("add", BinaryOp.kAdd, layout, dims0, dims1, dtype)
     for layout, dims0, dims1 in list(layouts(size))[:3]:

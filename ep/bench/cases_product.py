@@ -1,4 +1,4 @@
-"""What is multiplied: matrices of models, from one row to squares."""
+"""Cases of matrix products: matrices of models, from one row to squares."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SQUARES: Final = (512, 2048)
 
 
 def matmul_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
-    """Activations by weights, heads of attention, and squares; of floating types alone."""
+    """Yield products of activations and weights, of attention heads, and of squares; of floating types alone."""
     if dtype.kind in "biu":
         return
     about: dict[str, Any] = {"dtype": dtype, "group": "matmul"}
@@ -42,7 +42,7 @@ def matmul_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
 
 
 def model_cases(dtype: np.dtype[Any]) -> Iterator[Case]:
-    """Products of models, and squares, whatever sizes are asked for; of floating types alone."""
+    """Yield products of models, and squares, independent of the requested sizes; of floating types alone."""
     if dtype.kind in "biu":
         return
     about: dict[str, Any] = {"dtype": dtype, "group": "products"}
@@ -56,6 +56,6 @@ def model_cases(dtype: np.dtype[Any]) -> Iterator[Case]:
 
 
 def _sides(size: int, first: int) -> tuple[int, int]:
-    """Two sides of `size` elements, of which one is as long as that, or shorter."""
+    """Return two sides of `size` elements in all; the first is `first`, or shorter."""
     short = min(first, math.isqrt(size))
     return short, size // short
