@@ -1,4 +1,4 @@
-"""Prices of European options, both kinds in one kernel: `python -m examples.black_scholes`."""
+"""Prices of European options, calls and puts in one kernel: `python -m examples.black_scholes`."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def prices(spot, strike, years, rate, volatility):
 
 
 def _normal(x):
-    """The probability that a normal variable is at most x."""
+    """Return the probability that a normal variable is at most x."""
     return 0.5 * ep.ops.erfc(x * -(0.5**0.5))
 
 
 def main() -> None:
-    """Print the prices of a few options, and which kernels compute them."""
+    """Print the prices of a few options, and the kernels that compute them."""
     spot = np.linspace(80, 120, 5)
     strike, years = np.full(5, 100.0), np.full(5, 0.5)
     call, put = prices(spot, strike, years, 0.05, 0.2)
