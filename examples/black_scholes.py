@@ -1,4 +1,4 @@
-"""Prices of European options, both kinds in one kernel: `python -m examples.black_scholes`."""
+"""Prices of European options, calls and puts in one kernel: `python -m examples.black_scholes`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _normal(x):
 
 
 def main() -> None:
-    """Print the prices of a few options, and which kernels compute them."""
+    """Print the prices of a few options, and the kernels that compute them."""
     spot = np.linspace(80, 120, 5)
     strike, years = np.full(5, 100.0), np.full(5, 0.5)
     call, put = prices(spot, strike, years, 0.05, 0.2)

@@ -1,8 +1,8 @@
-"""A network learns to read digits, one fused function a step: `python -m examples.digits`.
+"""A network that learns to read digits, with one fused function a step: `python -m examples.digits`.
 
 Its data is digits.npz, 1,797 images of 8 x 8: E. Alpaydin and C. Kaynak, Optical Recognition of Handwritten Digits, UCI
-Machine Learning Repository, 1998 (CC BY 4.0), the part that scikit-learn brings. scikit-learn's MLPClassifier, of this
-size and trained on the same images, reads 0.987 to 0.989 of the others rightly.
+Machine Learning Repository, 1998 (CC BY 4.0), the part that scikit-learn includes. scikit-learn's MLPClassifier, of
+this size and trained on the same images, classifies 0.987 to 0.989 of the others correctly.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def loss_of(model, images, labels):
 
 
 def scores_of(model, images):
-    """Return a number for each image and digit: the larger, the more like it."""
+    """Return a score for each image and digit: the larger, the more similar."""
     hidden = ep.ops.relu(images @ model["w1"] + model["b1"])
     return hidden @ model["w2"] + model["b2"]
 
@@ -40,7 +40,7 @@ def step(model, means, squares, images, labels, rate):
 
 
 def digits():
-    """Return the images, float32 from 0 to 1, and the digit that each shows: those to learn from, and 450 others."""
+    """Return the images, float32 from 0 to 1, and their digits: those of the training set, and 450 others."""
     with np.load(Path(__file__).with_suffix(".npz")) as file:
         images, labels = file["images"] / np.float32(16), file["labels"].astype(np.int64)
     order = np.random.default_rng(0).permutation(len(images))
@@ -49,7 +49,7 @@ def digits():
 
 
 def train(images, labels, seed=0):
-    """Return a model that has learnt from images, and the loss of each step."""
+    """Return a model trained on images, and the loss of each step."""
     rng = np.random.default_rng(seed)
     sizes = {"w1": (64, HIDDEN), "b1": (HIDDEN,), "w2": (HIDDEN, 10), "b2": (10,)}
     model = {name: rng.normal(0, 0.1, size).astype(np.float32) for name, size in sizes.items()}
@@ -68,12 +68,12 @@ def train(images, labels, seed=0):
 
 
 def accuracy(model, images, labels):
-    """Return which part of images are taken for what they show."""
+    """Return the fraction of images that are classified correctly."""
     return float(np.mean(np.argmax(scores_of(model, images), axis=1) == labels))
 
 
 def main() -> None:
-    """Print the loss before and after, and how many digits are read rightly."""
+    """Print the loss before and after, and the fraction of digits that are classified correctly."""
     learn, test = digits()
     model, losses = train(*learn)
     print(f"the loss fell from {losses[0]:.3f} to {losses[-1]:.4f} in {len(losses)} steps")

@@ -1,7 +1,7 @@
 """mpiexec -n 4 python -m examples.embedding_on_ranks: a table of embeddings that no rank has whole.
 
-Its rows are split over the ranks, and all ranks have the indices. Each rank gathers the rows that it has, with zeros in
-the place of others, and the sums over the ranks are the rows.
+Its rows are split over the ranks, and all ranks have the indices. Each rank gathers the rows that it has, with zeros
+for the others, and the sums over the ranks are the rows.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ WORDS, SIZE, TOKENS = 50_257, 768, 1024
 
 
 def main() -> None:
-    """Gather, reduce, and compare with the whole on every rank."""
+    """Gather, reduce, and compare with the whole table on every rank."""
     ranks = Placement(world().size)
     rows = piece_sizes(WORDS, ranks.ranks)[ranks.rank]
     table = to_global(np.random.default_rng(ranks.rank).random((rows, SIZE), np.float32), ranks, "S(0)")

@@ -1,6 +1,6 @@
 """python -m examples.file_types FILE...: the types of files, by the model of the package magika, in `ep.onnx`.
 
-It takes `pip install "ep[onnx]"` and `pip install --no-deps magika` (3 MB of weights; Apache-2.0).
+It needs `pip install "ep[onnx]"` and `pip install --no-deps magika` (3 MB of weights; Apache-2.0).
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ _AT_ONCE: Final = 32
 
 
 def folder() -> Path | None:
-    """Return where the files of the model are; None if the package is not installed."""
+    """Return the folder of the model's files; None if the package is not installed."""
     spec = find_spec(PACKAGE)
     places = [Path(place) / "models/standard_v3_3" for place in (spec.submodule_search_locations or ())] if spec else []
     return next((place for place in places if (place / "model.onnx").is_file()), None)
 
 
 class Namer:
-    """Names the types of contents."""
+    """The model with its input and output: it names the types of contents."""
 
     def __init__(self, device: str = "cpu") -> None:
-        """ModuleNotFoundError says what to install."""
+        """Load the model; ModuleNotFoundError says what to install."""
         place = folder()
         if place is None:
             raise ModuleNotFoundError("the model is not installed; pip install --no-deps magika", name=PACKAGE)
@@ -38,7 +38,7 @@ class Namer:
         self._config = json.loads((place / "config.min.json").read_text())
 
     def names(self, contents: list[bytes]) -> list[tuple[str, float]]:
-        """Return the type of each, and how sure the model is of it."""
+        """Return the type of each content, and the model's confidence in it."""
         found, labels = [], self._config["target_labels_space"]
         for first in range(0, len(contents), _AT_ONCE):
             features = np.stack([self.features(one) for one in contents[first : first + _AT_ONCE]])
@@ -47,7 +47,7 @@ class Namer:
         return found
 
     def features(self, content: bytes) -> np.ndarray[Any, Any]:
-        """Return the first and the last bytes that are no white space, as the model takes them."""
+        """Return the first and the last bytes that are no white space, as input of the model."""
         block, size, padding = (self._config[name] for name in ("block_size", "beg_size", "padding_token"))
         found = np.full(size + self._config["end_size"], padding, np.int32)
         head, tail = content[:block].lstrip()[:size], content[-block:].rstrip()[-self._config["end_size"] :]

@@ -1,1 +1,1 @@
-"""Cases to time primitives with, and how they are timed. `ep bench` and `ep demo` run them."""
+"""The cases to time primitives with, and the timing itself. `ep bench` and `ep demo` run them."""

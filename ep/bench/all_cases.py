@@ -39,4 +39,4 @@ SETS: Final[Mapping[str, Callable[[int, np.dtype[Any]], Iterator[Case]]]] = {
     "reduce": reduce_cases,
     "segment_sum": segment_sum_cases,
 }
-"""The functions that make the cases of a set: (elements in the result, about; a dtype of `builders.DTYPES`)."""
+"""The functions that make the cases of a set, given the size of a result, about, and a dtype of `builders.DTYPES`."""

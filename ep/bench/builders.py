@@ -50,7 +50,7 @@ def gather(
     order: data.Order = "skewed",
     **about: Any,
 ) -> Case:
-    """Return rows of `row_size` elements of [outer, rows, row_size]."""
+    """Return a case that gathers rows of `row_size` elements from [outer, rows, row_size]."""
     item, index, dims = np.dtype(dtype), np.dtype(index_type), (outer, rows, row_size)
 
     def make(rng: np.random.Generator) -> Arrays:
@@ -83,7 +83,7 @@ def batch_gather(
     order: data.Order = "uniform",
     **about: Any,
 ) -> Case:
-    """In each batch, rows of `row_size` elements by the batch's own int64 indices."""
+    """Return a case that gathers rows of `row_size` elements in each batch, by the batch's own int64 indices."""
     item, index, dims = np.dtype(dtype), np.dtype(np.int64), (batch, num_indices, row_size)
 
     def make(rng: np.random.Generator) -> Arrays:
@@ -112,7 +112,7 @@ def batch_gather(
 def expand(
     name: str, src_dims: tuple[int, ...], dst_dims: tuple[int, ...], dtype: DTypeLike = np.float32, **about: Any
 ) -> Case:
-    """Return an array repeated along the axes where src_dims has 1."""
+    """Return a case that repeats an array along the axes of size 1 in src_dims."""
     item = np.dtype(dtype)
 
     def make(rng: np.random.Generator) -> Arrays:
@@ -141,7 +141,7 @@ def unary(
     domain: tuple[float, float] | None = None,
     **about: Any,
 ) -> Case:
-    """Return an op on numbers of its domain; `numpy(x, out)` is NumPy's way."""
+    """Return a case of a unary op on numbers of its domain; `numpy(x, out)` computes it with NumPy."""
     item, count = np.dtype(dtype), math.prod(dims)
 
     def make(rng: np.random.Generator) -> Arrays:
@@ -170,11 +170,9 @@ def binary(
     relative_error: float = 0.0,
     **about: Any,
 ) -> Case:
-    """Return an op on pairs of numbers, the first operand's of the domain, with broadcasting.
+    """Return a case of a binary op with broadcasting, the first operand from the domain; `numpy(x, y, out)` as above.
 
-    `numpy(x, y, out)` as above.
-
-    dst_type: that of the operands where left out.
+    dst_type: that of the operands by default.
     """
     item = np.dtype(dtype)
     dims, out_type = np.broadcast_shapes(dims0, dims1), item if dst_type is None else np.dtype(dst_type)
@@ -196,7 +194,7 @@ def binary(
 DTYPES: Final = tuple(
     map(np.dtype, (np.float32, np.float64, np.float16, ml_dtypes.bfloat16, np.int8, np.int32, np.int64))
 )
-"""The dtypes that cases are made for; each set says which of them its cases take."""
+"""The dtypes that cases are made for; the cases of a set may support only some of them."""
 
 FLOATS: Final = DTYPES[:4]
 
@@ -205,7 +203,7 @@ RELATIVE_ERROR: Final = dict(zip(FLOATS, (2e-5, 1e-10, 1e-2, 6e-2), strict=True)
 
 
 def shape(size: int, num_dims: int) -> tuple[int, ...]:
-    """Dims of about `size` elements in all, as equal as powers of two can be; the later ones are the larger."""
+    """Return dims of about `size` elements in all, as equal as powers of two can be; later dims are larger."""
     bits, dims = max(size, 1).bit_length() - 1, []
     for position in range(num_dims, 0, -1):
         dims.append(2 ** (bits // position))

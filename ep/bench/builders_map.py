@@ -1,4 +1,4 @@
-"""Cases of the primitives that map: what is converted, chosen, added up, filled, and encoded."""
+"""Cases of the elementwise primitives: casts, selections, sums, fills and one-hot encodings."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _VALUE = 3
 
 
 def cast(name: str, dims: tuple[int, ...], src_type: DTypeLike, dst_type: DTypeLike, **about: Any) -> Case:
-    """Return numbers of one type in another."""
+    """Return a case that converts numbers of one type to another."""
     src, dst, count = np.dtype(src_type), np.dtype(dst_type), math.prod(dims)
 
     def make(rng: np.random.Generator) -> Arrays:
@@ -43,12 +43,12 @@ def cast(name: str, dims: tuple[int, ...], src_type: DTypeLike, dst_type: DTypeL
 
     moved = count * (src.itemsize + dst.itemsize)
     is_half = dst in (np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16))
-    error = 2.0**-7 if is_half else 0.0  # others round twice, by way of float32
+    error = 2.0**-7 if is_half else 0.0  # other libraries round twice, by way of float32
     return Case(name, Cast, (src, dst), CastWork(), make, dims, dst, bind, numpy, moved, relative_error=error, **about)
 
 
 def transpose(name: str, rows: int, columns: int, src_type: DTypeLike, dst_type: DTypeLike, **about: Any) -> Case:
-    """Return a matrix converted into its transpose, by strides."""
+    """Return a case that converts a matrix into its transpose, by strides."""
     src, dst, dims = np.dtype(src_type), np.dtype(dst_type), (columns, rows)
 
     def make(rng: np.random.Generator) -> Arrays:
@@ -75,7 +75,7 @@ def where(
     dtype: DTypeLike = np.float32,
     **about: Any,
 ) -> Case:
-    """Return elements of x where a bool says so, else of y, with broadcasting."""
+    """Return a case that selects elements of x where a bool is true, else of y, with broadcasting."""
     item, cond = np.dtype(dtype), np.dtype(np.bool_)
     dims = np.broadcast_shapes(cond_dims, x_dims, y_dims)
 
@@ -97,7 +97,7 @@ def where(
 
 
 def add(name: str, num_srcs: int, dims: tuple[int, ...], dtype: DTypeLike = np.float32, **about: Any) -> Case:
-    """Return the sum of several operands."""
+    """Return a case that adds several operands."""
     item, count = np.dtype(dtype), math.prod(dims)
 
     def make(rng: np.random.Generator) -> Arrays:
@@ -107,7 +107,7 @@ def add(name: str, num_srcs: int, dims: tuple[int, ...], dtype: DTypeLike = np.f
         return partial(primitive.Launch, stream, list(inputs), out, count)
 
     moved = (num_srcs + 1) * count * item.itemsize
-    # peers round each sum of 16-bit floats, and the smallest numbers get lost beside the largest
+    # other libraries round each sum of 16-bit floats, and the smallest numbers get lost beside the largest
     error = 0.0 if item.kind in "iu" else 2.0**-6 * num_srcs if item.itemsize == 2 else 1e-6 * num_srcs
     return Case(
         name, Add, (item,), AddWork(), make, dims, item, bind,
@@ -117,7 +117,7 @@ def add(name: str, num_srcs: int, dims: tuple[int, ...], dtype: DTypeLike = np.f
 
 
 def fill(name: str, dims: tuple[int, ...], dtype: DTypeLike = np.float32, **about: Any) -> Case:
-    """Return one number everywhere."""
+    """Return a case that fills an array with one number."""
     item, count = np.dtype(dtype), math.prod(dims)
 
     def bind(primitive: Fill, stream: Stream, inputs: Sequence[Any], out: Any) -> Call:
@@ -130,7 +130,7 @@ def fill(name: str, dims: tuple[int, ...], dtype: DTypeLike = np.float32, **abou
 
 
 def tensor_fill(name: str, dims: tuple[int, ...], dtype: DTypeLike = np.float32, **about: Any) -> Case:
-    """Return one element of the device's memory everywhere."""
+    """Return a case that fills an array with one element of the device's memory."""
     item, count = np.dtype(dtype), math.prod(dims)
 
     def make(rng: np.random.Generator) -> Arrays:
@@ -155,7 +155,7 @@ def one_hot(
     index_type: DTypeLike = np.int64,
     **about: Any,
 ) -> Case:
-    """Return a row of zeros and a one for each index."""
+    """Return a case that makes a row of zeros and a one for each index."""
     item, index, dims = np.dtype(dtype), np.dtype(index_type), (num_indices, depth)
 
     def make(rng: np.random.Generator) -> Arrays:

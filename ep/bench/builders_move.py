@@ -1,4 +1,4 @@
-"""Cases of the primitives that move: what is permuted, padded, cut out, joined, copied and set."""
+"""Cases of the primitives that move data: permutations, pads, slices, joins, copies and memsets."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def permute(
     dtype: DTypeLike = np.float32,
     **about: Any,
 ) -> Case:
-    """Return an array with its axes in another order."""
+    """Return a case that puts the axes of an array into another order."""
     item, dims = np.dtype(dtype), tuple(src_dims[axis] for axis in permutation)
 
     def make(rng: np.random.Generator) -> Arrays:
@@ -62,7 +62,7 @@ def pad(
     dtype: DTypeLike = np.float32,
     **about: Any,
 ) -> Case:
-    """Return an array inside a border of one number."""
+    """Return a case that puts an array inside a border of one number."""
     item = np.dtype(dtype)
     dims = tuple(map(sum, zip(src_dims, before, after, strict=True)))
 
@@ -95,7 +95,7 @@ def cut(
     dtype: DTypeLike = np.float32,
     **about: Any,
 ) -> Case:
-    """Return the box of `dims` that begins at `begin` in an array."""
+    """Return a case that copies the box of `dims` that begins at `begin` in an array."""
     item, origin = np.dtype(dtype), (0,) * len(dims)
 
     def make(rng: np.random.Generator) -> Arrays:
@@ -116,7 +116,7 @@ def cut(
 def join(
     name: str, dims: tuple[int, ...], axis: int, num_srcs: int = 2, dtype: DTypeLike = np.float32, **about: Any
 ) -> Case:
-    """Arrays of `dims` in a row along an axis: a launch for each."""
+    """Return a case that joins arrays of `dims` along an axis, with one launch for each."""
     item = np.dtype(dtype)
     joined = tuple(size * num_srcs if at == axis else size for at, size in enumerate(dims))
     begins = [tuple(size * number if at == axis else 0 for at, size in enumerate(dims)) for number in range(num_srcs)]
@@ -141,7 +141,7 @@ def join(
 
 
 def copy_bytes(name: str, dims: tuple[int, ...], dtype: DTypeLike = np.float32, **about: Any) -> Case:
-    """Return the same bytes in another place of the device's memory."""
+    """Return a case that copies bytes to another place in the device's memory."""
     item = np.dtype(dtype)
     size = math.prod(dims) * item.itemsize
 
@@ -170,7 +170,7 @@ def copy_bytes(name: str, dims: tuple[int, ...], dtype: DTypeLike = np.float32, 
 
 
 def set_bytes(name: str, dims: tuple[int, ...], dtype: DTypeLike = np.float32, **about: Any) -> Case:
-    """Return one value in every byte."""
+    """Return a case that sets every byte to one value."""
     item = np.dtype(dtype)
     size = math.prod(dims) * item.itemsize
 

@@ -1,4 +1,4 @@
-"""Cases of the products of matrices."""
+"""Cases of matrix products."""
 
 from __future__ import annotations
 
@@ -28,10 +28,7 @@ def matmul(
     has_weights: bool = False,
     **about: Any,
 ) -> Case:
-    """Return a product `[m, k]` by `[k, n]`, or a batch of them where there is a batch size.
-
-    has_weights: b is constant.
-    """
+    """Return a case of `[m, k]` by `[k, n]`, or a batch of them if batch_size > 0; has_weights: b is constant."""
     item, batch = np.dtype(dtype), (batch_size,) * bool(batch_size)
     sizes = (*batch, m, n, k)
 
@@ -51,7 +48,7 @@ def matmul(
 def broadcast_matmul(
     name: str, batch: int, m: int, n: int, k: int, dtype: DTypeLike = np.float32, **about: Any
 ) -> Case:
-    """Matrices of a batch by one matrix."""
+    """Return a case that multiplies the matrices of a batch by one matrix."""
     a_dims, b_dims, c_dims = (batch, m, k), (k, n), (batch, m, n)
 
     def bind(primitive: BroadcastMatmul, stream: Stream, inputs: Sequence[Any], out: Any) -> Call:
@@ -83,7 +80,7 @@ def _case(
         return partial(numpy_ways.matmul, a, b.swapaxes(-1, -2) if work.transpose_b else b, out)
 
     moved = item.itemsize * sum(int(np.prod(each)) for each in dims)
-    # each of k partial sums of normal numbers, which grow as the root of k does, is rounded
+    # each of k partial sums of normal numbers, which grow with the square root of k, is rounded
     depth = max(a_dims[-1], 16)
     error = {2: 2.0**-6, 4: 2.0**-22 * depth, 8: 2.0**-51 * depth}[item.itemsize]
     return Case(

@@ -42,7 +42,7 @@ def softmax(
     backward: bool = False,
     **about: Any,
 ) -> Case:
-    """Return a softmax of rows, its logarithm, or the gradient of either."""
+    """Return a case of a softmax of rows, its logarithm, or the gradient of either."""
     item, dims = np.dtype(dtype), (rows, cols)
 
     def make(rng: np.random.Generator) -> Arrays:
@@ -77,7 +77,7 @@ def reduce(
     dtype: DTypeLike = np.float32,
     **about: Any,
 ) -> Case:
-    """Return one value of all elements along some axes."""
+    """Return a case that reduces all elements along some axes to one value."""
     item = np.dtype(dtype)
     out_dims = tuple(size for axis, size in enumerate(dims) if axis not in axes)
     out_type = np.dtype(np.bool_) if op in (ReduceOp.kAny, ReduceOp.kAll) else item
@@ -109,7 +109,7 @@ def segment_sum(
     order: data.Order = "skewed",
     **about: Any,
 ) -> Case:
-    """Return the sum of the rows of each segment; of batches with ids of their own where there is a batch size."""
+    """Return a case that sums the rows of each segment; of batches with their own ids if there is a batch size."""
     item, lead = np.dtype(dtype), (batch,) * bool(batch)
     out_dims = (*lead, num_segments, inner)
     sizes = (*lead, 1, num_segments, inner)

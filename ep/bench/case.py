@@ -1,4 +1,4 @@
-"""The parts of a case: inputs, the primitive and how it is launched, NumPy's way, and the bytes that have to move."""
+"""The case: its inputs, its primitive and the launch, the computation in NumPy, and the bytes that have to move."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ Call: TypeAlias = Callable[[], object]
 
 @dataclass(frozen=True)
 class UnaryWork:
-    """`op` of every element."""
+    """`op` applied to every element."""
 
     op: UnaryOp
 
 
 @dataclass(frozen=True)
 class BinaryWork:
-    """`op` of every pair of elements of two operands with broadcasting."""
+    """`op` applied to every pair of elements of two operands, with broadcasting."""
 
     op: BinaryOp
 
@@ -58,7 +58,7 @@ class ExpandWork:
 
 @dataclass(frozen=True)
 class CastWork:
-    """An array in another type; transposed: and its last two axes exchanged."""
+    """An array in another type; transposed: its last two axes are exchanged, too."""
 
     transposed: bool = False
 
@@ -77,7 +77,7 @@ class MatmulWork:
 
 @dataclass(frozen=True)
 class SoftmaxWork:
-    """The softmax of each row, or its logarithm; backward: the gradient, by the result and its gradient."""
+    """The softmax of each row, or its logarithm; backward: the gradient, from the result and its gradient."""
 
     log: bool = False
     backward: bool = False
@@ -85,7 +85,7 @@ class SoftmaxWork:
 
 @dataclass(frozen=True)
 class ReduceWork:
-    """One value of all elements along some axes."""
+    """One value for all elements along some axes."""
 
     op: ReduceOp
     axes: tuple[int, ...]
@@ -108,7 +108,7 @@ class AddWork:
 
 @dataclass(frozen=True)
 class FillWork:
-    """A number everywhere; None for the one element of the operand."""
+    """The same number in every element; None for the one element of the operand."""
 
     value: int | None
 
@@ -127,7 +127,7 @@ class PermuteWork:
 
 @dataclass(frozen=True)
 class PadWork:
-    """An array with this many elements of one value in front and behind on each axis; negative ones cut off."""
+    """An array with elements of one value added before and after each axis; negative numbers remove elements."""
 
     before: tuple[int, ...]
     after: tuple[int, ...]
@@ -136,14 +136,14 @@ class PadWork:
 
 @dataclass(frozen=True)
 class SliceWork:
-    """The box of the operand that begins there; the result's dims are its size."""
+    """The box of the operand that begins at `begin`; its size is the result's dims."""
 
     begin: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class JoinWork:
-    """All operands in a row along an axis."""
+    """All operands joined along an axis."""
 
     axis: int
 
@@ -180,21 +180,21 @@ Work: TypeAlias = (
 
 @dataclass(frozen=True)
 class Case:
-    """One thing to compute. It knows no device.
+    """One computation to time, independent of the device.
 
-    name: what it is, in words.
-    primitive: the interface; `key` is what its factory's New takes.
-    work: the same without names of this package's arguments, for other libraries.
+    name: in words.
+    primitive: the interface; `key` has the arguments of its factory's New.
+    work: the same computation without names of this package's arguments, for other libraries.
     make: inputs from a random generator, the same ones from the same seed.
     out_dims, out_type: the result.
     bind: a launch of a primitive on a stream, from buffers of the inputs to a buffer of the result.
     numpy: computes the same into an array, with the fastest plain NumPy that allocates nothing.
-    numpy_has_it: False where NumPy lacks the function and `numpy` goes number by number, for comparison only.
-    bytes_moved: what has to be read and written at least.
+    numpy_has_it: False if NumPy lacks the function and `numpy` computes number by number, for comparison only.
+    bytes_moved: the least bytes that have to be read and written.
     operations: multiplications and additions of a product; else 0.
-    relative_error: how far a right result may be from NumPy's; 0 for equal.
-    absolute_error: how far in addition.
-    group: what it is summed up with.
+    relative_error: the relative error from NumPy's result that is allowed; 0 for equal.
+    absolute_error: the error allowed in addition.
+    group: the group of cases in whose summary it counts.
     core: whether it belongs to a short run.
     """
 
@@ -216,7 +216,7 @@ class Case:
     core: bool = True
 
     def is_right(self, result: Array, expected: Array) -> bool:
-        """Return whether `result` is as near to the expected one as it should be."""
+        """Whether `result` is as close to the expected one as it must be."""
         if self.relative_error == 0:
             return np.array_equal(result, expected)
         wide, bounds = np.result_type(self.out_type, np.float32), (self.relative_error, self.absolute_error)

@@ -50,7 +50,7 @@ __all__ = (
 
 
 def copy(count: int) -> Case:
-    """Return a plain copy of float32: what the memory of the device gives."""
+    """Return a plain copy of float32, which measures the memory bandwidth of the device."""
     return unary("copy", UnaryOp.kIdentity, (count,), numpy_ways.UNARY[UnaryOp.kIdentity])
 
 

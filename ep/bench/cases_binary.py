@@ -1,4 +1,4 @@
-"""Binary ops: the ways in which two operands are broadcast, and an op that computes."""
+"""Cases of binary ops: the ways in which two operands broadcast, and ops that are bound by computation."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ep.include.primitive import BinaryOp
 Dims = tuple[int, ...]
 
 _SMALLEST: Final = 64
-"""Below this size the ways to broadcast are all alike."""
+"""The size below which all ways to broadcast are alike."""
 
 
 def layouts(size: int) -> Iterator[tuple[str, Dims, Dims]]:
-    """Ways to broadcast, each with the dims of two operands whose result has about `size` elements."""
+    """Yield ways to broadcast, each with the dims of two operands whose result has about `size` elements."""
     yield "same shape", (size,), (size,)
     yield "scalar", (size,), ()
     if size < _SMALLEST:

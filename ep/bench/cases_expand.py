@@ -1,4 +1,4 @@
-"""Expands: leading, middle and last axes, tiny inner ones, and repeated and kept axes in turn."""
+"""Cases of Expand: leading, middle and last axes, tiny inner ones, and repeated and kept axes in turn."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SMALLEST: Final = 64
 
 
 def expand_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
-    """Expands to about `size` elements."""
+    """Yield expansions to about `size` elements."""
     about: dict[str, Any] = {"dtype": dtype, "group": "expand"}
     if size < _SMALLEST:
         yield expand("leading axis", (1,), (size,), **about)

@@ -1,4 +1,4 @@
-"""Gathers: rows of all widths, on every axis, by indices in any order, in batches, and as transformers do it."""
+"""Cases of Gather: rows of all widths, on every axis, by indices in any order, in batches, and as in transformers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _I64: Final = np.dtype(np.int64)
 
 
 def gather_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
-    """Gathers with about `size` elements in the result; a table has as many elements where nothing else is said."""
+    """Yield gathers with about `size` elements in the result; by default, a table has the same number of elements."""
     about: dict[str, Any] = {"dtype": dtype, "index_type": _I64, "order": "uniform", "group": "gather"}
     for row_bytes in _ROW_BYTES:
         if row_bytes % dtype.itemsize == 0 and (row := row_bytes // dtype.itemsize) <= max(size, 1):
@@ -42,7 +42,7 @@ def gather_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
 
 
 def batch_gather_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
-    """Gathers in 16 batches with about `size` elements in the result."""
+    """Yield gathers in 16 batches with about `size` elements in the result."""
     row = 64 // dtype.itemsize
     about: dict[str, Any] = {"dtype": dtype, "group": "gather"}
     if size < 16 * row:
@@ -57,7 +57,7 @@ def batch_gather_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
 
 
 def transformer_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
-    """[5, 8, N, 64] on axis 2, for each N whose result has `size` elements or up to twice as many."""
+    """Yield gathers from [5, 8, N, 64] on axis 2, for each N with a result of `size` to twice `size` elements."""
     for length in _TRANSFORMER_ROWS:
         if size <= 40 * length * 64 < 2 * size:
             name = f"[5, 8, {length}, 64] on axis 2"

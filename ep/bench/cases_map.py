@@ -1,4 +1,4 @@
-"""Cases of conversion, choice, addition, filling and encoding: all of them are bound by memory."""
+"""Cases of conversions, selections, sums, fills and one-hot encodings, all bound by memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DEPTHS: Final = (10, 100, 1000)
 
 
 def cast_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
-    """Casts of `dtype` to others, and one by strides."""
+    """Yield casts of `dtype` to others, and one by strides."""
     for dst_type in _CAST_TO:
         if dst_type != dtype:
             core = (dtype.name, dst_type.name) in _CORE_CASTS
@@ -31,7 +31,7 @@ def cast_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
 
 
 def where_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
-    """Choices between operands of one shape, rows, columns and single elements."""
+    """Yield selections between operands of one shape, rows, columns and single elements."""
     rows, columns = dims = shape(size, 2)
     about: dict[str, Any] = {"dtype": dtype, "group": "where"}
     yield where("where, one shape", (size,), (size,), (size,), **about)
@@ -41,19 +41,19 @@ def where_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
 
 
 def add_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
-    """Sums of a few operands."""
+    """Yield sums of a few operands."""
     for count in _OPERANDS:
         yield add(f"add {count} operands", count, (size,), dtype, group="add", core=count != 3)
 
 
 def fill_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
-    """Yield one number everywhere."""
+    """Yield fills with one number."""
     yield fill("fill", (size,), dtype, group="fill")
     yield tensor_fill("fill with an element", (size,), dtype, group="fill", core=False)
 
 
 def one_hot_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
-    """Yield rows of few and of many classes."""
+    """Yield one-hot encodings with few and with many classes."""
     for depth in [depth for depth in _DEPTHS if depth <= size] or [size]:
         rows = max(size // depth, 1)
         yield one_hot(f"one-hot of {depth:,}", rows, depth, dtype, group="one-hot", core=depth == _DEPTHS[-1])

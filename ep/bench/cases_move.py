@@ -1,4 +1,4 @@
-"""Cases that permute, pad, cut out, join, copy and set: all of them are bound by memory."""
+"""Cases of permutations, pads, slices, joins, copies and memsets, all bound by memory."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ep.bench.builders_move import copy_bytes, cut, join, pad, permute, set_byte
 from ep.bench.case import Case
 
 _SMALLEST: Final = 64
-"""A smaller result has one case: too few elements for the axes of the others."""
+"""The size below which there is one case: the result has too few elements for the axes of the others."""
 
 
 def permute_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
-    """Transposes of a matrix with odd sides, of attention heads, of channels, and of all axes."""
+    """Yield transposes of a matrix with odd sides, of attention heads, of channels, and of all axes."""
     about: dict[str, Any] = {"dtype": dtype, "group": "permute"}
     side = math.isqrt(size)
     yield permute("matrix", (side + 1, max(side - 1, 1)), (1, 0), **about)
@@ -32,7 +32,7 @@ def permute_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
 
 
 def pad_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
-    """Borders around a vector, a matrix and images, and one that is cut off."""
+    """Yield borders around a vector, a matrix and images, and one that is cut off."""
     about: dict[str, Any] = {"dtype": dtype, "group": "pad"}
     yield pad("pad a vector", (size,), (1,), (0,), **about)
     if size < _SMALLEST:
@@ -45,7 +45,7 @@ def pad_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
 
 
 def copy_nd_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
-    """Boxes out of larger arrays, and into them."""
+    """Yield copies of boxes out of larger arrays, and into them."""
     about: dict[str, Any] = {"dtype": dtype, "group": "copy-nd"}
     rows, columns = shape(size, 2)
     yield cut("rows", (rows + 2, columns), (1, 0), (rows, columns), **about)
@@ -64,5 +64,5 @@ def memcpy_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
 
 
 def memset_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
-    """Yield one value in every byte."""
+    """Yield a memset of every byte."""
     yield set_bytes("set bytes", (size,), dtype, group="memset")

@@ -1,4 +1,4 @@
-"""Cases of products: matrices of models, from one row to squares."""
+"""Cases of matrix products: matrices of models, from one row to squares."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST_WEIGHTS: Final = 2**27  # elements: a result of more columns has no such c
 
 
 def matmul_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
-    """Activations by weights, heads of attention, and squares; of floating types alone."""
+    """Yield products of activations and weights, of attention heads, and of squares; of floating types alone."""
     if dtype.kind in "biu":
         return
     about: dict[str, Any] = {"dtype": dtype, "group": "matmul"}
@@ -46,7 +46,7 @@ def matmul_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
 
 
 def model_cases(dtype: np.dtype[Any]) -> Iterator[Case]:
-    """Yield products of models, and squares, whatever sizes are asked for; of floating types alone."""
+    """Yield products of models, and squares, independent of the requested sizes; of floating types alone."""
     if dtype.kind in "biu":
         return
     about: dict[str, Any] = {"dtype": dtype, "group": "products"}
@@ -60,6 +60,6 @@ def model_cases(dtype: np.dtype[Any]) -> Iterator[Case]:
 
 
 def _sides(size: int, first: int) -> tuple[int, int]:
-    """Return two sides of `size` elements, of which one is as long as that, or shorter."""
+    """Return two sides of `size` elements in all; the first is `first`, or shorter."""
     short = min(first, math.isqrt(size))
     return short, size // short

@@ -1,4 +1,4 @@
-"""Cases of sums: rows of logits, activations along each axis, and gradients of embeddings."""
+"""Cases of sums along axes: rows of logits, activations along each axis, and gradients of embeddings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WORDS: Final = 4096
 
 
 def softmax_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
-    """Yield rows of attention, of a layer, and of a vocabulary, and one row alone; of floating types alone."""
+    """Yield softmaxes of rows of attention, of a layer, of a vocabulary, and of one row; of floating types alone."""
     if dtype.kind in "biu":
         return
     about: dict[str, Any] = {"dtype": dtype, "group": "softmax"}
@@ -54,7 +54,7 @@ def row_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
 
 
 def reduce_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
-    """Sums, means and maxima along the last, the first, the middle and all axes, and maxima of short rows."""
+    """Yield sums, means and maxima along the last, the first, the middle and all axes, and maxima of short rows."""
     about: dict[str, Any] = {"dtype": dtype, "group": "reduce"}
     side, channels, short = math.isqrt(size), min(_CHANNELS, math.isqrt(size)), min(16, size)
     matrix, inner = (size // side, side), math.isqrt(size // channels)
@@ -72,7 +72,7 @@ def reduce_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
 
 
 def segment_sum_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
-    """Gradients of an embedding, by ids as words are, at random, in order, and all of one segment; single elements."""
+    """Yield gradients of an embedding, by ids like words, uniform, in order, or all equal; single elements."""
     about: dict[str, Any] = {"dtype": dtype, "group": "segment sum"}
     inner = min(768, math.isqrt(size))
     segments = size // inner

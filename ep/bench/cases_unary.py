@@ -1,4 +1,4 @@
-"""Unary ops: what only moves memory, and what computes."""
+"""Cases of unary ops: some are bound by memory, some by computation."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _DOMAINS: Final = {
 
 
 def unary_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
-    """Yield every unary op of `size` elements that there is for `dtype`."""
+    """Yield every unary op that exists for `dtype`, on `size` elements."""
     for op in _MEMORY_BOUND:
         if op is not UnaryOp.kNegative or dtype in FLOATS:
             core = op in (UnaryOp.kRelu, UnaryOp.kAbs)

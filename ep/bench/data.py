@@ -1,4 +1,4 @@
-"""Random inputs, made fast enough for large arrays."""
+"""Random inputs, generated fast enough for large arrays."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ep.bench.case import Array
 
 Order: TypeAlias = Literal["uniform", "sorted", "skewed", "equal"]
 
-_BLOCK: Final = 2**20 + 7  # random numbers repeat after this many, which the time of arithmetic does not depend on
+_BLOCK: Final = 2**20 + 7  # the period of the random numbers, which does not affect the time of arithmetic
 
 
 def numbers(
@@ -32,7 +32,7 @@ def numbers(
 
 
 def indices(rng: np.random.Generator, rows: int, dims: tuple[int, ...], dtype: np.dtype[Any], order: Order) -> Array:
-    """Row numbers: evenly distributed, in ascending order, a few far more frequent than most (as words), or equal."""
+    """Return row numbers: uniform, in ascending order, a few far more frequent than most (like words), or equal."""
     if order == "equal":
         return np.full(dims, rows // 2, dtype)
     if order == "skewed":

@@ -1,4 +1,4 @@
-"""Timing by the events of a device, which queues work and does it while the host goes on."""
+"""Timing by the events of an asynchronous device, which queues work."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from ep.bench.timing import Timing
 from ep.include.stream import Stream
 
 _SAMPLE_SECONDS: Final = 0.001  # a shorter launch is repeated until a sample takes this long
-_MOST_REPEATS: Final = 500  # fewer than a device queues before it lets the host wait
+_MOST_REPEATS: Final = 500  # fewer launches than a device queues before it blocks the host
 _MIN_SAMPLES: Final = 5
 
 
 def on_device_clock(enqueue: Callable[[], object], stream: Stream, seconds: float) -> Timing:
-    """Time what `enqueue` queues on `stream`, whose device's events have `ElapsedTime`.
+    """Time the work that `enqueue` queues on `stream`, whose device's events have `ElapsedTime`.
 
-    It takes `seconds` in all, and at least five samples after two that are not counted. A sample is the time between
-    an event before several launches, back to back, and one after them; what the host needs for a launch shows only
-    where the device is done sooner.
+    It runs for `seconds` in all, and takes at least five samples after two that are not counted. A sample is the time
+    between an event before several back-to-back launches and one after them. The host's time for a launch shows only if
+    the device finishes sooner.
     """
     device = stream.device()
     events: Any = device.CreateEvents(2)

@@ -1,6 +1,7 @@
 """The ops as NumPy computes them: one ufunc if it has one, else several, always without a temporary.
 
-A way is called with the operands and the result's array. Functions that NumPy lacks go number by number.
+Each function is called with the operands and the array of the result. Functions that NumPy lacks are computed number by
+number.
 """
 
 from __future__ import annotations
@@ -18,18 +19,18 @@ Way = Callable[..., object]
 
 
 def relu(x: Array, out: Array) -> None:
-    """max(x, 0)."""
+    """Compute max(x, 0)."""
     np.maximum(x, x.dtype.type(0), out=out)
 
 
 def reciprocal_sqrt(x: Array, out: Array) -> None:
-    """1 / sqrt(x)."""
+    """Compute 1 / sqrt(x)."""
     np.sqrt(x, out=out)
     np.reciprocal(out, out=out)
 
 
 def sigmoid(x: Array, out: Array) -> None:
-    """1 / (1 + exp(-x))."""
+    """Compute 1 / (1 + exp(-x))."""
     one = x.dtype.type(1)
     np.negative(x, out=out)
     np.exp(out, out=out)
@@ -38,7 +39,7 @@ def sigmoid(x: Array, out: Array) -> None:
 
 
 def silu(x: Array, out: Array) -> None:
-    """x / (1 + exp(-x))."""
+    """Compute x / (1 + exp(-x))."""
     np.negative(x, out=out)
     np.exp(out, out=out)
     np.add(out, x.dtype.type(1), out=out)
@@ -46,7 +47,7 @@ def silu(x: Array, out: Array) -> None:
 
 
 def quick_gelu(x: Array, out: Array) -> None:
-    """x / (1 + exp(-1.702 x))."""
+    """Compute x / (1 + exp(-1.702 x))."""
     np.multiply(x, x.dtype.type(-1.702), out=out)
     np.exp(out, out=out)
     np.add(out, x.dtype.type(1), out=out)
@@ -54,33 +55,33 @@ def quick_gelu(x: Array, out: Array) -> None:
 
 
 def softplus(x: Array, out: Array) -> None:
-    """log(1 + exp(x))."""
+    """Compute log(1 + exp(x))."""
     np.logaddexp(x, x.dtype.type(0), out=out)
 
 
 def log_sigmoid(x: Array, out: Array) -> None:
-    """-log(1 + exp(-x))."""
+    """Compute -log(1 + exp(-x))."""
     np.negative(x, out=out)
     np.logaddexp(out, x.dtype.type(0), out=out)
     np.negative(out, out=out)
 
 
 def mish(x: Array, out: Array) -> None:
-    """x tanh(log(1 + exp(x)))."""
+    """Compute x tanh(log(1 + exp(x)))."""
     softplus(x, out)
     np.tanh(out, out=out)
     np.multiply(out, x, out=out)
 
 
 def elu(x: Array, out: Array) -> None:
-    """x, or exp(x) - 1 below 0."""
+    """Compute x, or exp(x) - 1 below 0."""
     np.minimum(x, x.dtype.type(0), out=out)
     np.expm1(out, out=out)
     np.maximum(x, out, out=out)  # exp(x) - 1 is x or more only at 0 and below
 
 
 def fast_gelu(x: Array, out: Array) -> None:
-    """0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))."""
+    """Compute 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))."""
     number = x.dtype.type
     np.multiply(x, x, out=out)
     np.multiply(out, number(0.044715), out=out)
@@ -94,13 +95,13 @@ def fast_gelu(x: Array, out: Array) -> None:
 
 
 def where(cond: Array, x: Array, y: Array, out: Array) -> None:
-    """x where cond, else y: `np.where` has no `out`."""
+    """Compute x where cond is true, else y: `np.where` has no `out`."""
     np.copyto(out, y)
     np.copyto(out, x, where=cond)
 
 
 def add(srcs: Arrays, out: Array) -> None:
-    """The sum from the left."""
+    """Compute the sum from the left."""
     first, second, *others = srcs
     np.add(first, second, out=out)
     for other in others:
@@ -108,7 +109,7 @@ def add(srcs: Arrays, out: Array) -> None:
 
 
 def matmul(a: Array, b: Array, out: Array) -> None:
-    """The product; of 16-bit types in float32, since NumPy has none that sums up in it."""
+    """Compute the product; of 16-bit types in float32, since NumPy has no product that accumulates in it."""
     if out.dtype.itemsize == 2:
         out[...] = np.matmul(a.astype(np.float32), b.astype(np.float32))
     else:
@@ -116,7 +117,7 @@ def matmul(a: Array, b: Array, out: Array) -> None:
 
 
 def softmax(x: Array, out: Array, log: bool) -> None:
-    """exp(x) / sum(exp(x)) of each row, or its logarithm; of 16-bit types in float32."""
+    """Compute exp(x) / sum(exp(x)) of each row, or its logarithm; of 16-bit types in float32."""
     if out.dtype.itemsize == 2:
         wide = x.astype(np.float32)
         softmax(wide, wide, log)
@@ -131,7 +132,7 @@ def softmax(x: Array, out: Array, log: bool) -> None:
 
 
 def softmax_backward(y: Array, dy: Array, out: Array, log: bool) -> None:
-    """(dy - sum(y dy)) y of each row, or dy - exp(y) sum(dy); of 16-bit types in float32."""
+    """Compute (dy - sum(y dy)) y of each row, or dy - exp(y) sum(dy); of 16-bit types in float32."""
     if out.dtype.itemsize == 2:
         wide = y.astype(np.float32)
         softmax_backward(wide, dy.astype(np.float32), wide, log)
@@ -150,7 +151,7 @@ _REDUCTIONS: Final[Mapping[ReduceOp, Callable[..., Any]]] = {
 
 
 def reduce(op: ReduceOp, src: Array, axes: tuple[int, ...], out: Array) -> None:
-    """One value of all elements along the axes; sums in the type of src, of 16-bit floats in float32."""
+    """Reduce all elements along the axes to one value; sums in the type of src, of 16-bit floats in float32."""
     if op not in (ReduceOp.kSum, ReduceOp.kProd, ReduceOp.kMean):
         _REDUCTIONS[op](src, axis=axes, out=out)
     elif out.dtype.itemsize == 2 and out.dtype.kind not in "iu":
@@ -160,7 +161,7 @@ def reduce(op: ReduceOp, src: Array, axes: tuple[int, ...], out: Array) -> None:
 
 
 def segment_sum(rows: Array, ids: Array, out: Array) -> None:
-    """The sum of the rows of each segment; of 16-bit floats in float32."""
+    """Compute the sum of the rows of each segment; of 16-bit floats in float32."""
     wide = np.zeros(out.shape, np.float32) if out.dtype.itemsize == 2 and out.dtype.kind not in "iu" else out
     wide.fill(0)
     np.add.at(wide, ids if ids.ndim == 1 else (np.arange(len(ids))[:, None], ids), rows.astype(wide.dtype, copy=False))
@@ -169,12 +170,12 @@ def segment_sum(rows: Array, ids: Array, out: Array) -> None:
 
 
 def box(begin: Sequence[int], dims: Sequence[int]) -> tuple[slice, ...]:
-    """Return what indexes an array for the box of `dims` that begins there."""
+    """Return the index for the box of `dims` that begins at `begin`."""
     return tuple(slice(start, start + size) for start, size in zip(begin, dims, strict=True))
 
 
 def inside_border(src: Any, before: Sequence[int], out: Any) -> tuple[Any, Any]:
-    """Return the part of `out` inside the border, and what of `src` goes there: `np.pad` has no `out`."""
+    """Return the part of `out` inside the border, and the part of `src` for it: `np.pad` has no `out`."""
     begin = [max(size, 0) for size in before]
     end = [min(size + there, room) for size, there, room in zip(before, src.shape, out.shape, strict=True)]
     inside = [stop - start for start, stop in zip(begin, end, strict=True)]
@@ -183,7 +184,7 @@ def inside_border(src: Any, before: Sequence[int], out: Any) -> tuple[Any, Any]:
 
 
 def one_hot(indices: Array, out: Array) -> Call:
-    """Zeros, and a one in each row."""
+    """Return a call that writes zeros, and a one in each row."""
     rows = np.arange(len(indices))
 
     def way() -> None:
@@ -194,7 +195,7 @@ def one_hot(indices: Array, out: Array) -> Call:
 
 
 def one_by_one(function: Callable[[float], float]) -> Way:
-    """Return a way to compute what only the standard library has."""
+    """Return a way to compute a function that only the standard library has."""
     each: Any = np.frompyfunc(function, 1, 1)
 
     def way(x: Array, out: Array) -> None:
@@ -208,7 +209,7 @@ def _selu(x: float) -> float:
 
 
 def _digamma(x: float) -> float:
-    """For x > 0: recurrence up to 10, then the asymptotic series."""
+    """Return digamma of x > 0: recurrence up to 10, then the asymptotic series."""
     shift = 0.0
     while x < 10:
         shift, x = shift - 1 / x, x + 1
@@ -252,7 +253,7 @@ UNARY: Final[Mapping[UnaryOp, Way]] = {
     UnaryOp.kFastGelu: fast_gelu,
     UnaryOp.kQuickGelu: quick_gelu,
 }
-"""The unary ops that NumPy can compute, as fast as it can."""
+"""The unary ops that NumPy can compute, each in the fastest way."""
 
 ONE_BY_ONE: Final[Mapping[UnaryOp, Way]] = {
     UnaryOp.kErf: one_by_one(math.erf),
@@ -262,7 +263,7 @@ ONE_BY_ONE: Final[Mapping[UnaryOp, Way]] = {
     UnaryOp.kLgamma: one_by_one(math.lgamma),
     UnaryOp.kDigamma: one_by_one(_digamma),
 }
-"""The unary ops that it cannot."""
+"""The unary ops that NumPy cannot compute."""
 
 BINARY: Final[Mapping[BinaryOp, Any]] = {
     BinaryOp.kAdd: np.add,

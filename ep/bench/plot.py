@@ -21,7 +21,7 @@ class Point(NamedTuple):
 
 
 def check_path(path: Path) -> None:
-    """Raise before anything is measured for the plot: ImportError without matplotlib, ValueError for a bad `path`."""
+    """Raise, before any measurement for the plot, ImportError without matplotlib, or ValueError for a bad `path`."""
     pyplot()
     from matplotlib.backend_bases import FigureCanvasBase
 
@@ -33,11 +33,11 @@ def check_path(path: Path) -> None:
 
 
 def draw(panels: Mapping[str, Sequence[Point]], copies: Mapping[str, float], title: str, path: Path) -> None:
-    """Write the plot to `path`, as SVG, PNG, PDF: as its suffix says.
+    """Write the plot to `path`, in the format of its suffix: SVG, PNG or PDF.
 
     panels: the points of each case by its title, ascending in size.
-    copies: GB/s of what the bandwidth is compared with, drawn as a line across, by its name.
-    Raises ValueError if there are no panels, and what `check_path` does.
+    copies: the GB/s to compare the bandwidth with, by name, drawn as horizontal lines.
+    Raises ValueError if there are no panels, and the errors of `check_path`.
     """
     if not panels:
         raise ValueError("nothing to plot: no case was measured at three sizes or more")
@@ -74,7 +74,7 @@ def draw(panels: Mapping[str, Sequence[Point]], copies: Mapping[str, float], tit
 
 
 def pyplot() -> ModuleType:
-    """Return matplotlib's functions, which draw to files; ImportError, with what to install, where it is missing."""
+    """Return matplotlib's functions, which draw to files; ImportError, with what to install, if it is missing."""
     try:
         import matplotlib
     except ImportError:

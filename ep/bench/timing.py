@@ -1,4 +1,4 @@
-"""Timing of things that are compared with each other: in turns, so that a busy machine is unfair to none."""
+"""Timing of calls that are compared with each other: in turns, so that a busy machine is unfair to none."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _SLOW: Final = 10
 _ROUNDS_OF_SLOW: Final = 3
 _FIRST_CALLS: Final = 9
 _FIRST_SECONDS: Final = 0.1
-_LONG: Final = 0.05  # waking up threads does not show in a call of this many seconds
-_SETTLING: Final = 0.01  # seconds of calls before a turn: the caches hold again what the call before left there
-_TURN: Final = 0.005  # seconds of samples in a turn that was settled: one of 0.5 ms would be mostly settling
+_LONG: Final = 0.05  # in a call of this many seconds, the time to wake up threads does not show
+_SETTLING: Final = 0.01  # seconds of calls before a turn, which fill the caches with the call's data again
+_TURN: Final = 0.005  # seconds of samples in a turn with settling: one of 0.5 ms would be mostly settling
 
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds of one call: the median of the samples, and the quartiles around it."""
+    """The seconds of one call: the median of the samples, and the quartiles."""
 
     median: float
     lower: float
@@ -31,7 +31,7 @@ class Timing:
 
     @classmethod
     def of(cls, samples: Sequence[float]) -> Timing:
-        """Return the timing that two samples or more give."""
+        """Return the timing of two samples or more."""
         lower, median, upper = statistics.quantiles(samples, n=4)
         return cls(median, lower, upper)
 
@@ -47,11 +47,11 @@ def interleaved(
     Every call has finished its work when it returns. The first round is not counted. A call that takes ten times as
     long as the fastest is left out after three rounds.
 
-    settle: called before each turn; it waits for threads of the call before that still spin and would take processors
+    settle: called before each turn; it waits for threads of the previous call that still spin and would take processors
         from the next one. The turn then begins with calls that are not counted and wake up the threads that it needs,
-        and has several samples: where a launch is about as large as the last-level cache, single ones differ by a
-    factor.
-    yardstick: a call which does other work than the rest, so that none is slow beside it.
+        and has several samples: if a launch is about as large as the last-level cache, single samples differ by a
+        factor.
+    yardstick: a call that does other work than the rest, so that none is slow compared with it.
     """
     first = {name: _first(call, min(_FIRST_SECONDS, seconds / 4)) for name, call in calls.items()}
     repeats = {name: max(1, int(_SAMPLE_SECONDS / taken)) for name, taken in first.items()}
@@ -83,7 +83,7 @@ def interleaved(
 
 
 def _first(call: Callable[[], object], seconds: float) -> float:
-    """About what a call takes: the least of a few, for a thread that lost its processor makes one of them long."""
+    """Return about the time of a call: the least of a few, since one is long if a thread loses its processor."""
     call()
     end, least = time.perf_counter() + seconds, _sample(call, 1)
     for _ in range(_FIRST_CALLS):

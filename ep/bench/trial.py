@@ -1,4 +1,4 @@
-"""A case on a device: made, checked, then timed."""
+"""A case on a device: set up, checked, then timed."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class Trial:
 
     enqueue: launches once.
     launch: launches once, and waits until the work is done.
-    has_clock: whether the device works while the host goes on, and its events tell how long.
+    has_clock: whether the device is asynchronous and its events measure time.
     numpy: does the same with NumPy, on the host.
     is_right: whether the first launch gave NumPy's result.
-    first_seconds: what the first launch took, which compiles the kernels that it needs, or loads them from the disk.
+    first_seconds: the time of the first launch, which compiles the kernels that it needs, or loads them from the disk.
     """
 
     case: Case
@@ -44,7 +44,7 @@ class Trial:
     first_seconds: float
 
     def time(self, seconds: float) -> dict[str, Timing]:
-        """Time `ep` and `numpy` in turns; where the device has a clock, one after the other, and `ep` by that clock."""
+        """Time `ep` and `numpy` in turns; if the device has a clock, one after the other, and `ep` by that clock."""
         if self.has_clock:
             ep = on_device_clock(self.enqueue, self.stream, seconds / 2)
             return {"ep": ep} | interleaved({"numpy": self.numpy}, seconds / 2)
@@ -54,15 +54,15 @@ class Trial:
 def set_up(case: Case, device: Device, factory: type[Any]) -> Trial:
     """Place the inputs on `device`, launch once, and compare with NumPy.
 
-    factory: the factory contract of the case's primitive. Raises UnsupportedPrimitiveError where the device has no
-    primitive for the case.
+    factory: the factory contract of the case's primitive. Raises UnsupportedPrimitiveError if the device has no
+        primitive for the case.
     """
     primitive = RequirePrimitive(factory, device.device_type(), *case.key)
     stream = device.CreateStream()
     made = [np.ascontiguousarray(array) for array in case.make(np.random.default_rng(_SEED))]
     inputs = [to_device(array, stream) for array in made]
     out = device.Alloc(_OPTIONS, math.prod(case.out_dims) * case.out_type.itemsize).view(case.out_type)
-    # where the host sees the device's memory, NumPy works on the very same inputs
+    # if the host can access the device's memory, NumPy works on the very same inputs
     arrays = [
         buffer.reshape(array.shape) if isinstance(buffer, np.ndarray) else array
         for buffer, array in zip(inputs, made, strict=True)
@@ -97,7 +97,7 @@ def to_device(array: Array, stream: Stream) -> Any:
 
 
 def to_host(buffer: Any, dims: Sequence[int], dtype: np.dtype[Any], stream: Stream) -> Array:
-    """Return an array of the elements of a buffer on the stream's device; no copy where the host sees that memory."""
+    """Return an array of the elements of a buffer on the stream's device; no copy if the host can access them."""
     if isinstance(buffer, np.ndarray):
         return buffer.reshape(dims)
     if hasattr(buffer, "copy_to_host"):

@@ -1,13 +1,13 @@
 """Time the primitives against NumPy on this machine.
 
-Both sides write into memory that is allocated beforehand, take turns, and are compared before they are timed; times
-are medians. On a GPU they are the GPU's own, of launches back to back on data that is there already. Bandwidth counts
-what has to be read and written at least, and is compared with a copy of as many elements where the device has one.
-'ep demo' shows larger, real-looking work.
+Both sides write into memory that is allocated beforehand, take turns, and are compared before they are timed; times are
+medians. On a GPU, times are measured by the GPU's clock, for back-to-back launches on data in its memory. Bandwidth
+counts the least bytes that have to be read and written, and is compared with a copy of the same number of elements if
+the device has one. 'ep demo' runs larger, more realistic work.
 
   ep bench --primitive reduce --plot reduce.svg
 
-draws the bandwidth of results of 1,024 to 16,777,216 elements instead, a line for each device and for NumPy.
+draws the bandwidth for results of 1,024 to 16,777,216 elements instead, with a line for each device and for NumPy.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Time the chosen cases on the chosen devices; 1 where a result is wrong, or nothing was run."""
+    """Time the chosen cases on the chosen devices; return 1 if a result is wrong, or nothing was run."""
     if arguments.plot:
         return _plot(arguments)
     count = SIZES[arguments.size]
@@ -103,7 +103,7 @@ def _coverage(arguments: Namespace, device: Device, count: int) -> Coverage:
 
 
 def _status(arguments: Namespace, coverages: list[Coverage], measured: list[dict[str, Any]]) -> int:
-    """Say what was left out and what failed; 1 where a result is wrong or a case failed, else 0."""
+    """Print what was left out and what failed; return 1 if a result is wrong or a case failed, else 0."""
     if why := why_nothing_ran(coverages):
         raise CommandError(why)
     for left_out in dict.fromkeys(coverage.in_words() for coverage in coverages):

@@ -1,7 +1,7 @@
 """Show, fill or clear the cache of compiled kernels.
 
-Kernels are compiled when they are first needed and kept on disk. 'warm' compiles them ahead, 'info' says what there
-is, 'clear' removes all of it. EP_CACHE_DIR puts the cache elsewhere.
+Kernels are compiled when they are first needed and kept on disk. 'warm' compiles them ahead, 'info' prints what is in
+the cache, 'clear' removes all of it. EP_CACHE_DIR sets another folder for the cache.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MOST_JOBS = 1024
 
 
 def add_arguments(parser: Parser) -> None:
-    """Add info, warm and clear."""
+    """Add the commands info, warm and clear."""
     actions = parser.add_commands("action")
     info = actions.add_parser("info", help="where the cache is, and what is in it")
     info.set_defaults(act=_info)
@@ -48,7 +48,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Do one of the three."""
+    """Run the chosen one of the three commands."""
     return int(arguments.act(arguments))
 
 
@@ -94,7 +94,7 @@ def _usable(there: Mapping[str, KernelsOnDisk]) -> Mapping[str, KernelsOnDisk]:
 
 
 def _warm(arguments: Namespace) -> int:
-    """Compile ahead what the first Launch would compile, with all processors; what is there already is only read."""
+    """Compile all kernels that the first Launch would compile, on all processors; kernels on disk are only read."""
     environment.check_all()  # else each process would fail on it, key by key
     fitting = chosen(arguments)
     if not fitting:
@@ -116,7 +116,7 @@ def _warm(arguments: Namespace) -> int:
 
 
 def _warm_for_absent(arguments: Namespace, fitting: Sequence[Entry]) -> int:
-    """Compile for devices that need not be there: those of one type, which is CUDA where no other is named."""
+    """Compile for devices that need not be present: those of one type, which is CUDA if no other is named."""
     wanted = arguments.device or [DeviceType.kCUDA]
     if len(wanted) != 1:
         raise CommandError("--capability is for one device type; name one by --device")
@@ -131,7 +131,7 @@ def _warm_for_absent(arguments: Namespace, fitting: Sequence[Entry]) -> int:
 
 
 def _compile(arguments: Namespace, entries: Sequence[Entry]) -> int:
-    """Compile the kernels of keys in processes, and say what there is then; return the exit code."""
+    """Compile the kernels of keys in processes, and print what is in the cache then; return the exit code."""
     types = list(dict.fromkeys(entry.device_type for entry in entries))
     before, start = _usable(kernel_caches.on_disk(types)), time.perf_counter()
     print(f"preparing {text.plural(len(entries), 'key')} with {text.plural(arguments.jobs, 'process')}", flush=True)

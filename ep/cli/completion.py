@@ -1,4 +1,4 @@
-"""Completion of command lines in a shell, by argcomplete if it is installed."""
+"""The completion of command lines in a shell, by argcomplete if it is installed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def complete(commands: Mapping[str, tuple[str, str]]) -> None:
     chosen = parser.add_commands("command")
     for name, (module, what) in commands.items():
         command = chosen.add_parser(name, help=what)
-        if name in line[1:]:  # the others need not be imported
+        if name in line[1:]:  # the other modules need not be imported
             import_module(module).add_arguments(command)
             _add_completers(command)
     argcomplete.autocomplete(parser, validator=names.is_start_of)

@@ -1,4 +1,4 @@
-"""The device that `ep run` computes with: it, which takes the inputs and gives the results back."""
+"""The device that `ep run` computes on: it receives the inputs and returns the results."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ class Device(NamedTuple):
     copies: bool
 
     def rehearse(self, plan: Plan) -> None:
-        """Compile what the plan needs."""
+        """Compile the kernels that the plan needs."""
         for tiny, attributes in plan.rehearsals:
-            with suppress(*REFUSALS):  # the same comes of the real inputs, with their shapes in the message
+            with suppress(*REFUSALS):  # the real inputs raise the same, with their shapes in the message
                 plan.call(list(map(self.place, tiny)), attributes)
                 self.stream.Sync()
 
 
 def device_of(device_type: DeviceType) -> Device:
-    """Return the first device of a type; CommandError where operators do not run on it."""
+    """Return the first device of a type; CommandError if operators do not run on it."""
     from ep.ops.devices import arrays_on
 
     try:
         arrays = arrays_on(device_type)
     except ValueError as error:
         raise CommandError(str(error)) from error
-    if arrays.takes_host_arrays:  # memory maps as they are
+    if arrays.takes_host_arrays:  # memory maps are used without a copy
         return Device(arrays.stream, lambda operand: operand, lambda result: result, copies=False)
 
     def place(operand: Any) -> Any:
@@ -52,5 +52,5 @@ def device_of(device_type: DeviceType) -> Device:
 
 
 def refused(error: Exception) -> CommandError:
-    """Return an operator's error as the command's, in one line."""
+    """Return an operator's error as a CommandError, in one line."""
     return CommandError(" ".join(str(error).split()) or type(error).__name__)

@@ -1,4 +1,4 @@
-"""The cases for which a device has primitives. A device that has only a few is as good as any."""
+"""The cases that a device has primitives for. A device may have only a few primitives."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ T = TypeVar("T")
 
 
 class Coverage:
-    """Cases on a device: those that ran, those that failed, and what is left over on either side."""
+    """The cases on a device: those that ran, those that failed, and those without a primitive."""
 
     def __init__(self, device: Device, cases: Sequence[Case], *, chosen: bool = False) -> None:
-        """cases: what is to be run, as far as the device has it; chosen: whether these are not all that there are."""
+        """cases: to run, if the device has their primitives. chosen: whether the user chose them among all cases."""
         self.device, self.cases, self.label = device, cases, present.label(device)
         self._chosen = chosen
         self.ran: list[Case] = []
@@ -27,9 +27,9 @@ class Coverage:
         self.failures: list[str] = []
 
     def run(self, do: Callable[[Case, Trial], T], *, one_of_each: bool = False) -> list[T]:
-        """Return what `do` makes of each case once it is set up; one that raises is among the failures, in one line.
+        """Return the result of `do` for each case once it is set up; a case that raises is a failure, in one line.
 
-        one_of_each: run the first case of each primitive that the device has.
+        one_of_each: run only the first case of each primitive that the device has.
         """
         made = []
         for case in self.cases:
@@ -38,12 +38,12 @@ class Coverage:
             with output.status(f"{self.label}: {case.name}"):
                 try:
                     trial = set_up(case, self.device, names.factory_of(case.primitive))
-                except UnsupportedPrimitiveError:  # also where no primitive brings the data to the device
+                except UnsupportedPrimitiveError:  # also if no primitive brings the data to the device
                     self.left_out.append(case)
                     continue
                 except EnvironmentVariableError:
                     raise
-                except Exception as error:  # whatever is broken here must not hide what else there is
+                except Exception as error:  # a broken case must not hide the others
                     self._failed(case, error)
                     continue
                 self.ran.append(case)
@@ -55,7 +55,7 @@ class Coverage:
         self.failures.append(f"{case.primitive.__name__} ({case.name}): {present.one_line(error)}")
 
     def in_words(self) -> str:
-        """Return what was not run, once all of it ran; nothing if the cases and the device cover each other."""
+        """Return what was not run, after `run`; an empty text if the cases and the device cover each other."""
         implemented = list(dict.fromkeys(entry.interface for entry in registered(self.device.device_type())))
         covered = {case.primitive for case in self.cases}
         if not self.ran:
@@ -75,7 +75,7 @@ def _listed(interfaces: Sequence[type]) -> str:
 
 
 def _in_words(cases: Sequence[Case]) -> str:
-    """`Gather (rows of 64, single elements), Expand (attention mask)`."""
+    """Return cases as a text: `Gather (rows of 64, single elements), Expand (attention mask)`."""
     found: dict[str, list[str]] = {}
     for case in cases:
         found.setdefault(names.short_name(case.primitive), []).append(case.name)
@@ -83,7 +83,7 @@ def _in_words(cases: Sequence[Case]) -> str:
 
 
 def why_nothing_ran(coverages: Sequence[Coverage]) -> str:
-    """Return why no device ran anything; empty if one did."""
+    """Return why no device ran anything; an empty text if one did."""
     if any(coverage.ran for coverage in coverages):
         return ""
     return "nothing was run: " + "; ".join(coverage.in_words() for coverage in coverages)

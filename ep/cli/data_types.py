@@ -25,10 +25,10 @@ GROUPS: Final = {
 def in_words(
     interface: type[Any], keys: Sequence[tuple[DataType, ...]], words: Callable[[Iterable[DataType]], str]
 ) -> str:
-    """Return the data types of several keys of an interface in one line; `words` says what a set of them is called.
+    """Return the data types of several keys of an interface in one line; `words` returns the text of a set of them.
 
-    `A, B` where each goes to itself, `A, B -> C` where each of the first goes with each of the second (`by` where the
-    second is not what comes out), `A -> C; B -> D` where they go with different ones.
+    `A, B` if each type is combined with itself, `A, B -> C` if each of the first is combined with each of the second
+    (`by` instead of `->` if the second is not the result), `A -> C; B -> D` if they are combined with different ones.
     """
     keys = list(dict.fromkeys(keys))
     if all(len(set(key)) < 2 for key in keys):
@@ -43,17 +43,17 @@ def in_words(
 
 
 def parameters(interface: type[Any]) -> str:
-    """Return the names of the types of an interface's keys: `params_type by indices_type`, `src_type -> dst_type`."""
+    """Return the parameters of an interface's keys: `params_type by indices_type`, `src_type -> dst_type`."""
     return _separator(interface).join(_type_parameters(interface))
 
 
 def by_name(data_types: Iterable[DataType]) -> str:
-    """`kFloat16 kFloat`: each by its name."""
+    """Return data types by name: `kFloat16 kFloat`."""
     return " ".join(data_type.name for data_type in sorted(data_types, key=names.kind_order))
 
 
 def in_groups(data_types: Iterable[DataType]) -> str:
-    """`bool, 8 integer types, kFloat`: by the groups that are there as a whole, and what is left over by name."""
+    """Return data types by complete groups, and the others by name: `bool, 8 integer types, kFloat`."""
     remaining, found = set(data_types), []
     for name, group in GROUPS.items():
         if remaining.issuperset(group):
@@ -63,7 +63,7 @@ def in_groups(data_types: Iterable[DataType]) -> str:
 
 
 def legend(used: Iterable[str]) -> dict[str, str]:
-    """Return the data types of those groups of several that are named in a text of `used`."""
+    """Return the data types of the groups with several types that a text of `used` names."""
     found = "\n".join(used)
     return {name: by_name(group) for name, group in GROUPS.items() if len(group) > 1 and name in found}
 

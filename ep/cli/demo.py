@@ -1,4 +1,4 @@
-"""Run every primitive on every device, on data as large as real work has, and check the results against NumPy."""
+"""Run every primitive on every device, on data as large as in real work, and check the results against NumPy."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ from ep.include.primitive import BinaryOp, ReduceOp, UnaryOp
 
 _SECONDS: Final = 0.06
 _SIMULATED: Final = 2**10
-"""Elements of a result on a simulated device."""
+"""The elements of a result on a simulated device."""
 _COLUMNS: Final = ("what", "primitive", "ep", "NumPy", "GB/s", "check")
 
 _TOKENS, _HIDDEN = 16_384, 768
 
 
 def demo_cases() -> list[Case]:
-    """Return the demo: what a small language model does to its data."""
+    """Return the cases of the demo: the operations of a small language model on its data."""
     activations = (_TOKENS, _HIDDEN)
     return [
         gather("look up 16,384 words in a 30,522 x 384 embedding table", 30_522, 384, _TOKENS),
@@ -97,7 +97,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Run the demo; 1 where a result is wrong, or nothing was run."""
+    """Run the demo; return 1 if a result is wrong, or nothing was run."""
     output.paragraph("Each primitive runs on data as large as real work has; every result is compared with NumPy's.")
     output.paragraph("The first run compiles what it needs and keeps it on disk, so that later runs start at once.")
     coverages = [Coverage(device, _cases(device)) for device in present.devices(arguments.device)]
@@ -116,7 +116,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _cases(device: Device) -> list[Case]:
-    """Return the demo, or for a simulated device small cases: it would take hours for the demo."""
+    """Return the cases of the demo; for a simulated device small ones, since the demo would take hours on it."""
     if not getattr(device, "simulated", False):
         return demo_cases()
     output.note(f"{present.label(device)} is simulated: its results have about {_SIMULATED:,} elements")
@@ -124,7 +124,7 @@ def _cases(device: Device) -> list[Case]:
 
 
 def _run(coverage: Coverage) -> bool:
-    """Run and print what the device has primitives for; whether all of it is right."""
+    """Run and print the cases that the device has primitives for; return whether all of them are right."""
     start = time.perf_counter()
     measured = coverage.run(_measure)
     first = sum(seconds for _, seconds, _ in measured)
@@ -147,7 +147,7 @@ def _run(coverage: Coverage) -> bool:
 
 
 def _measure(case: Case, trial: Trial) -> tuple[tuple[str, ...], float, bool]:
-    """Return the row of a case, the seconds that its first launch took, and whether it is right."""
+    """Return the row of a case, the seconds of its first launch, and whether it is right."""
     times = trial.time(_SECONDS)
     row = (
         case.name,

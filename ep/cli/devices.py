@@ -40,7 +40,7 @@ def _describe(device_type: DeviceType) -> dict[str, Any]:
         found = present.devices_of(device_type)
     except (DeviceUnavailableError, EnvironmentVariableError) as error:
         found, why = [], str(error)
-    except Exception as error:  # whatever another package's device raises must not hide the others
+    except Exception as error:  # errors in another package's device must not hide the others
         found, why = [], present.one_line(error)
     return {
         "device_type": device_type.name,

@@ -1,4 +1,4 @@
-"""Check the installation: versions, devices, threads and the cache, and whether every device computes rightly."""
+"""Check the installation: versions, devices, threads and the cache, and whether every device computes correctly."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _COUNT: Final = 2**12  # elements of the results that are checked: little work
 
 
 def add_arguments(parser: Parser) -> None:
-    """`ep doctor` has no options."""
+    """Add nothing: `ep doctor` has no options."""
 
 
 def run(arguments: Namespace) -> int:
-    """Print what was found; 1 where something fails."""
+    """Print the findings; return 1 if a check fails."""
     findings = [finding for part in (_versions, _environment, _devices) for finding in part()]
     output.table(("what", "verdict", "details"), findings)
     failed = [finding.what for finding in findings if finding.verdict == "fail"]
@@ -84,7 +84,7 @@ def _devices() -> Iterator[Finding]:
         except DeviceUnavailableError as error:
             yield Finding(device_type.tag, "", f"not available: {error}")
             continue
-        except Exception as error:  # whatever is broken here is a finding, not the end of the report
+        except Exception as error:  # any error here is a finding, and must not end the report
             yield Finding(device_type.tag, "fail", present.one_line(error))
             num_failed += 1
             continue
@@ -99,12 +99,12 @@ def _devices() -> Iterator[Finding]:
 
 
 def _of_itself(device: Device) -> list[Finding]:
-    """Return what the device says."""
+    """Return the findings that the device reports itself."""
     said: list[Finding] = []
     try:
         with output.status(f"looking at {present.label(device)}"):
             said.extend(device.findings())
-    except Exception as error:  # a device that is there but cannot be used
+    except Exception as error:  # a device that is present but cannot be used
         said.append(Finding(present.label(device), "fail", present.one_line(error)))
     return said
 
@@ -123,7 +123,7 @@ def _kernels(what: str, kernels: CompiledKernels) -> Iterator[Finding]:
 
 
 def _computes(device: Device) -> Iterator[Finding]:
-    """Run a small case of every primitive that the device has, and compare it with NumPy."""
+    """Yield the findings of a small case of every primitive that the device has, compared with NumPy."""
     coverage, start = Coverage(device, bench_cases(_COUNT)), time.perf_counter()
     what = f"{coverage.label} computes"
     try:

@@ -21,8 +21,8 @@ def add_filters(parser: Parser) -> None:
 
 
 def chosen(arguments: Namespace) -> list[Entry]:
-    """Return the registered keys that pass every filter; where none does, a line on stderr says so."""
-    ops = None if arguments.op is None else [op.name for op in arguments.op]  # kMax is a name of two
+    """Return the registered keys that pass every filter; print a line on stderr if none does."""
+    ops = None if arguments.op is None else [op.name for op in arguments.op]  # kMax names two ops
     entries = [
         entry
         for entry in registered()

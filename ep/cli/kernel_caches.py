@@ -1,4 +1,4 @@
-"""The compiled kernels on disk, as commands see them: those of every device type that keeps some."""
+"""The compiled kernels on disk, for the commands: those of every device type that keeps some."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ep.include.device_type import DeviceType
 
 
 def on_disk(device_types: Iterable[DeviceType] | None = None) -> dict[str, KernelsOnDisk]:
-    """Return what there is, by the tag of the device type: of some device types, or of all."""
+    """Return the kernels on disk, by the tag of the device type: of some device types, or of all."""
     return {tag: kernels.on_disk() for tag, kernels in _kernels(device_types).items()}
 
 
 def clear(tag: str) -> int:
-    """Remove all kernels of a device type, of other versions too; return the bytes that freed."""
+    """Remove all kernels of a device type, of other versions too; return the number of bytes freed."""
     return _kernels([DeviceType.FromTag(tag)])[tag].clear()
 
 

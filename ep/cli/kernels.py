@@ -1,11 +1,11 @@
-"""Show the kernels of an operator on one device: which one is chosen, and for each part of each condition why.
+"""Show the kernels of an operator on one device: which one is chosen, and why, for each part of each condition.
 
   ep kernels gather --device cuda --dtype float16
   ep kernels gather --dtype params=float16 --dtype indices=uint8 --attribute batch_dims=1
   ep kernels cast --dtype float32 --attribute dtype=int8
 
-A kernel is chosen by the device, by data types and by the attributes that conditions name. The exit code is 1 where
-none matches.
+A kernel is chosen by the device, by data types and by the attributes that conditions name. The exit code is 1 if none
+matches.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Print each candidate, the one of the highest priority first."""
+    """Print each candidate, the one with the highest priority first."""
     from ep.ops.kernels import kernels_of
     from ep.ops.kernels.registry import choose
 

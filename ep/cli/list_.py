@@ -51,7 +51,7 @@ def _as_dict(entry: Entry) -> dict[str, Any]:
 
 
 def _print_tables(entries: Sequence[Entry]) -> None:
-    """One row for each op: a table for each primitive on a terminal, one greppable table elsewhere."""
+    """Print one row for each op: a table for each primitive on a terminal, else one table that grep can search."""
     tables: dict[tuple[type[Any], str], dict[str, list[tuple[DataType, ...]]]] = defaultdict(lambda: defaultdict(list))
     for entry in entries:
         op = entry.op.name if entry.op else "-"

@@ -1,5 +1,5 @@
 # PYTHON_ARGCOMPLETE_OK
-"""Finds the command, and turns what goes wrong into one line and an exit code."""
+"""The entry point of `ep`: it finds the command, and turns errors into one line and an exit code."""
 
 from __future__ import annotations
 
@@ -31,30 +31,30 @@ COMMANDS: Final = {
     "cache": ("ep.cli.cache", "show, fill or clear the cache of compiled kernels"),
     "doctor": ("ep.cli.doctor", "check the installation, and say what it found"),
 }
-"""Command -> its module, which has `add_arguments(parser)` and `run(arguments)`, and what it does."""
+"""The commands: name -> module with `add_arguments(parser)` and `run(arguments)`, and a description."""
 
 _HELP_COMMAND: Final = {"help": "show this help, or with a COMMAND that of the command"}
 _OPTIONS: Final = {"-h, --help": "show this help", "-V, --version": "show the version"}
 _COMPLETION: Final = "_ARGCOMPLETE"  # set by the shell while it completes a command line
 
-_INTERRUPTED: Final = 130  # as a shell reports SIGINT
-_BROKEN_PIPE: Final = 141  # as a shell reports SIGPIPE
+_INTERRUPTED: Final = 130  # the exit code that shells report for SIGINT
+_BROKEN_PIPE: Final = 141  # the exit code that shells report for SIGPIPE
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command in `argv` (without the program's name), and return the exit code.
 
-    0: done; 1: it failed; 2: it was asked for in a wrong way.
+    0: done; 1: it failed; 2: the command line is wrong.
     """
     _replace_closed_streams()
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
             code = _dispatch(sys.argv[1:] if argv is None else list(argv))
-        sys.stdout.flush()  # a reader that went away is noticed here, not while the interpreter exits
+        sys.stdout.flush()  # a closed pipe is noticed here, not while the interpreter exits
         return code
     except OSError as error:
-        # what is still buffered would be written, and fail, once more at exit
+        # else the interpreter would write the rest of the buffer at exit, and fail again
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
             return _BROKEN_PIPE
@@ -66,9 +66,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _replace_closed_streams() -> None:
-    """Give what the shell closed (`>&-`) a place: else the next file that is opened would be stdout.
+    """Replace streams that the shell closed (`>&-`): else the next file that is opened would become stdout.
 
-    Writing to stdout fails then, as it should; what would go to stderr is lost.
+    Writing to stdout then fails, as it should; output to stderr is lost.
     """
     if sys.stdout is not None and sys.stderr is not None:
         return
@@ -135,5 +135,5 @@ def _help() -> str:
 
 
 def _show_warning(message: Warning | str, *where: object, **more: object) -> None:
-    """One line; where it was raised matters to developers alone."""
+    """Print a warning as one line; only developers need its place in the code."""
     print(f"ep: warning: {message}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Names as users type them: in any case, with or without the k in front."""
+"""Names as users type them: in any case, with or without the leading k."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from ep.include.suggest import did_you_mean
 T = TypeVar("T")
 
 _KINDS_OF_OPS: Final = {ReduceOp: "reduce", UnaryOp: "unary", BinaryOp: "binary", MemcpyKind: "copy"}
-_MOST_MEANT: Final = 4  # names in a suggestion
-_MOST_LISTED: Final = 32  # names in an error
+_MOST_MEANT: Final = 4  # the most names in a suggestion
+_MOST_LISTED: Final = 32  # the most names in an error
 _KINDS: Final = ("b", "char", "i", "u", "f", "c")
 
 INTERFACES: Final[Mapping[str, type[Primitive]]] = {
@@ -39,7 +39,7 @@ def short_name(interface: type[Primitive]) -> str:
 
 
 def interfaces_in_words() -> tuple[str, str]:
-    """Return two clauses: which interfaces a device implements, and which are contracts alone."""
+    """Return two clauses: the interfaces that a device implements, and those that are contracts alone."""
     implemented = {entry.interface for entry in registered()}
     there, not_there = (
         ", ".join(dict.fromkeys(value.__name__ for value in INTERFACES.values() if (value in implemented) is wanted))
@@ -49,7 +49,7 @@ def interfaces_in_words() -> tuple[str, str]:
 
 
 class Names(Generic[T]):
-    """The conversion of a name that a user typed into what it names: the type of an argument, for argparse."""
+    """The type of an argument, for argparse: it converts a name that a user typed to the named object."""
 
     def __init__(
         self,
@@ -58,16 +58,16 @@ class Names(Generic[T]):
         otherwise: Callable[[str], str] = lambda text: "",
         all_of_them: Callable[[], str] | None = None,
     ) -> None:
-        """what: what is named, in words.
+        """what: the kind of objects, in words.
 
-        otherwise: what an error says of a text that names something else.
-        all_of_them: what it says where no name is near.
+        otherwise: returns a part of the error for a text that names an object of another kind.
+        all_of_them: returns a part of the error if no name is near.
         """
         self._what, self._members = what, members
         self._otherwise, self._all_of_them = otherwise, all_of_them or self._listed
 
     def __call__(self, text: str) -> T:
-        """Return the one that `text` names; ArgumentTypeError, naming the nearest, if there is none."""
+        """Return the object that `text` names; ArgumentTypeError, with the nearest name, if there is none."""
         found = self.find(text)
         if found is None:
             hint = self._otherwise(text) or self._near(text) or self._all_of_them()
@@ -75,7 +75,7 @@ class Names(Generic[T]):
         return found
 
     def find(self, text: str) -> T | None:
-        """As above, None if there is none."""
+        """Return the object that `text` names; None if there is none."""
         known = self._members()
         by_folded = {_fold(name): member for name, member in known.items()}
         bare = {_fold(name[1:]): member for name, member in known.items() if _is_enumerator(name)}
@@ -90,7 +90,7 @@ class Names(Generic[T]):
         return list(dict.fromkeys(name[1:] if _is_enumerator(name) else name for name in self._members()))
 
     def _near(self, text: str) -> str:
-        """Return what may have been meant: a name that is spelt alike, or that contains the text."""
+        """Return a suggestion: a name with a similar spelling, or one that contains the text."""
         known = self._members()
         containing = [repr(name) for name in known if text and _fold(text) in _fold(name)]
         if not (hint := did_you_mean(text, known)) and 0 < len(containing) <= _MOST_MEANT:
@@ -139,14 +139,14 @@ device_type: Final = Names("device type", _device_types)
 
 
 def is_start_of(name: str, text: str) -> bool:
-    """Return whether `text` is how a name may begin as it is typed; an option is typed as it is."""
+    """Whether a name begins with `text` as users type names; an option must begin with it exactly."""
     if name.startswith(text) or text.startswith("-"):
         return name.startswith(text)
     return _fold(name).startswith((_fold(text), _fold(text.removeprefix("k"))))
 
 
 def kind_order(member: DataType) -> tuple[int, int, int]:
-    """Sorts data types as people look for them: by kind, then by size."""
+    """Return the sort key of data types: by kind, then by size."""
     kind = {DataType.kChar: "char", DataType.kBFloat16: "f"}.get(member, member.dtype.kind)
     return _KINDS.index(kind), member.itemsize, member.value
 

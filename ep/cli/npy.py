@@ -1,4 +1,4 @@
-"""Arrays in .npy files: read through a memory map, written whole or not at all; or written to stdout."""
+"""Arrays in .npy files: read through a memory map, and written completely or not at all; or written to stdout."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ Array: TypeAlias = np.ndarray[Any, Any]
 def read(path: str, data_type: DataType | None = None) -> Array:
     """Return the array in the file `path`, memory-mapped; CommandError if there is none.
 
-    data_type: what its elements are. Raw bytes of that size, as NumPy stores what it has no name for, are taken as
-    such; an array of another data type is refused.
+    data_type: the type of its elements. Raw bytes of that size, in which NumPy stores types that it has no name for,
+        are read as that type; an array of another data type is refused.
     """
     try:
         array = np.asarray(np.lib.format.open_memmap(path, mode="r"))
@@ -52,12 +52,12 @@ class Target:
 
     @property
     def is_file(self) -> bool:
-        """Whether it is, or is to be, a regular file; what is not, such as a pipe or /dev/null, is written straight."""
+        """Whether it is, or will be, a regular file; others, such as a pipe or /dev/null, are written directly."""
         return self.path is not None and (self.path.is_file() or not self.path.exists())
 
 
 def target(name: str) -> Target:
-    """Return where `name` is, `-` for stdout; CommandError where that takes no array."""
+    """Return the destination `name`, `-` for stdout; CommandError if no array can be written there."""
     if name == "-":
         if text.is_terminal():
             raise CommandError("stdout is a terminal, which no array is written to: redirect it, or name a file")
@@ -67,17 +67,14 @@ def target(name: str) -> Target:
         raise CommandError(f"{name} cannot be written: it is a folder")
     if path.exists() and not path.is_file():
         return Target(name, path)
-    path = Path(os.path.realpath(name))  # what a link leads to is replaced, not the link
+    path = Path(os.path.realpath(name))  # the file that a link points to is replaced, not the link
     if not path.parent.is_dir():
         raise CommandError(f"{name} cannot be written: there is no folder {path.parent}")
     return Target(name, path)
 
 
 def targets(name: str, several: bool, count: int) -> list[Target]:
-    """Return where the results go: under `name`.
-
-    Where there are several, y.npy stands for y.0.npy, y.1.npy and so on.
-    """
+    """Return the destinations of results: `name`; for several results, y.npy stands for y.0.npy, y.1.npy and so on."""
     if not several:
         return [target(name)]
     if name == "-":
@@ -87,7 +84,7 @@ def targets(name: str, several: bool, count: int) -> list[Target]:
 
 
 def write(place: Target, array: Array) -> None:
-    """Write `array` as a .npy file; a file of that name is replaced once the new one is whole."""
+    """Write `array` as a .npy file; an existing file is replaced once the new one is complete."""
     if place.path is None:
         _write_to(sys.stdout.buffer, array)
         sys.stdout.flush()
@@ -106,7 +103,7 @@ def write(place: Target, array: Array) -> None:
 
 
 class SharedFile:
-    """A .npy file of which several processes write parts; it appears under its name when all is there."""
+    """A .npy file of which several processes write parts; it appears under its name when it is complete."""
 
     def __init__(self, place: Target, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
         """place: a file. shape, dtype: of the whole array."""
@@ -116,14 +113,14 @@ class SharedFile:
         self._shape, self._dtype = shape, np.dtype("V2") if dtype == DataType.kBFloat16.dtype else dtype
 
     def create(self) -> None:
-        """Make the file that the parts are written to: in one process."""
+        """Create the file that the parts are written to; only one process calls it."""
         with self._errors(), self._partial.open("wb") as file:
             header = {"descr": self._dtype.str, "fortran_order": False, "shape": self._shape}
             np.lib.format.write_array_header_1_0(file, header)
             file.truncate(file.tell() + self._dtype.itemsize * math.prod(self._shape))
 
     def fill(self, region: tuple[slice, ...], part: Array) -> None:
-        """Write a part, once the file has been made."""
+        """Write a part, after the file was created."""
         if part.size:
             with self._errors():
                 whole = np.lib.format.open_memmap(self._partial, mode="r+")
@@ -131,12 +128,12 @@ class SharedFile:
                 whole.flush()
 
     def publish(self) -> None:
-        """Give the file its name, once all parts are there: in one process."""
+        """Give the file its name, after all parts are written; only one process calls it."""
         with self._errors():
             os.replace(self._partial, self._path)
 
     def discard(self) -> None:
-        """Remove what has not got its name."""
+        """Remove the file if it has not got its name."""
         self._partial.unlink(missing_ok=True)
 
     @contextmanager
@@ -149,7 +146,7 @@ class SharedFile:
 
 def _write_to(file: BinaryIO, array: Array) -> None:
     raw = array.dtype == DataType.kBFloat16.dtype  # NumPy has no name for it
-    # of a file NumPy asks the position, which a pipe has none of: it gets no more than what writes
+    # for a file, NumPy asks for the position, which a pipe has not: it gets an object that can only write
     np.lib.format.write_array(_Writer(file.write), array.view("V2") if raw else array, allow_pickle=False)
 
 

@@ -1,8 +1,8 @@
-"""Look at a model in the ONNX format: which operators serve its nodes, and for which nothing does.
+"""Examine a model in the ONNX format: the operators that its nodes run on, and the nodes that none supports.
 
   ep onnx check model.onnx
 
-It takes the extra onnx. Nothing is computed, and no code of a model is run.
+It needs the extra onnx. Nothing is computed, and no code of a model is run.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Print how many nodes there are of each operator, or what nothing serves."""
+    """Print the number of nodes for each operator, or the nodes that none supports."""
     try:
         from ep import onnx
     except ModuleNotFoundError as error:

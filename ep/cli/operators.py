@@ -1,4 +1,4 @@
-"""The operators of `ep run`: their options, which come from their declarations, and the call that is asked for."""
+"""The operators of `ep run`: their options, made from their declarations, and the requested call."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ from ep.cli.parser import Parser
 
 
 class Plan(NamedTuple):
-    """A computation. operator: its declaration.
-    inputs: arrays and numbers; for a sequence of arrays, these. attributes: those that were given, by name.
-    rehearsals: inputs and attributes of one element each, with which it compiles what the real ones need.
+    """The requested computation.
+
+    operator: its declaration.
+    inputs: arrays and numbers; for a sequence of arrays, its items. attributes: those that were given, by name.
+    rehearsals: inputs and attributes of one element each, which compile the kernels that the real ones need.
     """
 
     operator: Any
@@ -53,7 +55,7 @@ def add_commands(commands: Any) -> Iterator[Parser]:
 
 
 def plan(arguments: Namespace) -> Plan:
-    """Return what the arguments ask for; CommandError for files that cannot be read."""
+    """Return the requested computation; CommandError for files that cannot be read."""
     from ep.ops.declare.operator import Role
 
     operator = arguments.declared
@@ -113,7 +115,7 @@ def _number(given: str) -> complex:
 
 
 def _literal(given: str) -> Any:
-    """Return a number, or numbers with commas between; in parentheses they may be nested."""
+    """Return a number, or numbers separated by commas; in parentheses they may be nested."""
     try:
         found = ast.literal_eval(given)
     except (ValueError, SyntaxError):
@@ -160,7 +162,7 @@ _READERS: Final[Mapping[str, tuple[Any, str]]] = {
     "DTypeLike | None": (names.data_type, "TYPE"),
     "Any": (_literal, "N,N,..."),
 }
-"""The function that reads an attribute, and its placeholder in help: by its name, or by its type."""
+"""The function that reads an attribute, and its placeholder in help: by the attribute's name, or by its type."""
 
 
 def _number_in(given: str) -> float | None:
@@ -171,7 +173,7 @@ def _number_in(given: str) -> float | None:
 
 
 def _tinies(inputs: Sequence[Any], values: Mapping[int, int]) -> list[Any]:
-    """Return one element of each array, in as many axes as it has; numbers as they are."""
+    """Return one element of each array, with the same number of axes; numbers as they are."""
     return [
         np.full((1,) * one.ndim, values.get(position, 0), one.dtype) if isinstance(one, np.ndarray) else one
         for position, one in enumerate(inputs)
@@ -179,7 +181,7 @@ def _tinies(inputs: Sequence[Any], values: Mapping[int, int]) -> list[Any]:
 
 
 def _tiny_value(name: str, value: Any) -> Any:
-    """Return an attribute that goes with arrays of one element."""
+    """Return an attribute that fits arrays of one element."""
     if name in ("sizes", "shape"):
         return (1,) * len(value)
     if name == "pad_width":

@@ -1,4 +1,4 @@
-"""List the operators, or show one: what it takes and gives, its attributes, and its kernels.
+"""List the operators, or show one: its inputs and results, its attributes, and its kernels.
 
 ep ops
 ep ops --family join
@@ -23,7 +23,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Print the table, or what there is to know of one operator."""
+    """Print the table, or the description of one operator."""
     chosen = [arguments.operator] if arguments.operator else _of_family(arguments.family)
     if arguments.format == "json":
         output.as_json([_as_dict(one) for one in chosen])

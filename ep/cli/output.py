@@ -15,7 +15,7 @@ from typing import Any, Final
 from ep.cli import text
 from ep.cli.parser import Parser
 
-_LONGEST_NAME: Final = 32  # what is longer, such as a path, may be broken on a narrow terminal
+_LONGEST_NAME: Final = 32  # longer names, such as paths, may be broken on a narrow terminal
 _BETWEEN: Final = 2  # blanks between columns
 
 Rows = Sequence[Sequence[str]]
@@ -27,10 +27,10 @@ def add_format(parser: Parser, *formats: str) -> None:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = "", right: Sequence[str] = ()) -> None:
-    """Print a table. `right`: the columns whose cells are set to the right.
+    """Print a table. `right`: the columns whose cells are aligned to the right.
 
-    Nothing is ever left out. On a terminal cells are wrapped; where not even their words fit beside each other, each
-    row becomes a list of `column  cell` lines.
+    Nothing is ever left out. On a terminal cells are wrapped; if not even their longest words fit beside each other,
+    each row becomes a list of `column  cell` lines.
     """
     rows = [list(row) for row in rows]
     if not text.is_terminal():
@@ -54,7 +54,7 @@ def _console() -> Any:
 
 
 def _widths(columns: Sequence[str], rows: Rows, available: int) -> list[int] | None:
-    """Return how wide to make each column: the widest ones give way first; None if the words of all do not fit."""
+    """Return the width of each column: the widest ones shrink first; None if the words of all columns do not fit."""
     natural, least = [], []
     for cells in zip(columns, *rows, strict=True):
         natural.append(max(map(len, cells)))
@@ -132,12 +132,12 @@ def _plain_table(columns: Sequence[str], rows: Rows, title: str, right: Sequence
 
 
 def paragraph(words: str) -> None:
-    """Print prose, in lines as wide as the terminal where there is one."""
+    """Print prose, in lines as wide as the terminal if there is one."""
     print("\n".join(text.wrap(words, text.width())) if text.is_terminal() else words, flush=True)
 
 
 def note(words: str) -> None:
-    """Say on stderr, in one line, what is no result and no error."""
+    """Print a remark, which is no result and no error, on stderr in one line."""
     print(f"ep: note: {words}", file=sys.stderr, flush=True)
 
 
@@ -163,7 +163,7 @@ def as_csv(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 @contextmanager
 def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Show how far work has come: a bar on a terminal, a line at every tenth elsewhere. Yields what advances it."""
+    """Show the progress of work: a bar on a terminal, else a line per tenth. Yields a function that advances it."""
     if text.is_terminal():
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -185,7 +185,7 @@ def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
 
 @contextmanager
 def status(what: str) -> Iterator[None]:
-    """Say on a terminal, while something takes its time, what it is."""
+    """Show on a terminal, while work goes on, what it is."""
     if not text.is_terminal():
         yield
         return

@@ -12,11 +12,11 @@ from ep.include.suggest import did_you_mean
 
 
 class CommandError(Exception):
-    """A command cannot do what it was asked for; the message, one line, is all that the user sees."""
+    """A command cannot do what it was asked for; the user sees only the message, in one line."""
 
 
 class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
-    """Keeps paragraphs and examples of a description apart, and breaks lines between words only."""
+    """The formatter of help: it keeps paragraphs and examples of a description, and breaks lines at blanks only."""
 
     def __init__(self, prog: str, **options: Any) -> None:
         columns = text.width()
@@ -36,24 +36,24 @@ class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """An ArgumentParser that suggests what may have been meant."""
+    """An ArgumentParser that suggests similar names."""
 
     def __init__(self, **options: Any) -> None:
-        """As ArgumentParser, but options are not abbreviated and help keeps the lines and the words of what is long."""
+        """As ArgumentParser, but options are not abbreviated and help keeps the lines and words of long texts."""
         options.setdefault("allow_abbrev", False)
         options.setdefault("formatter_class", _HelpFormatter)
         super().__init__(**options)
-        # argparse takes "-1,3,5" for an option unless it looks like a negative number
+        # argparse reads "-1,3,5" as an option unless it looks like a negative number
         self._negative_number_matcher = re.compile(r"-\d[\d.,-]*$")
 
     def add_commands(self, what: str) -> argparse._SubParsersAction[Parser]:
-        """Let the next argument choose among parsers of their own, which know their full name as `prog`."""
+        """Let the next argument choose among subparsers, which have their full name as `prog`."""
         return self.add_subparsers(
             dest=what, metavar=what.upper(), required=True, title=f"{what}s", parser_class=Parser
         )
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """As ArgumentParser; the innermost parser leaves its name in the result, for errors that come later."""
+        """As ArgumentParser; the innermost parser stores its name in the result, for later errors."""
         namespace, rest = super().parse_known_args(args, namespace)
         if not hasattr(namespace, "prog"):
             namespace.prog = self.prog
@@ -73,6 +73,6 @@ class Parser(argparse.ArgumentParser):
             raise argparse.ArgumentError(action, f"{value!r} is unknown{hint}")
 
     def error(self, message: str) -> NoReturn:
-        """Print the message and where help is, and exit with 2."""
+        """Print the message and a hint at --help, and exit with 2."""
         print(f"{self.prog}: error: {message}\nTry '{self.prog} --help'.", file=sys.stderr)
         raise SystemExit(2)

@@ -1,4 +1,4 @@
-"""Reads how tensors lie on a mesh, and sizes, from the words of a command."""
+"""Readers of SBPs and sizes in the arguments of a command."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ep.sbp import Sbp, parse_many
 
 
 def as_sbps(given: str) -> tuple[Sbp, ...]:
-    """Read one SBP for each axis of a mesh, such as "S(0),B"."""
+    """Return one SBP for each axis of a mesh, read from a text such as "S(0),B"."""
     try:
         return parse_many(given)
     except ValueError as error:
@@ -16,7 +16,7 @@ def as_sbps(given: str) -> tuple[Sbp, ...]:
 
 
 class Sizes:
-    """Reads sizes with x between."""
+    """A reader of sizes with x between them."""
 
     def __init__(self, example: str) -> None:
         self._example = example

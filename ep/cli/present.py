@@ -1,4 +1,4 @@
-"""The devices that there are, and why the others are not."""
+"""The devices that are present, and the reasons why others are not."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def device_types() -> list[DeviceType]:
 
 
 def devices_of(device_type: DeviceType) -> list[Device]:
-    """Return the devices of a type that are present; DeviceUnavailableError, saying why, if there is none.
+    """Return the devices of a type that are present; DeviceUnavailableError, with the reason, if there is none.
 
-    EnvironmentVariableError where a variable keeps them from being made.
+    Raises EnvironmentVariableError if a variable prevents their creation.
     """
     manager = DeviceManagerRegistry.GetDeviceManager(device_type)
     count = manager.GetDeviceCount()
@@ -29,10 +29,10 @@ def devices_of(device_type: DeviceType) -> list[Device]:
 
 
 def devices(only: list[DeviceType] | None = None) -> list[Device]:
-    """Return the devices to run on: all that are present, or those of `only` some types, each of which must be there.
+    """Return the devices to run on: all that are present, or those of the types in `only`, which must all be present.
 
-    A simulated device is present only by name: it would take hours for what others do in a second. What is left out
-    though it is there is named on stderr. CommandError where nothing is left.
+    A simulated device is included only by name: it takes hours for work that others do in a second. Devices that are
+    present but left out are named on stderr. Raises CommandError if nothing is left.
     """
     if only is not None:
         return [device for device_type in dict.fromkeys(only) for device in devices_of(device_type)]
@@ -40,11 +40,11 @@ def devices(only: list[DeviceType] | None = None) -> list[Device]:
     for device_type in device_types():
         try:
             if not DeviceManagerRegistry.GetDeviceCount(device_type):
-                continue  # `ep devices` and `ep doctor` say why
+                continue  # `ep devices` and `ep doctor` print the reason
             here = devices_of(device_type)
         except EnvironmentVariableError:
             raise
-        except Exception as error:  # whatever another package's device raises must not take the others with it
+        except Exception as error:  # errors in another package's device must not affect the others
             output.note(f"{device_type.tag} is left out: {one_line(error)}")
             continue
         for device in here:
@@ -58,7 +58,7 @@ def devices(only: list[DeviceType] | None = None) -> list[Device]:
 
 
 def label(device: Device) -> str:
-    """`cpu:0`."""
+    """Return the name of a device: `cpu:0`."""
     return f"{device.device_type().tag}:{device.device_index()}"
 
 

@@ -1,4 +1,4 @@
-"""`ep run --sbp`: one operator on all ranks of a job: each reads its pieces of the files, and writes its own."""
+"""`ep run --sbp`: one operator on all ranks of a job. Each rank reads its pieces of the files, and writes its own."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ep.sbp import Broadcast, Partial, Sbp, Split, region_on
 
 
 def add_arguments(parser: Parser) -> None:
-    """Add what says how tensors lie on ranks."""
+    """Add the options for the SBPs of tensors on ranks."""
     meaning = "how an input lies on the ranks that mpiexec started, such as 'S(0)': of the first, or of the one named"
     parser.add_argument("--sbp", metavar="[INPUT=]SBP", type=_placement, action="append", default=[], help=meaning)
     parser.add_argument(
@@ -32,7 +32,7 @@ def are_asked_for(arguments: Namespace) -> bool:
 
 
 def run(arguments: Namespace) -> int:
-    """Compute on all ranks; the first says what came out, and what moved. An error is one of all ranks: it says it."""
+    """Compute on all ranks; the first prints the results and the moves. An error of one rank is raised on all."""
     from ep.mesh.world import world
 
     try:
@@ -61,7 +61,7 @@ def _run(arguments: Namespace) -> None:
     placement = Placement(arguments.mesh or world().size)
 
     def planned() -> tuple[Device, operators.Plan, list[tuple[Sbp, ...]]]:
-        _file(npy.target(arguments.out))  # refused before anything is computed
+        _file(npy.target(arguments.out))  # raises before anything is computed
         device, plan = device_of(arguments.device), operators.plan(arguments)
         lies = _of_inputs(arguments.sbp, plan, len(placement.mesh))
         device.rehearse(plan)
@@ -108,13 +108,13 @@ def _placed(value: Any, placement: Any, sbp: tuple[Sbp, ...], device: Device) ->
 
 
 def _to_write(tensor: Any) -> tuple[Sbp, ...]:
-    """Return how it lies for the ranks to write it: what is partial is put together first."""
+    """Return the SBPs with which the ranks write a tensor: partials are reduced first."""
     whole: Sbp = Split(0) if tensor.ndim else Broadcast()
     return tuple(whole if isinstance(one, Partial) else one for one in tensor.sbp)
 
 
 def _write(target: npy.Target, tensor: Any, device: Device) -> None:
-    """Have each rank write its piece to one file, which appears under its name when all is there."""
+    """Have each rank write its piece to one file, which appears under its name when it is complete."""
     from ep.mesh.world import world
 
     mesh, coordinates = tensor.placement.mesh, tensor.placement.coordinates
@@ -134,7 +134,7 @@ def _write(target: npy.Target, tensor: Any, device: Device) -> None:
 def _of_inputs(
     given: Sequence[tuple[str, tuple[Sbp, ...]]], plan: operators.Plan, num_axes: int
 ) -> list[tuple[Sbp, ...]]:
-    """Return how each input lies: B where nothing is said."""
+    """Return the SBPs of each input; B by default."""
     operator = plan.operator
     names, lies = operator.input_names, {}
     for name, sbps in given:

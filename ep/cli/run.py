@@ -11,19 +11,19 @@
   ep run concat --arrays x.npy y.npy --axis 1 --out z.npy
 
 Each operator has an option for each of its inputs and attributes; 'ep ops' lists them. Inputs are memory-mapped; the
-output appears under its name when it is complete, and not at all after an error. Of an operator with several results,
-"--out part.npy" writes part.0.npy, part.1.npy and so on. With "--out -" the result goes to stdout, and what the command
-says to stderr. With "--device cuda" the inputs are copied to the GPU first and the result back, which the time of the
-computation leaves out.
+output appears under its name when it is complete, and not at all after an error. If an operator has several results,
+"--out part.npy" writes part.0.npy, part.1.npy and so on. With "--out -" the result goes to stdout, and messages of the
+command to stderr. With "--device cuda" the inputs are copied to the GPU first and the result back; the reported time of
+the computation excludes these copies.
 
-Started by mpiexec, and with --sbp, the command runs on all ranks of the job: each reads its piece of every input, which
-lies as --sbp says (B where it says nothing), and writes its piece of the output. It says what moved. In a shell, S(0)
-needs quotes. 'ep sbp' says beforehand what will be chosen.
+Started by mpiexec with --sbp, the command runs on all ranks of the job: each reads its piece of every input, with the
+SBP that --sbp gives (B by default), and writes its piece of the output. It prints what was moved. In a shell, S(0)
+needs quotes. 'ep sbp' prints beforehand which signature will be chosen.
 
   mpiexec -n 4 ep run gather --params table.npy --indices ids.npy --sbp "S(0)" --sbp indices=B --out rows.npy
 
 NumPy has no name for bfloat16 and stores it as raw elements of two bytes. --read-as bfloat16 reads them as bfloat16. A
-result in bfloat16 is stored alike: read it back with numpy.load("y.npy").view(ml_dtypes.bfloat16).
+result in bfloat16 is stored in the same way: read it back with numpy.load("y.npy").view(ml_dtypes.bfloat16).
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Read, compute, write, and say in one line for each result what came out."""
+    """Read, compute, write, and print one line for each result."""
     if ranks.are_asked_for(arguments):
         return ranks.run(arguments)
-    npy.target(arguments.out)  # refused before anything is computed
+    npy.target(arguments.out)  # raises before anything is computed
     device, plan = device_of(arguments.device), operators.plan(arguments)
     start = time.perf_counter()
     device.rehearse(plan)

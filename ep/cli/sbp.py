@@ -1,12 +1,12 @@
-"""Choose how the tensors of an operator lie on several ranks: the signature that moves the fewest bytes.
+"""Choose the SBPs of an operator's tensors on several ranks: the signature that moves the fewest bytes.
 
   ep sbp gather --params S(0) --indices B --shape 50257x768 --ranks 4
   ep sbp gather --params S(0) --indices S(0) --shape 50257x768 --shape indices=8x128 --out B --ranks 4
   ep sbp add --x S(0),B --y S(0),S(1) --shape 1024x1024 --ranks 2x4 --plot add.svg
 
-Each input lies as S(axis), B, P, PMax or PMin; on a mesh of several axes, one for each with commas between. In a shell,
-S(0) needs quotes. Bytes are those that all ranks together send, by the ring formulas of `ep.sbp.boxing`. Without
---out a partial result costs what it takes to reduce it later, too: nobody can read it before.
+Each input has S(axis), B, P, PMax or PMin; on a mesh of several axes, one for each, separated by commas. In a shell,
+S(0) needs quotes. Bytes are the total that all ranks send, by the ring formulas of `ep.sbp.boxing`. Without --out, the
+cost of a partial result includes its later reduction: nobody can read it before.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Print every signature with what it moves, and which one is chosen."""
+    """Print every signature with the bytes that it moves, and which one is chosen."""
     operator, mesh = arguments.declared, arguments.ranks
     given = [places for one in operator.inputs for places in _of_input(arguments, one.name, len(mesh))]
     problem = _problem(arguments, len(given))

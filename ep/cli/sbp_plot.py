@@ -1,4 +1,4 @@
-"""The drawing of a signature: which part of each tensor each rank has."""
+"""The drawing of a signature: the part of each tensor that each rank has."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Dims = tuple[int, ...]
 
 
 def draw(tensors: Mapping[str, tuple[Dims, Sequence[Sbp]]], mesh: Dims, title: str, path: Path) -> None:
-    """Write a drawing with a row for each tensor and a column for each rank to `path`, as its suffix says.
+    """Write a drawing with a row for each tensor and a column for each rank to `path`, in the format of its suffix.
 
-    tensors: the shape of each, and how it lies along each axis of the mesh. A tensor is drawn by two of its axes: those
-    that are split come first. Raises ValueError for more than 16 ranks, and what `check_path` does.
+    tensors: the shape of each, and its SBP along each axis of the mesh. A tensor is drawn by two of its axes: split
+        axes come first. Raises ValueError for more than 16 ranks, and the errors of `check_path`.
     """
     ranks = list(itertools.product(*map(range, mesh)))
     if len(ranks) > MOST_RANKS:
@@ -57,7 +57,7 @@ def draw(tensors: Mapping[str, tuple[Dims, Sequence[Sbp]]], mesh: Dims, title: s
 
 
 def _kind(places: Sequence[Sbp]) -> str:
-    """Return whether ranks have numbers that are still to be combined, parts, or all."""
+    """Return the kind of pieces: partial values, parts, or the whole."""
     if not all(isinstance(one, Split | Broadcast) for one in places):
         return "partial"
     return "split" if any(isinstance(one, Split) for one in places) else "all of it"
@@ -73,7 +73,7 @@ def _drawn_axes(shape: Dims, places: Sequence[Sbp]) -> tuple[int | None, int | N
 
 
 def _extents(shape: Dims, places: Sequence[Sbp], mesh: Dims, rank: Dims) -> list[tuple[float, float]]:
-    """Return where the piece of a rank begins along each axis, and how long it is: in parts of the whole."""
+    """Return the begin and the length of a rank's piece along each axis, as fractions of the whole."""
     extents = [(0, size) for size in shape]
     for one, ranks, own in zip(places, mesh, rank, strict=True):
         if isinstance(one, Split):

@@ -25,7 +25,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def without_keys(interface: type[Any]) -> str:
-    """Say which devices implement an interface that no device lists keys of."""
+    """Return a text that names the devices that implement an interface without listing keys of it."""
     load_all_providers()
     factory = names.factory_of(interface)
     tags = [one.tag for one in DeviceType if factory in implemented(one)]
@@ -35,7 +35,7 @@ def without_keys(interface: type[Any]) -> str:
 
 
 def run(arguments: Namespace) -> int:
-    """Print what there is to know of one interface."""
+    """Print the description of one interface."""
     interface = arguments.primitive
     print(_contract(interface))
     entries = [entry for entry in registered() if entry.interface is interface]
@@ -59,7 +59,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _contract(interface: type[Any]) -> str:
-    """The docstrings of the interface, of New and of Launch, as in the source where the terminal is wide enough."""
+    """Return the docstrings of the interface, of New and of Launch, as in the source if the terminal is wide enough."""
     factory = names.factory_of(interface)
     aliases = [name for name, value in names.INTERFACES.items() if value is interface and name != interface.__name__]
     also = f" (also {', '.join(aliases)})" if aliases else ""
@@ -91,7 +91,7 @@ def _documentation(documented: Any) -> str:
 
 
 def _columns() -> int:
-    """Return how wide lines may be: a pipe takes them as they are."""
+    """Return the most columns of a line: 1000 for a pipe, which has no width."""
     return text.width() if text.is_terminal() else 1000
 
 
@@ -109,7 +109,7 @@ def _print_attributes(entries: Sequence[Entry]) -> None:
 
 
 def support(entries: Sequence[Entry]) -> tuple[tuple[str, str], ...]:
-    """Return rows of what a device takes of an interface: data types in words, and the ops that take them."""
+    """Return rows of what a device supports of an interface: data types in words, and the ops that support them."""
     keys: dict[Any, list[Any]] = defaultdict(list)
     for entry in entries:
         keys[entry.op].append(entry.dtypes)
@@ -120,7 +120,7 @@ def support(entries: Sequence[Entry]) -> tuple[tuple[str, str], ...]:
 
 
 def _print_support(interface: type[Any], tags: str, rows: Sequence[tuple[str, str]]) -> None:
-    """A row for the ops that take the same data types; an interface without ops, or data types, has no such column."""
+    """Print a row for the ops that support the same data types; empty columns are left out."""
     heading = (data_types.parameters(interface) or "data types", "ops")
     kept = [position for position in range(2) if any(row[position] for row in rows)]
     title = f"{interface.__name__} on {tags}"

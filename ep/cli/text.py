@@ -1,4 +1,4 @@
-"""Lines, numbers and words as people read them, as wide as the terminal."""
+"""Lines, numbers and words for people to read, as wide as the terminal."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-_NARROWEST: Final = 20  # what is narrower is treated as if it were not
+_NARROWEST: Final = 20  # a narrower terminal is treated as one of this width
 _WIDEST_NAME: Final = 24  # of the first column of a list; a longer name has a line of its own
-_ITEM: Final = re.compile(r"\w+(, \w+)*: ")  # what a docstring says of a parameter
+_ITEM: Final = re.compile(r"\w+(, \w+)*: ")  # the entry of a parameter in a docstring
 _UNITS: Final = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6))
 
 
 def is_terminal() -> bool:
-    """Return whether a person looks at the output."""
+    """Whether the output is a terminal."""
     return sys.stdout is not None and sys.stdout.isatty()
 
 
 def width() -> int:
-    """Return the columns of the terminal, or what COLUMNS says; 80 where there is neither."""
+    """Return the columns of the terminal, or the value of COLUMNS; 80 if there is neither."""
     return max(shutil.get_terminal_size().columns, _NARROWEST)
 
 
 def wrap(text: str, columns: int, indent: str = "", more: str | None = None) -> list[str]:
-    """`text` in lines of at most `columns`, broken between words only; `more` indents all but the first."""
+    """Return `text` in lines of at most `columns`, broken between words only; `more` indents all but the first."""
     return textwrap.wrap(
         text,
         columns,
@@ -38,9 +38,9 @@ def wrap(text: str, columns: int, indent: str = "", more: str | None = None) -> 
 
 
 def reflow(text: str, columns: int) -> str:
-    """Return a docstring in lines of at most `columns`, broken between words only; as it is where its lines fit.
+    """Return a docstring in lines of at most `columns`, broken between words only; unchanged if its lines fit.
 
-    Prose, which is not indented, is filled paragraph by paragraph, and so is what is said of a parameter. Other lines,
+    Prose, which is not indented, is filled paragraph by paragraph, and so is the entry of a parameter. Other lines,
     such as examples, stay lines of their own.
     """
     lines = text.splitlines()
@@ -64,7 +64,7 @@ def reflow(text: str, columns: int) -> str:
 
 
 def definitions(pairs: Mapping[str, str], columns: int | None = None, indent: str = "") -> str:
-    """One `name  value` entry for each pair, the values below each other, in lines of at most `columns` if given."""
+    """Return one `name  value` entry for each pair, the values aligned, in lines of at most `columns` if given."""
     room = max((len(name) for name in pairs if len(name) <= _WIDEST_NAME), default=0)
     lines = []
     for name, value in pairs.items():
@@ -81,13 +81,13 @@ def definitions(pairs: Mapping[str, str], columns: int | None = None, indent: st
 
 
 def times(*seconds: float) -> list[str]:
-    """Times with three digits, all in the unit that suits the shortest: `12.3 us`, `1.23 ms`, `1.23 s`."""
+    """Return times with three digits, all in the unit that suits the shortest: `12.3 us`, `1.23 ms`, `1.23 s`."""
     unit, size = next((unit for unit in _UNITS if min(seconds) >= unit[1]), _UNITS[-1])
     return [f"{_three_digits(value / size)} {unit}" for value in seconds]
 
 
 def duration(seconds: float) -> str:
-    """Return one time, as `times` has it."""
+    """Return one time, as in `times`."""
     return times(seconds)[0]
 
 
@@ -99,7 +99,7 @@ def _three_digits(value: float) -> str:
 
 
 def megabytes(size: int) -> str:
-    """Return a number of bytes as people say it."""
+    """Return a number of bytes in words."""
     for unit, step in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
         if size >= step:
             return f"{size / step:.1f} {unit}"
@@ -107,10 +107,10 @@ def megabytes(size: int) -> str:
 
 
 def plural(number: int, noun: str) -> str:
-    """`1 file`, `1,236 files`, `2 processes`."""
+    """Return a number with a noun: `1 file`, `1,236 files`, `2 processes`."""
     return f"{number:,} {noun}{'' if number == 1 else 'es' if noun.endswith('s') else 's'}"
 
 
 def listed(words: Sequence[str]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
+    """Return words as a list: `a`, `a and b`, `a, b and c`."""
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

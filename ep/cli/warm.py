@@ -1,4 +1,4 @@
-"""Prepares registered keys in processes of their own: what `ep cache warm` does, without what it prints."""
+"""Preparation of registered keys in separate processes: the work of `ep cache warm`, without its output."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ from ep.include.primitive import BlasTransposeType, Entry, NewPrimitive, Primiti
 from ep.include.primitive.op_table import attributes_of
 
 Failures = list[tuple[str, str]]
-"""Key and error, as text."""
+"""Pairs of a key and its error, as text."""
 
 
 def warm(entries: Sequence[Entry], jobs: int, capability: str | None = None) -> Iterator[tuple[int, Failures]]:
-    """Prepare `entries` in `jobs` processes; yield how many more are done, and which of them failed.
+    """Prepare `entries` in `jobs` processes; yield the number of further keys that are done, and those that failed.
 
-    capability: of devices of their one type that need not be there, as `DeviceManager.compile_for` has it.
+    capability: of devices of their one type that need not be present, as in `DeviceManager.compile_for`.
 
-    First one key of each primitive, which brings what all of its keys share, then the others. What shares kernels or
-    functors stays in one process. A kernel has a file of its own, so that processes are never in each other's way.
+    First one key of each primitive is prepared, which compiles the part that all of its keys share, then the others.
+    Keys that share kernels or functors stay in one process. Each kernel has its own file, so processes do not disturb
+    each other.
     """
     first = list({(entry.interface, entry.device_type): entry for entry in reversed(entries)}.values())
     rest = [entry for entry in entries if entry not in first]
@@ -43,7 +44,7 @@ def warm(entries: Sequence[Entry], jobs: int, capability: str | None = None) -> 
 
 
 def _chunks(entries: Sequence[Entry]) -> list[list[Entry]]:
-    """`entries` by what they share, the op or the type of the indices; the largest chunks first."""
+    """Return `entries` grouped by what they share, the op or the type of the indices; the largest groups first."""
     chunks: dict[Any, list[Entry]] = defaultdict(list)
     for entry in entries:
         chunks[entry.device_type, entry.op or entry.dtypes[1:]].append(entry)
@@ -65,7 +66,7 @@ def prepare(entries: Sequence[Entry]) -> Failures:
 
 
 def make(entry: Entry) -> Primitive | None:
-    """Return a primitive for a registered key; what the key leaves open takes any value."""
+    """Return a primitive for a registered key; arguments that the key does not fix have any value."""
     factory = names.factory_of(entry.interface)
     data_types = iter(entry.dtypes)
     arguments: dict[str, Any] = {}
@@ -85,7 +86,7 @@ def make(entry: Entry) -> Primitive | None:
 
 
 def _start(absent: tuple[DeviceType, str] | None) -> None:
-    """Ctrl-C ends the worker at once, without a traceback; what it has compiled is on disk. The command speaks."""
+    """Set up a worker: Ctrl-C ends it at once without a traceback, since the command prints a line."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     logging.getLogger("ep").setLevel(logging.ERROR)
     if absent is not None:

@@ -2,13 +2,13 @@
 
 Some move data, such as `gather`, `expand` and `permute`; some reduce it, such as `sum` and `softmax`; and there is one
 function for each UnaryOp and BinaryOp. Those are named in snake_case after the enumerator (kMax and kMin are `maximum`
-and `minimum`, for `max` and `min` reduce), and have the array API's names as well: `multiply` is `mul`. All run on the
-device that their operands are on; a Python number goes along with any.
+and `minimum`, since `max` and `min` reduce), and have the array API's names as well: `multiply` is `mul`. All run on
+the device of their operands; a Python number can be combined with operands on any device.
 
-On the CPU they take whatever NumPy makes an array of and what exports DLPack from host memory, and return ndarrays. On
-CUDA they take what exports DLPack or `__cuda_array_interface__` (PyTorch, CuPy, Numba, buffers of this package), and
-return arrays that export both, at once: the work goes on while the host does. `copy_to_device` and `copy_to_host` move
-arrays between host and device, which nothing else does.
+On the CPU they accept whatever NumPy converts to an array and whatever exports DLPack from host memory, and return
+ndarrays. On CUDA they accept what exports DLPack or `__cuda_array_interface__` (PyTorch, CuPy, Numba, buffers of this
+package), and return arrays that export both. They return at once: the device computes asynchronously. Only
+`copy_to_device` and `copy_to_host` move arrays between host and device.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ep.ops.declare.function import FUNCTIONS
 from ep.ops.devices import copy_to_device, copy_to_host
 from ep.ops.full import full
 
-# each declares its operators when it is imported
+# each module declares its operators when it is imported
 for _family in (
     *(
         "binary",

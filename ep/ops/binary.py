@@ -24,7 +24,7 @@ from ep.ops.shapes import launch_dims
 
 
 class BinaryKernel(ElementwiseKernel):
-    """One launch of BroadcastElementwiseBinary."""
+    """A kernel of one launch of BroadcastElementwiseBinary."""
 
     def __init__(self, op: UnaryOp | BinaryOp, exists: PrimitiveExists, subject: Subject) -> None:
         """Errors name the operator of `op` and its operands."""

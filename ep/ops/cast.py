@@ -1,4 +1,4 @@
-"""cast: an array in another data type."""
+"""cast: an array converted to another data type."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def _signatures(problem: Problem) -> Iterator[Signature]:
 
 
 def _keeps_sums(source: DataType, target: DataType) -> bool:
-    """Whether a sum may be cast term by term, up to rounding: not where fractions are cut off, nor to or from bool."""
+    """Whether a sum may be cast term by term, up to rounding: not if fractions are cut off, nor to or from bool."""
     if source in BOOL or target in BOOL:
         return False
     return source not in FLOATS or target in FLOATS + COMPLEXES
 
 
 def _keeps_order(source: DataType, target: DataType) -> bool:
-    """Whether a larger number never becomes a smaller one: not where integers wrap, nor where only 0 is told apart."""
+    """Whether a larger number never becomes a smaller one: not if integers wrap, nor from signed types to bool."""
     if source in COMPLEXES or target in COMPLEXES:
         return False
     if target in BOOL:
@@ -72,9 +72,9 @@ def cast(x: Tensor, dtype: DTypeLike) -> Attributes:
     dtype: a DataType, a NumPy dtype or a sized name, such as "float16" or "bfloat16".
     out: where to put the result, an array of its shape and dtype.
 
-    The result is an array of its own, even where x has that type already. Floating-point numbers become integers toward
-    zero, the largest or smallest one where they are out of range, and 0 for NaN; integers wrap. Raises TypeError for a
-    complex array and a real type: take `real(x)` or `imag(x)`.
+    The result is always a new array, even if x has that type already. Floating-point numbers are converted to integers
+    toward zero; numbers out of range become the largest or smallest integer, and NaN becomes 0. Integers wrap. Raises
+    TypeError for a complex array and a real type: use `real(x)` or `imag(x)`.
     """
     data_type = as_data_type(dtype)
     if as_data_type(x.dtype) in COMPLEXES and data_type not in COMPLEXES:
@@ -87,7 +87,7 @@ _CAST = primitive_exists(CastFactory, data_type("x"), data_type("out"))
 
 @register_kernel("cast", matches=_CAST)
 class CastKernel(PreparedKernel):
-    """One launch of Cast."""
+    """A kernel of one launch of Cast."""
 
     names = in_errors(src="x", dst="out")
 

@@ -1,4 +1,4 @@
-"""conv: sums of windows of an array, weighted, along one to three spatial axes."""
+"""conv: weighted sums of windows of an array, along one to three spatial axes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ep.ops.windows import groups_of_pieces, in_steps, num_spatial, windows
 from ep.sbp import Problem, Sbp, Signature, Split
 
 _FEW_FILTERS: Final = 4
-"""A product of more filters of one channel is faster than a sum for each of them."""
+"""The most filters of one channel for which a sum for each filter is not slower than a matrix product."""
 
 
 def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
@@ -62,7 +62,7 @@ def _signatures(problem: Problem) -> Iterator[Signature]:
 
 
 def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
-    """Return the rank's groups, where channels are split, and what is around its piece of x for the rank's windows."""
+    """Return the attributes of a rank: its groups, if channels are split, and the pads of its piece of x."""
     (x, w), given, ranks = problem.shapes, problem.attributes, problem.ranks
     (of_x, of_w), (out,) = signature.inputs, signature.outputs
     pads = windows(x[2:], w[2:], given).local_pads((of_x, out, of_w), ranks, rank)
@@ -74,9 +74,9 @@ def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
 
 
 def local_groups(groups: int, places: Sequence[Sbp], sizes: Sequence[int], ranks: int, rank: int) -> int:
-    """Return the groups of a rank, where x, w and the result, or their gradients, lie at `places`.
+    """Return the number of groups of a rank. places: the SBPs of x, w and the result, or of their gradients.
 
-    sizes: of the channels and of the filters.
+    sizes: the numbers of channels and of filters.
     """
     split = groups > 1 and tuple(places) == (Split(1), Split(0), Split(1))
     return (groups_of_pieces(groups, sizes, ranks) or [groups] * ranks)[rank] if split else groups
@@ -86,20 +86,21 @@ def local_groups(groups: int, places: Sequence[Sbp], sizes: Sequence[int], ranks
 def conv(x: Tensor, w: Tensor, strides: Any = 1, pads: Any = 0, dilations: Any = 1, groups: int = 1) -> Attributes:
     """Return the convolution of `x` with `w`, as ONNX's Conv and PyTorch's `conv1d` to `conv3d`.
 
-    x: array of shape (N, C, sizes...), of one to three spatial axes, of a floating dtype.
+    x: array of shape (N, C, sizes...), with one to three spatial axes, of a floating dtype.
     w: array of shape (M, C / groups, kernel...) and of the dtype of x.
-    bias: array of shape (M,) and of the dtype of x, which is added to each channel of the result; None for none. It
-        is an operator of its own, `add`.
-    strides: by how many places windows lie apart, along each spatial axis; one integer for all of them.
-    pads: how many zeros are before the first element of each spatial axis, then behind the last one of each, as ONNX
-        has it; one integer for all.
-    dilations: how far the places of a window are apart, along each spatial axis; one integer for all.
-    groups: into how many parts channels are divided; each part of the result comes from that part of x alone.
+    bias: array of shape (M,) and of the dtype of x, which is added to each channel of the result; None for none. It is
+        added by a separate operator, `add`.
+    strides: the distance between windows along each spatial axis; one integer for all of them.
+    pads: the number of zeros before the first element of each spatial axis, then after the last one of each, as in
+        ONNX; one integer for all.
+    dilations: the distance between the places of a window along each spatial axis; one integer for all.
+    groups: the number of parts into which channels are divided; each part of the result depends on that part of x
+        alone.
     out: where to put the result, an array of its shape and dtype.
 
-    The result has shape (N, M, counts...), and no window where all that there is, padded, is smaller than one. float16
-    and bfloat16 are summed up in float32, and rounded once. Padding takes part in the sums: 0 times infinity is NaN.
-    Raises TypeError where the dtypes differ, ValueError for shapes and attributes that do not fit.
+    The result has shape (N, M, counts...); it has no windows if the padded x is smaller than one. float16 and bfloat16
+    are accumulated in float32 and rounded once. Padding takes part in the sums: 0 times infinity is NaN. Raises
+    TypeError if the dtypes differ, ValueError for shapes and attributes that do not fit.
     """
     if x.dtype != w.dtype:
         raise TypeError(f"x has dtype {x.dtype}, w has {w.dtype}; convert one of them")
@@ -109,7 +110,7 @@ def conv(x: Tensor, w: Tensor, strides: Any = 1, pads: Any = 0, dilations: Any =
 
 
 def conv_attributes(of_x: Dims, of_w: Dims, strides: Any, pads: Any, dilations: Any, groups: Any) -> dict[str, Any]:
-    """Return the attributes of a convolution, resolved; raises for shapes of x and w that do not fit."""
+    """Return the resolved attributes of a convolution; raises for shapes of x and w that do not fit."""
     num_axes = num_spatial(of_x)
     if len(of_w) != len(of_x):
         raise ValueError(f"w has shape {of_w}; it must have {len(of_x)} axes, as x of shape {of_x} has")
@@ -129,7 +130,7 @@ def conv_attributes(of_x: Dims, of_w: Dims, strides: Any, pads: Any, dilations: 
 
 
 def _with_bias(function: Any) -> Any:
-    """`function`, taking a bias, too: an addition behind it, which a fused expression does with what follows."""
+    """Return `function` with a bias: an addition after it, which a fused expression combines with later operators."""
     x, w, *rest = inspect.signature(function).parameters.values()
     bias = inspect.Parameter("bias", x.kind, default=None, annotation="ArrayLike | None")
 
@@ -178,9 +179,9 @@ _EXISTS = _FLOAT & WindowKernel.moves_exist & _MATMUL
 
 @register_kernel("conv", matches=_EXISTS)
 class ConvKernel(WindowKernel):
-    """A product of w and the windows: x padded by ConstantPad, its windows written out by Expand, if there are any.
+    """A kernel that multiplies w and the windows: x is padded by ConstantPad, and Expand writes its windows, if needed.
 
-    The result of a group is the product of its rows of w and of a matrix that has a column for each window.
+    The result of a group is the product of its rows of w and a matrix that has a column for each window.
     """
 
     exists = _EXISTS

@@ -1,4 +1,4 @@
-"""conv_x_grad and conv_w_grad: the gradients of a convolution by what is convolved, and by its weights."""
+"""conv_x_grad and conv_w_grad: the gradients of a convolution with respect to its input and its weights."""
 
 from __future__ import annotations
 
@@ -61,15 +61,15 @@ def _x_local(problem: Problem, signature: Signature, rank: int) -> Attributes:
 def conv_x_grad(
     dy: Tensor, w: Tensor, shape: Any, strides: Any = 1, pads: Any = 0, dilations: Any = 1, groups: int = 1
 ) -> Attributes:
-    """Return the gradient of `conv` by x: to each element what all windows that it is in have of `dy`, times w.
+    """Return the gradient of `conv` with respect to x: the sums of `dy` times w over all windows with an element.
 
-    dy: the gradient by the result of conv, of its shape.
+    dy: the gradient with respect to the result of conv, of its shape.
     w: as of `conv`.
     shape: that of x. strides, pads, dilations, groups: as of `conv`.
     out: where to put the result, an array of its shape and dtype.
 
-    It is also called a transposed convolution. Raises what `conv` raises for arrays of these shapes, TypeError where
-    the dtypes differ, ValueError where dy has another shape than the result of conv.
+    It is also called a transposed convolution. Raises the errors of `conv` for arrays of these shapes, TypeError if the
+    dtypes differ, ValueError if dy does not have the shape of the result of conv.
     """
     return _resolved(dy, w, "w", as_sizes((shape,), "shape"), tuple(w.shape), (strides, pads, dilations, groups), 0)
 
@@ -102,21 +102,21 @@ def _w_local(problem: Problem, signature: Signature, rank: int) -> Attributes:
 def conv_w_grad(
     dy: Tensor, x: Tensor, shape: Any, strides: Any = 1, pads: Any = 0, dilations: Any = 1, groups: int = 1
 ) -> Attributes:
-    """Return the gradient of `conv` by w: for each place of a window what all windows have there, times their `dy`.
+    """Return the gradient of `conv` with respect to w: for each place of a window, the sum of x times `dy`.
 
-    dy: the gradient by the result of conv, of its shape.
+    dy: the gradient with respect to the result of conv, of its shape.
     x: as of `conv`.
     shape: that of w. strides, pads, dilations, groups: as of `conv`.
     out: where to put the result, an array of its shape and dtype.
 
-    Raises what `conv` raises for arrays of these shapes, TypeError where the dtypes differ, ValueError where dy has
-    another shape than the result of conv.
+    Raises the errors of `conv` for arrays of these shapes, TypeError if the dtypes differ, ValueError if dy does not
+    have the shape of the result of conv.
     """
     return _resolved(dy, x, "x", as_sizes((shape,), "shape"), tuple(x.shape), (strides, pads, dilations, groups), 1)
 
 
 def _resolved(dy: Tensor, other: Tensor, name: str, shape: Dims, of_other: Dims, given: Any, place: int) -> Attributes:
-    """place: which of x and w has `shape`, the other one having that of the other operand."""
+    """Return the attributes. place: 0 if x has `shape`, 1 if w has it; the other has the shape of `other`."""
     if dy.dtype != other.dtype:
         raise TypeError(f"dy has dtype {dy.dtype}, {name} has {other.dtype}; convert one of them")
     if any(size < 0 for size in shape):
@@ -141,8 +141,8 @@ _MATMUL, _MATMUL_OF_WINDOWS = (
 @register_kernel(
     "conv_x_grad", matches=_FLOAT & WindowKernel.moves_exist & RegionKernel.exists & _FILL & _PERMUTE & _MATMUL
 )
-class ConvXGradKernel(WindowKernel, RegionKernel):
-    """A product as of ConvKernel: dy, its elements as far apart as windows were, has windows of w reversed."""
+class ConvXGradKernel(WindowKernel, BoxKernel):
+    """A product as in ConvKernel: of w, reversed, and the windows of dy, whose elements are spread by the strides."""
 
     names = in_errors(a="w", b="dy", c="out", src="dy", dst="out")
 
@@ -171,7 +171,7 @@ class ConvXGradKernel(WindowKernel, RegionKernel):
         return launches
 
     def _spreading(self, dy: Dims, found: Windows) -> Iterator[Move]:
-        """Yield what brings dy to the windows of w reversed, of which there is one for each element of x."""
+        """Yield the moves from dy to the windows of the reversed w, one window for each element of x."""
         planes, ones = dy[:2], (1,) * len(found.sizes)
         sizes = tuple((count - 1) * step + 1 for count, step in zip(dy[2:], found.strides, strict=True))
         if found.strides != ones:
@@ -185,7 +185,7 @@ class ConvXGradKernel(WindowKernel, RegionKernel):
         yield from self.writing(planes, of_dy)
 
     def _apart(self, dy: Dims, shape: Dims, strides: Dims) -> Launches:
-        """Return what puts the elements of dy into zeros, some places apart."""
+        """Return the launches that put the elements of dy into zeros, with the distances `strides`."""
         of_planes, of_places = contiguous_strides(shape)[:2], contiguous_strides(shape)[2:]
         apart = (*of_planes, *(step * stride for step, stride in zip(strides, of_places, strict=True)))
         copy, count = self.strided(dy, contiguous_strides(dy), apart), math.prod(shape)
@@ -197,7 +197,7 @@ class ConvXGradKernel(WindowKernel, RegionKernel):
         return launches
 
     def _turning(self, w: Dims, groups: int) -> Iterator[Move]:
-        """Yield what reverses the places of w, then exchanges the channels and the filters of each group."""
+        """Yield the moves that reverse the places of w, then exchange the channels and the filters of each group."""
         places, dtype = math.prod(w[2:]), self.subject.data_types["out"].dtype
         rows, filters = (w[0] * w[1], places), w[0] // groups
         if places > 1:
@@ -217,7 +217,7 @@ class ConvXGradKernel(WindowKernel, RegionKernel):
 
 @register_kernel("conv_w_grad", matches=_FLOAT & WindowKernel.moves_exist & _MATMUL_OF_WINDOWS)
 class ConvWGradKernel(WindowKernel):
-    """The product of dy and the windows of x, as ConvKernel writes them, transposed, and summed over the batch."""
+    """The product of dy and the transposed windows of x, written as in ConvKernel, summed over the batch."""
 
     names = in_errors(a="dy", b="x", c="out", src="x", dst="out")
 

@@ -1,4 +1,4 @@
-"""The kernel of convolutions of which each channel has filters of its own: sums of shifted views, and no product."""
+"""The kernel of depthwise convolutions, whose channels have their own filters: sums of shifted views, no product."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from ep.ops.kernels.conditions import Value
 from ep.ops.windows import Windows, windows
 
 _MOST_TAPS: Final = 25
-"""The places of a window that one launch adds up: a launch takes more, but the kernel takes seconds to compile."""
+"""The most places of a window that one launch adds up. More are possible, but the kernel takes seconds to compile."""
 
 _SHORT: Final = 48
-"""Rows of at most this many windows are joined to longer ones: each would take longer to begin than to compute."""
+"""The width in windows up to which rows are joined: a launch of a shorter row takes longer to start than to compute."""
 
 _NARROW: Final = (DataType.kFloat16, DataType.kBFloat16)
 
 
 def _structure(data_type: DataType, taps: int, *, begins: bool, ends: bool) -> Structure:
-    """Return the sum of products of elements and weights, of which there are `taps`.
+    """Return the structure of the sum of `taps` products of elements and weights.
 
-    begins, ends: whether these are the first places of a window, and the last; other sums are added to those of the
-        places before, and are not in `data_type` yet where that has 16 bits.
+    begins, ends: whether these are the first places of a window, and the last. Other sums are added to those of the
+        places before, and are kept in float32 until the last one if `data_type` has 16 bits.
     """
     wide = DataType.kFloat if data_type in _NARROW else data_type
     sources = [data_type] * 2 * taps + [wide] * (not begins)
@@ -58,12 +58,13 @@ def _structure(data_type: DataType, taps: int, *, begins: bool, ends: bool) -> S
 
 
 class _Rows(NamedTuple):
-    """The rows of the last axis that sums are made of.
+    """The rows of the last axis that sums consist of.
 
-    sizes: of padded x, as it is seen, along its spatial axes.
-    places: what all windows have at each of their places: slices of x, which has an axis for filters, too.
-    sums: where the sums lie in what is written, of sizes `written`.
-    width: of a row of a plane there.
+    sizes: of the view of padded x along its spatial axes.
+    places: for each place of a window, a slice of x with the elements of all windows there; x has an axis for filters,
+        too.
+    sums: the slice of the sums in the written array, of sizes `written`.
+    width: of a row of a plane of `written`.
     """
 
     sizes: Dims
@@ -74,9 +75,9 @@ class _Rows(NamedTuple):
 
 
 def _rows(found: Windows) -> _Rows:
-    """Return the rows of windows: those of x, or whole planes where these are short.
+    """Return the rows of windows: those of x, or whole planes if rows are short.
 
-    In a plane, there are windows between two rows, too, which are cropped afterwards.
+    A plane also has windows between two rows, which are cropped afterwards.
     """
     each = zip(found.kernel, found.dilations, found.strides, found.counts, strict=True)
     along = [
@@ -99,7 +100,7 @@ def _rows(found: Windows) -> _Rows:
 
 
 class _OneTap(Value):
-    """The structure of windows of one element: a device that has it has those of more, too."""
+    """The structure of windows of one element: a device that supports it supports larger windows, too."""
 
     def of(self, subject: Subject) -> Structure:
         return _structure(subject.data_types["x"], 1, begins=True, ends=True)
@@ -115,7 +116,7 @@ _IS_DEPTHWISE = attribute("is_depthwise") == True  # noqa: E712
     "conv", matches=_IS_DEPTHWISE & ConvKernel.exists & primitive_exists(ExpressionFactory, _OneTap()), priority=1
 )
 class DepthwiseKernel(ConvKernel):
-    """x padded by ConstantPad, and Expression, which adds up views of it, one for each place of a window, times w."""
+    """A kernel of ConstantPad of x and Expression, which adds up views of it, one per place of a window, times w."""
 
     def __init__(self, subject: Subject) -> None:
         super().__init__(subject)
@@ -138,7 +139,7 @@ class DepthwiseKernel(ConvKernel):
 
         def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
             if not arrays.has_views or any(arrays.may_share_memory(one, outputs[0]) for one in inputs):
-                by_product(arrays, inputs, outputs)  # it reads all that it needs before it writes, or refuses
+                by_product(arrays, inputs, outputs)  # it reads all inputs before it writes, or raises
                 return
             padded = self.moved(arrays, inputs[0], padding).reshape(of_x)
             weights, (out,) = inputs[1].reshape(of_w), outputs
@@ -157,7 +158,7 @@ class DepthwiseKernel(ConvKernel):
         return launches
 
     def _cropping(self, planes: int, found: Windows, rows: _Rows) -> Launches | None:
-        """Return what takes the sums out of rows that have more, if they have; planes: how many results there are."""
+        """Return the launches that crop the sums from longer rows, None if rows fit. planes: the number of results."""
         if rows.width == found.counts[-1]:
             return None
         outer, (height, width) = planes * math.prod(found.counts[:-2]), found.counts[-2:]

@@ -1,6 +1,6 @@
-"""On which device an operator runs: the one that its operands are on.
+"""The device that an operator runs on: the one of its operands.
 
-A device's arrays come from its manager (`DeviceManager.arrays`), those of this package as those of others.
+A device's arrays come from its manager (`DeviceManager.arrays`), both those of this package and those of others.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from ep.include.errors import DeviceUnavailableError
 
 _PLAIN: Final = frozenset([np.ndarray, *NUMBERS])
 _HOST: Final = DeviceType.kCPU
-"""The host: it has NumPy's arrays, takes Python numbers, and refuses values that no device knows."""
+"""The device type of NumPy's arrays and of Python numbers, which also raises the errors for unsupported values."""
 
 
 def arrays_of(operands: Sequence[ArrayLike], names: Sequence[str]) -> Operands:
-    """Return what reads operands where they are, the Arrays of a device as a rule; for Python numbers, the CPU's.
+    """Return the reader of operands, as a rule the Arrays of their device; for Python numbers, those of the CPU.
 
-    Raises TypeError where they are in different places, naming two of them, and DeviceUnavailableError for an array of
-    a device type that has no device here.
+    Raises TypeError, which names two of them, if they are in different places, and DeviceUnavailableError for an array
+    of a device type that has no device here.
     """
     for value in operands:
         if type(value) not in _PLAIN:
             break
-    else:  # what most calls are
+    else:  # most calls
         return _of_host().on(0)
     found: Operands | None = None
     name_of_found = ""
@@ -52,10 +52,10 @@ def arrays_of(operands: Sequence[ArrayLike], names: Sequence[str]) -> Operands:
 def copy_to_device(array: ArrayLike, device_type: DeviceType | str, device_index: int = 0) -> Array:
     """Return a copy, on a device, of an array in host memory.
 
-    array: what NumPy makes an array of, or what exports DLPack from host memory.
+    array: anything that NumPy converts to an array, or that exports DLPack from host memory.
     device_type: such as DeviceType.kCUDA, or its tag.
 
-    On the CPU that is an ndarray, on CUDA a CudaArray. Raises DeviceUnavailableError if there is no such device.
+    On the CPU the copy is an ndarray, on CUDA a CudaArray. Raises DeviceUnavailableError if there is no such device.
     """
     if isinstance(device_type, str):
         device_type = DeviceType.FromTag(device_type)
@@ -65,7 +65,8 @@ def copy_to_device(array: ArrayLike, device_type: DeviceType | str, device_index
 def copy_to_host(array: ArrayLike) -> np.ndarray[Any, Any]:
     """Return a copy in host memory of an array on any device, as an ndarray.
 
-    It waits for the operators that make the array, and raises what they report: the IndexError of `gather`, for one.
+    It waits for the operators that compute the array, and raises the errors that they report, such as the IndexError of
+    `gather`.
     """
     arrays = arrays_of((array,), ("array",))
     return arrays.copy_to_host(arrays.as_buffer(array, "array"))
@@ -87,7 +88,7 @@ def _arrays_of(value: ArrayLike, name: str) -> Operands:
     host = _of_host()
     if host.recognises(value):
         return host.on(0)
-    _load_all()  # an array of another library says nothing of the package that knows it
+    _load_all()  # an array of another library does not name the package that supports it
     for device_type in DeviceType:
         arrays = _of_type(device_type)
         if arrays is not None and arrays.recognises(value):

@@ -15,7 +15,7 @@ from ep.include.primitive.op_table import OPS
 from ep.include.primitive.unary_op import UnaryOp
 from ep.ops.names import function_name, parameter_name
 
-_WIDTH: Final = 116  # what 120 leaves inside a function
+_WIDTH: Final = 116  # 120 columns less the indentation in a function
 _OUT: Final = "out: where to put the result, an array of its shape and dtype."
 _UNARY: Final = "The result has the shape of x and {dtype}."
 _BINARY: Final = """\
@@ -25,7 +25,7 @@ that do not broadcast and for a Python number that the dtype does not hold."""
 
 
 def described(function: Callable[..., Any], op: UnaryOp | BinaryOp, signature: inspect.Signature) -> Callable[..., Any]:
-    """Give `function` the name, the signature and the docstring that belong to `op`, and return it."""
+    """Set the name, the signature and the docstring of `function` to those of `op`, and return it."""
     function.__name__ = function.__qualname__ = function_name(op)
     function.__module__ = "ep.ops"
     function.__doc__ = docstring(op)
@@ -47,7 +47,7 @@ def docstring(op: UnaryOp | BinaryOp) -> str:
 
 
 def _meaning(op: UnaryOp | BinaryOp) -> str:
-    """The first paragraph of what the op's functor says of itself, on numbers of the first kind that it takes."""
+    """Return the first paragraph of the docstring of the op's functor, for the first kind of numbers it supports."""
     for kind in (Kind.FLOAT, Kind.INTEGER, Kind.BOOL, Kind.COMPLEX):
         try:
             meaning = inspect.getdoc(functor_maker(op, kind))
@@ -59,7 +59,7 @@ def _meaning(op: UnaryOp | BinaryOp) -> str:
 
 
 def _stand_ins(op: UnaryOp | BinaryOp) -> list[str]:
-    """Return what the functors call an operand that is not its name."""
+    """Return a line about the names of operands in the functor's text, if they are others than the function's."""
     if op in (UnaryOp.kRealGrad, UnaryOp.kImagGrad):
         return ["Here dy is x.", ""]
     return ["Here a is x, and b is y.", ""] if OPS[op].operands == ("x", "y") else []
@@ -80,9 +80,9 @@ def _result_dtype(op: UnaryOp | BinaryOp) -> str:
 
 
 def _sources(op: UnaryOp | BinaryOp) -> list[DataType]:
-    """Return the types of arrays that the function takes.
+    """Return the types of arrays that the function supports.
 
-    None is inferred to be of kChar, and there are no complex numbers of 16-bit parts.
+    No array is inferred to be of kChar, and there are no complex numbers with 16-bit parts.
     """
     row = OPS[op]
     inferred = [source for source in row.takes if source not in CHAR]

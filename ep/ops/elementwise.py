@@ -1,4 +1,4 @@
-"""The base of the operators of one operand and of two: declarations and kernels, made from the table of ops."""
+"""The common part of unary and binary operators: declarations and kernels, made from the table of ops."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ from ep.sbp import Problem, Signature
 
 
 class OfOp(TypeRule):
-    """The type that the table of ops gives an op."""
+    """The type of an op's result, from the table of ops."""
 
     def __init__(self, op: UnaryOp | BinaryOp) -> None:
-        """op: whose results have the type."""
+        """op: the op whose results have the type."""
         self.row = OPS[op]
 
     def result(self, types: Mapping[str, DataType], attributes: Mapping[str, Any]) -> DataType:
@@ -52,16 +52,16 @@ class OfOp(TypeRule):
 
 
 class ElementwiseKernel(PreparedKernel):
-    """One launch of a primitive that has the op and its attributes."""
+    """A kernel of one launch of a primitive that has the op and its attributes."""
 
     def __init__(self, op: UnaryOp | BinaryOp, exists: PrimitiveExists, subject: Subject) -> None:
-        """exists: what makes the primitive of `op`."""
+        """exists: the condition that makes the primitive of `op`."""
         super().__init__(subject)
         self.primitive = exists.make(subject)
 
 
 class OpOperator:
-    """The operator of an op: its declaration, and how calls of its function are read."""
+    """The operator of an op: its declaration, and the reading of calls of its function."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class OpOperator:
         shape: Callable[[Sequence[Dims], Attributes], Sequence[Dims]],
         signatures: Callable[[Any, Problem], Iterable[Signature]],
     ) -> None:
-        """Declare it. role: of its operands; signatures: the signatures of an op for a problem."""
+        """Declare it. role: of its operands. rows: the signatures of an op for a problem."""
         self.op, self.parameters = op, Parameters(op)
         row = OPS[op]
         self.declared = add_operator(
@@ -104,7 +104,7 @@ class OpOperator:
     ) -> None:
         """Register the kernel that launches the primitive of the op.
 
-        dims: the most dims, for a primitive that asks for them.
+        dims: the most dims, for a primitive that needs them.
         """
         row = OPS[self.op]
         attributes = (attribute(parameter_name(one)) for one in row.attributes)
@@ -113,9 +113,9 @@ class OpOperator:
         register_kernel(self.declared.name, matches=exists, name=name)(partial(make, self.op, exists))
 
     def add_function(self, read_operands: Callable[[Sequence[Any]], tuple[Operands, Sequence[Array]]]) -> None:
-        """Make the operator's function in `ep.ops`, `f(<operands>, <attributes>, *, out=None)`.
+        """Create the operator's function in `ep.ops`, `f(<operands>, <attributes>, *, out=None)`.
 
-        read_operands: operands, as they were given -> what reads them, and the buffers.
+        read_operands: operands as given -> the object that reads them, and the buffers.
         """
 
         def read(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Read:

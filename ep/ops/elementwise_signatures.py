@@ -1,8 +1,8 @@
-"""The signatures of the operators of one operand and of two: what each op does to sums and to an order.
+"""The signatures of unary and binary operators: the effect of each op on sums and on an order.
 
-An op is linear where op(a + b) is op(a) + op(b), rising where a larger operand never gives a smaller result, and
-falling where it never gives a larger one, on all finite operands. For ops with attributes that is so at their defaults'
-signs; `_is_rising` asks the attributes.
+An op is linear if op(a + b) is op(a) + op(b), rising if a larger operand never gives a smaller result, and falling if
+it never gives a larger one, for all finite operands. For ops with attributes this holds for the signs of their
+defaults; `_slope` checks the attributes.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ _OF_SMALLEST: Final = {
     **dict.fromkeys([U.kAcosh, U.kLog, U.kLog2, U.kLog10, U.kLog1p, U.kSqrt], PMIN),
     U.kRsqrt: PMAX,
 }
-"""The result of a PMin for ops that rise or fall, and that are NaN below some number: NaN spreads."""
+"""The partial that monotonic ops make of a PMin if they are NaN below some number, since NaN propagates."""
 
 _ORDER: Final[Mapping[int, Mapping[Sbp, Sbp]]] = {1: {PMAX: PMAX, PMIN: PMIN}, -1: {PMAX: PMIN, PMIN: PMAX}}
-"""The results of a PMax and of a PMin, for ops that rise and that fall."""
+"""The partials that become of a PMax and of a PMin, for a rising (1) and a falling (-1) op."""
 
 _SLOPES: Final[Mapping[Bin, tuple[int, int]]] = {
     Bin.kAdd: (1, 1),
@@ -56,11 +56,11 @@ _SLOPES: Final[Mapping[Bin, tuple[int, int]]] = {
     Bin.kGreaterThan: (1, -1),
     Bin.kGreaterEqual: (1, -1),
 }
-"""Whether an op of two operands rises (1) or falls (-1) in each of them, for all values of the other."""
+"""The slope of a binary op in each operand, for all values of the other one: rising (1) or falling (-1)."""
 
 
-def unary_signatures(op: U, problem: Problem) -> Iterator[Signature]:
-    """Yield the signatures of an op of one operand."""
+def unary_rows(op: U, problem: Problem) -> Iterator[Signature]:
+    """Yield the signatures of a unary op."""
     (shape,), (source,) = problem.shapes, problem.types
     for axis in range(len(shape)):
         yield signature(Split(axis), Split(axis))
@@ -75,7 +75,7 @@ def unary_signatures(op: U, problem: Problem) -> Iterator[Signature]:
 
 
 def _slope(op: U, source: DataType, attributes: Mapping[str, float]) -> int:
-    """1 for an op that rises, -1 for one that falls, 0 for others."""
+    """Return 1 for a rising op, -1 for a falling one, 0 for others."""
     if op is U.kThreshold:  # value where x <= threshold, else x
         return 1 if attributes["value"] <= attributes["threshold"] else 0
     if op is U.kLogicalNot:
@@ -89,8 +89,8 @@ def _slope(op: U, source: DataType, attributes: Mapping[str, float]) -> int:
     return 1 if op in RISING else -1 if op in FALLING else 0
 
 
-def binary_signatures(op: Bin, problem: Problem) -> Iterator[Signature]:
-    """Yield the signatures of an op of two operands."""
+def binary_rows(op: Bin, problem: Problem) -> Iterator[Signature]:
+    """Yield the signatures of a binary op."""
     source = problem.types[0]
     yield from broadcast_signatures(problem)
     if source in BOOL:
@@ -125,9 +125,9 @@ def _of_bool(op: Bin) -> Iterator[Signature]:
 
 
 def _of_gradient(op: Bin, source: DataType, attributes: Mapping[str, float]) -> Iterator[Signature]:
-    """Gradients are linear in dy, whatever the other operand is; where the slope has one sign, they keep its order.
+    """Yield the rows of a gradient: it is linear in dy for any other operand, and monotonic if the slope has one sign.
 
-    Those of integers are cut off, which is not linear where there is something to cut off, but keeps the order.
+    Gradients of integers are truncated, which is not linear if there are fractions, but keeps the order.
     """
     dy = OPS[op].operands.index("dy")
     slope = _slope_of_gradient(op, attributes)
@@ -147,7 +147,7 @@ def _of_gradient(op: Bin, source: DataType, attributes: Mapping[str, float]) -> 
 
 
 def _slope_of_gradient(op: Bin, attributes: Mapping[str, float]) -> int:
-    """Return the sign of what dy is multiplied with, where it has one for all values of the other operand."""
+    """Return the sign of the factor of dy, if it is the same for all values of the other operand; else 0."""
     if op is Bin.kScalarBasePowerGrad:  # exponent * x ** (exponent - 1)
         exponent = attributes["exponent"]
         return 0 if exponent % 2 == 0 else 1 if exponent > 0 else -1
@@ -160,8 +160,8 @@ def _slope_of_gradient(op: Bin, attributes: Mapping[str, float]) -> int:
 
 
 def _with(position: int, place: Sbp, result: Sbp) -> Signature:
-    """One operand lies as `place`, the other is whole."""
-    return signature(place, B, result) if position == 0 else signature(B, place, result)
+    """Return the row in which one operand has the SBP `place`, and the other is broadcast."""
+    return row(place, B, result) if position == 0 else row(B, place, result)
 
 
 _BOOL: Final[Mapping[Bin, tuple[str, int, int]]] = {
@@ -174,7 +174,7 @@ _BOOL: Final[Mapping[Bin, tuple[str, int, int]]] = {
     Bin.kGreaterThan: ("and", 1, -1),
     Bin.kGreaterEqual: ("or", 1, -1),
 }
-"""The meaning of an op on bool: `or` or `and`, and -1 for an operand that is negated. Others are neither."""
+"""The effect of an op on bool: `or` or `and`, and -1 for an operand that is negated. Other ops are neither."""
 
 _SLOPE_NOT_NEGATIVE: Final = frozenset(
     [
@@ -203,7 +203,7 @@ _ABOUT_THE_REST: Final = {
 
 
 def why_not_listed(op: U | Bin, problem: Problem) -> str | None:
-    """Return why rows of an op are left out that hold for all finite data; None if none are."""
+    """Return why rows of an op that hold for all finite data are left out; None if none are."""
     if problem.types[0] in BOOL and op in (Bin.kFmod, Bin.kFloorMod):
         return "of bool it is constant"
     if problem.types[0] in BOOL and "dy" in OPS[op].operands:

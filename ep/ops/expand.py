@@ -51,18 +51,19 @@ def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
 def expand(x: Tensor, *sizes: Any) -> Attributes:
     """Return `x` repeated to `sizes`.
 
-    x: array of no more axes than there are sizes; they stand for the last ones.
-    sizes: integers, or one sequence of them. An axis of size 1 may become any size >= 0, any other keeps its size;
-        -1 keeps it as well. New axes come first and cannot be -1.
+    x: array with at most one axis for each of `sizes`; its axes match the last ones.
+    sizes: integers, or one sequence of them. An axis of size 1 may become any size >= 0, any other keeps its size; -1
+        keeps it as well. New axes come first and cannot be -1.
     out: where to put the result, an array of its shape and dtype.
 
-    The result has the shape `sizes` and the dtype of x; it is no view. Raises ValueError for sizes that do not fit.
+    The result has the shape `sizes` and the dtype of x; it is a copy, not a view. Raises ValueError for sizes that do
+    not fit.
     """
     return {"sizes": expanded_shape(x.shape, as_sizes(sizes))}
 
 
 def expanded_shape(shape: Dims, sizes: Dims) -> Dims:
-    """Return the shape of an array of `shape` that is expanded to `sizes`; ValueError where it cannot be."""
+    """Return the shape of an array of `shape` that is expanded to `sizes`; ValueError if it cannot be expanded."""
     num_new = len(sizes) - len(shape)
     if num_new < 0:
         raise ValueError(f"sizes {sizes} has fewer axes than x, whose shape is {shape}")
@@ -81,7 +82,7 @@ def expanded_shape(shape: Dims, sizes: Dims) -> Dims:
 
 
 class ExpandingKernel(PreparedKernel):
-    """One launch of Expand, between dims that broadcast."""
+    """A kernel of one launch of Expand, between dims that broadcast."""
 
     exists = primitive_exists(ExpandFactory, data_type("x"), kMaxNumDims)
     names = in_errors(src="x", dst="out")
@@ -91,9 +92,9 @@ class ExpandingKernel(PreparedKernel):
         self._primitive = self.exists.make(subject)
 
     def expanding(self, operator: str, src_dims: Dims, dst_dims: Dims) -> Launches:
-        """Return what fills the result, seen as an array of `dst_dims`, with x, seen as one of `src_dims`.
+        """Return the launch that fills the result, seen as an array of `dst_dims`, with x, seen as one of `src_dims`.
 
-        Raises ValueError where the dims need more axes than a primitive has.
+        Raises ValueError if the dims need more axes than a primitive supports.
         """
         src_dims, dst_dims = launch_dims(operator, src_dims, dst_dims)
         return OneLaunch(self._primitive, src_dims, Placeholder(0), dst_dims, RESULT)
@@ -101,7 +102,7 @@ class ExpandingKernel(PreparedKernel):
 
 @register_kernel("expand", matches=ExpandingKernel.exists)
 class ExpandKernel(ExpandingKernel):
-    """From the dims of x to those of the result."""
+    """An expansion from the dims of x to those of the result."""
 
     def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
         return self.expanding("expand", shapes[0], attributes["sizes"])

@@ -1,4 +1,4 @@
-"""expand_grad and repeat_grad: sums over what was broadcast, and over copies."""
+"""expand_grad and repeat_grad: sums over axes that were broadcast, and over copies."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def _signatures(problem: Problem) -> Iterator[Signature]:
     num_new = len(dy) - len(x)
     for axis, size in enumerate(dy):
         kept = axis >= num_new and x[axis - num_new] == size
-        yield signature(Split(axis), Split(axis - num_new) if kept else P)
-    yield signature(P, P)
-    if dy == x:  # nothing is added up
-        yield signature(PMAX, PMAX)
-        yield signature(PMIN, PMIN)
+        yield row(Split(axis), Split(axis - num_new) if kept else P)
+    yield row(P, P)
+    if dy == x:  # nothing is summed
+        yield row(PMAX, PMAX)
+        yield row(PMIN, PMIN)
 
 
 def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
@@ -47,12 +47,12 @@ def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
 def expand_grad(dy: Tensor, shape: Any) -> Attributes:
     """Return the gradient of `expand`: the sum of `dy` over the axes that were new or were expanded.
 
-    dy: the gradient by the result of expand, of its shape.
-    shape: that of what was expanded; `dy` of the same shape is copied.
+    dy: the gradient with respect to the result of expand, of its shape.
+    shape: that of the input of expand; `dy` of the same shape is copied.
     out: where to put the result, an array of its shape and dtype.
 
-    It is also the gradient of what operators broadcast. The order of the sum follows from the shapes: the same bits in
-    every run. Raises ValueError for a shape that does not expand to that of `dy`.
+    It is also the gradient of the broadcasting in operators. The order of the sum depends only on the shapes: the bits
+    are the same in every run. Raises ValueError for a shape that does not expand to that of `dy`.
     """
     sizes = as_sizes((shape,), "shape")
     try:
@@ -68,14 +68,14 @@ def _repeat_signatures(problem: Problem) -> Iterator[Signature]:
     for axis, times in enumerate(sizes):
         size = 1 if axis < num_new else x[axis - num_new]
         if times == 1 and axis >= num_new:
-            yield signature(Split(axis), Split(axis - num_new))
-        elif size == 1 or times % problem.ranks == 0:  # each rank adds up whole copies
-            yield signature(Split(axis), P)
-    yield signature(P, P)
+            yield row(Split(axis), Split(axis - num_new))
+        elif size == 1 or times % problem.ranks == 0:  # each rank sums whole copies
+            yield row(Split(axis), P)
+    yield row(P, P)
 
 
 def _repeat_local(problem: Problem, signature: Signature, rank: int) -> Attributes:
-    """Return the rank's piece of x, or the copies of it that the rank has."""
+    """Return the shape of the rank's piece of x, or the number of copies of it that the rank has."""
     (dy,), (out,), given = signature.inputs, signature.outputs, problem.attributes
     if isinstance(dy, Split) and not isinstance(out, Split):
         return {**given, "sizes": piece_shape(given["sizes"], dy, problem.ranks, rank)}
@@ -86,12 +86,12 @@ def _repeat_local(problem: Problem, signature: Signature, rank: int) -> Attribut
 def repeat_grad(dy: Tensor, shape: Any, sizes: Any) -> Attributes:
     """Return the gradient of `repeat`: the sum of `dy` over the copies.
 
-    dy: the gradient by the result of repeat, of its shape.
-    shape: that of what was repeated. sizes: the copies along each axis, one sequence of them.
+    dy: the gradient with respect to the result of repeat, of its shape.
+    shape: that of the input of repeat. sizes: the copies along each axis, one sequence of them.
     out: where to put the result, an array of its shape and dtype.
 
-    The order of the sum follows from the shapes: the same bits in every run. Raises ValueError for shapes that do not
-    fit.
+    The order of the sum depends only on the shapes: the bits are the same in every run. Raises ValueError for shapes
+    that do not fit.
     """
     of_x, times = as_sizes((shape,), "shape"), as_sizes((sizes,))
     expected = repeat_dims(of_x, times)[-1]
@@ -101,7 +101,7 @@ def repeat_grad(dy: Tensor, shape: Any, sizes: Any) -> Attributes:
 
 
 class SumKernel(PreparedKernel):
-    """One launch of Reduce, over the axes of dy along which x was expanded."""
+    """A kernel of one launch of Reduce, over the axes of dy along which x was expanded."""
 
     exists = primitive_exists(ReduceFactory, ReduceOp.kSum, data_type("dy"), kMaxNumDims)
     names = in_errors(src="dy", dst="out")
@@ -111,9 +111,9 @@ class SumKernel(PreparedKernel):
         self._primitive = self.exists.make(subject)
 
     def adding_up(self, dims: Dims, to_dims: Dims) -> Launches:
-        """Return what sums dy, seen as an array of `dims`, to the result, seen as one of `to_dims`.
+        """Return the launch that sums dy, seen as an array of `dims`, to the result, seen as one of `to_dims`.
 
-        That expands to `dims`. Raises ValueError where more than 8 axes are needed.
+        `to_dims` expands to `dims`. Raises ValueError if more than 8 axes are needed.
         """
         num_new = len(dims) - len(to_dims)
         axes = [axis for axis, size in enumerate(dims) if axis < num_new or (to_dims[axis - num_new] == 1 != size)]
@@ -130,7 +130,7 @@ class SumKernel(PreparedKernel):
 
 @register_kernel("expand_grad", matches=SumKernel.exists)
 class ExpandGradKernel(SumKernel):
-    """Over the axes along which dy is larger than x."""
+    """A sum over the axes along which dy is larger than x."""
 
     def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
         return self.adding_up(shapes[0], attributes["shape"])
@@ -138,7 +138,7 @@ class ExpandGradKernel(SumKernel):
 
 @register_kernel("repeat_grad", matches=SumKernel.exists)
 class RepeatGradKernel(SumKernel):
-    """Over the axes that copies are, where dy is seen as an expansion of x."""
+    """A sum over the axes of copies, with dy seen as an expansion of x."""
 
     def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
         src_dims, dst_dims, _ = repeat_dims(attributes["shape"], attributes["sizes"])

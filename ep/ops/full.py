@@ -1,4 +1,4 @@
-"""full: an array of one value."""
+"""full: an array filled with one value."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ def full(
     device: DeviceType | str | None = None,
     device_index: int = 0,
 ) -> Array:
-    """Return a new array of one value, as `numpy.full`.
+    """Return a new array filled with one value, as `numpy.full`.
 
     shape: sizes >= 0, or one of them.
     fill_value: a number, or an array without axes, which is read on its device when the work is done.
-    dtype: that of the result; where left out, what NumPy makes of the number (int64, float64, ...).
-    device, device_index: where to put the array, such as DeviceType.kCUDA or its tag; the CPU where left out. An array
-        is filled on the device that `fill_value` is on.
+    dtype: that of the result; by default, the dtype that NumPy gives the number (int64, float64, ...).
+    device, device_index: where to put the array, such as DeviceType.kCUDA or its tag; the CPU by default. If
+        `fill_value` is an array, its device is used.
 
-    Raises ValueError for a number that the dtype does not hold, TypeError where `fill_value` is an array of another
-    dtype than `dtype`.
+    Raises ValueError for a number that the dtype does not hold, TypeError if `fill_value` is an array of another dtype
+    than `dtype`.
     """
     sizes = tuple(as_size(size, f"shape[{axis}]") for axis, size in enumerate(as_sizes((shape,), "shape")))
     if not is_scalar(fill_value):

@@ -41,7 +41,7 @@ def _signatures(problem: Problem) -> Iterator[Signature]:
 
 
 def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
-    """Indices are those of the whole axis; a rank with a part of it starts at `offset`."""
+    """Return the attributes of a rank. Indices refer to the whole axis; a rank with a part of it starts at `offset`."""
     given, axis = problem.attributes, problem.attributes["axis"]
     if signature.inputs[0] != Split(axis):
         return given
@@ -59,22 +59,22 @@ def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
 def gather(
     params: Tensor, indices: Indices, axis: int | None = None, batch_dims: int = 0, mode: str = "raise"
 ) -> Attributes:
-    """Return the elements of `params` that `indices` names along `axis`, as `tensorflow.gather`.
+    """Return the elements of `params` that `indices` selects along `axis`, as `tensorflow.gather`.
 
     params: array of at least one axis.
     indices: integers; their first `batch_dims` axes are those of params.
-    axis: the axis to gather along, `batch_dims` where left out; negative: counted from the last axis of params.
-    batch_dims: how many leading axes params and indices share, `0 <= batch_dims <= axis`; negative: counted from
-        the last axis of indices.
-    mode: what becomes of an index outside `0 ... n - 1`. "raise": IndexError, which says where. "wrap_negative":
-        -n ... -1 count from the end, IndexError past that. "zero": zeros. "clip": the nearest index, as
-        `numpy.take` has it. A device that works on while the host goes on does not wait for an IndexError: the
-        elements are zeros, and the error is raised by what waits for the result (`copy_to_host`, `Stream.Sync`).
+    axis: the axis to gather along, `batch_dims` by default; negative: counted from the last axis of params.
+    batch_dims: the number of leading axes that params and indices share, `0 <= batch_dims <= axis`; negative: counted
+        from the last axis of indices.
+    mode: how an index outside `0 ... n - 1` is handled. "raise": IndexError, which gives its position. "wrap_negative":
+        -n ... -1 count from the end, IndexError past that. "zero": zeros. "clip": the nearest index, as in
+        `numpy.take`. An asynchronous device does not wait for an IndexError: the elements are zeros, and the error is
+        raised by the call that waits for the result (`copy_to_host`, `Stream.Sync`).
     out: where to put the result, an array of its shape and dtype.
 
-    The result has the shape `params.shape[:axis] + indices.shape[batch_dims:] + params.shape[axis + 1:]` and the
-    dtype of params. Raises TypeError for indices that are no integers, ValueError for axes that do not agree; nothing
-    has been written then, nor with an IndexError of the CPU.
+    The result has the shape `params.shape[:axis] + indices.shape[batch_dims:] + params.shape[axis + 1:]` and the dtype
+    of params. Raises TypeError for indices that are no integers, ValueError for axes that do not agree; nothing has
+    been written then, nor with an IndexError of the CPU.
     """
     check_mode(mode)
     along, batch = gather_axes(params.shape, indices.shape, axis, batch_dims)
@@ -83,10 +83,10 @@ def gather(
 
 @function_of(operator_named("gather"))
 def batch_gather(params: Tensor, indices: Indices, mode: str = "raise") -> Attributes:
-    """Return, for each batch, the elements of `params` that `indices` of the batch name: OneFlow's BatchGather.
+    """Return, for each batch, the elements of `params` that `indices` of the batch selects: OneFlow's BatchGather.
 
-    All axes of indices but the last are axes of batches, and params has them too; the next axis of params is gathered
-    along. It is `gather` with `batch_dims=indices.ndim - 1`, whose modes and errors it has.
+    All axes of indices but the last are batch axes, which params has too; the elements are gathered along the next axis
+    of params. It is `gather` with `batch_dims=indices.ndim - 1`, and has the same modes and errors.
     """
     declared = operator_named("gather")
     return declared.resolve(params, indices, batch_dims=len(indices.shape) - 1, mode=mode)
@@ -95,7 +95,7 @@ def batch_gather(params: Tensor, indices: Indices, mode: str = "raise") -> Attri
 def gather_axes(
     params_shape: tuple[int, ...], indices_shape: tuple[int, ...], axis: int | None, batch_dims: int
 ) -> tuple[int, int]:
-    """Return axis and batch_dims, counted from the front, where they fit the shapes."""
+    """Return axis and batch_dims, counted from the front, if they fit the shapes; else raise."""
     batch = from_front(batch_dims, "batch_dims", len(indices_shape), len(indices_shape) + 1)
     along = batch if axis is None else from_front(axis, "axis", len(params_shape), len(params_shape))
     if not batch <= along < len(params_shape):
@@ -118,7 +118,7 @@ _BATCH_GATHER = primitive_exists(BatchGatherFactory, **_TYPES)
 
 @register_kernel("gather", matches=(attribute("batch_dims") == 0) & _GATHER)
 class GatherKernel(IndexedKernel):
-    """One batch."""
+    """A kernel of one batch."""
 
     exists = _GATHER
 
@@ -129,6 +129,6 @@ class GatherKernel(IndexedKernel):
 
 @register_kernel("gather", matches=(attribute("batch_dims") != 0) & _BATCH_GATHER)
 class BatchGatherKernel(IndexedKernel):
-    """Each batch by its own indices."""
+    """A kernel in which each batch has its own indices."""
 
     exists = _BATCH_GATHER

@@ -1,4 +1,4 @@
-"""gather_grad and batch_gather_grad: what reaches the rows that gather read, added up."""
+"""gather_grad and batch_gather_grad: gradients scattered to the rows that gather read, and added up."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def _signatures(problem: Problem) -> Iterator[Signature]:
     for place in range(batch):
         yield signature(Split(place), Split(place), Split(place))
     for place in range(batch, len(indices)):
-        yield signature(Split(axis + place - batch), Split(place), P)
-    yield signature(B, B, Split(axis))  # each rank adds up the rows that it has
+        yield row(Split(axis + place - batch), Split(place), P)
+    yield row(B, B, Split(axis))  # each rank sums the rows that it has
     for place in range(batch, len(params)):
         if place != axis:
             moved = place if place < axis else place + len(indices) - batch - 1
@@ -41,7 +41,7 @@ def _signatures(problem: Problem) -> Iterator[Signature]:
 
 
 def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
-    """Return the rank's piece of the rows, which begins at `offset`."""
+    """Return the attributes of the rank's piece of the rows, which begins at `offset`."""
     (out,), given, axis = signature.outputs, problem.attributes, problem.attributes["axis"]
     shape, offset = list(given["shape"]), given["offset"]
     if isinstance(out, Split):
@@ -55,15 +55,15 @@ def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
 def gather_grad(
     dy: Tensor, indices: Indices, shape: Any, axis: int | None = None, batch_dims: int = 0, mode: str = "raise"
 ) -> Attributes:
-    """Return the gradient of `gather` by params: for each row of params the sum of what reaches the places it went to.
+    """Return the gradient of `gather` with respect to params: for each row, the sum of `dy` over its copies.
 
-    dy: the gradient by the result of gather, of its shape.
-    indices, axis, batch_dims, mode: what gather was given.
+    dy: the gradient with respect to the result of gather, of its shape.
+    indices, axis, batch_dims, mode: the arguments of gather.
     shape: that of params.
     out: where to put the result, an array of its shape and dtype.
 
-    Rows that no index names are 0. Repeated indices add up in their order: the same bits in every run. Raises
-    ValueError for shapes that do not fit, and for indices what gather raises.
+    Rows that no index selects are 0. Repeated indices add up in their order: the bits are the same in every run. Raises
+    ValueError for shapes that do not fit, and the errors of gather for indices.
     """
     check_mode(mode)
     sizes = as_sizes((shape,), "shape")
@@ -76,7 +76,7 @@ def gather_grad(
 
 @function_of(operator_named("gather_grad"))
 def batch_gather_grad(dy: Tensor, indices: Indices, shape: Any, mode: str = "raise") -> Attributes:
-    """Return the gradient of `batch_gather` by params; arguments as those of `gather_grad`."""
+    """Return the gradient of `batch_gather` with respect to params; the arguments are those of `gather_grad`."""
     batch = len(indices.shape) - 1
     declared = operator_named("gather_grad")
     return declared.resolve(dy, indices, shape, axis=batch, batch_dims=batch, mode=mode)
@@ -99,7 +99,7 @@ _BATCH_SUM = primitive_exists(BatchUnsortedSegmentSumFactory, **_TYPES)
 
 @register_kernel("gather_grad", matches=(attribute("batch_dims") == 0) & _SUM)
 class GatherGradKernel(_SegmentKernel):
-    """One batch."""
+    """A kernel of one batch."""
 
     exists = _SUM
 
@@ -110,6 +110,6 @@ class GatherGradKernel(_SegmentKernel):
 
 @register_kernel("gather_grad", matches=(attribute("batch_dims") != 0) & _BATCH_SUM)
 class BatchGatherGradKernel(_SegmentKernel):
-    """Each batch by its own indices."""
+    """A kernel in which each batch has its own indices."""
 
     exists = _BATCH_SUM

@@ -18,7 +18,7 @@ from ep.ops.kernels import Launches, PreparedKernel, Subject
 
 
 class IndexedKernel(PreparedKernel):
-    """The indices, and a primitive for each type that they may have once they are resolved.
+    """A kernel with indices, and a primitive for each type that resolved indices may have.
 
     The operator has an array and indices for inputs, and the attributes that `gather` resolves.
     """
@@ -50,10 +50,10 @@ class IndexedKernel(PreparedKernel):
         return found
 
     def params_shape(self, shapes: Sequence[Dims], attributes: Attributes) -> Dims:
-        """Return the shape of the rows that indices name."""
+        """Return the shape of the rows that indices select."""
         return shapes[0]
 
     @staticmethod
     def sizes(view: Any) -> Any:
-        """Return the sizes that Launch takes of a view."""
+        """Return the sizes of a view for Launch."""
         return view

@@ -1,4 +1,4 @@
-"""The indices of gather: their types, and what becomes of those that are out of range."""
+"""The indices of gather: their types, and the handling of those that are out of range."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from ep.include.shown import shown
 from ep.include.suggest import did_you_mean
 
 MODES: Final = ("raise", "wrap_negative", "zero", "clip")
-"""The modes for an index that is out of range; `gather` says what each means."""
+"""The ways to handle an index that is out of range; `gather` describes them."""
 
 
 def as_indices(arrays: Operands, indices: ArrayLike) -> Array:
     """Return indices as a buffer of one of the eight integer types; TypeError for others.
 
-    A list without numbers in it, of which NumPy makes float64, is taken as int64.
+    An empty list, which NumPy converts to float64, becomes int64.
     """
     buffer = arrays.indices(indices)
     if buffer.dtype.kind not in "iu":
@@ -24,15 +24,15 @@ def as_indices(arrays: Operands, indices: ArrayLike) -> Array:
 
 
 def check_mode(mode: str) -> None:
-    """Raise ValueError for what is none of MODES."""
+    """Raise ValueError for a mode that is not in MODES."""
     if mode not in MODES:
         raise ValueError(f"mode is {shown(mode)}; it must be one of {', '.join(MODES)}{did_you_mean(str(mode), MODES)}")
 
 
 def resolved(arrays: Arrays, indices: Array, size: int, mode: str) -> Array:
-    """Return indices as the primitive reads them, which gives zeros for those outside `0 ... size - 1`.
+    """Return indices as the primitive reads them; it gives zeros for those outside `0 ... size - 1`.
 
-    mode: one of MODES. Raises IndexError where it forbids an index, naming the first position; an asynchronous device
-    reports that through its stream instead, and names one of the positions.
+    mode: one of MODES. Raises IndexError, which names the first position, if the mode forbids an index; an asynchronous
+        device reports it through its stream instead, and names one of the positions.
     """
     return arrays.resolved(indices, size, mode) if indices.size else indices

@@ -1,4 +1,4 @@
-"""concat and stack: several arrays as one."""
+"""concat and stack: several arrays joined to one."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def _stack_signatures(problem: Problem) -> Iterable[Signature]:
 
 @operator(shape=_concat_shape, dtype=SameAs("arrays"), signatures=_concat_signatures, takes_out=False)
 def concat(arrays: Tensors, axis: int | None = 0) -> Attributes:
-    """Return arrays one behind the other along an axis, as `numpy.concat`.
+    """Return arrays joined along an axis, as `numpy.concat`.
 
     arrays: one or more, of one dtype and of the same shape but for the axis.
     axis: negative: counted from the last; None: the arrays are flattened, and may have any shapes.
 
-    Raises TypeError where the dtypes differ, ValueError where the shapes do.
+    Raises TypeError if the dtypes differ, ValueError if the shapes do.
     """
     if axis is None:
         return {"axis": None}
@@ -64,12 +64,12 @@ def concat(arrays: Tensors, axis: int | None = 0) -> Attributes:
 
 @operator(shape=_stack_shape, dtype=SameAs("arrays"), signatures=_stack_signatures, takes_out=False)
 def stack(arrays: Tensors, axis: int = 0) -> Attributes:
-    """Return arrays beside each other along a new axis, as `numpy.stack`.
+    """Return arrays joined along a new axis, as `numpy.stack`.
 
     arrays: one or more, of one dtype and one shape.
-    axis: where the new axis is in the result; negative: counted from the last one there.
+    axis: the position of the new axis in the result; negative: counted from the last one there.
 
-    Raises TypeError where the dtypes differ, ValueError where the shapes do.
+    Raises TypeError if the dtypes differ, ValueError if the shapes do.
     """
     shapes = [array.shape for array in arrays]
     first = shapes[0]
@@ -85,15 +85,15 @@ def _without(shape: Dims, axis: int) -> Dims:
     return shape[:axis] + shape[axis + 1 :]
 
 
-@register_kernel("concat", matches=RegionKernel.exists)
-@register_kernel("stack", matches=RegionKernel.exists)
-class JoinKernel(RegionKernel):
-    """One launch of CopyNd: each array to its columns in the rows that the axes before `axis` make."""
+@register_kernel("concat", matches=BoxKernel.exists)
+@register_kernel("stack", matches=BoxKernel.exists)
+class JoinKernel(BoxKernel):
+    """A kernel of one launch of CopyNd: each array to its columns in the rows that the axes before `axis` form."""
 
     def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
         axis = attributes["axis"] or 0
         outer = math.prod(shapes[0][:axis])
-        size = sum([math.prod(shape) for shape in shapes])  # a list, which is made in one step of Python
+        size = sum([math.prod(shape) for shape in shapes])  # a list comprehension is faster than a generator here
         copy = self.copying_columns((outer, size // outer if outer else 0), 1, 0, to_parts=False)
 
         def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:

@@ -77,7 +77,7 @@ def _signatures(problem: Problem) -> Iterator[Signature]:
 
 
 def _axes(num_dims: int, transpose: BlasTransposeType, from_end: int) -> tuple[int | None, int]:
-    """The axis that the result keeps, which is `from_end` where nothing is transposed, and the one that is summed."""
+    """Return the axis that the result keeps, `from_end` without a transposition, and the one that is summed."""
     if num_dims == 1:
         return None, 0
     kept = from_end if transpose is BlasTransposeType.N else 3 - from_end
@@ -85,7 +85,7 @@ def _axes(num_dims: int, transpose: BlasTransposeType, from_end: int) -> tuple[i
 
 
 def _of_batch(shape: Dims, axis: int, size: int) -> Sbp:
-    """Return how an operand lies where a batch axis of the result, counted from the last of them, is split."""
+    """Return the SBP of an operand if a batch axis of the result, counted from the last of them, is split."""
     has_it = -axis <= len(shape) - 2 and shape[axis - 2] == size
     return Split(len(shape) - 2 + axis) if has_it else B
 
@@ -94,14 +94,14 @@ def _of_batch(shape: Dims, axis: int, size: int) -> Sbp:
 def matmul(x1: Tensor, x2: Tensor, transpose_x1: bool = False, transpose_x2: bool = False) -> Attributes:
     """Return the product of matrices, as `numpy.matmul`.
 
-    x1, x2: arrays of one floating or complex dtype. Of more than two axes, the last two are those of matrices, and the
-        others broadcast; of one, a vector, whose axis the result lacks.
-    transpose_x1, transpose_x2: whether the last two axes are exchanged first; a complex matrix is conjugated, too.
+    x1, x2: arrays of one floating or complex dtype. With more than two axes, the last two are those of matrices, and
+        the others broadcast; an array with one axis is a vector, and the result lacks that axis.
+    transpose_x1, transpose_x2: whether the last two axes are exchanged first; a complex matrix is also conjugated.
     out: where to put the result, an array of its shape and dtype.
 
-    float16 and bfloat16 are summed up in float32, and rounded once. Views of NumPy's arrays whose last two axes were
-    exchanged are not copied. Integers, which NumPy multiplies too, have no kernel. Raises TypeError where the dtypes
-    differ, ValueError for shapes that do not fit and for arrays without axes.
+    float16 and bfloat16 are accumulated in float32 and rounded once. NumPy views with exchanged last two axes are not
+    copied. Integers, which NumPy multiplies too, have no kernel. Raises TypeError if the dtypes differ, ValueError for
+    shapes that do not fit and for arrays without axes.
     """
     if x1.dtype != x2.dtype:
         raise TypeError(f"x1 has dtype {x1.dtype}, x2 has {x2.dtype}; convert one of them")
@@ -124,7 +124,7 @@ def matmul(x1: Tensor, x2: Tensor, transpose_x1: bool = False, transpose_x2: boo
 
 
 def _of_views(function: Any) -> Any:
-    """`function`, taking views of NumPy's whose last two axes were exchanged as the arrays that they are views of."""
+    """Return `function` for NumPy views with exchanged last two axes, replaced by the arrays that they view."""
 
     @wraps(function)
     def matmul(
@@ -137,7 +137,7 @@ def _of_views(function: Any) -> Any:
     ) -> Array:
         x1, transpose_x1 = _of_view(x1, transpose_x1)
         x2, transpose_x2 = _of_view(x2, transpose_x2)
-        if out is None:  # a call without it is known faster
+        if out is None:  # a call without out has a faster path
             return function(x1, x2, transpose_x1, transpose_x2)
         return function(x1, x2, transpose_x1, transpose_x2, out=out)
 
@@ -163,7 +163,7 @@ _MATMUL = primitive_exists(
 
 @register_kernel("matmul", matches=_MATMUL)
 class MatmulKernel(PreparedKernel):
-    """One launch of BroadcastMatmul."""
+    """A kernel of one launch of BroadcastMatmul."""
 
     names = in_errors(a="x1", b="x2", c="out", a_dims="x1.shape", b_dims="x2.shape", c_dims="out.shape")
 

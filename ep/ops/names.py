@@ -1,4 +1,4 @@
-"""The Python names of ops: functions after enumerators, parameters after attributes; also in errors."""
+"""The Python names of ops: functions named after enumerators, parameters after attributes; also used in errors."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ep.include.primitive.op_definition import Attribute
 from ep.include.primitive.unary_op import UnaryOp
 
 _WORD: Final = re.compile("ReLU|[A-Z][a-z0-9]*")
-_KEYWORDS: Final = {"lambda": "lambd"}  # PyTorch's spelling of the name that Python keeps for itself
-# elsewhere `max` and `min` reduce
+_KEYWORDS: Final = {"lambda": "lambd"}  # PyTorch's spelling of the name, which Python reserves
+# `max` and `min` are names of reductions
 _OTHER_NAMES: Final[dict[UnaryOp | BinaryOp, str]] = {BinaryOp.kMax: "maximum", BinaryOp.kMin: "minimum"}
 
 ALIASES: Final[dict[UnaryOp | BinaryOp, str]] = {
@@ -30,7 +30,7 @@ ALIASES: Final[dict[UnaryOp | BinaryOp, str]] = {
     BinaryOp.kMul: "multiply",
     BinaryOp.kSub: "subtract",
 }
-"""The array API's names of functions, where they are other names than those after the enumerators."""
+"""The array API's names of functions, if they differ from the names after the enumerators."""
 
 STANDARD: Final[dict[UnaryOp | BinaryOp, Mapping[str, str]]] = {
     UnaryOp.kSign: {"sign": "0 for NaN"},
@@ -39,15 +39,14 @@ STANDARD: Final[dict[UnaryOp | BinaryOp, Mapping[str, str]]] = {
     BinaryOp.kFloorMod: {"remainder": "0 for an integer divided by zero"},
     BinaryOp.kPow: {"pow": "integers to negative powers give the truncated value"},
 }
-"""The differences from functions of the array API standard, besides the types that they take."""
+"""The differences from functions of the array API standard, other than the supported types."""
 
 
 def function_name(op: UnaryOp | BinaryOp) -> str:
-    """Return the snake_case of an enumerator: `kFastGelu` is `fast_gelu`.
+    """Return an enumerator in snake_case: `kFastGelu` is `fast_gelu`; each capital begins a word, but `ReLU` is one
+    word.
 
-    Each capital begins a word, but `ReLU` is one.
-
-    kMax and kMin alone are called otherwise: `maximum` and `minimum`.
+    Only kMax and kMin have other names: `maximum` and `minimum`.
     """
     return _OTHER_NAMES.get(op) or "_".join(_WORD.findall(op.name)).lower()
 
@@ -58,12 +57,12 @@ def parameter_name(attribute: Attribute) -> str:
 
 
 def in_errors(**names: str) -> Mapping[str, str]:
-    """Return how an operator calls arguments that Launch calls otherwise: `names` of a kernel."""
+    """Return the operator's names for arguments that Launch names differently: `names` of a kernel."""
     return names
 
 
 def launch(primitive: Any, names: Mapping[str, str], *arguments: Any) -> None:
-    """Launch a primitive; its errors name the arguments of the operator: `names` is as a kernel has it."""
+    """Launch a primitive; its errors name the operator's arguments: `names` is as in a kernel."""
     try:
         primitive.Launch(*arguments)
     except ArgumentError as error:

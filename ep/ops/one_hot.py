@@ -1,4 +1,4 @@
-"""one_hot: indices of classes as rows with one element of another value."""
+"""one_hot: indices of classes as rows in which one element has another value."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _signatures(problem: Problem) -> Iterator[Signature]:
 
 
 def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
-    """Return the classes that the rank has."""
+    """Return the attributes of the classes that the rank has."""
     given = problem.attributes
     if signature.outputs != (Split(len(problem.shapes[0])),):
         return given
@@ -51,16 +51,16 @@ def one_hot(
     off_value: complex = 0,
     dtype: DTypeLike | None = None,
 ) -> Attributes:
-    """Return a row for each index: `on_value` at the place that it names, and `off_value` elsewhere.
+    """Return a row for each index: `on_value` at the place of the index, and `off_value` elsewhere.
 
     indices: array of integers of any shape.
-    num_classes: the elements of a row.
+    num_classes: the number of elements of a row.
     on_value, off_value: numbers that the dtype of the result holds.
-    dtype: that of the result; where left out, what NumPy makes of the two numbers (int64, float64, ...).
+    dtype: that of the result; by default, the dtype that NumPy gives the two numbers (int64, float64, ...).
     out: where to put the result, an array of its shape and dtype.
 
     The result has the shape `(*indices.shape, num_classes)`. An index outside `0 ... num_classes - 1` gives a row of
-    `off_value`, as in TensorFlow; PyTorch refuses it. Raises TypeError for indices that are no integers.
+    `off_value`, as in TensorFlow; PyTorch raises an error. Raises TypeError for indices that are no integers.
     """
     depth = as_size(num_classes, "num_classes")
     for value, name in ((on_value, "on_value"), (off_value, "off_value")):
@@ -76,7 +76,7 @@ _ONE_HOT = primitive_exists(OneHotFactory, data_type("indices"), data_type("out"
 
 @register_kernel("one_hot", matches=_ONE_HOT)
 class OneHotKernel(PreparedKernel):
-    """One launch of OneHot."""
+    """A kernel of one launch of OneHot."""
 
     def __init__(self, subject: Subject) -> None:
         super().__init__(subject)

@@ -1,4 +1,4 @@
-"""The two operands of a binary op: arrays of one dtype, of which one may have been given as a Python number."""
+"""The two operands of a binary op: arrays of one dtype, one of which may be given as a Python number."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from ep.include.data_type import DataType, as_data_type
 def as_operands(arrays: Operands, x: ArrayLike, y: ArrayLike, names: tuple[str, ...]) -> tuple[Array, Array]:
     """Return both operands as buffers of one dtype.
 
-    A Python number takes the dtype of the other operand; NumPy's scalars are arrays and do not. Two Python numbers
-    have the dtype that NumPy gives to a list of them. Raises TypeError where the dtypes differ, ValueError for a
-    Python number that the dtype does not hold.
+    A Python number gets the dtype of the other operand; NumPy's scalars are arrays and do not. Two Python numbers get
+    the dtype that NumPy gives to a list of them. Raises TypeError if the dtypes differ, ValueError for a Python number
+    that the dtype does not hold.
     """
     if _is_number(x):
         if _is_number(y):
@@ -57,15 +57,15 @@ def _number(arrays: Operands, number: Any, dtype: np.dtype[Any], argument: str) 
 def as_weak(number: complex, dtype: np.dtype[Any], argument: str) -> np.ndarray[Any, Any]:
     """Return a Python number as a read-only array without axes.
 
-    Raises ValueError where an integer type or bool lacks the value or a floating-point type would make it infinite,
-    TypeError for a complex number where `dtype` is real.
+    Raises ValueError if an integer type or bool lacks the value or a floating-point type would make it infinite,
+    TypeError for a complex number if `dtype` is real.
     """
     return numbers_of(as_data_type(dtype)).array(number, argument)
 
 
 @cache
 def numbers_of(data_type: DataType) -> Numbers:
-    """Return what makes arrays of one type of Python numbers, as `as_weak`."""
+    """Return the object that converts Python numbers to arrays of one type, as in `as_weak`."""
     return Numbers(data_type, _convert_weak)
 
 

@@ -1,4 +1,4 @@
-"""pad: an array with more, or fewer, elements around it."""
+"""pad: an array with elements added or removed at its ends."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def _signatures(problem: Problem) -> Iterator[Signature]:
 
 
 def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
-    """Pads at the ends of a split axis alone; of an input that is whole, what the rank does not have is taken away.
+    """Return the pads of a rank: only those at the ends of a split axis; from a whole input, other parts are removed.
 
-    Of a sum, the padding is on the first rank alone.
+    Of a sum, only the first rank has padding.
     """
     given, (source,), (target,) = problem.attributes, signature.inputs, signature.outputs
     before, after, value = [*given["before"]], [*given["after"]], given["constant_values"]
@@ -69,13 +69,13 @@ def pad(x: Tensor, pad_width: Any, *, constant_values: complex = 0) -> Attribute
     """Return `x` with elements of one value around it, as `numpy.pad` with its mode "constant".
 
     x: array of any type.
-    pad_width: how many elements each axis gets before and after: `((before, after), ...)`, or `(before, after)` for all
-        axes, or one integer for all sides. Negative ones take elements away, which NumPy's do not.
+    pad_width: the number of elements to add before and after each axis: `((before, after), ...)`, or `(before, after)`
+        for all axes, or one integer for all sides. Negative numbers remove elements, unlike in NumPy.
     constant_values: a number that the dtype of x holds.
     out: where to put the result, an array of its shape and dtype.
 
-    The result has the dtype of x. Raises ValueError for widths of another form, for those that leave an axis fewer than
-    no elements, and where more than 8 axes are left once those without padding are part of their neighbours.
+    The result has the dtype of x. Raises ValueError for widths of another form, for those that leave an axis a negative
+    size, and if more than 8 axes are left once those without padding are merged with their neighbours.
     """
     if not is_scalar(constant_values):
         raise TypeError(f"constant_values must be a number, not {shown(constant_values)}")
@@ -87,7 +87,7 @@ def pad(x: Tensor, pad_width: Any, *, constant_values: complex = 0) -> Attribute
 
 
 def _widths(pad_width: Any, num_dims: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return what each axis gets before and after."""
+    """Return the numbers of elements added before and after each axis."""
     widths = np.asarray(pad_width, object)
     if widths.shape not in ((), (1,), (2,), (1, 2), (num_dims, 2)):
         raise ValueError(
@@ -104,7 +104,7 @@ _PAD = primitive_exists(ConstantPadFactory, data_type("x"))
 
 @register_kernel("pad", matches=_PAD)
 class PadKernel(PreparedKernel):
-    """One launch of ConstantPad, of as few axes as it takes where there are more than 8."""
+    """A kernel of one launch of ConstantPad, on merged axes if there are more than 8."""
 
     names = in_errors(src="x", pad_val="constant_values", dst="out")
 

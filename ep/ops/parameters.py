@@ -1,4 +1,4 @@
-"""The parameters of an op's function: its signature, and how a call is read."""
+"""The parameters of an op's function: its signature, and the reading of a call."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from ep.ops.names import function_name, parameter_name
 class Call(NamedTuple):
     """The arguments of one call.
 
-    operands: as they were given.
-    attributes: all of them by name, defaults filled in.
+    operands: as given.
+    attributes: all of them by name, with defaults filled in.
     """
 
     operands: Sequence[Any]
@@ -31,7 +31,7 @@ class Parameters:
     """The parameters of an op: operands, then attributes by their own names or as `attr0` and `attr1`, then `out`."""
 
     def __init__(self, op: UnaryOp | BinaryOp) -> None:
-        """Take operands and attributes from the op's tables."""
+        """Read operands and attributes from the op's tables."""
         row = OPS[op]
         declared = row.attributes
         self._op = op
@@ -52,7 +52,7 @@ class Parameters:
         self.signature = inspect.Signature(parameters, return_annotation="Array")
 
     def read(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Call:
-        """Return what a call was given; TypeError as Python raises it, and for attributes as New raises it."""
+        """Return the arguments of a call; TypeError as Python raises it, and for attributes as New raises it."""
         num_operands = len(self.operands)
         if not kwargs and len(args) == num_operands and not self._attribute_names:
             return Call(args, {}, None)

@@ -1,4 +1,4 @@
-"""permute and transpose: the axes of an array in another order."""
+"""permute and transpose: an array with its axes in another order."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def permute(x: Tensor, axes: Iterable[int]) -> Attributes:
     axes: each axis of x once; negative ones are counted from the last.
     out: where to put the result, an array of its shape and dtype.
 
-    The result has the dtype of x, and is no view. Raises ValueError for axes that are not those of x, and where there
-    are more than 8 once neighbours that stay together are one.
+    The result has the dtype of x, and is a copy, not a view. Raises ValueError for axes that are not those of x, and if
+    there are more than 8 once neighbours that stay together are merged.
     """
     return {"axes": _order(axes, len(x.shape))}
 
@@ -46,7 +46,7 @@ def permute(x: Tensor, axes: Iterable[int]) -> Attributes:
 def transpose(x: Tensor, axes: Iterable[int] | None = None) -> Attributes:
     """Return `x` with its axes in another order, as `numpy.transpose`: as `permute`, or reversed without `axes`.
 
-    PyTorch's function of this name takes two axes, and exchanges them.
+    PyTorch's `transpose` has two axes as arguments, and exchanges them.
     """
     num_dims = len(x.shape)
     return {"axes": tuple(reversed(range(num_dims))) if axes is None else _order(axes, num_dims)}
@@ -63,7 +63,7 @@ def _order(axes: Any, num_dims: int) -> tuple[int, ...]:
 
 
 def _merged(shape: Dims, order: tuple[int, ...]) -> tuple[Dims, tuple[int, ...]]:
-    """Return dims and order without axes of size 1, and with axes that follow one another in both as one."""
+    """Return dims and order without axes of size 1, and with axes that are consecutive in both merged."""
     groups: list[list[int]] = []
     last = None
     kept = [axis for axis in range(len(shape)) if shape[axis] != 1]
@@ -90,7 +90,7 @@ _PERMUTE = primitive_exists(PermuteFactory, kMaxNumDims)
 
 @register_kernel("permute", matches=_PERMUTE)
 class PermuteKernel(PreparedKernel):
-    """One launch of Permute, of as few axes as it takes where there are more than 8."""
+    """A kernel of one launch of Permute, on merged axes if there are more than 8."""
 
     names = in_errors(src="x", dst="out")
 

@@ -1,4 +1,4 @@
-"""max_pool and average_pool: one value of each window of an array, along one to three spatial axes."""
+"""max_pool and average_pool: one value for each window of an array, along one to three spatial axes."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
     return [(*shapes[0][:2], *_of(shapes[0], attributes).counts)]
 
 
-def _signatures(partial: Sbp) -> Any:
-    """Return the signatures; partial: what the results of pieces along a spatial axis are parts of."""
+def _rows(partial: Sbp) -> Any:
+    """Return the function that yields the signatures. partial: the SBP of results of pieces along a spatial axis."""
 
     def signatures(problem: Problem) -> Iterator[Signature]:
         (x,) = problem.shapes
@@ -59,7 +59,7 @@ def _signatures(partial: Sbp) -> Any:
 
 
 def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
-    """Return what is around the rank's piece of x for its windows, and which elements count there."""
+    """Return the attributes of a rank: the pads of its piece of x, and which elements count there."""
     (x,), given = problem.shapes, problem.attributes
     places = (*signature.inputs, *signature.outputs, B)
     found, ranks = _of(x, given), problem.ranks
@@ -72,7 +72,7 @@ def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
 
 
 def _resolved(x: Tensor, kernel: Any, strides: Any, pads: Any, dilations: Any, ceil_mode: Any) -> dict[str, Any]:
-    """Return the attributes that both have, by which all windows lie in x, padded."""
+    """Return the attributes of both operators; with their pads, all windows lie in padded x."""
     of_x = tuple(x.shape)
     num_axes, beyond = num_spatial(of_x), _truth(ceil_mode, "ceil_mode")
     places = for_each(kernel, "kernel", num_axes, least=1)
@@ -95,16 +95,16 @@ def max_pool(
 ) -> Attributes:
     """Return the largest element of each window of `x`, as ONNX's MaxPool and PyTorch's `max_pool1d` to `max_pool3d`.
 
-    x: array of shape (N, C, sizes...), of one to three spatial axes and of any type but complex ones.
-    kernel: how many places a window has, along each spatial axis; one integer for all of them.
-    strides: by how many places windows lie apart, along each spatial axis; one integer for all.
-    pads: how many places are before the first element of each spatial axis, then behind the last one of each, as ONNX
-        has it; one integer for all. No element is there.
-    dilations: how far the places of a window are apart, along each spatial axis; one integer for all.
-    ceil_mode: whether windows may reach beyond all that there is, padded, where they begin before the end of x.
+    x: array of shape (N, C, sizes...), with one to three spatial axes, of any type but complex ones.
+    kernel: the number of places of a window along each spatial axis; one integer for all of them.
+    strides: the distance between windows along each spatial axis; one integer for all.
+    pads: the number of places without an element before the first element of each spatial axis, then after the last one
+        of each, as in ONNX; one integer for all.
+    dilations: the distance between the places of a window along each spatial axis; one integer for all.
+    ceil_mode: whether windows may reach beyond the padded x if they begin before the end of x.
     out: where to put the result, an array of its shape and dtype.
 
-    The result has shape (N, C, counts...). A NaN spreads; a window without elements has the lowest number of the type,
+    The result has shape (N, C, counts...). NaN propagates; a window without elements has the lowest number of the type,
     minus infinity for floating types. Raises ValueError for a shape of x and for attributes that do not fit.
     """
     return _resolved(x, kernel, strides, pads, dilations, ceil_mode)
@@ -122,13 +122,13 @@ def average_pool(
 ) -> Attributes:
     """Return the mean of each window of `x`, as ONNX's AveragePool and PyTorch's `avg_pool1d` to `avg_pool3d`.
 
-    x: array of shape (N, C, sizes...), of one to three spatial axes and of a floating dtype.
+    x: array of shape (N, C, sizes...), with one to three spatial axes, of a floating dtype.
     kernel, strides, pads, dilations, ceil_mode: as of `max_pool`.
-    count_include_pad: whether padding counts, as zeros. Places that `ceil_mode` adds never do.
+    count_include_pad: whether padding counts, as zeros. Places that `ceil_mode` adds never count.
     out: where to put the result, an array of its shape and dtype.
 
-    The result has shape (N, C, counts...); the mean of nothing is NaN. float16 and bfloat16 are added in float32, and
-    rounded once. Raises ValueError for a shape of x and for attributes that do not fit.
+    The result has shape (N, C, counts...); the mean of no elements is NaN. float16 and bfloat16 are accumulated in
+    float32 and rounded once. Raises ValueError for a shape of x and for attributes that do not fit.
     """
     resolved = _resolved(x, kernel, strides, pads, dilations, ceil_mode)
     sizes, num_axes = x.shape[2:], len(x.shape) - 2
@@ -138,7 +138,7 @@ def average_pool(
 
 
 class _PoolKernel(WindowKernel):
-    """Reductions of windows."""
+    """The base of kernels that reduce windows."""
 
     names = in_errors(src="x", dst="out")
 
@@ -147,7 +147,7 @@ class _PoolKernel(WindowKernel):
         return self.pooling(x, attributes) if 0 not in result else lambda arrays, inputs, outputs: None
 
     def pooling(self, x: Dims, attributes: Attributes) -> Launches:
-        """Return what computes a result that has elements."""
+        """Return the launches for a result that has elements."""
         raise NotImplementedError
 
 
@@ -156,7 +156,7 @@ _MAX = primitive_exists(ReduceFactory, ReduceOp.kMax, data_type("x"), kMaxNumDim
 
 @register_kernel("max_pool", matches=WindowKernel.moves_exist & _MAX)
 class MaxPoolKernel(_PoolKernel):
-    """Along one axis after the other, the windows that Expand writes, and Reduce.
+    """A kernel that handles one axis after the other: Expand writes the windows, and Reduce folds them.
 
     Windows that lie side by side, and have all elements, are not written.
     """
@@ -184,7 +184,7 @@ class MaxPoolKernel(_PoolKernel):
 
 
 def _least(data_type: DataType) -> Any:
-    """Return what no element is less than."""
+    """Return the lowest value of a type."""
     if data_type in FLOATS:
         return -math.inf
     return False if data_type in BOOL else np.iinfo(data_type.dtype).min
@@ -195,7 +195,7 @@ _FILL = primitive_exists(FillFactory, data_type("x"))
 
 
 def _added_in(wide: Any) -> Sequence[PrimitiveExists]:
-    """Return what converts to a type, what adds and divides in it, and what converts from it.
+    """Return the primitives to convert to a type, to add and divide in it, and to convert from it.
 
     wide: a DataType, or that of x.
     """
@@ -208,13 +208,13 @@ def _added_in(wide: Any) -> Sequence[PrimitiveExists]:
 
 
 class AveragePoolKernel(_PoolKernel):
-    """The windows that Expand writes, and Reduce: the mean where all windows have as many elements.
+    """A kernel of windows that Expand writes, and Reduce: a mean if all windows have the same number of elements.
 
-    Else sums, divided by those of windows of ones.
+    Otherwise it computes sums, divided by those of windows of ones.
     """
 
     wide: DataType | None
-    """The type that sums are in; None for that of x."""
+    """The type of sums; None for that of x."""
 
     def __init__(self, subject: Subject) -> None:
         super().__init__(subject)
@@ -246,7 +246,7 @@ class AveragePoolKernel(_PoolKernel):
         return launches
 
     def _total(self, arrays: Arrays, array: Array, moves: Sequence[Move], dims: Dims) -> Array:
-        """Queue the sums of windows that moves write; return them."""
+        """Queue the moves that write windows, and the sums of the windows; return the sums."""
         written, wide = self.moved(arrays, array, moves), self.wide
         dtype = written.dtype if wide is None else wide.dtype
         if wide is not None:
@@ -259,7 +259,7 @@ class AveragePoolKernel(_PoolKernel):
 
 
 def _register(types: Sequence[DataType], wide: DataType | None) -> None:
-    """Register the kernel of some types."""
+    """Register the kernel for some types."""
     matches = data_type("x").one_of(*types) & WindowKernel.moves_exist & _MEAN & _FILL
     for one in _added_in(wide or data_type("x")):
         matches &= one

@@ -1,4 +1,4 @@
-"""sum, prod, mean, min, max, any and all: one value of all elements along some axes."""
+"""sum, prod, mean, min, max, any and all: reductions of all elements along some axes to one value."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
 
 
 def _resolved(name: str, x: Tensor, axis: Any, keepdims: Any) -> dict[str, Any]:
-    """Return the attributes that all have: axes from the front, in order."""
+    """Return the attributes that all reductions have: axes from the front, in order."""
     num_dims = len(x.shape)
     if name in ("min", "max") and not (axis is None or isinstance(axis, tuple | int | np.integer)):
         raise TypeError(f"axis is {shown(axis)}; {name} takes one array, and {name}imum(x, y) is for two")
@@ -64,12 +64,12 @@ def _resolved(name: str, x: Tensor, axis: Any, keepdims: Any) -> dict[str, Any]:
     return {"axes": tuple(sorted(axes)), "keepdims": keepdims}
 
 
-def _signatures(op: ReduceOp) -> Any:
-    """Return the signatures: pieces along an axis that stays give pieces; along one that goes, partial results."""
+def _rows(op: ReduceOp) -> Any:
+    """Return the function that yields the signatures: a split kept axis stays split, a reduced one gives partials."""
 
     def signatures(problem: Problem) -> Iterator[Signature]:
         (shape,), (source,), given = problem.shapes, problem.types, problem.attributes
-        partial, has_empty = _partial(op), op not in EXTREMES  # those need an element at least
+        partial, has_empty = _partial(op), op not in EXTREMES  # the extremes need at least one element
         for axis in range(len(shape)):
             if axis not in given["axes"]:
                 gone = 0 if given["keepdims"] else len([one for one in given["axes"] if one < axis])
@@ -87,7 +87,7 @@ def _signatures(op: ReduceOp) -> Any:
 
 
 def _partial(op: ReduceOp) -> Sbp | None:
-    """Return what the results of pieces along an axis that goes are parts of."""
+    """Return the SBP of results of pieces along a reduced axis."""
     if op in SUMS:
         return P
     if op in (ReduceOp.kMax, ReduceOp.kAny):
@@ -96,7 +96,7 @@ def _partial(op: ReduceOp) -> Sbp | None:
 
 
 def _local_mean(problem: Problem, signature: Signature, rank: int) -> Attributes:
-    """Return a piece along an axis that goes is divided by the count of the whole."""
+    """Return the attributes of a rank: a mean along a split reduced axis is divided by the count of the whole."""
     (source,), given = signature.inputs, problem.attributes
     if not isinstance(source, Split) or source.axis not in given["axes"]:
         return given
@@ -104,7 +104,7 @@ def _local_mean(problem: Problem, signature: Signature, rank: int) -> Attributes
 
 
 def _of_sums(x: Tensor, dtype: DTypeLike | None) -> DataType:
-    """Return the type of a sum or product: that of x, but at least 64 bits for bools and integers, as NumPy has it."""
+    """Return the type of a sum or product: that of x, but at least 64 bits for bools and integers, as in NumPy."""
     if dtype is not None:
         return as_data_type(dtype)
     source = as_data_type(x.dtype)
@@ -120,13 +120,13 @@ def sum(
     """Return the sum of elements along axes, as `numpy.sum`.
 
     x: array of any type.
-    axis: the axis that goes, or a tuple of axes; all where left out. Negative ones are counted from the last.
-    dtype: that of the result, which elements are converted to first; where left out, that of x, but int64 for bool and
+    axis: the axis to reduce, or a tuple of axes; all by default. Negative ones are counted from the last.
+    dtype: that of the result, to which elements are converted first; by default, that of x, but int64 for bool and
         smaller integers, and uint64 for smaller unsigned ones.
     keepdims: whether the result keeps these axes, with size 1.
     out: where to put the result, an array of its shape and dtype.
 
-    The order of additions depends on the shape alone. float32 and narrower types are added in float64 on the CPU.
+    The order of additions depends on the shape alone. float32 and narrower types are accumulated in float64 on the CPU.
     """
     return {**_resolved("sum", x, axis, keepdims), "dtype": _of_sums(x, dtype)}
 
@@ -152,9 +152,9 @@ def mean(
     """Return the mean of elements along axes, as `numpy.mean`; NaN if there are none.
 
     x, axis, keepdims, out: as of `sum`.
-    dtype: that of the result, a floating or complex one; where left out, that of x, or float64 for bools and integers.
+    dtype: that of the result, a floating or complex one; by default, that of x, or float64 for bools and integers.
 
-    No sum on the way overflows where the mean does not.
+    No intermediate sum overflows unless the mean does.
     """
     source = as_data_type(x.dtype)
     given = as_data_type(dtype) if dtype is not None else source if source in FLOATS + COMPLEXES else DataType.kDouble
@@ -172,7 +172,7 @@ def mean(
     standard={"min": "a NaN spreads; no elements are an error"},
 )
 def min(x: Tensor, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Attributes:
-    """Return the least element along axes, as `numpy.min`; NaN where there is one. `minimum` is for two arrays.
+    """Return the least element along axes, as `numpy.min`; NaN if there is one. `minimum` is for two arrays.
 
     x: array of any type but complex ones.
     axis, keepdims, out: as of `sum`. Raises ValueError if there are no elements along the axes.
@@ -187,7 +187,7 @@ def min(x: Tensor, axis: int | tuple[int, ...] | None = None, keepdims: bool = F
     standard={"max": "a NaN spreads; no elements are an error"},
 )
 def max(x: Tensor, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Attributes:
-    """Return the largest element along axes, as `numpy.max`; NaN where there is one. `maximum` is for two arrays.
+    """Return the largest element along axes, as `numpy.max`; NaN if there is one. `maximum` is for two arrays.
 
     x: array of any type but complex ones.
     axis, keepdims, out: as of `sum`. Raises ValueError if there are no elements along the axes.
@@ -199,7 +199,7 @@ def max(x: Tensor, axis: int | tuple[int, ...] | None = None, keepdims: bool = F
     shape=_shape, dtype=Always(DataType.kBool), signatures=_signatures(ReduceOp.kAny), standard={"any": "NaN is true"}
 )
 def any(x: Tensor, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Attributes:
-    """Return whether any element along axes is true, that is not 0, as `numpy.any`; False if there are none.
+    """Return whether any element along axes is true (not 0), as `numpy.any`; False if there are none.
 
     x: array of any type; NaN is true.
     axis, keepdims, out: as of `sum`.
@@ -211,7 +211,7 @@ def any(x: Tensor, axis: int | tuple[int, ...] | None = None, keepdims: bool = F
     shape=_shape, dtype=Always(DataType.kBool), signatures=_signatures(ReduceOp.kAll), standard={"all": "NaN is true"}
 )
 def all(x: Tensor, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Attributes:
-    """Return whether all elements along axes are true, that is not 0, as `numpy.all`; True if there are none.
+    """Return whether all elements along axes are true (not 0), as `numpy.all`; True if there are none.
 
     x: array of any type; NaN is true.
     axis, keepdims, out: as of `sum`.
@@ -220,7 +220,7 @@ def all(x: Tensor, axis: int | tuple[int, ...] | None = None, keepdims: bool = F
 
 
 class ReduceKernel(PreparedKernel):
-    """One launch of Reduce; a Cast before it where the result has another type than x."""
+    """A kernel of one launch of Reduce, after a Cast if the result has another type than x."""
 
     op: ReduceOp
     converts: bool
@@ -251,7 +251,7 @@ class ReduceKernel(PreparedKernel):
 
 
 class MeanOfPieceKernel(ReduceKernel):
-    """A mean, then its share in that of the whole; that of no elements is 0."""
+    """A kernel of a mean and its share in the mean of the whole; 0 for no elements."""
 
     op = ReduceOp.kMean
     converts = True
@@ -277,7 +277,7 @@ class MeanOfPieceKernel(ReduceKernel):
 
 
 def _simplified(shape: Dims, axes: tuple[int, ...]) -> tuple[Dims, tuple[int, ...]]:
-    """Return the same in as few axes as it takes; ValueError where these are more than 8."""
+    """Return shape and axes with merged neighbours; ValueError if more than 8 axes remain."""
     kept = ReduceShape(shape, axes).simplified() if 0 not in shape else ()
     if not kept:
         stay = [size for axis, size in enumerate(shape) if axis not in axes]
@@ -303,7 +303,8 @@ _FILL = primitive_exists(FillFactory, data_type("out"))
 def _register(op: ReduceOp, *, converts: bool, unless: Predicate | None = None) -> None:
     """Register the kernel of an op, of one launch.
 
-    converts: whether the type of its result is one that x is converted to. unless: when another kernel computes.
+    converts: whether x is converted to the type of the result. unless: the condition under which another kernel
+        computes.
     """
     matches = _exists(op, converts) & _CAST if converts else _exists(op, converts)
     kernel = type(f"{op.name.removeprefix('k')}Kernel", (ReduceKernel,), {"op": op, "converts": converts})

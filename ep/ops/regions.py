@@ -1,4 +1,4 @@
-"""Boxes of arrays, copied to where they belong: what operators that cut and join have in common."""
+"""Copies of boxes of arrays: the common part of operators that cut and join."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from ep.ops.kernels import PreparedKernel, Subject, primitive_exists
 from ep.ops.names import in_errors
 
 Copy = Callable[[Stream, Array, Array], None]
-"""Queues the copy of a box: (stream, src, dst)."""
+"""Function that queues the copy of a box: (stream, src, dst)."""
 
 ColumnsCopy = Callable[[Stream, Array, Sequence[Array]], None]
-"""Queues copies between an array and its parts: (stream, whole, parts)."""
+"""Function that queues copies between an array and its parts: (stream, whole, parts)."""
 
 
-class RegionKernel(PreparedKernel):
-    """Launches of CopyNd."""
+class BoxKernel(PreparedKernel):
+    """A kernel that launches CopyNd."""
 
     exists = primitive_exists(CopyNdFactory, kMaxNumDims)
     names = in_errors(src="x", dst="out")
@@ -31,8 +31,8 @@ class RegionKernel(PreparedKernel):
         super().__init__(subject)
         self._copy_nd = self.exists.make(subject)
 
-    def copying(self, box: RegionCopy) -> Copy:
-        """Return what copies a box of an array to its place in another; ValueError where it has more than 8 axes."""
+    def copying(self, box: BoxCopy) -> Copy:
+        """Return the function that copies a box of an array to its place in another; ValueError for over 8 axes."""
         if len(box.extent) > kMaxNumDims:
             raise ValueError(f"slices of x leave {len(box.extent)} axes; at most {kMaxNumDims} are possible")
         launch, dtype = self._copy_nd.Launch, self.subject.data_types["out"].dtype
@@ -44,9 +44,9 @@ class RegionKernel(PreparedKernel):
         return copy
 
     def copying_columns(self, shape: Dims, axis: int, begin: int, *, to_parts: bool) -> ColumnsCopy:
-        """Return what copies between an array and its parts along `axis`, of which the first begins at column `begin`.
+        """Return the function that copies between an array and its parts along `axis`; the first is at column `begin`.
 
-        shape: of the array. Columns are those of the rows that the axes before `axis` make.
+        shape: of the array. Columns are those of the rows that the axes before `axis` form.
         """
         launch, dtype = self._copy_nd.LaunchColumns, self.subject.data_types["out"].dtype
         rows, size = math.prod(shape[:axis]), math.prod(shape)

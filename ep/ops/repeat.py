@@ -1,4 +1,4 @@
-"""repeat and tile: an array laid side by side."""
+"""repeat and tile: copies of an array side by side."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _signatures(problem: Problem) -> Iterator[Signature]:
 
 
 def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
-    """Return the copies of x in the rank's piece of the result."""
+    """Return the number of copies of x in the rank's piece of the result."""
     sizes, (source,), (target,) = problem.attributes["sizes"], signature.inputs, signature.outputs
     if isinstance(source, Split) or not isinstance(target, Split):
         return problem.attributes
@@ -50,13 +50,13 @@ def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
 def repeat(x: Tensor, *sizes: Any) -> Attributes:
     """Return `sizes` copies of `x` side by side along each axis, as `numpy.tile`; `numpy.repeat` is another function.
 
-    x: array of no more axes than there are sizes; they stand for the last ones.
+    x: array with at most one axis for each of `sizes`; its axes match the last ones.
     sizes: integers >= 0, or one sequence of them.
     out: where to put the result, an array of its shape and dtype.
 
-    The result has the dtype of x and, along each axis, its size times the number of copies; axes that x lacks count
-    as 1. Raises ValueError for sizes that do not fit, and where the walk needs more than 8 axes even after neighbours
-    have been merged: an axis of which there are several copies counts as two.
+    The result has the dtype of x and, along each axis, its size times the number of copies; missing axes of x count as
+    1. Raises ValueError for sizes that do not fit, and if more than 8 axes are needed even after neighbours are merged:
+    an axis with several copies counts as two.
     """
     times = as_sizes(sizes)
     repeat_dims(x.shape, times)
@@ -67,8 +67,8 @@ def repeat(x: Tensor, *sizes: Any) -> Attributes:
 def tile(x: Tensor, repetitions: Any) -> Attributes:
     """Return `repetitions` copies of `x` side by side along each axis, as `numpy.tile`.
 
-    repetitions: an integer >= 0, or a sequence of them. Where x has more axes, they are for the last
-        ones; `repeat` refuses that, and is this function otherwise.
+    repetitions: an integer >= 0, or a sequence of them. If x has more axes, they are for the last ones; `repeat` raises
+        an error for that, and is otherwise the same function.
     """
     sizes = as_sizes((repetitions,), "repetitions")
     return {"sizes": (1,) * (len(x.shape) - len(sizes)) + sizes}
@@ -77,9 +77,9 @@ def tile(x: Tensor, repetitions: Any) -> Attributes:
 def repeat_dims(shape: Dims, sizes: Dims) -> tuple[Dims, Dims, Dims]:
     """Return the dims between which a repetition is an expansion, and the shape of its result.
 
-    An axis of size d that is repeated r times is `(1, d)` expanded to `(r, d)`, seen as one axis of size r d:
-    `(3, 1, 5)` repeated `(5, 3, 1)` is `(1, 3, 1, 5)` expanded to `(5, 3, 3, 5)`, seen as `(15, 3, 5)`. An axis of
-    size 1, or one that is not repeated, needs no second one.
+    An axis of size d that is repeated r times is `(1, d)` expanded to `(r, d)`, seen as one axis of size r d: `(3, 1,
+    5)` repeated `(5, 3, 1)` is `(1, 3, 1, 5)` expanded to `(5, 3, 3, 5)`, seen as `(15, 3, 5)`. An axis of size 1, or
+    one that is not repeated, needs no second one.
     """
     num_new = len(sizes) - len(shape)
     if num_new < 0:
@@ -101,7 +101,7 @@ def repeat_dims(shape: Dims, sizes: Dims) -> tuple[Dims, Dims, Dims]:
 
 @register_kernel("repeat", matches=ExpandingKernel.exists)
 class RepeatKernel(ExpandingKernel):
-    """Seen as arrays between which it is an expansion."""
+    """A repetition, seen as an expansion between arrays of other dims."""
 
     def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
         src_dims, dst_dims, _ = repeat_dims(shapes[0], attributes["sizes"])

@@ -16,25 +16,25 @@ PMAX: Final = PartialMax()
 PMIN: Final = PartialMin()
 
 
-def signature(*places: Sbp) -> Signature:
-    """Return a signature of an operator with one output, which comes last."""
+def row(*places: Sbp) -> Signature:
+    """Return a signature of an operator with one output, which is the last argument."""
     return Signature(places[:-1], places[-1:])
 
 
 def partials_of(data_type: DataType) -> tuple[Sbp, ...]:
-    """Return the partials that values of a type have: a sum of bool is its PMax, and complex numbers have no order."""
+    """Return the partials that values of a type have: a sum of bool is PMax, and complex numbers have no order."""
     if data_type in BOOL:
         return PMAX, PMIN
     return (P,) if data_type in COMPLEXES else (P, PMAX, PMIN)
 
 
 def sum_of(data_type: DataType) -> Sbp:
-    """Return what becomes of pieces of which all but one are zeros, or false."""
+    """Return the partial of pieces of which all but one are zeros or false."""
     return PMAX if data_type in BOOL else P
 
 
-def moved_signatures(problem: Problem, axes: Mapping[int, int]) -> Iterator[Signature]:
-    """Yield the rows of what moves the data of all inputs alike: their axis i becomes axis `axes[i]`; partials stay."""
+def moved_rows(problem: Problem, axes: Mapping[int, int]) -> Iterator[Signature]:
+    """Yield the rows of operators that move all inputs alike: input axis i becomes `axes[i]`; partials stay."""
     num_inputs, num_outputs = len(problem.shapes), len(problem.out_shapes)
     for source, target in axes.items():
         yield Signature((Split(source),) * num_inputs, (Split(target),) * num_outputs)
@@ -42,8 +42,8 @@ def moved_signatures(problem: Problem, axes: Mapping[int, int]) -> Iterator[Sign
         yield Signature((partial,) * num_inputs, (partial,) * num_outputs)
 
 
-def broadcast_signatures(problem: Problem) -> Iterator[Signature]:
-    """The rows of operands that broadcast: along an axis, those that have its size are split, the others are not."""
+def broadcast_rows(problem: Problem) -> Iterator[Signature]:
+    """Yield the rows of operands that broadcast: along a split axis, operands of size 1 or without it are not split."""
     (shape,) = problem.out_shapes
     for axis, size in enumerate(shape):
         places = [_place(operand, axis - len(shape), size) for operand in problem.shapes]
@@ -52,6 +52,6 @@ def broadcast_signatures(problem: Problem) -> Iterator[Signature]:
 
 
 def _place(operand: Dims, axis: int, size: int) -> Sbp:
-    """Return how an operand lies where the result is split along `axis`, counted from the last."""
+    """Return the SBP of an operand if the result is split along `axis`, counted from the last."""
     has_it = -axis <= len(operand) and operand[axis] == size
     return Split(axis + len(operand)) if has_it else B

@@ -1,4 +1,4 @@
-"""segment_sum: rows added up by the segments that they belong to."""
+"""segment_sum: sums of rows by the segments that they belong to."""
 
 from __future__ import annotations
 
@@ -25,17 +25,13 @@ def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
 
 def _signatures(problem: Problem) -> Iterator[Signature]:
     for axis in range(len(problem.shapes[0])):
-        yield (
-            signature(Split(axis), Split(0), P)
-            if axis == problem.attributes["axis"]
-            else signature(Split(axis), B, Split(axis))
-        )
-    yield signature(B, B, Split(problem.attributes["axis"]))  # each rank adds up the segments that it has
-    yield signature(P, B, P)
+        yield row(Split(axis), Split(0), P) if axis == problem.attributes["axis"] else row(Split(axis), B, Split(axis))
+    yield row(B, B, Split(problem.attributes["axis"]))  # each rank sums the segments that it has
+    yield row(P, B, P)
 
 
 def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
-    """Return the rank's segments, which begin at `offset`."""
+    """Return the attributes of the rank's segments, which begin at `offset`."""
     given = problem.attributes
     if signature.outputs != (Split(given["axis"]),):
         return given
@@ -53,8 +49,8 @@ def segment_sum(data: Tensor, segment_ids: Indices, num_segments: int, axis: int
     axis: negative ones are counted from the last.
     out: where to put the result, an array of its shape and dtype.
 
-    A segment without parts is 0. Integers wrap around, and 16-bit floating types are added in float32; a sum has the
-    same bits in every run. It is the gradient of `gather`.
+    A segment without parts is 0. Integers wrap around, and 16-bit floating types are accumulated in float32; the bits
+    of a sum are the same in every run. It is the gradient of `gather`.
     """
     num_dims = len(data.shape)
     if num_dims == 0:
@@ -73,7 +69,7 @@ _SUM = primitive_exists(UnsortedSegmentSumFactory, data_type("data"), data_type(
 
 @register_kernel("segment_sum", matches=_SUM)
 class SegmentSumKernel(PreparedKernel):
-    """One launch of UnsortedSegmentSum."""
+    """A kernel of one launch of UnsortedSegmentSum."""
 
     def __init__(self, subject: Subject) -> None:
         super().__init__(subject)

@@ -1,4 +1,4 @@
-"""Shape work that several operators share."""
+"""Functions on shapes that several operators share."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from ep.include.primitive.primitive import kMaxNumDims
 
 
 def as_sizes(sizes: tuple[Any, ...], argument: str = "sizes") -> Dims:
-    """Return sizes that were given one by one or as one sequence; TypeError for what is no integer."""
+    """Return sizes that were given one by one or as one sequence; TypeError for other types than integers."""
     if len(sizes) == 1 and isinstance(sizes[0], Iterable) and getattr(sizes[0], "ndim", None) != 0:
         sizes = tuple(sizes[0])
     return tuple(as_integer(size, f"{argument}[{axis}]") for axis, size in enumerate(sizes))
 
 
 def from_front(value: Any, argument: str, num_dims: int, end: int) -> int:
-    """Return an axis counted from the front: negative ones count from `num_dims`, others are below `end`.
+    """Return an axis counted from the front: negative ones count from `num_dims`, others must be below `end`.
 
-    Raises TypeError for what is no integer, NumPy's AxisError (a ValueError) for others.
+    Raises TypeError for other types than integers, NumPy's AxisError (a ValueError) for other numbers.
     """
     position = as_integer(value, argument)
     if not -num_dims <= position < end:
@@ -31,9 +31,9 @@ def from_front(value: Any, argument: str, num_dims: int, end: int) -> int:
 
 
 def launch_dims(operator: str, *operands: Dims) -> Sequence[Dims]:
-    """Return dims that broadcast alike and that a primitive takes: `operands`, simplified where they are too many.
+    """Return dims that broadcast alike and that a primitive supports: `operands`, simplified if they have too many.
 
-    An operand without axes keeps none. Raises ValueError where more than 8 axes are left.
+    An operand without axes keeps none. Raises ValueError if more than 8 axes are left.
     """
     if max(map(len, operands)) <= kMaxNumDims:
         return operands

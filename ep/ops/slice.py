@@ -31,7 +31,7 @@ def _signatures(problem: Problem) -> Iterator[Signature]:
     for axis, size in enumerate(result):
         split = signature(Split(axis), Split(axis))
         sizes = [len(_local(problem, split, rank)["ranges"][axis]) for rank in range(ranks)]
-        if sizes == piece_sizes(size, ranks):  # what is left of each piece is the piece of what is left
+        if sizes == piece_sizes(size, ranks):  # the rest of each piece is a piece of the rest
             yield split
         yield signature(B, Split(axis))
     for partial in partials_of(problem.types[0]):
@@ -39,7 +39,7 @@ def _signatures(problem: Problem) -> Iterator[Signature]:
 
 
 def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
-    """Return the places of the slices in the rank's piece of x, or those of its piece of the result."""
+    """Return the slices of the rank's piece of x, or those of its piece of the result."""
     ranges, (source,), (target,) = [*problem.attributes["ranges"]], signature.inputs, signature.outputs
     if isinstance(source, Split):
         begin, end = span(problem.shapes[0][source.axis], problem.ranks, rank)
@@ -53,16 +53,17 @@ def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
 
 @operator(shape=_shape, dtype=SameAs("x"), signatures=_signatures, local=_local)
 def slice(x: Tensor, *slices: Any) -> Attributes:
-    """Return a box of `x`, as `x[slices]` of NumPy, for slices with positive steps; it is no view.
+    """Return a box of `x`, as `x[slices]` of NumPy, for slices with positive steps; it is a copy, not a view.
 
     x: array of any type.
-    slices: for each axis a `slice`, a tuple `(start, stop)` or `(start, stop, step)`, or None for all of it; axes for
-        which there is none are kept: the last ones, or those that one `...` stands for. Each part may be None; negative
-        ones count from the end; what is out of range is cut, all as NumPy has it.
+    slices: for each axis a `slice`, a tuple `(start, stop)` or `(start, stop, step)`, or None for all of it. Axes
+        without one are kept: the last ones, or those that one `...` stands for. Each part may be None; negative ones
+        count from the end; parts out of range are clipped, all as in NumPy.
     out: where to put the result, an array of its shape and dtype.
 
-    Raises TypeError for what is no slice, an integer too: axes are kept; ValueError for more slices than axes, for
-    steps below 1, and where more than 8 axes are left once those that are kept whole are part of their neighbours.
+    Raises TypeError for anything that is no slice, also for an integer, since axes are kept; ValueError for more slices
+    than axes, for steps below 1, and if more than 8 axes are left once those that are kept whole are merged with their
+    neighbours.
     """
     return _attributes(slice_ranges(slices, x.shape))
 
@@ -72,7 +73,7 @@ def _attributes(ranges: Sequence[range]) -> Attributes:
 
 
 def slice_ranges(slices: Sequence[Any], shape: Dims) -> list[range]:
-    """Return the places along each axis."""
+    """Return the ranges of places along each axis."""
     ranges = []
     for (position, given), size in zip(_for_each_axis(slices, len(shape)), shape, strict=True):
         if given is None:
@@ -85,7 +86,7 @@ def slice_ranges(slices: Sequence[Any], shape: Dims) -> list[range]:
             )
         try:
             begin, end, step = given.indices(size)
-        except (TypeError, ValueError) as error:  # parts that are no integers; a step of 0
+        except (TypeError, ValueError) as error:  # parts that are no integers, or a step of 0
             raise type(error)(f"slices[{position}]: {error}") from error
         if step < 1:
             raise ValueError(f"slices[{position}] has the step {step}; it must be 1 at least")
@@ -94,7 +95,7 @@ def slice_ranges(slices: Sequence[Any], shape: Dims) -> list[range]:
 
 
 def _for_each_axis(slices: Sequence[Any], num_dims: int) -> list[tuple[int, Any]]:
-    """Return what is given for each axis, None for what is kept, behind its position among the slices."""
+    """Return, for each axis, the position of its slice among the slices and the slice; None for a kept axis."""
     given = [*enumerate(slices)]
     dots = [position for position, one in given if one is ...]
     if len(dots) > 1:
@@ -109,9 +110,9 @@ def _for_each_axis(slices: Sequence[Any], num_dims: int) -> list[tuple[int, Any]
 _EXPAND = primitive_exists(ExpandFactory, data_type("x"), kMaxNumDims)
 
 
-@register_kernel("slice", matches=(attribute("strided") == False) & RegionKernel.exists)  # noqa: E712
-class SliceKernel(RegionKernel):
-    """The box that the slices leave: one launch of CopyNd."""
+@register_kernel("slice", matches=(attribute("strided") == False) & BoxKernel.exists)  # noqa: E712
+class SliceKernel(BoxKernel):
+    """A kernel of the box that the slices leave: one launch of CopyNd."""
 
     def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
         crop = self.cropping(shapes[0], attributes["ranges"])
@@ -122,7 +123,7 @@ class SliceKernel(RegionKernel):
         return launches
 
     def cropping(self, of_x: Dims, ranges: Sequence[range]) -> Copy:
-        """Return what copies the box from the first to the last element that is taken."""
+        """Return the function that copies the box from the first to the last selected element."""
         before = tuple(-one.start for one in ranges)
         after = tuple(end - size for (_, end), size in zip(map(slice_ends, ranges), of_x, strict=True))
         shape = PadShape(of_x, before, after)
@@ -139,13 +140,13 @@ def places_in(places: range, begin: int, end: int) -> range:
 
 
 def slice_ends(places: range) -> tuple[int, int]:
-    """Return where the box of a slice begins and ends."""
+    """Return the begin and the end of the box of a slice."""
     return places.start, places[-1] + 1 if places else places.start
 
 
 @register_kernel("slice", matches=(attribute("strided") == True) & SliceKernel.exists & _EXPAND)  # noqa: E712
 class StridedSliceKernel(SliceKernel):
-    """The box, then one launch of Expand that takes its steps."""
+    """A kernel of the box, and one launch of Expand for the steps."""
 
     def __init__(self, subject: Subject) -> None:
         super().__init__(subject)

@@ -1,4 +1,4 @@
-"""slice_grad: what reaches a slice, in an array of zeros."""
+"""slice_grad: the gradient of a slice, in an array of zeros."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ def _signatures(problem: Problem) -> Iterator[Signature]:
         offset = problem.attributes["offsets"][axis]
         ends = [[offset + end for end in span(shape[axis], ranks, rank)] for rank in range(ranks)]
         mine = [len(places_in(places, *one)) for one in ends]
-        if mine == piece_sizes(taken[axis], ranks):  # what the slice took of each piece is a piece of what it took
-            yield signature(Split(axis), Split(axis))
-        yield signature(Split(axis), sum_of(problem.types[0]))
-        yield signature(B, Split(axis))
+        if mine == piece_sizes(taken[axis], ranks):  # the slice of each piece is a piece of the slice
+            yield row(Split(axis), Split(axis))
+        yield row(Split(axis), sum_of(problem.types[0]))
+        yield row(B, Split(axis))
     for partial in partials_of(problem.types[0]):
         yield signature(partial, partial)
 
 
 def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
-    """Return the places of the rank's piece of dy, in the rank's piece of the result, which begins at `offsets`."""
+    """Return the attributes of the rank's piece of dy in its piece of the result, which begins at `offsets`."""
     given, (source,), (target,) = problem.attributes, signature.inputs, signature.outputs
     shape, ranges, offsets = [*given["shape"]], [*given["ranges"]], [*given["offsets"]]
     if isinstance(target, Split):
@@ -58,13 +58,13 @@ def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
 
 @operator(shape=_shape, dtype=SameAs("dy"), signatures=_signatures, local=_local)
 def slice_grad(dy: Tensor, shape: Any, *slices: Any) -> Attributes:
-    """Return the gradient of `slice`: `dy` where the slices took elements of x, and zeros elsewhere.
+    """Return the gradient of `slice`: `dy` at the elements of x that the slices selected, and zeros elsewhere.
 
-    dy: the gradient by the result of slice, of its shape.
-    shape: that of x. slices: as slice takes them.
+    dy: the gradient with respect to the result of slice, of its shape.
+    shape: that of x. slices: as in slice.
     out: where to put the result, an array of its shape and dtype.
 
-    Raises what `slice` raises, and ValueError where dy has another shape than its result.
+    Raises the errors of `slice`, and ValueError if dy does not have the shape of its result.
     """
     sizes = as_sizes((shape,), "shape")
     ranges = slice_ranges(slices, sizes)
@@ -81,7 +81,7 @@ _PAD = primitive_exists(ConstantPadFactory, data_type("dy"))
 
 @register_kernel("slice_grad", matches=_FILL & _EXPAND & _PAD)
 class SliceGradKernel(PreparedKernel):
-    """dy in a box of zeros with the steps of the slices, and in the result what of the box is there."""
+    """A kernel that puts dy into a box of zeros by the steps of the slices, and pads the box to the result."""
 
     names = in_errors(src="dy", dst="out")
 

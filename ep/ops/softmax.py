@@ -49,21 +49,20 @@ def _resolved(x: Tensor, axis: Any) -> Attributes:
 
 @operator(shape=_shape, dtype=SameAs("x"), signatures=_signatures)
 def softmax(x: Tensor, axis: int = -1) -> Attributes:
-    """Return `exp(x)` over its sum along an axis, as `scipy.special.softmax`, without overflow.
+    """Return `exp(x)` divided by its sum along an axis, as `scipy.special.softmax`, without overflow.
 
     x: array of a floating type.
-    axis: the axis; negative ones are counted from the last, which it is where left out.
+    axis: the axis, the last one by default; negative ones are counted from the last.
     out: where to put the result, an array of its shape and dtype; it may be x itself.
 
-    A NaN or +inf, or -inf alone, makes all results along the axis NaN. SciPy's function takes all axes where `axis` is
-    left out.
+    A NaN or +inf, or only -inf, makes all results along the axis NaN. SciPy's function uses all axes by default.
     """
     return _resolved(x, axis)
 
 
 @operator(shape=_shape, dtype=SameAs("x"), signatures=_signatures)
 def log_softmax(x: Tensor, axis: int = -1) -> Attributes:
-    """Return the logarithm of `softmax`, as `scipy.special.log_softmax`, where that itself would be 0 too.
+    """Return the logarithm of `softmax`, as `scipy.special.log_softmax`; it is finite even if `softmax` rounds to 0.
 
     x, axis, out: as of `softmax`.
     """
@@ -74,7 +73,7 @@ _PERMUTE = primitive_exists(PermuteFactory, 3)
 
 
 class SoftmaxKernel(PreparedKernel):
-    """One launch; between two of Permute where the axis is not the last one."""
+    """A kernel of one launch, between two launches of Permute if the axis is not the last one."""
 
     exists: PrimitiveExists
     names = in_errors(src="x", y="out", dst="out", cols="x.shape", rows="x.shape")

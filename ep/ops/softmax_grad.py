@@ -1,4 +1,4 @@
-"""softmax_grad and log_softmax_grad: the gradients of both, from their results."""
+"""softmax_grad and log_softmax_grad: the gradients of both, computed from their results."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _resolved(y: Tensor, dy: Tensor, axis: Any) -> Attributes:
 def softmax_grad(y: Tensor, dy: Tensor, axis: int = -1) -> Attributes:
     """Return the gradient of `softmax`: `(dy - sum(y * dy)) * y`, the sum along the axis.
 
-    y: the result of softmax. dy: the gradient by it, of its shape and dtype.
+    y: the result of softmax. dy: the gradient with respect to it, of its shape and dtype.
     axis: that of softmax.
     out: where to put the result, an array of its shape and dtype.
     """
@@ -74,12 +74,12 @@ _PERMUTE = primitive_exists(PermuteFactory, 3)
 
 
 class SoftmaxGradKernel(PreparedKernel):
-    """One launch; where the axis is not the last one, on operands that Permute has turned, and turned back."""
+    """A kernel of one launch; if the axis is not the last one, Permute moves it there and back."""
 
     names = in_errors(dx="out", dst="out", cols="y.shape", rows="y.shape")
 
     def __init__(self, exists: PrimitiveExists, subject: Subject) -> None:
-        """exists: what makes the primitive."""
+        """exists: the condition that makes the primitive."""
         super().__init__(subject)
         self._primitive, self._permute = exists.make(subject), _PERMUTE.make(subject)
 

@@ -1,4 +1,4 @@
-"""split: an array in several parts."""
+"""split: an array divided into several parts."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ def _signatures(problem: Problem) -> Iterable[Signature]:
 
 @operator(shape=_shape, dtype=SameAs("x"), signatures=_signatures, takes_out=False, many=True)
 def split(x: Tensor, indices_or_sections: Any, axis: int = 0) -> Attributes:
-    """Return the parts of `x` along an axis, as `numpy.split`; they are arrays of their own, and no views.
+    """Return the parts of `x` along an axis, as `numpy.split`; they are copies, not views.
 
-    indices_or_sections: how many equal parts; or where they end, but for the last: `[2, 5]` gives `[:2]`, `[2:5]` and
-        `[5:]`, which NumPy's rules for slices read.
+    indices_or_sections: the number of equal parts; or the end of each part but the last: `[2, 5]` gives `[:2]`, `[2:5]`
+        and `[5:]`, by NumPy's rules for slices.
     axis: negative: counted from the last.
 
-    Raises ValueError where the parts cannot be equal.
+    Raises ValueError if the parts cannot be equal.
     """
     along = from_front(axis, "axis", len(x.shape), len(x.shape))
     return {"axis": along, "sections": tuple(_sections(indices_or_sections, x.shape[along]))}
 
 
 def _sections(indices_or_sections: Any, size: int) -> list[tuple[int, int]]:
-    """Return where each part begins and ends."""
+    """Return the begin and the end of each part."""
     if isinstance(indices_or_sections, Iterable) and getattr(indices_or_sections, "ndim", None) != 0:
         name = "indices_or_sections"
         ends = [as_integer(end, f"{name}[{place}]") for place, end in enumerate(indices_or_sections)]
@@ -58,9 +58,9 @@ def _sections(indices_or_sections: Any, size: int) -> list[tuple[int, int]]:
     return [(place * part, (place + 1) * part) for place in range(count)]
 
 
-@register_kernel("split", matches=RegionKernel.exists)
-class SplitKernel(RegionKernel):
-    """A launch of CopyNd for all parts that lie side by side, which most do: columns of the rows before `axis`."""
+@register_kernel("split", matches=BoxKernel.exists)
+class SplitKernel(BoxKernel):
+    """A kernel of one launch of CopyNd for all parts side by side, as most are: columns of the rows before `axis`."""
 
     def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
         (shape,), axis, sections = shapes, attributes["axis"], attributes["sections"]

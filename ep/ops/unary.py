@@ -1,4 +1,4 @@
-"""The operators of one operand: one for each UnaryOp that has an ElementwiseUnary."""
+"""The unary operators: one for each UnaryOp that has an ElementwiseUnary."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ep.ops.names import in_errors
 
 
 class UnaryKernel(ElementwiseKernel):
-    """One launch of ElementwiseUnary."""
+    """A kernel of one launch of ElementwiseUnary."""
 
     names = in_errors(src="x", dst="out")
 
@@ -45,5 +45,5 @@ def _declare(op: UnaryOp) -> None:
 
 
 for _op in UnaryOp:
-    if _op is not UnaryOp.kCast:  # a cast needs a type to cast to, which is no operand
+    if _op is not UnaryOp.kCast:  # a cast needs a target type, which is no operand
         _declare(_op)

@@ -1,4 +1,4 @@
-"""unfold and fold: the windows of an array written out, and windows added up where they lie."""
+"""unfold and fold: the windows of an array written out, and the sums of windows at their places in an array."""
 
 from __future__ import annotations
 
@@ -25,10 +25,7 @@ from ep.sbp import Problem, Sbp, Signature, Split, piece_shape
 
 
 def _places(place: Sbp, num_axes: int) -> tuple[Sbp, Sbp]:
-    """Return the layout of windows, and of the places in each, along the spatial axes of x.
-
-    They lie at `place` together.
-    """
+    """Return the SBPs of windows, and of the places in each, along the spatial axes of x. place: of their array."""
     if not isinstance(place, Split) or place.axis < 2:
         return B, B
     axis = place.axis - 2
@@ -57,7 +54,7 @@ def _unfold_signatures(problem: Problem) -> Iterator[Signature]:
 
 
 def _unfold_local(problem: Problem, signature: Signature, rank: int) -> Attributes:
-    """Return the places of a window that the rank has, and what is around its piece of x for its windows."""
+    """Return the attributes of a rank: its places of a window, and the pads of its piece of x."""
     (x,), given, ranks = problem.shapes, problem.attributes, problem.ranks
     (of_x,), (out,) = signature.inputs, signature.outputs
     num_axes = len(x) - 2
@@ -69,12 +66,12 @@ def _unfold_local(problem: Problem, signature: Signature, rank: int) -> Attribut
 def unfold(x: Tensor, kernel: Any, strides: Any = 1, pads: Any = 0, dilations: Any = 1) -> Attributes:
     """Return the windows of `x`, written out.
 
-    x: array of shape (N, C, sizes...), of one to three spatial axes and of any type.
-    kernel: how many places a window has, along each spatial axis; one integer for all of them.
-    strides: by how many places windows lie apart, along each spatial axis; one integer for all.
-    pads: how many zeros are before the first element of each spatial axis, then behind the last one of each; one
-        integer for all. Negative ones take elements away.
-    dilations: how far the places of a window are apart, along each spatial axis; one integer for all.
+    x: array of shape (N, C, sizes...), with one to three spatial axes, of any type.
+    kernel: the number of places of a window along each spatial axis; one integer for all of them.
+    strides: the distance between windows along each spatial axis; one integer for all.
+    pads: the number of zeros before the first element of each spatial axis, then after the last one of each; one
+        integer for all. Negative ones remove elements.
+    dilations: the distance between the places of a window along each spatial axis; one integer for all.
     out: where to put the result, an array of its shape and dtype.
 
     The result has shape (N, C, kernel..., counts...), which may be seen as PyTorch's (N, C * places, windows). `fold`
@@ -87,7 +84,7 @@ def unfold(x: Tensor, kernel: Any, strides: Any = 1, pads: Any = 0, dilations: A
 
 @register_kernel("unfold", matches=WindowKernel.moves_exist)
 class UnfoldKernel(WindowKernel):
-    """ConstantPad where there is padding, and Expand."""
+    """A kernel of ConstantPad, if there is padding, and Expand."""
 
     names = in_errors(src="x", dst="out")
 
@@ -126,7 +123,7 @@ def _fold_signatures(problem: Problem) -> Iterator[Signature]:
 
 
 def _fold_local(problem: Problem, signature: Signature, rank: int) -> Attributes:
-    """Return the rank's piece of the result, and what is around it for the windows that the rank has."""
+    """Return the attributes of a rank: its piece of the result, and the pads of it for the rank's windows."""
     (x,), (result,), given, ranks = problem.shapes, problem.out_shapes, problem.attributes, problem.ranks
     (of_x,), (out,) = signature.inputs, signature.outputs
     places = out, *_places(of_x, len(result) - 2)
@@ -136,16 +133,16 @@ def _fold_local(problem: Problem, signature: Signature, rank: int) -> Attributes
 
 @operator(shape=_fold_shape, dtype=SameAs("x"), signatures=_fold_signatures, local=_fold_local)
 def fold(x: Tensor, sizes: Any, strides: Any = 1, pads: Any = 0, dilations: Any = 1) -> Attributes:
-    """Return the sums of windows where they lie: to each element what all windows that it is in have for it.
+    """Return the sums of windows at their places: each element is the sum over all windows that contain it.
 
     x: windows as `unfold` writes them, of shape (N, C, kernel..., counts...) and of any type.
     sizes: those of the spatial axes of the result.
     strides, pads, dilations: as of `unfold`.
     out: where to put the result, an array of its shape and dtype.
 
-    The result has shape (N, C, sizes...); elements that are in no window are 0. It is the gradient of `unfold`, and
-    PyTorch's `fold`, ONNX's Col2Im. float16 and bfloat16 are added in float32, and rounded once. Raises ValueError for
-    shapes and attributes that do not fit.
+    The result has shape (N, C, sizes...); elements that are in no window are 0. It is the gradient of `unfold`, and the
+    same as PyTorch's `fold` and ONNX's Col2Im. float16 and bfloat16 are accumulated in float32 and rounded once. Raises
+    ValueError for shapes and attributes that do not fit.
     """
     of_x = tuple(x.shape)
     num_axes = (len(of_x) - 2) // 2
@@ -170,10 +167,10 @@ _SUM = primitive_exists(ReduceFactory, ReduceOp.kSum, data_type("out"), kMaxNumD
 
 @register_kernel("fold", matches=WindowKernel.moves_exist & _FILL & _SUM)
 class FoldKernel(WindowKernel):
-    """Zeros, in which Expand puts each window where it lies, a sum of them, and ConstantPad, which cuts off padding.
+    """A kernel of Expand, which puts windows into zeros, a sum over them, and ConstantPad, which cuts off padding.
 
-    Elements of one place do not meet each other, so there is an array of zeros for each place. Along an axis whose
-    windows do not reach into each other, all places share one.
+    The elements at one place of all windows do not overlap, so there is an array of zeros for each place. Along an axis
+    whose windows do not overlap, all places share one array.
     """
 
     names = in_errors(src="x", dst="out")
@@ -204,7 +201,7 @@ class FoldKernel(WindowKernel):
         yield from self.padding(planes, found._replace(sizes=reach, before=before, after=after))
 
     def _putting(self, x: Dims, shape: Dims, found: Windows) -> Move:
-        """Return what puts windows into an array of `shape`, of planes, then layers, then places along axes."""
+        """Return the move of windows into an array of `shape`: planes, then layers, then places along axes."""
         num_axes, strides, count = len(found.sizes), contiguous_strides(shape), math.prod(shape)
         layers, along = shape[2 : num_axes + 2], strides[num_axes + 2 :]
         each = zip(layers, strides[2:], found.dilations, along, strict=False)

@@ -1,4 +1,4 @@
-"""where: elements of one of two arrays, chosen by a third."""
+"""where: elements selected from two arrays by a condition."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ def where(condition: Condition, x: Operand, y: Operand) -> Attributes:
     """Return the elements of `x` where `condition` is not 0, else those of `y`, as `numpy.where`.
 
     condition: array of bool or of an integer type.
-    x, y: arrays of one dtype; a Python number takes the dtype of the other one.
+    x, y: arrays of one dtype; a Python number gets the dtype of the other one.
     out: where to put the result, an array of its shape and dtype.
 
     The result has the shape to which all three broadcast, by NumPy's rules, and the dtype of x and y. Raises TypeError
-    where their dtypes differ and for a condition of another type, ValueError for shapes that do not broadcast.
+    if their dtypes differ and for a condition of another type, ValueError for shapes that do not broadcast.
     """
     return {}
 
@@ -54,7 +54,7 @@ _WHERE = primitive_exists(WhereFactory, data_type("condition"), data_type("x"), 
 
 @register_kernel("where", matches=_WHERE)
 class WhereKernel(PreparedKernel):
-    """One launch of Where."""
+    """A kernel of one launch of Where."""
 
     names = in_errors(cond="condition", z="out")
 

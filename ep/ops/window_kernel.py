@@ -19,14 +19,14 @@ _EXPAND = primitive_exists(ExpandFactory, data_type("out"), kMaxNumDims)
 
 
 class Move(NamedTuple):
-    """One step from an array to another, of `shape`; the launch takes the one and writes the other."""
+    """One step from an array to another, of `shape`; the launch reads the one and writes the other."""
 
     shape: Dims
     launch: Launches
 
 
 class WindowKernel(PreparedKernel):
-    """A kernel that moves arrays to where a product reads them."""
+    """The base of kernels that pad arrays and write out windows, for a product to read."""
 
     moves_exist = _PAD & _EXPAND
 
@@ -35,25 +35,25 @@ class WindowKernel(PreparedKernel):
         self._pad, self._expand = _PAD.make(subject), _EXPAND.make(subject)
 
     def padding(self, planes: Dims, found: Windows, value: float = 0) -> Iterator[Move]:
-        """Yield what pads planes by elements of one value, where there is padding."""
+        """Yield the move that pads planes with one value, if there is padding."""
         if any(found.before) or any(found.after):
             nothing, dims = (0,) * len(planes), (*planes, *found.sizes)
             around = (*nothing, *found.before), (*nothing, *found.after)
             yield Move((*planes, *found.padded), OneLaunch(self._pad, dims, Placeholder(0), *around, value, RESULT))
 
     def writing(self, planes: Dims, found: Windows) -> Iterator[Move]:
-        """Yield what writes the windows of padded planes, unless they are the elements themselves."""
+        """Yield the move that writes the windows of padded planes, unless they are the elements themselves."""
         if not found.is_whole:
             shape = (*planes, *found.kernel, *found.counts)
             yield Move(shape, self.strided(shape, found.walk(planes), contiguous_strides(shape)))
 
     def strided(self, shape: Dims, src_strides: Dims, dst_strides: Dims) -> Launches:
-        """Return a launch that copies `shape` elements, none of them 0, from a walk in one array to one in another."""
+        """Return a launch that copies `shape` elements, no size 0, between two arrays with the given strides."""
         dims, src_strides, dst_strides = simplify_strided(shape, src_strides, dst_strides)
         return OneLaunch(self._expand, dims, Placeholder(0), dims, RESULT, src_strides, dst_strides)
 
     def chain(self, shape: Dims, moves: Iterable[Move]) -> Launches:
-        """Return what makes moves, one after the other, from an array of `shape` to the result; a copy for no moves."""
+        """Return the launches of consecutive moves from an array of `shape` to the result; a copy without moves."""
         same = contiguous_strides(shape)
         *first, last = [*moves] or [Move(shape, self.strided(shape, same, same))]
         if not first:

@@ -1,4 +1,4 @@
-"""Windows of an array along its spatial axes: how many there are, where they lie, and which of them a rank has."""
+"""Windows of an array along its spatial axes: their number, their places, and those that each rank has."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from ep.ops.shapes import as_sizes
 from ep.sbp import Sbp, Split, piece_sizes, span
 
 MOST_SPATIAL: Final = 3
-"""Windows have two axes for each, one for the batch and one for the channels: 8 in all."""
+"""The most spatial axes. Windows have two axes for each, one for the batch and one for the channels: 8 in all."""
 
 
 class Windows(NamedTuple):
-    """The windows along the spatial axes of an array. sizes: of the axes. kernel: the places of a window.
-    before, after: what is added around the array; negative ones take elements away.
+    """The windows along the spatial axes of an array.
+
+    sizes: of the axes. kernel: the places of a window.
+    before, after: the padding around the array; negative numbers remove elements.
     """
 
     sizes: Dims
@@ -41,19 +43,19 @@ class Windows(NamedTuple):
 
     @property
     def padded(self) -> Dims:
-        """The sizes with what is added."""
+        """The sizes with padding."""
         return tuple(map(sum, zip(self.sizes, self.before, self.after, strict=True)))
 
     @property
     def counts(self) -> Dims:
-        """The number of windows along each axis; 0 if a window is larger than the padded array."""
+        """The number of windows along each axis; none if a window is larger than the padded array."""
         each = zip(self.padded, self.spans, self.strides, strict=True)
         return tuple(max(0, (size - spanned) // stride + 1) for size, spanned, stride in each)
 
     def meet(self, axis: int) -> bool:
-        """Whether windows reach into each other along an axis: none does that begins behind the end of the one before.
+        """Whether windows overlap along an axis: they do not if each begins after the end of the one before.
 
-        Nor do they if all of them are between two places of the first one.
+        They do not either if all of them are between two places of the first one.
         """
         stride, dilation, places, count = (
             one[axis] for one in (self.strides, self.dilations, self.kernel, self.counts)
@@ -62,7 +64,7 @@ class Windows(NamedTuple):
 
     @property
     def is_split(self) -> bool:
-        """Whether each element is in one window: windows lie side by side, as axes cut into parts."""
+        """Whether each element is in exactly one window: windows lie side by side, as axes cut into parts."""
         side_by_side = self.strides == self.kernel and {1}.issuperset(self.dilations)
         return side_by_side and self.padded == tuple(map(mul, self.counts, self.kernel))
 
@@ -75,7 +77,7 @@ class Windows(NamedTuple):
         return Windows(sizes, kernel, strides, nothing, nothing, dilations)
 
     def are_within(self, box: Sequence[tuple[int, int]]) -> bool:
-        """Whether all windows lie within a box, given by where it begins and ends along each axis of the array."""
+        """Whether all windows lie within a box, given as its begin and end along each axis of the array."""
         each = zip(box, self.before, self.reach, strict=True)
         return all(begin <= -before and reach - before <= end for (begin, end), before, reach in each)
 
@@ -89,7 +91,7 @@ class Windows(NamedTuple):
         return self._replace(sizes=tuple(sizes), before=tuple(begins), after=after)
 
     def beyond(self) -> Windows:
-        """Windows that may reach beyond all that there is: every one that begins before the end of the array."""
+        """Return windows that may reach beyond the padded array: every one that begins before the end of the array."""
         after = []
         for axis, size in enumerate(self.sizes):
             padded, begin, stride = self.padded[axis], self.before[axis] + size, self.strides[axis]
@@ -103,16 +105,17 @@ class Windows(NamedTuple):
         return {1}.issuperset(self.kernel) and {1}.issuperset(self.strides)
 
     def walk(self, planes: Dims) -> Dims:
-        """The strides in padded planes of a view with the planes' axes, then those of a window, then those of all."""
+        """Return the strides in padded planes of a view with the axes of planes, of a window, then of the counts."""
         strides = contiguous_strides((*planes, *self.padded))
         of_planes, of_places = strides[: len(planes)], strides[len(planes) :]
         steps = (*self.dilations, *self.strides)
         return (*of_planes, *(step * stride for step, stride in zip(steps, of_places * 2, strict=True)))
 
     def ranges(self, axis: int, places: Sequence[Sbp], ranks: int, rank: int) -> list[range]:
-        """Return what a rank has along an axis of the array, of its windows, and of the places of each.
+        """Return the ranges that a rank has of the array, of its windows and of their places, along an axis.
 
-        places: how the array, what has a window for each element, and what has a place for each lie.
+        places: the SBPs of the array, of an array with an element for each window, and of one with an element for each
+            place.
         """
         found = []
         for size, place in zip((self.sizes[axis], self.counts[axis], self.kernel[axis]), places, strict=True):
@@ -120,9 +123,9 @@ class Windows(NamedTuple):
         return found
 
     def are_in(self, axis: int, piece: range, counts: range, places: range) -> bool:
-        """Return whether the windows at `counts`, of which each has `places` alone, lie in a piece of the array.
+        """Whether the windows at `counts`, with only `places` of each, lie in a piece of the array.
 
-        What is beyond the array is added to the piece, too.
+        A piece at the end of the array includes the padding there.
         """
         if not counts or not places:
             return True
@@ -132,31 +135,31 @@ class Windows(NamedTuple):
         return (first >= piece.start or piece.start == 0) and (last < piece.stop or piece.stop == self.sizes[axis])
 
     def stay(self, axis: int, places: Sequence[Sbp], ranks: int) -> bool:
-        """Whether each rank's windows lie in its piece of the array, where the three of `ranges` lie at `places`."""
+        """Whether each rank's windows lie in its piece of the array, with the three SBPs `places` as in `ranges`."""
         return all(self.are_in(axis, *self.ranges(axis, places, ranks, rank)) for rank in range(ranks))
 
     def pads_of(self, axis: int, piece: range, counts: range, places: range) -> tuple[int, int]:
-        """Return what is added to a piece of the array for its windows to be those at `counts`, of `places` alone."""
+        """Return the padding with which a piece of the array has the windows at `counts`, only `places` of each."""
         stride, dilation = self.strides[axis], self.dilations[axis]
         before = self.before[axis] + piece.start - counts.start * stride - places.start * dilation
         read = (len(counts) - 1) * stride + (len(places) - 1) * dilation + 1
         return before, read - len(piece) - before
 
     def local_pads(self, places: Sequence[Sbp], ranks: int, rank: int) -> Dims:
-        """Return the attribute `pads` with which a rank works, where the three of `ranges` lie at `places`."""
+        """Return the attribute `pads` with which a rank works, with the three SBPs `places` as in `ranges`."""
         each = [self.pads_of(axis, *self.ranges(axis, places, ranks, rank)) for axis in range(len(self.sizes))]
         return tuple(before for before, _ in each) + tuple(after for _, after in each)
 
 
 def windows(sizes: Dims, kernel: Dims, attributes: Any) -> Windows:
-    """Return where windows lie along axes of `sizes`, by the attributes strides, pads and dilations."""
+    """Return the windows along axes of `sizes`, by the attributes strides, pads and dilations."""
     pads, num_axes = attributes["pads"], len(sizes)
     around = pads[:num_axes], pads[num_axes:]
     return Windows(tuple(sizes), tuple(kernel), attributes["strides"], *around, attributes["dilations"])
 
 
 def num_spatial(of_x: Dims) -> int:
-    """Return how many spatial axes x has; ValueError if there are none, or too many."""
+    """Return the number of spatial axes of x; ValueError if there are none, or too many."""
     num_axes = len(of_x) - 2
     if not 1 <= num_axes <= MOST_SPATIAL:
         raise ValueError(
@@ -166,7 +169,7 @@ def num_spatial(of_x: Dims) -> int:
 
 
 def for_each(given: Any, name: str, length: int, least: int | None) -> Dims:
-    """Return `length` integers that are `least` at least, given one by one or as one for all."""
+    """Return `length` integers >= `least`, given one by one or as one for all."""
     values = as_sizes((given,), name) if hasattr(given, "__iter__") else (as_integer(given, name),) * length
     if len(values) != length:
         raise ValueError(f"{name} has {len(values)} values; it must be one integer, or {length} of them")
@@ -177,7 +180,7 @@ def for_each(given: Any, name: str, length: int, least: int | None) -> Dims:
 
 
 def in_steps(strides: Any, pads: Any, dilations: Any, num_axes: int, least_pad: int | None = 0) -> dict[str, Dims]:
-    """Return the attributes by which windows lie along axes, resolved; least_pad: None if pads may be negative."""
+    """Return the resolved attributes strides, pads and dilations. least_pad: None if pads may be negative."""
     return {
         "strides": for_each(strides, "strides", num_axes, least=1),
         "pads": for_each(pads, "pads", 2 * num_axes, least=least_pad),
@@ -186,7 +189,7 @@ def in_steps(strides: Any, pads: Any, dilations: Any, num_axes: int, least_pad: 
 
 
 def groups_of_pieces(groups: int, sizes: Sequence[int], ranks: int) -> list[int]:
-    """Return how many groups each rank has where axes of `sizes` are split; none where a group would be cut."""
+    """Return the number of groups of each rank if axes of `sizes` are split; empty if a group would be cut."""
     found = piece_sizes(groups, ranks)
     whole = all([number * (size // groups) for number in found] == piece_sizes(size, ranks) for size in sizes)
     return found if whole else []

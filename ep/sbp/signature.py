@@ -66,7 +66,7 @@ def all_broadcast(problem: Problem) -> Signature:
 
 
 def follows_from(signature: Signature, listed: Iterable[Signature]) -> Signature | None:
-    """Return the listed signature that implies another at no cost, as B implies PMax and PMin; None if there is none."""
+    """Return the listed signature that implies another at no cost, as B implies PMax and PMin; None if none does."""
     return next((one for one in listed if _follows(signature, one)), None)
 
 

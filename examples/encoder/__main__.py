@@ -1,4 +1,4 @@
-"""python -m examples.encoder: how similar sentences are, lines of a text nearest to a query, classes of sentences."""
+"""python -m examples.encoder: similarities of sentences, lines of a text nearest to a query, classes of sentences."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from examples.encoder.search import Index, lines_of
 
 
 def main(given: list[str] | None = None) -> int:
-    """Run the command; 1 where something is missing."""
+    """Run the command; return 1 if something is missing."""
     parser = argparse.ArgumentParser(prog="python -m examples.encoder", description=__doc__)
     parser.add_argument("sentence", nargs="*", help="two or more: each is compared with each")
     parser.add_argument("--file", type=Path, metavar="TEXT", help="a text whose lines are searched")
@@ -59,7 +59,7 @@ def _compare(console: Console, encoder: model.Model, sentences: list[str]) -> No
 
 
 def _classify(console: Console, encoder: model.Model, path: Path, sentences: list[str]) -> None:
-    """Train a head on the sentences in a file, and say of which class others are."""
+    """Train a head on the sentences in a file, and print the classes of others."""
     labelled = labelled_lines(path)
     names = sorted({name for name, _ in labelled})
     vectors = encoder.encode([sentence for _, sentence in labelled])

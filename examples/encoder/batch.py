@@ -11,10 +11,7 @@ Array = np.ndarray[Any, Any]
 
 
 def padded(sentences: Sequence[Sequence[int]]) -> tuple[Array, Array]:
-    """Return the numbers of tokens, int64 `[sentences, tokens]`, 0 behind shorter sentences.
-
-    And where there is a token.
-    """
+    """Return the token ids, int64 `[sentences, tokens]`, padded with 0; and a mask that is true at tokens."""
     lengths = np.array([len(ids) for ids in sentences])
     is_token = np.arange(lengths.max()) < lengths[:, None]
     ids = np.zeros(is_token.shape, np.int64)

@@ -22,7 +22,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Config(NamedTuple):
-    """Sizes of the model, by the names in its `config.json`."""
+    """The sizes of the model, by the names in its `config.json`."""
 
     hidden_size: int
     intermediate_size: int
@@ -32,10 +32,10 @@ class Config(NamedTuple):
 
 
 class Encoder:
-    """A model on a device. Not for several threads at once: its buffers are those of one batch."""
+    """A model on a device. It is not thread-safe: it has the buffers of one batch."""
 
     def __init__(self, config: Config, weights: Mapping[str, Array], device_type: DeviceType = DeviceType.kCPU) -> None:
-        """weights: float32, by the names that BERT's have; those of linear layers are `[out, in]`."""
+        """weights: float32, by BERT's names; those of linear layers are `[out, in]`."""
         self.config = config
         device = ep.DeviceManagerRegistry.GetDevice(device_type, 0)
         stream = device.CreateStream()
@@ -61,9 +61,9 @@ class Encoder:
             batch_matmul_t=launch(p.BatchMatmulFactory, F, N, T),
         )
         stored = {}
-        for name, array in weights.items():  # linear layers as [in, out]: few rows are multiplied faster by these
+        for name, array in weights.items():  # linear layers as [in, out]: products of few rows are faster with it
             stored[name] = array if name.startswith("embeddings") else array.T
-        for layer in range(config.num_hidden_layers):  # queries, keys and values by one product
+        for layer in range(config.num_hidden_layers):  # queries, keys and values in one product
             for kind in ("weight", "bias"):
                 names = [f"encoder.layer.{layer}.attention.self.{part}.{kind}" for part in ("query", "key", "value")]
                 joined = np.concatenate([stored.pop(name) for name in names], axis=-1)
@@ -72,7 +72,7 @@ class Encoder:
         self._ones = self._memory.upload(np.ones(config.hidden_size, np.float32))
 
     def encode(self, sentences: Sequence[Sequence[int]]) -> Array:
-        """The vectors `[sentences, hidden_size]` of sentences, given as the numbers of their tokens, one at least."""
+        """Return the vectors `[sentences, hidden_size]` of sentences, which are lists of at least one token id."""
         run, size = self._run, self.config.hidden_size
         ids, is_token = padded(sentences)
         batch, tokens = ids.shape
@@ -84,7 +84,7 @@ class Encoder:
         )
         x, inner, vectors, squares = self._buffers.x, self._buffers.inner, self._buffers.vectors, self._buffers.squares
         run.gather(1, words.size // size, size, words, rows, self._memory.upload(ids), x)
-        # all tokens are of the first type: its vector comes with the positions
+        # all tokens are of the first type: its vector is added to the positions
         positions = self._weights["embeddings.position_embeddings.weight"][: tokens * size]
         kind = self._weights["embeddings.token_type_embeddings.weight"][:size]
         run.add((tokens, size), positions, (1, size), kind, inner)
@@ -102,7 +102,7 @@ class Encoder:
         return self._memory.download(vectors, batch, size)
 
     def _layer(self, name: str, batch: int, tokens: int, mask: Any) -> None:
-        """Attention, then two linear layers, each added to what came in and normalised."""
+        """Compute attention, then two linear layers; each is added to its input and normalised."""
         run, buffers, size, heads = self._run, self._buffers, self.config.hidden_size, self.config.num_attention_heads
         rows, width, x, scores = batch * tokens, size // heads, buffers.x, buffers.scores
         self._linear(x, rows, f"{name}.attention.self", buffers.inner)
@@ -121,20 +121,20 @@ class Encoder:
         self._add_linear(buffers.inner, rows, f"{name}.output", x)
 
     def _linear(self, x: Any, rows: int, name: str, out: Any) -> None:
-        """`out = x weight + bias`: the bias is there first, and the product is added to it."""
+        """Compute `out = x weight + bias`: the bias is written first, and the product is added to it."""
         weight, bias = self._weights[f"{name}.weight"], self._weights[f"{name}.bias"]
         self._run.expand((1, bias.size), bias, (rows, bias.size), out)
         self._run.matmul(rows, bias.size, weight.size // bias.size, 1, x, weight, 1, out)
 
     def _add_linear(self, x: Any, rows: int, name: str, out: Any) -> None:
-        """`out = norm(out + x weight + bias)`."""
+        """Compute `out = norm(out + x weight + bias)`."""
         weight, bias = self._weights[f"{name}.dense.weight"], self._weights[f"{name}.dense.bias"]
         self._run.add((rows, bias.size), out, (1, bias.size), bias, out)
         self._run.matmul(rows, bias.size, weight.size // bias.size, 1, x, weight, 1, out)
         self._norm(out, rows, f"{name}.LayerNorm")
 
     def _norm(self, x: Any, rows: int, name: str) -> None:
-        """Each row less its mean, over the root of its variance; then as the weights say."""
+        """Compute each row less its mean, over its standard deviation; then scale and shift it by the weights."""
         run, size, per_row, squares = self._run, self.config.hidden_size, self._buffers.per_row, self._buffers.squares
         run.matmul(rows, 1, size, 1 / size, x, self._ones, 0, per_row)
         run.subtract((rows, size), x, (rows, 1), per_row, x)

@@ -15,18 +15,18 @@ Array = np.ndarray[Any, Any]
 
 
 class Head:
-    """Scores of classes, from vectors less the mean of those that it was trained with, in units of their spread."""
+    """Scores of classes, from vectors less the mean of the training vectors, in units of their spread."""
 
     def __init__(self, size: int, num_classes: int) -> None:
-        """All classes alike. size: of a vector."""
+        """Start with all classes alike. size: of a vector."""
         self.weights = np.zeros((size, num_classes), np.float32)
         self.bias = np.zeros(num_classes, np.float32)
         self.mean, self.spread = np.zeros(size, np.float32), np.ones((), np.float32)
 
     def train(self, vectors: Array, labels: Sequence[int], steps: int = 100, rate: float = 0.1) -> list[float]:
-        """Take steps down the slope of the mean cross entropy; return it before each.
+        """Take gradient steps on the mean cross entropy; return its value before each.
 
-        vectors: `[n, size]`, as the encoder gives them. labels: the class of each.
+        vectors: `[n, size]`, as the encoder returns them. labels: the class of each.
         """
         self.mean = ops.mean(vectors, axis=0)
         self.spread = ops.sqrt(ops.mean(ops.square(ops.sub(vectors, self.mean))))
@@ -60,7 +60,7 @@ _loss_and_slopes = ep.value_and_grad(_cross_entropy, by=("weights", "bias"))
 
 
 def labelled_lines(path: Path) -> list[tuple[str, str]]:
-    """Return the class and the sentence on each line of a text file, with a tab between; ValueError for other lines."""
+    """Return the class and the sentence on each line of a text file, separated by a tab; ValueError for other lines."""
     pairs = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         name, tab, sentence = line.strip().partition("\t")

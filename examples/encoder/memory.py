@@ -1,4 +1,4 @@
-"""Memory of a device: buffers by name for one batch, and copies of arrays."""
+"""The memory of a device: buffers by name for one batch, and copies of arrays."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import ep
 from ep import MemcpyKind
 from ep.include.primitive import MemcpyFactory
 
-_ALIGNED: Final = 64  # elements of which the beginnings of copies are multiples
+_ALIGNED: Final = 64  # copies begin at multiples of this many elements
 
 
 class Memory:
@@ -25,7 +25,7 @@ class Memory:
         self._buffers = SimpleNamespace()
 
     def buffers(self, **counts: int) -> SimpleNamespace:
-        """Buffers of so many float32 elements each, by name: those of the call before, where the counts are equal."""
+        """Return buffers of `counts` float32 elements, by name: those of the last call if the counts are equal."""
         if counts != self._counts:
             self._buffers = SimpleNamespace(**{name: self._empty(count, "f4") for name, count in counts.items()})
             self._counts = counts
@@ -39,7 +39,7 @@ class Memory:
         return buffer
 
     def upload_all(self, arrays: Mapping[str, np.ndarray[Any, Any]]) -> dict[str, Any]:
-        """Copies of float32 arrays, in one buffer: systems give large pages to large buffers alone."""
+        """Return copies of float32 arrays, in one buffer: systems give large pages only to large buffers."""
         places = np.cumsum([0, *(-(-array.size // _ALIGNED) * _ALIGNED for array in arrays.values())]).tolist()
         whole, copies = self._empty(places[-1], "f4"), {}
         for (name, array), begin in zip(arrays.items(), places, strict=False):
@@ -48,7 +48,7 @@ class Memory:
         return copies
 
     def download(self, buffer: Any, *dims: int) -> np.ndarray[Any, Any]:
-        """Return a float32 array with a copy of a buffer, once the stream's work is done."""
+        """Return a float32 array with a copy of a buffer, after the stream's work is done."""
         array = np.empty(dims, np.float32)
         self._copy(self._stream, array, buffer, array.nbytes)
         self._stream.Sync()

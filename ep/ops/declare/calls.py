@@ -1,11 +1,11 @@
-"""The calls of operators' functions: how each is read, what is kept of it, and how the next such call is done at once.
+"""The calls of operators' functions: how a call is read, and how a later call of the same kind is done at once.
 
-What a call does follows from the types, dtypes and shapes of its operands and from the exact values of its attributes:
-that is its key. A function keeps what it has worked out by this key (`Prepared`), and a call whose key is known
-converts its Python number, takes or checks `out`, and launches. A call without a key is read anew: one with a view, a
-list, an array of a subclass or of another library, an operand by name, or an attribute that has no exact key.
+A call depends on the types, dtypes and shapes of its operands and on the exact values of its attributes: these form its
+key. A function stores its plan of a call (`Prepared`) by this key. A call with a known key converts its Python number,
+creates or checks `out`, and launches. A call without a key is read anew: one with a view, a list, an array of a
+subclass or of another library, an operand by name, or an attribute that has no exact key.
 
-Where a call is one launch on plain arrays, a device may do it without making a key (`CallFinder`).
+If a call is one launch on plain arrays, a device may do it without computing a key (`CallFinder`).
 """
 
 from __future__ import annotations
@@ -26,14 +26,13 @@ from ep.ops.operands import numbers_of
 
 Function = Callable[..., Any]
 
-_MOST: Final = 64  # arrays in a sequence of them
+_MOST: Final = 64  # most arrays in a sequence of them
 
 
 class Read(NamedTuple):
-    """The parts of a call that were read.
+    """The arguments of a call, as they were read.
 
-    operands: the reader of the inputs, which also computes. inputs: as buffers. attributes: resolved. out: as it was
-    given.
+    operands: the object that reads the inputs and computes. inputs: as buffers. attributes: resolved. out: as given.
     """
 
     operands: Operands
@@ -43,9 +42,11 @@ class Read(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """The kept part of a call. compute: (operands, out) -> what the function returns.
-    with_number: gives the operands of which one is a Python number, as `compute` takes them; None if none is.
-    known: what a `CallFinder` does the call by; None if none does.
+    """The stored plan of a call.
+
+    compute: (operands, out) -> the result of the function.
+    with_number: converts the operands, one of which is a Python number, for `compute`; None if none is a number.
+    known: the object by which a `CallFinder` does the call; None if no finder does.
     """
 
     compute: Callable[[Sequence[Any], Array | None], Any]
@@ -54,9 +55,9 @@ class Kept(NamedTuple):
 
 
 class _Known:
-    """The calls of one function that a device does by itself: on its own arrays, those of one device.
+    """The calls of one function that a device does by itself, on arrays of that one device.
 
-    chosen: the kernels by which it does them; None before there are any. find: see `CallFinder`.
+    chosen: the kernels of these calls; None before the first call. find: see `CallFinder`.
     """
 
     __slots__ = ("_arrays", "_finder", "chosen", "find")
@@ -66,7 +67,7 @@ class _Known:
         self.find: Function = lambda *args, **kwargs: UNKNOWN
 
     def learn(self, chosen: Chosen, arrays: Arrays, prepared: Prepared, call: Read, args: Any, kwargs: Any) -> Any:
-        """Return what `add` takes for calls like one that was made; None if the device does none such."""
+        """Return the argument of `add` for calls like the given one; None if the device does no such calls."""
         given = (*args, *kwargs.values())
         known = prepared.known_call(arrays, given, tuple(kwargs), len(call.inputs))
         if known is None:
@@ -76,17 +77,17 @@ class _Known:
             if finder is None:
                 return None
             self._arrays, self._finder, self.find = arrays, finder, finder.find
-            self.chosen = chosen  # at last: other threads may call the function
+            self.chosen = chosen  # last, since other threads may call the function
         if arrays is not self._arrays:
             return None
         try:
             hash(given[known.num_operands :])
-        except TypeError:  # the same list may have other contents
+        except TypeError:  # a list may have other contents in the next call
             return None
         return self._finder.known(known)
 
     def add(self, chosen: Chosen, known: Any) -> None:
-        """Do such calls from now on, unless other kernels are chosen by now."""
+        """Enable such calls from now on, unless other kernels have been chosen meanwhile."""
         if chosen is self.chosen:
             self._finder.add(known)
 
@@ -102,9 +103,9 @@ def calling(
 ) -> Function:
     """Return a function of an operator.
 
-    name: of the function, and inputs: those that its first parameters are for.
-    read: (args, kwargs) -> what was given; raises what is wrong, in the operator's words.
-    takes_out, many: as `operator` has them.
+    name: of the function. inputs: those of its first parameters.
+    read: (args, kwargs) -> the arguments as read; raises errors in the operator's words.
+    takes_out, many: as in `operator`.
     """
     is_sequence = [one.role for one in inputs] == [Role.TENSORS]
     num_inputs, ndarray, known_calls = len(inputs), np.ndarray, _Known()
@@ -118,7 +119,7 @@ def calling(
 
     def by_key(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         chosen = declared.chosen
-        # The key is made here, of nested tuples, and not by functions: this is most of what such a call costs.
+        # The key is made inline, of nested tuples, not by functions: this is most of the cost of such a call.
         given = _arrays_in(args) if is_sequence else args[:num_inputs]
         key: Hashable = name
         for value in given:
@@ -163,7 +164,7 @@ def calling(
 
 
 def _arrays_in(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the arrays of the sequence that is the first argument; where it is none of up to 64, what has no key."""
+    """Return the arrays of the sequence that is the first argument; if it has none or over 64, one without a key."""
     sequence: Any = args[0] if args else None
     return tuple(sequence) if type(sequence) in (list, tuple) and 0 < len(sequence) <= _MOST else (None,)
 
@@ -178,7 +179,7 @@ def _with_attributes(
         for value in args[num_inputs:]:
             key = key, exact(value)
         for name, value in kwargs.items():
-            # an `out` is no part of what is worked out, but the call is another one for a finder
+            # `out` does not affect the plan, but for a finder the call is a different one
             key = (key, name) if name == "out" and takes_out else (key, name, exact(value))
     except Inexact:
         return None
@@ -188,7 +189,7 @@ def _with_attributes(
 def _with_number(
     arrays: Arrays, place: int, dtype: np.dtype[Any], name: str
 ) -> Callable[[Sequence[Any]], Sequence[Array]]:
-    """Return the reader of operands that makes an array of `dtype` of a Python number: `name`, at `place`."""
+    """Return a function that replaces the Python number at `place` by an array of `dtype`; errors call it `name`."""
     of_type = numbers_of(as_data_type(dtype))
 
     def with_number(given: Sequence[Any]) -> Sequence[Array]:

@@ -18,7 +18,7 @@ from ep.ops.operands import as_operands
 from ep.sbp import Problem, Signature
 
 Tensor: TypeAlias = Any
-"""The annotation of an input of a declaration; Role says what each means."""
+"""The annotation of an input of a declaration; Role says what each kind means."""
 Indices: TypeAlias = Any
 Condition: TypeAlias = Any
 Operand: TypeAlias = Any
@@ -38,12 +38,12 @@ def operator(
     takes_out: bool = True,
     many: bool = False,
 ) -> Callable[[Callable[..., Attributes]], Function]:
-    """Declare an operator by what resolves its attributes; the decorated name becomes its function in `ep.ops`.
+    """Declare an operator by the function that resolves its attributes; the name becomes its function in `ep.ops`.
 
     The decorated function has the parameters of the operator: inputs, annotated `Tensor`, `Indices`, `Operand` or
-    `Tensors`, then attributes. Its docstring is that of the operator. It is called with buffers for inputs.
+    `Tensors`, then attributes. Its docstring becomes that of the operator. It is called with buffers for inputs.
 
-    shape, dtype, aliases, local, standard: as Operator has them. signatures: its `listed`.
+    shape, dtype, aliases, rows, local, standard: as in Operator.
     takes_out: whether the function has the parameter `out`.
     many: whether it returns a list of results.
     """
@@ -66,7 +66,7 @@ def operator(
 def function_of(
     declared: Operator, *, takes_out: bool = True, many: bool = False
 ) -> Callable[[Callable[..., Attributes]], Function]:
-    """Give an operator one more function, under the decorated name, which resolves attributes in another way."""
+    """Add a function to an operator, under the decorated name, which resolves attributes in another way."""
 
     def make(resolve: Callable[..., Attributes]) -> Function:
         inputs, _ = _parameters(resolve)
@@ -90,7 +90,7 @@ def function_of(
 
 
 def _parameters(resolve: Callable[..., Attributes]) -> tuple[tuple[Input, ...], tuple[Attribute, ...]]:
-    """Return the inputs and the attributes that a declaration's function has parameters for."""
+    """Return the inputs and the attributes, from the parameters of a declaration's function."""
     inputs, attributes = [], []
     for parameter in inspect.signature(resolve).parameters.values():
         role = _ROLES.get(parameter.annotation)
@@ -104,7 +104,7 @@ def _parameters(resolve: Callable[..., Attributes]) -> tuple[tuple[Input, ...], 
 def _in_order(
     resolve: Callable[..., Attributes], names: Sequence[str], args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Arguments with all inputs in front; TypeError, as Python raises it, where one is missing."""
+    """Return the arguments with all inputs in front; TypeError, as Python raises it, if one is missing."""
     rest = dict(kwargs)
     if any(name not in rest for name in names[len(args) :]):
         inspect.signature(resolve).bind(*args, **rest)
@@ -114,10 +114,7 @@ def _in_order(
 def _reader(
     inputs: Sequence[Input],
 ) -> Callable[[Sequence[ArrayLike], Sequence[str]], tuple[Operands, list[Array], Any]]:
-    """Return the reader of the inputs.
-
-    It returns the Operands, all buffers, and what `resolve` is given for the inputs.
-    """
+    """Return the function that reads the inputs: it returns the Operands, all buffers, and the inputs for `resolve`."""
     roles = [one.role for one in inputs]
     if roles == [Role.TENSORS]:
         return _read_sequence
@@ -154,7 +151,7 @@ _READERS: Final = {Role.INDICES: _read_indices, Role.CONDITION: _read_condition}
 
 
 class _Labels(Sequence[str]):
-    """The names of the items of a sequence in errors, made when one is needed."""
+    """The names of the items of a sequence in errors, made on request."""
 
     def __init__(self, name: str, length: int) -> None:
         self._name, self._length = name, length

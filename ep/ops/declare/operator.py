@@ -1,4 +1,4 @@
-"""Operators as data: the declaration of each, and the table of all."""
+"""Operators as data: their declarations, and the table of all of them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ REQUIRED: Final = inspect.Parameter.empty
 
 
 class Role(Enum):
-    """The kind of an input, which says how it is read."""
+    """The role of an input, which determines how it is read."""
 
     TENSOR = "tensor"
     INDICES = "indices"
@@ -55,10 +55,10 @@ class Input(NamedTuple):
 
 
 class Attribute(NamedTuple):
-    """One attribute of an operator, as its function takes it.
+    """One attribute of an operator, as its function accepts it.
 
-    type: in words, as the function's signature has it.
-    default: REQUIRED where it must be given.
+    type: in words, as in the function's signature.
+    default: REQUIRED if it must be given.
     """
 
     name: str
@@ -75,16 +75,14 @@ class Attribute(NamedTuple):
 
 
 class Chosen:
-    """The choice that follows from the kernels of an operator.
-
-    Made anew when one is registered, and never changed over.
+    """The data that depends on the kernels of an operator: created anew when one is registered, never changed.
 
     asked_for: the attributes that the choice of a kernel depends on.
-    calls: what the operator's functions keep of their calls (`ep/ops/declare/calls.py`).
+    calls: the stored calls of the operator's functions (`ep/ops/declare/calls.py`).
     """
 
     def __init__(self, registered: Sequence[Registration], rule: TypeRule) -> None:
-        """registered: the kernels; rule: for the type of the results."""
+        """registered: the kernels. rule: for the type of the results."""
         self.registered = registered
         self.asked_for = tuple(sorted(rule.attributes().union(*(one.matches.attributes() for one in registered))))
         self.kernels, self.results, self.calls = BoundedCache(), BoundedCache(), BoundedCache()
@@ -92,20 +90,21 @@ class Chosen:
 
 @dataclass(frozen=True, eq=False)
 class Operator:
-    """The declaration of one operator, whatever the device. name: that of its function in `ep.ops`.
+    """The declaration of one operator, independent of the device.
+
+    name: that of its function in `ep.ops`.
     family: the file of `ep.ops` that declares it.
-    resolve: (inputs, the function's other arguments) -> its attributes, complete; raises for what does not fit. Of the
-        inputs it reads `shape` and `dtype` alone.
+    resolve: (inputs, the function's other arguments) -> its attributes, complete; raises for arguments that do not fit.
+        It reads only `shape` and `dtype` of the inputs.
     shape: (the inputs' shapes, resolved attributes) -> the shapes of the results.
     dtype: the rule for the type of the results.
     aliases: other names of the function.
     meaning: the function's docstring.
-    listed: the SBP signatures for a problem, but for that by which every rank does everything; None if there is no
-        other.
+    rows: the SBP signatures for a problem, except all-broadcast; None if there is no other.
     local: (problem, signature, rank) -> the attributes with which the rank works on its pieces; None if they are the
-        logical ones. It takes any signature: for one that is not listed, the result may be wrong.
-    standard: by names of the array API standard that the operator stands for, what is different of it.
-    not_listed: why rows that hold for all finite data are left out, for an operator of which there are such.
+        logical ones. It accepts any signature: for one that is not listed, the result may be wrong.
+    standard: for each name of the array API standard that the operator implements, the differences from the standard.
+    not_listed: the reason why rows that hold for all finite data are left out, for an operator that has such rows.
     many: whether the function returns a list of results.
     """
 
@@ -124,17 +123,17 @@ class Operator:
     standard: Mapping[str, str] = field(default_factory=dict)
     many: bool = False
     chosen: Chosen = field(init=False)
-    """The choice among the kernels that are registered now. A call reads it once, and uses that to its end."""
+    """The data of the kernels that are registered now. A call reads it once, and uses that object to its end."""
 
     @property
     def asked_for(self) -> tuple[str, ...]:
-        """The attributes that the choice of a kernel depends on, as far as kernels are registered."""
+        """The attributes that the choice of a kernel depends on, among the kernels registered so far."""
         return self.chosen.asked_for
 
     def arguments(self, attributes: Attributes) -> tuple[list[Any], dict[str, Any]]:
-        """Return how its function takes attributes, given by name: by position, and by name.
+        """Return the attributes, given by name, as arguments of its function: by position, and by name.
 
-        An attribute of any number of arguments, as that of expand, is a sequence; those before it go by position, too.
+        A variadic attribute, such as that of expand, is a sequence; those before it are passed by position, too.
         """
         parameters = inspect.signature(self.resolve).parameters.values()
         many = {one.name for one in parameters if one.kind is one.VAR_POSITIONAL}
@@ -151,7 +150,7 @@ class Operator:
         return args, rest
 
     def meaning_of(self, name: str) -> str:
-        """Return what the docstring says of an input or attribute, in one line; its name where it says nothing."""
+        """Return the docstring's text about an input or attribute, in one line; its name if there is none."""
         entry = re.search(rf"(?:^|\. )(?:\w+, )*{name}(?:, \w+)*: (.+(?:\n +.+)*)", self.meaning, re.MULTILINE)
         if entry is None:
             return name
@@ -167,13 +166,13 @@ class Operator:
     def compute(
         self, arrays: Arrays, inputs: Sequence[Array], attributes: Attributes, out: Array | None = None
     ) -> list[Array]:
-        """Run the operator on buffers, with resolved attributes; return what `arrays` delivers of the results."""
+        """Run the operator on buffers, with resolved attributes; return the results as `arrays` delivers them."""
         return self.prepare(arrays.device_type, inputs, attributes).compute(arrays, inputs, out)
 
     def prepare(self, device_type: DeviceType, inputs: Sequence[Array], attributes: Attributes) -> Prepared:
-        """Return what computes all calls with inputs of these shapes and dtypes on a device, with these attributes.
+        """Return the plan of all calls with inputs of these shapes and dtypes on a device, with these attributes.
 
-        Of the inputs it reads `shape` and `dtype` alone. Raises UnsupportedPrimitiveError where no kernel matches,
+        Only `shape` and `dtype` of the inputs are read. Raises UnsupportedPrimitiveError if no kernel matches,
         ValueError for shapes that do not fit.
         """
         dtypes = [one.dtype for one in inputs[: len(self.inputs)]]  # of a sequence of inputs, the first one's
@@ -190,10 +189,10 @@ class Operator:
         attributes: Attributes,
         key: Hashable,
     ) -> tuple[Sequence[Dims], DataType]:
-        """Return the shapes and the type of the results, worked out when first asked for.
+        """Return the shapes and the type of the results; they are computed once and stored.
 
-        device_type: of what computes them; None for what is no device. key: that of the attributes.
-        Raises UnsupportedPrimitiveError where the device has no kernel, ValueError for shapes that do not fit.
+        device_type: of the device that computes them; None without a device. key: that of the attributes.
+        Raises UnsupportedPrimitiveError if the device has no kernel, ValueError for shapes that do not fit.
         """
         chosen = self.chosen
         call = device_type, key, *shapes, *types
@@ -208,15 +207,15 @@ class Operator:
         return found
 
     def key(self, attributes: Attributes) -> Hashable:
-        """Return what tells resolved attributes from others."""
+        """Return a key that identifies resolved attributes."""
         return tuple([_key(one) for one in attributes.values()])
 
     def kernel(
         self, device_type: DeviceType, dtypes: Sequence[np.dtype[Any]], attributes: Attributes
     ) -> tuple[Kernel, np.dtype[Any]]:
-        """Return the kernel for inputs of `dtypes`, chosen when first asked for, and the dtype of its results.
+        """Return the kernel for inputs of `dtypes`, chosen on first use, and the dtype of its results.
 
-        Raises UnsupportedPrimitiveError where no kernel matches, and says why.
+        Raises UnsupportedPrimitiveError, which says why, if no kernel matches.
         """
         chosen = self.chosen
         key = (device_type, *dtypes, *(_key(attributes[name]) for name in chosen.asked_for))
@@ -229,7 +228,7 @@ class Operator:
         return found
 
     def subject(self, device_type: DeviceType, types: Sequence[DataType], attributes: Attributes) -> Subject:
-        """Return what kernels are chosen for: inputs of `types` and the attributes that kernels ask for.
+        """Return the subject that kernels are chosen for: inputs of `types` and the attributes that kernels ask for.
 
         A sequence of inputs counts as one.
         """
@@ -243,7 +242,7 @@ class Operator:
         return Subject(device_type, named, {name: attributes[name] for name in chosen.asked_for})
 
     def problem(self, inputs: Sequence[Array], attributes: Attributes, ranks: int) -> Problem:
-        """The use of the operator on whole inputs, of which `shape` and `dtype` are read, along one axis of a mesh."""
+        """Return the problem of whole inputs, whose `shape` and `dtype` are read, along one axis of a mesh."""
         types = [as_data_type(one.dtype) for one in inputs]
         shapes = [tuple(one.shape) for one in inputs]
         named = dict(zip(self.input_names, types, strict=False))
@@ -251,14 +250,11 @@ class Operator:
         return Problem(shapes, types, list(self.shape(shapes, attributes)), result, attributes, ranks)
 
     def signatures(self, problem: Problem) -> list[Signature]:
-        """Return the SBP signatures along one axis of a mesh: all that hold for all finite data, each once."""
-        return list(dict.fromkeys([*(self.listed(problem) if self.listed else ()), all_broadcast(problem)]))
+        """Return the signatures along one axis of a mesh: all that hold for all finite data, each once."""
+        return list(dict.fromkeys([*(self.rows(problem) if self.rows else ()), all_broadcast(problem)]))
 
     def why_left_out(self, problem: Problem, signature: Signature) -> str | None:
-        """Return why a signature that holds is not listed.
-
-        None if it is listed, or does not hold for all finite data.
-        """
+        """Return why a signature that holds is not listed; None if it is, or does not hold for all finite data."""
         listed = self.signatures(problem)
         if signature in listed:
             return None
@@ -272,12 +268,12 @@ class Operator:
         return problem.attributes if self.local is None else self.local(problem, signature, rank)
 
     def forget(self) -> None:
-        """Choose kernels anew. A call that has begun ends with what was chosen before, and keeps it there."""
+        """Choose kernels anew. A call that has begun continues with the previous choice."""
         object.__setattr__(self, "chosen", Chosen(kernels_of(self.name), self.dtype))  # the class is frozen
 
 
 def _key(value: Any) -> Any:
-    """Return the exact key of an attribute; of one that has none, the attribute."""
+    """Return the exact key of an attribute, or the attribute itself if it has none."""
     try:
         return exact(value)
     except Inexact:
@@ -288,7 +284,7 @@ _OPERATORS: Final[dict[str, Operator]] = {}
 
 
 def add_operator(operator: Operator) -> Operator:
-    """Put an operator into the table; DuplicateRegistrationError where its name is taken."""
+    """Add an operator to the table; DuplicateRegistrationError if its name is taken."""
     if operator.name in _OPERATORS:
         raise DuplicateRegistrationError(
             f"there is an operator {operator.name!r} in {_OPERATORS[operator.name].family}"
@@ -304,7 +300,7 @@ def operators() -> list[Operator]:
 
 
 def operator_named(name: str) -> Operator:
-    """Return the operator of a name, or of an alias; ValueError, with the nearest, if there is none."""
+    """Return the operator of a name or alias; ValueError, with the nearest name, if there is none."""
     found = _OPERATORS.get(name)
     if found is None:
         found = next((one for one in _OPERATORS.values() if name in one.aliases), None)

@@ -1,4 +1,4 @@
-"""The prepared work of an operator for inputs of certain shapes and types."""
+"""The plan of an operator for inputs of certain shapes and types."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ep.ops.kernels.kernel import Launches, OneLaunch
 
 
 class Prepared(NamedTuple):
-    """All calls of an operator with inputs of certain shapes and dtypes on a device type, and with certain attributes.
+    """The plan of all calls with inputs of certain shapes and dtypes on a device type, with certain attributes.
 
     launches: queues the work.
-    names: how the operator calls arguments that errors of launches call otherwise.
+    names: the operator's names for arguments that errors of launches name differently.
     shapes: of the results.
     dtype: of the results.
     """
@@ -28,7 +28,7 @@ class Prepared(NamedTuple):
     dtype: np.dtype[Any]
 
     def compute(self, arrays: Arrays, inputs: Sequence[Array], out: Array | None = None) -> list[Array]:
-        """Run the operator on buffers; return what `arrays` delivers of the results."""
+        """Run the operator on buffers; return the results as `arrays` delivers them."""
         outputs = [arrays.destination(shape, self.dtype, out) for shape in self.shapes]
         try:
             self.launches(arrays, inputs, outputs)
@@ -40,9 +40,9 @@ class Prepared(NamedTuple):
     def known_call(
         self, arrays: Arrays, args: Sequence[Any], names: tuple[str, ...], num_operands: int
     ) -> KnownCall | None:
-        """Return what a `CallFinder` has to know of calls with these arguments; None if they are not one launch.
+        """Return the description for a `CallFinder` of calls with these arguments; None if they are not one launch.
 
-        args, names, num_operands: as KnownCall has them.
+        args, names, num_operands: as in KnownCall.
         """
         launches = self.launches
         if not isinstance(launches, OneLaunch):
@@ -51,7 +51,7 @@ class Prepared(NamedTuple):
         return KnownCall(args, names, num_operands, tuple(self.shapes[0]), self.dtype, launch, arguments)
 
     def finding(self, arrays: Arrays, inputs: Sequence[Array]) -> Callable[..., Any] | None:
-        """Return what computes such inputs at once, or returns UNKNOWN; None if nothing is faster than launches."""
+        """Return a fast function for such inputs, which may return UNKNOWN; None if nothing is faster than launches."""
         call = self.known_call(arrays, tuple(inputs), (), len(inputs))
         finder = arrays.new_finder() if call is not None else None
         known = finder.known(call) if finder is not None and call is not None else None
@@ -61,7 +61,7 @@ class Prepared(NamedTuple):
         return finder.find
 
     def computing(self, arrays: Arrays) -> Callable[[Sequence[Array], Array | None], Array]:
-        """Return what runs an operator with one result, as `compute` does, in as little time as it can."""
+        """Return the fastest function that runs an operator with one result, as `compute` does."""
         launches, names, (shape,), dtype = self
         empty, destination, delivered = arrays.empty, arrays.destination, arrays.delivered
 

@@ -1,4 +1,4 @@
-"""The rules by which the type of a result follows from those of the inputs: each can be applied, and printed."""
+"""Rules for the type of a result, given the types of the inputs. Each rule can be applied, and printed."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from ep.include.data_type import DataType, as_data_type
 
 
 class TypeRule(ABC):
-    """The type of an operator's result."""
+    """The rule for the type of an operator's result."""
 
     @abstractmethod
     def result(self, types: Mapping[str, DataType], attributes: Mapping[str, Any]) -> DataType:
-        """The type for inputs of `types`, by name."""
+        """Return the result's type for inputs of `types`, by name."""
 
     def attributes(self) -> frozenset[str]:
         """Return the names of the attributes that the type depends on."""
@@ -56,7 +56,7 @@ class Given(TypeRule):
 
 
 class Always(TypeRule):
-    """One type, whatever the inputs are."""
+    """One type, independent of the inputs."""
 
     def __init__(self, data_type: DataType) -> None:
         """data_type: the result's."""

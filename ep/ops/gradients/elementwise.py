@@ -1,4 +1,4 @@
-"""The gradients of operators of one operand and of two, which sum over what was broadcast."""
+"""The gradients of unary and binary operators, which sum over broadcast axes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CONSTANT_PIECES: Final = {
     *(UnaryOp.kCeil, UnaryOp.kFloor, UnaryOp.kRint, UnaryOp.kRound, UnaryOp.kSign, UnaryOp.kTrunc),
     UnaryOp.kNotEqualZero,
 }
-"""Their gradient is 0 wherever they have one."""
+"""Ops that are piecewise constant: their gradient is 0 wherever it is defined."""
 
 
 def _unary_rule(op: UnaryOp) -> Callable[[Backward], Gradients] | None:
@@ -63,7 +63,7 @@ def _nan_assign(back: Backward) -> Gradients:
 
 @gradient_of("trigamma")
 def _trigamma(back: Backward) -> Gradients:
-    """The derivative of trigamma is -2 zeta(3, x)."""
+    """Return the gradient; the derivative of trigamma is -2 zeta(3, x)."""
     (x,) = back.inputs
     return [call("mul")(call("mul")(call("zeta")(3, x), -2), back.dy)]
 
@@ -100,7 +100,7 @@ def _div(back: Backward) -> Gradients:
 
 @gradient_of("maximum", "minimum")
 def _larger(back: Backward) -> Gradients:
-    """The operand that was taken has the gradient; of equal ones, each has half of it."""
+    """Give the gradient to the operand that was selected; equal operands have half of it each."""
     half = call("mul")(back.dy, 0.5)
     tied = call("equal")(*back.inputs)
     return [
@@ -111,7 +111,7 @@ def _larger(back: Backward) -> Gradients:
 
 @gradient_of("pow")
 def _pow(back: Backward) -> Gradients:
-    """x to the power of y; where x is 0, the gradient by y is 0."""
+    """Return the gradients of x to the power of y; that of y is 0 if x is 0."""
     x, y = back.inputs
     mul, where = call("mul"), call("where")
     of_x = where(call("equal")(y, 0), 0, mul(mul(back.dy, y), call("pow")(x, call("sub")(y, 1))))
@@ -121,10 +121,7 @@ def _pow(back: Backward) -> Gradients:
 
 @gradient_of("fmod", "floor_mod")
 def _remainder(back: Backward) -> Gradients:
-    """The gradient of a remainder.
-
-    The quotient follows from the remainder: x / y alone may be rounded to the next integer.
-    """
+    """Return the gradients. The quotient follows from the remainder: x / y alone may be rounded to the next integer."""
     x, y = back.inputs
     times = call("rint")(call("div")(call("sub")(x, back.output), y))
     return [summed_to(back.dy, x), summed_to(call("negative")(call("mul")(back.dy, times)), y)]
@@ -132,7 +129,7 @@ def _remainder(back: Backward) -> Gradients:
 
 @gradient_of("floor_div", "trunc_div")
 def _whole_div(back: Backward) -> Gradients:
-    """They are constant but for their steps."""
+    """Return zero gradients: these ops are constant between their steps."""
     return [zeros_like(one) for one in back.inputs]
 
 

@@ -1,4 +1,4 @@
-"""Gradients as functions of their own, beside those of gather, expand, repeat, slice and softmax."""
+"""Gradients with functions of their own, besides those of gather, expand, repeat, slice and softmax."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from ep.ops.gradients.vjp import vjp
 def matmul_grad(
     dy: ArrayLike, x1: ArrayLike, x2: ArrayLike, transpose_x1: bool = False, transpose_x2: bool = False
 ) -> list[Array]:
-    """Return the gradients of `matmul` by x1 and x2: products with the other operand, summed over what was broadcast.
+    """Return the gradients of `matmul` with respect to x1 and x2: sums of products over broadcast axes.
 
-    dy: the gradient by the result, of its shape and dtype. The others are what matmul was given.
+    dy: the gradient with respect to the result, of its shape and dtype. The others are the arguments of matmul.
     """
     transposes = {"transpose_x1": transpose_x1, "transpose_x2": transpose_x2}
     return vjp("matmul", (x1, x2), transposes, None, dy)

@@ -1,4 +1,4 @@
-"""The gradients of operators that move data, of products of matrices and of convolutions."""
+"""The gradients of operators that move data, of matrix products and of convolutions."""
 
 from __future__ import annotations
 
@@ -51,10 +51,7 @@ def _slice(back: Backward) -> Gradients:
 
 @gradient_of("split")
 def _split(back: Backward) -> Gradients:
-    """The gradient of split.
-
-    If the parts leave out or repeat elements, each is brought to its place, and all are added up.
-    """
+    """Return the gradient. Each part is put at its place and all are added: parts may leave out or repeat elements."""
     (x,), axis = back.inputs, back.attributes["axis"]
     total = None
     for part, (begin, end) in zip(back.dy, back.attributes["sections"], strict=True):
@@ -79,9 +76,9 @@ def _stack(back: Backward) -> Gradients:
 
 @gradient_of("matmul")
 def _matmul(back: Backward) -> Gradients:
-    """Products with the other operand, summed over what was broadcast; a vector is a matrix here.
+    """Return products with the other operand, summed over broadcast axes; a vector is seen as a matrix.
 
-    matmul conjugates what it transposes, so that these are the gradients of complex matrices, too.
+    matmul conjugates what it transposes, so these are the gradients of complex matrices, too.
     """
     x1, x2 = back.inputs
     t1, t2 = (back.attributes[name] is BlasTransposeType.T for name in ("transpose_x1", "transpose_x2"))

@@ -20,7 +20,7 @@ from ep.ops.windows import windows
 
 
 def _kept(back: Backward, of: Any) -> Any:
-    """A result seen with the axes that went, of size 1; those in front are left out, since it broadcasts without."""
+    """Return a result with the reduced axes as axes of size 1, except leading ones, which broadcasting adds."""
     axes, shape = back.attributes["axes"], back.inputs[0].shape
     first = next((axis for axis in range(len(shape)) if axis not in axes), len(shape))
     if not back.attributes["keepdims"] and axes == tuple(range(first)):
@@ -29,7 +29,7 @@ def _kept(back: Backward, of: Any) -> Any:
 
 
 def _spread(back: Backward, of: Any) -> Any:
-    """A result in the type of x, expanded to its shape."""
+    """Return a result in the type of x, expanded to its shape."""
     (x,) = back.inputs
     return call("expand")(_kept(back, in_type(of, x.dtype)), x.shape)
 
@@ -47,7 +47,7 @@ def _mean(back: Backward) -> Gradients:
 
 @gradient_of("prod")
 def _prod(back: Backward) -> Gradients:
-    """The product of the other elements: along each axis, then that of what the axis leaves, along the next."""
+    """Return dy times the product of the other elements; each axis continues with the product over those before it."""
     (x,) = back.inputs
     left = wide(in_type(x, back.dy.dtype))
     others = ones_like(left)
@@ -58,10 +58,10 @@ def _prod(back: Backward) -> Gradients:
 
 
 def _others(x: Any, axis: int) -> Any:
-    """For each element the product of the others along an axis.
+    """Return, for each element, the product of the other elements along an axis.
 
-    Halves of the axis are multiplied until one element is left, and that of a half meets the other half on the way
-    back: no division, which a zero or a product out of range would spoil.
+    The halves of the axis are multiplied recursively until one element is left; on the way back, each half is
+    multiplied by the other half. There is no division, which would fail with a zero or a product out of range.
     """
     size = x.shape[axis]
     if size < 2:
@@ -76,7 +76,7 @@ def _others(x: Any, axis: int) -> Any:
 
 @gradient_of("max", "min")
 def _largest(back: Backward) -> Gradients:
-    """Elements that are equal to the result share the gradient."""
+    """Divide the gradient among the elements that are equal to the result."""
     (x,) = back.inputs
     found = call("equal")(x, _kept(back, back.output))
     count = call("sum")(found, back.attributes["axes"], dtype="float64", keepdims=True)
@@ -86,7 +86,7 @@ def _largest(back: Backward) -> Gradients:
 
 @gradient_of("max_pool")
 def _max_pool(back: Backward) -> Gradients:
-    """Elements of a window that are equal to its result share the gradient; NaN around x, which nothing is equal to."""
+    """Divide the gradient among the elements of a window equal to its result; NaN around x is equal to nothing."""
     (x,), (kernel, strides, pads, dilations) = back.inputs, (back.attributes[name] for name in _WINDOWS)
     num_axes, padded = len(kernel), x
     if any(pads):
@@ -102,7 +102,7 @@ def _max_pool(back: Backward) -> Gradients:
 
 @gradient_of("average_pool")
 def _average_pool(back: Backward) -> Gradients:
-    """Each element of a window has its part of the gradient."""
+    """Divide the gradient among the elements of a window."""
     (x,), (kernel, strides, pads, dilations) = back.inputs, (back.attributes[name] for name in _WINDOWS)
     found, num_axes = windows(tuple(x.shape[2:]), kernel, back.attributes), len(kernel)
     if found.are_within(back.attributes["counted"]):
@@ -125,7 +125,7 @@ _WINDOWS: Final = ("kernel", "strides", "pads", "dilations")
 
 
 def _of_windows(of: Any, num_axes: int) -> Any:
-    """A result seen with an axis of one place for each of a window."""
+    """Return a result seen with an axis of size 1 for each axis of a window."""
     return of.reshape((*of.shape[:2], *(1,) * num_axes, *of.shape[2:]))
 
 

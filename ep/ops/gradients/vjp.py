@@ -1,4 +1,4 @@
-"""vjp: the gradients of an operator's inputs, from that of its result. The rules of operators are beside this.
+"""vjp: the gradients of an operator's inputs, given that of its result. The operators' rules are in the other modules.
 
 A rule computes with operators alone, so it runs on any device. Sums are those of Reduce and UnsortedSegmentSum, which
 have the same bits in every run.
@@ -29,8 +29,10 @@ from ep.ops.operands import as_weak
 
 @dataclass(frozen=True)
 class Backward:
-    """The values that a gradient follows from. inputs: of the operator, arrays. attributes: resolved.
-    dy: the gradient by the result; a list of them for an operator with several.
+    """The arguments of a gradient rule.
+
+    inputs: of the operator, arrays. attributes: resolved.
+    dy: the gradient with respect to the result; a list of them for an operator with several results.
     result: returns the result, likewise.
     """
 
@@ -41,12 +43,12 @@ class Backward:
 
     @lazy
     def output(self) -> Any:
-        """The result, computed only where a rule asks for it and the caller had none at hand."""
+        """The result, computed only if a rule reads it and the caller did not give it."""
         return self.result()
 
 
 Gradients = Sequence[Any]
-"""A gradient for each input; None for one that has none, as indices."""
+"""A gradient for each input; None for an input that has none, such as indices."""
 
 INEXACT: Final = FLOATS + COMPLEXES
 """The types whose numbers have gradients."""
@@ -55,7 +57,7 @@ RULES: Final[dict[str, Callable[[Backward], Gradients]]] = {}
 
 
 def gradient_of(*names: str) -> Callable[[Callable[[Backward], Gradients]], Callable[[Backward], Gradients]]:
-    """Decorator: make a function the rule of operators."""
+    """Return a decorator that makes a function the rule of operators."""
 
     def declare(rule: Callable[[Backward], Gradients]) -> Callable[[Backward], Gradients]:
         RULES.update(dict.fromkeys(names, rule))
@@ -65,7 +67,7 @@ def gradient_of(*names: str) -> Callable[[Callable[[Backward], Gradients]], Call
 
 
 def has_gradient(name: str) -> bool:
-    """Whether there is an operator of a name, or alias, that has a rule."""
+    """Whether an operator with a name, or alias, has a rule."""
     return any(name in (one.name, *one.aliases) and one.name in RULES for one in operators())
 
 
@@ -73,17 +75,17 @@ def vjp(name: str, inputs: Sequence[Any], attributes: Mapping[str, Any], output:
     """Return the gradients of all inputs of an operator, given that of its result.
 
     name: the operator's, such as "gather".
-    inputs: what it was given, on one device; for concat and stack the arrays, one after the other.
-    attributes: what its function was given besides, by name; that of expand, repeat and slice is one sequence.
-    output: its result; None if there is none at hand: then it is computed anew where the gradient needs it.
-    dy: the gradient by the result, of its shape and dtype; for split a sequence of them. Where the result has no axes,
-        it may be a Python number.
+    inputs: its inputs, on one device; for concat and stack the arrays, one after the other.
+    attributes: the other arguments of its function, by name; that of expand, repeat and slice is one sequence.
+    output: its result; None if the caller does not have it: then it is recomputed if the gradient needs it.
+    dy: the gradient with respect to the result, of its shape and dtype; for split a sequence of them. If the result has
+        no axes, it may be a Python number.
 
-    Each gradient has the shape and dtype of its input; of complex numbers it is the conjugate, as in PyTorch. Of an
-    input that has no gradient, since it is no floating or complex number, or is an index or a condition, it is None. So
-    are all where the result is no floating or complex number; the dtype of dy is then any. Raises ValueError for a name
-    that is no operator's and for an output or a dy of another shape than the result, TypeError for one of another dtype
-    and for an operator without a gradient, such as one of second order.
+    Each gradient has the shape and dtype of its input; for complex numbers it is the conjugate, as in PyTorch. It is
+    None for an input that has no gradient: one that is no floating or complex number, an index or a condition. All are
+    None if the result is no floating or complex number; the dtype of dy is then any. Raises ValueError for a name that
+    is no operator's and for an output or a dy of another shape than the result, TypeError for one of another dtype and
+    for an operator without a gradient, such as one of second order.
     """
     declared = operator_named(name)
     _rule_of(declared)
@@ -114,7 +116,7 @@ def vjp(name: str, inputs: Sequence[Any], attributes: Mapping[str, Any], output:
 
     back = Backward(taken, resolved, by_result if declared.many else by_result[0], result)
     if not needed:
-        _ = back.output  # which refuses what the operator does not take
+        _ = back.output  # raises for inputs that the operator does not accept
         return [None] * len(taken)
     return of_inputs(declared, back)
 
@@ -139,7 +141,7 @@ def _rule_of(declared: Operator) -> Callable[[Backward], Gradients]:
 
 
 def _parts(declared: Operator, value: Any, name: str) -> dict[str, Any]:
-    """The results that a value stands for, by the names that they have in errors."""
+    """Return the results that a value consists of, by their names in errors."""
     if not declared.many:
         return {name: value}
     if not isinstance(value, list | tuple):
@@ -148,7 +150,7 @@ def _parts(declared: Operator, value: Any, name: str) -> dict[str, Any]:
 
 
 def _read(declared: Operator, arrays: Operands, inputs: Sequence[Any], names: Sequence[str]) -> list[Any]:
-    """The inputs as arrays; a Python number has the dtype of the other operand."""
+    """Return the inputs as arrays; a Python number gets the dtype of the other operand."""
     roles = [one.role for one in declared.inputs]
     if roles == [Role.TENSORS]:
         roles *= len(inputs)
@@ -173,7 +175,7 @@ def _read(declared: Operator, arrays: Operands, inputs: Sequence[Any], names: Se
 
 
 def as_number(arrays: Operands, number: complex, dtype: np.dtype[Any], name: str) -> Array:
-    """Return a Python number as an array without axes; ValueError where the dtype does not hold it."""
+    """Return a Python number as an array without axes; ValueError if the dtype does not hold it."""
     as_weak(number, dtype, name)
     return call("cast")(arrays.as_buffer(number, name), dtype)
 
@@ -198,7 +200,7 @@ def _checked(
 def _as_result(
     arrays: Operands, value: ArrayLike, name: str, of: str, shape: Dims, dtype: np.dtype[Any] | None
 ) -> Array:
-    """Return an array that has the shape and dtype of a result, or is a Python number for one without axes.
+    """Return an array that has the shape and dtype of a result, or a Python number converted for one without axes.
 
     of: the result, in words. dtype: None for any. Raises ValueError for another shape, TypeError for another dtype.
     """
@@ -220,7 +222,7 @@ def call(name: str) -> Callable[..., Any]:
 
 
 def summed_to(gradient: Any, like: Any) -> Any:
-    """Sum a gradient over what was broadcast."""
+    """Return a gradient summed over the broadcast axes."""
     shape, target = tuple(gradient.shape), tuple(like.shape)
     if shape == target:
         return gradient
@@ -234,30 +236,30 @@ def conjugated(x: Any) -> Any:
 
 
 def in_type(gradient: Any, dtype: np.dtype[Any]) -> Any:
-    """A gradient in the type of an operand; that by a real number is the real part."""
+    """Return a gradient in the type of an operand; for a real operand, the real part."""
     if as_data_type(gradient.dtype) in COMPLEXES and as_data_type(dtype) not in COMPLEXES:
         gradient = call("real")(gradient)
     return gradient if gradient.dtype == dtype else call("cast")(gradient, dtype)
 
 
 def wide(x: Any) -> Any:
-    """The same in float64, or complex128: counts and products on the way to a gradient may exceed its own type."""
+    """Return x in float64 or complex128: counts and products in a gradient may exceed its own type."""
     return in_type(x, np.dtype(np.complex128 if as_data_type(x.dtype) in COMPLEXES else np.float64))
 
 
 def over_size(x: Any, size: int) -> Any:
-    """An array divided by a number that follows from shapes."""
+    """Return an array divided by a number that depends on shapes."""
     arrays = arrays_of((x,), ("x",))
     return arrays.compute(operator_named("div"), [x, arrays.size(as_weak(size, x.dtype, "size"))], {}, None)[0]
 
 
 def zeros_like(like: Any) -> Any:
-    """Zeros of the shape and type of an array; it may hold what is not finite."""
+    """Return zeros of the shape and type of an array, which may hold values that are not finite."""
     return _truth(like, "not_equal")
 
 
 def ones_like(like: Any) -> Any:
-    """Ones, likewise."""
+    """Return ones of the shape and type of an array, likewise."""
     return _truth(like, "equal")
 
 

@@ -1,7 +1,7 @@
-"""The conditions under which a kernel matches. They can be evaluated, printed, and explained part by part.
+"""Conditions of kernels, which can be evaluated, printed, and explained part by part.
 
-They are made of `device_type()`, `data_type("x")` and `attribute("axis")`, compared by `==`, `!=` or `one_of`, of
-`primitive_exists(...)` and of `always()`, and joined by `&`, `|` and `~`.
+They consist of `device_type()`, `data_type("x")` and `attribute("axis")`, compared by `==`, `!=` or `one_of`, of
+`primitive_exists(...)` and of `always()`, and are joined by `&`, `|` and `~`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from ep.include.suggest import did_you_mean
 
 
 class Subject(NamedTuple):
-    """The subject that a kernel is chosen for. data_types: of the operator's inputs and of its output, by name.
+    """The subject that a kernel is chosen for.
+
+    data_types: of the operator's inputs and of its output, by name.
     attributes: those that conditions of the operator's kernels ask for, by name.
     """
 
@@ -31,8 +33,8 @@ class Subject(NamedTuple):
 class Part(NamedTuple):
     """One part of a condition, as it was evaluated.
 
-    depth: how deep it lies in the condition.
-    why: what the subject has, where the part alone does not say it.
+    depth: the nesting depth of the part in the condition.
+    why: what the subject has, if the part alone does not say it.
     """
 
     depth: int
@@ -50,10 +52,10 @@ class Predicate(ABC):
 
     @abstractmethod
     def why(self, subject: Subject) -> str:
-        """Return the value that the subject has; nothing if the condition is made of others, which say it."""
+        """Return what the subject has; an empty text if the condition consists of others, which say it."""
 
     def parts(self) -> tuple[Predicate, ...]:
-        """Return the conditions that this one is made of."""
+        """Return the conditions that this one consists of."""
         return ()
 
     def attributes(self) -> frozenset[str]:
@@ -61,7 +63,7 @@ class Predicate(ABC):
         return frozenset().union(*(part.attributes() for part in self.parts()))
 
     def explain(self, subject: Subject, depth: int = 0) -> Iterator[Part]:
-        """This condition as it was evaluated, then its parts."""
+        """Yield this condition as it was evaluated, then its parts."""
         yield Part(depth, str(self), self.holds(subject), self.why(subject))
         for part in self.parts():
             yield from part.explain(subject, depth + 1)
@@ -86,12 +88,12 @@ def _condition(value: Any) -> Predicate:
 
 
 def _parts_of(condition: Predicate, kind: type[Any]) -> tuple[Predicate, ...]:
-    """`a & b & c` is one condition of three parts."""
+    """Return the parts of a condition: `a & b & c` is one condition of three parts."""
     return condition.parts() if isinstance(condition, kind) else (condition,)
 
 
 class Value(ABC):
-    """Something of the subject that conditions compare: `==`, `!=` and `one_of` make conditions of it."""
+    """A value of the subject that conditions compare: `==`, `!=` and `one_of` make conditions of it."""
 
     @abstractmethod
     def of(self, subject: Subject) -> Any:
@@ -102,7 +104,7 @@ class Value(ABC):
         return frozenset()
 
     def comparable(self, other: Any) -> Any:
-        """Return what is compared where a condition names `other`; TypeError for what the value can never be."""
+        """Return the value to compare with if a condition names `other`; TypeError for an impossible value."""
         return other
 
     def __eq__(self, other: object) -> Predicate:  # type: ignore[override]
@@ -112,7 +114,7 @@ class Value(ABC):
         return _Comparison(self, (self.comparable(other),), equal=False)
 
     def one_of(self, *values: Any) -> Predicate:
-        """Return whether the subject has one of `values`."""
+        """Return the condition that the subject has one of `values`."""
         return _Comparison(self, tuple(map(self.comparable, values)), equal=True)
 
     __hash__ = object.__hash__
@@ -255,7 +257,7 @@ class _Always(Predicate):
 
 @dataclass(frozen=True, eq=False)
 class PrimitiveExists(Predicate):
-    """The condition that `primitive_exists` returns, and the maker of its primitive."""
+    """The result of `primitive_exists`: a condition, which also makes the primitive."""
 
     factory: type[Any]
     arguments: tuple[Any, ...]
@@ -309,7 +311,7 @@ def _in_parentheses(condition: Predicate) -> str:
 
 
 def device_type() -> Value:
-    """Return the type of the device that the operands are on."""
+    """Return the type of the device of the operands."""
     return _DeviceType()
 
 
@@ -324,7 +326,7 @@ def attribute(name: str) -> Value:
 
 
 def primitive_exists(factory: type[Any], *arguments: Any, **named: Any) -> PrimitiveExists:
-    """Return whether `NewPrimitive` makes a primitive, of values of the subject and of others, on its device."""
+    """Return the condition that `NewPrimitive` makes a primitive for the subject's device, values and others."""
     return PrimitiveExists(factory, arguments, tuple(named.items()))
 
 
@@ -332,5 +334,5 @@ _ALWAYS: Final = _Always()
 
 
 def always() -> Predicate:
-    """Return the condition of a kernel that matches whatever the subject is."""
+    """Return the condition that is true of every subject."""
     return _ALWAYS

@@ -1,4 +1,4 @@
-"""The base of kernels, and the arrays that they are given."""
+"""The base classes of kernels, and the calls that they compute."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ep.include.stream import Stream
 from ep.ops.kernels.conditions import Subject
 
 Launches = Callable[[Arrays, Sequence[Array], Sequence[Array]], None]
-"""Queues the work of a call: (the arrays of the device, inputs, outputs), as Call has them."""
+"""Function that queues the work of a call: (the arrays of the device, inputs, outputs), as in Call."""
 
 
 class OneLaunch:
     """The work of a call that is one launch of a primitive.
 
-    primitive: whose Launch does it. arguments: what that takes after the stream, with a `Placeholder` for each operand
-        and for the result.
+    primitive: its Launch does the work. arguments: those of Launch after the stream, with a `Placeholder` for each
+        operand and for the result.
     """
 
     __slots__ = ("_in_order", "arguments", "primitive")
@@ -30,7 +30,7 @@ class OneLaunch:
         self.primitive, self.arguments = primitive, arguments
         numbers = [one.number for one in arguments if isinstance(one, Placeholder) and one.number is not None]
         result = 2 + len(arguments) + max(numbers)
-        # in a tuple of the stream, the arguments, the operands and the result
+        # Launch's arguments, picked from a tuple of the stream, the arguments, the operands and the result
         self._in_order = itemgetter(0, *(self._place(one, place, result) for place, one in enumerate(arguments, 1)))
 
     def _place(self, argument: Any, place: int, result: int) -> int:
@@ -43,9 +43,9 @@ class OneLaunch:
 
 
 class Call(NamedTuple):
-    """One computation: what it reads and writes.
+    """One computation, with the arrays that it reads and writes.
 
-    arrays: those of the device, for results in between (`arrays.destination(shape, dtype, None)`).
+    arrays: those of the device, for intermediate results (`arrays.destination(shape, dtype, None)`).
     inputs: buffers, in the order of the operator's inputs; each has `shape`, `dtype` and `size`.
     outputs: buffers of the result's shape and dtype.
     attributes: by name, as the operator has resolved them.
@@ -63,13 +63,13 @@ class Call(NamedTuple):
 
 
 class Kernel(ABC):
-    """The computation of an operator for one subject: made when the subject is first met, and kept.
+    """The implementation of an operator for one subject, made when the subject first occurs, and kept.
 
-    It makes its primitives once, of the subject, and launches them in every call. Any number of threads may call.
+    It makes its primitives once, for the subject, and launches them in every call. Any number of threads may call it.
     """
 
     def __init__(self, subject: Subject) -> None:
-        """Make what all calls of the subject share."""
+        """Make the objects that all calls of the subject share."""
         self.subject = subject
 
     @abstractmethod
@@ -77,27 +77,27 @@ class Kernel(ABC):
         """Queue the work that writes the outputs."""
 
     def prepared(self, shapes: Sequence[Dims], attributes: Mapping[str, Any]) -> tuple[Launches, Mapping[str, str]]:
-        """Return what computes all calls with inputs of `shapes` and with these attributes.
+        """Return the function that computes all calls with inputs of `shapes` and with these attributes.
 
-        Beside it, how the operator calls arguments that the errors of launches call otherwise.
+        The second result has the operator's names for arguments that errors of launches name differently.
         """
         return lambda arrays, inputs, outputs: self.compute(Call(arrays, inputs, outputs, attributes)), {}
 
 
 class PreparedKernel(Kernel):
-    """A kernel whose launches follow from shapes and attributes: they are worked out once for all such calls.
+    """A kernel whose launches depend on shapes and attributes only: they are planned once for all such calls.
 
-    A class that overrides `compute` as well computes each call by that.
+    If a class overrides `compute` as well, `compute` does every call.
     """
 
     names: Mapping[str, str] = {}
-    """For the errors of launches: the operator's name of each argument of Launch that is called otherwise."""
+    """The operator's names for arguments of Launch, for errors of launches that name them differently."""
 
     @abstractmethod
     def prepare(self, shapes: Sequence[Dims], attributes: Mapping[str, Any]) -> Launches:
-        """Return what launches the primitives.
+        """Return the function that launches the primitives.
 
-        Raises ValueError, in the operator's words, for shapes that they do not take.
+        Raises ValueError, in the operator's words, for shapes that they do not support.
         """
 
     def compute(self, call: Call) -> None:

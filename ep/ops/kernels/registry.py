@@ -1,4 +1,4 @@
-"""The registry of kernels: which an operator has, and which of them matches."""
+"""The registry of kernels: the kernels of each operator, and the choice of the one that matches."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ _LISTENERS: Final[dict[str, Callable[[], None]]] = {}
 def register_kernel(
     operator: str, *, matches: Predicate | None = None, priority: int = 0, name: str = ""
 ) -> Callable[[M], M]:
-    """Decorator of a Kernel, or of what makes one of a Subject: register it for an operator.
+    """Return a decorator that registers a Kernel, or a function that makes one of a Subject, for an operator.
 
     operator: the operator's name, such as "gather"; it may be declared later.
-    matches: when it can compute; always where left out.
-    priority: of the kernels that match, the one of the highest priority computes.
-    name: what it is called in lists; that of the class where left out.
+    matches: the condition under which it can compute; always by default.
+    priority: among the kernels that match, the one of the highest priority computes.
+    name: its name in lists; by default that of the class.
 
-    Raises DuplicateRegistrationError where another kernel of the operator has the same priority and a condition that
-    is the same, or is always true: they would tie. Others that tie are found when one is chosen.
+    Raises DuplicateRegistrationError if another kernel of the operator has the same priority and a condition that is
+    the same, or is always true: they would tie. Other ties are found when a kernel is chosen.
     """
     condition = always() if matches is None else matches
     if not isinstance(condition, Predicate):
@@ -62,7 +62,7 @@ def register_kernel(
                         f"the kernel {added} of {operator} ties with {other}; give one of them another priority"
                     )
             _KERNELS[operator] = sorted([*kernels, added], key=lambda kernel: -kernel.priority)
-            _LISTENERS.get(operator, _nothing)()  # with the lock: what is made of the kernels is made of the last ones
+            _LISTENERS.get(operator, _nothing)()  # with the lock: the listener must use the latest kernels
         return make
 
     return register
@@ -74,9 +74,9 @@ def kernels_of(operator: str) -> list[Registration]:
 
 
 def when_registered(operator: str, forget: Callable[[], None]) -> None:
-    """Call `forget` now, and whenever a kernel of an operator is registered: what was chosen may be chosen otherwise.
+    """Call `forget` now, and whenever a kernel of an operator is registered, since the choice may change then.
 
-    It must take no lock.
+    It must acquire no lock.
     """
     with _LOCK:
         _LISTENERS[operator] = forget
@@ -86,10 +86,10 @@ def when_registered(operator: str, forget: Callable[[], None]) -> None:
 def choose(operator: str, subject: Subject, kernels: Sequence[Registration] | None = None) -> Registration:
     """Return the kernel of the highest priority that matches.
 
-    kernels: those of the operator, as `kernels_of` gives them; where left out, all that are registered now.
+    kernels: those of the operator, as `kernels_of` returns them; by default, all that are registered now.
 
-    Raises UnsupportedPrimitiveError, which says why each does not, where none matches, and DuplicateRegistrationError
-    where several of the highest priority do.
+    Raises UnsupportedPrimitiveError, with the reason for each kernel, if none matches, and DuplicateRegistrationError
+    if several of the highest priority match.
     """
     kernels = kernels_of(operator) if kernels is None else kernels
     for candidate in kernels:
@@ -111,7 +111,7 @@ def _why_none(operator: str, kernels: Sequence[Registration], subject: Subject) 
 
 
 def _first_reason(kernel: Registration, subject: Subject) -> str:
-    """Return why a kernel does not match: the first part that fails and is made of no others."""
+    """Return why a kernel does not match: the first failed part that consists of no others."""
     explained = list(kernel.matches.explain(subject))
     for part in explained:
         if not part.holds and part.why:
@@ -126,7 +126,7 @@ def _in_words(subject: Subject) -> str:
 
 
 def _nothing() -> None:
-    """No operator of the name is declared yet."""
+    """Do nothing, for a name that no operator is declared under yet."""
 
 
 __all__: list[Any] = ["Registration", "choose", "kernels_of", "register_kernel", "when_registered"]

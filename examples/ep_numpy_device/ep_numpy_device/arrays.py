@@ -1,4 +1,4 @@
-"""What lets operators run on this device: its arrays, and what `ep.ops` needs to know of them."""
+"""The arrays of this device, and the classes with which `ep.ops` runs operators on them."""
 
 from ep.common.arrays.host import HostArrays
 from ep.include import DeviceArrays
@@ -7,7 +7,7 @@ from ep_numpy_device.device import kNumpy
 
 
 class NumpyArray:
-    """An array of this device, in the host's memory: what operators take and return."""
+    """An array of this device, in the host's memory: the operands and results of operators."""
 
     def __init__(self, array):
         self.array = array
@@ -15,7 +15,7 @@ class NumpyArray:
 
 
 class NumpyDeviceArrays(DeviceArrays):
-    """Which values are arrays of this device."""
+    """The DeviceArrays of this device: it recognises values that are its arrays."""
 
     def recognises(self, value):
         return isinstance(value, NumpyArray)
@@ -28,7 +28,7 @@ class NumpyDeviceArrays(DeviceArrays):
 
 
 class NumpyArrays(HostArrays):
-    """Operators work on the ndarrays inside: primitives take those as buffers."""
+    """The Arrays of the device. Operators work on the ndarrays inside: primitives accept them as buffers."""
 
     takes_host_arrays = False
 

@@ -15,7 +15,7 @@ kNumpy = DeviceType.Register("kNumpy", "numpy")
 
 
 class NumpyDeviceManager(DeviceManager):
-    """One device, number 0, which is always there."""
+    """The manager of one device, number 0, which is always present."""
 
     def __init__(self):
         self._device, self._lock = None, threading.Lock()
@@ -44,13 +44,13 @@ class NumpyDeviceManager(DeviceManager):
         return True
 
     def arrays(self):
-        from ep_numpy_device.arrays import NumpyDeviceArrays  # imported where an operator meets them
+        from ep_numpy_device.arrays import NumpyDeviceArrays  # imported when an operator first needs it
 
         return NumpyDeviceArrays()
 
 
 class NumpyDevice(Device):
-    """The host. Its buffers are ndarrays."""
+    """The host as a device. Its buffers are ndarrays."""
 
     def __init__(self, device_manager):
         self._device_manager = device_manager
@@ -110,7 +110,7 @@ class NumpyDevice(Device):
 
 
 class NumpyStream(Stream):
-    """Has nothing to wait for."""
+    """A stream that has nothing to wait for."""
 
     def __init__(self, device):
         self._device = device
@@ -138,7 +138,7 @@ class NumpyStream(Stream):
 
 
 class NumpyEvent(Event):
-    """Is done as soon as it is recorded."""
+    """An event that is done as soon as it is recorded."""
 
     recorded_at = None
 
@@ -150,14 +150,14 @@ class NumpyEvent(Event):
 
 
 def check_stream(stream):
-    """Return `stream`; TypeError where it is no stream of this device."""
+    """Return `stream`; TypeError if it is no stream of this device."""
     if not isinstance(stream, NumpyStream):
         raise ArgumentTypeError("stream", f"must be a stream of the NumPy device, not {stream!r}")
     return stream
 
 
 def check_event(event):
-    """Return `event`; TypeError where it is no event of this device."""
+    """Return `event`; TypeError if it is no event of this device."""
     if not isinstance(event, NumpyEvent):
         raise ArgumentTypeError("event", f"must be an event of the NumPy device, not {event!r}")
     return event

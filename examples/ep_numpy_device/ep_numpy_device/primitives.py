@@ -1,4 +1,4 @@
-"""Fill, Gather, Expand and ElementwiseUnary in NumPy: each Launch checks all that it was given, then writes."""
+"""Fill, Gather, Expand and ElementwiseUnary in NumPy: each Launch checks all arguments, then writes."""
 
 import numpy as np
 
@@ -29,7 +29,7 @@ INDICES = (DataType.kInt32, DataType.kInt64)
 
 
 def elements(buffer, argument, data_type, count, *, written=False):
-    """Return the first `count` elements of a buffer, once it is known to be one that this launch can use."""
+    """Return the first `count` elements of a buffer; raises if this launch cannot use it."""
     if not isinstance(buffer, np.ndarray):
         raise ArgumentTypeError(argument, f"must be a numpy.ndarray, not {buffer!r}")
     check_dtype(argument, buffer.dtype, data_type)
@@ -42,7 +42,7 @@ def elements(buffer, argument, data_type, count, *, written=False):
 
 
 def check_apart(dst, dst_argument, src, src_argument, *, in_place=False):
-    """Raise ValueError where two operands share memory; `in_place` allows the very same memory."""
+    """Raise ValueError if two operands share memory; `in_place` allows exactly the same memory."""
     places = (dst.ctypes.data, dst.nbytes, dst_argument, src.ctypes.data, src.nbytes, src_argument)
     check_overlap(*places, in_place=in_place)
 
@@ -73,7 +73,7 @@ class NumpyGather(Gather):
         check_apart(out, "out", indices, "indices")
 
         inside = (indices >= offset) & (indices < offset + gather)
-        rows = [int(index) - offset for index in indices[inside]]  # Python's integers: nothing wraps around
+        rows = [int(index) - offset for index in indices[inside]]  # Python's integers do not wrap around
         out = out.reshape(outer, count, inner)
         out[...] = 0
         out[:, inside] = params.reshape(outer, gather, inner)[:, rows]
