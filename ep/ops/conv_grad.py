@@ -141,7 +141,7 @@ _MATMUL, _MATMUL_OF_WINDOWS = (
 @register_kernel(
     "conv_x_grad", matches=_FLOAT & WindowKernel.moves_exist & RegionKernel.exists & _FILL & _PERMUTE & _MATMUL
 )
-class ConvXGradKernel(WindowKernel, BoxKernel):
+class ConvXGradKernel(WindowKernel, RegionKernel):
     """A product as in ConvKernel: of w, reversed, and the windows of dy, whose elements are spread by the strides."""
 
     names = in_errors(a="w", b="dy", c="out", src="dy", dst="out")

@@ -85,9 +85,9 @@ def _without(shape: Dims, axis: int) -> Dims:
     return shape[:axis] + shape[axis + 1 :]
 
 
-@register_kernel("concat", matches=BoxKernel.exists)
-@register_kernel("stack", matches=BoxKernel.exists)
-class JoinKernel(BoxKernel):
+@register_kernel("concat", matches=RegionKernel.exists)
+@register_kernel("stack", matches=RegionKernel.exists)
+class JoinKernel(RegionKernel):
     """A kernel of one launch of CopyNd: each array to its columns in the rows that the axes before `axis` form."""
 
     def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:

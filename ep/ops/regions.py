@@ -21,7 +21,7 @@ ColumnsCopy = Callable[[Stream, Array, Sequence[Array]], None]
 """Function that queues copies between an array and its parts: (stream, whole, parts)."""
 
 
-class BoxKernel(PreparedKernel):
+class RegionKernel(PreparedKernel):
     """A kernel that launches CopyNd."""
 
     exists = primitive_exists(CopyNdFactory, kMaxNumDims)
@@ -31,7 +31,7 @@ class BoxKernel(PreparedKernel):
         super().__init__(subject)
         self._copy_nd = self.exists.make(subject)
 
-    def copying(self, box: BoxCopy) -> Copy:
+    def copying(self, box: RegionCopy) -> Copy:
         """Return the function that copies a box of an array to its place in another; ValueError for over 8 axes."""
         if len(box.extent) > kMaxNumDims:
             raise ValueError(f"slices of x leave {len(box.extent)} axes; at most {kMaxNumDims} are possible")

@@ -33,7 +33,7 @@ def sum_of(data_type: DataType) -> Sbp:
     return PMAX if data_type in BOOL else P
 
 
-def moved_rows(problem: Problem, axes: Mapping[int, int]) -> Iterator[Signature]:
+def moved_signatures(problem: Problem, axes: Mapping[int, int]) -> Iterator[Signature]:
     """Yield the rows of operators that move all inputs alike: input axis i becomes `axes[i]`; partials stay."""
     num_inputs, num_outputs = len(problem.shapes), len(problem.out_shapes)
     for source, target in axes.items():
@@ -42,7 +42,7 @@ def moved_rows(problem: Problem, axes: Mapping[int, int]) -> Iterator[Signature]
         yield Signature((partial,) * num_inputs, (partial,) * num_outputs)
 
 
-def broadcast_rows(problem: Problem) -> Iterator[Signature]:
+def broadcast_signatures(problem: Problem) -> Iterator[Signature]:
     """Yield the rows of operands that broadcast: along a split axis, operands of size 1 or without it are not split."""
     (shape,) = problem.out_shapes
     for axis, size in enumerate(shape):

@@ -110,8 +110,8 @@ def _for_each_axis(slices: Sequence[Any], num_dims: int) -> list[tuple[int, Any]
 _EXPAND = primitive_exists(ExpandFactory, data_type("x"), kMaxNumDims)
 
 
-@register_kernel("slice", matches=(attribute("strided") == False) & BoxKernel.exists)  # noqa: E712
-class SliceKernel(BoxKernel):
+@register_kernel("slice", matches=(attribute("strided") == False) & RegionKernel.exists)  # noqa: E712
+class SliceKernel(RegionKernel):
     """A kernel of the box that the slices leave: one launch of CopyNd."""
 
     def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:

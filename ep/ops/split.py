@@ -58,8 +58,8 @@ def _sections(indices_or_sections: Any, size: int) -> list[tuple[int, int]]:
     return [(place * part, (place + 1) * part) for place in range(count)]
 
 
-@register_kernel("split", matches=BoxKernel.exists)
-class SplitKernel(BoxKernel):
+@register_kernel("split", matches=RegionKernel.exists)
+class SplitKernel(RegionKernel):
     """A kernel of one launch of CopyNd for all parts side by side, as most are: columns of the rows before `axis`."""
 
     def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:

@@ -25,7 +25,7 @@ _LONG = 8192  # bytes of a row from which memcpy is faster
 
 
 @intrinsic
-def copy_row(typing_context: Any, dst: Any, src: Any, size: Any) -> Any:
+def copy_bytes(typing_context: Any, dst: Any, src: Any, size: Any) -> Any:
     """Copy `size` bytes. Source and destination must not overlap, or be the same."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -89,7 +89,7 @@ def _prefetcher(cache: int) -> Any:
 
 
 # prefetch the cache line at an address into L1 or L2; the address need not be readable
-prefetch, prefetch_second = _prefetcher(FIRST_CACHE), _prefetcher(SECOND_CACHE)
+prefetch, prefetch_second = _prefetcher(L1_CACHE), _prefetcher(L2_CACHE)
 
 
 def _copier(builder: Any, dst: Any, src: Any) -> Callable[[Any, int], None]:

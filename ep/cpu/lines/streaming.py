@@ -154,7 +154,7 @@ def stream_row(dst, src, size):
 @cache
 def streaming_filler(unit: int) -> Any:
     """Return a function fill(dst, size, src): `stream_row` of copies of one unit of `unit` bytes."""
-    fill_lines, fill_row = line_filler(unit), row_filler(unit)
+    fill_lines, fill_bytes = line_filler(unit), row_filler(unit)
 
     @jit
     def fill(dst, size, src):

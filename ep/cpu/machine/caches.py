@@ -28,7 +28,7 @@ def scattered_from() -> int:
 @cache
 def far_from() -> int:
     """Return the bytes of the last-level cache that are near enough: larger operands are prefetched."""
-    return last_caches(1) // 2
+    return last_level_caches(1) // 2
 
 
 @cache
@@ -38,7 +38,7 @@ def second_cache() -> int:
     return max((size // processors for level, size, processors in found if level == 2), default=0) or _UNKNOWN_SECOND
 
 
-def last_caches(num_processors: int, folder: Path = _FOLDER) -> int:
+def last_level_caches(num_processors: int, folder: Path = _FOLDER) -> int:
     """Return the bytes of the last-level caches that `num_processors` processors have together.
 
     A virtual machine may report a cache that many others share. So a processor's part is limited to `_SHARE`, which is

@@ -66,7 +66,7 @@ def everywhere(num_bytes: int) -> Calibration:
 
 def least_size(num_threads: int) -> int:
     """Return the most bytes that a launch reads and writes with ordinary stores while there is no calibration."""
-    return last_caches(num_threads) // 2
+    return last_level_caches(num_threads) // 2
 
 
 def name(num_threads: int) -> str:

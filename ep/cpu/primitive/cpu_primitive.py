@@ -284,9 +284,9 @@ class PlannedPrimitive(CpuPrimitive):
         self._plans.put(key, plan)
         return True
 
-    def _compile_writers(self, writers: Iterable[RowWriter]) -> None:
+    def _compile_writers(self, writers: Iterable[RunWriter]) -> None:
         """Compile the row writers that plans may name, and the walk that calls them."""
-        from ep.cpu.engine.move import row_writers, walk
+        from ep.cpu.engine.move import run_writers, walk
 
         walk.task()
         for wanted in writers:

@@ -21,7 +21,7 @@ from ep.include.primitive.copy_nd import CopyNd
 from ep.include.stream import Stream
 
 
-class BoxPrimitive(PlannedPrimitive, CopyNd):
+class RegionPrimitive(PlannedPrimitive, CopyNd):
     """A CopyNd with a separate entry for launches of columns; the contract's makes one launch for each box."""
 
     signature = signatures.COPY_ND

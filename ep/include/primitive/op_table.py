@@ -231,7 +231,9 @@ OPS: Final[Mapping[U | B, OpDefinition]] = {
 }
 """The row of each elementwise op."""
 
-REDUCTIONS: Final[Mapping[R, OpRow]] = {op: OpRow(op, takes, gives, LIGHT, X) for op, takes, gives in _REDUCE}
+REDUCTIONS: Final[Mapping[R, OpDefinition]] = {
+    op: OpDefinition(op, takes, gives, LIGHT, X) for op, takes, gives in _REDUCE
+}
 """The row of each reduction."""
 
 
