@@ -59,7 +59,7 @@ _SLOPES: Final[Mapping[Bin, tuple[int, int]]] = {
 """The slope of a binary op in each operand, for all values of the other one: rising (1) or falling (-1)."""
 
 
-def unary_rows(op: U, problem: Problem) -> Iterator[Signature]:
+def unary_signatures(op: U, problem: Problem) -> Iterator[Signature]:
     """Yield the signatures of a unary op."""
     (shape,), (source,) = problem.shapes, problem.types
     for axis in range(len(shape)):
@@ -89,7 +89,7 @@ def _slope(op: U, source: DataType, attributes: Mapping[str, float]) -> int:
     return 1 if op in RISING else -1 if op in FALLING else 0
 
 
-def binary_rows(op: Bin, problem: Problem) -> Iterator[Signature]:
+def binary_signatures(op: Bin, problem: Problem) -> Iterator[Signature]:
     """Yield the signatures of a binary op."""
     source = problem.types[0]
     yield from broadcast_signatures(problem)
@@ -161,7 +161,7 @@ def _slope_of_gradient(op: Bin, attributes: Mapping[str, float]) -> int:
 
 def _with(position: int, place: Sbp, result: Sbp) -> Signature:
     """Return the row in which one operand has the SBP `place`, and the other is broadcast."""
-    return row(place, B, result) if position == 0 else row(B, place, result)
+    return signature(place, B, result) if position == 0 else signature(B, place, result)
 
 
 _BOOL: Final[Mapping[Bin, tuple[str, int, int]]] = {

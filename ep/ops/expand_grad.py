@@ -32,11 +32,11 @@ def _signatures(problem: Problem) -> Iterator[Signature]:
     num_new = len(dy) - len(x)
     for axis, size in enumerate(dy):
         kept = axis >= num_new and x[axis - num_new] == size
-        yield row(Split(axis), Split(axis - num_new) if kept else P)
-    yield row(P, P)
+        yield signature(Split(axis), Split(axis - num_new) if kept else P)
+    yield signature(P, P)
     if dy == x:  # nothing is summed
-        yield row(PMAX, PMAX)
-        yield row(PMIN, PMIN)
+        yield signature(PMAX, PMAX)
+        yield signature(PMIN, PMIN)
 
 
 def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
@@ -68,10 +68,10 @@ def _repeat_signatures(problem: Problem) -> Iterator[Signature]:
     for axis, times in enumerate(sizes):
         size = 1 if axis < num_new else x[axis - num_new]
         if times == 1 and axis >= num_new:
-            yield row(Split(axis), Split(axis - num_new))
+            yield signature(Split(axis), Split(axis - num_new))
         elif size == 1 or times % problem.ranks == 0:  # each rank sums whole copies
-            yield row(Split(axis), P)
-    yield row(P, P)
+            yield signature(Split(axis), P)
+    yield signature(P, P)
 
 
 def _repeat_local(problem: Problem, signature: Signature, rank: int) -> Attributes:

@@ -31,8 +31,8 @@ def _signatures(problem: Problem) -> Iterator[Signature]:
     for place in range(batch):
         yield signature(Split(place), Split(place), Split(place))
     for place in range(batch, len(indices)):
-        yield row(Split(axis + place - batch), Split(place), P)
-    yield row(B, B, Split(axis))  # each rank sums the rows that it has
+        yield signature(Split(axis + place - batch), Split(place), P)
+    yield signature(B, B, Split(axis))  # each rank sums the rows that it has
     for place in range(batch, len(params)):
         if place != axis:
             moved = place if place < axis else place + len(indices) - batch - 1

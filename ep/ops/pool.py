@@ -40,7 +40,7 @@ def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
     return [(*shapes[0][:2], *_of(shapes[0], attributes).counts)]
 
 
-def _rows(partial: Sbp) -> Any:
+def _signatures(partial: Sbp) -> Any:
     """Return the function that yields the signatures. partial: the SBP of results of pieces along a spatial axis."""
 
     def signatures(problem: Problem) -> Iterator[Signature]:

@@ -64,7 +64,7 @@ def _resolved(name: str, x: Tensor, axis: Any, keepdims: Any) -> dict[str, Any]:
     return {"axes": tuple(sorted(axes)), "keepdims": keepdims}
 
 
-def _rows(op: ReduceOp) -> Any:
+def _signatures(op: ReduceOp) -> Any:
     """Return the function that yields the signatures: a split kept axis stays split, a reduced one gives partials."""
 
     def signatures(problem: Problem) -> Iterator[Signature]:

@@ -16,7 +16,7 @@ PMAX: Final = PartialMax()
 PMIN: Final = PartialMin()
 
 
-def row(*places: Sbp) -> Signature:
+def signature(*places: Sbp) -> Signature:
     """Return a signature of an operator with one output, which is the last argument."""
     return Signature(places[:-1], places[-1:])
 

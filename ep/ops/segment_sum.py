@@ -25,9 +25,13 @@ def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
 
 def _signatures(problem: Problem) -> Iterator[Signature]:
     for axis in range(len(problem.shapes[0])):
-        yield row(Split(axis), Split(0), P) if axis == problem.attributes["axis"] else row(Split(axis), B, Split(axis))
-    yield row(B, B, Split(problem.attributes["axis"]))  # each rank sums the segments that it has
-    yield row(P, B, P)
+        yield (
+            signature(Split(axis), Split(0), P)
+            if axis == problem.attributes["axis"]
+            else signature(Split(axis), B, Split(axis))
+        )
+    yield signature(B, B, Split(problem.attributes["axis"]))  # each rank sums the segments that it has
+    yield signature(P, B, P)
 
 
 def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:

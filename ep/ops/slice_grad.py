@@ -35,9 +35,9 @@ def _signatures(problem: Problem) -> Iterator[Signature]:
         ends = [[offset + end for end in span(shape[axis], ranks, rank)] for rank in range(ranks)]
         mine = [len(places_in(places, *one)) for one in ends]
         if mine == piece_sizes(taken[axis], ranks):  # the slice of each piece is a piece of the slice
-            yield row(Split(axis), Split(axis))
-        yield row(Split(axis), sum_of(problem.types[0]))
-        yield row(B, Split(axis))
+            yield signature(Split(axis), Split(axis))
+        yield signature(Split(axis), sum_of(problem.types[0]))
+        yield signature(B, Split(axis))
     for partial in partials_of(problem.types[0]):
         yield signature(partial, partial)
 

@@ -251,7 +251,7 @@ class Operator:
 
     def signatures(self, problem: Problem) -> list[Signature]:
         """Return the signatures along one axis of a mesh: all that hold for all finite data, each once."""
-        return list(dict.fromkeys([*(self.rows(problem) if self.rows else ()), all_broadcast(problem)]))
+        return list(dict.fromkeys([*(self.listed(problem) if self.listed else ()), all_broadcast(problem)]))
 
     def why_left_out(self, problem: Problem, signature: Signature) -> str | None:
         """Return why a signature that holds is not listed; None if it is, or does not hold for all finite data."""
