@@ -211,6 +211,7 @@ def strided_entry() -> Callable[..., int]:
         store_word(context, CONTEXT.state, state)
         store_word(context, CONTEXT.plan, plan)
         store_word(context, CONTEXT.streaming, NONE)
+        store_word(context, CONTEXT.num_sources, 0)  # nothing is prefetched: the task finds operands by `places`
         store_word(context, CONTEXT.sources, places)
         store_word(context, STRIDED.lacks_memory, 0)
         size = 0 if in_place else load_word(plan, STRIDED_PLAN.size)
