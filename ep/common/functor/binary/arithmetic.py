@@ -117,7 +117,7 @@ def complex_div(m: MathLibrary) -> Function:
         pu, pu_rest = multiply(p, u)
         qv, qv_rest = multiply(q, v)
         qu, qu_rest = multiply(q, u)
-        pv, pv_rest = multiply(v, p)  # in this order: z / z loses the same in numerator and divisor
+        pv, pv_rest = multiply(v, p)  # in this order: for z / z it has the rounding error of q u
         uu, uu_rest = multiply(u, u)
         vv, vv_rest = multiply(v, v)
         length = (uu + vv) + (uu_rest + vv_rest)
