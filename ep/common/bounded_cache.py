@@ -1,4 +1,4 @@
-"""A cache of what a primitive keeps for its later launches, up to a limit."""
+"""A bounded cache of the values that a primitive keeps for its later launches."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def check_plain(value: Any, argument: str) -> None:
 def is_masked_array(value: Any) -> bool:
     """Return whether a value is an array of `numpy.ma`.
 
-    Does not import it: whoever has such an array has imported it.
+    Does not import it: an array of it exists only after its import.
     """
     return isinstance(value, getattr(sys.modules.get("numpy.ma"), "MaskedArray", ()))
 

@@ -26,7 +26,7 @@ class Variable(Generic[T]):
     """An environment variable.
 
     name: its name in the environment.
-    meaning: what it does, for users.
+    meaning: its effect, for users.
     valid: its valid values, as the end of the sentence "it must be ...".
     parse: returns its value from a text; raises ValueError if that is not valid.
     default: its value if it is not set.

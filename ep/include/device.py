@@ -91,8 +91,8 @@ class Device(ABC):
 
         If the host can access the memory, the buffer is an ndarray. Otherwise it is an object with
         - `dtype`, `size` (elements), `nbytes`, and `address`, an integer;
-        - `view(dtype)`, the same bytes as elements of another type (ValueError if they are no whole number of those),
-          and slices `[a:b]` of neighbouring elements, both of which keep the memory alive;
+        - `view(dtype)`, the same bytes as elements of another type (ValueError if their number is not a multiple of its
+          size), and slices `[a:b]` of neighbouring elements; both keep the memory alive;
         - `copy_from_host(array, stream)`, in the order of the stream, after which the array may be changed;
         - `copy_to_host(stream)`, which waits for the stream and returns a flat ndarray.
 

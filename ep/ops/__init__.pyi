@@ -234,7 +234,7 @@ def hard_tanh(x: ArrayLike, min: float = -1.0, max: float = 1.0, *, out: Array |
     """x clamped to low ... high; low is tested first."""
 
 def hardshrink_backward_with_dy_y(dy: ArrayLike, y: ArrayLike, lambd: float = 0.5, *, out: Array | None = None) -> Array:
-    """0 where y is 0, else dy; the bound that shrank x to y is not needed any more."""
+    """0 where y is 0, else dy; the bound is not used."""
 
 def hardsigmoid_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
     """dy / 6 between -3 and 3, else 0."""
@@ -246,7 +246,7 @@ def hardtanh_backward_with_dy_y(dy: ArrayLike, y: ArrayLike, min: float = -1.0, 
     """0 where y is one of the bounds, else dy."""
 
 def identity(x: ArrayLike, *, out: Array | None = None) -> Array:
-    """x; where the result is of another type, what stores it converts."""
+    """x; a result of another type is converted when it is stored."""
 
 def identity_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
     """dy; x is not used."""
@@ -402,7 +402,7 @@ def permute(x: ArrayLike, axes: Iterable[int], *, out: Array | None = None) -> A
     """Return `x` with its axes in the order `axes`, as `numpy.permute_dims`: axis i of the result is axis axes[i] of x."""
 
 def pow(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
-    """a^b by C's rules: 1 for b = 0 and for a = 1, even where the other one is NaN."""
+    """a^b by C's rules: 1 for b = 0 and for a = 1, even if the other one is NaN."""
 
 def pow_grad(dy: ArrayLike, x: ArrayLike, y: ArrayLike) -> list[Any]:
     """Return the gradients of `pow` by x and y, each summed over what was broadcast in it."""
@@ -435,13 +435,13 @@ def reciprocal_no_nan_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Ar
     """-dy / x^2, 0 where x is 0."""
 
 def relu(x: ArrayLike, *, out: Array | None = None) -> Array:
-    """Zero up to 0 (-0 becomes +0), x above; x itself where the type has no negative numbers."""
+    """Zero up to 0 (-0 becomes +0), x above; x itself if the type has no negative numbers."""
 
 def relu_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
-    """0 up to 0, dy above; x and y = max(x, 0) agree on which it is."""
+    """0 up to 0, dy above; the same for x and for y = max(x, 0)."""
 
 def relu_backward_with_dy_y(dy: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
-    """0 up to 0, dy above; x and y = max(x, 0) agree on which it is."""
+    """0 up to 0, dy above; the same for x and for y = max(x, 0)."""
 
 def repeat(x: ArrayLike, *sizes: Any, out: Array | None = None) -> Array:
     """Return `sizes` copies of `x` side by side along each axis, as `numpy.tile`; `numpy.repeat` is another function."""
@@ -531,7 +531,7 @@ def softplus_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, beta: float = 1.0, 
     """dy where beta x > threshold, else dy e^(beta x) / (e^(beta x) + 1)."""
 
 def softshrink_backward_with_dy_y(dy: ArrayLike, y: ArrayLike, alpha: float = 0.5, *, out: Array | None = None) -> Array:
-    """0 where y is 0, else dy; the bound that shrank x to y is not needed any more."""
+    """0 where y is 0, else dy; the bound is not used."""
 
 def softsign_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
     """dy / (1 + |x|)^2."""

@@ -69,7 +69,7 @@ class Sources:
         return module.partition(".")[0] == self._package
 
     def digest(self, modules: Iterable[str]) -> str | None:
-        """Return the digest of `modules` and of all that they reach, or None if what this process runs is unknown."""
+        """Return the digest of `modules` and of all that they reach, or None if the code in this process is unknown."""
         roots = frozenset(modules)
         if found := self._digests.get(roots):
             digest, names = found

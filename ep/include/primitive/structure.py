@@ -89,7 +89,7 @@ class Structure(NamedTuple):
         return self.steps[value - len(self.constants)].data_type
 
     def are_reduced(self) -> list[bool]:
-        """Return, for each value, whether it is reduced."""
+        """Return whether each value is reduced."""
         found = [value in self.reduced for value in range(len(self.sources))] + [True] * len(self.constants)
         for step in self.steps:
             is_map = not isinstance(step.op, ReduceOp | RowOp)

@@ -7,7 +7,7 @@ releases them in both processes.
 
 from __future__ import annotations
 
-import logging  # noqa: F401, whose lock is an inner one: what is to be done before a fork is done in reverse order
+import logging  # noqa: F401, its lock is an inner one: the functions to call before a fork are called in reverse order
 import os
 import sys
 import threading

@@ -117,7 +117,7 @@ def complex_div(m: MathLibrary) -> Function:
         pu, pu_rest = multiply(p, u)
         qv, qv_rest = multiply(q, v)
         qu, qu_rest = multiply(q, u)
-        pv, pv_rest = multiply(v, p)  # in this order: z / z loses the same in numerator and divisor
+        pv, pv_rest = multiply(v, p)  # in this order: for z / z it has the rounding error of q u
         uu, uu_rest = multiply(u, u)
         vv, vv_rest = multiply(v, v)
         length = (uu + vv) + (uu_rest + vv_rest)
@@ -151,7 +151,7 @@ def minimum(m: MathLibrary) -> Function:
 
 @functor(BinaryOp.kPow)
 def power(m: MathLibrary) -> Function:
-    """a^b by C's rules: 1 for b = 0 and for a = 1, even where the other one is NaN."""
+    """a^b by C's rules: 1 for b = 0 and for a = 1, even if the other one is NaN."""
     power_of = m.pow
 
     def f(a: Scalar, b: Scalar) -> Scalar:
@@ -207,7 +207,7 @@ def trunc_div(m: MathLibrary) -> Function:
 
 @functor(BinaryOp.kAdd, BinaryOp.kMax, kinds=(Kind.BOOL,))
 def bool_or(m: MathLibrary) -> Function:
-    """a or b: what the sum and the maximum are once they are bool again."""
+    """a or b: the sum and the maximum, converted to bool."""
 
     def f(a: Scalar, b: Scalar) -> Scalar:
         return a | b
@@ -217,7 +217,7 @@ def bool_or(m: MathLibrary) -> Function:
 
 @functor(BinaryOp.kSub, kinds=(Kind.BOOL,))
 def bool_xor(m: MathLibrary) -> Function:
-    """a exclusive-or b: what the difference is once it is bool again."""
+    """a exclusive-or b: the difference, converted to bool."""
 
     def f(a: Scalar, b: Scalar) -> Scalar:
         return a ^ b
@@ -230,7 +230,7 @@ def bool_xor(m: MathLibrary) -> Function:
     kinds=(Kind.BOOL,),
 )
 def bool_and(m: MathLibrary) -> Function:
-    """a and b: the product, the minimum, and the quotient where a zero divisor gives 0."""
+    """a and b: the product, the minimum, and the quotient, with 0 for a zero divisor."""
 
     def f(a: Scalar, b: Scalar) -> Scalar:
         return a & b
@@ -240,7 +240,7 @@ def bool_and(m: MathLibrary) -> Function:
 
 @functor(BinaryOp.kFmod, BinaryOp.kFloorMod, kinds=(Kind.BOOL,))
 def bool_mod(m: MathLibrary) -> Function:
-    """False: the remainder by 1, and what a zero divisor gives."""
+    """False: the remainder by 1, and the result for a zero divisor."""
 
     def f(a: Scalar, b: Scalar) -> Scalar:
         return False

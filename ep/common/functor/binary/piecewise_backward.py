@@ -18,7 +18,7 @@ def identity_backward(m: MathLibrary) -> Function:
 
 @functor(BinaryOp.kReluBackwardWithDyX, BinaryOp.kReluBackwardWithDyY)
 def relu_backward(m: MathLibrary) -> Function:
-    """0 up to 0, dy above; x and y = max(x, 0) agree on which it is."""
+    """0 up to 0, dy above; the same for x and for y = max(x, 0)."""
     zero, result = m.T(0), m.use(unless_nan)
 
     def f(dy: Scalar, x: Scalar) -> Scalar:
@@ -74,7 +74,7 @@ def hardsigmoid_backward(m: MathLibrary) -> Function:
 
 @functor(BinaryOp.kHardshrinkBackwardWithDyY, BinaryOp.kSoftshrinkBackwardWithDyY)
 def shrink_backward(m: MathLibrary) -> Function:
-    """0 where y is 0, else dy; the bound that shrank x to y is not needed any more."""
+    """0 where y is 0, else dy; the bound is not used."""
     zero, result = m.T(0), m.use(unless_nan)
 
     def f(dy: Scalar, y: Scalar, bound: Scalar) -> Scalar:

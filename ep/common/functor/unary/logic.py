@@ -1,4 +1,4 @@
-"""Tests of a value, replacements by such tests, and bits."""
+"""Tests of a value, replacements by tests, and bits."""
 
 import math
 

@@ -59,7 +59,7 @@ for _op, _name in _ELEMENTARY.items():
 
 @functor(UnaryOp.kIdentity, UnaryOp.kCast, kinds=tuple(Kind))
 def identity(m: MathLibrary) -> Function:
-    """x; where the result is of another type, what stores it converts."""
+    """x; a result of another type is converted when it is stored."""
 
     def f(x: Scalar) -> Scalar:
         return x

@@ -10,7 +10,7 @@ from ep.include.primitive.unary_op import UnaryOp
 
 @functor(UnaryOp.kRelu, kinds=(Kind.FLOAT, Kind.INTEGER, Kind.BOOL))
 def relu(m: MathLibrary) -> Function:
-    """Zero up to 0 (-0 becomes +0), x above; x itself where the type has no negative numbers."""
+    """Zero up to 0 (-0 becomes +0), x above; x itself if the type has no negative numbers."""
     zero = m.T(0)
 
     def keep(x: Scalar) -> Scalar:
