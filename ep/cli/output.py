@@ -185,7 +185,7 @@ def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
 
 @contextmanager
 def status(what: str) -> Iterator[None]:
-    """Show on a terminal, while work goes on, what it is."""
+    """Show a description of the work on a terminal while it goes on."""
     if not text.is_terminal():
         yield
         return

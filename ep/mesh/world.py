@@ -223,7 +223,7 @@ class _Word(NamedTuple):
 
 
 def _places(every: list[_Word], one: str, several: str) -> str:
-    """Return a text that says in which work the ranks are that have not ended."""
+    """Return a text that names the work of each rank that has not ended."""
     at: dict[str, list[int]] = {}
     for rank, word in enumerate(every):
         if word.what != _THE_END:

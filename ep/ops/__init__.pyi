@@ -36,10 +36,10 @@ def add_grad(dy: ArrayLike, x: ArrayLike, y: ArrayLike) -> list[Any]:
     """Return the gradients of `add` by x and y, each summed over what was broadcast in it."""
 
 def all(x: ArrayLike, axis: int | tuple[int, ...] | None = None, keepdims: bool = False, *, out: Array | None = None) -> Array:
-    """Return whether all elements along axes are true, that is not 0, as `numpy.all`; True if there are none."""
+    """Return whether all elements along axes are true (not 0), as `numpy.all`; True if there are none."""
 
 def any(x: ArrayLike, axis: int | tuple[int, ...] | None = None, keepdims: bool = False, *, out: Array | None = None) -> Array:
-    """Return whether any element along axes is true, that is not 0, as `numpy.any`; False if there are none."""
+    """Return whether any element along axes is true (not 0), as `numpy.any`; False if there are none."""
 
 def asin(x: ArrayLike, *, out: Array | None = None) -> Array:
     """The function asin of x."""
@@ -69,10 +69,10 @@ def average_pool(x: ArrayLike, kernel: Any, strides: Any = 1, pads: Any = 0, dil
     """Return the mean of each window of `x`, as ONNX's AveragePool and PyTorch's `avg_pool1d` to `avg_pool3d`."""
 
 def batch_gather(params: ArrayLike, indices: ArrayLike, mode: str = 'raise', *, out: Array | None = None) -> Array:
-    """Return, for each batch, the elements of `params` that `indices` of the batch name: OneFlow's BatchGather."""
+    """Return, for each batch, the elements of `params` that `indices` of the batch selects: OneFlow's BatchGather."""
 
 def batch_gather_grad(dy: ArrayLike, indices: ArrayLike, shape: Any, mode: str = 'raise', *, out: Array | None = None) -> Array:
-    """Return the gradient of `batch_gather` by params; arguments as those of `gather_grad`."""
+    """Return the gradient of `batch_gather` with respect to params; the arguments are those of `gather_grad`."""
 
 def bitwise_and(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
     """a & b."""
@@ -99,7 +99,7 @@ def celu_backward_with_dy_y(dy: ArrayLike, y: ArrayLike, alpha: float = 1.0, *, 
     """dy above 0, dy (y / alpha + 1) up to it."""
 
 def concat(arrays: Sequence[ArrayLike], axis: int | None = 0) -> Array:
-    """Return arrays one behind the other along an axis, as `numpy.concat`."""
+    """Return arrays joined along an axis, as `numpy.concat`."""
 
 def conj(x: ArrayLike, *, out: Array | None = None) -> Array:
     """Return the imaginary part negated."""
@@ -108,10 +108,10 @@ def conv(x: ArrayLike, w: ArrayLike, bias: ArrayLike | None = None, strides: Any
     """Return the convolution of `x` with `w`, as ONNX's Conv and PyTorch's `conv1d` to `conv3d`."""
 
 def conv_w_grad(dy: ArrayLike, x: ArrayLike, shape: Any, strides: Any = 1, pads: Any = 0, dilations: Any = 1, groups: int = 1, *, out: Array | None = None) -> Array:
-    """Return the gradient of `conv` by w: for each place of a window what all windows have there, times their `dy`."""
+    """Return the gradient of `conv` with respect to w: the sums of x times `dy` over all windows, by place in a window."""
 
 def conv_x_grad(dy: ArrayLike, w: ArrayLike, shape: Any, strides: Any = 1, pads: Any = 0, dilations: Any = 1, groups: int = 1, *, out: Array | None = None) -> Array:
-    """Return the gradient of `conv` by x: to each element what all windows that it is in have of `dy`, times w."""
+    """Return the gradient of `conv` with respect to x: the sums of `dy` times w over all windows with an element."""
 
 def cos(x: ArrayLike, *, out: Array | None = None) -> Array:
     """The function cos of x."""
@@ -201,13 +201,13 @@ def fmod(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
     """Return the remainder of the truncated quotient: it has the sign of a."""
 
 def fold(x: ArrayLike, sizes: Any, strides: Any = 1, pads: Any = 0, dilations: Any = 1, *, out: Array | None = None) -> Array:
-    """Return the sums of windows where they lie: to each element what all windows that it is in have for it."""
+    """Return the sums of windows at their places: each element is the sum over all windows that contain it."""
 
 def gather(params: ArrayLike, indices: ArrayLike, axis: int | None = None, batch_dims: int = 0, mode: str = 'raise', *, out: Array | None = None) -> Array:
-    """Return the elements of `params` that `indices` names along `axis`, as `tensorflow.gather`."""
+    """Return the elements of `params` that `indices` selects along `axis`, as `tensorflow.gather`."""
 
 def gather_grad(dy: ArrayLike, indices: ArrayLike, shape: Any, axis: int | None = None, batch_dims: int = 0, mode: str = 'raise', *, out: Array | None = None) -> Array:
-    """Return the gradient of `gather` by params: for each row of params the sum of what reaches the places it went to."""
+    """Return the gradient of `gather` with respect to params: for each row, the sum of `dy` over its copies."""
 
 def gelu(x: ArrayLike, *, out: Array | None = None) -> Array:
     """x / 2 (1 + erf(x / sqrt 2)), as x / 2 erfc(-x / sqrt 2), which does not cancel on the left."""
@@ -321,7 +321,7 @@ def log_sigmoid_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | 
     """dy / (e^x + 1)."""
 
 def log_softmax(x: ArrayLike, axis: int = -1, *, out: Array | None = None) -> Array:
-    """Return the logarithm of `softmax`, as `scipy.special.log_softmax`, where that itself would be 0 too."""
+    """Return the logarithm of `softmax`, as `scipy.special.log_softmax`; it is accurate even if `softmax` rounds to 0."""
 
 def log_softmax_grad(y: ArrayLike, dy: ArrayLike, axis: int = -1, *, out: Array | None = None) -> Array:
     """Return the gradient of `log_softmax`: `dy - exp(y) * sum(dy)`, the sum along the axis."""
@@ -342,10 +342,10 @@ def matmul(x1: ArrayLike, x2: ArrayLike, transpose_x1: bool = False, transpose_x
     """Return the product of matrices, as `numpy.matmul`."""
 
 def matmul_grad(dy: ArrayLike, x1: ArrayLike, x2: ArrayLike, transpose_x1: bool = False, transpose_x2: bool = False) -> list[Array]:
-    """Return the gradients of `matmul` by x1 and x2: products with the other operand, summed over what was broadcast."""
+    """Return the gradients of `matmul` with respect to x1 and x2: products of dy with the other operand."""
 
 def max(x: ArrayLike, axis: int | tuple[int, ...] | None = None, keepdims: bool = False, *, out: Array | None = None) -> Array:
-    """Return the largest element along axes, as `numpy.max`; NaN where there is one. `maximum` is for two arrays."""
+    """Return the largest element along axes, as `numpy.max`; NaN if there is one. `maximum` is for two arrays."""
 
 def max_pool(x: ArrayLike, kernel: Any, strides: Any = 1, pads: Any = 0, dilations: Any = 1, ceil_mode: bool = False, *, out: Array | None = None) -> Array:
     """Return the largest element of each window of `x`, as ONNX's MaxPool and PyTorch's `max_pool1d` to `max_pool3d`."""
@@ -360,7 +360,7 @@ def mean(x: ArrayLike, axis: int | tuple[int, ...] | None = None, dtype: DTypeLi
     """Return the mean of elements along axes, as `numpy.mean`; NaN if there are none."""
 
 def min(x: ArrayLike, axis: int | tuple[int, ...] | None = None, keepdims: bool = False, *, out: Array | None = None) -> Array:
-    """Return the least element along axes, as `numpy.min`; NaN where there is one. `minimum` is for two arrays."""
+    """Return the least element along axes, as `numpy.min`; NaN if there is one. `minimum` is for two arrays."""
 
 def minimum(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
     """Return the smaller one, b where they are equal; NaN if either is."""
@@ -393,7 +393,7 @@ def not_equal_zero(x: ArrayLike, *, out: Array | None = None) -> Array:
     """1 where x != 0 (so for a NaN), else 0."""
 
 def one_hot(indices: ArrayLike, num_classes: int, on_value: complex = 1, off_value: complex = 0, dtype: DTypeLike | None = None, *, out: Array | None = None) -> Array:
-    """Return a row for each index: `on_value` at the place that it names, and `off_value` elsewhere."""
+    """Return a row for each index: `on_value` at the place of the index, and `off_value` elsewhere."""
 
 def pad(x: ArrayLike, pad_width: Any, *, constant_values: complex = 0, out: Array | None = None) -> Array:
     """Return `x` with elements of one value around it, as `numpy.pad` with its mode "constant"."""
@@ -507,10 +507,10 @@ def sinh_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = 
     """dy cosh x, which is dy e^|x| / 2 where cosh x overflows."""
 
 def slice(x: ArrayLike, *slices: Any, out: Array | None = None) -> Array:
-    """Return a box of `x`, as `x[slices]` of NumPy, for slices with positive steps; it is no view."""
+    """Return a box of `x`, as `x[slices]` of NumPy, for slices with positive steps; it is a copy, not a view."""
 
 def slice_grad(dy: ArrayLike, shape: Any, *slices: Any, out: Array | None = None) -> Array:
-    """Return the gradient of `slice`: `dy` where the slices took elements of x, and zeros elsewhere."""
+    """Return the gradient of `slice`: `dy` at the elements of x that the slices selected, and zeros elsewhere."""
 
 def soft_plus(x: ArrayLike, beta: float = 1.0, threshold: float = 20.0, *, out: Array | None = None) -> Array:
     """x where beta x > threshold, else ln(1 + e^(beta x)) / beta."""
@@ -522,7 +522,7 @@ def soft_sign(x: ArrayLike, *, out: Array | None = None) -> Array:
     """x / (1 + |x|); +-1 at +-inf."""
 
 def softmax(x: ArrayLike, axis: int = -1, *, out: Array | None = None) -> Array:
-    """Return `exp(x)` over its sum along an axis, as `scipy.special.softmax`, without overflow."""
+    """Return `exp(x)` divided by its sum along an axis, as `scipy.special.softmax`, without overflow."""
 
 def softmax_grad(y: ArrayLike, dy: ArrayLike, axis: int = -1, *, out: Array | None = None) -> Array:
     """Return the gradient of `softmax`: `(dy - sum(y * dy)) * y`, the sum along the axis."""
@@ -537,7 +537,7 @@ def softsign_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | Non
     """dy / (1 + |x|)^2."""
 
 def split(x: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array]:
-    """Return the parts of `x` along an axis, as `numpy.split`; they are arrays of their own, and no views."""
+    """Return the parts of `x` along an axis, as `numpy.split`; they are copies, not views."""
 
 def sqrt(x: ArrayLike, *, out: Array | None = None) -> Array:
     """Return the principal root, with C99's special values."""
@@ -558,7 +558,7 @@ def square_relu_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | 
     """2 x dy above 0, else 0."""
 
 def stack(arrays: Sequence[ArrayLike], axis: int = 0) -> Array:
-    """Return arrays beside each other along a new axis, as `numpy.stack`."""
+    """Return arrays joined along a new axis, as `numpy.stack`."""
 
 def sub(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
     """a - b."""

@@ -102,7 +102,7 @@ def _w_local(problem: Problem, signature: Signature, rank: int) -> Attributes:
 def conv_w_grad(
     dy: Tensor, x: Tensor, shape: Any, strides: Any = 1, pads: Any = 0, dilations: Any = 1, groups: int = 1
 ) -> Attributes:
-    """Return the gradient of `conv` with respect to w: for each place of a window, the sum of x times `dy`.
+    """Return the gradient of `conv` with respect to w: the sums of x times `dy` over all windows, by place in a window.
 
     dy: the gradient with respect to the result of conv, of its shape.
     x: as of `conv`.

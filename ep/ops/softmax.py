@@ -62,7 +62,7 @@ def softmax(x: Tensor, axis: int = -1) -> Attributes:
 
 @operator(shape=_shape, dtype=SameAs("x"), signatures=_signatures)
 def log_softmax(x: Tensor, axis: int = -1) -> Attributes:
-    """Return the logarithm of `softmax`, as `scipy.special.log_softmax`; it is finite even if `softmax` rounds to 0.
+    """Return the logarithm of `softmax`, as `scipy.special.log_softmax`; it is accurate even if `softmax` rounds to 0.
 
     x, axis, out: as of `softmax`.
     """

@@ -1,4 +1,4 @@
-"""Whether results agree with the references: to the bit, or within the tolerances."""
+"""Checks that results agree with the references, bit by bit or within the tolerances."""
 
 import numpy as np
 
@@ -9,10 +9,10 @@ from ep.testing.ulps import errors_in_ulps
 
 
 def check_unary(library, op, src_type, got, src, attributes):
-    """Raise AssertionError where `got` is not op(src).
+    """Raise AssertionError if `got` is not op(src).
 
-    library: whose functions computed it, one of `tolerances.Library`.
-    attributes: all of the op, those left to their defaults too.
+    library: the library whose functions computed it, one of `tolerances.Library`.
+    attributes: all of the op, including defaults.
     """
     want = unary.exact(op, src, *attributes)
     if got.dtype.kind in "biu":
@@ -37,7 +37,7 @@ def check_unary(library, op, src_type, got, src, attributes):
 
 
 def check_binary(library, op, src_type, got, a, b, attributes):
-    """Raise AssertionError where `got` is not op(a, b); the others as above."""
+    """Raise AssertionError if `got` is not op(a, b); the other arguments are as in `check_unary`."""
     want = binary.exact(op, a, b, *attributes)
     if got.dtype.kind in "iu" and op in tolerances.TRUNCATED_ULPS and library in tolerances.OF_CUDA:
         with np.errstate(invalid="ignore", over="ignore"):
@@ -64,7 +64,7 @@ def check_binary(library, op, src_type, got, a, b, attributes):
 
 
 def assert_same_numbers(got, want):
-    """Raise AssertionError where elements differ in their bits, unless both are, or have parts that are, NaN."""
+    """Raise AssertionError if elements differ in their bits, unless both are NaN, or have parts that are NaN."""
     assert (got.dtype, got.shape) == (want.dtype, want.shape)
     got, want = (_bits(array) for array in (got, want))
     differs = np.flatnonzero(got != want)

@@ -1,4 +1,4 @@
-"""The coverage of a device by the suite, in words."""
+"""A description of the parts of a device that the suite tests."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ TESTED: Final = (
 """The contracts of primitives that have a test module in `ep.testing.primitive`."""
 
 OPEN: Final = (contracts.ExpressionFactory,)
-"""The interfaces whose keys are any number of structures: a device lists none."""
+"""The contracts whose keys are structures of unlimited number: a device lists none."""
 
 ALL: Final[tuple[type[Factory[Any]], ...]] = tuple(
     sorted(
@@ -54,7 +54,7 @@ ALL: Final[tuple[type[Factory[Any]], ...]] = tuple(
 
 
 def describe(device_type: DeviceType) -> Iterator[str]:
-    """Say what of a device type is tested and what is not, one line for each."""
+    """Yield one line for each part of a device type that is tested or not tested."""
     there = implemented(device_type)
     keys = {factory: len(registered_keys(device_type, factory)) for factory in ALL}
     tested = [f"{_name(factory)} ({keys[factory]} keys)" for factory in TESTED if keys[factory]]

@@ -1,6 +1,6 @@
-"""The device as tests use it: buffers of it, and arrays back.
+"""The device for tests: buffers on it, and copies of them as arrays.
 
-This is all that the suite asks of buffers: `docs/adding-a-device.md` has it in words.
+The suite requires nothing else of buffers; `docs/adding-a-device.md` describes it.
 """
 
 from typing import Any
@@ -20,7 +20,7 @@ class DeviceUnderTest:
         self.device = DeviceManagerRegistry.GetDevice(device_type, 0)
         self.stream = self.device.CreateStream()
         self.simulated: bool = getattr(self.device, "simulated", False)
-        """Whether a simulator stands in for the device, thousands of times slower: the samples are smaller then."""
+        """Whether the device is simulated, which is thousands of times slower: the samples are smaller then."""
         self.library = self._library()
         """The library of elementary functions that the device calls."""
         self.on_host = isinstance(self.empty(0, DataType.kUInt8), np.ndarray)
@@ -31,7 +31,7 @@ class DeviceUnderTest:
             return Library.VECTOR_MATH
         if self.type is not DeviceType.kCUDA:
             return Library.HOST
-        # where kernels run from their PTX, without a GPU, its approximations are exact
+        # a driver that runs kernels from their PTX, without a GPU, computes approximate instructions exactly
         return Library.LIBDEVICE if self.device.driver.loads_ptx else Library.APPROXIMATED  # type: ignore[attr-defined]
 
     def require(self, interface: Any, *args: Any, **kwargs: Any) -> Any:
@@ -46,22 +46,22 @@ class DeviceUnderTest:
         return buffer
 
     def empty(self, count: int, data_type: DataType) -> Any:
-        """Return a buffer of `count` elements of unknown contents."""
+        """Return an uninitialized buffer of `count` elements."""
         return self.device.Alloc(AllocationOptions(), count * data_type.itemsize).view(data_type.dtype)
 
     def write(self, buffer: Any, array: np.ndarray[Any, Any], stream: Any = None) -> None:
-        """Copy `array` to a buffer, or part of one, on `stream`, else on the device's own."""
+        """Copy `array` to a buffer, or part of one, on `stream`; by default on the device's own."""
         if isinstance(buffer, np.ndarray):
             buffer[...] = array.reshape(-1)
         else:
             buffer.copy_from_host(array.reshape(-1), stream or self.stream)
 
     def filled(self, count: int, data_type: DataType, byte: int = 0xA5) -> Any:
-        """A buffer of `count` elements whose bytes all are `byte`: what a launch does not write stays recognisable."""
+        """Return a buffer of `count` elements whose bytes are all `byte`, which shows what a launch does not write."""
         return self.buffer(np.full(count * data_type.itemsize, byte, np.uint8).view(data_type.dtype))
 
     def array(self, buffer: Any, shape: Any = -1, stream: Any = None) -> np.ndarray[Any, Any]:
-        """Return a copy of a buffer on the host, once `stream`, else the device's own, is done."""
+        """Return a copy of a buffer on the host, after the work on `stream`, by default the device's own, is done."""
         stream = stream or self.stream
         stream.Sync()
         array = np.array(buffer) if isinstance(buffer, np.ndarray) else buffer.copy_to_host(stream)
@@ -72,5 +72,5 @@ class DeviceUnderTest:
 
 
 def address(buffer: Any) -> int:
-    """Return where a buffer begins."""
+    """Return the address of a buffer."""
     return int(buffer.ctypes.data if isinstance(buffer, np.ndarray) else buffer.address)

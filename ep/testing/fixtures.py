@@ -1,4 +1,4 @@
-"""The fixtures of the suite: a device, seeded random numbers, and a way to check refusals."""
+"""The fixtures of the suite: a device, seeded random numbers, and a check of refused launches."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ep.testing.device_under_test import DeviceUnderTest
 from ep.testing.keys import chosen, key_name
 from ep.testing.refusals import Refusals
 
-# nothing is measured: the first example of a kernel compiles it, and on a busy machine even drawing takes its time
+# there is no deadline: the first example of a kernel compiles it, and on a busy machine even drawing takes long
 hypothesis.settings.register_profile(
     "ep", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow], print_blob=True
 )
@@ -24,7 +24,7 @@ hypothesis.settings.load_profile("ep")
 BASE_SEED: Final = TEST_SEED.value()
 
 NO_DEVICE: Final = "none"
-"""Stands for the device in tests that are collected when none is named; the plugin ends such a run."""
+"""A placeholder for the device in tests that are collected without one; the plugin ends such a run."""
 
 
 def device_tags(config: pytest.Config) -> list[str]:
@@ -34,7 +34,7 @@ def device_tags(config: pytest.Config) -> list[str]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Let a test that takes `device` run on each device under test, and one that takes `key` with each key of its."""
+    """Run a test with the argument `device` on each device under test, and one with `key` for each of its keys."""
     if "device" not in metafunc.fixturenames:
         return
     if not metafunc.config.pluginmanager.has_plugin("ep.testing.plugin"):
@@ -44,25 +44,25 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     mark = metafunc.definition.get_closest_marker("ep_keys")
     if mark is not None:
         keys = [key for tag in tags for key in chosen(DeviceType.FromTag(tag), *mark.args)]
-        # a test is left out, by the plugin, where its device does not have its key
+        # the plugin leaves out a test if its device does not have its key
         metafunc.parametrize("key", list(dict.fromkeys(keys)) or [None], ids=key_name)
 
 
 @pytest.fixture(scope="session")
 def device(request: pytest.FixtureRequest) -> DeviceUnderTest:
-    """The device under test; a test that launches takes it, and never names a device itself."""
+    """Return the device under test; every test that launches uses it, and never names a device itself."""
     return DeviceUnderTest(DeviceType.FromTag(request.param))
 
 
 @pytest.fixture
 def rng(request: pytest.FixtureRequest) -> np.random.Generator:
-    """Random numbers that differ from test to test and are the same in every run with one EP_TEST_SEED."""
-    test = f"{request.module.__name__}::{request.node.nodeid.partition('::')[2]}"  # wherever the package is installed
+    """Return random numbers that differ from test to test and are the same in every run with one EP_TEST_SEED."""
+    test = f"{request.module.__name__}::{request.node.nodeid.partition('::')[2]}"  # the same wherever installed
     digest = hashlib.sha256(f"{BASE_SEED} {test}".encode()).digest()
     return np.random.default_rng(int.from_bytes(digest[:8], "little"))
 
 
 @pytest.fixture
 def refuses(device: DeviceUnderTest, request: pytest.FixtureRequest) -> Refusals:
-    """The check that launches are refused."""
+    """Return the object that checks that launches are refused."""
     return Refusals(device, same_words=request.config.getini("ep_same_words"))

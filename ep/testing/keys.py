@@ -11,11 +11,11 @@ from ep.include import DeviceType
 from ep.include.primitive import Factory, registered
 
 FlatKey: TypeAlias = tuple[Any, ...]
-"""The op, where the primitive has one, and the data types: the first arguments of New."""
+"""The op, if the primitive has one, and the data types: the first arguments of New."""
 
 
 def registered_keys(device_type: DeviceType, factory: type[Factory[Any]]) -> list[FlatKey]:
-    """Return what a device type registers for the contract `factory`, in order."""
+    """Return the keys that a device type registers for the contract `factory`, in order."""
     return [
         entry.dtypes if entry.op is None else (entry.op, *entry.dtypes)
         for entry in registered(device_type)
@@ -24,44 +24,44 @@ def registered_keys(device_type: DeviceType, factory: type[Factory[Any]]) -> lis
 
 
 def spread(keys: Sequence[FlatKey]) -> list[FlatKey]:
-    """Return a few keys from all over: for a test that draws one at each example, and is about other things.
+    """Return a few keys from the whole sequence, for a test that draws one at each example and is not about keys.
 
-    With more, it would be the compiler that is tested.
+    With more keys, most of the time would be spent in the compiler.
     """
-    count = min(9, len(keys))  # odd: tables of keys have 14 or 16 columns, and each key is of another one
+    count = min(9, len(keys))  # odd: tables of keys have 14 or 16 columns, so each key is from another column
     return [keys[place * len(keys) // count] for place in range(count)]
 
 
 def every_key(factory: type[Factory[Any]]) -> pytest.MarkDecorator:
-    """Mark a test that takes `key`: it runs once for each key that the device registers."""
+    """Mark a test with the argument `key`: it runs once for each key that the device registers."""
     return pytest.mark.ep_keys.with_args(factory, None, None)
 
 
 def some_key(
     factory: type[Factory[Any]], *preferred: FlatKey, suits: Callable[[FlatKey], bool] = lambda key: True
 ) -> pytest.MarkDecorator:
-    """Mark a test that takes `key` and that any one key is enough for, so that it runs on every device.
+    """Mark a test with the argument `key` for which any one key is enough, so that it runs on every device.
 
-    It runs with those of the `preferred` keys that the device registers, and if there are none of them, with the
-    first that `suits`.
+    It runs with those of the `preferred` keys that the device registers; if there are none, with the first that
+    `suits`.
     """
     return pytest.mark.ep_keys.with_args(factory, preferred, suits)
 
 
 def those_keys(factory: type[Factory[Any]], *keys: FlatKey) -> pytest.MarkDecorator:
-    """Mark a test that takes `key` and is about these keys: it runs with those of them that the device registers."""
+    """Mark a test with the argument `key` that is about `keys`: it runs with those that the device registers."""
     return pytest.mark.ep_keys.with_args(factory, keys, lambda key: False)
 
 
 def needs(factory: type[Factory[Any]], *key: Any) -> pytest.MarkDecorator:
-    """Mark a test that is about one key: it is left out where the device does not register it."""
+    """Mark a test that is about one key: it is left out if the device does not register it."""
     return pytest.mark.ep_needs.with_args(factory, key)
 
 
 def needs_one_of(factory: type[Factory[Any]], *keys: FlatKey) -> pytest.MarkDecorator:
-    """Mark a test that draws from `keys`: it is left out where the device registers none of them.
+    """Mark a test that draws from `keys`: it is left out if the device registers none of them.
 
-    Without `keys`, it is left out where the device registers nothing for the contract.
+    Without `keys`, it is left out if the device registers nothing for the contract.
     """
     return pytest.mark.ep_needs.with_args(factory, *keys)
 
@@ -72,7 +72,7 @@ def chosen(
     preferred: Sequence[FlatKey] | None,
     suits: Callable[[FlatKey], bool],
 ) -> list[FlatKey]:
-    """Return the keys that a test so marked runs with."""
+    """Return the keys that a test with such a mark runs with."""
     keys = registered_keys(device_type, factory)
     if preferred is None:
         return keys
@@ -80,7 +80,7 @@ def chosen(
 
 
 def asked_for(item: pytest.Item) -> Iterator[tuple[type[Factory[Any]], list[FlatKey | None]]]:
-    """Yield what a collected test needs of the device: one of these keys, or of all if there are none.
+    """Yield the keys that a collected test needs of the device: one of these, or any key if there are none.
 
     None stands for a key that no device has.
     """
@@ -92,5 +92,5 @@ def asked_for(item: pytest.Item) -> Iterator[tuple[type[Factory[Any]], list[Flat
 
 
 def key_name(key: FlatKey | None) -> str:
-    """Return how reports spell a key."""
+    """Return the name of a key in reports."""
     return "none" if key is None else "-".join(part.name for part in key)

@@ -1,4 +1,4 @@
-"""The pytest plugin of the conformance suite: which devices are tested, and what is said about it.
+"""The pytest plugin of the conformance suite: it selects the devices to test, and reports on them.
 
 `pytest -p ep.testing.plugin --pyargs ep.testing --ep-device foo`
 """
@@ -19,7 +19,7 @@ from ep.testing.keys import FlatKey, asked_for, registered_keys
 
 _LEFT_OUT: Final = pytest.StashKey[int]()
 _TESTED: Final = "ep_device"
-"""The property of a report that says which device a test of the suite ran on."""
+"""The property of a report that names the device that a test of the suite ran on."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -39,7 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """A device that is asked for and not there ends the run: tests of it must not be passed over."""
+    """End the run if a requested device is not present: its tests must not be skipped."""
     config.addinivalue_line("markers", "ep_keys(factory, preferred, suits): the keys that a test of ep runs with")
     config.addinivalue_line("markers", "ep_needs(factory, *keys): a test of ep needs one of these keys")
     config.addinivalue_line(
@@ -59,7 +59,7 @@ def pytest_report_header(config: pytest.Config) -> str:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out tests of keys that the device does not register; end the run where a device has no tests left."""
+    """Leave out tests of keys that the device does not register; end the run if a device has no tests left."""
     kept: list[pytest.Item] = []
     left_out: list[pytest.Item] = []
     by_device: Counter[str] = Counter()
@@ -83,7 +83,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """Say what the suite covers of each device, and what it does not: a run that passes tells no more than that."""
+    """Print what the suite covers of each device, and what it does not: passing tests do not show it."""
     reports = [report for group in terminalreporter.stats.values() for report in group]
     tested = {value for report in reports for name, value in getattr(report, "user_properties", ()) if name == _TESTED}
     if not reports and (asked := config.getoption("ep_device")) and not config.getoption("collectonly"):
@@ -100,7 +100,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Say how a test with random numbers is run again."""
+    """Add to a failed test with random numbers how it can be repeated."""
     report = yield
     if report.failed and "rng" in getattr(item, "fixturenames", ()):
         options = "".join(f" --ep-device {tag}" for tag in item.config.getoption("ep_device") or ())
@@ -109,7 +109,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 
 def _end_run(config: pytest.Config, items: list[pytest.Item], why: str) -> None:
-    """End the run with an error; in a worker of pytest-xdist, where errors cannot be told, with no tests."""
+    """End the run with an error; in a worker of pytest-xdist, which cannot report errors, with no tests."""
     if not hasattr(config, "workerinput"):
         raise pytest.UsageError(why)
     items.clear()

@@ -1,4 +1,4 @@
-"""The base of the tests of the three products of matrices."""
+"""The common part of the tests of the three matrix products."""
 
 import math
 
@@ -8,7 +8,7 @@ from ep.testing.references.matmul import check, matrices, product, stored
 
 
 def written(device, c, launch):
-    """c after `launch(memory)`, where `memory` has a copy of c and a few elements more, which stay as they were."""
+    """Return c after `launch(memory)`; `memory` has a copy of c and a few more elements, which must stay unchanged."""
     memory = device.buffer(np.concatenate([c.reshape(-1), np.full(3 * c.itemsize, 0xA5, np.uint8).view(c.dtype)]))
     launch(memory)
     result = device.array(memory)
@@ -19,15 +19,15 @@ def written(device, c, launch):
 def try_dims(launch, device, rng, data_type, transposes, batches, sizes, alpha=1, beta=0):
     """Launch, and compare.
 
-    launch: (device, data type, transposes, a, b, c, alpha, beta) gives c.
-    batches: the dims of a, b and c before those of the matrices; sizes: m, n and k.
+    launch: (device, data type, transposes, a, b, c, alpha, beta) -> c.
+    batches: the batch dims of a, b and c, before those of the matrices; sizes: m, n and k.
     """
     (of_a, of_b, of_c), (m, n, k) = batches, sizes
     a = matrices(rng, data_type, *stored((*of_a, m, k), transposes[0]))
     b = matrices(rng, data_type, *stored((*of_b, k, n), transposes[1]))
     c = matrices(rng, data_type, *of_c, m, n)
     if beta == 0:
-        c[...] = np.nan  # it is not read
+        c[...] = np.nan  # it must not be read
     got = launch(device, data_type, transposes, a, b, c, alpha, beta)
     num_terms = math.prod(np.broadcast_shapes(of_a, of_b, of_c)) // max(math.prod(of_c), 1)
     check(got, *product(alpha, a, b, beta, c, transposes), k * num_terms)

@@ -1,4 +1,4 @@
-"""The draws of the tests of Reduce, and the errors that its results may have."""
+"""The values of the tests of Reduce, and the check of its results within the tolerances."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ep.testing.ulps import errors_in_ulps
 
 
 def draw(rng: np.random.Generator, op: ReduceOp, data_type: DataType, dims: Sequence[int]) -> np.ndarray:
-    """Values of which the op has a result that can be told from others: products stay near 1."""
+    """Return values for which the op's result is distinctive: products stay near 1."""
     drawn: np.ndarray = _draw(rng, op, data_type, math.prod(dims)).reshape(dims)
     return drawn
 
@@ -26,7 +26,7 @@ def draw(rng: np.random.Generator, op: ReduceOp, data_type: DataType, dims: Sequ
 def check_close(
     device: DeviceUnderTest, op: ReduceOp, data_type: DataType, got: np.ndarray, src: np.ndarray, axes: Sequence[int]
 ) -> None:
-    """Raise AssertionError where a result is further from the exact one than is promised."""
+    """Raise AssertionError if a result is further from the exact one than the documented bound."""
     want = exact(op, src, axes, data_type)
     if got.dtype.kind in "biu":
         np.testing.assert_array_equal(got, want)

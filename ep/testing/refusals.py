@@ -1,4 +1,4 @@
-"""Launches with an argument that the contract does not allow."""
+"""Checks of launches with an argument that the contract does not allow."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from ep.testing.device_under_test import DeviceUnderTest
 
 
 class Refusals:
-    """Checks that a launch is refused by an error that names the argument, before anything is written."""
+    """The check that a launch is refused by an error that names the argument, before anything is written."""
 
     def __init__(self, device: DeviceUnderTest, *, same_words: bool) -> None:
-        """same_words: whether a message must be the one that devices of `ep` have; else it must name the argument."""
+        """same_words: whether a message must be that of devices of `ep`; else it must name the argument."""
         self._device, self._same_words = device, same_words
 
     def of(self, primitive: Primitive, output: str, arguments: Callable[[], dict[str, Any]]) -> Refused:
-        """Return what checks launches with some arguments changed.
+        """Return the check of launches with some arguments changed.
 
-        arguments: returns new arguments of a launch that is accepted; `output` names the one that is written.
+        arguments: returns new arguments of a valid launch; `output` names the one that is written.
         """
         return Refused(self, self._device, primitive, output, arguments)
 
@@ -40,7 +40,7 @@ class Refusals:
 
 @contextmanager
 def _in_our_words(parameters: Collection[str], error: type[Exception], message: str) -> Iterator[None]:
-    """Yield one refused launch; the error has to know which of the parameters it is about."""
+    """Check one refused launch; the error must name the parameter that it is about."""
     with pytest.raises(error, match=message) as refused:
         yield
     assert isinstance(refused.value, ArgumentError), f"{refused.value!r} has no argument"
@@ -48,7 +48,7 @@ def _in_our_words(parameters: Collection[str], error: type[Exception], message: 
 
 
 class Refused:
-    """Launches of one primitive that are refused, each for an argument that is changed."""
+    """Launches of one primitive that are refused, each because of a changed argument."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class Refused:
 
     def __call__(self, error: type[Exception], message: str, **changes: Any) -> None:
         """Launch, and expect `error` with a message that matches `message`, before anything is written."""
-        self._primitive.Launch(**self.arguments())  # as it stands it is accepted, compiled or not
+        self._primitive.Launch(**self.arguments())  # unchanged, it is valid, compiled or not
         changed = self.arguments() | changes
         written = self._bytes(changed[self.output])
         with self._refusals.expected(self._primitive, error, message):

@@ -1,4 +1,4 @@
-"""The refusals that several primitives share: tests for their classes of refusals, which have the fixture `refused`."""
+"""Arguments that several primitives refuse alike: tests for their classes of refusals, with the fixture `refused`."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from ep.testing.samples import other_types
 
 
 class _StreamOfNoDevice(Stream):
-    """A stream, and none of a device under test."""
+    """A stream that belongs to no device under test."""
 
     def device_type(self):
         raise AssertionError("a launch on a stream of another device must be refused by the type of the stream")
@@ -19,11 +19,11 @@ class _StreamOfNoDevice(Stream):
 def check_any_launch(refused: Refused) -> None:
     """Check what every primitive refuses: a stream of another device, and buffers whose memory it cannot use.
 
-    Buffers that are no arrays of NumPy have no strides, and can all be written.
+    Buffers that are no NumPy arrays have no strides, and can all be written.
     """
     refused(TypeError, "stream must be a stream", stream=_StreamOfNoDevice())
     for name, buffer in refused.arguments().items():
-        if isinstance(buffer, list):  # of buffers
+        if isinstance(buffer, list):  # an argument that is a list of buffers
             _check_layout(refused, rf"{name}\[0\]", buffer[0], name, buffer[1:])
         else:
             _check_layout(refused, name, buffer, name)
@@ -34,7 +34,7 @@ def check_any_launch(refused: Refused) -> None:
 
 
 def _check_layout(refused, said, buffer, name, others=None):
-    """others: the buffers that follow in a list, for an argument that is one."""
+    """Check layouts of `buffer`. others: the buffers that follow in a list, for an argument that is one."""
     if isinstance(buffer, np.ndarray) and buffer.size > 1:
         apart = np.zeros(2 * buffer.size, buffer.dtype)[::2]
         apart[...] = buffer
@@ -42,14 +42,14 @@ def _check_layout(refused, said, buffer, name, others=None):
 
 
 class OfAnyLaunch:
-    """The refusals of any primitive."""
+    """Tests for any primitive."""
 
     def test_what_every_launch_refuses(self, refused):
         check_any_launch(refused)
 
 
 class OfTwoCounts(OfAnyLaunch):
-    """Refusals of a primitive launched with 8 elements `src`, `dst` and `count`; its key ends in the types of both."""
+    """Tests for a primitive launched with 8 elements `src`, `dst` and `count`; its key ends in the types of both."""
 
     def test_count(self, refused):
         refused(ValueError, "count is -1; it must not be negative", count=-1)
@@ -92,10 +92,7 @@ def two_counts(device, key, primitive, refuses):
 
 
 class OfTwoShapes(OfAnyLaunch):
-    """The refusals of a primitive made for 3 dims, launched from `src` (2, 1) to `dst` (2, 3).
-
-    Its key ends in the types of both.
-    """
+    """Tests for a primitive made for 3 dims, launched from `src` (2, 1) to `dst` (2, 3); its key ends in both types."""
 
     def test_dims(self, refused):
         refused(ValueError, r"does not expand .* at axis -2", src_dims=(4, 1))

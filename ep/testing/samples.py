@@ -1,4 +1,4 @@
-"""Random and special values of every data type, and how many of them."""
+"""Random and special values of every data type, and the sizes of samples."""
 
 from functools import cache
 
@@ -9,19 +9,19 @@ from ep.include.number_kind import INTEGERS
 
 
 def sized(device, count: int, simulated: int) -> int:
-    """`count`, or `simulated` where an element takes the device microseconds: the one place where sizes shrink."""
+    """Return `count`, or `simulated` if an element takes the device microseconds: only this function reduces sizes."""
     return simulated if device.simulated else count
 
 
 def other_types(data_type: DataType) -> list[DataType]:
-    """Return types that a launch made for `data_type` refuses: one of another size, one of the same where there is."""
+    """Return types that a launch made for `data_type` refuses: one of another size, one of the same if there is one."""
     of_another_size = DataType.kInt32 if data_type.itemsize == 8 else DataType.kDouble
     of_the_same = [t for t in INTEGERS if t.itemsize == data_type.itemsize and t.dtype != data_type.dtype]
     return [of_another_size, *of_the_same[:1]]
 
 
 def samples(rng: np.random.Generator, data_type: DataType, count: int) -> np.ndarray:
-    """`count` values of `data_type`: every magnitude and both signs, with the special values of the type among them."""
+    """Return `count` values of `data_type`: every magnitude and both signs, including special values of the type."""
     dtype = data_type.dtype
     if dtype.kind == "b":
         return rng.integers(0, 2, count).astype(bool)
@@ -40,18 +40,18 @@ def samples(rng: np.random.Generator, data_type: DataType, count: int) -> np.nda
 
 
 def finite(rng: np.random.Generator, data_type: DataType, count: int) -> np.ndarray:
-    """`count` finite floating-point values between 1e-3 and 1e3 in magnitude, of both signs."""
+    """Return `count` finite floating-point values between 1e-3 and 1e3 in magnitude, of both signs."""
     magnitude = np.exp(rng.uniform(np.log(1e-3), np.log(1e3), count))
     return (magnitude * rng.choice([-1.0, 1.0], count)).astype(data_type.dtype)
 
 
 def operands(rng, op, src_type, count):
-    """Samples for both sides, with pairs that are equal or nearly so, and y in the range that the forward op has."""
+    """Return samples for both sides, with pairs that are equal or nearly so, and y in the range of the forward op."""
     a, b = samples(rng, src_type, count), samples(rng, src_type, count)
     equal = rng.random(count) < 0.2
     if (
         "Backward" in op.name and src_type.dtype.kind != "c"
-    ):  # an infinite dy times a slope below the smallest number is not decided by the formula
+    ):  # the formula does not define an infinite dy times a slope below the smallest number
         a = finite(rng, src_type, count)
         a[rng.integers(count)] = np.nan
     return a, np.where(equal, a, b).astype(src_type.dtype)
@@ -63,7 +63,7 @@ def _sprinkle(rng: np.random.Generator, values: np.ndarray, special: list) -> np
     return values
 
 
-# Where the two sides of the function meet, and where e^x, e^(x^2) and their like overflow or vanish.
+# Where the two branches of the function meet, and where e^x, e^(x^2) and similar terms overflow or vanish.
 CORNERS = [0.5, 0.25, 1, 1.5, 1.7, 2, 2.2, 3, 0.3, 6, 8, 9.2, 10, 13, 14.5, 16.6, 20, 27.2, 36.7, 37.6, 38.5]
 CORNERS += [66.7, 88.37, 88.72, 87.34, 103.97, 104, 128, 149, 708.4, 709.78, 744.4, 745.2, 1022, 1024, 1074]
 
@@ -72,7 +72,7 @@ _SEED = 20240607
 
 @cache
 def dense(scalar_type: type, count: int) -> np.ndarray:
-    """Numbers of both signs: evenly in the exponent, evenly around 0, at corners and next to them, and special."""
+    """Return numbers of both signs: evenly in the exponent, evenly around 0, at and near corners, and special."""
     random = np.random.default_rng(_SEED)
     info = np.finfo(scalar_type)
     low, high = np.log2(float(info.smallest_subnormal)), np.log2(float(info.max))

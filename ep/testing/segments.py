@@ -1,4 +1,4 @@
-"""The base of the tests of UnsortedSegmentSum, plain and in batches,."""
+"""The common part of the tests of UnsortedSegmentSum, plain and in batches."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def launch(
     num_segments: int,
     offset: int,
 ) -> np.ndarray:
-    """Return the result; data is [batch, outer, num_ids, inner], ids [batch, num_ids]."""
+    """Launch, and return the result; data is [batch, outer, num_ids, inner], ids [batch, num_ids]."""
     batch, outer, num_ids, inner = data.shape
     out = device.filled(batch * outer * num_segments * inner + 3, key[0])
     first = () if factory is UnsortedSegmentSumFactory else (batch,)
@@ -62,7 +62,7 @@ def check_launch(
     num_segments: int,
     offset: int,
 ) -> None:
-    """Rows are added in one of few orders, so that every bit is known."""
+    """Check every bit: rows are added in one of few orders."""
     got = launch(device, factory, key, data, ids, num_segments, offset)
     want = segment_sum(data, ids, num_segments, offset)
     if any(len(rows) > 64 for rows in rows_of_segments(ids, num_segments, offset).values()):
@@ -74,10 +74,10 @@ def check_launch(
 
 
 def draw_ids(rng: np.random.Generator, ids_type: DataType, shape: Any, num_segments: int, offset: int) -> np.ndarray:
-    """Ids of the segments, and a few beside them, as far as the type has them."""
+    """Return ids of the segments, and a few next to them, as far as the type can hold them."""
     info = np.iinfo(ids_type.dtype)
     low = max(offset - 2, int(info.min))
-    high = max(low, min(offset + num_segments + 1, int(info.max)))  # beside them where the type has none
+    high = max(low, min(offset + num_segments + 1, int(info.max)))  # next to them if the type can hold no others
     drawn: np.ndarray = rng.integers(low, high, shape, endpoint=True).astype(ids_type.dtype)
     return drawn
 
@@ -98,7 +98,7 @@ def check(
     num_ids: int,
     offset: int = 0,
 ) -> None:
-    """shape: batch, outer, segments, inner."""
+    """Launch, and compare. shape: batch, outer, segments, inner."""
     batch, outer, num_segments, inner = shape
     data = draw_data(rng, key[0], (batch, outer, num_ids, inner))
     check_launch(
@@ -109,7 +109,7 @@ def check(
 def check_large(
     device: DeviceUnderTest, rng: np.random.Generator, factory: FactoryType, key: Any, shape: Any, num_ids: int
 ) -> None:
-    """Sizes that threads share."""
+    """Check sizes that are divided among threads."""
     shape = [sized(device, size, min(size, 67)) for size in shape]
     check(device, rng, factory, key, shape, sized(device, num_ids, min(num_ids, 67)))
 
@@ -117,7 +117,7 @@ def check_large(
 def check_order(
     device: DeviceUnderTest, rng: np.random.Generator, factory: FactoryType, key: Any, batch: int, order: str
 ) -> None:
-    """Ids that are all equal, in order, in the other order, or two that take turns."""
+    """Check ids that are all equal, in ascending order, in descending order, or two that take turns."""
     num_ids, num_segments = sized(device, 1009, 53), 101
     inner = sized(device, 33, 5)
     ids = {
@@ -131,7 +131,7 @@ def check_order(
 
 
 def check_extremes(device: DeviceUnderTest, factory: FactoryType, key: Any, batch: int, offset: int) -> None:
-    """The ends of the type of ids, and ids around the offset."""
+    """Check the least and largest ids of their type, and ids around the offset."""
     info = np.iinfo(key[1].dtype)
     near = [offset - 1, offset, offset + 2, offset + 3]
     listed = [info.min, info.max, 0, *(each for each in near if info.min <= each <= info.max)]
@@ -143,13 +143,13 @@ def check_extremes(device: DeviceUnderTest, factory: FactoryType, key: Any, batc
 def check_special(
     device: DeviceUnderTest, rng: np.random.Generator, factory: FactoryType, key: Any, batch: int
 ) -> None:
-    """NaN and infinities, and integers that wrap around."""
+    """Check NaN and infinities, and integers that wrap around."""
     data = samples(rng, key[0], batch * 60 * 5).reshape(batch, 1, 60, 5)
     check_launch(device, factory, key, data, draw_ids(rng, key[1], (batch, 60), 4, 0), 4, 0)
 
 
 def check_places(device: DeviceUnderTest, rng: np.random.Generator, factory: FactoryType, key: Any, batch: int) -> None:
-    """Buffers that begin at any element."""
+    """Check buffers that begin at any element."""
     data = draw_data(rng, key[0], (batch, 2, 19, 13))
     ids = draw_ids(rng, key[1], (batch, 19), 7, 0)
     want = segment_sum(data, ids, 7, 0)
@@ -166,7 +166,7 @@ def check_places(device: DeviceUnderTest, rng: np.random.Generator, factory: Fac
 
 
 class Refusals(OfAnyLaunch):
-    """Each is an error that names the argument, and leaves out as it was."""
+    """Invalid arguments: each raises an error that names the argument, and leaves out unchanged."""
 
     factory: ClassVar[FactoryType]
     sizes: ClassVar[Sequence[str]]

@@ -20,17 +20,17 @@ KEYS: Final = ((DataType.kFloat,), (DataType.kDouble,), (DataType.kBFloat16,))
 
 _COLS: Final = (*range(1, 10), 15, 16, 17, 31, 32, 33, 47, 63, 64, 65, 127, 129, 255, 257, 511, 769, 1023, 1025, 2047)
 _LARGE: Final = ((67, 4099), (3, 50_257), (1, 200_003), (20_011, 7), (5, 16_384))
-"""Rows and columns beyond what a thread does at once."""
+"""Rows and columns beyond those that a thread computes at once."""
 
 
-def softmax_tests(tested: SoftmaxPrimitive) -> type:
-    """Return the class of the tests, for a module to name `Test...`."""
+def row_tests(tested: RowPrimitive) -> type:
+    """Return the class of the tests, which a module names `Test...`."""
     factory = tested.factory
 
     class Tests:
         @every_key(factory)
         def test_every_key(self, device, rng, key):
-            """A few shapes and spreads; in place of each operand."""
+            """Test a few shapes and spreads; in place of each operand."""
             (data_type,) = key
             for rows, cols, spread in ((1, 1, 1), (3, 5, 20), (7, 33, 5), (2, 131, 20), (5, 1025, 1)):
                 check(device, tested, data_type, tested.draw(rng, data_type, rows, cols, spread))
@@ -46,13 +46,13 @@ def softmax_tests(tested: SoftmaxPrimitive) -> type:
         @pytest.mark.parametrize("shape", _LARGE, ids=str)
         @some_key(factory, *KEYS)
         def test_large(self, device, rng, key, shape):
-            """Rows that threads share, and rows that are shared."""
+            """Test many rows divided among threads, and single rows divided among threads."""
             rows, cols = (sized(device, size, min(size, 300)) for size in shape)
             check(device, tested, *key, tested.draw(rng, *key, rows, cols, 2))
 
         @some_key(factory, *KEYS)
         def test_memory_that_is_not_aligned(self, device, rng, key):
-            """Buffers that begin at any element: each row has the same bits wherever it lies."""
+            """Test buffers that begin at any element: each row gives the same bits at any address."""
             (data_type,) = key
             sources = tested.draw(rng, data_type, 4, 37, 3)
             want = launch(device, tested, data_type, sources)
@@ -69,7 +69,7 @@ def softmax_tests(tested: SoftmaxPrimitive) -> type:
 
         @some_key(factory, *KEYS)
         def test_nothing(self, device, key):
-            """No rows, or no columns."""
+            """Test no rows, or no columns."""
             (data_type,) = key
             for shape in ((0, 5), (5, 0), (0, 0)):
                 sources = [np.zeros(shape, data_type.dtype) for _ in tested.operands]
@@ -77,7 +77,7 @@ def softmax_tests(tested: SoftmaxPrimitive) -> type:
 
         @some_key(factory, *KEYS)
         def test_not_a_number_spreads_over_its_row(self, device, rng, key):
-            """From the operand whose rows are summed, and so does infinity."""
+            """A NaN spreads from the operand whose rows are summed, and so does infinity."""
             sources = tested.draw(rng, *key, 4, 21)
             sources[-1][1, 5], sources[-1][2, 7] = np.nan, np.inf
             got = launch(device, tested, *key, sources).astype(np.float32)
@@ -88,14 +88,14 @@ def softmax_tests(tested: SoftmaxPrimitive) -> type:
         @some_key(factory, (DataType.kFloat,))
         @given(data=st.data(), num_rows=st.integers(1, 9), cols=st.integers(1, 40), spread=st.floats(0, 30))
         def test_any_sizes(self, device, key, data, num_rows, cols, spread):
-            """Launches of any type that the device registers."""
+            """Test any type that the device registers."""
             (data_type,) = data.draw(st.sampled_from(registered_keys(device.type, factory)))
             sources = tested.draw(np.random.default_rng(cols), data_type, num_rows, cols, spread)
             check(device, tested, data_type, sources)
 
         @some_key(factory, (DataType.kFloat,))
         def test_refusals(self, device, key, refuses):
-            """Each is an error that names the argument, and leaves the output as it was."""
+            """Invalid arguments: each raises an error that names the argument, and leaves the output unchanged."""
             (data_type,) = key
             primitive, (first, *_), output = device.require(factory, data_type), tested.operands, tested.output
             refused = refuses.of(primitive, output, lambda: _arguments(device, tested, data_type))
@@ -118,7 +118,7 @@ def softmax_tests(tested: SoftmaxPrimitive) -> type:
     return Tests
 
 
-def _arguments(device: Any, tested: SoftmaxPrimitive, data_type: DataType) -> dict[str, Any]:
-    """Return what a launch of 2 by 3 takes."""
+def _arguments(device: Any, tested: RowPrimitive, data_type: DataType) -> dict[str, Any]:
+    """Return the arguments of a launch of 2 by 3."""
     operands = {name: device.buffer(np.ones(6, data_type.dtype)) for name in tested.operands}
     return {"stream": device.stream, "rows": 2, "cols": 3, **operands, tested.output: device.filled(6, data_type)}

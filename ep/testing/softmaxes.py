@@ -1,4 +1,4 @@
-"""The four softmaxes: what each computes, a launch, and how far it may be from the exact result."""
+"""The four softmaxes: their references, launches, and the check of results within the tolerances."""
 
 from __future__ import annotations
 
@@ -28,10 +28,12 @@ from ep.testing.tolerances import launch_ulps, softmax_ulps
 from ep.testing.ulps import errors_in_ulps
 
 
-class SoftmaxPrimitive(NamedTuple):
-    """A primitive that is tested. operands: the names of the inputs; output: that of the result.
-    draw: (rng, data type, rows, cols, spread) gives operands.
-    ulps: how far results of VECTOR_MATH may be from the exact ones.
+class RowPrimitive(NamedTuple):
+    """A primitive under test.
+
+    operands: the names of the operands; output: of the result.
+    draw: (rng, data type, rows, cols, spread) -> operands.
+    ulps: the bound for results of VECTOR_MATH.
     """
 
     factory: type[Factory[Any]]
@@ -43,14 +45,14 @@ class SoftmaxPrimitive(NamedTuple):
 
 
 def logits(rng: np.random.Generator, data_type: DataType, rows: int, cols: int, spread: float = 1) -> list[np.ndarray]:
-    """x, from N(0, spread)."""
+    """Return x, from N(0, spread)."""
     return [rng.normal(0, spread, (rows, cols)).astype(data_type.dtype)]
 
 
 def outputs_and_gradients(
     rng: np.random.Generator, data_type: DataType, rows: int, cols: int, spread: float = 1, log: bool = False
 ) -> list[np.ndarray]:
-    """y of some logits, and dy."""
+    """Return y of some logits, and dy."""
     y = softmax(*logits(rng, data_type, rows, cols, spread))[0]
     with np.errstate(divide="ignore"):
         y = np.log(y) if log else y
@@ -75,7 +77,7 @@ def launch(
     sources: list[np.ndarray],
     place: int | None = None,
 ) -> np.ndarray:
-    """Return the result; `place`: the operand whose storage is written."""
+    """Launch, and return the result; `place`: the operand whose storage is written."""
     rows, cols = sources[0].shape
     primitive = device.require(tested.factory, data_type)
     filler = np.full(3, 0xA5, np.uint8).repeat(data_type.itemsize).view(data_type.dtype)
@@ -89,8 +91,8 @@ def launch(
     return result[:-3].reshape(rows, cols)
 
 
-def check_close(device: DeviceUnderTest, tested: SoftmaxPrimitive, data_type: DataType, got: Any, sources: Any) -> None:
-    """Raise AssertionError where a result is further from the exact one than is promised."""
+def check_close(device: DeviceUnderTest, tested: RowPrimitive, data_type: DataType, got: Any, sources: Any) -> None:
+    """Raise AssertionError if a result is further from the exact one than the documented bound."""
     want, term = tested.exact(*sources)
     bound = launch_ulps(softmax_ulps(tested.ulps, device.library), data_type, got.dtype)
     errors = errors_in_ulps(got, want, term)
@@ -114,7 +116,7 @@ LEVELS: Final = (-3e4, -1600.0, -250.0, -207.0, 90.0, 209.0, 1501.0, 6e4)
 
 
 def rows_at_level(rng: np.random.Generator, data_type: DataType, level: float) -> np.ndarray:
-    """Return rows of 37 near a level, the last two with others far below it or on the other side of 0."""
+    """Return rows of 37 near a level; the last two also have elements far below it or on the other side of 0."""
     x = level + rng.normal(0, 3, (3, 37))
     x[1, ::3], x[2, 1::2] = -level, level - 95
     return x.astype(data_type.dtype)

@@ -1,4 +1,4 @@
-"""The errors that results may have: `ulp` is the spacing of the result's type at the exact value."""
+"""The errors that results may have: an `ulp` is the spacing of the result's type at the exact value."""
 
 from enum import Enum
 from typing import Any
@@ -12,7 +12,7 @@ from ep.include.primitive.unary_op import UnaryOp
 
 
 class Library(Enum):
-    """The library whose elementary functions an op calls: its promises depend on it."""
+    """The library of elementary functions that an op uses, on which its documented bounds depend."""
 
     VECTOR_MATH = "those of ep.cpu.vector_math, on the CPU"
     LIBDEVICE = "CUDA's, where what a GPU approximates is exact"
@@ -27,7 +27,7 @@ _ROUNDED_ONCE = 0.51  # half a unit, and the rounding of the reference itself
 _DEFAULT = 4  # a few roundings, or a function of libm and a rounding or two
 
 Ulps = float | tuple[float, float]
-"""In ulps; a pair is for float32 and for float64."""
+"""A bound in ulps; a pair is for float32 and for float64."""
 
 _UNARY_ULPS: dict[UnaryOp, Ulps] = {
     **dict.fromkeys((UnaryOp.kIdentity, UnaryOp.kCast, UnaryOp.kNegative, UnaryOp.kAbs, UnaryOp.kSign), _EXACT),
@@ -38,7 +38,7 @@ _UNARY_ULPS: dict[UnaryOp, Ulps] = {
     **dict.fromkeys((UnaryOp.kReciprocal, UnaryOp.kReciprocalNoNan), _ROUNDED_ONCE),
     **dict.fromkeys((UnaryOp.kSqrt, UnaryOp.kSquare), _ROUNDED_ONCE),
 }
-"""Whatever the library."""
+"""The bounds that are the same for all libraries."""
 
 VECTOR_MATH_ULPS: dict[UnaryOp, Ulps] = {
     **dict.fromkeys((UnaryOp.kExp, UnaryOp.kExp2, UnaryOp.kExpm1, UnaryOp.kTanh, UnaryOp.kSigmoid, UnaryOp.kErf), 1),
@@ -51,16 +51,16 @@ VECTOR_MATH_ULPS: dict[UnaryOp, Ulps] = {
     **dict.fromkeys((UnaryOp.kLgamma, UnaryOp.kDigamma), (1, 5)),
     UnaryOp.kTrigamma: (1, 8),
 }
-"""The errors that the CPU promises (docs/accuracy.md)."""
+"""The bounds that are documented for the CPU (docs/accuracy.md)."""
 
 _HOST_ULPS: dict[UnaryOp, Ulps] = {
-    # The exponent is rounded before e^ is taken of it: its relative error times its size, which is at most 87 in
+    # The exponent is rounded before the exponential: its relative error times its size, which is at most 87 in
     # float32 and 708 in float64, twice that after the square inside erfc.
     UnaryOp.kGelu: (220, 2000),
     UnaryOp.kFastGelu: (220, 1800),
     # Five roundings after an exponential that counts twice.
     UnaryOp.kMish: 6,
-    # Sums of many terms; 1e-6 and 1e-13 are what matters there.
+    # Sums of many terms; errors up to 1e-6 and 1e-13 are acceptable there.
     UnaryOp.kLgamma: 6,
     UnaryOp.kDigamma: 6,
     UnaryOp.kTrigamma: 8,
@@ -68,14 +68,14 @@ _HOST_ULPS: dict[UnaryOp, Ulps] = {
 
 _UNARY_ULPS_OF: dict[Library, dict[UnaryOp, Ulps]] = {
     Library.VECTOR_MATH: _UNARY_ULPS | VECTOR_MATH_ULPS,
-    # The same formulas; what is more than the default is documented so.
+    # The same formulas; bounds above the default are documented.
     Library.LIBDEVICE: _UNARY_ULPS | _HOST_ULPS | {UnaryOp.kErfc: (4, 5)},
     Library.HOST: _UNARY_ULPS | _HOST_ULPS,
 }
 
-# A GPU approximates exponentials and reciprocals: the PTX ISA allows ex2.approx to be off by 2^-22.5 of the result, and
-# rcp.approx and div by 2^-23. In ulps, which are 2^-24 of a result or more, that is so much for each time that one
-# counts. It is added to what the roundings around it make, which LIBDEVICE has.
+# A GPU approximates exponentials and reciprocals: the PTX ISA allows an error of 2^-22.5 of the result for ex2.approx,
+# and of 2^-23 for rcp.approx and div. An ulp is 2^-24 of a result or more, so these are the bounds in ulps for each
+# use. They are added to the bounds of the roundings around it, which LIBDEVICE has.
 _EXPONENTIAL, _RECIPROCAL = 2.0**1.5, 2.0
 
 _APPROXIMATED_ULPS: dict[UnaryOp, float] = {
@@ -83,25 +83,25 @@ _APPROXIMATED_ULPS: dict[UnaryOp, float] = {
     **dict.fromkeys((UnaryOp.kExp, UnaryOp.kExp2, UnaryOp.kSigmoid, UnaryOp.kSilu, UnaryOp.kMish), _EXPONENTIAL),
     **dict.fromkeys((UnaryOp.kQuickGelu, UnaryOp.kFastGelu), _EXPONENTIAL),
     **dict.fromkeys((UnaryOp.kSoftPlus, UnaryOp.kLogSigmoid), _EXPONENTIAL),
-    # libdevice's own, with a quotient beside it.
+    # libdevice's own bound, and a quotient.
     **dict.fromkeys((UnaryOp.kErfc, UnaryOp.kSinh, UnaryOp.kCosh, UnaryOp.kGelu), _EXPONENTIAL + _RECIPROCAL),
     **dict.fromkeys((UnaryOp.kTan, UnaryOp.kAtan, UnaryOp.kAtanh, UnaryOp.kLgamma), _RECIPROCAL),
 }
-"""The additional error of float32 results on a GPU whose instructions are approximations."""
+"""The additional error of float32 results on a GPU, compared with exact instructions."""
 
 
 SLOW_REFERENCE = (UnaryOp.kErf, UnaryOp.kErfc, UnaryOp.kGelu, UnaryOp.kLgamma, UnaryOp.kDigamma, UnaryOp.kTrigamma)
-"""The ops whose float64 reference is computed number by number: smaller samples."""
+"""The ops whose float64 reference is computed number by number, with smaller samples."""
 
 TERM_BELOW_ZERO = {UnaryOp.kDigamma: 16.0, UnaryOp.kLgamma: 0.5}
 """Ops that are a difference of two terms for x < 0: their error there is in ulps of at least this size."""
 
 COMPLEX_ULPS = {UnaryOp.kSqrt: 4}
-"""For either part."""
+"""The bounds for either part."""
 
 
 def unary_ulps(op: UnaryOp, scalar_type: Any, library: Library) -> float:
-    """Return the bound for `op` in float32 or float64, made of the functions of `library`."""
+    """Return the bound for `op` in float32 or float64, with the functions of `library`."""
     if library is Library.APPROXIMATED:
         more = 0.0 if scalar_type is np.float64 else _APPROXIMATED_ULPS.get(op, 0.0)
         return unary_ulps(op, scalar_type, Library.LIBDEVICE) + more
@@ -118,8 +118,8 @@ _GRADIENT = 8  # of the largest term of the formula
 
 _BINARY_ULPS: dict[BinaryOp, Ulps] = {
     BinaryOp.kPow: 2,
-    # A sum of powers with rounded bases, whose error grows with the exponent; 1e-6 in float32 and 1e-13 in float64
-    # are what matters there.
+    # A sum of powers with rounded bases, whose error grows with the exponent; errors up to 1e-6 in float32 and 1e-13 in
+    # float64 are acceptable there.
     BinaryOp.kZeta: 16,
     BinaryOp.kIdentityBackwardWithDyX: _EXACT,
     **dict.fromkeys((BinaryOp.kReluBackwardWithDyX, BinaryOp.kReluBackwardWithDyY), _EXACT),
@@ -127,7 +127,7 @@ _BINARY_ULPS: dict[BinaryOp, Ulps] = {
     **dict.fromkeys((BinaryOp.kHardtanhBackwardWithDyY, BinaryOp.kThresholdBackwardWithDyX), _EXACT),
     BinaryOp.kAbsBackwardWithDyX: _EXACT,
 }
-"""Plain arithmetic is not here: it must agree to the bit."""
+"""The bounds of binary ops. Plain arithmetic is not here: it must agree bit by bit."""
 
 _BINARY_ULPS_OF: dict[Library, dict[BinaryOp, Ulps]] = {
     Library.VECTOR_MATH: _BINARY_ULPS,
@@ -136,10 +136,10 @@ _BINARY_ULPS_OF: dict[Library, dict[BinaryOp, Ulps]] = {
 }
 
 _APPROXIMATED_GRADIENT = 2 * _EXPONENTIAL
-"""The additional error of a float32 gradient on a GPU: its exponential counts twice where it is taken as a square."""
+"""The additional error of a float32 gradient on a GPU: its exponential counts twice where it is squared."""
 
 TRUNCATED_ULPS = dict.fromkeys((BinaryOp.kScalarBasePowerGrad, BinaryOp.kScalarExpPowerGrad), _GRADIENT)
-"""Ops whose integer results are truncated from float64 on CUDA: how far that may be off, in ulps, before it is."""
+"""Ops whose integer results are truncated from float64 on CUDA: the error allowed before truncation, in ulps."""
 
 SLOW_BINARY_REFERENCE = (
     BinaryOp.kGeluBackwardWithDyX,
@@ -147,14 +147,14 @@ SLOW_BINARY_REFERENCE = (
     BinaryOp.kDigammaBackwardWithDyX,
     BinaryOp.kZeta,
 )
-"""The ops whose reference is computed number by number: smaller samples."""
+"""The ops whose reference is computed number by number, with smaller samples."""
 
 COMPLEX_BINARY_EPSILONS = 8
-"""For either part, relative to the larger one."""
+"""The bound for either part, relative to the larger one."""
 
 
 def binary_ulps(op: BinaryOp, scalar_type: Any, library: Library) -> float:
-    """Return the bound for `op` in float32 or float64, made of the functions of `library`."""
+    """Return the bound for `op` in float32 or float64, with the functions of `library`."""
     if library is Library.APPROXIMATED:
         more = _APPROXIMATED_GRADIENT if op not in _BINARY_ULPS and scalar_type is not np.float64 else 0.0
         return binary_ulps(op, scalar_type, Library.LIBDEVICE) + more
@@ -162,7 +162,7 @@ def binary_ulps(op: BinaryOp, scalar_type: Any, library: Library) -> float:
 
 
 def launch_ulps(arithmetic_ulps: float, src_type: DataType, dst_dtype: Any) -> float:
-    """Return the bound for a launch whose arithmetic, in float32 or float64, has `arithmetic_ulps`.
+    """Return the bound for a launch whose arithmetic, in float32 or float64, has the bound `arithmetic_ulps`.
 
     A 16-bit result is rounded once more: half a unit, and the error of the arithmetic in its much larger units.
     """
@@ -179,11 +179,11 @@ EXACT_BINARY = frozenset(
         *(BinaryOp.kFloorDiv, BinaryOp.kTruncDiv, BinaryOp.kFloorMod),
     )
 )
-"""Plain arithmetic, which agrees to the bit; a NaN is a NaN, and zeros are not told apart by sign."""
+"""Plain arithmetic, which agrees bit by bit; a NaN equals any NaN, and signs of zeros are ignored."""
 
 
-def softmax_ulps(promised: float, library: Library) -> float:
-    """Return the bound for a softmax in float32 or float64 where VECTOR_MATH has `promised`."""
+def rows_ulps(promised: float, library: Library) -> float:
+    """Return the bound for a softmax in float32 or float64, if that of VECTOR_MATH is `promised`."""
     return promised if library is Library.VECTOR_MATH else 4 * promised
 
 

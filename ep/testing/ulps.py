@@ -7,12 +7,12 @@ import numpy as np
 def errors_in_ulps(
     got: np.ndarray, want: np.ndarray, at_least: np.ndarray | float = 0, signed_zeros: bool = False
 ) -> np.ndarray:
-    """|got - want| in spacings of got's type at `want`, 0 where both are the same NaN or infinity, else inf.
+    """Return |got - want| in spacings of got's type at `want`, 0 if both are the same NaN or infinity, else inf.
 
     want: the exact values, in long double.
-    at_least: a magnitude; where `want` is smaller, the spacing is taken there.
+    at_least: a magnitude; if `want` is smaller, the spacing at this magnitude is used.
     signed_zeros: whether a zero with the wrong sign is infinitely wrong.
-    An infinity in the place of the largest numbers counts as the next power of two.
+    An infinity instead of one of the largest numbers counts as the next power of two.
     """
     info = ml_dtypes.finfo(got.dtype)
     with np.errstate(all="ignore"):

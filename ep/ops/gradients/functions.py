@@ -13,7 +13,9 @@ from ep.ops.gradients.vjp import vjp
 def matmul_grad(
     dy: ArrayLike, x1: ArrayLike, x2: ArrayLike, transpose_x1: bool = False, transpose_x2: bool = False
 ) -> list[Array]:
-    """Return the gradients of `matmul` with respect to x1 and x2: sums of products over broadcast axes.
+    """Return the gradients of `matmul` with respect to x1 and x2: products of dy with the other operand.
+
+    They are summed over broadcast axes.
 
     dy: the gradient with respect to the result, of its shape and dtype. The others are the arguments of matmul.
     """

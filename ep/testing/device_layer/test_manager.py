@@ -1,4 +1,4 @@
-"""Device managers: which devices there are, and which one is a thread's active one."""
+"""Device managers: the devices that exist, and the active device of each thread."""
 
 import threading
 
@@ -55,7 +55,7 @@ def test_the_active_device(manager):
 
 
 def test_each_thread_has_an_active_device_of_its_own(manager):
-    """A thread begins with device 0, whichever is active elsewhere."""
+    """A thread begins with device 0, whichever device is active in other threads."""
     seen = []
     last = manager.GetDeviceCount() - 1
     with ActiveDeviceGuard(manager.GetDevice(last)):

@@ -1,4 +1,4 @@
-"""Memory: alignment, sizes, views, what is freed, and what cannot be had."""
+"""Memory: alignment, sizes, views, freeing, and allocations that fail."""
 
 import gc
 import threading
@@ -39,7 +39,7 @@ def test_no_bytes_at_all(device):
 
 @pytest.mark.parametrize("data_type", DataType, ids=lambda t: t.name)
 def test_views_are_the_same_bytes(device, data_type):
-    values = np.arange(48, dtype=np.uint8) % 2  # which every type, bool too, can hold
+    values = np.arange(48, dtype=np.uint8) % 2  # 0 and 1 are values of every type, also of bool
     buffer = device.buffer(values)
     view = buffer.view(data_type.dtype)
     assert (view.dtype, view.size, view.nbytes) == (data_type.dtype, 48 // data_type.itemsize, 48)
@@ -97,7 +97,7 @@ def test_more_memory_than_there_is(device):
     ids=lambda options: str(options.numa_node_affinity),
 )
 def test_options_that_no_device_can_honour(device, options):
-    """A node that no machine has: also a device that places memory must refuse it."""
+    """A NUMA node that no machine has must be refused, also by a device that places memory."""
     for allocate in (device.device.Alloc, device.device.AllocPinned):
         with pytest.raises(ValueError, match="numa_node_affinity"):
             allocate(options, 8)

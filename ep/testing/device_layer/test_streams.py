@@ -1,4 +1,4 @@
-"""Streams and events: order, waiting, elapsed time, stream-ordered memory, and what is refused."""
+"""Streams and events: order, waiting, elapsed time, stream-ordered memory, and invalid arguments."""
 
 import threading
 
@@ -38,7 +38,7 @@ def test_events(device, stream):
     for turn, event in enumerate(events):
         device.write(buffer, np.full(1000, turn, np.uint8), stream)
         stream.RecordEvent(event)
-    for event in reversed(events):  # done by the order of the stream
+    for event in reversed(events):  # events on one stream complete in order
         event.Sync()
         assert event.QueryDone() is True
     stream.RecordEvent(events[0])  # again
@@ -50,7 +50,7 @@ def test_events(device, stream):
 
 
 def test_elapsed_time(device, stream):
-    """In milliseconds; optional."""
+    """Elapsed time is in milliseconds; it is optional."""
     begin, end = device.device.CreateEvents(2)
     if not hasattr(begin, "ElapsedTime"):
         pytest.skip(f"events of {device} have no ElapsedTime")
@@ -67,7 +67,7 @@ def test_waiting_for_the_event_of_another_stream(device, stream):
     if not DeviceManagerRegistry.GetDeviceManager(device.type).IsStreamWaitEventSupported():
         pytest.skip(f"streams of {device} do not wait for events")
     other, event = device.device.CreateStream(), device.device.CreateEvent()
-    stream.WaitEvent(event)  # not recorded, so done
+    stream.WaitEvent(event)  # it was never recorded, so it is done
     values = np.arange(1000.0)
     buffer = device.buffer(np.zeros(1000))
     device.write(buffer, values, other)

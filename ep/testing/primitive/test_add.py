@@ -1,4 +1,4 @@
-"""Add: every type, any number of operands, in place of any of them, across the grain, and what Launch refuses."""
+"""Add: every type, any number of operands, in place of any of them, across the grain, and invalid arguments."""
 
 import numpy as np
 import pytest
@@ -51,7 +51,7 @@ def test_any_number_of_operands(device, rng, key):
 
 @those_keys(AddFactory, (T.kFloat16,), (T.kBFloat16,))
 def test_narrow_floats_are_rounded_once(device, key):
-    """Each term alone is lost beside the first; together they are not, however many there are."""
+    """Each term alone is lost beside the first; together they are not, independent of their number."""
     (data_type,) = key
     small = data_type.dtype.type(2.0**-9 if data_type is T.kBFloat16 else 2.0**-12)
     for num_srcs in (5, 9, 12, 40):
@@ -112,7 +112,7 @@ def test_one_buffer_many_times(device, rng, key):
 @some_key(AddFactory, FLOAT)
 @given(data=st.data(), count=st.integers(0, 150), offsets=st.lists(st.integers(0, 3), min_size=1, max_size=12))
 def test_any_places(device, key, data, count, offsets):
-    """Launches of any type that the device registers, from and to places that are aligned to their elements alone."""
+    """Test any type that the device registers, on memory that is aligned only to its elements."""
     (data_type,) = data.draw(st.sampled_from(registered_keys(device.type, AddFactory)))
     random = np.random.default_rng(count)
     wholes = [samples(random, data_type, offset + count + 1) for offset in offsets]
@@ -127,7 +127,7 @@ def test_any_places(device, key, data, count, offsets):
 
 @some_key(AddFactory, FLOAT)
 class TestRefusals(OfAnyLaunch):
-    """Each is an error that names the argument, and leaves dst as it was."""
+    """Invalid arguments: each raises an error that names the argument, and leaves dst unchanged."""
 
     @pytest.fixture
     def refused(self, device, key, refuses):

@@ -1,4 +1,4 @@
-"""BatchMatmul: every type and transpose, any number of matrices, and what Launch refuses."""
+"""BatchMatmul: every type and transpose, any number of matrices, and invalid arguments."""
 
 import numpy as np
 import pytest
@@ -81,14 +81,14 @@ def test_what_a_zero_multiplies_is_not_read(device, rng, key):
     numbers=st.tuples(*[st.sampled_from([0, 1, -1, 0.5])] * 2),
 )
 def test_any_sizes(device, key, data, sizes, transposes, numbers):
-    """Launches of any type that the device registers."""
+    """Test any type that the device registers."""
     key = data.draw(st.sampled_from(registered_keys(device.type, BatchMatmulFactory)))
     try_sizes(device, np.random.default_rng(sum(sizes)), *key, transposes, sizes, *numbers)
 
 
 @some_key(BatchMatmulFactory, FLOAT)
 class TestRefusals(OfAnyLaunch):
-    """Each is an error that names the argument, and leaves c as it was."""
+    """Invalid arguments: each raises an error that names the argument, and leaves c unchanged."""
 
     @pytest.fixture
     def refused(self, device, key, refuses):

@@ -1,4 +1,4 @@
-"""BatchUnsortedSegmentSum: every pair of types, rows in their order, ids outside, and what Launch refuses."""
+"""BatchUnsortedSegmentSum: every pair of types, rows in their order, ids outside, and invalid arguments."""
 
 import numpy as np
 import pytest
@@ -45,7 +45,7 @@ def test_orders_of_ids(device, rng, key, order):
 @pytest.mark.parametrize("offset", [0, 1, 100, -3, 2**62, -(2**62)])
 @some_key(BatchUnsortedSegmentSumFactory, *((DataType.kFloat, t) for t in segments.IDS))
 def test_extreme_ids_and_offsets(device, key, offset):
-    """Nothing wraps around: the least and the largest id of every type, against the least and largest offset."""
+    """Nothing wraps around: the least and the largest id of every type, with the least and largest offset."""
     segments.check_extremes(device, BatchUnsortedSegmentSumFactory, key, BATCH, offset)
 
 

@@ -1,4 +1,4 @@
-"""BroadcastElementwiseBinary: every key against the references, every way to broadcast, and what Launch refuses."""
+"""BroadcastElementwiseBinary: every key against the references, every way to broadcast, and invalid arguments."""
 
 import math
 
@@ -29,7 +29,7 @@ SUB_FLOAT = (BinaryOp.kSub, DataType.kFloat, DataType.kFloat)
 
 
 def is_simple(key):
-    """Return whether a reference of many elements is quick, and operands of one size with the result."""
+    """Whether the reference is fast for many elements, and the operands and the result have elements of one size."""
     op, src_type, dst_type = key
     return op not in (*tolerances.SLOW_BINARY_REFERENCE, *REQUIRED) and src_type.itemsize == dst_type.itemsize
 
@@ -39,7 +39,7 @@ def default_attributes(op):
 
 
 def launch(device, key, a, b, *attributes, dims=None):
-    """dims: those given to Launch, where they are not the shapes."""
+    """Launch, and return dst. dims: those given to Launch, if they are not the shapes."""
     op, src_type, dst_type = key
     a_dims, b_dims = dims or (np.shape(a), np.shape(b))
     shape = np.broadcast_shapes(a_dims, b_dims)
@@ -58,7 +58,7 @@ def test_every_key(device, rng, key):
     count = 101 if op in tolerances.SLOW_BINARY_REFERENCE else sized(device, 1013, 257)
     a, b = operands(rng, op, src_type, count)
     attributes = default_attributes(op)
-    given = attributes if op in REQUIRED else ()  # the others are left to their defaults
+    given = attributes if op in REQUIRED else ()  # the others keep their defaults
     check_binary(device.library, op, src_type, launch(device, key, a, b, *given), a, b, attributes)
 
 
@@ -96,7 +96,7 @@ SHAPES = [
     suits=is_simple,
 )
 def test_every_way_to_broadcast(device, rng, key, dims):
-    """An op whose operands cannot be swapped, and results of another size than the operands."""
+    """Test an op whose operands cannot be swapped, and results of another size than the operands."""
     dims = tuple(tuple(sized(device, size, min(size, 1009)) for size in side) for side in dims)
     op, src_type, dst_type = key
     a, b = (samples(rng, src_type, max(math.prod(d), 8))[: math.prod(d)].reshape(d) for d in dims)
@@ -127,7 +127,7 @@ def broadcasts(draw):
 )
 @pytest.mark.parametrize("row", [2, 3, 4, 7, 8, 9, 15, 16, 17, 33, 65])
 def test_every_size_of_a_row(device, rng, key, row):
-    """Rows that are written out in tiles and rows that are not, split between threads in the middle of blocks."""
+    """Test rows with and without tiles, split between threads in the middle of blocks."""
     data_type = key[1]
     outer, middle, last = (sized(device, *sizes) for sizes in ((211, 2), (31, 3), (11, 5)))
     a = rng.integers(-9, 9, (outer, middle, last, row)).astype(data_type.dtype)
@@ -167,7 +167,7 @@ def test_any_integers(device, data):
 @pytest.mark.parametrize("side", [0, 1])
 @pytest.mark.parametrize("shape", [(7,), (331, 101)])
 def test_in_place_of_either_operand(device, rng, side, shape):
-    """sub is not swapped when dst is its second operand."""
+    """The operands of sub are not swapped if dst is its second operand."""
     values = [finite(rng, DataType.kFloat, math.prod(shape)).reshape(shape) for _ in range(2)]
     buffers = [device.buffer(value) for value in values]
     primitive = device.require(BroadcastElementwiseBinaryFactory, BinaryOp.kSub, "float32", "float32", 2)
@@ -230,7 +230,7 @@ def test_plain_numbers_convert_as_cast_does(device, key, number, element, side):
     ],
 )
 def test_the_gradient_of_a_clamp_knows_what_was_clamped(device, data_type, bounds):
-    """The forward op stores its bounds rounded to the data type; the backward op finds them there."""
+    """The forward op stores its bounds rounded to the data type; the backward op compares with the rounded bounds."""
     low, high = bounds or (-1.0, 1.0)
     x = convert(np.array([-np.inf, -4, low, -0.25, 0.0, 0.5, high, 4, np.inf]), data_type.dtype)
     y = device.filled(x.size, data_type)
@@ -246,7 +246,7 @@ def test_the_gradient_of_a_clamp_knows_what_was_clamped(device, data_type, bound
 @needs(BroadcastElementwiseBinaryFactory, BinaryOp.kDiv, DataType.kDouble, DataType.kDouble)
 @needs(BroadcastElementwiseBinaryFactory, BinaryOp.kAdd, DataType.kComplex128, DataType.kComplex128)
 def test_numbers_that_are_equal_but_not_the_same(device):
-    """One primitive, one number after the other: zeros of either sign, alone or as a part of a complex number."""
+    """Test one primitive with different zeros in turn: zeros of either sign, alone or as a part of a complex number."""
     divide = device.require(BroadcastElementwiseBinaryFactory, BinaryOp.kDiv, "float64", "float64", 1)
     dst, one = device.buffer(np.zeros(1)), device.buffer(np.ones(1))
     for number in (0.0, -0.0, 0, np.float32(-0.0), False):
@@ -272,7 +272,7 @@ def test_no_dims_in_any_sequence(device, none):
 
 @some_key(BroadcastElementwiseBinaryFactory, ADD_FLOAT)
 class TestRefusals(OfAnyLaunch):
-    """Each is an error that names the argument, and leaves dst as it was."""
+    """Invalid arguments: each raises an error that names the argument, and leaves dst unchanged."""
 
     @pytest.fixture
     def refused(self, device, key, refuses):
@@ -352,7 +352,7 @@ def test_operands_of_another_size_in_place(device, key, refuses):
 
 @needs(BroadcastElementwiseBinaryFactory, *ADD_FLOAT)
 def test_dims_in_any_sequence(device):
-    """A list, an ndarray of integers, NumPy integers in a tuple."""
+    """Dims may be a list, an ndarray of integers, or NumPy integers in a tuple."""
     primitive = device.require(BroadcastElementwiseBinaryFactory, *ADD_FLOAT, 2)
     ones = device.buffer(np.ones(6, np.float32))
     for dims in ([2, 3], np.array([2, 3]), (np.int32(2), np.int64(3))):
@@ -367,7 +367,7 @@ def test_dims_in_any_sequence(device):
     (BinaryOp.kPow, DataType.kDouble, DataType.kDouble),
 )
 def test_power_is_the_same_beside_special_cases(device, rng, key):
-    """Blocks in which an operand is special are computed by another functor."""
+    """Blocks in which an operand is special are computed by another functor, with the same results."""
     count, data_type = 3000, key[1]
     base, exponent = np.exp(rng.uniform(-20, 20, count)), rng.uniform(-4, 4, count)
     base[::7], exponent[::11] = 1, 0

@@ -1,4 +1,4 @@
-"""BroadcastElementwiseUnary: every key, every kind of walk, strides of both sides, and what Launch refuses."""
+"""BroadcastElementwiseUnary: every key, every kind of strides, on both sides, and invalid arguments."""
 
 import itertools
 import math
@@ -29,7 +29,7 @@ EXACT = {UnaryOp.kIdentity, UnaryOp.kCast}
 
 
 def check_result(device, key, got, src):
-    """`src`: as it was read, broadcast to the dims of `got`."""
+    """Check the elements of `got`. src: as it was read, broadcast to the dims of `got`."""
     op, src_type, dst_type = key
     got, src = np.ascontiguousarray(got).reshape(-1), np.ascontiguousarray(src).reshape(-1)
     if op in EXACT:
@@ -44,7 +44,7 @@ def require(device, key, max_num_dims=8):
 
 
 def launch(device, key, src, dst_dims, src_dims=None, **strides):
-    """dst, row-major in its dims."""
+    """Launch, and return dst, row-major in its dims."""
     dst = device.filled(math.prod(dst_dims) + 3, key[2])
     src_dims = src.shape if src_dims is None else src_dims
     require(device, key).Launch(device.stream, src_dims, device.buffer(src), dst_dims, dst, **strides)
@@ -101,7 +101,7 @@ def test_every_length(device, rng, key, count):
 @pytest.mark.parametrize("order", [*itertools.permutations(range(4))], ids=str)
 @some_key(BroadcastElementwiseUnaryFactory, *WALKS)
 def test_every_order_of_strides(device, rng, key, order):
-    """On either side, and on both: no order is taken for its inverse."""
+    """Test permuted strides on either side, and on both: no permutation is mistaken for its inverse."""
     src = random(rng, key, (2, 3, 4, 5))
     permuted = src.transpose(order)
     strides = tuple(stride // src.itemsize for stride in permuted.strides)
@@ -115,7 +115,7 @@ def test_every_order_of_strides(device, rng, key, order):
 
 @some_key(BroadcastElementwiseUnaryFactory, *WALKS)
 def test_upstreams_walks(device, rng, key):
-    """Sources of 1 or rows, into a permuted dst; and matrices whose rows are apart."""
+    """Test sources of one element or rows, into a permuted dst; and matrices with gaps between rows."""
     for src_dims, dst_strides in [((1,), None), ((1, 3, 2, 4), (1, 2, 6, 12)), ((1, 3, 1, 4), (24, 1, 12, 3))]:
         src = random(rng, key, src_dims)
         got = launch(device, key, src, (2, 3, 2, 4), dst_strides=dst_strides).reshape(-1)
@@ -138,7 +138,7 @@ def test_upstreams_walks(device, rng, key):
 
 @some_key(BroadcastElementwiseUnaryFactory, *WALKS)
 def test_strides_with_gaps_do_not_fuse(device, rng, key):
-    """src (4, 1, 5) with strides (100, 5, 1) is four rows of five, not twenty elements in a row."""
+    """src (4, 1, 5) with strides (100, 5, 1) is four rows of five, not twenty contiguous elements."""
     memory = random(rng, key, (400,))
     out = launch(device, key, memory, (4, 1, 5), (4, 1, 5), src_strides=(100, 5, 1))
     check_result(device, key, out[:, 0], memory.reshape(4, 100)[:, :5])
@@ -159,7 +159,7 @@ def test_rows_that_no_wide_unit_divides(device, rng, key):
 
 @some_key(BroadcastElementwiseUnaryFactory, *WALKS)
 def test_one_element_into_gaps(device, rng, key):
-    """A source of one element is no reason to write dst without its strides."""
+    """A source of one element must not make a launch ignore the strides of dst."""
     src = random(rng, key, ())
     dst = device.filled(3 * 1500, key[2])
     dims = (sized(device, 1500, 50),)
@@ -228,7 +228,7 @@ def test_casts_by_the_rules_of_cast(device, key):
 
 @st.composite
 def walks(draw):
-    """Dims and strides of src and dst, whose elements are apart."""
+    """Draw dims and strides of src and dst, with gaps between elements."""
     dst_dims = draw(st.lists(st.integers(0, 4), max_size=8))
     kept = dst_dims[draw(st.integers(0, len(dst_dims))) :]
     src_dims = [draw(st.sampled_from([1, size])) for size in kept]
@@ -249,7 +249,7 @@ def strides_of(draw, dims):
 @some_key(BroadcastElementwiseUnaryFactory, IDENTITY)
 @given(walk=walks(), data=st.data(), seed=st.integers(0, 2**32))
 def test_any_walk(device, key, walk, data, seed):
-    """Launches of types from all over those that the device registers for casts and copies."""
+    """Test a sample of all types that the device registers for casts and copies."""
     keys = [key for key in registered_keys(device.type, BroadcastElementwiseUnaryFactory) if key[0] in EXACT]
     key = data.draw(st.sampled_from(spread(keys) or [key]))
     src_dims, src_strides, dst_dims, dst_strides = walk
@@ -270,7 +270,7 @@ def test_any_walk(device, key, walk, data, seed):
 
 @some_key(BroadcastElementwiseUnaryFactory, NEGATIVE, IDENTITY)
 class TestRefusals(OfTwoShapes):
-    """Each is an error that names the argument, and leaves dst as it was."""
+    """Invalid arguments: each raises an error that names the argument, and leaves dst unchanged."""
 
     @pytest.fixture
     def refused(self, device, key, refuses):

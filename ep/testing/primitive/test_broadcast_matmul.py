@@ -1,4 +1,4 @@
-"""BroadcastMatmul: every type and transpose, every way to broadcast a, b and c, and what Launch refuses."""
+"""BroadcastMatmul: every type and transpose, every way to broadcast a, b and c, and invalid arguments."""
 
 import itertools
 from functools import partial
@@ -44,10 +44,10 @@ BATCHES = [
     ((2, 1, 3, 1, 2, 1), (1, 2, 1, 2, 1, 3), (2, 2, 1, 2, 2, 1)),
     ((0,), (0,), (0,)),
     ((2, 0), (1,), (2, 0)),
-    ((0,), (0,), ()),  # no products: beta * c
+    ((0,), (0,), ()),  # no products: the result is beta * c
     ((2, 0), (2, 1), (2, 1)),
 ]
-"""The dims before those of the matrices, of a, b and c."""
+"""The batch dims of a, b and c, before those of the matrices."""
 
 
 def launch(device, data_type, transposes, a, b, c, alpha=1, beta=0):
@@ -148,14 +148,14 @@ def broadcasts(draw):
     numbers=st.tuples(*[st.sampled_from([0, 1, -1, 0.5])] * 2),
 )
 def test_any_dims(device, key, data, batches, sizes, transposes, numbers):
-    """Launches of any type that the device registers."""
+    """Test any type that the device registers."""
     key = data.draw(st.sampled_from(registered_keys(device.type, BroadcastMatmulFactory)))
     try_dims(device, np.random.default_rng(sum(sizes)), *key, transposes, batches, sizes, *numbers)
 
 
 @some_key(BroadcastMatmulFactory, FLOAT)
 class TestRefusals(OfAnyLaunch):
-    """Each is an error that names the argument, and leaves c as it was."""
+    """Invalid arguments: each raises an error that names the argument, and leaves c unchanged."""
 
     @pytest.fixture
     def refused(self, device, key, refuses):

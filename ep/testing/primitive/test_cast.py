@@ -1,4 +1,4 @@
-"""Cast: every pair of types against the slow conversion, in place, across the grain, and what Launch refuses."""
+"""Cast: every pair of types against the slow conversion, in place, across the grain, and invalid arguments."""
 
 import numpy as np
 import pytest
@@ -18,11 +18,11 @@ FLOAT_INT8, INT8_DOUBLE, DOUBLE_HALF = (T.kFloat, T.kInt8), (T.kInt8, T.kDouble)
 OF_ONE_SIZE = [(T.kInt32, T.kFloat), (T.kFloat, T.kInt32), (T.kDouble, T.kInt64), (T.kFloat16, T.kBFloat16)]
 OF_ONE_SIZE += [(T.kUInt8, T.kBool), (T.kUInt64, T.kDouble)]
 BOUNDS = [float(2**bits) for bits in (7, 8, 15, 16, 31, 32, 63, 64)]
-"""The least and the largest number of each integer type."""
+"""The bounds of integer types."""
 
 
 def critical(rng, data_type, count):
-    """Samples, and numbers at and beside the ends of the narrower types and the ties of their roundings."""
+    """Return samples, and numbers at and near the bounds of the narrower types and the ties of their roundings."""
     dtype = data_type.dtype
     values = samples(rng, data_type, count)
     if dtype.kind == "b":
@@ -80,7 +80,7 @@ def test_in_place(device, rng, key, count):
 
 @those_keys(CastFactory, (T.kDouble, T.kInt8), (T.kFloat, T.kUInt64), (T.kBFloat16, T.kInt32), (T.kFloat16, T.kUInt8))
 def test_what_no_integer_is(device, key):
-    """Infinities and what is too large saturate; NaN gives 0."""
+    """Infinities and numbers out of range saturate; NaN gives 0."""
     src_type, dst_type = key
     info = np.iinfo(dst_type.dtype)
     src = np.array([np.inf, -np.inf, np.nan, 65504, -65504, -0.0], src_type.dtype)
@@ -98,7 +98,7 @@ def test_to_bool_is_not_by_way_of_an_integer(device, key):
 @some_key(CastFactory, FLOAT_INT8)
 @given(data=st.data(), count=st.integers(0, 150), before=st.integers(0, 3), after=st.integers(0, 3))
 def test_any_place(device, key, data, count, before, after):
-    """Launches of types from all over, from and to places that are aligned to their elements alone."""
+    """Test a sample of all types, on memory that is aligned only to its elements."""
     src_type, dst_type = data.draw(st.sampled_from(spread(registered_keys(device.type, CastFactory))))
     src = samples(np.random.default_rng(count), src_type, count) if count else np.empty(0, src_type.dtype)
     source = device.buffer(np.concatenate([np.zeros(before, src_type.dtype), src]))
@@ -111,7 +111,7 @@ def test_any_place(device, key, data, count, before, after):
 
 @some_key(CastFactory, FLOAT_INT8, (T.kInt64, T.kFloat))
 class TestRefusals(OfTwoCounts):
-    """Each is an error that names the argument, and leaves dst as it was."""
+    """Invalid arguments: each raises an error that names the argument, and leaves dst unchanged."""
 
     @pytest.fixture
     def refused(self, device, key, refuses):

@@ -1,4 +1,4 @@
-"""ConstantPad: every data type, paddings of both signs, numbers, sizes across threads, and what Launch refuses."""
+"""ConstantPad: every data type, paddings of both signs, numbers, sizes across threads, and invalid arguments."""
 
 import math
 
@@ -15,7 +15,7 @@ from ep.testing.samples import other_types, sized
 
 
 def padded(src, before, after, value):
-    """Return what NumPy gives: padded first, then cropped."""
+    """Return NumPy's result: padded first, then cropped."""
     dims = tuple(size + max(a, 0) + max(b, 0) for size, a, b in zip(src.shape, before, after, strict=True))
     whole = np.full(dims, value, src.dtype)
     inside = tuple(slice(max(a, 0), max(a, 0) + size) for a, size in zip(before, src.shape, strict=True))
@@ -34,7 +34,7 @@ def launch(device, data_type, src, before, after, value, want):
 
 
 def check(device, rng, data_type, dims, before, after):
-    """Random bytes: what is moved is not looked at, also where it is no bool and no number."""
+    """Check a pad of random bytes, which may be no valid bools or numbers: they are copied as they are."""
     count = math.prod(dims) * data_type.itemsize
     src = rng.integers(0, 256, count, dtype=np.uint8).view(data_type.dtype).reshape(dims)
     value = rng.integers(1, 100, 1).astype(data_type.dtype)[0]
@@ -98,7 +98,7 @@ def test_every_size_of_a_row_and_of_a_border(device, rng, key, row):
 
 @some_key(ConstantPadFactory, (DataType.kFloat,))
 def test_one_shape_and_many_numbers(device, rng, key):
-    """Zeros of either sign, and numbers that are equal but not the same."""
+    """Test zeros of either sign, and numbers that are equal but not the same."""
     (data_type,) = key
     src = rng.standard_normal((3, 5)).astype(data_type.dtype)
     for value in (0, 0.0, -0.0, False, 1, True, 1.5, np.float32(2), -3, math.inf, math.nan, 0):
@@ -137,14 +137,14 @@ def paddings(draw):
 @some_key(ConstantPadFactory, (DataType.kFloat,))
 @given(padding=paddings(), data=st.data())
 def test_any_padding(device, key, padding, data):
-    """Launches of any data type that the device registers."""
+    """Test any data type that the device registers."""
     (data_type,) = data.draw(st.sampled_from(registered_keys(device.type, ConstantPadFactory)))
     check(device, np.random.default_rng(1), data_type, *padding)
 
 
 @some_key(ConstantPadFactory, (DataType.kFloat,))
 class TestRefusals(OfAnyLaunch):
-    """Each is an error that names the argument, and leaves dst as it was."""
+    """Invalid arguments: each raises an error that names the argument, and leaves dst unchanged."""
 
     @pytest.fixture
     def refused(self, device, key, refuses):

@@ -1,4 +1,4 @@
-"""CopyNd: every data type, boxes anywhere, two boxes of one array, and what Launch refuses."""
+"""CopyNd: every data type, boxes anywhere, two boxes of one array, and invalid arguments."""
 
 import math
 
@@ -15,7 +15,7 @@ from ep.testing.samples import other_types
 
 
 def bytes_of(rng, data_type, dims):
-    """Return an array of random bytes: what is moved is not looked at."""
+    """Return an array of random bytes, which are copied as they are."""
     count = math.prod(dims) * data_type.itemsize
     return rng.integers(0, 256, count, dtype=np.uint8).view(data_type.dtype).reshape(dims)
 
@@ -25,7 +25,7 @@ def box(array, pos, extent):
 
 
 def check(device, rng, data_type, dst_dims, dst_pos, src_dims, src_pos, extent):
-    """Copy a box, and compare all of dst with what NumPy writes."""
+    """Copy a box, and compare all of dst with NumPy's result."""
     src, before = bytes_of(rng, data_type, src_dims), bytes_of(rng, data_type, (math.prod(dst_dims) + 3,))
     dst = device.buffer(before)
     device.require(CopyNdFactory, 8).Launch(
@@ -76,7 +76,7 @@ def test_across_threads(device, rng, key, dst_dims, dst_pos, src_dims, src_pos, 
 @pytest.mark.parametrize("row", [*range(1, 35), 63, 64, 65, 127, 128, 129, 257])
 @some_key(CopyNdFactory, (DataType.kUInt8,), (DataType.kInt16,), (DataType.kDouble,))
 def test_every_size_of_a_row(device, rng, key, row):
-    """From and to places that are not aligned; no block reaches beyond its row."""
+    """Test sources and destinations that are not aligned; no block exceeds its row."""
     check(device, rng, *key, (4, row + 3), (1, 1), (5, row + 2), (2, 2), (3, row))
     check(device, rng, *key, (row + 3, 4), (1, 1), (row + 2, 5), (2, 2), (row, 3))
 
@@ -105,7 +105,7 @@ def test_two_boxes_of_one_array(device, rng, key, dst_pos, src_pos, extent):
 
 @some_key(CopyNdFactory, (DataType.kInt32,))
 def test_boxes_of_one_array_through_two_views(device, rng, key, refuses):
-    """The same launch of other buffers, of which some overlap."""
+    """Test the same launch with other buffers, some of which overlap."""
     (data_type,) = key
     array = bytes_of(rng, data_type, (8, 10))
     memory, apart = device.buffer(array), device.buffer(array)
@@ -120,7 +120,7 @@ def test_boxes_of_one_array_through_two_views(device, rng, key, refuses):
             flat = array.reshape(-1)[shift:][:70].reshape(7, 10)
             flat[:, :3] = array[:7, 2:5].copy()
         assert device.array(memory).tobytes() == array.tobytes()
-        primitive.Launch(device.stream, data_type, apart, *launch)  # what may not be mistaken for the launch before
+        primitive.Launch(device.stream, data_type, apart, *launch)  # the next launch must not be mistaken for this one
 
 
 @st.composite
@@ -135,14 +135,14 @@ def boxes(draw):
 @some_key(CopyNdFactory, (DataType.kFloat,))
 @given(arguments=boxes(), data=st.data())
 def test_any_box(device, key, arguments, data):
-    """Launches of any data type that the device registers."""
+    """Test any data type that the device registers."""
     (data_type,) = data.draw(st.sampled_from(registered_keys(device.type, CopyNdFactory)))
     check(device, np.random.default_rng(1), data_type, *arguments)
 
 
 @some_key(CopyNdFactory, (DataType.kFloat,))
 class TestRefusals(OfAnyLaunch):
-    """Each is an error that names the argument, and leaves dst as it was."""
+    """Invalid arguments: each raises an error that names the argument, and leaves dst unchanged."""
 
     @pytest.fixture
     def refused(self, device, key, refuses):
@@ -196,7 +196,7 @@ class TestRefusals(OfAnyLaunch):
 
 
 def check_columns(device, rng, data_type, rows, widths, begin, more, to_parts):
-    """Copy columns, and compare the whole matrix and all parts with what NumPy writes."""
+    """Copy columns, and compare the whole matrix and all parts with NumPy's result."""
     cols = begin + sum(widths) + more
     whole = bytes_of(rng, data_type, (rows, cols))
     parts = [bytes_of(rng, data_type, (rows, width)) for width in widths]

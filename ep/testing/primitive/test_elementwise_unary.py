@@ -1,4 +1,4 @@
-"""ElementwiseUnary: every key against the references, in place, across the grain, and what Launch refuses."""
+"""ElementwiseUnary: every key against the references, in place, across the grain, and invalid arguments."""
 
 import numpy as np
 import pytest
@@ -48,7 +48,7 @@ def test_every_key(device, rng, key):
 @pytest.mark.parametrize("count", [0, 1, 2, 15, 16, 17, 31, 33, 32768, 32769, 100_003])
 @some_key(ElementwiseUnaryFactory, RELU_FLOAT, RELU_HALF, RELU_INT8)
 def test_every_length(device, rng, key, count):
-    """Tails, one grain, and several of them; the same value gives the same bits wherever it lies."""
+    """Test tails, one grain, and several of them; a value gives the same bits at any position."""
     op, src_type, _ = key
     count = sized(device, count, min(count, 4099))
     src = samples(rng, src_type, count)
@@ -90,7 +90,7 @@ def test_attributes_are_not_cut_to_float32(device, alpha):
     (UnaryOp.kReal, DataType.kComplex128, DataType.kBFloat16),
 )
 def test_narrowing_rounds_once(device, key):
-    """From complex128 to a 16-bit type: rounding to float32 on the way would show at these values."""
+    """In a cast from complex128 to a 16-bit type, these values would show an intermediate rounding to float32."""
     destination = key[2]
     digits = 11 if destination is DataType.kFloat16 else 8
     ties = 1 + np.arange(1, 200, 2) * 2.0**-digits
@@ -108,7 +108,7 @@ def test_narrowing_rounds_once(device, key):
     (UnaryOp.kCeil, DataType.kBFloat16, DataType.kBFloat16),
 )
 def test_all_16_bit_values_survive(device, key):
-    """Every bit pattern converts to float32 and back unchanged, NaNs staying NaN."""
+    """Every bit pattern converts to float32 and back unchanged, and NaN stays NaN."""
     data_type = key[1]
     src = np.arange(65536, dtype=np.uint32).astype(np.uint16).view(data_type.dtype)
     got = launch(device, key, src)
@@ -148,7 +148,7 @@ def test_any_values_and_attributes(device, data, values, attributes):
 
 @some_key(ElementwiseUnaryFactory, RELU_FLOAT)
 class TestRefusals(OfTwoCounts):
-    """Each is an error that names the argument, and leaves dst as it was."""
+    """Invalid arguments: each raises an error that names the argument, and leaves dst unchanged."""
 
     @pytest.fixture
     def primitive(self, device, key):

@@ -1,4 +1,4 @@
-"""Expand: every data type, every kind of walk, strides of both sides, and what Launch refuses."""
+"""Expand: every data type, every kind of strides, on both sides, and invalid arguments."""
 
 import itertools
 import math
@@ -80,7 +80,7 @@ ROWS = [*range(1, 20), 31, 32, 33, 47, 48, 63, 64, 65, 127, 128, 129, 191, 255, 
 @some_key(ExpandFactory, *SIZES)
 @pytest.mark.parametrize("row", [*ROWS, 8191, 8192, 8193])
 def test_every_size_of_a_row(device, rng, key, row):
-    """Rows copied and rows filled, in blocks of every width, from places that are not aligned to them."""
+    """Test rows copied and rows filled, in blocks of every width, from memory that is not aligned to them."""
     (data_type,) = key
     src = samples(rng, data_type, 3 * row).reshape(3, 1, row)
     out = launch(device, data_type, src, (3, 2, row))
@@ -113,7 +113,7 @@ def test_each_element_a_few_times(device, rng, key, times):
 @pytest.mark.parametrize("row", [3, 17, 64, 331])
 @some_key(ExpandFactory, (DataType.kUInt8,))
 def test_rows_between_gaps(device, rng, key, row):
-    """No block reaches beyond its row."""
+    """No block exceeds its row."""
     (data_type,) = key
     src = samples(rng, data_type, 5 * row)
     dst = device.filled(5 * (row + 2), data_type)
@@ -128,7 +128,7 @@ def test_rows_between_gaps(device, rng, key, row):
 @pytest.mark.parametrize("dims", [(61, 1, 67, 1), (1, 53, 1, 71), (601, 1, 3, 1)], ids=str)
 @some_key(ExpandFactory, (DataType.kFloat,))
 def test_blocks_across_the_grain(device, rng, key, dims):
-    """Threads that begin in the middle of a row, and of a block of rows."""
+    """Test threads that begin in the middle of a row, and of a block of rows."""
     (data_type,) = key
     dims = tuple(sized(device, size, min(size, 11)) for size in dims)
     others = (sized(device, size, 7) for size in (47, 43, 41, 37))
@@ -141,7 +141,7 @@ def test_blocks_across_the_grain(device, rng, key, dims):
 @pytest.mark.parametrize("order", [*itertools.permutations(range(4))], ids=str)
 @some_key(ExpandFactory, (DataType.kInt32,))
 def test_permuted_strides(device, key, order):
-    """Every order of memory of a 4-d array, on either side: no order is taken for its inverse."""
+    """Test every axis order of a 4-d array in memory, on either side: no order is mistaken for its inverse."""
     (data_type,) = key
     memory = np.arange(2 * 3 * 4 * 5).astype(data_type.dtype)
     permuted = memory.reshape(2, 3, 4, 5).transpose(order)
@@ -154,7 +154,7 @@ def test_permuted_strides(device, key, order):
 
 @some_key(ExpandFactory, (DataType.kFloat,))
 def test_strides_with_gaps_do_not_fuse(device, key):
-    """src (4, 1, 5) with strides (100, 5, 1) is four rows of five, not twenty elements in a row."""
+    """src (4, 1, 5) with strides (100, 5, 1) is four rows of five, not twenty contiguous elements."""
     (data_type,) = key
     memory = np.arange(400).astype(data_type.dtype)
     out = launch(device, data_type, memory, (4, 1, 5), (4, 1, 5), src_strides=(100, 5, 1))
@@ -211,7 +211,7 @@ def expansions(draw):
 @some_key(ExpandFactory, (DataType.kFloat,))
 @given(dims=expansions(), data=st.data())
 def test_any_dims(device, key, dims, data):
-    """Launches of any data type that the device registers."""
+    """Test any data type that the device registers."""
     (data_type,) = data.draw(st.sampled_from(registered_keys(device.type, ExpandFactory)))
     src_dims, dst_dims = dims
     count = math.prod(src_dims)
@@ -223,7 +223,7 @@ def test_any_dims(device, key, dims, data):
 
 @some_key(ExpandFactory, (DataType.kFloat,))
 class TestRefusals(OfTwoShapes):
-    """Each is an error that names the argument, and leaves dst as it was."""
+    """Invalid arguments: each raises an error that names the argument, and leaves dst unchanged."""
 
     @pytest.fixture
     def refused(self, device, key, refuses):

@@ -1,4 +1,4 @@
-"""Expression: maps and rows, as far as a device has kernels for them, and what Launch refuses."""
+"""Expression: maps and rows, for which a device has kernels, and invalid arguments."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from ep.include.primitive.structure import Constant, RowOp, Step, Structure, kMa
 
 REAL = DataType.kFloat
 HALF = Constant(REAL, np.float32(0.5).tobytes())
-# values 0 and 1 are read, 2 is a half
+# values 0 and 1 are sources, value 2 is the number one half
 MAP = Structure((REAL, REAL), (HALF,), (Step(BinaryOp.kMul, (0, 1), REAL), Step(BinaryOp.kAdd, (3, 2), REAL)), (3, 4))
 ROWS = Structure(
     (REAL, REAL),
@@ -51,7 +51,7 @@ class Device:
             pytest.skip(f"{device} has no Expression of the kind {kind}")
 
     def launch(self, shapes, *sources):
-        """Return the results of shapes, from arrays of the host."""
+        """Return the results of `shapes`, from arrays of the host."""
         of_device = DeviceManagerRegistry.GetDeviceManager(self.device.type).arrays()
         assert of_device is not None
         arrays = of_device.on(0)
@@ -73,7 +73,7 @@ def test_maps(device, rng, shapes):
 
 @pytest.mark.parametrize("shape", [(3, 5), (5, 5), (2, 3, 300), (1, 1), (17,), (600, 2), (0, 4), (2, kMaxRow)])
 def test_rows(device, rng, shape):
-    """Elements and numbers of rows are both results, and read."""
+    """Elements and numbers of rows are both results, and operands of later steps."""
     x, r = rng.random(shape, np.float32), rng.random((*shape[:-1], 1), np.float32)
     rest, square = Device(device, "rows").launch([shape, r.shape], x, r)
     half = x * np.float32(0.5)
@@ -84,7 +84,7 @@ def test_rows(device, rng, shape):
 
 @pytest.mark.parametrize("shape", [(5, 7), (3, 5, 20), (2, kMaxRow + 1), (6,), (1, 1)])
 def test_any_axes(device, rng, shape):
-    """Two reductions, and a map of what they give, where nothing has elements after them."""
+    """Test two reductions, and a map of their results, without elements after them."""
     tested = Device(device, "any axes")
     x, y = rng.random(shape, np.float32), rng.random(shape[-1:], np.float32)
     for axes in {(0,), (len(shape) - 1,), tuple(range(0, len(shape), 2)), tuple(range(len(shape)))}:

@@ -1,4 +1,4 @@
-"""Fill: every key, how the number is converted, every length, and what Launch refuses."""
+"""Fill: every key, the conversion of the number, every length, and invalid arguments."""
 
 import numpy as np
 import pytest
@@ -23,13 +23,13 @@ def launch(device, key, value, count):
 
 @every_key(FillFactory)
 def test_every_key(device, rng, key):
-    """Numbers of the type itself, as Python's and as NumPy's: each is stored to the bit."""
+    """Numbers of the type itself, as Python's and as NumPy's, are stored bit by bit."""
     (data_type,) = key
     for element in samples(rng, data_type, 11):
         want = np.full(7, element, data_type.dtype)
         got = launch(device, key, element, 7)
-        assert got.tobytes() == want.tobytes(), element  # NumPy does not know that NaNs of bfloat16 are equal
-        if data_type is not DataType.kBFloat16:  # item() of one is itself
+        assert got.tobytes() == want.tobytes(), element  # for NumPy, NaNs of bfloat16 are not equal
+        if data_type is not DataType.kBFloat16:  # item() of a bfloat16 returns it unchanged
             np.testing.assert_array_equal(launch(device, key, element.item(), 7), want)
 
 
@@ -54,7 +54,7 @@ def test_a_part_of_a_buffer(device, key):
 
 @some_key(FillFactory, (DataType.kDouble,), FLOAT)
 def test_zeros_of_either_sign(device, key):
-    """One primitive, one number after the other: numbers that are equal but not the same."""
+    """Test one primitive with numbers in turn that are equal but not the same."""
     if key[0].dtype.kind == "f":
         for number in (0.0, -0.0, 0, np.float32(-0.0), False):
             assert set(np.copysign(1.0, launch(device, key, number, 3))) == {np.copysign(1.0, number)}
@@ -78,7 +78,7 @@ NUMBERS = [
     (DataType.kComplex64, 2, 2),
     (DataType.kComplex128, 2j, 2j),
 ]
-"""A type, a number, and the element that it becomes."""
+"""Types, numbers, and the elements that they become."""
 
 NOT_HELD = [
     (DataType.kFloat, 1e300),
@@ -93,7 +93,7 @@ NOT_HELD = [
     (DataType.kUInt64, float("inf")),
     (DataType.kComplex64, 1e300j),
 ]
-"""A type, and a number that it cannot hold."""
+"""Types, and numbers that they cannot hold."""
 
 
 @those_keys(FillFactory, *((t,) for t in dict.fromkeys(data_type for data_type, _, _ in NUMBERS)))
@@ -115,7 +115,7 @@ def test_numbers_that_the_type_cannot_hold(device, key, refuses):
 
 @some_key(FillFactory, FLOAT)
 class TestRefusals(OfAnyLaunch):
-    """Each is an error that names the argument, and leaves dst as it was."""
+    """Invalid arguments: each raises an error that names the argument, and leaves dst unchanged."""
 
     @pytest.fixture
     def refused(self, device, key, refuses):

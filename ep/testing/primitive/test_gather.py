@@ -1,4 +1,4 @@
-"""Gather and BatchGather: every key, every row size, indices outside, and what Launch refuses."""
+"""Gather and BatchGather: every key, every row size, indices outside, and invalid arguments."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def launch(device, factory, key, params, indices, offset):
 
 
 def draw_params(rng, data_type, shape):
-    """Random small numbers, which all types of 8 bits and more tell apart."""
+    """Return small random numbers, which are distinct in all types of 8 bits and more."""
     return rng.integers(0, 256, shape, np.uint8).astype(data_type.dtype)
 
 
@@ -73,7 +73,7 @@ def test_every_row_size_in_batches(device, rng, key, inner):
 @needs(GatherFactory, *BYTES_BY_INT64)
 @pytest.mark.parametrize("inner", [1, 7, 16, 48, 300, 5000])
 def test_a_table_beyond_the_cache(device, rng, inner):
-    """Rows are fetched ahead there, and what is no row is not."""
+    """Rows of a large table are prefetched; addresses outside of it are not."""
     rows = 2**25 // inner
     params = rng.integers(0, 256, (rows, inner), np.uint8)
     outside = [-1, rows, 2**40, -(2**40), np.iinfo(np.int64).min]
@@ -101,7 +101,7 @@ def test_addresses_of_any_alignment(device, rng, key, params_offset):
     ("outer", "gather", "inner", "num_indices"),
     [
         (1, 1009, 1, 100_003),  # many indices of one unit each
-        (7, 101, 3, 20_011),  # rows that are no unit
+        (7, 101, 3, 20_011),  # rows whose size is no unit
         (1, 3, 200_003, 2),  # rows larger than the grain: cut into pieces
         (40_009, 3, 1, 2),  # many outer groups of few indices
         (5, 64, 64, 114),
@@ -121,7 +121,7 @@ def test_across_the_grain(device, rng, key, outer, gather, inner, num_indices):
 @pytest.mark.parametrize("offset", [0, 1, 100, -3, 2**62, -(2**62)])
 @some_key(GatherFactory, *((DataType.kUInt8, indices_type) for indices_type in INTEGERS))
 def test_extreme_indices_and_offsets(device, key, offset):
-    """Nothing wraps around: the least and the largest index of every type, against the least and largest offset."""
+    """Nothing wraps around: the least and the largest index of every type, with the least and largest offset."""
     params_type, indices_type = key
     info = np.iinfo(indices_type.dtype)
     near = [offset - 1, offset, offset + 2, offset + 3]
@@ -190,7 +190,7 @@ def check_any_sizes(device, factory, key, data, batch):
 
 
 class Refusals(OfAnyLaunch):
-    """Each is an error that names the argument, and leaves out as it was."""
+    """Invalid arguments: each raises an error that names the argument, and leaves out unchanged."""
 
     def test_offset(self, refused):
         refused(TypeError, "offset must be an integer", offset=0.5)
@@ -239,7 +239,7 @@ class Refusals(OfAnyLaunch):
 
 
 def arguments(device, key, **batches):
-    """Return what is accepted at a launch."""
+    """Return the arguments of a valid launch."""
     params_type, indices_type = key
     return {
         "stream": device.stream,
@@ -282,7 +282,7 @@ class TestRefusalsOfBatches(Refusals):
 @pytest.mark.ep_long
 @needs(GatherFactory, DataType.kInt8, DataType.kInt32)
 def test_more_than_two_to_the_31_elements(device):
-    """Offsets past 2^31: on the side of params, then on that of out."""
+    """Test offsets past 2^31: in params, then in out."""
     inner, rows = sized(device, 1 << 20, 1 << 5), (1 << 11) + 3
     large = device.empty(rows * inner, DataType.kInt8)
     primitive = device.require(GatherFactory, "int8", "int32")

@@ -1,4 +1,4 @@
-"""The duties of every registered key, whether or not a test module of its primitive exists."""
+"""The requirements on every registered key, whether or not a test module of its primitive exists."""
 
 import inspect
 import itertools
@@ -18,7 +18,7 @@ each_contract = pytest.mark.parametrize(
 
 
 def arguments(factory, entry, max_num_dims):
-    """New's arguments for a registered key."""
+    """Return New's arguments for a registered key."""
     dtypes = iter(entry.dtypes)
     values = dict(zip(("attr0", "attr1"), (a.default or 0.5 for a in attributes_of(entry.op)), strict=False))
     given = {}
@@ -37,10 +37,7 @@ def arguments(factory, entry, max_num_dims):
 
 
 def parameters(interface):
-    """Return the parameters that callers of Launch give.
-
-    Without self, which a method of compiled code takes by position.
-    """
+    """Return the parameters of Launch without self, which a method of compiled code has as a positional-only one."""
     _, *given = inspect.signature(interface.Launch).parameters.values()
     return [(p.name, p.kind, p.default) for p in given]
 
@@ -68,7 +65,7 @@ def test_a_primitive_tells_what_it_was_made_for(device, factory):
 
 
 def unregistered(device, factory):
-    """New's arguments for a key that the device does not list, None if it lists all."""
+    """Return New's arguments for a key that the device does not list, None if it lists all."""
     listed = entries(device, factory)
     for dtypes in itertools.product(DataType, repeat=len(listed[0].dtypes)):
         entry = Entry(factory.primitive, listed[0].op, dtypes, device.type)

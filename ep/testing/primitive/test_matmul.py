@@ -1,4 +1,4 @@
-"""Matmul: every type and transpose, every size, alpha and beta, and what Launch refuses."""
+"""Matmul: every type and transpose, every size, alpha and beta, and invalid arguments."""
 
 import itertools
 
@@ -25,7 +25,7 @@ SIZES += [(1, 2053, 67), (2053, 1, 67), (1031, 3, 509), (5, 1031, 103), (257, 1,
 
 
 def launch(device, data_type, transposes, a, b, c, alpha=1, beta=0, sizes=None):
-    """c after a launch; sizes: m, n and k."""
+    """Launch, and return c; sizes: m, n and k."""
     m, n, k = sizes or (*c.shape, a.shape[0 if transposes[0] is T else 1])
     primitive, operands = device.require(MatmulFactory, data_type, *transposes), [device.buffer(a), device.buffer(b)]
     return written(device, c, lambda memory: primitive.Launch(device.stream, m, n, k, alpha, *operands, beta, memory))
@@ -107,7 +107,7 @@ def test_products_of_no_terms_scale_c(device, rng, key):
 
 @those_keys(MatmulFactory, (D.kFloat16,), (D.kBFloat16,))
 def test_narrow_floats_are_summed_in_float32(device, key):
-    """In the type itself a sum of ones ends where 1 is lost beside it."""
+    """In the type itself, a sum of ones would stop growing at the number beside which 1 is lost."""
     (data_type,) = key
     for m, n in ((1, 1), (1, 40), (40, 1), (33, 35)):
         a, b = (np.ones(dims, data_type.dtype) for dims in ((m, 4096), (4096, n)))
@@ -140,7 +140,7 @@ def test_tensor_float_32_may_be_allowed(device, rng, key):
 
 @some_key(MatmulFactory, *SOME)
 def test_operands_that_begin_anywhere(device, rng, key):
-    """At any element, and larger than needed."""
+    """Test operands that begin at any element, and are larger than needed."""
     (data_type,), (m, n, k) = key, (37, 41, 43)
     for transposes in TRANSPOSES:
         a, b, c = matrices(rng, data_type, m * k), matrices(rng, data_type, k * n), matrices(rng, data_type, m * n)
@@ -181,14 +181,14 @@ def test_results_are_the_same_every_time(device, rng, key):
     numbers=st.tuples(*[st.sampled_from([0, 1, -1, 0.5])] * 2),
 )
 def test_any_sizes(device, key, data, sizes, transposes, numbers):
-    """Launches of any type that the device registers."""
+    """Test any type that the device registers."""
     key = data.draw(st.sampled_from(registered_keys(device.type, MatmulFactory)))
     try_sizes(device, np.random.default_rng(sum(sizes)), *key, transposes, sizes, *numbers)
 
 
 @some_key(MatmulFactory, FLOAT)
 class TestRefusals(OfAnyLaunch):
-    """Each is an error that names the argument, and leaves c as it was."""
+    """Invalid arguments: each raises an error that names the argument, and leaves c unchanged."""
 
     @pytest.fixture
     def refused(self, device, key, refuses):
@@ -232,7 +232,7 @@ class TestRefusals(OfAnyLaunch):
             refused(TypeError, f"a has dtype {wrong.dtype}", a=device.buffer(np.ones(8, wrong.dtype)))
             refused(TypeError, f"c has dtype {wrong.dtype}", c=device.filled(6, wrong))
         refused(TypeError, "b must be", b=[1.0] * 12)
-        # also where a product has no terms
+        # also if a product has no terms
         refused(TypeError, f"a has dtype {wrong.dtype}", k=0, a=device.buffer(np.ones(8, wrong.dtype)))
 
     def test_overlap(self, device, key, refused):

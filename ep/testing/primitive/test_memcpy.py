@@ -1,4 +1,4 @@
-"""Memcpy: every kind, every length, elements of any type, and what Launch refuses."""
+"""Memcpy: every kind, every length, elements of any type, and invalid arguments."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ SIDES = {
     MemcpyKind.kDtoD: [(True, True)],
     MemcpyKind.kAuto: [(True, False), (False, True), (True, True)],
 }
-"""Whether dst and src lie on the device, for each kind."""
+"""Whether dst and src are on the device, for each kind."""
 LENGTHS = [0, 1, 2, 3, 4, 7, 8, 15, 16, 17, 31, 33, 63, 64, 65, 127, 129, 255, 257, 4095, 4097, 8191, 8192, 100_003]
 
 
@@ -49,7 +49,7 @@ def test_every_kind_and_length(device, rng, key, count):
 @pytest.mark.parametrize("data_type", DataType, ids=lambda data_type: data_type.name)
 @needs(MemcpyFactory, MemcpyKind.kDtoD)
 def test_elements_of_any_type(device, rng, data_type):
-    """The types of the two sides need not be the same, and a count need not be of whole elements."""
+    """The types of the two sides may differ, and a count may be no multiple of an element."""
     values = rng.integers(0, 256, 48, dtype=np.uint8)
     dst = device.filled(40 // data_type.itemsize, data_type)
     device.require(MemcpyFactory, MemcpyKind.kDtoD).Launch(
@@ -71,7 +71,7 @@ def test_memory_onto_itself_is_no_work(device, rng):
 
 @needs(MemcpyFactory, MemcpyKind.kDtoD)
 class TestRefusals(OfAnyLaunch):
-    """Each is an error that names the argument, and leaves dst as it was."""
+    """Invalid arguments: each raises an error that names the argument, and leaves dst unchanged."""
 
     @pytest.fixture
     def refused(self, device, refuses):

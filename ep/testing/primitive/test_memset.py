@@ -1,4 +1,4 @@
-"""Memset: every value, every length, elements of any type, and what Launch refuses."""
+"""Memset: every value, every length, elements of any type, and invalid arguments."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ LENGTHS = [0, 1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 63, 65, 127, 129, 4095, 4097, 1
 @pytest.mark.parametrize("count", LENGTHS)
 @needs_one_of(MemsetFactory)
 def test_every_length(device, count):
-    """A megabyte of 0x55, then 0, and what lies around stays as it was."""
+    """Set a megabyte to 0x55, then to 0; the bytes around it stay unchanged."""
     count = sized(device, count, min(count, 4097))
     memory = device.filled(count + 9, DataType.kUInt8)
     primitive = device.require(MemsetFactory)
@@ -47,7 +47,7 @@ def test_elements_of_any_type(device, data_type):
 
 @needs_one_of(MemsetFactory)
 class TestRefusals(OfAnyLaunch):
-    """Each is an error that names the argument, and leaves dst as it was."""
+    """Invalid arguments: each raises an error that names the argument, and leaves dst unchanged."""
 
     @pytest.fixture
     def refused(self, device, refuses):

@@ -1,4 +1,4 @@
-"""OneHot: every pair of types, every shape, shards of the classes, and what Launch refuses."""
+"""OneHot: every pair of types, every shape, shards of the classes, and invalid arguments."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def check(device, key, indices, lower, upper, on=1, off=0):
 
 
 def indices_of(rng, indices_type, count, lower, upper):
-    """Indices of the classes and of those beside them, as far as the type has them."""
+    """Return indices of the classes and of those next to them, as far as the type can hold them."""
     info = np.iinfo(indices_type.dtype)
     return rng.integers(max(lower - 3, info.min), min(upper + 3, info.max + 1), count).astype(indices_type.dtype)
 
@@ -61,7 +61,7 @@ def test_across_the_grain(device, rng, key, count, depth):
 
 @some_key(OneHotFactory, FLOAT)
 def test_shards_of_the_classes_are_the_whole(device, rng, key):
-    """Each rank has its classes; an index of another one gives it a row of off_value."""
+    """Each rank has its classes; an index of another rank gives a row of off_value."""
     indices = indices_of(rng, key[0], 101, 0, 30)
     whole = launch(device, key, indices, 0, 30, on=5, off=-1)
     parts = [launch(device, key, indices, low, high, on=5, off=-1) for low, high in ((0, 7), (7, 8), (8, 8), (8, 30))]
@@ -70,7 +70,7 @@ def test_shards_of_the_classes_are_the_whole(device, rng, key):
 
 @those_keys(OneHotFactory, *((t, T.kFloat) for t in (T.kInt8, T.kUInt8, T.kInt32, T.kUInt32, T.kInt64, T.kUInt64)))
 def test_indices_at_the_ends_of_their_type(device, key):
-    """No index is wrapped, nor taken for another one that has the same last bits."""
+    """No index wraps, or is mistaken for another one with the same low bits."""
     info = np.iinfo(key[0].dtype)
     indices = np.array([info.min, info.max, 0, 1, info.max - 1, info.max // 2 + 1], key[0].dtype)
     for lower, upper in ((-5, 3), (-1, 0), (0, 3), (2**31 - 1, 2**31 + 2), (2**61, 2**61 + 3), (-(2**62), 4 - 2**62)):
@@ -88,7 +88,7 @@ def test_nothing_to_write(device, key, count, upper):
 
 @some_key(OneHotFactory, FLOAT)
 def test_numbers(device, key):
-    """Equal numbers that are not the same, one after the other."""
+    """Test numbers in turn that are equal but not the same."""
     indices = np.array([0], key[0].dtype)
     for on, off in ((1, 0), (1.0, -0.0), (np.float32(2), True), (float("inf"), -0.0), (0.5, 0)):
         got = launch(device, key, indices, 0, 2, on, off)
@@ -101,7 +101,7 @@ def test_numbers(device, key):
 @some_key(OneHotFactory, FLOAT)
 @given(data=st.data(), count=st.integers(0, 40), lower=st.integers(-9, 9), depth=st.integers(0, 40))
 def test_any_sizes(device, key, data, count, lower, depth):
-    """Launches of types from all over those that the device registers."""
+    """Test a sample of all types that the device registers."""
     key = data.draw(st.sampled_from(spread(registered_keys(device.type, OneHotFactory))))
     check(
         device,
@@ -114,7 +114,7 @@ def test_any_sizes(device, key, data, count, lower, depth):
 
 @some_key(OneHotFactory, FLOAT)
 class TestRefusals(OfAnyLaunch):
-    """Each is an error that names the argument, and leaves out as it was."""
+    """Invalid arguments: each raises an error that names the argument, and leaves out unchanged."""
 
     @pytest.fixture
     def refused(self, device, key, refuses):

@@ -1,4 +1,4 @@
-"""Permute: every data type, every kind of permutation, sizes across blocks and threads, and what Launch refuses."""
+"""Permute: every data type, every kind of permutation, sizes across blocks and threads, and invalid arguments."""
 
 import itertools
 import math
@@ -21,7 +21,7 @@ SIZES = [
 
 
 def bytes_of(rng, data_type, dims):
-    """Return an array of random bytes: what is moved is not looked at, also where it is no bool and no number."""
+    """Return an array of random bytes, which may be no valid bools or numbers: they are copied as they are."""
     count = math.prod(dims) * data_type.itemsize
     return rng.integers(0, 256, count, dtype=np.uint8).view(data_type.dtype).reshape(dims)
 
@@ -102,7 +102,7 @@ EXTENTS = [*range(1, 20), 31, 32, 33, 47, 63, 64, 65, 127, 129, 255, 257]
 @pytest.mark.parametrize("width", EXTENTS)
 @some_key(PermuteFactory, *SIZES)
 def test_every_size_of_a_block(device, rng, key, width):
-    """Each side of a block in turn, next to sizes below, at and above what fits a vector and a tile."""
+    """Test each side of a block in turn, next to sizes below, at and above those of a vector and a tile."""
     for length in (2, 3, 4, 5, 15, 33, sized(device, 131, 17)):
         check(device, rng, *key, (length, width), (1, 0))
         check(device, rng, *key, (2, width, length), (0, 2, 1))
@@ -111,14 +111,14 @@ def test_every_size_of_a_block(device, rng, key, width):
 @pytest.mark.parametrize("order", [*itertools.permutations(range(4))], ids=str)
 @some_key(PermuteFactory, (DataType.kInt16,))
 def test_every_order_of_four_axes(device, rng, key, order):
-    """Also those that are not their own inverse."""
+    """Test all orders, also those that are not their own inverse."""
     check(device, rng, *key, (2, 3, 4, 5), order)
     check(device, rng, *key, (17, 3, 2, 19), order)
 
 
 @some_key(PermuteFactory, (DataType.kUInt8,), (DataType.kFloat,))
 def test_memory_that_is_not_aligned(device, rng, key):
-    """Buffers that begin at any element, rows of any length."""
+    """Test buffers that begin at any element, and rows of any length."""
     (data_type,) = key
     primitive = device.require(PermuteFactory, 3)
     for begin, dims in ((1, (5, 33)), (3, (33, 5)), (5, (sized(device, 70, 18), 67)), (7, (16, 16))):
@@ -159,7 +159,7 @@ def permutations(draw):
 @some_key(PermuteFactory, (DataType.kFloat,))
 @given(permutation=permutations(), data=st.data())
 def test_any_permutation(device, key, permutation, data):
-    """Launches of any data type that the device registers."""
+    """Test any data type that the device registers."""
     (data_type,) = data.draw(st.sampled_from(registered_keys(device.type, PermuteFactory)))
     dims, axes = permutation
     count = math.prod(dims) * data_type.itemsize
@@ -169,7 +169,7 @@ def test_any_permutation(device, key, permutation, data):
 
 @some_key(PermuteFactory, (DataType.kFloat,))
 class TestRefusals(OfAnyLaunch):
-    """Each is an error that names the argument, and leaves dst as it was."""
+    """Invalid arguments: each raises an error that names the argument, and leaves dst unchanged."""
 
     @pytest.fixture
     def refused(self, device, key, refuses):

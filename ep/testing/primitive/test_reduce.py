@@ -1,4 +1,4 @@
-"""Reduce: every key, every kind of axes, sizes across blocks and threads, nothing to reduce, and what is refused."""
+"""Reduce: every key, every kind of axes, sizes across blocks and threads, nothing to reduce, and invalid arguments."""
 
 import math
 
@@ -85,7 +85,7 @@ def test_every_kind_of_axes(device, rng, key, dims, axes):
 
 @some_key(ReduceFactory, *SOME)
 def test_one_primitive_for_rows_and_columns(device, rng, key):
-    """Rows and columns that are alike in all else: as many elements of each at a time, of as many axes."""
+    """Test rows and columns that are alike otherwise: the same number of elements and of axes."""
     op, data_type = key
     primitive = device.require(ReduceFactory, op, data_type, 8)
     for dims, axes in (((6, 4), (1,)), ((9, 20), (0,)), ((6, 4), (1,))):
@@ -132,7 +132,7 @@ NUMBERS = [10, 10**3, 10**6]
 @pytest.mark.parametrize("count", NUMBERS)
 @those_keys(ReduceFactory, *((op, t) for op in (ReduceOp.kSum, ReduceOp.kMean) for t in FLOATS))
 def test_positive_numbers(device, rng, key, count):
-    """Random and equal ones, by rows and by columns."""
+    """Test random and equal numbers, by rows and by columns."""
     op, data_type = key
     count = sized(device, count, min(count, 500))
     scale = 0.01 if data_type is DataType.kFloat16 else 1.0
@@ -151,7 +151,7 @@ def test_positive_numbers(device, rng, key, count):
 
 @those_keys(ReduceFactory, *((ReduceOp.kMean, t) for t in (*FLOATS, DataType.kComplex64, DataType.kComplex128)))
 def test_a_mean_does_not_overflow(device, key):
-    """A mean that fits its type is right even if the sum overflows."""
+    """A mean is right if it fits the type, even if the sum does not."""
     op, data_type = key
     part = np.zeros(1, data_type.dtype).real.dtype
     largest = float(np.finfo(part).max) if data_type is not DataType.kBFloat16 else 3.3895314e38
@@ -208,7 +208,7 @@ def test_nothing_to_reduce(device, key, refuses):
 
 @some_key(ReduceFactory, *SOME)
 def test_memory_that_is_not_aligned(device, rng, key):
-    """A row has the same bits wherever it lies."""
+    """A row gives the same bits at any address."""
     op, data_type = key
     result_type, primitive = REDUCTIONS[op].result_type(data_type), device.require(ReduceFactory, *key, 2)
     for dims, axes in (((5, 67), (1,)), ((67, 21), (0,))):
@@ -240,14 +240,14 @@ def shapes(draw):
 @some_key(ReduceFactory, SUM)
 @given(shape=shapes(), data=st.data())
 def test_any_axes(device, key, shape, data):
-    """Launches of keys from all over those that the device registers."""
+    """Test a sample of all keys that the device registers."""
     key = data.draw(st.sampled_from(spread(registered_keys(device.type, ReduceFactory))))
     check(device, np.random.default_rng(len(shape[0])), key, *shape)
 
 
 @some_key(ReduceFactory, SUM)
 class TestRefusals(OfAnyLaunch):
-    """Each is an error that names the argument, and leaves dst as it was."""
+    """Invalid arguments: each raises an error that names the argument, and leaves dst unchanged."""
 
     @pytest.fixture
     def refused(self, device, key, refuses):
@@ -292,7 +292,7 @@ class TestRefusals(OfAnyLaunch):
 @pytest.mark.ep_long
 @needs(ReduceFactory, ReduceOp.kMax, DataType.kInt8)
 def test_more_than_two_to_the_31_elements(device):
-    """Offsets past 2^31, along the last axis and along the first."""
+    """Test offsets past 2^31, along the last axis and along the first."""
     rows, cols = sized(device, (1 << 11) + 1, 33), sized(device, 1 << 20, 32)
     large = device.empty(rows * cols, DataType.kInt8)
     for row in range(rows):

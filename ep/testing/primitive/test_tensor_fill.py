@@ -1,4 +1,4 @@
-"""TensorFill: every type, every length, any place, and what Launch refuses."""
+"""TensorFill: every type, every length, any place, and invalid arguments."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def launch(device, key, element, count):
 
 @every_key(TensorFillFactory)
 def test_every_key(device, rng, key):
-    """Each element is stored to the bit, whatever its bits are."""
+    """Each element is copied bit by bit, also if it is no valid number."""
     (data_type,) = key
     nan = np.frombuffer(bytes([0xFF, 0x7F] * 8), np.uint8)[: data_type.itemsize].view(data_type.dtype)
     for element in [*samples(rng, data_type, 11).reshape(11, 1), *([nan] if data_type.dtype.kind != "b" else [])]:
@@ -44,7 +44,7 @@ def test_every_length(device, rng, key, count):
 
 @some_key(TensorFillFactory, FLOAT)
 def test_the_element_is_read_when_the_work_is_done(device, key):
-    """One buffer, with one element after the other in it."""
+    """Launch with one buffer that holds one element after the other."""
     src, dst = device.buffer(np.ones(1, key[0].dtype)), device.filled(9, *key)
     primitive = device.require(TensorFillFactory, *key)
     for number in (1, 2, 3):
@@ -64,7 +64,7 @@ def test_only_one_element_is_read(device, key):
 @some_key(TensorFillFactory, FLOAT)
 @given(data=st.data(), count=st.integers(0, 300), before=st.integers(0, 17))
 def test_any_place(device, key, data, count, before):
-    """Launches of any type that the device registers, at places that are aligned to their elements alone."""
+    """Test any type that the device registers, on memory that is aligned only to its elements."""
     (data_type,) = data.draw(st.sampled_from(registered_keys(device.type, TensorFillFactory)))
     element = samples(np.random.default_rng(count), data_type, 8)[:1]
     memory = device.filled(before + count + 5, data_type)
@@ -77,7 +77,7 @@ def test_any_place(device, key, data, count, before):
 
 @some_key(TensorFillFactory, FLOAT)
 class TestRefusals(OfAnyLaunch):
-    """Each is an error that names the argument, and leaves dst as it was."""
+    """Invalid arguments: each raises an error that names the argument, and leaves dst unchanged."""
 
     @pytest.fixture
     def refused(self, device, key, refuses):

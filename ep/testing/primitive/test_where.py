@@ -1,4 +1,4 @@
-"""Where: every pair of types, every kind of broadcast of three operands, numbers, in place, and what Launch refuses."""
+"""Where: every pair of types, every kind of broadcast of three operands, numbers, in place, and invalid arguments."""
 
 import itertools
 import math
@@ -38,7 +38,7 @@ SHAPES = [
 
 
 def conditions(rng, cond_type, dims):
-    """Zeros and other numbers: the smallest ones, and those whose low byte is 0."""
+    """Return zeros and other numbers: the smallest ones, and those whose low byte is 0."""
     dtype = cond_type.dtype
     choices = [0, 1] if dtype.kind == "b" else [0, 0, 1, np.iinfo(dtype).max, np.iinfo(dtype).min]
     choices += [256] * (dtype.itemsize > 1) + [2**32] * (dtype.itemsize > 4)
@@ -172,7 +172,7 @@ def broadcasts(draw):
 @some_key(WhereFactory, FLOAT)
 @given(dims=broadcasts(), data=st.data(), seed=st.integers(0, 2**32))
 def test_any_dims(device, key, dims, data, seed):
-    """Launches of types from all over those that the device registers."""
+    """Test a sample of all types that the device registers."""
     check(
         device,
         np.random.default_rng(seed),
@@ -183,7 +183,7 @@ def test_any_dims(device, key, dims, data, seed):
 
 @some_key(WhereFactory, FLOAT)
 class TestRefusals(OfAnyLaunch):
-    """Each is an error that names the argument, and leaves z as it was."""
+    """Invalid arguments: each raises an error that names the argument, and leaves z unchanged."""
 
     @pytest.fixture
     def refused(self, device, key, refuses):

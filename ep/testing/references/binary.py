@@ -1,4 +1,4 @@
-"""The binary ops, straight from their formulas: integers in Python's, floating point in extended precision."""
+"""The binary ops, directly from their formulas: integers as Python's, floating point in extended precision."""
 
 import math
 from collections.abc import Callable
@@ -28,8 +28,8 @@ def binary(op: BinaryOp, a: np.ndarray, b: np.ndarray, dst_dtype, attr0=None, at
 def exact(op: BinaryOp, a: np.ndarray, b: np.ndarray, attr0=None, attr1=None) -> np.ndarray:
     """Return op(a, b): floating point math in long double, comparisons in bool, integers and complex in their type.
 
-    Ops that are one exactly rounded operation in the arithmetic of the source (float32 for the 16-bit types), or are
-    made of such ones as kFloorDiv is, are evaluated there.
+    Ops that are one exactly rounded operation in the arithmetic of the source (float32 for the 16-bit types), or
+    consist of such operations, as kFloorDiv does, are evaluated there.
     """
     a, b = np.broadcast_arrays(a, b)
     attributes = [attribute for attribute in (attr0, attr1) if attribute is not None]
@@ -70,7 +70,7 @@ def largest_term(op: BinaryOp, a: np.ndarray, b: np.ndarray, attr0=None, attr1=N
 
 
 def _arithmetic(values: np.ndarray) -> np.ndarray:
-    """In the type of the arithmetic: float32 for the 16-bit types, float64 for integers and bool."""
+    """Return values in the type of the arithmetic: float32 for the 16-bit types, float64 for integers and bool."""
     if values.dtype.kind in "biu":
         return values.astype(np.float64)
     return values if values.dtype in (np.float32, np.float64) else values.astype(np.float32)
@@ -145,7 +145,7 @@ def _complex(op: BinaryOp, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _quotient(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """In long double, where nothing overflows on the way; what NumPy has for zeros, infinities and NaN."""
+    """Return the quotient in long double, without overflow in between; for zeros, infinities and NaN, NumPy's."""
     exactly = (a.astype(np.clongdouble) / b.astype(np.clongdouble)).astype(a.dtype)
     return np.where(np.isfinite(a) & np.isfinite(b) & (b != 0), exactly, np.divide(a, b))
 
@@ -165,7 +165,7 @@ _COMPLEX: dict[BinaryOp, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
 
 
 def _choose(*branches) -> np.ndarray:
-    """condition, value, condition, value, ..., value."""
+    """Return the selected values. branches: condition, value, condition, value, ..., value."""
     *pairs, last = branches
     return np.select(pairs[0::2], pairs[1::2], last)
 
@@ -230,7 +230,7 @@ def _silu(dy, x, slope=_ONE):
 
 
 def _fast_gelu(dy, x):
-    """By the sigmoid of twice what tanh takes: 1 - tanh would have lost all digits for x < -7."""
+    """Use the sigmoid of twice the argument of tanh: 1 - tanh would lose all digits for x < -7."""
     z = 2 * _FAST_GELU_A * x * (1 + _FAST_GELU_B * x * x)
     slope = 2 * _FAST_GELU_A * x * (1 + 3 * _FAST_GELU_B * x * x)
     return dy * _sigmoid(z) * (1 + slope * _sigmoid(-z))
@@ -250,7 +250,7 @@ def _normal_cdf(x: np.ndarray) -> np.ndarray:
 
 
 def _mapped(function: Callable[..., mpmath.mpf], *operands: np.ndarray) -> np.ndarray:
-    """Return an mpmath function of finite or infinite numbers, elementwise, to long double."""
+    """Return an mpmath function of finite or infinite numbers, elementwise, in long double."""
 
     def one(*values: float) -> np.longdouble:
         with mpmath.workdps(40):
@@ -271,14 +271,14 @@ def _zeta(x: mpmath.mpf, q: mpmath.mpf) -> mpmath.mpf:
         return mpmath.nan
     if mpmath.isinf(q):
         return mpmath.mpf(0)
-    # The base nearest to 0 decides where the sum is beyond any number.
+    # The base nearest to 0 decides if the sum is out of range.
     base = q if q > 0 else min(q - mpmath.floor(q), mpmath.ceil(q) - q)
     if base == 1 and x > 1e4:
         return mpmath.mpf(1)
     if (x - 1) * abs(mpmath.log10(base)) > 4900 and (x > 1e4 or base < 1 or x > 2):
         odd_below = q < 0 and x % 2 == 1 and q - mpmath.floor(q) > 0.5
         return (-mpmath.inf if odd_below else mpmath.inf) if base < 1 else mpmath.mpf(0)
-    # Terms one by one, then an integral with Euler-Maclaurin corrections. Ten times as far as needed.
+    # Terms one by one, then an integral with Euler-Maclaurin corrections, with ten times the needed number of terms.
     count = 0 if q > 10 * x + 60 else int(mpmath.ceil(min(10 * x, 2000) + 60 - q))
     total = mpmath.fsum((q + n) ** -x for n in range(count))
     if x > 2000:
@@ -304,7 +304,7 @@ _TENDS_TO_IDENTITY = (
     BinaryOp.kFastGeluBackwardWithDyX,
     BinaryOp.kQuickGeluBackwardWithDyX,
 )
-"""The limits are dy 0 at -inf and dy at +inf, where the formulas give NaN."""
+"""Ops whose limits are dy 0 at -inf and dy at +inf, where the formulas give NaN."""
 
 _BACKWARD: dict[BinaryOp, Callable[..., np.ndarray]] = {
     BinaryOp.kIdentityBackwardWithDyX: lambda dy, x: dy,
@@ -378,4 +378,4 @@ _TERMS: dict[BinaryOp, Callable[..., np.ndarray]] = {
     BinaryOp.kSiluBackwardWithDyX: _silu_terms,
     BinaryOp.kQuickGeluBackwardWithDyX: lambda x: _silu_terms(x, _QUICK_GELU_SLOPE),
 }
-"""The largest term beside dy, where the formula is a sum; the terms of all others are their results."""
+"""The largest term beside dy, if the formula is a sum; for all other ops the result is the only term."""

@@ -3,7 +3,7 @@
 import ml_dtypes
 import numpy as np
 
-# Significant bits, and the exponent of the smallest subnormal number.
+# The number of significant bits, and the exponent of the smallest subnormal number.
 _FORMATS = {
     np.dtype(np.float16): (11, -24),
     np.dtype(ml_dtypes.bfloat16): (8, -133),
@@ -15,8 +15,8 @@ _FORMATS = {
 def convert(values: np.ndarray, dst_dtype) -> np.ndarray:
     """Return `values` in `dst_dtype`.
 
-    To bool: x != 0. From floating point to integers: truncated and saturated, a NaN gives 0. Between integers:
-    wrapped. To floating point: rounded once, to nearest even. From real to complex: with a zero imaginary part.
+    To bool: x != 0. From floating point to integers: truncated and saturated; NaN gives 0. Between integers: wrapped.
+    To floating point: rounded once, to nearest even. From real to complex: with a zero imaginary part.
     """
     with np.errstate(all="ignore"):  # overflow to infinity, and signalling NaNs
         return _convert(np.asarray(values), np.dtype(dst_dtype))
@@ -50,6 +50,6 @@ def _rounded(values: np.ndarray, dst: np.dtype) -> np.ndarray:
     digits, lowest = _FORMATS[dst]
     _, exponent = np.frexp(np.where(np.isfinite(values), values, 0))
     quantum = np.maximum(exponent - digits, lowest)
-    # rint is to nearest even; a sum that carries into one more digit is still a number of the format.
+    # rint rounds to nearest even; a carry into one more digit still gives a number of the format.
     rounded = np.ldexp(np.rint(np.ldexp(values, -quantum)), quantum)
     return np.where(np.isfinite(values), rounded, values).astype(np.float64).astype(dst)

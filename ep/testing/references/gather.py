@@ -4,7 +4,7 @@ import numpy as np
 
 
 def reference(params, indices, offset):
-    """params [batch, outer, gather, inner], indices [batch, num_indices]; an index outside gives zeros."""
+    """Gather from params [batch, outer, gather, inner] by indices [batch, num_indices]; zeros for an index outside."""
     batch, outer, gather, inner = params.shape
     out = np.zeros((batch, outer, indices.shape[1], inner), params.dtype)
     for b in range(batch):

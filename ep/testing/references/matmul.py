@@ -1,4 +1,4 @@
-"""Products of matrices, in a wider type, and how far a launch may be from them."""
+"""Matrix products in a wider type, and the check of a launch within the tolerances."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ TRANSPOSES = [(N, N), (N, T), (T, N), (T, T)]
 
 
 def wide(array):
-    """Return the numbers of an array in a type that has more digits than the type of a launch's arithmetic."""
+    """Return an array in a type with more digits than the arithmetic of a launch."""
     dtype = array.dtype
     if dtype.kind == "c":
         return array.astype(np.clongdouble if dtype.itemsize == 16 else np.complex128)
@@ -18,12 +18,12 @@ def wide(array):
 
 
 def transposed(array, transpose):
-    """Return what enters the product: of a complex matrix that is transposed, the conjugate."""
+    """Return the operand of the product: for a complex matrix that is transposed, the conjugate."""
     return np.conj(np.swapaxes(array, -1, -2)) if transpose is T else array
 
 
 def matrices(rng, data_type, *dims):
-    """Normal numbers: of both signs, so that sums lose digits, none of them special."""
+    """Return normal numbers of both signs, so that sums lose digits; none of them is special."""
     values = rng.standard_normal(dims)
     if data_type.dtype.kind == "c":
         values = values + 1j * rng.standard_normal(dims)
@@ -36,16 +36,16 @@ def stored(dims, transpose):
 
 
 def summed(array, dims):
-    """Return the sum over the batch axes that `dims` has with size 1, or lacks, and `array` has."""
+    """Return the sum over the batch axes of `array` that `dims` has with size 1, or lacks."""
     array = array.sum(axis=tuple(range(array.ndim - len(dims)))) if array.ndim > len(dims) else array
     axes = tuple(axis for axis in range(-len(dims), -2) if dims[axis] == 1 and array.shape[axis] != 1)
     return array.sum(axis=axes, keepdims=True)
 
 
 def product(alpha, a, b, beta, c, transposes=(N, N)):
-    """`alpha op(a) op(b) + beta c`, c's dims deciding what is summed; and the sum of the sizes of its terms.
+    """Return `alpha op(a) op(b) + beta c`, summed to c's dims, and the sum of the magnitudes of its terms.
 
-    What a number that is 0 multiplies is not read.
+    An operand that is multiplied by a zero alpha or beta is not read.
     """
     number = wide(np.zeros(0, c.dtype)).dtype.type
     if alpha == 0:
@@ -63,7 +63,7 @@ def product(alpha, a, b, beta, c, transposes=(N, N)):
 
 
 def check(got, want, size, num_terms):
-    """Raise AssertionError where `got` is farther from `want` than the roundings of this many terms allow."""
+    """Raise AssertionError if `got` is farther from `want` than the roundings of `num_terms` terms allow."""
     part = np.dtype(got.real.dtype) if got.dtype.kind == "c" else got.dtype
     arithmetic = np.float64 if part.itemsize == 8 else np.float32
     bound = np.finfo(arithmetic).eps * (num_terms + 8) * size.astype(np.float64)

@@ -1,4 +1,4 @@
-"""Reduce, by NumPy in wider types; and how far results may be from that."""
+"""Reduce, by NumPy in wider types, and the scale of its errors."""
 
 from collections.abc import Sequence
 
@@ -10,12 +10,12 @@ from ep.include.primitive import ReduceOp
 
 
 def exact(op: ReduceOp, src: np.ndarray, axes: Sequence[int], data_type: DataType) -> np.ndarray:
-    """The exact result along axes, flat: of integers and bools in their own type, else in the type of long double."""
+    """Return the exact result along axes, flat: integers and bools in their own type, others in that of long double."""
     kind, axis = number_kind(data_type), tuple(axes)
     if op in (ReduceOp.kAny, ReduceOp.kAll):
         return (np.any if op is ReduceOp.kAny else np.all)(src != 0, axis=axis).reshape(-1)
     wide = src
-    if kind in (Kind.FLOAT, Kind.COMPLEX):  # bfloat16 is not NumPy's own, and converts to float64
+    if kind in (Kind.FLOAT, Kind.COMPLEX):  # NumPy does not support bfloat16 itself, but converts it to float64
         wide = src.astype(np.clongdouble if kind is Kind.COMPLEX else np.float64)
         wide = wide if kind is Kind.COMPLEX else wide.astype(np.longdouble)
     with np.errstate(all="ignore"):
@@ -31,7 +31,7 @@ def exact(op: ReduceOp, src: np.ndarray, axes: Sequence[int], data_type: DataTyp
 
 
 def magnitude(op: ReduceOp, src: np.ndarray, axes: Sequence[int]) -> np.ndarray:
-    """Return what errors of sums and means are measured by: the sum, or mean, of the magnitudes."""
+    """Return the scale for errors of sums and means: the sum, or mean, of the magnitudes."""
     wide = np.abs(src.astype(np.clongdouble if src.dtype.kind == "c" else np.float64)).astype(np.longdouble)
     with np.errstate(all="ignore"):
         total = np.sum(wide, axis=tuple(axes), dtype=np.longdouble)

@@ -8,10 +8,11 @@ from ep.testing.references.convert import convert
 def segment_sum(
     data: np.ndarray, ids: np.ndarray, num_segments: int, offset: int, part_rows: int | None = None
 ) -> np.ndarray:
-    """data is [batch, outer, num_ids, inner], ids [batch, num_ids]: rows added in their order, 16-bit floats in float32
-    and rounded once, integers modulo 2^n.
+    """Add the rows of data [batch, outer, num_ids, inner] by ids [batch, num_ids], in their order.
 
-    part_rows: of segments with more than 64 rows, parts of this many are added up first, and then their sums.
+    16-bit floats are added in float32 and rounded once, integers modulo 2^n.
+
+    part_rows: in segments with more than 64 rows, parts of this many rows are added first, and then their sums.
     """
     batch, outer, _, inner = data.shape
     is_half = data.dtype.itemsize == 2 and data.dtype.kind not in "iu"

@@ -1,4 +1,4 @@
-"""The factors that gradients multiply dy by, in mpmath: number by number, of any size."""
+"""The factors by which gradients multiply dy, in mpmath: number by number, of any size."""
 
 from collections.abc import Callable
 
@@ -11,9 +11,9 @@ from ep.include.primitive.binary_op import BinaryOp
 
 _DIGITS = 60
 _FAR = mpf(10) ** 6
-"""e^-|x| from here on is beyond every number; evaluating it would take for ever."""
+"""From here on, e^-|x| is below every number; evaluating it would take too long."""
 
-with mpmath.workdps(_DIGITS):  # digits are rounded to the precision of the moment
+with mpmath.workdps(_DIGITS):  # mpmath rounds digits to its current precision
     _FAST_GELU_A, _FAST_GELU_B, _QUICK_GELU = mpf("0.7978845608028654"), mpf("0.044714998453855515"), mpf("1.702")
     _SELU_SCALE, _SELU_ALPHA = mpf("1.0507009873554804934"), mpf("1.6732632423543772848")
 
@@ -21,8 +21,8 @@ with mpmath.workdps(_DIGITS):  # digits are rounded to the precision of the mome
 def gradients(op: BinaryOp, dy: np.ndarray, x: np.ndarray, attributes: tuple[float, ...]) -> np.ndarray:
     """Return dy times the factor at x for each pair, in long double, in an array of the shape (dy.size, x.size).
 
-    An infinite dy is only multiplied by factors that are normal numbers in its type, which are what it is a factor of
-    in floating point; NaN elsewhere.
+    An infinite dy is only multiplied by factors that are normal numbers in its type, for which floating point gives the
+    same; NaN elsewhere.
     """
     info = ml_dtypes.finfo(dy.dtype)
     low, high = float(info.tiny), float(info.max)
@@ -41,7 +41,7 @@ def slope(op: BinaryOp, x: float, *attributes: float) -> mpf:
         value, rest = mpf(x), tuple(map(mpf, attributes))
         try:
             result = _SLOPES[op](value, *rest)
-        except ZeroDivisionError:  # at a pole: with the sign of the zero
+        except ZeroDivisionError:  # at a pole: the sign of the zero decides
             return mpf("-inf") if np.signbit(x) and op in _ODD_POLES else mpf("inf") * _AT_POLE.get(op, 1)
         except ValueError:
             return mpf("nan")
@@ -49,7 +49,7 @@ def slope(op: BinaryOp, x: float, *attributes: float) -> mpf:
 
 
 def product(dy: float, factor: mpf) -> np.longdouble:
-    """Return dy times factor: exact, but for the rounding to long double."""
+    """Return dy times factor: exact, except for the rounding to long double."""
     if mpmath.isnan(factor) or np.isnan(dy) or (np.isinf(dy) and factor == 0) or (dy == 0 and mpmath.isinf(factor)):
         return np.longdouble(np.nan)
     with mpmath.workdps(_DIGITS):
@@ -100,7 +100,7 @@ def _softplus(x: mpf, beta: mpf, threshold: mpf) -> mpf:
 
 
 def _base_power(x: mpf, c: mpf) -> mpf:
-    """x of -0 is none of these: mpmath has no sign for zeros."""
+    """Return the factor c x^(c - 1); x must not be -0: mpmath has no sign for zeros."""
     return c * x ** (c - 1)
 
 

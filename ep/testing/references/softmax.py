@@ -7,11 +7,11 @@ import numpy as np
 
 Rows: TypeAlias = np.ndarray
 Exact: TypeAlias = Callable[..., tuple[Rows, Rows]]
-"""Takes the operands; returns the results, and the magnitude in whose ulps their errors count at least."""
+"""Function of the operands that returns the results, and the least magnitude in whose ulps their errors count."""
 
 
 def _wide(*operands: Rows) -> list[Rows]:
-    # bfloat16 is not NumPy's own, and converts to float64
+    # NumPy does not support bfloat16 itself, but converts it to float64
     return [operand.astype(np.float64).astype(np.longdouble) for operand in operands]
 
 
@@ -29,7 +29,7 @@ def log_softmax(x: Rows) -> tuple[Rows, Rows]:
     with np.errstate(all="ignore"):
         d = x - x.max(axis=1, keepdims=True, initial=-np.inf)
         e = np.exp(d)
-        # of the largest element alone log1p keeps what is left: the sum of the others
+        # for the largest element, log1p keeps the small rest: the sum of the others
         rest = e.sum(axis=1, keepdims=True) - 1
         small = np.sort(e, axis=1)[:, :-1].sum(axis=1, keepdims=True)
         y = d - np.log1p(np.where(rest < 1, small, rest))

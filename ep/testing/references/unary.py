@@ -1,4 +1,4 @@
-"""The unary ops, straight from their formulas, in extended precision."""
+"""The unary ops, directly from their formulas, in extended precision."""
 
 from collections.abc import Callable
 
@@ -49,7 +49,7 @@ def exact(op: UnaryOp, x: np.ndarray, attr0=None, attr1=None) -> np.ndarray:
 
 
 def _choose(*branches) -> np.ndarray:
-    """condition, value, condition, value, ..., value."""
+    """Return the selected values. branches: condition, value, condition, value, ..., value."""
     *pairs, last = branches
     return np.select(pairs[0::2], pairs[1::2], last)
 
@@ -126,7 +126,7 @@ _LIMITS = {
     UnaryOp.kQuickGelu: (0, np.inf),
     UnaryOp.kSoftSign: (-1, 1),
 }
-"""The values at -inf and at +inf where the formula itself gives NaN."""
+"""The values at -inf and at +inf of ops whose formula gives NaN there."""
 
 _TESTS: dict[UnaryOp, Callable[[np.ndarray], np.ndarray]] = {
     UnaryOp.kLogicalNot: lambda x: x == 0,
@@ -196,7 +196,7 @@ def _trigamma(x: mpmath.mpf, negative: bool) -> mpmath.mpf:
         return mpmath.inf
     if x < 0:
         return (mpmath.pi / mpmath.sinpi(x)) ** 2 - _trigamma(1 - x, False)
-    if x > 1e6:  # mpmath takes for ever
+    if x > 1e6:  # mpmath would take too long
         return 1 / x + 1 / (2 * x**2) + 1 / (6 * x**3) - 1 / (30 * x**5) + 1 / (42 * x**7)
     return mpmath.psi(1, x)
 
@@ -209,7 +209,7 @@ def _narrow_digamma(x: np.ndarray) -> np.ndarray:
 
 def _narrow_trigamma(x: np.ndarray) -> np.ndarray:
     sine = np.sin(np.pi * (x - np.rint(x)))
-    above_0 = scipy.special.zeta(2, np.where(x > 0, x, 1 - x))  # below 0 it would add up term by term
+    above_0 = scipy.special.zeta(2, np.where(x > 0, x, 1 - x))  # below 0, zeta would add up term by term
     return _choose(x > 0, above_0, x == np.floor(x), np.inf, (np.pi / sine) ** 2 - above_0)
 
 
