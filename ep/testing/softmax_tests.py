@@ -23,7 +23,7 @@ _LARGE: Final = ((67, 4099), (3, 50_257), (1, 200_003), (20_011, 7), (5, 16_384)
 """Rows and columns beyond those that a thread computes at once."""
 
 
-def row_tests(tested: RowPrimitive) -> type:
+def softmax_tests(tested: SoftmaxPrimitive) -> type:
     """Return the class of the tests, which a module names `Test...`."""
     factory = tested.factory
 
@@ -118,7 +118,7 @@ def row_tests(tested: RowPrimitive) -> type:
     return Tests
 
 
-def _arguments(device: Any, tested: RowPrimitive, data_type: DataType) -> dict[str, Any]:
+def _arguments(device: Any, tested: SoftmaxPrimitive, data_type: DataType) -> dict[str, Any]:
     """Return the arguments of a launch of 2 by 3."""
     operands = {name: device.buffer(np.ones(6, data_type.dtype)) for name in tested.operands}
     return {"stream": device.stream, "rows": 2, "cols": 3, **operands, tested.output: device.filled(6, data_type)}

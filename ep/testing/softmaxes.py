@@ -28,7 +28,7 @@ from ep.testing.tolerances import launch_ulps, softmax_ulps
 from ep.testing.ulps import errors_in_ulps
 
 
-class RowPrimitive(NamedTuple):
+class SoftmaxPrimitive(NamedTuple):
     """A primitive under test.
 
     operands: the names of the operands; output: of the result.
@@ -91,7 +91,7 @@ def launch(
     return result[:-3].reshape(rows, cols)
 
 
-def check_close(device: DeviceUnderTest, tested: RowPrimitive, data_type: DataType, got: Any, sources: Any) -> None:
+def check_close(device: DeviceUnderTest, tested: SoftmaxPrimitive, data_type: DataType, got: Any, sources: Any) -> None:
     """Raise AssertionError if a result is further from the exact one than the documented bound."""
     want, term = tested.exact(*sources)
     bound = launch_ulps(softmax_ulps(tested.ulps, device.library), data_type, got.dtype)

@@ -182,7 +182,7 @@ EXACT_BINARY = frozenset(
 """Plain arithmetic, which agrees bit by bit; a NaN equals any NaN, and signs of zeros are ignored."""
 
 
-def rows_ulps(promised: float, library: Library) -> float:
+def softmax_ulps(promised: float, library: Library) -> float:
     """Return the bound for a softmax in float32 or float64, if that of VECTOR_MATH is `promised`."""
     return promised if library is Library.VECTOR_MATH else 4 * promised
 
