@@ -84,7 +84,8 @@ def _headline() -> str:
     newest = [record for record in whole if record.name == whole[0].name]
     of_isa = {record.isa: record for record in newest}
     host = of_isa[HOST]
-    held = f" With AVX2 alone it is {_mean(of_isa['avx2']):.2f}." if "avx2" in of_isa else ""
+    avx2 = of_isa.get("avx2")
+    held = f"\nWith AVX2 alone, beside {len(avx2.document['peers'])} of them, it is {_mean(avx2):.2f}." if avx2 else ""
     return (
         f"From {report.FROM:,} elements on, in float32, the time of the best of {len(host.document['peers'])} "
         f"libraries is {_mean(host):.2f} times ours:\nthe geometric mean of {len(host.primitives('float32'))} cases of "
