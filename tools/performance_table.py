@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import statistics
+import textwrap
 from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import groupby
@@ -29,6 +30,7 @@ _PAGES: Final = "docs/performance"
 _RESULTS: Final = ROOT / "benchmarks/results"
 _DTYPES: Final = ("float32", "float64", "float16", "bfloat16", "int8", "int32", "int64")
 _TITLES: Final = {HOST: "All instructions of the processor", "avx2": "No instructions beyond AVX2"}
+_COLUMNS: Final = 118
 _EXTRA: Final = (ODD, PRODUCTS, ROWS)
 """Groups with tables of their own."""
 
@@ -85,11 +87,12 @@ def _headline() -> str:
     of_isa = {record.isa: record for record in newest}
     host = of_isa[HOST]
     avx2 = of_isa.get("avx2")
-    held = f"\nWith AVX2 alone, beside {len(avx2.document['peers'])} of them, it is {_mean(avx2):.2f}." if avx2 else ""
-    return (
+    held = f" With AVX2 alone, beside {len(avx2.document['peers'])} of them, it is {_mean(avx2):.2f}." if avx2 else ""
+    return textwrap.fill(
         f"From {report.FROM:,} elements on, in float32, the time of the best of {len(host.document['peers'])} "
-        f"libraries is {_mean(host):.2f} times ours:\nthe geometric mean of {len(host.primitives('float32'))} cases of "
-        f"all primitives on {host.document['threads']} threads of an {_processor(host)}.{held}"
+        f"libraries is {_mean(host):.2f} times ours: the geometric mean of {len(host.primitives('float32'))} cases of "
+        f"all primitives on {host.document['threads']} threads of an {_processor(host)}.{held}",
+        _COLUMNS,
     )
 
 
@@ -99,9 +102,10 @@ def _model() -> str:
     times = [case["seconds"] for case in newest.document["encoder"]["times"]]
     shares = {name: [one["ep"] / one[name] for one in times] for name in ("onnxruntime", "torch")}
     runtime, torch = (f"{min(found):.2f} to {max(found):.2f}" for found in shares.values())
-    return (
+    return textwrap.fill(
         f"`examples/encoder` computes a real model over it, MiniLM: on an {_processor(newest)} it takes {runtime} "
-        f"of\nONNX Runtime's time, {torch} of PyTorch's."
+        f"of ONNX Runtime's time, {torch} of PyTorch's.",
+        _COLUMNS,
     )
 
 
