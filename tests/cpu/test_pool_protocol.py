@@ -19,8 +19,8 @@ def pool(launchers, launches, workers, chunks, looks=0, edit=str, slots=2):
         _LOOKS=looks,
         _NUM_SLOTS=slots,
         MAX_THREADS=lanes,
-        keep_away=lambda thread, mask: True,
-        put_back=lambda mask: None,
+        keep_away=lambda thread, mask: 1,
+        put_back=lambda mask, away: None,
         range=lambda *numbers: range(*map(int, numbers)),
     )
 

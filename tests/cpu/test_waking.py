@@ -49,54 +49,91 @@ def called(function, *words):
 
 
 def keep(thread, mask):
-    return 1 if keep_away(thread, mask) else 0
+    return keep_away(thread, mask)
 
 
-def back(mask):
-    put_back(mask)
+def back(mask, away):
+    put_back(mask, away)
     return 0
 
 
+class Sleeper:
+    """A thread that sleeps until it is let go, then restores its mask as a worker does."""
+
+    def __init__(self):
+        self.mask = np.zeros(2 * MASK_WORDS, np.int64)
+        self.away, self._go = 0, threading.Event()
+        self._thread = threading.Thread(target=self._sleep)
+
+    def _sleep(self):
+        self._go.wait()
+        if self.away:
+            called(back, self.mask.ctypes.data, self.away)
+        self.found = os.sched_getaffinity(0)
+
+    def __enter__(self):
+        self._everywhere = os.sched_getaffinity(0)
+        self._thread.start()
+        self.native_id = self._thread.native_id
+        return self
+
+    def wake(self):
+        """Return the thread's mask at its end."""
+        self._go.set()
+        self._thread.join()
+        return self.found
+
+    def keep_away(self):
+        self.away = called(keep, self.native_id, self.mask.ctypes.data)
+        return self.away
+
+    def __exit__(self, *error):
+        os.sched_setaffinity(0, self._everywhere)
+        self.wake()
+
+
 def test_a_thread_is_kept_away_from_the_processor_of_the_caller():
-    everywhere, mask = os.sched_getaffinity(0), np.zeros(MASK_WORDS, np.int64)
-    sleeping, found = threading.Event(), []
-
-    def sleeps():
-        sleeping.wait()
-        called(back, mask.ctypes.data)
-        found.append(os.sched_getaffinity(0))
-
-    thread = threading.Thread(target=sleeps)
-    thread.start()
-    try:
-        here = max(everywhere)
+    everywhere = os.sched_getaffinity(0)
+    here = max(everywhere)
+    with Sleeper() as thread:
         os.sched_setaffinity(0, {here})
-        may_go = len(everywhere) > 1
         os.sched_setaffinity(thread.native_id, everywhere)
-        assert called(keep, thread.native_id, mask.ctypes.data) == may_go
-        assert os.sched_getaffinity(thread.native_id) == (everywhere - {here} if may_go else everywhere)
-    finally:
-        os.sched_setaffinity(0, everywhere)
-        sleeping.set()
-        thread.join()
-    assert found == [everywhere]
+        assert thread.keep_away() == (here + 1 if len(everywhere) > 1 else 0)
+        assert os.sched_getaffinity(thread.native_id) == (everywhere - {here} or everywhere)
+        assert thread.wake() == everywhere
+
+
+def test_a_mask_that_is_changed_meanwhile_is_kept():
+    everywhere = os.sched_getaffinity(0)
+    if len(everywhere) < 2:
+        pytest.skip("there is one processor: nobody can be kept away from it")
+    here = max(everywhere)
+    with Sleeper() as thread:
+        os.sched_setaffinity(0, {here})
+        assert thread.keep_away() == here + 1
+        os.sched_setaffinity(thread.native_id, {here})
+        assert thread.wake() == {here}
+
+
+def test_a_thread_that_may_not_run_here_is_left_alone():
+    everywhere = os.sched_getaffinity(0)
+    if len(everywhere) < 2:
+        pytest.skip("there is one processor, where every thread runs")
+    with Sleeper() as thread:
+        os.sched_setaffinity(0, {max(everywhere)})
+        os.sched_setaffinity(thread.native_id, {min(everywhere)})
+        assert thread.keep_away() == 0
+        assert thread.wake() == {min(everywhere)}
 
 
 def test_a_thread_that_may_run_here_alone_stays():
-    everywhere, mask = os.sched_getaffinity(0), np.zeros(MASK_WORDS, np.int64)
-    sleeping = threading.Event()
-    thread = threading.Thread(target=sleeping.wait)
-    thread.start()
-    try:
+    everywhere = os.sched_getaffinity(0)
+    with Sleeper() as thread:
         os.sched_setaffinity(0, {min(everywhere)})
         os.sched_setaffinity(thread.native_id, {min(everywhere)})
-        assert called(keep, thread.native_id, mask.ctypes.data) == 0
+        assert thread.keep_away() == 0
         assert os.sched_getaffinity(thread.native_id) == {min(everywhere)}
-        assert called(keep, 0, mask.ctypes.data) == 0  # a thread whose number is not known
-    finally:
-        os.sched_setaffinity(0, everywhere)
-        sleeping.set()
-        thread.join()
+        assert called(keep, 0, thread.mask.ctypes.data) == 0  # a thread whose number is not known
 
 
 def test_workers_have_their_masks_when_they_are_awake():

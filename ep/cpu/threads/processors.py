@@ -59,21 +59,37 @@ _read_mask, _write_mask = _of_mask("sched_getaffinity"), _of_mask("sched_setaffi
 
 @jit
 def keep_away(thread, mask):
-    """Keep a sleeping thread from waking up on this processor, if allowed. Return whether it must `put_back` its mask.
+    """Keep a sleeping thread from waking up on this processor.
 
-    mask: receives the thread's old mask.
+    mask: receives the thread's mask from before, and has room for another one behind it.
+
+    Return what `put_back` needs in order to restore the mask; 0 if the mask is as it was: the thread may not run here
+    anyway, or nowhere else.
     """
     number = _processor()
     if thread <= 0 or number < 0 or number >= MASK_WORDS * _BITS or _read_mask(thread, mask) != 0:
-        return False
-    word, position = load_word(mask, number // _BITS), number // _BITS
-    store_word(mask, position, word & ~(1 << (number % _BITS)))
+        return 0
+    position, bit = number // _BITS, 1 << (number % _BITS)
+    word = load_word(mask, position)
+    if word & bit == 0:
+        return 0
+    store_word(mask, position, word & ~bit)
     is_away = _write_mask(thread, mask) == 0  # fails if no processor is left
     store_word(mask, position, word)
-    return is_away
+    return number + 1 if is_away else 0
 
 
 @jit
-def put_back(mask):
-    """Restore the calling thread's mask from before `keep_away`."""
+def put_back(mask, away):
+    """Restore the calling thread's mask from before `keep_away`, unless something else has changed it since then.
+
+    away: the result of `keep_away`.
+    """
+    now, position = mask + 8 * MASK_WORDS, (away - 1) // _BITS
+    if _read_mask(0, now) != 0:
+        return
+    store_word(now, position, load_word(now, position) | (1 << ((away - 1) % _BITS)))
+    for i in range(MASK_WORDS):
+        if load_word(now, i) != load_word(mask, i):
+            return
     _write_mask(0, mask)

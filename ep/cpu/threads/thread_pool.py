@@ -48,7 +48,7 @@ _OPEN: Final = _LINE  # per slot: the number of lanes while there are chunks lef
 _SLOTS: Final = _OPEN + _NUM_SLOTS
 _SLOT_WORDS: Final = (3 + MAX_THREADS) * _LINE
 _WORKERS: Final = _SLOTS + _NUM_SLOTS * _SLOT_WORDS
-_WORKER_WORDS: Final = _LINE + MASK_WORDS
+_WORKER_WORDS: Final = _LINE + 2 * MASK_WORDS
 NUM_WORDS: Final = _WORKERS + MAX_THREADS * _WORKER_WORDS
 
 # words of a slot
@@ -58,8 +58,8 @@ _DONE, _WAITING, _WAIT_LOCK = (2 * _LINE + i for i in range(3))  # chunks done; 
 _LANES: Final = 3 * _LINE  # per lane, a line: chunks that are not taken yet
 
 # words of a worker
-_ASLEEP, _SLEEP_LOCK, _THREAD, _IS_AWAY = range(4)  # its id in the system; whether it woke up with a smaller mask
-_MASK: Final = _LINE  # the mask that it then restores
+_ASLEEP, _SLEEP_LOCK, _THREAD, _AWAY = range(4)  # its id in the system; the result of `keep_away` of its last wake-up
+_MASK: Final = _LINE  # the mask that it restores if it was kept away, and the one that it then compares with
 
 _LOOKS: Final = 10_000  # 0.7 ms: of a worker for work, or of an owner for the last chunks, before it sleeps
 _LOOKS_PER_YIELD: Final = 16  # the thread that is waited for may need this processor
@@ -117,7 +117,7 @@ def _take_part(slot, num_lanes, own_lane):
 def _wake(pool, number):
     worker = _worker(pool, number)
     if atomic_load(worker + 8 * _ASLEEP) == 1 and atomic_replace(worker + 8 * _ASLEEP, 1, 0):
-        store_word(worker, _IS_AWAY, keep_away(load_word(worker, _THREAD), worker + 8 * _MASK))
+        store_word(worker, _AWAY, keep_away(load_word(worker, _THREAD), worker + 8 * _MASK))
         release_lock(load_word(worker, _SLEEP_LOCK))
 
 
@@ -179,8 +179,9 @@ def _work(pool, number):
                 awake = atomic_replace(worker + 8 * _ASLEEP, 1, 0)
             if not awake:
                 acquire_lock(load_word(worker, _SLEEP_LOCK))
-                if load_word(worker, _IS_AWAY) != 0:
-                    put_back(worker + 8 * _MASK)
+                away = load_word(worker, _AWAY)
+                if away != 0:
+                    put_back(worker + 8 * _MASK, away)
 
 
 def _share(pool, task, context, count, num_lanes, chunks_per_lane):
