@@ -85,7 +85,7 @@ def graph_of(model: ModelProto) -> Graph:
         mode = one.input[line.false] if 0 <= line.false < len(one.input) else ""
         if mode and (constants.get(mode) is None or constants[mode].any()):
             reasons[f"{shown}: input {mode!r} must be a constant that is false: models are not trained here"] = None
-        attributes = tried(lambda one: _attributes(one, opsets), one, shown)
+        attributes = tried(_attributes_of(line, opsets), one, shown)
         nodes.append(Node(name, line, tuple(one.input), tuple(one.output), attributes or {}))
     if reasons:
         raise UnsupportedError([*reasons])
@@ -126,13 +126,16 @@ def _array(tensor: TensorProto) -> np.ndarray[Any, Any]:
         raise ModelError(f"tensor {tensor.name!r} contradicts itself: {error}") from None
 
 
-def _attributes(node: NodeProto, opsets: Mapping[str, int]) -> dict[str, Any]:
-    """Return the attributes that a node has, and those that it has by default."""
-    found = {one.name: _value(one) for one in (*defaults_of(node, opsets), *node.attribute)}
-    if node.op_type in ("Cast", "EyeLike"):  # a type that there is not is found when the model is loaded
-        for name in ("to", "dtype"):
-            dtype_of(found.get(name, TensorProto.FLOAT))
-    return found
+def _attributes_of(line: Line, opsets: Mapping[str, int]) -> Callable[[NodeProto], dict[str, Any]]:
+    """Return the function that returns the attributes that a node has, and those that it has by default."""
+
+    def attributes(node: NodeProto) -> dict[str, Any]:
+        found = {one.name: _value(one) for one in (*defaults_of(node, opsets), *node.attribute)}
+        if line.check is not None:
+            line.check(**found)
+        return found
+
+    return attributes
 
 
 def _value(attribute: onnx.AttributeProto) -> Any:
@@ -143,7 +146,7 @@ def _value(attribute: onnx.AttributeProto) -> Any:
         return _array(value)
     if isinstance(value, int | float):
         return value
-    values = [*value]
-    if any(not isinstance(one, int | float) for one in values):
+    values = [one.decode("utf-8", "replace") if isinstance(one, bytes) else one for one in value]
+    if any(not isinstance(one, int | float | str) for one in values):
         raise NotImplementedError(f"attribute {attribute.name} is a {type(value).__name__} of what is no number")
     return values

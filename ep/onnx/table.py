@@ -14,6 +14,7 @@ from ep import ops
 from ep.onnx.operators import elementwise as e
 from ep.onnx.operators import indices as i
 from ep.onnx.operators import products as p
+from ep.onnx.operators import recurrent as n
 from ep.onnx.operators import reductions as r
 from ep.onnx.operators import shapes as s
 from ep.onnx.operators import windows as w
@@ -30,6 +31,8 @@ class Line(NamedTuple):
     counts: whether it takes `num_outputs` where the node has no such attribute.
     most_outputs: the most outputs that a node may use.
     false: the number of an input that must be left out, or a constant that is false; -1 for none.
+    check: takes the attributes when the model is loaded, and raises NotImplementedError for what nothing serves.
+    apart: whether it takes arrays alone, none that are traced: it computes step by step, or as the data says.
     """
 
     name: str
@@ -40,12 +43,14 @@ class Line(NamedTuple):
     counts: bool = False
     most_outputs: int = 2**31
     false: int = -1
+    check: Callable[..., Any] | None = None
+    apart: bool = False
 
 
 _LINES: Final = (
     *(Line(name, 6, e.of_inputs(function)) for name, function in e.PLAIN.items()),
     Line("BitShift", 11, e.bit_shift),
-    Line("Cast", 6, e.cast),
+    Line("Cast", 6, e.cast, check=s.check_type),
     Line("CastLike", 15, e.cast_like),
     Line("Celu", 12, ops.celu),
     Line("Clip", 6, e.clip_by_attributes),
@@ -86,7 +91,7 @@ _LINES: Final = (
     Line("ConstantOfShape", 9, s.constant_of_shape, host=(0,)),
     Line("DepthToSpace", 1, s.depth_to_space),
     Line("Expand", 8, s.expand, host=(1,)),
-    Line("EyeLike", 9, s.eye_like, of_shape=True),
+    Line("EyeLike", 9, s.eye_like, of_shape=True, check=s.check_type),
     Line("Flatten", 1, s.flatten),
     Line("Pad", 2, s.pad_by_attributes),
     Line("Pad", 11, s.pad, host=(1, 2, 3)),
@@ -116,6 +121,9 @@ _LINES: Final = (
     Line("Gemm", 7, p.gemm),
     Line("InstanceNormalization", 6, p.instance_normalization),
     Line("MatMul", 1, ops.matmul),
+    Line("GRU", 7, n.gru, host=(4,), check=n.check_gru, apart=True),
+    Line("LSTM", 7, n.lstm, host=(4,), check=n.check_lstm, apart=True),
+    Line("RNN", 7, n.rnn, host=(4,), check=n.check_rnn, apart=True),
     Line("AveragePool", 7, w.average_pool),
     Line("Conv", 1, w.conv),
     Line("ConvTranspose", 1, w.conv_transpose),

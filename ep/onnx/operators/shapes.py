@@ -54,6 +54,13 @@ def size(x: Any) -> NDArray:
     return np.array(math.prod(x.shape), np.int64)
 
 
+def check_type(to: int | None = None, dtype: int | None = None, **_: Any) -> None:
+    """Raise NotImplementedError for a type that there is not."""
+    for number in (to, dtype):
+        if number is not None:
+            dtype_of(number)
+
+
 def eye_like(x: Any, k: int, dtype: int | None = None) -> NDArray:
     """Return a matrix of the shape of x with 1 on a diagonal."""
     rows, cols = x.shape
