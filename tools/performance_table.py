@@ -87,11 +87,12 @@ def _headline() -> str:
     of_isa = {record.isa: record for record in newest}
     host = of_isa[HOST]
     avx2 = of_isa.get("avx2")
-    held = f" With AVX2 alone, beside {len(avx2.document['peers'])} of them, it is {_mean(avx2):.2f}." if avx2 else ""
+    only = f" With AVX2 only, against {len(avx2.document['peers'])} of them, it is {_mean(avx2):.2f}." if avx2 else ""
     return textwrap.fill(
-        f"From {report.FROM:,} elements on, in float32, the time of the best of {len(host.document['peers'])} "
-        f"libraries is {_mean(host):.2f} times ours: the geometric mean of {len(host.primitives('float32'))} cases of "
-        f"all primitives on {host.document['threads']} threads of an {_processor(host)}.{held}",
+        f"For float32 arrays of at least {report.FROM:,} elements, the fastest of {len(host.document['peers'])} other "
+        f"libraries takes {_mean(host):.2f} times as long as `ep`: the geometric mean of "
+        f"{len(host.primitives('float32'))} cases of all primitives, with {host.document['threads']} threads on an "
+        f"{_processor(host)}.{only}",
         _COLUMNS,
     )
 
@@ -103,8 +104,8 @@ def _model() -> str:
     shares = {name: [one["ep"] / one[name] for one in times] for name in ("onnxruntime", "torch")}
     runtime, torch = (f"{min(found):.2f} to {max(found):.2f}" for found in shares.values())
     return textwrap.fill(
-        f"`examples/encoder` computes a real model over it, MiniLM: on an {_processor(newest)} it takes {runtime} "
-        f"of ONNX Runtime's time, {torch} of PyTorch's.",
+        f"`examples/encoder` runs a real model, MiniLM, on these primitives: on an {_processor(newest)} it takes "
+        f"{runtime} of the time of ONNX Runtime, and {torch} of the time of PyTorch.",
         _COLUMNS,
     )
 
@@ -141,10 +142,10 @@ def _page(name: str) -> str:
     """Return everything that was measured on a machine."""
     mine = sorted((r for r in records() if r.name == name), key=lambda record: ISAS.index(record.isa))
     parts = [
-        f"# {name}",
-        f"`python -m benchmarks.record {name}` measures all of it, and `python -m {_PROGRAM}` writes this page. "
-        "A ratio is the time of the best peer over ours: above 1, ep is faster. [Performance](../performance.md) says "
-        "how it is measured.",
+        f"# Performance: {name}",
+        f"`python -m benchmarks.record {name}` makes these measurements, and `python -m {_PROGRAM}` writes this page. "
+        "A ratio is the time of the fastest peer (another library) divided by the time of ep: above 1, ep is faster. "
+        "[Performance](../performance.md) describes the method.",
     ]
     for record in mine:
         parts += [f"## {_TITLES[record.isa]}", _measured(record)]
@@ -185,7 +186,7 @@ def _data_types(record: Record) -> Iterator[str]:
         return
     columns = [dtype for dtype in _DTYPES if any(result["dtype"] == dtype for result in chosen)]
     rows = {name: [r for r in chosen if r["set"] == name] for name in dict.fromkeys(r["set"] for r in chosen)}
-    lines = ["Geometric means, and the number of cases.", "", _header("primitive", columns)]
+    lines = ["Geometric means of the ratios, and the number of cases.", "", _header("primitive", columns)]
     for name, of_set in (rows | {"all": chosen}).items():
         by_dtype = ([r["ratio"] for r in of_set if r["dtype"] == dtype] for dtype in columns)
         cells = (f"{statistics.geometric_mean(ratios):.2f} ({len(ratios)})" if ratios else "" for ratios in by_dtype)
@@ -205,7 +206,7 @@ def _cases(record: Record) -> Iterator[str]:
     """Yield a table for each set of cases: the ratios by data type and size, and our GB/s in float32."""
     rated = record.primitives()
     if rated:
-        yield "Ratios by data type and number of elements; in float32 also the GB/s that we read and write."
+        yield "Ratios by data type and number of elements; for float32 also the GB/s that ep reads and writes."
     for name, of_set in groupby(_by_set(rated), key=lambda result: result["set"]):
         found: dict[str, dict[tuple[str, int], str]] = {}
         for result in of_set:
@@ -237,8 +238,8 @@ def _products(record: Record) -> Iterator[str]:
     if not by_dtype:
         return
     yield (
-        "GFLOP/s, and in parentheses the ratio and the best peer. Where a product is of rows, b is constant: ONNX "
-        "Runtime packs it when the model is loaded, for which Matmul's contract has no place."
+        "GFLOP/s, and in parentheses the ratio and the fastest peer. In products named by rows, b is constant: ONNX "
+        "Runtime packs it when the model is loaded. The contract of Matmul has no such step."
     )
     lines = [_header("product", list(by_dtype))]
     for case in dict.fromkeys(case for cases in by_dtype.values() for case in cases):
@@ -267,7 +268,7 @@ def _rows(record: Record) -> Iterator[str]:
         columns_ = sorted({columns for cells in found.values() for columns in cells})
         lines = [_header("columns", [f"{columns:,}" for columns in columns_])]
         lines += [f"| {name} | {' | '.join(found[name].get(c, '') for c in columns_)} |" for name in sorted(found)]
-        yield "Rows of 31 to 50,257 columns, 2^20 elements in all: our nanoseconds for an element, and the ratio."
+        yield "Rows of 31 to 50,257 columns, 2^20 elements in total: nanoseconds of ep per element, and the ratio."
         yield "\n".join(lines)
 
 
@@ -290,8 +291,8 @@ def _expressions(record: Record) -> Iterator[str]:
     cases = record.document.get("fuse", {}).get("cases", [])
     if cases:
         yield (
-            "The ratio, and in parentheses the time of the functions of `ep.ops`, called one by one, over that of the "
-            "one kernel that `ep.fuse` makes."
+            "The ratio, and in parentheses the time of separate calls of `ep.ops` divided by the time of the kernels "
+            "that `ep.fuse` makes."
         )
     for dtype in dict.fromkeys(case["dtype"] for case in cases):
         found: dict[str, dict[int, str]] = {}
@@ -316,8 +317,8 @@ def _encoder(record: Record) -> Iterator[str]:
         return
     libraries = [*found["start"]]
     yield (
-        "`examples/encoder` (MiniLM-L6) beside PyTorch's eager mode, and ONNX Runtime on the graph that PyTorch "
-        "exports: milliseconds, and those of what is not products in parentheses."
+        "`examples/encoder` (MiniLM-L6), PyTorch in eager mode, and ONNX Runtime with the graph that PyTorch exports: "
+        "milliseconds, and in parentheses the milliseconds outside of matrix products."
     )
     lines = [_header("sentences x tokens", libraries)]
     for case in found["times"]:

@@ -1,6 +1,7 @@
-"""The documents' code of a device: the README's runs, and docs/adding-a-device.md quotes the example."""
+"""The documents' code of a device: the README's commands run, and docs/adding-a-device.md quotes the example."""
 
 import re
+import shlex
 from pathlib import Path
 
 from tests.subprocesses import SOURCES
@@ -11,32 +12,18 @@ DOCUMENT = (Path(SOURCES) / "docs" / "adding-a-device.md").read_text()
 
 
 def test_the_readmes_device_conforms(example):
-    """Its package, with the device and the Fill of the example under another name."""
+    """The README and the document begin with the same commands, which test the example."""
     section = README.partition("\n## Adding a device\n")[2].partition("\n## ")[0]
-    (registering,) = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
-    (command,) = re.findall(r"```sh\n.* -m pytest (.*)\n```", section)
-    assert '`foo = "ep_foo"` under `[project.entry-points."ep.devices"]`' in section
-    (example.folder / "ep_numpy_device-1.0.dist-info" / "entry_points.txt").write_text("[ep.devices]\nfoo = ep_foo\n")
-    package = example.folder / "ep_foo"
-    package.mkdir()
-    sources = {path.stem: _renamed(path.read_text()) for path in (EXAMPLE / "ep_numpy_device").glob("*.py")}
-    (package / "device.py").write_text(sources["device"])
-    (package / "fill.py").write_text(_fill(sources["primitives"]))
-    (package / "__init__.py").write_text(registering)
-    said = example.run(*command.split(), device=None)
+    (commands,) = re.findall(r"```sh\n(.*?)```", section, re.DOTALL)
+    assert commands in DOCUMENT
+    install, test, use = commands.splitlines()
+    assert install == f'cp -r {EXAMPLE.relative_to(SOURCES)} my_device && pip install ".[testing]" ./my_device'
+    said = example.run(*test.removeprefix("python -m pytest ").split(), device=None)
     assert passed(said) > 60
-    assert "foo: tested: device, memory, streams, events, Fill (1 keys)\n" in said
-
-
-def _fill(source):
-    """Return what is before the first primitive, and its Launch as a function."""
-    helpers, launch = re.findall(r"(.*?)@implements.*?\n    def Launch(.*?)\n\n\n", source, re.DOTALL)[0]
-    body = re.sub(r"\n    ", r"\n", launch).replace("    (data_type,) = self.request.dtypes\n", "")
-    return f"{helpers}def fill{body.replace('(self, ', '(data_type, ')}\n"
-
-
-def _renamed(source):
-    return source.replace("ep_numpy_device", "ep_foo").replace('"numpy"', '"foo"').replace("Numpy", "Foo")
+    assert "numpy: tested: device, memory, streams, events, Fill (5 keys)" in said
+    assert example.python(*shlex.split(use)[1:]) == "[0. 2.]\n"
+    (entry,) = re.findall(r"`(numpy = .*?)` under `\[project.entry-points.\"ep.devices\"\]`", section, re.DOTALL)
+    assert f"\n{entry}\n" in (EXAMPLE / "pyproject.toml").read_text()
 
 
 def test_the_document_quotes_the_example():
