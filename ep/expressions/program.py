@@ -2,137 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-import numpy as np
-
-from ep.common.source import function_of
-from ep.expressions.grouping import Group
+from ep.expressions.memory import Arena, Memory
+from ep.expressions.program_text import ProgramText
 from ep.expressions.schedule import Schedule
 from ep.expressions.trace import Node, Trace
-from ep.include.arrays import UNKNOWN, Array, Arrays
+from ep.expressions.views import View
+from ep.include.arrays import Array, Arrays
 from ep.include.errors import ArgumentError
-from ep.include.primitive import ExpressionFactory, RequirePrimitive
 from ep.ops.declare.function import FUNCTIONS
-
-
-class _Text:
-    """Writes the function that runs a program: one line for each launch, so that a call costs little beside them."""
-
-    def __init__(self, program: Program, trace: Trace) -> None:
-        self._schedule, self._nodes = program.schedule, program.schedule.nodes
-        self._on_device, self._numbers = program.on_device, program.numbers
-        base: Any = trace.base
-        self._names: dict[str, Any] = {"number": _number_as_array}
-        self._constants: set[int] = set()
-        has_kernels = any(group.structure is not None for group in self._schedule.groups)
-        self._lines = ["stream, empty = base.stream, base.empty"] if has_kernels else []
-        for node in self._nodes:
-            if node.constant is not None:
-                number = np.frombuffer(node.constant, node.data_type.dtype).reshape(())
-                self._add_constant(node.position, base.number(number))
-        for position, size in trace.sizes.items():
-            self._add_constant(position, base.number(size))
-        computed = {one for group in self._schedule.groups for one in group.values}
-        read = {one for group in self._schedule.groups for one in group.sources} | {*self._schedule.results}
-        self._lines += [f"v{one} = given[{one}]" for one in sorted(read - computed - self._constants)]
-        for k, group in enumerate(self._schedule.groups):
-            (self._add_operator if group.structure is None else self._add_kernel)(base, k, group)
-            # the memory of others is free for what follows
-            last = [one for one in group.sources if self._schedule.last_read[one] == k and one not in self._constants]
-            self._lines += [f"del {', '.join(map(self._value, last))}"] if last else []
-
-    def body(self, results: Sequence[int]) -> Callable[..., list[Array]]:
-        """Return the function body(base, given, direct) that returns results; direct: where to write some of them."""
-        lines = [*self._lines, f"return [{', '.join(map(self._array, results))}]"]
-        text = "\n    ".join(["def body(base, given, direct):", *lines])
-        return function_of(text, "body", __name__, self._names)
-
-    def _add_constant(self, position: int, number: Any) -> None:
-        self._names[f"c{position}"] = number
-        self._constants.add(position)
-
-    def _value(self, position: int) -> str:
-        return f"c{position}" if position in self._constants else f"v{position}"
-
-    def _array(self, position: int) -> str:
-        """Return a value as an array, if it may be a number in the form that kernels take."""
-        value = self._value(position)
-        return f"number(base, {value})" if self._on_device and position in self._numbers else value
-
-    def _buffer(self, position: int) -> str:
-        """Return a value as operators take it."""
-        is_buffer = self._nodes[position].inputs and position not in self._schedule.views
-        return self._value(position) if is_buffer else f'base.as_buffer({self._array(position)}, "x")'
-
-    def _add_kernel(self, base: Any, k: int, group: Group) -> None:
-        primitive = RequirePrimitive(ExpressionFactory, base.device_type, group.structure)
-        self._names[f"launch{k}"] = primitive.Launch
-        for one in group.results:
-            node = self._nodes[one]
-            self._names |= {f"s{one}": node.shape, f"d{one}": node.data_type.dtype}
-            self._lines.append(f"v{one} = direct[{one}] if {one} in direct else empty(s{one}, d{one})")
-        operands = [(one, group.reduced_shape if one in group.reduced else None) for one in group.results]
-        shown = []
-        for one, shape in (*operands, *group.reads):
-            in_shape = "" if shape in (None, self._nodes[one].shape) else f".reshape({shape})"
-            shown.append(self._value(one) + in_shape)
-        written, read = (", ".join(some) for some in (shown[: len(operands)], shown[len(operands) :]))
-        self._lines.append(f"launch{k}(stream, [{written}], [{read}])")
-
-    def _add_operator(self, base: Any, k: int, group: Group) -> None:
-        node = self._nodes[group.values[0]]
-        view = self._schedule.strided.get(node.position)
-        if view is not None:
-            self._names[f"w{k}"] = view
-            self._lines.append(f"v{node.position} = base.view({self._value(node.inputs[0])}, *w{k})")
-        elif node.operator is None:
-            self._lines.append(f"v{node.position} = {self._buffer(node.inputs[0])}.reshape({node.shape})")
-        else:
-            numbers = [self._nodes[one].result for one in group.values]
-            self._names[f"compute{k}"] = _computing(node, numbers, self._on_device)
-            inputs = ", ".join(map(self._buffer, node.inputs))
-            results = ", ".join(map(self._value, group.values))
-            self._lines.append(f"[{results}] = compute{k}(base, [{inputs}])")
-
-
-def _number_as_array(base: Any, value: Any) -> Array:
-    return base.filled(np.asarray(value))
-
-
-def _computing(node: Node, written: Sequence[int], on_device: bool) -> Callable[[Any, list[Array]], Sequence[Array]]:
-    """Return what runs an operator on arrays; it returns the results that there are to be, by number."""
-    operator: Any = node.operator
-    attributes = node.attributes
-    chosen: Any = None  # the kernels that the operator had
-    prepared: Any = None  # what computes with them
-    find: Any = None  # what does it at once, where there is such a thing
-
-    def compute(base: Any, inputs: list[Array]) -> Sequence[Array]:
-        nonlocal chosen, prepared, find
-        if not on_device:
-            results = base.compute(operator, inputs, attributes, None)
-            return [results[one] for one in written]
-        if chosen is not operator.chosen:
-            prepared = operator.prepare(base.device_type, inputs, attributes)
-            chosen, find = operator.chosen, prepared.finding(base, inputs)
-        result = UNKNOWN if find is None else find(*inputs)
-        if result is not UNKNOWN:
-            return (result,)
-        results = [base.empty(shape, prepared.dtype) for shape in prepared.shapes]
-        prepared.launches(base, inputs, results)
-        return [results[one] for one in written]
-
-    return compute
 
 
 class Program:
     """The steps of a trace, as they are run."""
 
-    def __init__(self, trace: Trace, results: Sequence[int], round_each: bool = False) -> None:
-        """results: positions of the values that `run` returns."""
+    def __init__(
+        self, trace: Trace, results: Sequence[int], round_each: bool = False, *, has_memory: bool = False
+    ) -> None:
+        """results: positions of the values that `run` returns. has_memory: whether `run` gets an arena."""
         self.schedule = Schedule(trace, results, round_each)
         self._results = list(results)
         # results that others are views of must stay as they are until the end
@@ -148,22 +38,70 @@ class Program:
         groups = enumerate(self.schedule.groups)
         self._written_by = {one: k for k, group in groups if group.structure for one in group.results}
         self._may_write = cache(self._kernel_may_write)
-        self._body = _Text(self, trace).body(self._results)
+        self.memory = Memory(self.schedule) if has_memory else None
+        self._trace = trace
+        self._write()
 
-    def run(self, base: Any, given: Mapping[int, Any], into: Mapping[int, tuple[str, Array]]) -> list[Array]:
+    def _write(self) -> None:
+        """Write the function that runs the program, with the kernels that operators have now."""
+        text = ProgramText(self, self._trace, self.memory)
+        self._chosen = [*text.chosen.items()]
+        self._body, self._renamed, self._derived = text.body(self._results), text.renamed, text.derived
+        self._steps = text.steps
+
+    def in_memory(self, base: Arrays, arrays: list[Array]) -> list[Array]:
+        """Return all arrays in memory that the program uses, given those that `Memory` has places for."""
+        found = [*arrays]
+        for place, how in self._derived:
+            found.append(base.view(found[place], *how) if isinstance(how, View) else found[place].reshape(how))
+        return found
+
+    def run(
+        self,
+        base: Any,
+        given: Mapping[int, Any],
+        into: Mapping[int, tuple[str, Array]],
+        arena: Arena | None = None,
+    ) -> list[Array]:
         """Compute with what is given, by position; return the results.
 
         base: the operands' Operands. into: by position of a result, the name of an array and the array itself.
+        arena: of a program that has memory; no other may use it meanwhile.
         Raises TypeError or ValueError for arrays that cannot be written, before anything is.
         """
+        for operator, chosen in self._chosen:
+            if operator.chosen is not chosen:
+                self._write()
+                break
+        if arena is not None and self.memory is not None:
+            arena.prepare(self.memory, self)
         if not into:
-            results = self._body(base, given, ())
+            results = self._computed(base, given, (), arena)
             return [base.delivered(one, None) for one in results] if self.on_device else results
         targets = self._targets(base, into)
-        results = self._body(base, given, self._checked(base, given, into, targets))
+        results = self._computed(base, given, self._checked(base, given, into, targets), arena)
         values = dict(zip(self._results, results, strict=True))
         self._take_apart(base, values, targets)
         return [base.delivered(values[one], into[one][1] if one in into else None) for one in self._results]
+
+    def _computed(self, base: Any, given: Any, direct: Any, arena: Arena | None) -> list[Array]:
+        try:
+            return self._body(base, given, direct, arena)
+        except Exception as error:
+            step = self.step_of(error)
+            if isinstance(error, ArgumentError):
+                error.rename(self._renamed.get(step, {}))
+            raise
+
+    def step_of(self, error: BaseException) -> int:
+        """Return the number of the group whose launch raised an error; -1 if it is none's."""
+        traceback = error.__traceback__
+        while traceback is not None:
+            line = traceback.tb_lineno - 2
+            if traceback.tb_frame.f_code is self._body.__code__ and line < len(self._steps):
+                return self._steps[line]
+            traceback = traceback.tb_next
+        return -1
 
     def _targets(self, base: Any, into: Mapping[int, tuple[str, Array]]) -> dict[int, Array]:
         """Return the arrays that results are put into, as kernels write them; raises what is wrong with them."""

@@ -58,6 +58,11 @@ class Schedule:
             if node.position in self._wanted and self._reduces_any(node):
                 grouping.compute_as_read(node, set(self.results))
         self.groups = grouping.ordered()
+        if trace.gives_buffers:  # the operator's own kernel has forms for each op, and may be on disk already
+            for group in self.groups:
+                if not group.why and len(group.values) == 1:
+                    read = self.nodes[group.values[0]].inputs
+                    group.why = "" if self.strided.keys() & {*read} else "no other operator is computed with it"
         elsewhere = self._read_elsewhere()
         for group in self.groups:
             self._complete(group, elsewhere)

@@ -39,6 +39,9 @@ class Node(NamedTuple):
 class Trace(Operands):
     """The operands of one trace: arrays that are not computed yet, all of one place."""
 
+    gives_buffers = False
+    """Whether all arrays that are given, and held, are such as `as_buffer` returns."""
+
     def __init__(self, base: Operands, name: str, make: Any, *, numbers_vary: bool) -> None:
         """base: what computes. name: of what is traced. make: makes the lazy array of a trace and a node.
 
@@ -51,6 +54,7 @@ class Trace(Operands):
         self.given: dict[int, Any] = {}  # by position: arrays, and what gives numbers
         self.sizes: dict[int, np.ndarray[Any, Any]] = {}  # by position: numbers that no structure has
         self.numbers: set[int] = set()  # positions of what is given and is a number
+        self.held: dict[int, Array] = {}  # by position: arrays that are the same at each launch
         self.ended = False
         self._known: dict[Hashable, list[Node]] = {}
 

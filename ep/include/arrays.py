@@ -210,6 +210,22 @@ class Arrays(Operands):
         """Return a new buffer for a result, with undefined contents."""
         return self.destination(shape, dtype, None)
 
+    def within(self, memory: Array, offset: int, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
+        """Return a buffer in memory that `empty` gave as bytes, 64 more than are used.
+
+        offset: in bytes, a multiple of 64.
+
+        A device that cannot do this returns a new buffer.
+        """
+        return self.empty(shape, dtype)
+
+    def scratch(self) -> tuple[Arrays, Callable[[], None]]:
+        """Return Arrays for operators that run one after another, and a function to call before each.
+
+        The buffers that an operator gets from them may have the memory of those of the operator before.
+        """
+        return self, _do_nothing
+
     @abstractmethod
     def delivered(self, result: Array, out: Array | None) -> Array:
         """Return the result in the place that the caller wants: in `out`, if given. This ends a call."""
@@ -249,6 +265,10 @@ class Arrays(Operands):
     def filled(self, number: np.ndarray[Any, Any]) -> Array:
         """Return a number, given as an array without axes in host memory, as an array."""
         return self.copy_from_host(number)
+
+
+def _do_nothing() -> None:
+    pass
 
 
 class DeviceArrays(ABC):

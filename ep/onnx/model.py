@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from os import PathLike
-from typing import Any, Final
+from typing import Any, NamedTuple
 
 import numpy as np
 from onnx import ModelProto
 
 from ep import ops
 from ep.common.bounded_cache import BoundedCache
+from ep.expressions.memory import Arena
+from ep.include.arrays import Arrays
 from ep.include.device_type import DeviceType
-from ep.onnx.graph import Graph, Node, Signature, graph_of
+from ep.onnx.folding import folded
+from ep.onnx.graph import Graph, Signature, graph_of
+from ep.onnx.plan import Plan, Planner, on_device
 from ep.onnx.reading import read
-
-_HOST: Final = DeviceType.kCPU
+from ep.ops.devices import arrays_on
 
 
 def load(source: str | PathLike[str] | bytes | ModelProto, device: str | DeviceType = "cpu") -> Model:
-    """Return a model of an ONNX file; nothing is computed, and nothing compiled, before it is called.
+    """Return a model of an ONNX file; nothing is compiled before it is called.
 
     source: a path, the contents of a file, or a ModelProto. device: where it is computed, such as "cuda".
 
@@ -30,45 +33,15 @@ def load(source: str | PathLike[str] | bytes | ModelProto, device: str | DeviceT
     return Model(graph_of(read(source)), device_type)
 
 
-class _Value:
-    """An array of the host, of the device, or of both. fixed: whether it follows from the inputs' shapes."""
-
-    __slots__ = ("_device", "_host", "fixed")
-
-    def __init__(self, host: Any, device: Any, fixed: bool) -> None:
-        self._host, self._device, self.fixed = host, device, fixed
-
-    def on_host(self) -> Any:
-        if self._host is None:
-            self._host = ops.copy_to_host(self._device)
-        return self._host
-
-    def on(self, device_type: DeviceType) -> Any:
-        if self._device is None:
-            self._device = self._host if device_type is _HOST else ops.copy_to_device(self._host, device_type)
-        return self._device
-
-    @property
-    def array(self) -> Any:
-        return self._device if self._host is None else self._host
-
-
 class Model:
-    """A model on a device. Several threads may run it."""
+    """A model on a device. Several threads may run it at once."""
 
     def __init__(self, graph: Graph, device_type: DeviceType) -> None:
-        self._graph, self._device_type = graph, device_type
         self.inputs, self.outputs, self.nodes = graph.inputs, graph.outputs, graph.nodes
-        self._constants = {name: _Value(array, None, True) for name, array in graph.constants.items()}
-        self._fixed = BoundedCache()  # what follows from shapes, by the shapes of inputs
-        last: dict[str, int] = {}
-        for k, node in enumerate(graph.nodes):
-            last.update(dict.fromkeys(node.inputs, k))
-        kept = {one.name for one in graph.outputs}
-        self._read_last: list[list[str]] = [[] for _ in graph.nodes]
-        for name, k in last.items():
-            if name not in kept:
-                self._read_last[k].append(name)
+        self._device_type, self._planner = device_type, Planner(folded(graph), device_type)
+        self._all = tuple(one.name for one in graph.outputs)
+        self._plans = BoundedCache()  # by the outputs that are wanted, and the shapes of inputs
+        self._arenas: list[Arena] = []  # that no thread uses now
 
     def __call__(self, **inputs: Any) -> tuple[Any, ...]:
         """Return all outputs; inputs: arrays of the host or of the device, by name."""
@@ -79,38 +52,86 @@ class Model:
 
         inputs: arrays of the host or of the device, by name.
 
+        Outputs have memory of their own, which later runs do not touch. The first run with inputs of some shapes plans
+        the kernels for them, and compiles those that are not on disk yet.
+
         Raises TypeError and ValueError for inputs that are missing, surplus, or of another dtype or shape, before
         anything is computed. Other errors have a note with the node that raised them.
         """
-        wanted = [one.name for one in self.outputs] if outputs is None else [*outputs]
-        if unknown := sorted({*wanted} - {one.name for one in self.outputs}):
+        wanted = self._all if outputs is None else tuple(outputs)
+        base = arrays_on(self._device_type)
+        values, key = self._read(base, wanted, inputs)
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self._plan(wanted, values)
+            self._plans.put(key, plan)
+        arena = self._arenas.pop() if self._arenas else Arena(base.kept())
+        found = dict[str, Any]()
+        while True:
+            plan.run(base, values, arena)
+            found.update((name, values[name]) for name in wanted if name in plan.results)
+            if plan.cut is None:
+                break
+            cut, plan = plan.cut, plan.compute_cut(base, values)
+            found.update((name, ops.identity(values[name])) for name in cut.outputs if name in wanted)
+        self._arenas.append(arena)
+        for name in wanted:
+            if name not in found:  # it follows from the shapes of inputs
+                found[name] = base.copy_from_host(plan.value(name))
+        return tuple([found[name] for name in wanted])
+
+    def explain(self, **shapes: Sequence[int]) -> str:
+        """Return the kernels for inputs of some shapes, their bytes, their memory, and what was computed when planning.
+
+        shapes: of the inputs, by name; those with free sizes must be given.
+        """
+        known = {name: tuple(shape) for name, shape in shapes.items()}
+        given = {}
+        for one in self.inputs:
+            own = one.shape if one.shape is not None and all(isinstance(size, int) for size in one.shape) else None
+            shape: Any = known.pop(one.name, own)
+            if shape is None:
+                raise ValueError(f"{one.name} has free sizes, {one.shape}; give its shape")
+            given[one.name] = _Sized(shape, one.dtype)
+        if known:
+            raise ValueError(f"the model has no input {', '.join(known)}; it takes {self._named(self.inputs)}")
+        sizes: dict[str, tuple[int, str]] = {}
+        for one in self.inputs:
+            _check(one, given[one.name], sizes)
+        constants = sum(one.nbytes for one in self._planner.constants.values())
+        lines = [f"{len(self.nodes)} nodes, {len(self._planner.graph.nodes)} of them are left when the model is loaded"]
+        lines.append(f"constants: {constants:,} bytes")
+        return "\n".join([*lines, self._plan(self._all, given).explain()])
+
+    def _plan(self, wanted: Sequence[str], given: Mapping[str, Any]) -> Plan:
+        return self._planner.plan(0, {}, given, wanted)
+
+    def _read(
+        self, base: Arrays, wanted: tuple[str, ...], inputs: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], Hashable]:
+        """Return the inputs as arrays of the device, and the key of their plan; raises what is wrong with them."""
+        values: dict[str, Any] = {}
+        if len(inputs) == len(self.inputs):
+            key: Any = wanted
+            for name, *_ in self.inputs:
+                one = inputs.get(name)
+                if type(one) is not np.ndarray:
+                    break
+                values[name] = base.as_buffer(one, name) if base.takes_host_arrays else one
+                key = key, one.shape, one.dtype
+            else:
+                if key in self._plans or key in self._plans.older:
+                    return {name: on_device(base, one) for name, one in values.items()}, key
+        if unknown := sorted({*wanted} - {*self._all}):
             raise ValueError(f"outputs: the model has no {', '.join(unknown)}; it has {self._named(self.outputs)}")
         given = self._given(inputs)
-        key = tuple(tuple(given[one.name].array.shape) for one in self.inputs)
-        known = self._fixed.get(key)
-        fixed: dict[str, _Value] = {} if known is None else known
-        values = {**self._constants, **fixed, **given}
-        for node, last in zip(self._graph.nodes, self._read_last, strict=True):
-            if known is None or any(name and name not in known for name in node.outputs):
-                self._compute(node, values)
-                if known is None:
-                    fixed.update({name: values[name] for name in node.outputs if name and values[name].fixed})
-            for name in last:
-                values.pop(name, None)
-        if known is None:
-            self._fixed.put(key, fixed)
-        return tuple(values[name].on(self._device_type) for name in wanted)
+        key = wanted
+        for one in given.values():
+            key = key, tuple(one.shape), np.dtype(one.dtype)
+        return {name: on_device(base, one) for name, one in given.items()}, key
 
-    def explain(self) -> str:
-        """Return a line for each node: what serves it, what it reads, and what it gives."""
-        lines = []
-        for node in self._graph.nodes:
-            function = getattr(node.line.function, "__name__", node.line.name)
-            lines.append(f"{node.line.name} ({function}): {', '.join(node.inputs)} -> {', '.join(node.outputs)}")
-        return "\n".join(lines)
-
-    def _given(self, inputs: Mapping[str, Any]) -> dict[str, _Value]:
-        """Return the inputs as values; raises what is wrong with them."""
+    def _given(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the inputs; raises what is wrong with them."""
         names = {one.name for one in self.inputs}
         if missing := names - {*inputs}:
             raise ValueError(
@@ -126,48 +147,18 @@ class Model:
             array = inputs[one.name]
             array = array if hasattr(array, "shape") and hasattr(array, "dtype") else np.asarray(array)
             _check(one, array, sizes)
-            on_host = isinstance(array, np.ndarray | np.generic)
-            found[one.name] = _Value(np.asarray(array) if on_host else None, None if on_host else array, False)
+            found[one.name] = array
         return found
 
     def _named(self, some: Sequence[Signature]) -> str:
         return ", ".join(one.name for one in some) or "none"
 
-    def _compute(self, node: Node, values: dict[str, _Value]) -> None:
-        read = [values[name] if name else None for name in node.inputs]
-        fixed, line = all(one is None or one.fixed for one in read), node.line
-        place = _HOST if fixed or line.of_shape else self._device_type
-        arrays: list[Any] = []
-        for k, one in enumerate(read):
-            if one is None:
-                arrays.append(None)
-            elif line.of_shape and not fixed:
-                arrays.append(_Shaped(one))
-            else:
-                arrays.append(one.on_host() if k in line.host or place is _HOST else one.on(place))
-        attributes = dict(node.attributes)
-        if line.counts:
-            attributes["num_outputs"] = len(node.outputs)
-        try:
-            results = line.function(*arrays, **attributes)
-        except Exception as error:
-            error.add_note(f"in {node.shown}")
-            raise
-        several = results if isinstance(results, tuple | list) else (results,)
-        for name, result in zip(node.outputs, several, strict=False):
-            if name:
-                on_host = place is _HOST or isinstance(result, np.ndarray | np.generic)
-                is_fixed = fixed or line.of_shape
-                values[name] = _Value(np.asarray(result) if on_host else None, None if on_host else result, is_fixed)
-        if missing := [name for name in node.outputs[len(several) :] if name]:
-            raise NotImplementedError(f"{node.shown} has an output that nothing serves: {', '.join(missing)}")
 
+class _Sized(NamedTuple):
+    """What a plan is made for."""
 
-class _Shaped:
-    """An array as operators on shapes see it."""
-
-    def __init__(self, value: _Value) -> None:
-        self.shape, self.dtype = tuple(value.array.shape), value.array.dtype
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
 
 
 def _check(signature: Signature, array: Any, sizes: dict[str, tuple[int, str]]) -> None:

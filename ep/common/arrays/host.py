@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, Final
@@ -22,6 +23,7 @@ from ep.include.stream import Stream
 
 NDArray = np.ndarray[Any, Any]
 _LINE: Final = 64  # bytes
+_SMALL: Final = 2**16  # bytes that the allocator has at hand
 _OF_NUMPY: Final = (np.ndarray, np.generic, list, tuple)
 
 
@@ -76,6 +78,14 @@ class HostArrays(Arrays):
         return RESOLVERS[mode](indices, size)
 
     empty: Any = staticmethod(np.empty)  # without a Python function around it: each call comes here
+
+    def within(self, memory: NDArray, offset: int, shape: Sequence[int], dtype: np.dtype[Any]) -> NDArray:
+        begin = -memory.__array_interface__["data"][0] % _LINE
+        return np.ndarray(shape, dtype, memory, begin + offset)
+
+    def scratch(self) -> tuple[Arrays, Callable[[], None]]:
+        made = _Scratch(self)
+        return made, made.begin
 
     def destination(self, shape: Sequence[int], dtype: np.dtype[Any], out: NDArray | None) -> NDArray:
         if out is None:
@@ -139,6 +149,36 @@ class HostArrays(Arrays):
 
     def copy_to_host(self, array: NDArray) -> NDArray:
         return array.copy()
+
+
+class _Scratch(HostArrays):
+    """Arrays of the host that give one operator after another the same memory, if it is large."""
+
+    def __init__(self, of: HostArrays) -> None:
+        super().__init__(of.device_type, of.place, of.new_finder)
+        self._memory = np.empty(0, np.uint8)
+        self._used = self._most = 0
+
+    def begin(self) -> None:
+        """Give the memory anew, and as much as an operator has asked for so far."""
+        if self._most > self._memory.nbytes:
+            self._memory = np.empty(0, np.uint8)  # the old one is free before there is a new one
+            self._memory = self.within(np.empty(self._most + _LINE, np.uint8), 0, (self._most,), np.dtype(np.uint8))
+        self._used = 0
+
+    def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> NDArray:
+        num_bytes = math.prod(shape) * dtype.itemsize
+        if num_bytes < _SMALL:
+            return np.empty(shape, dtype)
+        begin = self._used
+        self._used = begin + -(-num_bytes // _LINE) * _LINE
+        if self._used > self._memory.nbytes:
+            self._most = max(self._most, self._used)
+            return np.empty(shape, dtype)
+        return np.ndarray(shape, dtype, self._memory, begin)
+
+    def destination(self, shape: Sequence[int], dtype: np.dtype[Any], out: NDArray | None) -> NDArray:
+        return self.empty(shape, dtype) if out is None else super().destination(shape, dtype, out)
 
 
 def _steps_evenly(array: NDArray) -> bool:

@@ -172,6 +172,10 @@ class CudaArrays(Arrays):
         memory = (address, count, dtype, True, True, stream.device_index, stream.handle)
         return CudaArray(memory, tuple(shape), stream, owner)
 
+    def within(self, memory: CudaArray, offset: int, shape: Sequence[int], dtype: np.dtype[Any]) -> CudaArray:
+        part = (memory.address + offset, math.prod(shape), dtype, *memory.memory[3:])
+        return CudaArray(part, tuple(shape), self._stream, memory)
+
     def _imported(self, value: ArrayLike, argument: str) -> View:
         """Return what an array is, on whose memory our stream may work from now on; raises what `as_buffer` does."""
         index = self._stream.device_index

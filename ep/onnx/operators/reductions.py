@@ -42,7 +42,7 @@ def _sum_square(x: Any, axes: Any, keepdims: bool) -> Any:
 def _mean(x: Any, axes: Any, keepdims: bool) -> Any:
     if np.dtype(x.dtype).kind in "iu":
         count = math.prod(x.shape[axis] for axis in axes)
-        return ops.trunc_div(_sum(x, axes, keepdims), np.asarray(count, x.dtype))
+        return ops.trunc_div(_sum(x, axes, keepdims), placed(np.asarray(count, x.dtype), x))
     return ops.mean(x, axes, keepdims=keepdims)
 
 

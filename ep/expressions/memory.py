@@ -1,0 +1,118 @@
+"""One piece of memory for all intermediate values of a program, each in its place while it is needed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from ep.expressions.schedule import Schedule
+from ep.include.arrays import Array, Arrays
+
+_LINE: Final = 64
+"""The bytes of a cache line. Each value begins with one."""
+_BYTE: Final = np.dtype(np.uint8)
+_KEPT: Final = 16
+"""The most programs whose arrays an arena keeps."""
+
+
+class Span(NamedTuple):
+    """A value in memory: its bytes, and the first and the last step that need it."""
+
+    num_bytes: int
+    first: int
+    last: int
+
+
+class Memory:
+    """The places of a program's intermediate values.
+
+    values: positions of the values that have a place; results, and what results are views of, have their own memory.
+    offsets: where each begins. num_bytes: of all memory. most_live: the largest sum of values that are needed at once.
+    """
+
+    def __init__(self, schedule: Schedule) -> None:
+        """Plan for a schedule."""
+        self.values: list[int] = []
+        spans = []
+        for step, group in enumerate(schedule.groups):
+            if schedule.is_view(group):
+                continue
+            for one in group.results:
+                last = schedule.last_read.get(one, step)
+                if last < len(schedule.groups):
+                    node = schedule.nodes[one]
+                    self.values.append(one)
+                    spans.append(Span(math.prod(node.shape) * node.data_type.itemsize, step, last))
+        self.offsets, self.num_bytes = places_of(spans)
+        self.most_live = _most_live(spans)
+
+
+def places_of(spans: Sequence[Span]) -> tuple[list[int], int]:
+    """Return an offset for each value, so that values that are needed at once do not overlap, and the bytes of all."""
+    by_size = sorted(range(len(spans)), key=lambda k: (-spans[k].num_bytes, spans[k].first))
+    by_time = sorted(range(len(spans)), key=lambda k: (spans[k].first, -spans[k].num_bytes))
+    return min((_placed(spans, order) for order in (by_size, by_time)), key=lambda found: found[1])
+
+
+def _placed(spans: Sequence[Span], order: Sequence[int]) -> tuple[list[int], int]:
+    """Put values, in an order, into the smallest gap that each fits in, else behind all that are needed with it."""
+    offsets, end = [0] * len(spans), 0
+    placed: list[tuple[int, int, int, int]] = []  # offset, end, and steps, in order of offsets
+    for k in order:
+        size = -(-spans[k].num_bytes // _LINE) * _LINE
+        best, best_gap, free = -1, 0, 0
+        for begin, stop, first, last in placed:
+            if first > spans[k].last or last < spans[k].first:
+                continue
+            gap = begin - free
+            if gap >= size and (best < 0 or gap < best_gap):
+                best, best_gap = free, gap
+            free = max(free, stop)
+        offsets[k] = free if best < 0 else best
+        end = max(end, offsets[k] + size)
+        placed.append((offsets[k], offsets[k] + size, spans[k].first, spans[k].last))
+        placed.sort()
+    return offsets, end
+
+
+def _most_live(spans: Sequence[Span]) -> int:
+    steps = range(max((one.last for one in spans), default=-1) + 1)
+    return max((sum(one.num_bytes for one in spans if one.first <= step <= one.last) for step in steps), default=0)
+
+
+class Arena:
+    """Memory for the intermediate values of programs that run one after another.
+
+    arrays: of the program that was prepared last. work: the Arrays that its operators get, which give them memory for
+    one step: `begin` frees all of it.
+    """
+
+    def __init__(self, base: Arrays) -> None:
+        self._base, self._memory, self._size = base, None, -1
+        self._known: dict[Any, Any] = {}  # the arrays of each program
+        self.arrays: Sequence[Array] = ()
+        self.work, self.begin = base.scratch()
+
+    @property
+    def num_bytes(self) -> int:
+        """The bytes of the memory, without what operators need in a step."""
+        return max(self._size, 0)
+
+    def prepare(self, memory: Memory, program: Any) -> None:
+        """Make the arrays of a program, of which `in_memory` returns all, given those that have places."""
+        if memory.num_bytes > self._size:
+            self._known.clear()
+            self._size = memory.num_bytes
+            self._memory = self._base.empty((self._size + _LINE,), _BYTE)
+        found = self._known.get(program)
+        if found is None:
+            if len(self._known) >= _KEPT:
+                self._known.clear()
+            nodes = (program.schedule.nodes[one] for one in memory.values)
+            places = zip(nodes, memory.offsets, strict=True)
+            roots = [self._base.within(self._memory, at, one.shape, one.data_type.dtype) for one, at in places]
+            found = self._known[program] = program.in_memory(self._base, roots)
+        self.arrays = found

@@ -1,0 +1,204 @@
+"""The text of the function that runs a program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ep.common.source import function_of
+from ep.expressions.grouping import Group
+from ep.expressions.memory import Memory
+from ep.expressions.trace import Node, Trace
+from ep.include.arrays import Array, Placeholder
+from ep.include.primitive import ExpressionFactory, RequirePrimitive
+from ep.ops.kernels.kernel import OneLaunch
+
+
+class ProgramText:
+    """Writes the function that runs a program: one line for each launch, so that a call costs little beside them.
+
+    lines: of the function. steps: for each line, the group that it belongs to. renamed: of a group, the operator's
+    names for arguments of launches. chosen: the kernels that operators had.
+    """
+
+    def __init__(self, program: Any, trace: Trace, memory: Memory | None) -> None:
+        self._schedule, self._nodes = program.schedule, program.schedule.nodes
+        self._on_device, self._numbers = program.on_device, program.numbers
+        self._has_memory = memory is not None
+        self._places = {} if memory is None else {one: k for k, one in enumerate(memory.values)}
+        self._num_places = len(self._places)
+        self.derived: list[tuple[int, tuple[Any, ...]]] = []  # arrays in memory: of which one, and how
+        self._are_buffers = trace.gives_buffers
+        base: Any = trace.base
+        self._names: dict[str, Any] = {"number": _number_as_array}
+        self._constants: set[int] = set()
+        self.renamed: dict[int, Mapping[str, str]] = {}
+        self.chosen: dict[Any, Any] = {}
+        self.lines: list[str] = []
+        self.steps: list[int] = []
+        if program.on_device and self._schedule.groups:
+            self._write(-1, "stream, empty = base.stream, base.empty")
+        for node in self._nodes:
+            if node.constant is not None:
+                number = np.frombuffer(node.constant, node.data_type.dtype).reshape(())
+                self._add_constant(node.position, base.number(number))
+        for position, size in trace.sizes.items():
+            self._add_constant(position, base.number(size))
+        computed = {one for group in self._schedule.groups for one in group.values}
+        read = {one for group in self._schedule.groups for one in group.sources} | {*self._schedule.results}
+        for position in read & trace.held.keys():
+            self._add_constant(position, trace.held[position])
+        self._write(-1, *(f"v{one} = given[{one}]" for one in sorted(read - computed - self._constants)))
+        for k, group in enumerate(self._schedule.groups):
+            (self._add_operator if group.structure is None else self._add_kernel)(base, k, group)
+            # the memory of others is free for what follows
+            fixed = self._constants | self._places.keys()
+            last = [one for one in group.sources if self._schedule.last_read[one] == k and one not in fixed]
+            self._write(k, *([f"del {', '.join(map(self._value, last))}"] if last else []))
+
+    def body(self, results: Sequence[int]) -> Callable[..., list[Array]]:
+        """Return the function body(base, given, direct, arena) that returns results.
+
+        direct: where to write some of them. arena: has the arrays of others.
+        """
+        lines = [*self.lines, f"return [{', '.join(map(self._array, results))}]"]
+        if self._has_memory:
+            lines.insert(0, "work, begin = arena.work, arena.begin")
+            self.steps.insert(0, -1)
+            if self._num_places:
+                lines.insert(0, f"{', '.join(f'm{k}' for k in range(self._num_places))}, = arena.arrays")
+                self.steps.insert(0, -1)
+        text = "\n    ".join(["def body(base, given, direct, arena):", *lines])
+        return function_of(text, "body", __name__, self._names)
+
+    def _write(self, group: int, *lines: str) -> None:
+        self.lines += lines
+        self.steps += [group] * len(lines)
+
+    def _add_constant(self, position: int, number: Any) -> None:
+        self._names[f"c{position}"] = number
+        self._constants.add(position)
+
+    def _value(self, position: int) -> str:
+        if position in self._constants:
+            return f"c{position}"
+        place = self._places.get(position)
+        return f"v{position}" if place is None else f"m{place}"
+
+    def _derive(self, position: int, how: tuple[Any, ...]) -> int:
+        """Return the place, among the arrays in memory, of one that is made of another once and for all.
+
+        how: a shape, or the arguments of `Arrays.view`.
+        """
+        self.derived.append((self._places[position], how))
+        self._num_places += 1
+        return self._num_places - 1
+
+    def _array(self, position: int) -> str:
+        """Return a value as an array, if it may be a number in the form that kernels take."""
+        value = self._value(position)
+        return f"number(base, {value})" if self._on_device and position in self._numbers else value
+
+    def _buffer(self, position: int) -> str:
+        """Return a value as operators take it."""
+        is_buffer = self._nodes[position].inputs and position not in self._schedule.views
+        if self._are_buffers and position not in self._numbers and position not in self._schedule.strided:
+            is_buffer = True
+        return self._value(position) if is_buffer else f'base.as_buffer({self._array(position)}, "x")'
+
+    def _add_results(self, k: int, results: Sequence[int], *, may_be_given: bool) -> None:
+        """Write where results get their memory."""
+        for one in results:
+            node = self._nodes[one]
+            if one in self._places:
+                continue
+            self._names |= {f"s{one}": node.shape, f"d{one}": node.data_type.dtype}
+            directly = f"direct[{one}] if {one} in direct else " if may_be_given else ""
+            self._write(k, f"v{one} = {directly}empty(s{one}, d{one})")
+
+    def _add_kernel(self, base: Any, k: int, group: Group) -> None:
+        primitive = RequirePrimitive(ExpressionFactory, base.device_type, group.structure)
+        self._names[f"launch{k}"] = primitive.Launch
+        self._add_results(k, group.results, may_be_given=True)
+        operands = [(one, group.reduced_shape if one in group.reduced else None) for one in group.results]
+        shown = []
+        for one, shape in (*operands, *group.reads):
+            if shape in (None, self._nodes[one].shape):
+                shown.append(self._value(one))
+            elif one in self._places:
+                shown.append(f"m{self._derive(one, shape)}")
+            elif one in self._constants:
+                self._names[f"c{one}_{k}"] = self._names[f"c{one}"].reshape(shape)
+                shown.append(f"c{one}_{k}")
+            else:
+                shown.append(f"{self._value(one)}.reshape({shape})")
+        written, read = (", ".join(some) for some in (shown[: len(operands)], shown[len(operands) :]))
+        self._write(k, f"launch{k}(stream, [{written}], [{read}])")
+
+    def _add_operator(self, base: Any, k: int, group: Group) -> None:
+        node = self._nodes[group.values[0]]
+        view = self._schedule.strided.get(node.position)
+        is_view = view is not None or node.operator is None
+        if is_view and node.inputs[0] in self._places:
+            self._places[node.position] = self._derive(node.inputs[0], node.shape if view is None else view)
+        elif view is not None:
+            self._names[f"w{k}"] = view
+            self._write(k, f"v{node.position} = base.view({self._value(node.inputs[0])}, *w{k})")
+        elif node.operator is None:
+            self._write(k, f"v{node.position} = {self._buffer(node.inputs[0])}.reshape({node.shape})")
+        elif self._on_device:
+            self._add_launch(base, k, group)
+        else:
+            self._names[f"compute{k}"] = partial(_results, node, [self._nodes[one].result for one in group.values])
+            inputs = ", ".join(map(self._buffer, node.inputs))
+            results = ", ".join(map(self._value, group.values))
+            self._write(k, f"[{results}] = compute{k}(base, [{inputs}])")
+
+    def _add_launch(self, base: Any, k: int, group: Group) -> None:
+        """Write the launches of an operator; of one that is a single launch, its very arguments."""
+        node = self._nodes[group.values[0]]
+        node = self._nodes[node.position - node.result]
+        operator: Any = node.operator
+        self.chosen[operator] = operator.chosen
+        inputs = [_Read(self._nodes[one]) for one in node.inputs]
+        launches, self.renamed[k], shapes, _ = operator.prepare(base.device_type, inputs, node.attributes)
+        results = range(node.position, node.position + len(shapes))
+        self._add_results(k, results, may_be_given=False)
+        read, written = [*map(self._buffer, node.inputs)], [*map(self._value, results)]
+        unread = [self._value(one) for one in results if one not in group.values]
+        if not isinstance(launches, OneLaunch):
+            self._names[f"launch{k}"] = launches
+            self._write(k, *(["begin()"] if self._has_memory else []))
+            arrays = "work" if self._has_memory else "base"
+            self._write(k, f"launch{k}({arrays}, [{', '.join(read)}], [{', '.join(written)}])")
+            self._write(k, *([f"del {', '.join(unread)}"] if unread else []))
+            return
+        self._names[f"launch{k}"] = launches.primitive.Launch
+        shown = []
+        for place, one in enumerate(launches.arguments):
+            if isinstance(one, Placeholder):
+                shown.append(written[0] if one.number is None else read[one.number])
+            else:
+                self._names[f"a{k}_{place}"] = one
+                shown.append(f"a{k}_{place}")
+        self._write(k, f"launch{k}({', '.join(['stream', *shown])})")
+
+
+class _Read:
+    """What operators ask of an input before it is there."""
+
+    def __init__(self, node: Node) -> None:
+        self.shape, self.dtype = node.shape, node.data_type.dtype
+
+
+def _number_as_array(base: Any, value: Any) -> Array:
+    return base.filled(np.asarray(value))
+
+
+def _results(node: Node, written: Sequence[int], base: Any, inputs: list[Array]) -> Sequence[Array]:
+    """Run an operator on tensors that are on several devices; return the results that there are to be, by number."""
+    results = base.compute(node.operator, inputs, node.attributes, None)
+    return [results[one] for one in written]

@@ -1,0 +1,57 @@
+"""What is computed of a model when it is loaded: constants of nodes, and normalisations that follow convolutions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ep.onnx.graph import Graph, Node
+from ep.onnx.operators.shapes import constant
+
+NDArray = np.ndarray[Any, Any]
+
+
+def folded(graph: Graph) -> Graph:
+    """Return a graph that gives the same with fewer nodes.
+
+    A BatchNormalization by constants of what a Conv by constants gives, and nothing else reads, becomes part of the
+    filters and the bias of that Conv. Constants that no node reads are left out.
+    """
+    constants = dict(graph.constants)
+    for node in graph.nodes:
+        if node.line.name == "Constant":
+            constants[node.outputs[0]] = constant(**node.attributes)
+    readers = Counter(name for node in graph.nodes for name in node.inputs)
+    readers.update(one.name for one in graph.outputs)
+    nodes: list[Node | None] = [node if node.line.name != "Constant" else None for node in graph.nodes]
+    given_by = {node.outputs[0]: k for k, node in enumerate(nodes) if node is not None}
+    for k, node in enumerate(graph.nodes):
+        if node.line.name != "BatchNormalization" or readers[node.inputs[0]] != 1:
+            continue
+        place = given_by.get(node.inputs[0], -1)
+        before = nodes[place] if place >= 0 else None
+        if before is None or before.line.name != "Conv":
+            continue
+        read = [*before.inputs[1:], *node.inputs[1:]]
+        if not all(name in constants or not name for name in read):
+            continue
+        names = [f"{node.outputs[0]} {what}" for what in ("filters", "bias")]
+        constants |= zip(names, _normed(before, node, constants), strict=True)
+        nodes[place], nodes[k] = before._replace(inputs=(before.inputs[0], *names), outputs=node.outputs[:1]), None
+        given_by[node.outputs[0]] = place
+    left = tuple(node for node in nodes if node is not None)
+    used = {name for node in left for name in node.inputs} | {one.name for one in graph.outputs}
+    return graph._replace(constants={name: one for name, one in constants.items() if name in used}, nodes=left)
+
+
+def _normed(conv: Node, norm: Node, constants: Mapping[str, NDArray]) -> tuple[NDArray, NDArray]:
+    """Return the filters and the bias of a convolution that includes its normalisation."""
+    filters = constants[conv.inputs[1]]
+    scale, offset, mean, variance = (constants[name].astype(np.float64) for name in norm.inputs[1:5])
+    factor = scale / np.sqrt(variance + norm.attributes["epsilon"])
+    bias = constants[conv.inputs[2]].astype(np.float64) if len(conv.inputs) > 2 and conv.inputs[2] else 0.0
+    wide = filters.astype(np.float64) * factor.reshape(-1, *[1] * (filters.ndim - 1))
+    return wide.astype(filters.dtype), ((bias - mean) * factor + offset).astype(filters.dtype)

@@ -1,0 +1,272 @@
+"""Plans: what is computed of a model for inputs of some shapes, in which kernels, and where."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ep.common.bounded_cache import BoundedCache
+from ep.expressions.array import LazyArray
+from ep.expressions.folding import FoldingTrace
+from ep.expressions.memory import Arena
+from ep.expressions.program import Program
+from ep.include.arrays import Array, Arrays
+from ep.include.device_type import DeviceType
+from ep.onnx.graph import Graph, Node
+from ep.ops.devices import arrays_on, copy_to_host
+
+NDArray = np.ndarray[Any, Any]
+_HOST: Final = DeviceType.kCPU
+
+
+class Planner:
+    """Makes the plans of one model. constants: tensors of the model, and what follows from them alone, on the host."""
+
+    def __init__(self, graph: Graph, device_type: DeviceType) -> None:
+        self.graph, self.device_type = graph, device_type
+        self.constants: dict[str, NDArray] = dict(graph.constants)
+        self._placed: dict[str, Array] = {}
+        self._folds = BoundedCache()
+
+    def plan(self, first: int, fixed: Mapping[str, NDArray], given: Mapping[str, Any], wanted: Sequence[str]) -> Plan:
+        """Return the plan of the nodes from one on.
+
+        fixed: values that are known already. given: values that are not, each with `shape` and `dtype`.
+        wanted: names of outputs.
+
+        Raises what operators raise for sizes that do not fit; errors have a note with the node.
+        """
+        return Plan(self, first, fixed, given, wanted)
+
+    def needed(self, first: int, wanted: Sequence[str]) -> list[int]:
+        """Return the numbers of the nodes from one on that outputs depend on."""
+        names, found = {*wanted}, []
+        for k in range(len(self.graph.nodes) - 1, first - 1, -1):
+            node = self.graph.nodes[k]
+            if not names.isdisjoint(node.outputs):
+                found.append(k)
+                names.update(filter(None, node.inputs))
+        return found[::-1]
+
+    def placed(self, name: str) -> Array:
+        """Return a constant on the device, in memory that begins with a cache line."""
+        found = self._placed.get(name)
+        if found is None:
+            array = self.constants[name]
+            found = self._placed[name] = arrays_on(self.device_type).copy_from_host(array)
+            if self.device_type is _HOST:
+                self.constants[name] = found  # once is enough
+        return found
+
+    def on_device(self) -> list[tuple[str, Array]]:
+        """Return the names of the constants that the device has, and their arrays."""
+        return [*self._placed.items()]
+
+    def trace(self) -> FoldingTrace:
+        """Return a new trace."""
+        return FoldingTrace(arrays_on(self.device_type).kept(), "a model", self._folds)
+
+
+class Plan:
+    """What is computed for inputs of some shapes: values that follow from shapes, and a program for all others.
+
+    fixed: the values that follow from shapes, on the host. results: names of what the program gives.
+    cut: the node that the plan ends before, since it needs data on the host; None if it ends with the model.
+    """
+
+    def __init__(
+        self,
+        planner: Planner,
+        first: int,
+        fixed: Mapping[str, NDArray],
+        given: Mapping[str, Any],
+        wanted: Sequence[str],
+    ) -> None:
+        self._planner, self._wanted = planner, wanted
+        nodes = planner.graph.nodes
+        self.fixed = dict(fixed)
+        self.cut: Node | None = None
+        self._later = BoundedCache()  # plans of what follows the cut, by the shapes of its results
+        self._owners: list[tuple[int, str]] = []  # the first value of each node, and the node
+        self._values: dict[str, Any] = {}
+        trace = self._trace = planner.trace()
+        try:
+            self._given = {name: self._give(name, one) for name, one in given.items()}
+            needed = planner.needed(first, wanted)
+            rest: list[int] = []
+            for place, k in enumerate(needed):
+                if not self._add(nodes[k]):
+                    self.cut, rest = nodes[k], needed[place:]
+                    self._first_later = k + 1
+                    break
+            read = {name for k in rest for name in nodes[k].inputs}
+            self.results = [name for name in self._values if name in wanted or (name in read and name not in given)]
+            own = self._with_memory_of_their_own()
+            positions = [own.get(name, self._values[name]).node.position for name in self.results]
+            self.program = Program(trace, positions, has_memory=True)
+            self._later_inputs = [name for name in read if name in self._values]
+            self.num_folded, self.num_dropped = trace.num_folded, trace.num_dropped
+            self._held = {id(one): position for position, one in trace.held.items()}
+        finally:
+            trace.end()
+            self._values.clear()
+
+    def run(self, base: Arrays, values: dict[str, Array], arena: Arena) -> None:
+        """Add the results to `values`, which has what is given, by name."""
+        given = {position: values[name] for name, position in self._given.items()}
+        try:
+            results = self.program.run(base, given, {}, arena)
+        except Exception as error:
+            step = self.program.step_of(error)
+            if step >= 0:
+                error.add_note(f"in {self._owner(self.program.schedule.groups[step].values[0])}")
+            raise
+        values.update(zip(self.results, results, strict=True))
+
+    def compute_cut(self, base: Arrays, values: dict[str, Array]) -> Plan:
+        """Compute the node that the plan ends before; add its results to `values`, and return the plan of the rest."""
+        node: Any = self.cut
+        arrays: list[Any] = []
+        for k, name in enumerate(node.inputs):
+            if not name:
+                arrays.append(None)
+            elif k in node.line.host:
+                arrays.append(copy_to_host(values[name]) if name in values else self.value(name))
+            else:
+                arrays.append(values[name] if name in values else on_device(base, self.value(name)))
+        results = [on_device(base, one) for one in _call(node, arrays)]
+        found = dict(zip(node.outputs, results, strict=False))
+        values.update(found)
+        key = tuple((one.shape, one.dtype) for one in results)
+        later: Plan | None = self._later.get(key)
+        if later is None:
+            given = {name: values[name] for name in dict.fromkeys([*self._later_inputs, *node.outputs]) if name}
+            wanted = [name for name in self._wanted if name not in found and name not in self.results]
+            later = self._planner.plan(self._first_later, self.fixed, given, wanted)
+            self._later.put(key, later)
+        return later
+
+    def explain(self) -> str:
+        """Return the kernels, their bytes, the memory and what was computed when planning, in words."""
+        program = self.program
+        names = {position: name for name, position in self._given.items()}
+        for name, one in self._planner.on_device():
+            if id(one) in self._held:
+                names[self._held[id(one)]] = name
+        memory: Any = program.memory
+        lines = [
+            program.schedule.explain(names),
+            f"memory: {memory.num_bytes:,} bytes in one piece for {len(memory.values)} values; "
+            f"those needed at once have {memory.most_live:,} at most",
+            f"computed when planning: {self.num_folded} operators on constants, "
+            f"{len(self.fixed)} values that follow from shapes; left out: {self.num_dropped} copies and casts",
+        ]
+        if self.cut is not None:
+            lines.append(f"then {self.cut.shown}, which needs data on the host; what follows is planned by its results")
+        return "\n".join(filter(None, lines))
+
+    def value(self, name: str) -> NDArray:
+        """Return a value that follows from shapes, or a constant."""
+        return self.fixed[name] if name in self.fixed else self._planner.constants[name]
+
+    def _give(self, name: str, one: Any) -> int:
+        lazy = self._values[name] = self._trace.give(None, tuple(one.shape), np.dtype(one.dtype))
+        position: int = lazy.node.position
+        return position
+
+    def _add(self, node: Node) -> bool:
+        """Note a node, or compute what follows from shapes; return whether that can be done without data."""
+        line, constants = node.line, self._planner.constants
+        names = [name for name in node.inputs if name]
+        if all(name in constants for name in filter(None, node.outputs)):
+            self.fixed.update({name: constants[name] for name in node.outputs if name})
+            return True
+        of_constants = all(name in constants for name in names) and not line.of_shape
+        known = [name in self.fixed or name in constants for name in names]
+        is_fixed = all(known)
+        host = [name for k, name in enumerate(node.inputs) if name and k in line.host]
+        if not is_fixed and not line.of_shape and not all(name in self.fixed or name in constants for name in host):
+            return False
+        arrays: list[Any] = []
+        for k, name in enumerate(node.inputs):
+            if not name:
+                arrays.append(None)
+            elif is_fixed or k in line.host:
+                arrays.append(self.value(name))
+            elif line.of_shape:
+                arrays.append(_Shaped(self._values[name] if name in self._values else self.value(name)))
+            else:
+                arrays.append(self._lazy(name))
+        self._owners.append((len(self._trace.nodes), node.shown))
+        for name, result in zip(node.outputs, _call(node, arrays), strict=False):
+            if not name:
+                continue
+            if isinstance(result, LazyArray):
+                self._values[name] = result
+                continue
+            self.fixed[name] = np.asarray(result)
+            if of_constants:
+                constants[name] = self.fixed[name]
+        return True
+
+    def _lazy(self, name: str) -> Any:
+        """Return a value as operators that are traced take it."""
+        found = self._values.get(name)
+        if found is None:
+            if name in self._planner.constants:
+                return self._trace.hold(self._planner.placed(name))
+            found = self._trace.copy_from_host(self.fixed[name])
+        return found
+
+    def _with_memory_of_their_own(self) -> dict[str, Any]:
+        """Return copies of the outputs whose memory would be that of an input, of a constant or of another output."""
+        copies, taken = dict[str, Any](), set[int]()
+        for name in self._wanted:
+            if name not in self._values:
+                continue
+            lazy = self._values[name]
+            root = lazy.node
+            while root.operator is None and root.inputs:
+                root = self._trace.nodes[root.inputs[0]]
+            if root.operator is None or root.position in taken:
+                copies[name] = self._trace.copied(lazy)
+            taken.add(root.position)
+        return copies
+
+    def _owner(self, position: int) -> str:
+        """Return the node that has noted a value."""
+        place = bisect_right(self._owners, position, key=lambda one: one[0])
+        return self._owners[max(place - 1, 0)][1]
+
+
+class _Shaped:
+    """An array as operators on shapes see it."""
+
+    def __init__(self, array: Any) -> None:
+        self.shape, self.dtype = tuple(array.shape), array.dtype
+
+
+def on_device(base: Arrays, array: Any) -> Array:
+    """Return an array of the host, or of the device, as a buffer of the device."""
+    if isinstance(array, np.ndarray | np.generic) and not base.takes_host_arrays:
+        return base.copy_from_host(np.asarray(array))
+    return base.as_buffer(array, "input")
+
+
+def _call(node: Node, arrays: Sequence[Any]) -> Sequence[Any]:
+    """Return the results of a node's function; errors have a note with the node."""
+    attributes = dict(node.attributes)
+    if node.line.counts:
+        attributes["num_outputs"] = len(node.outputs)
+    try:
+        results = node.line.function(*arrays, **attributes)
+    except Exception as error:
+        error.add_note(f"in {node.shown}")
+        raise
+    several: Sequence[Any] = results if isinstance(results, tuple | list) else (results,)
+    if missing := [name for name in node.outputs[len(several) :] if name]:
+        raise NotImplementedError(f"{node.shown} has an output that nothing serves: {', '.join(missing)}")
+    return several
