@@ -100,17 +100,22 @@ forks_while([lambda: compile_some("sqrt", "floor", "abs"), lambda: compile_some(
 @pytest.mark.ep_long
 @pytest.mark.parametrize("loaded", [False, True])
 def test_forks_while_other_code_compiles(loaded):
-    """By Numba: its locks are among those that a fork takes."""
+    """By Numba: its locks are among those that a fork takes.
+
+    Numba has compiled before, since it imports modules then. A child of a fork in the middle of an import by other code
+    waits for it for ever: Python does not release the locks of modules that are being imported.
+    """
     code = f"""
 import numba
 launch = lambda: ep.ops.relu(x)
 if {loaded}:
     ep.ops.negative(x)
-def compile_some():
-    for number in range(12):
+def compile_some(numbers=range(12)):
+    for number in numbers:
         names = {{}}
         exec(f"def f(x):\\n  s = 0.0\\n  for i in range(x.size):\\n    s += x[i] * {{number}}\\n  return s", names)
         numba.njit(names["f"])(x.reshape(-1))
+compile_some([12])
 forks_while([compile_some], launch, 12, 0.02)
 """
     run(FORKS + code)

@@ -5,7 +5,6 @@ The child launches, and ends. Its kernels are on disk: in the folder that the pr
 
 import os
 import tempfile
-from importlib import import_module
 
 import numpy as np
 
@@ -17,10 +16,7 @@ FRESH, SECONDS, DEVICES = True, 360, ("cpu",)
 
 
 def compile_with_numba(rng, tag):
-    """Compile functions that are none of the package's.
-
-    Numba has been imported: a child of a fork in the middle of an import that is none of ours waits for it for ever.
-    """
+    """Compile functions that do not belong to the package."""
     from numba import njit
 
     for number in range(int(rng.integers(1, 12))):
@@ -31,7 +27,7 @@ def compile_with_numba(rng, tag):
 
 def trial(rng, tag):
     have_kernels_on_disk(tag)
-    import_module("numba")
+    compile_with_numba(rng, tag)  # imports modules, which a child of a fork in the middle of it would wait for
     usual = os.environ.get(CACHE_DIR.name)
 
     def in_the_usual_folder():
