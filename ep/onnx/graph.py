@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
-from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 from ep.onnx.errors import ModelError, UnsupportedError
 from ep.onnx.reading import defaults_of
@@ -38,8 +38,15 @@ class Node(NamedTuple):
         return f"node {self.name!r} ({self.line.name})"
 
 
+class Branch(NamedTuple):
+    """Nodes that are computed in the place of a node that chooses them. outputs: names of values, its own or others."""
+
+    nodes: tuple[Node, ...]
+    outputs: tuple[str, ...]
+
+
 class Graph(NamedTuple):
-    """A model. constants: the tensors that it holds, by name."""
+    """A model. constants: the tensors that it holds, by name; those of branches have names of their own."""
 
     inputs: tuple[Signature, ...]
     outputs: tuple[Signature, ...]
@@ -53,59 +60,112 @@ def graph_of(model: ModelProto) -> Graph:
     Raises UnsupportedError, which names all nodes and types that nothing serves, and ModelError for what ONNX's own
     check lets through: names that stand for several values.
     """
-    reasons: dict[str, None] = {}
+    reader = _Reader({one.domain: one.version for one in model.opset_import})
+    reader.read_constants(model.graph, "")
+    given = [one for one in model.graph.input if one.name not in reader.constants]
+    inputs, outputs = (
+        [reader.tried(_signature, one, f"{kind} {one.name!r}") for one in some]
+        for kind, some in (("input", given), ("output", model.graph.output))
+    )
+    names = {one.name: one.name for one in given} | {name: name for name in reader.constants}
+    nodes = reader.nodes(model.graph, "", names)
+    if reader.reasons:
+        raise UnsupportedError([*reader.reasons])
+    known = {one.name for one in inputs} | {*reader.constants}
+    _check_names(known, nodes, [one.name for one in outputs])
+    return Graph(tuple(inputs), tuple(outputs), reader.constants, tuple(nodes))
 
-    def tried(make: Callable[..., Any], of: Any, shown: str) -> Any:
+
+class _Reader:
+    """Reads the nodes of a graph and of its branches. reasons: what nothing serves, in the order of the model."""
+
+    def __init__(self, opsets: Mapping[str, int]) -> None:
+        self.opsets = opsets
+        self.reasons: dict[str, None] = {}
+        self.constants: dict[str, np.ndarray[Any, Any]] = {}
+
+    def tried(self, make: Callable[..., Any], of: Any, shown: str) -> Any:
+        """Return what `make` returns, or None where it says why nothing serves that."""
         try:
             return make(of)
         except NotImplementedError as error:
-            reasons[f"{shown}: {error}"] = None
+            self.reasons[f"{shown}: {error}"] = None
             return None
 
-    graph, opsets = model.graph, {one.domain: one.version for one in model.opset_import}
-    constants = {one.name: tried(_array, one, f"tensor {one.name!r}") for one in graph.initializer}
-    for sparse in graph.sparse_initializer:
-        reasons[f"tensor {sparse.values.name!r}: it is sparse"] = None
-    given = [one for one in graph.input if one.name not in constants]
-    inputs, outputs = (
-        [tried(_signature, one, f"{kind} {one.name!r}") for one in some]
-        for kind, some in (("input", given), ("output", graph.output))
-    )
-    nodes = []
-    for k, one in enumerate(graph.node):
-        name = one.name or f"#{k}"
-        line = line_of(one, opsets)
-        if line is None:
-            domain = f"{one.domain}." if one.domain else ""
-            reasons[f"node {name!r}: no operator serves {domain}{one.op_type} of opset {opsets.get(one.domain)}"] = None
-            continue
-        shown = f"node {name!r} ({one.op_type})"
-        if len([*filter(None, one.output)]) > line.most_outputs:
-            reasons[f"{shown}: no operator gives more than {line.most_outputs} of its outputs"] = None
-        mode = one.input[line.false] if 0 <= line.false < len(one.input) else ""
-        if mode and (constants.get(mode) is None or constants[mode].any()):
-            reasons[f"{shown}: input {mode!r} must be a constant that is false: models are not trained here"] = None
-        attributes = tried(_attributes_of(line, opsets), one, shown)
-        nodes.append(Node(name, line, tuple(one.input), tuple(one.output), attributes or {}))
-    if reasons:
-        raise UnsupportedError([*reasons])
-    _check_names(inputs, constants, nodes, outputs)
-    return Graph(tuple(inputs), tuple(outputs), constants, tuple(nodes))
+    def read_constants(self, graph: GraphProto, prefix: str) -> None:
+        """Add the tensors of a graph to the constants."""
+        for one in graph.initializer:
+            self.constants[prefix + one.name] = self.tried(_array, one, f"tensor {one.name!r}")
+        for sparse in graph.sparse_initializer:
+            self.reasons[f"tensor {sparse.values.name!r}: it is sparse"] = None
+
+    def nodes(self, graph: GraphProto, prefix: str, names: dict[str, str]) -> list[Node]:
+        """Return the nodes of a graph. prefix: of the names of its values. names: those of all values that it sees."""
+        found = []
+        for k, one in enumerate(graph.node):
+            name = one.name or f"#{k}"
+            line, shown = line_of(one, self.opsets), f"node {name!r} ({one.op_type})"
+            if line is None:
+                domain, opset = f"{one.domain}." if one.domain else "", self.opsets.get(one.domain)
+                self.reasons[f"node {name!r}: no operator serves {domain}{one.op_type} of opset {opset}"] = None
+                continue
+            if len([*filter(None, one.output)]) > line.most_outputs:
+                self.reasons[f"{shown}: no operator gives more than {line.most_outputs} of its outputs"] = None
+            mode = one.input[line.false] if 0 <= line.false < len(one.input) else ""
+            held = self.constants.get(names.get(mode, ""))
+            if mode and (held is None or held.any()):
+                words = f"input {mode!r} must be a constant that is false: models are not trained here"
+                self.reasons[f"{shown}: {words}"] = None
+            branches = {
+                each.name: self._branch(each.g, f"{prefix}{name}.{each.name}.", names)
+                for each in one.attribute
+                if each.type == onnx.AttributeProto.GRAPH
+            }
+            read = [names.get(each, each) if each else "" for each in one.input]
+            for branch in branches.values():
+                read += [each for each in _read_by(branch) if each not in read]
+            made = [prefix + each if each else "" for each in one.output]
+            names.update({each: prefix + each for each in one.output if each and each not in names})
+            attributes = self.tried(lambda one, line=line: _attributes(one, line, self.opsets), one, shown)
+            found.append(Node(name, line, tuple(read), tuple(made), {**(attributes or {}), **branches}))
+        return found
+
+    def _branch(self, graph: GraphProto, prefix: str, outer: Mapping[str, str]) -> Branch:
+        if graph.input:
+            raise ModelError(f"graph {graph.name!r} of a node has inputs; a branch takes none")
+        own = {one.name for one in graph.initializer} | {name for node in graph.node for name in node.output if name}
+        if hidden := own & {*outer}:
+            raise ModelError(f"graph {graph.name!r} of a node gives {min(hidden)!r}, which there is already")
+        self.read_constants(graph, prefix)
+        names = {**outer, **{one.name: prefix + one.name for one in graph.initializer}}
+        nodes = self.nodes(graph, prefix, names)
+        return Branch(tuple(nodes), tuple(names.get(one.name, one.name) for one in graph.output))
 
 
-def _check_names(inputs: Any, constants: Any, nodes: Any, outputs: Any) -> None:
-    known = {one.name for one in inputs} | {*constants}
+def _read_by(branch: Branch) -> list[str]:
+    """Return the names of the values that a branch reads and does not give."""
+    made = {name for node in branch.nodes for name in node.outputs}
+    read = [name for node in branch.nodes for name in node.inputs]
+    return [*dict.fromkeys(name for name in (*read, *branch.outputs) if name and name not in made)]
+
+
+def _check_names(known: set[str], nodes: Sequence[Node], outputs: Sequence[str]) -> None:
     for node in nodes:
         for name in node.inputs:
             if name and name not in known:
                 raise ModelError(f"{node.shown} reads {name!r}, which nothing before it gives")
+        for branch in node.attributes.values():
+            if isinstance(branch, Branch):
+                _check_names({*known}, branch.nodes, branch.outputs)
+                if len(branch.outputs) < len(node.outputs):
+                    raise ModelError(f"{node.shown} has a branch of {len(branch.outputs)} outputs only")
         for name in filter(None, node.outputs):
             if name in known:
                 raise ModelError(f"{node.shown} gives {name!r}, which there is already")
             known.add(name)
-    for one in outputs:
-        if one.name not in known:
-            raise ModelError(f"output {one.name!r} is given by no node")
+    for name in outputs:
+        if name not in known:
+            raise ModelError(f"output {name!r} is given by no node")
 
 
 def _signature(value: ValueInfoProto) -> Signature:
@@ -114,7 +174,10 @@ def _signature(value: ValueInfoProto) -> Signature:
     tensor = value.type.tensor_type
     shape = None
     if tensor.HasField("shape"):
-        shape = tuple(one.dim_value if one.HasField("dim_value") else one.dim_param or None for one in tensor.shape.dim)
+        shape = tuple(
+            (one.dim_value if one.dim_value >= 0 else None) if one.HasField("dim_value") else one.dim_param or None
+            for one in tensor.shape.dim
+        )  # some have -1 for a size that is free
     return Signature(value.name, dtype_of(tensor.elem_type), shape)
 
 
@@ -126,16 +189,13 @@ def _array(tensor: TensorProto) -> np.ndarray[Any, Any]:
         raise ModelError(f"tensor {tensor.name!r} contradicts itself: {error}") from None
 
 
-def _attributes_of(line: Line, opsets: Mapping[str, int]) -> Callable[[NodeProto], dict[str, Any]]:
-    """Return the function that returns the attributes that a node has, and those that it has by default."""
-
-    def attributes(node: NodeProto) -> dict[str, Any]:
-        found = {one.name: _value(one) for one in (*defaults_of(node, opsets), *node.attribute)}
-        if line.check is not None:
-            line.check(**found)
-        return found
-
-    return attributes
+def _attributes(node: NodeProto, line: Line, opsets: Mapping[str, int]) -> dict[str, Any]:
+    """Return the attributes that a node has, and those that it has by default, but for graphs."""
+    every = (*defaults_of(node, opsets), *node.attribute)
+    found = {one.name: _value(one) for one in every if one.type != onnx.AttributeProto.GRAPH}
+    if line.check is not None:
+        line.check(**found)
+    return found
 
 
 def _value(attribute: onnx.AttributeProto) -> Any:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import onnx
-from onnx import AttributeProto, ModelProto, NodeProto, TensorProto, inliner
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, inliner
 from onnx.external_data_helper import load_external_data_for_model, uses_external_data
 
 from ep.onnx.errors import ModelError, UnsupportedError
@@ -71,10 +71,21 @@ def _load_tensors(model: ModelProto, folder: Path | None) -> None:
 
 
 def _tensors(model: ModelProto) -> list[TensorProto]:
-    found = [*model.graph.initializer]
-    for node in model.graph.node:
-        found += [one.t for one in node.attribute if one.HasField("t")]
+    found = list[TensorProto]()
+    for graph in _graphs(model.graph):
+        found += graph.initializer
+        for node in graph.node:
+            found += [one for given in node.attribute for one in ([given.t] if given.HasField("t") else given.tensors)]
     return found
+
+
+def _graphs(graph: GraphProto) -> Iterator[GraphProto]:
+    """Yield a graph, and those that its nodes have."""
+    yield graph
+    for node in graph.node:
+        for attribute in node.attribute:
+            for one in [attribute.g] if attribute.HasField("g") else attribute.graphs:
+                yield from _graphs(one)
 
 
 def _inlined(model: ModelProto) -> ModelProto:
@@ -86,12 +97,13 @@ def _inlined(model: ModelProto) -> ModelProto:
         opsets = {one.domain: one.version for one in model.opset_import}
         wanted = {
             (node.domain, node.op_type)
-            for node in model.graph.node
+            for graph in _graphs(model.graph)
+            for node in graph.node
             if line_of(node, opsets) is None and _has_function(node.op_type, node.domain, opsets)
         } - kept
         if not wanted:
             break
-        for node in model.graph.node:
+        for node in (node for graph in _graphs(model.graph) for node in graph.node):
             if (node.domain, node.op_type) in wanted:  # the functions of ONNX do not always see defaults
                 given = {one.name for one in node.attribute}
                 node.attribute.extend(one for one in defaults_of(node, opsets) if one.name not in given)

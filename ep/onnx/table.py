@@ -11,11 +11,13 @@ from typing import Any, Final, NamedTuple
 import onnx
 
 from ep import ops
+from ep.onnx.operators import choice
 from ep.onnx.operators import elementwise as e
 from ep.onnx.operators import indices as i
 from ep.onnx.operators import products as p
 from ep.onnx.operators import recurrent as n
 from ep.onnx.operators import reductions as r
+from ep.onnx.operators import resize as z
 from ep.onnx.operators import shapes as s
 from ep.onnx.operators import windows as w
 
@@ -25,7 +27,8 @@ DOMAINS: Final = ("", "ai.onnx")
 
 class Line(NamedTuple):
     """The function that serves an ONNX operator. since: the first opset in which it means this.
-    function: takes the inputs, None for those that are left out, and the attributes by name, with ONNX's defaults.
+    function: takes the inputs, None for those that are left out, and the attributes by name, with ONNX's defaults. It
+    returns results, or one of the branches that the node has, whose nodes are computed in its place.
     host: numbers of inputs that are sizes, axes and the like: it takes them in host memory.
     of_shape: whether the result depends on the shapes of inputs alone.
     counts: whether it takes `num_outputs` where the node has no such attribute.
@@ -86,6 +89,7 @@ _LINES: Final = (
     Line("ReduceSum", 13, r.by_input(r.REDUCTIONS["ReduceSum"]), host=(1,)),
     Line("Softmax", 1, r.flat(ops.softmax)),
     Line("Softmax", 13, ops.softmax),
+    Line("If", 1, choice.choose, host=(0,)),
     Line("Concat", 4, s.concat),
     Line("Constant", 1, s.constant),
     Line("ConstantOfShape", 9, s.constant_of_shape, host=(0,)),
@@ -124,6 +128,10 @@ _LINES: Final = (
     Line("GRU", 7, n.gru, host=(4,), check=n.check_gru, apart=True),
     Line("LSTM", 7, n.lstm, host=(4,), check=n.check_lstm, apart=True),
     Line("RNN", 7, n.rnn, host=(4,), check=n.check_rnn, apart=True),
+    Line("Resize", 10, z.upsample, host=(1,), check=z.check),
+    Line("Resize", 11, z.resize, host=(1, 2, 3), check=z.check),
+    Line("Upsample", 7, z.upsample, check=z.check),
+    Line("Upsample", 9, z.upsample, host=(1,), check=z.check),
     Line("AveragePool", 7, w.average_pool),
     Line("Conv", 1, w.conv),
     Line("ConvTranspose", 1, w.conv_transpose),

@@ -39,7 +39,7 @@ def constant_of_shape(shape: NDArray, value: NDArray | None = None) -> NDArray:
 def arange(start: NDArray, limit: NDArray, delta: NDArray, **_: Any) -> NDArray:
     """Return the numbers from `start` to below `limit`."""
     wide = start.dtype if start.dtype.kind == "i" or start.dtype == np.float64 else np.dtype(np.float32)
-    first, last, step = (float(one) if wide.kind == "f" else int(one) for one in (start, limit, delta))
+    first, last, step = (one.reshape(()).astype(wide).item() for one in (start, limit, delta))
     count = max(math.ceil((last - first) / step), 0)
     return (wide.type(first) + np.arange(count, dtype=wide) * wide.type(step)).astype(start.dtype)
 

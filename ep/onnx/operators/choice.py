@@ -1,0 +1,12 @@
+"""If: one of two parts of a model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def choose(condition: np.ndarray[Any, Any], *_: Any, then_branch: Any, else_branch: Any) -> Any:
+    """Return the branch that is computed in the place of the node."""
+    return then_branch if condition.reshape(()) else else_branch

@@ -1,0 +1,182 @@
+"""Resize and Upsample: each axis by itself, as sums of elements at places that follow from sizes alone."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from ep import ops
+from ep.onnx.operators.placing import placed
+
+NDArray = np.ndarray[Any, Any]
+
+_ROUNDED: Final[dict[str, Callable[[NDArray], NDArray]]] = {
+    "ceil": np.ceil,
+    "floor": np.floor,
+    "round_prefer_ceil": lambda at: np.floor(at + 0.5),
+    "round_prefer_floor": lambda at: np.ceil(at - 0.5),
+}
+_COORDINATES: Final = (
+    "align_corners", "asymmetric", "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "tf_crop_and_resize",
+    "tf_half_pixel_for_nn",
+)  # fmt: skip
+_MODES: Final = "nearest", "linear", "cubic"
+_POLICIES: Final = "stretch", "not_larger", "not_smaller"
+_WIDTH: Final = {"linear": 1, "cubic": 2}
+"""How far from an element's place its weight is not 0, in elements."""
+
+
+class _Axis(NamedTuple):
+    """How one axis is resized. region: its part of x that is taken, as fractions of it."""
+
+    before: int
+    after: int
+    scale: float
+    region: tuple[float, float]
+
+
+def check(
+    mode: str = "nearest", coordinate_transformation_mode: str = "half_pixel", nearest_mode: str = "floor",
+    keep_aspect_ratio_policy: str = "stretch", **_: Any,
+) -> None:  # fmt: skip
+    """Raise NotImplementedError for a way of resizing that there is not."""
+    given = {"mode": (mode, _MODES), "coordinate_transformation_mode": (coordinate_transformation_mode, _COORDINATES)}
+    given |= {
+        "nearest_mode": (nearest_mode, (*_ROUNDED,)),
+        "keep_aspect_ratio_policy": (keep_aspect_ratio_policy, _POLICIES),
+    }
+    for name, (value, known) in given.items():
+        if value not in known:
+            raise NotImplementedError(f"{name} is {value}; it must be one of {', '.join(known)}")
+
+
+def upsample(x: Any, scales: Any, *, mode: str) -> Any:
+    """Return x with each axis some times as long."""
+    return resize(
+        x, None, np.asarray(scales), mode=mode, coordinate_transformation_mode="asymmetric", nearest_mode="floor"
+    )
+
+
+def resize(
+    x: Any, region: NDArray | None = None, scales: NDArray | None = None, sizes: NDArray | None = None, *, mode: str,
+    coordinate_transformation_mode: str, nearest_mode: str, axes: Sequence[int] | None = None, antialias: int = 0,
+    keep_aspect_ratio_policy: str = "stretch", cubic_coeff_a: float = -0.75, exclude_outside: int = 0,
+    extrapolation_value: float = 0.0,
+) -> Any:  # fmt: skip
+    """Return x with axes of other sizes: what is between elements is the nearest one, or by a line or a cubic."""
+    places = [axis % len(x.shape) for axis in (range(len(x.shape)) if axes is None else axes)]
+    parts = np.array([0.0, 1.0]).repeat(len(places)) if region is None or not len(region) else region
+    how = _axes(x.shape, places, scales, sizes, parts.reshape(2, -1).T, keep_aspect_ratio_policy)
+    result, repeated = x, [1] * len(x.shape)
+    outside = [np.zeros(size, bool) for size in x.shape]
+    for place, one in zip(places, how, strict=True):
+        if one.before == one.after and one.scale == 1 and one.region == (0.0, 1.0):
+            outside[place] = np.zeros(one.after, bool)
+            continue
+        at = _coordinates(one, coordinate_transformation_mode)
+        outside[place] = (at < 0) | (at > one.before - 1)
+        if mode == "nearest":
+            order = np.clip(_ROUNDED[nearest_mode](at), 0, one.before - 1).astype(np.int64)
+            times = one.after // max(one.before, 1)
+            if np.array_equal(order, np.arange(one.before).repeat(times)):
+                repeated[place] = times
+            else:
+                result = ops.gather(result, placed(order, x), place)
+            continue
+        orders, weights = _taps(one, at, mode, bool(antialias), cubic_coeff_a, bool(exclude_outside))
+        result = _weighted(result, place, orders, weights)
+    if mode == "nearest":
+        result = _repeated(result, repeated)
+    elif result.dtype != x.dtype:
+        result = ops.cast(result, x.dtype)
+    if coordinate_transformation_mode == "tf_crop_and_resize" and any(one.any() for one in outside):
+        inside = functools.reduce(np.logical_and.outer, [~one for one in outside])
+        result = ops.where(placed(inside, x), result, placed(np.array(extrapolation_value).astype(x.dtype), x))
+    return result
+
+
+def _axes(
+    shape: Sequence[int], places: Sequence[int], scales: NDArray | None, sizes: NDArray | None, regions: NDArray,
+    policy: str,
+) -> list[_Axis]:  # fmt: skip
+    given = sizes if sizes is not None and len(sizes) else scales
+    if given is None or len(given) != len(places) or len(regions) != len(places):
+        raise ValueError(f"scales, sizes or roi do not have a number for each of axes {[*places]} of shape {shape}")
+    if not np.isfinite(given).all() or (given < 0).any() or (given is scales and (given == 0).any()):
+        raise ValueError(f"scales or sizes are {given.tolist()}; they must be finite and positive")
+    before = [shape[place] for place in places]
+    if given is scales:
+        each = [float(one) for one in scales]
+        after = [math.floor(size * scale) for size, scale in zip(before, each, strict=True)]
+    else:
+        after = given.tolist()
+        each = [one / max(size, 1) for size, one in zip(before, after, strict=True)]
+        if policy != "stretch":
+            each = [(min if policy == "not_larger" else max)(each)] * len(each)
+            after = [math.floor(size * scale + 0.5) for size, scale in zip(before, each, strict=True)]
+    if any(size == 0 and new > 0 for size, new in zip(before, after, strict=True)):
+        raise ValueError(f"axes {[*places]} of shape {shape} have no elements that {after} could be made of")
+    parts = [(float(first), float(last)) for first, last in regions]
+    return [*map(_Axis, before, after, each, parts)]
+
+
+def _coordinates(axis: _Axis, mode: str) -> NDArray:
+    """Return where in x each element of the result is, in elements of x."""
+    at, (size, new, scale, (first, last)) = np.arange(axis.after, dtype=np.float64), axis
+    whole = scale * size
+    if mode == "align_corners":
+        return at * (size - 1) / (whole - 1) if whole > 1 else 0 * at
+    if mode == "asymmetric":
+        return at / scale
+    if mode == "tf_crop_and_resize":
+        middle = (last - first) * (size - 1) * (at / (whole - 1) if whole > 1 else 0 * at + 0.5)
+        return middle + first * (size - 1)
+    if mode == "tf_half_pixel_for_nn":
+        return (at + 0.5) / scale
+    if mode == "pytorch_half_pixel" and new == 1:
+        return 0 * at
+    offset = size / 2 * (1 - new / whole) if mode == "half_pixel_symmetric" else 0.0
+    return offset + (at + 0.5) / scale - 0.5
+
+
+def _taps(axis: _Axis, at: NDArray, mode: str, antialias: bool, a: float, exclude: bool) -> tuple[NDArray, NDArray]:
+    """Return which elements of x each of the result is a sum of, and their weights: a row of both for each addend."""
+    narrow = min(axis.scale, 1.0) if antialias else 1.0
+    reach = math.ceil(_WIDTH[mode] / narrow)
+    places = np.floor(at) + np.arange(1 - reach, 1 + reach)[:, None]
+    far = np.abs(places - at) * narrow
+    if mode == "linear":
+        weights = np.maximum(1 - far, 0)
+    else:
+        near = ((a + 2) * far - (a + 3)) * far * far + 1
+        weights = np.where(far <= 1, near, np.where(far < 2, a * (((far - 5) * far + 8) * far - 4), 0))
+    outside = (places < 0) | (places > axis.before - 1)
+    weights = np.where(outside, 0, weights) if exclude else weights
+    return np.clip(places, 0, axis.before - 1).astype(np.int64), weights / weights.sum(0)
+
+
+def _weighted(x: Any, axis: int, orders: NDArray, weights: NDArray) -> Any:
+    """Return sums of elements along an axis times weights, of 16-bit types and integers in float32."""
+    wide = np.dtype(np.float64 if x.dtype == np.float64 else np.float32)
+    x = x if x.dtype == wide else ops.cast(x, wide)
+    shape = (-1, *[1] * (len(x.shape) - axis - 1))
+    terms = (
+        ops.mul(ops.gather(x, placed(order, x), axis), placed(weight.astype(wide).reshape(shape), x))
+        for order, weight in zip(orders, weights, strict=True)
+        if weight.any() or not len(weight)
+    )
+    return functools.reduce(ops.add, terms)
+
+
+def _repeated(x: Any, times: Sequence[int]) -> Any:
+    """Return each element some times, one behind the other, along each axis."""
+    if {*times} == {1}:
+        return x
+    between = [size for pair in zip(x.shape, [1] * len(times), strict=True) for size in pair]
+    wide = [size for pair in zip(x.shape, times, strict=True) for size in pair]
+    after = [size * number for size, number in zip(x.shape, times, strict=True)]
+    return ops.expand(x.reshape(tuple(between)), tuple(wide)).reshape(tuple(after))
