@@ -175,9 +175,11 @@ def _signature(value: ValueInfoProto) -> Signature:
     shape = None
     if tensor.HasField("shape"):
         shape = tuple(
-            (one.dim_value if one.dim_value >= 0 else None) if one.HasField("dim_value") else one.dim_param or None
+            (one.dim_value if one.dim_value >= 0 else None)
+            if one.HasField("dim_value")
+            else one.dim_param.strip("?") or None
             for one in tensor.shape.dim
-        )  # some have -1 for a size that is free
+        )  # some have -1 or "?" for a size that is free
     return Signature(value.name, dtype_of(tensor.elem_type), shape)
 
 

@@ -73,7 +73,9 @@ class Model:
             if plan.cut is None:
                 break
             cut, plan = plan.cut, plan.compute_cut(base, values)
-            found.update((name, ops.identity(values[name])) for name in cut.outputs if name in wanted)
+            found.update(
+                (name, ops.identity(values[name])) for name in cut.outputs if name in values and name in wanted
+            )
         self._arenas.append(arena)
         for name in wanted:
             if name not in found:  # it follows from the shapes of inputs
@@ -104,7 +106,7 @@ class Model:
         return "\n".join([*lines, self._plan(self._all, given).explain()])
 
     def _plan(self, wanted: Sequence[str], given: Mapping[str, Any]) -> Plan:
-        return self._planner.plan(0, {}, given, wanted)
+        return self._planner.plan(self._planner.graph.nodes, {}, given, wanted)
 
     def _read(
         self, base: Arrays, wanted: tuple[str, ...], inputs: Mapping[str, Any]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -15,11 +16,14 @@ from ep.expressions.memory import Arena
 from ep.expressions.program import Program
 from ep.include.arrays import Array, Arrays
 from ep.include.device_type import DeviceType
-from ep.onnx.graph import Graph, Node
+from ep.onnx.graph import Branch, Graph, Node
+from ep.onnx.table import OPERATORS
 from ep.ops.devices import arrays_on, copy_to_host
 
 NDArray = np.ndarray[Any, Any]
 _HOST: Final = DeviceType.kCPU
+_DONE: Final = Branch((), ())
+"""What takes the place of a node of which nothing is left to compute."""
 
 
 class Planner:
@@ -31,25 +35,17 @@ class Planner:
         self._placed: dict[str, Array] = {}
         self._folds = BoundedCache()
 
-    def plan(self, first: int, fixed: Mapping[str, NDArray], given: Mapping[str, Any], wanted: Sequence[str]) -> Plan:
-        """Return the plan of the nodes from one on.
+    def plan(
+        self, nodes: Sequence[Node], fixed: Mapping[str, NDArray], given: Mapping[str, Any], wanted: Sequence[str]
+    ) -> Plan:
+        """Return the plan of nodes, in their order.
 
         fixed: values that are known already. given: values that are not, each with `shape` and `dtype`.
         wanted: names of outputs.
 
         Raises what operators raise for sizes that do not fit; errors have a note with the node.
         """
-        return Plan(self, first, fixed, given, wanted)
-
-    def needed(self, first: int, wanted: Sequence[str]) -> list[int]:
-        """Return the numbers of the nodes from one on that outputs depend on."""
-        names, found = {*wanted}, []
-        for k in range(len(self.graph.nodes) - 1, first - 1, -1):
-            node = self.graph.nodes[k]
-            if not names.isdisjoint(node.outputs):
-                found.append(k)
-                names.update(filter(None, node.inputs))
-        return found[::-1]
+        return Plan(self, nodes, fixed, given, wanted)
 
     def placed(self, name: str) -> Array:
         """Return a constant on the device, in memory that begins with a cache line."""
@@ -74,19 +70,18 @@ class Plan:
     """What is computed for inputs of some shapes: values that follow from shapes, and a program for all others.
 
     fixed: the values that follow from shapes, on the host. results: names of what the program gives.
-    cut: the node that the plan ends before, since it needs data on the host; None if it ends with the model.
+    cut: the node that the plan ends before: it needs data on the host, or arrays; None if the plan ends with the model.
     """
 
     def __init__(
         self,
         planner: Planner,
-        first: int,
+        nodes: Sequence[Node],
         fixed: Mapping[str, NDArray],
         given: Mapping[str, Any],
         wanted: Sequence[str],
     ) -> None:
         self._planner, self._wanted = planner, wanted
-        nodes = planner.graph.nodes
         self.fixed = dict(fixed)
         self.cut: Node | None = None
         self._later = BoundedCache()  # plans of what follows the cut, by the shapes of its results
@@ -95,14 +90,17 @@ class Plan:
         trace = self._trace = planner.trace()
         try:
             self._given = {name: self._give(name, one) for name, one in given.items()}
-            needed = planner.needed(first, wanted)
-            rest: list[int] = []
-            for place, k in enumerate(needed):
-                if not self._add(nodes[k]):
-                    self.cut, rest = nodes[k], needed[place:]
-                    self._first_later = k + 1
+            rest = deque(_needed(nodes, wanted))
+            while rest:
+                branch = self._add(rest[0])
+                if branch is None:
+                    self.cut = rest[0]
                     break
-            read = {name for k in rest for name in nodes[k].inputs}
+                node = rest.popleft()
+                if branch.nodes or branch.outputs:
+                    rest = deque(_needed([*_in_place_of(node, branch), *rest], wanted))
+            read = {name for node in rest for name in node.inputs}
+            self._rest = [*rest][1:]
             self.results = [name for name in self._values if name in wanted or (name in read and name not in given)]
             own = self._with_memory_of_their_own()
             positions = [own.get(name, self._values[name]).node.position for name in self.results]
@@ -135,17 +133,22 @@ class Plan:
                 arrays.append(None)
             elif k in node.line.host:
                 arrays.append(copy_to_host(values[name]) if name in values else self.value(name))
+            elif name in values:
+                arrays.append(values[name])
             else:
-                arrays.append(values[name] if name in values else on_device(base, self.value(name)))
-        results = [on_device(base, one) for one in _call(node, arrays)]
+                is_constant = name in self._planner.constants
+                arrays.append(self._planner.placed(name) if is_constant else on_device(base, self.value(name)))
+        called = _call(node, arrays)
+        branch = called if isinstance(called, Branch) else Branch((), ())
+        results = [] if branch.outputs else [on_device(base, one) for one in called]
         found = dict(zip(node.outputs, results, strict=False))
         values.update(found)
-        key = tuple((one.shape, one.dtype) for one in results)
+        key = branch.outputs, *((one.shape, one.dtype) for one in results)
         later: Plan | None = self._later.get(key)
         if later is None:
-            given = {name: values[name] for name in dict.fromkeys([*self._later_inputs, *node.outputs]) if name}
+            given = {name: values[name] for name in dict.fromkeys([*self._later_inputs, *found]) if name}
             wanted = [name for name in self._wanted if name not in found and name not in self.results]
-            later = self._planner.plan(self._first_later, self.fixed, given, wanted)
+            later = self._planner.plan([*_in_place_of(node, branch), *self._rest], self.fixed, given, wanted)
             self._later.put(key, later)
         return later
 
@@ -165,7 +168,7 @@ class Plan:
             f"{len(self.fixed)} values that follow from shapes; left out: {self.num_dropped} copies and casts",
         ]
         if self.cut is not None:
-            lines.append(f"then {self.cut.shown}, which needs data on the host; what follows is planned by its results")
+            lines.append(f"then {self.cut.shown}, which is computed by itself; what follows is planned by its results")
         return "\n".join(filter(None, lines))
 
     def value(self, name: str) -> NDArray:
@@ -177,19 +180,20 @@ class Plan:
         position: int = lazy.node.position
         return position
 
-    def _add(self, node: Node) -> bool:
-        """Note a node, or compute what follows from shapes; return whether that can be done without data."""
+    def _add(self, node: Node) -> Branch | None:
+        """Note a node, or compute what follows from shapes; return what takes its place, None if only data say that."""
         line, constants = node.line, self._planner.constants
         names = [name for name in node.inputs if name]
         if all(name in constants for name in filter(None, node.outputs)):
             self.fixed.update({name: constants[name] for name in node.outputs if name})
-            return True
+            return _DONE
         of_constants = all(name in constants for name in names) and not line.of_shape
         known = [name in self.fixed or name in constants for name in names]
         is_fixed = all(known)
         host = [name for k, name in enumerate(node.inputs) if name and k in line.host]
-        if not is_fixed and not line.of_shape and not all(name in self.fixed or name in constants for name in host):
-            return False
+        told = not line.apart and all(name in self.fixed or name in constants for name in host)
+        if not (told or is_fixed or line.of_shape):
+            return None
         arrays: list[Any] = []
         for k, name in enumerate(node.inputs):
             if not name:
@@ -201,7 +205,10 @@ class Plan:
             else:
                 arrays.append(self._lazy(name))
         self._owners.append((len(self._trace.nodes), node.shown))
-        for name, result in zip(node.outputs, _call(node, arrays), strict=False):
+        results = _call(node, arrays)
+        if isinstance(results, Branch):
+            return results
+        for name, result in zip(node.outputs, results, strict=False):
             if not name:
                 continue
             if isinstance(result, LazyArray):
@@ -210,7 +217,7 @@ class Plan:
             self.fixed[name] = np.asarray(result)
             if of_constants:
                 constants[name] = self.fixed[name]
-        return True
+        return _DONE
 
     def _lazy(self, name: str) -> Any:
         """Return a value as operators that are traced take it."""
@@ -256,8 +263,25 @@ def on_device(base: Arrays, array: Any) -> Array:
     return base.as_buffer(array, "input")
 
 
-def _call(node: Node, arrays: Sequence[Any]) -> Sequence[Any]:
-    """Return the results of a node's function; errors have a note with the node."""
+def _needed(nodes: Sequence[Node], wanted: Sequence[str]) -> list[Node]:
+    """Return the nodes that outputs depend on."""
+    names, found = {*wanted}, []
+    for node in reversed(nodes):
+        if not names.isdisjoint(node.outputs):
+            found.append(node)
+            names.update(filter(None, node.inputs))
+    return found[::-1]
+
+
+def _in_place_of(node: Node, branch: Branch) -> list[Node]:
+    """Return the nodes of a branch, and those that give its outputs the names of the node's."""
+    same = OPERATORS["Identity"][0]
+    pairs = zip(branch.outputs, node.outputs, strict=False)
+    return [*branch.nodes, *(Node(node.name, same, (inner,), (outer,), {}) for inner, outer in pairs if outer)]
+
+
+def _call(node: Node, arrays: Sequence[Any]) -> Any:
+    """Return the results of a node's function, or the branch that it chooses; errors have a note with the node."""
     attributes = dict(node.attributes)
     if node.line.counts:
         attributes["num_outputs"] = len(node.outputs)
@@ -266,6 +290,8 @@ def _call(node: Node, arrays: Sequence[Any]) -> Sequence[Any]:
     except Exception as error:
         error.add_note(f"in {node.shown}")
         raise
+    if isinstance(results, Branch):
+        return results
     several: Sequence[Any] = results if isinstance(results, tuple | list) else (results,)
     if missing := [name for name in node.outputs[len(several) :] if name]:
         raise NotImplementedError(f"{node.shown} has an output that nothing serves: {', '.join(missing)}")
