@@ -65,7 +65,10 @@ class Model:
         if plan is None:
             plan = self._plan(wanted, values)
             self._plans.put(key, plan)
-        arena = self._arenas.pop() if self._arenas else Arena(base.kept())
+        try:
+            arena = self._arenas.pop()
+        except IndexError:
+            arena = Arena(base.kept())
         found = dict[str, Any]()
         while True:
             plan.run(base, values, arena)
