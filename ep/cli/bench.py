@@ -1,4 +1,4 @@
-"""Time the primitives against NumPy on this machine.
+"""Time the primitives against NumPy on this machine, or a model.
 
 Both sides write into memory that is allocated beforehand, take turns, and are compared before they are timed; times are
 medians. On a GPU, times are measured by the GPU's clock, for back-to-back launches on data in its memory. Bandwidth
@@ -8,6 +8,11 @@ the device has one. 'ep demo' runs larger, more realistic work.
   ep bench --primitive reduce --plot reduce.svg
 
 draws the bandwidth for results of 1,024 to 16,777,216 elements instead, with a line for each device and for NumPy.
+
+  ep bench --onnx model.onnx --shape bytes=1,2048
+
+times an ONNX model on random inputs instead, on the CPU or with --device elsewhere, and compares it with ONNX Runtime
+if that is installed, on as many threads. Sizes that are free are 1, unless --shape gives them. It needs the extra onnx.
 """
 
 from __future__ import annotations
@@ -20,7 +25,7 @@ from typing import Any, Final
 from ep.bench.cases import Case, bench_cases, copy
 from ep.bench.plot import Point, check_path, draw
 from ep.bench.trial import Trial
-from ep.cli import names, output, present, text
+from ep.cli import bench_model, models, names, output, present, text
 from ep.cli.coverage import Coverage, why_nothing_ran
 from ep.cli.parser import CommandError, Parser
 from ep.include.device import Device
@@ -40,11 +45,22 @@ def add_arguments(parser: Parser) -> None:
     )
     parser.add_argument("--device", type=names.device_type, action="append", help="such as cpu (default: all present)")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw bandwidth by size: .svg, .png or .pdf")
+    parser.add_argument("--onnx", type=Path, metavar="MODEL", help="time this model instead")
+    parser.add_argument(
+        "--shape", type=models.shape, action="append", default=[], metavar="NAME=SIZES", help="of an input of the model"
+    )
     output.add_format(parser, "table", "json")
 
 
 def run(arguments: Namespace) -> int:
     """Time the chosen cases on the chosen devices; return 1 if a result is wrong, or nothing was run."""
+    if arguments.onnx:
+        for option, value in (("--primitive", arguments.primitive), ("--plot", arguments.plot)):
+            if value:
+                raise CommandError(f"{option} is for primitives, and --onnx gives a model")
+        return bench_model.run(arguments)
+    if arguments.shape:
+        raise CommandError("--shape is for the inputs of a model: give --onnx, too")
     if arguments.plot:
         return _plot(arguments)
     count = SIZES[arguments.size]

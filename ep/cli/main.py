@@ -25,9 +25,12 @@ COMMANDS: Final = {
     "ops": ("ep.cli.ops", "list the operators, or show one: inputs, attributes, the rule for its type, its kernels"),
     "kernels": ("ep.cli.kernels", "show which kernel of an operator is chosen, and why the others are not"),
     "sbp": ("ep.cli.sbp", "choose how an operator's tensors lie on several ranks, by the bytes that it moves"),
-    "run": ("ep.cli.run", "run one operator on .npy files"),
+    "run": ("ep.cli.run", "run one operator, or an ONNX model, on .npy files"),
     "onnx": ("ep.cli.onnx", "check which operators serve the nodes of an ONNX model"),
-    "bench": ("ep.cli.bench", "time the primitives against NumPy on this machine"),
+    "bench": (
+        "ep.cli.bench",
+        "time the primitives against NumPy, or an ONNX model against ONNX Runtime, on this machine",
+    ),
     "cache": ("ep.cli.cache", "show, fill or clear the cache of compiled kernels"),
     "doctor": ("ep.cli.doctor", "check the installation, and say what it found"),
 }
@@ -101,6 +104,8 @@ def _dispatch(argv: list[str]) -> int:
         print(f"ep: error: there is no {kind} {name!r}{hint}", file=sys.stderr)
         return 2
     command = import_module(COMMANDS[name][0])
+    other = command.instead(rest) if hasattr(command, "instead") else None
+    command = import_module(other) if other else command
     parser = Parser(prog=f"ep {name}", description=command.__doc__)
     command.add_arguments(parser)
     try:

@@ -1,4 +1,4 @@
-"""Run one operator on arrays in .npy files.
+"""Run one operator, or an ONNX model, on arrays in .npy files.
 
   ep run gather --params table.npy --indices ids.npy --axis 0 --out rows.npy
   ep run expand --x x.npy --sizes=-1,3,5,2 --out y.npy
@@ -9,6 +9,10 @@
   ep run pad --x x.npy --pad-width "(1,1),(0,2)" --out y.npy
   ep run mean --x x.npy --axis 0,1 --keepdims --out y.npy
   ep run concat --arrays x.npy y.npy --axis 1 --out z.npy
+
+Or run an ONNX model; 'ep run model.onnx --help' says what it takes:
+
+  ep run model.onnx --input bytes=x.npy --out label=y.npy
 
 Each operator has an option for each of its inputs and attributes; 'ep ops' lists them. Inputs are memory-mapped; the
 output appears under its name when it is complete, and not at all after an error. If an operator has several results,
@@ -31,12 +35,18 @@ from __future__ import annotations
 import sys
 import time
 from argparse import Namespace
+from collections.abc import Sequence
 
 from ep.cli import names, npy, operators, ranks, text
 from ep.cli.computing import REFUSALS, device_of, refused
 from ep.cli.parser import Parser
 from ep.include.device_type import DeviceType
 from ep.include.errors import EnvironmentVariableError
+
+
+def instead(words: Sequence[str]) -> str | None:
+    """Return the module of the command for a file of a model in the place of an operator; None for an operator."""
+    return "ep.cli.run_model" if words and words[0].endswith(".onnx") else None
 
 
 def add_arguments(parser: Parser) -> None:

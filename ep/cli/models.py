@@ -1,0 +1,59 @@
+"""ONNX models on the command line: loading them, and options with the names of inputs and outputs."""
+
+from __future__ import annotations
+
+from argparse import ArgumentTypeError
+from pathlib import Path
+from typing import Any
+
+from ep.cli.parser import CommandError
+from ep.include.device_type import DeviceType
+from ep.include.suggest import did_you_mean
+
+
+def load(path: Path, device_type: DeviceType) -> Any:
+    """Return a model; CommandError for a file that is none, for nodes that nothing serves, and without the package."""
+    try:
+        from ep import onnx
+    except ModuleNotFoundError as error:
+        raise CommandError(str(error)) from error
+    try:
+        return onnx.load(path, device_type)
+    except onnx.UnsupportedError as error:
+        rest = f", and {len(error.reasons) - 1} more: ep onnx check {path}" if len(error.reasons) > 1 else ""
+        raise CommandError(f"{path}: {error.reasons[0]}{rest}") from error
+    except (onnx.ModelError, OSError) as error:
+        raise CommandError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
+
+
+def named(word: str) -> tuple[str, str]:
+    """Return the two parts of NAME=VALUE."""
+    name, sign, value = word.partition("=")
+    if not (name and sign and value):
+        raise ArgumentTypeError(f"{word!r} must be NAME=VALUE")
+    return name, value
+
+
+def shape(word: str) -> tuple[str, tuple[int, ...]]:
+    """Return the name and the sizes of NAME=1,2048."""
+    name, value = named(word)
+    try:
+        sizes = tuple(map(int, value.split(",")))
+    except ValueError:
+        sizes = (-1,)
+    if min(sizes) < 0:
+        raise ArgumentTypeError(f"{word!r} must be NAME=SIZES, with sizes such as 1,2048")
+    return name, sizes
+
+
+def by_name(option: str, given: list[tuple[str, Any]], known: list[str]) -> dict[str, Any]:
+    """Return values by name; CommandError for a name that the model lacks, and one that is there twice."""
+    found: dict[str, Any] = {}
+    for name, value in given:
+        if name not in known:
+            hint = did_you_mean(name, known) or f"; it has {', '.join(known) or 'none'}"
+            raise CommandError(f"{option}: the model has no {name!r}{hint}")
+        if name in found:
+            raise CommandError(f"{option}: {name} is given twice")
+        found[name] = value
+    return found

@@ -1,0 +1,115 @@
+"""`ep run MODEL.onnx` and `ep bench --onnx`: results, and errors that leave nothing behind."""
+
+import sys
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from ep.cli import bench_model
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with a model of two inputs and two outputs and its inputs, which is the current one."""
+    monkeypatch.chdir(tmp_path)
+
+    def info(name, kind=TensorProto.FLOAT):
+        return helper.make_tensor_value_info(name, kind, ("n", 3))
+
+    nodes = [helper.make_node("Add", ["x", "b"], ["sum"]), helper.make_node("Relu", ["sum"], ["y"])]
+    graph = helper.make_graph(nodes, "g", [info("x"), info("b")], [info("y"), info("sum")])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)]), "m.onnx")
+    rng = np.random.default_rng(3)
+    for name, shape in (("x", (5, 3)), ("b", (5, 3)), ("long", (5, 4)), ("double", (5, 3))):
+        np.save(f"{name}.npy", rng.standard_normal(shape).astype(np.float64 if name == "double" else np.float32))
+    return tmp_path
+
+
+INPUTS = ("--input", "x=x.npy", "--input", "b=b.npy")
+
+
+def test_outputs_are_written(ep, folder, device):
+    done = ep("run", "m.onnx", *INPUTS, "--out", "y=y.npy", "--out", "sum=s.npy", "--device", device)
+    assert done.code == 0, done.err
+    expected = np.load("x.npy") + np.load("b.npy")
+    np.testing.assert_array_equal(np.load("s.npy"), expected)
+    np.testing.assert_array_equal(np.load("y.npy"), np.maximum(expected, 0))
+    assert [line.split(",")[0] for line in done.out.splitlines()] == ["y.npy: float32", "s.npy: float32"]
+    assert ep("run", "m.onnx", *INPUTS, "-o", "y=y.npy", "--quiet", "--device", device).out == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        ((*INPUTS, "--out", "z=z.npy"), 1, "--out: the model has no 'z'; it has y, sum"),
+        ((*INPUTS, "--input", "x=x.npy", "--out", "y=z.npy"), 1, "--input: x is given twice"),
+        ((*INPUTS[:2], "--out", "y=z.npy"), 1, "inputs: b is missing; the model takes x, b"),
+        ((*INPUTS[:2], "--input", "b=none.npy", "--out", "y=z.npy"), 1, "none.npy cannot be read"),
+        ((*INPUTS[:2], "--input", "b=long.npy", "--out", "y=z.npy"), 1, "input b has shape (5, 4)"),
+        ((*INPUTS[:2], "--input", "b=double.npy", "--out", "y=z.npy"), 1, "input b has dtype float64"),
+        ((*INPUTS, "--out", "y=none/z.npy"), 1, "there is no folder"),
+        ((*INPUTS, "--out", "y"), 2, "'y' must be NAME=VALUE"),
+        (INPUTS, 2, "--out"),
+    ],
+)
+def test_what_is_wrong_is_said(ep, folder, words, code, said):
+    done = ep("run", "m.onnx", *words)
+    assert (done.code, done.out) == (code, "")
+    assert said in done.err
+    assert done.err.startswith("ep run: error: ")
+    assert not (folder / "z.npy").exists()
+
+
+def test_a_file_that_is_no_model(ep, folder):
+    (folder / "bad.onnx").write_bytes(b"\xff" * 9)
+    assert "it is no ONNX model" in ep("run", "bad.onnx", "--out", "y=y.npy").err
+    assert "No such file" in ep("run", "none.onnx", "--out", "y=y.npy").err
+
+
+def test_a_model_is_timed(ep, folder, monkeypatch):
+    monkeypatch.setattr(bench_model, "_SECONDS", 0.01)
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    done = ep("bench", "--onnx", "m.onnx", "--shape", "x=4,3", "--shape", "b=4,3", "--format", "json")
+    assert done.code == 0, done.err
+    (found,) = done.json()["devices"]
+    assert found["shapes"] == {"x": [4, 3], "b": [4, 3]}
+    assert 0 < found["seconds"]["ep"] <= found["first_seconds"]["ep"]
+    assert found["right"] is None
+    assert "ONNX Runtime is not installed" in ep("bench", "--onnx", "m.onnx").out
+
+
+def test_a_model_is_compared(folder, monkeypatch, ep):
+    monkeypatch.setattr(bench_model, "_SECONDS", 0.01)
+    x = np.zeros((1, 3), np.float32)
+    for result, code in (([x, x], 1), (None, 0)):
+        made = ep_results(result)
+        monkeypatch.setattr(bench_model, "_onnxruntime", lambda arguments, inputs, made=made: made(inputs))
+        assert ep("bench", "--onnx", "m.onnx").code == code
+
+
+def ep_results(result):
+    """Return what stands for ONNX Runtime: it gives a result, or the right one for None."""
+
+    def run(inputs):
+        total = inputs["x"] + inputs["b"]
+        return lambda: [np.maximum(total, 0), total] if result is None else result
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--shape", "x=4,3"), "--shape is for the inputs of a model"),
+        (("--onnx", "m.onnx", "--shape", "z=4,3"), "--shape: the model has no 'z'"),
+        (("--onnx", "m.onnx", "--shape", "x=a"), "'x=a' must be NAME=SIZES"),
+        (("--onnx", "m.onnx", "--shape", "x=4,3"), "both are n"),
+        (("--onnx", "m.onnx", "--primitive", "gather"), "--primitive is for primitives"),
+    ],
+)
+def test_options_that_do_not_fit(ep, folder, words, said):
+    done = ep("bench", *words)
+    assert done.code
+    assert said in done.err
