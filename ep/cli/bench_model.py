@@ -7,6 +7,7 @@ import os
 import time
 from argparse import Namespace
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any, Final
 
 import numpy as np
@@ -91,7 +92,7 @@ def _inputs(model: Any, shapes: Mapping[str, tuple[int, ...]]) -> Arrays:
 def _onnxruntime(arguments: Namespace, inputs: Arrays) -> Callable[[], Any] | None:
     """Return a run of ONNX Runtime on as many threads as the CPU device has; None if it is not installed."""
     try:
-        import onnxruntime
+        onnxruntime: Any = import_module("onnxruntime")
     except ModuleNotFoundError:
         return None
     cpu: Any = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
