@@ -32,6 +32,11 @@ ROW_OPS: Final[dict[str, ReduceOp | RowOp]] = {
 }
 """The op of each operator that reads whole rows."""
 
+PRODUCT: Final = "matmul"
+"""The operator of products of matrices, on which maps are computed."""
+TRANSPOSES: Final = "transpose_x1", "transpose_x2"
+"""Its attributes."""
+
 
 @dataclass
 class Group:
@@ -42,6 +47,7 @@ class Group:
     elements: positions of what is read as elements.
     reads: of a kernel, the positions of its operands, each with the shape in which it is read where that is another.
     gone: the axes along which values are reduced, where that is not the last one, by rows.
+    product: the position of a product of matrices, the first value, that the others are computed on.
     structure: of a kernel. why: values are not computed with others; empty for a kernel.
     """
 
@@ -54,6 +60,7 @@ class Group:
     reduced: set[int] = field(default_factory=set)
     reads: list[tuple[int, Dims | None]] = field(default_factory=list)
     gone: tuple[int, ...] = ()
+    product: int | None = None
     structure: Structure | None = None
     why: str = ""
 
@@ -108,7 +115,7 @@ class Grouping:
         found: list[Group] = []
         for stage in range(-1, max(self._stages.values(), default=-1) + 1):
             found += [group for group in self._kernels.values() if group.stage == stage and group.values]
-            found += self._alone.get(stage, [])
+            found += [group for group in self._alone.get(stage, []) if group.values]
         for group in found:
             name = self._operator(group.values[0])
             if not group.why and len(group.values) == 1 and name in ROW_OPS:
@@ -135,6 +142,28 @@ class Grouping:
         group.shape, group.gone, group.reduced, group.why = before.shape, node.attributes["axes"], {node.position}, ""
         before.values = [one for one in before.values if one not in cone]
         self._of.update(dict.fromkeys(cone, group))
+        return True
+
+    def compute_on_product(self, node: Node) -> bool:
+        """Have the maps that read a product first be computed on it, where nothing else needs it before them."""
+        readers = self._readers.get(node.position, set())
+        groups = {id(group): group for one in readers if (group := self._of.get(one)) is not None}
+        group = min(groups.values(), key=lambda group: group.stage, default=None)
+        if group is None or group.why or group.product is not None or group.shape != node.shape:
+            return False
+        if group.gone or group.reduced or any(self._operator(one) in ROW_OPS for one in group.values):
+            return False
+        if not group.takes(self._read[id(group)]):
+            return False
+        for one in readers:
+            other = self._of.get(one)
+            if other is not group and self._stages[one] < group.stage + (other is not None):
+                return False
+        alone = self._calls.pop(node.position)
+        alone.values = []
+        self._stages[node.position], self._of[node.position] = group.stage, group
+        group.values.insert(0, node.position)
+        group.product = node.position
         return True
 
     def _operator(self, position: int) -> str:

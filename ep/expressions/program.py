@@ -116,6 +116,8 @@ class Program:
             return False
         step = self._written_by[result]
         group = self.schedule.groups[step]
+        if group.product is not None and source in self.schedule.nodes[group.product].inputs:
+            return False
         as_reduced = {value in group.reduced for value in group.values if source in self.schedule.nodes[value].inputs}
         return self.schedule.last_read.get(source, -1) <= step and as_reduced <= {result in group.reduced}
 

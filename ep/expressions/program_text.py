@@ -124,8 +124,9 @@ class ProgramText:
         self._names[f"launch{k}"] = primitive.Launch
         self._add_results(k, group.results, may_be_given=True)
         operands = [(one, group.reduced_shape if one in group.reduced else None) for one in group.results]
-        shown = []
-        for one, shape in (*operands, *group.reads):
+        matrices = 0 if group.product is None else 2
+        shown = [self._buffer(one) for one, _ in group.reads[:matrices]]
+        for one, shape in (*operands, *group.reads[matrices:]):
             if shape in (None, self._nodes[one].shape):
                 shown.append(self._value(one))
             elif one in self._places:
@@ -135,7 +136,8 @@ class ProgramText:
                 shown.append(f"c{one}_{k}")
             else:
                 shown.append(f"{self._value(one)}.reshape({shape})")
-        written, read = (", ".join(some) for some in (shown[: len(operands)], shown[len(operands) :]))
+        end = matrices + len(operands)
+        written, read = (", ".join(some) for some in (shown[matrices:end], shown[:matrices] + shown[end:]))
         self._write(k, f"launch{k}(stream, [{written}], [{read}])")
 
     def _add_operator(self, base: Any, k: int, group: Group) -> None:

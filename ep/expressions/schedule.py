@@ -7,17 +7,17 @@ from functools import cache
 from typing import Final
 
 from ep.expressions.explanation import Explanation, Part
-from ep.expressions.grouping import MAPS, ROW_OPS, Group, Grouping
+from ep.expressions.grouping import MAPS, PRODUCT, ROW_OPS, Group, Grouping
 from ep.expressions.structures import StructureOf
 from ep.expressions.trace import Node, Trace
-from ep.expressions.views import View, with_views
+from ep.expressions.views import View, with_transposes, with_views
 from ep.include.arrays import Arrays
 from ep.include.data_type import DataType
 from ep.include.device_type import DeviceType
 from ep.include.primitive import ExpressionFactory, NewPrimitive
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.primitive.reduce_op import TRUTHS, ReduceOp
-from ep.include.primitive.structure import RowOp, Step, Structure, kMaxRow
+from ep.include.primitive.structure import MatrixProduct, RowOp, Step, Structure, kMaxRow
 from ep.include.primitive.unary_op import UnaryOp
 
 _FLOAT: Final = DataType.kFloat
@@ -44,6 +44,8 @@ class Schedule:
         self._device_type = device_type
         self._has_maps, self._has_reductions = (_has_kernels(device_type, kind) for kind in (_MAP, _REDUCTION))
         self._place = base.place
+        if isinstance(base, Arrays):
+            self.nodes = with_transposes(self.nodes)
         self._wanted = self._needed()
         self.views = {node.position for node in self.nodes if node.operator is None and node.inputs}
         self.strided = dict[int, View]()
@@ -57,6 +59,9 @@ class Schedule:
         for node in self.nodes:
             if node.position in self._wanted and self._reduces_any(node):
                 grouping.compute_as_read(node, set(self.results))
+        for node in self.nodes:
+            if node.position in self._wanted and not self._why_no_product(node):
+                grouping.compute_on_product(node)
         self.groups = grouping.ordered()
         if trace.gives_buffers:  # the operator's own kernel has forms for each op, and may be on disk already
             for group in self.groups:
@@ -95,6 +100,8 @@ class Schedule:
         if node.position in self.views or node.operator is None:
             return "nothing is written: it is read where it is"
         name = node.operator.name
+        if name == PRODUCT:
+            return self._why_no_product(node) or "no map alone reads it, or it is read before that"
         if name not in MAPS and name not in ROW_OPS:
             return f"{name} is no map: no kernel joins it yet"
         if len(node.shape) > kMaxNumDims:
@@ -102,6 +109,18 @@ class Schedule:
         if not self._has_maps:
             return f"{self._place} has no Expression: operators are computed one by one"
         return self._why_no_row(node) if name in ROW_OPS else ""
+
+    def _why_no_product(self, node: Node) -> str:
+        """Return why no kernel computes maps on a value, a product of matrices; empty if one may."""
+        if self._operator(node) != PRODUCT:
+            return "it is no product"
+        if any(len(self.nodes[one].shape) < 2 for one in node.inputs):
+            return "it is a product of a vector"
+        if len(node.shape) > kMaxNumDims:
+            return f"it has more than {kMaxNumDims} axes"
+        if not _has_kernels(self._device_type, _products(node.data_type)):
+            return f"{self._place} computes no maps on a product"
+        return ""
 
     def _reduces_any(self, node: Node) -> bool:
         """Whether a value is reduced in a way that is none of a row kernel, and that a kernel can be made for."""
@@ -164,7 +183,10 @@ class Schedule:
             if node.operator is not None and not self.why_alone(node):
                 same = node.shape == group.shape
                 cuts[source] = "the kernel before is full, or waits for less" if same else f"its shape is {node.shape}"
+                if group.product is not None and source in self.nodes[group.product].inputs:
+                    cuts[source] = "the product reads all of it"
         kind = "reduce kernel" if group.gone else "row kernel" if has_rows else "map kernel"
+        kind = kind if group.product is None else "product kernel"
         return Part(group, kind, read, written, cuts)
 
 
@@ -181,6 +203,13 @@ def _rows(op: ReduceOp | RowOp, data_type: DataType) -> Structure:
     result_type = DataType.kBool if op in TRUTHS else data_type
     steps = Step(UnaryOp.kIdentity, (0,), data_type), Step(op, (1,), result_type)
     return Structure((data_type,), (), steps, (1, 2))
+
+
+@cache
+def _products(data_type: DataType) -> Structure:
+    """Return a structure of a product of matrices of a type."""
+    steps = Step(MatrixProduct(False, False), (0, 1), data_type), Step(UnaryOp.kIdentity, (2,), data_type)
+    return Structure((data_type, data_type), (), steps, (3,))
 
 
 @cache

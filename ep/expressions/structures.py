@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from ep.common.primitive.broadcast import Dims
-from ep.expressions.grouping import MAPS, ROW_OPS, Group
+from ep.expressions.grouping import MAPS, ROW_OPS, TRANSPOSES, Group
 from ep.expressions.trace import Node
 from ep.include.data_type import DataType
+from ep.include.primitive.blas import BlasTransposeType
 from ep.include.primitive.op_definition import Gives
 from ep.include.primitive.op_table import OPS
 from ep.include.primitive.reduce_op import TRUTHS, ReduceOp
-from ep.include.primitive.structure import Constant, RowOp, Step, Structure
+from ep.include.primitive.structure import Constant, MatrixProduct, RowOp, Step, Structure
 from ep.include.primitive.unary_op import UnaryOp
 from ep.ops.names import parameter_name
 
@@ -23,18 +24,22 @@ class StructureOf:
     def __init__(self, nodes: Sequence[Node], group: Group, round_each: bool) -> None:
         self._nodes, self._group, self._round_each = nodes, group, round_each
         self._inside = set(group.values)
+        matrices: list[tuple[int, Dims | None]] = []  # which a product reads
+        if group.product is not None:
+            matrices = [(one, None) for one in nodes[group.product].inputs]
         reads: dict[tuple[int, Dims | None], bool] = {}  # and whether it has one element a row
-        for value in group.values:
+        for value in group.values[1 if matrices else 0 :]:
             for one in nodes[value].inputs:
                 if one in self._inside:
                     continue
                 read = self._as_read(one, value)
                 reads[read] = reads.get(read, False) or self._is_map_of_rows(value)
         is_constant = {read: nodes[read[0]].constant is not None for read in reads}
-        group.reads = [read for read in reads if not is_constant[read]]
+        others = [read for read in reads if not is_constant[read]]
         constants = [read for read in reads if is_constant[read]]
-        self._numbers = {read: k for k, read in enumerate((*group.reads, *constants))}
-        self._num_read, self._steps = len(self._numbers), list[Step]()
+        group.reads = [*matrices, *others]
+        self._numbers = {read: k for k, read in enumerate((*others, *constants), len(matrices))}
+        self._num_read, self._steps = len(group.reads) + len(constants), list[Step]()
         self._unrounded: dict[int, int] = {}  # the rounded value of each, -1 where there is none yet
         for value in group.values:
             self._numbers[value, None] = self._add_node(nodes[value])
@@ -43,7 +48,7 @@ class StructureOf:
             tuple(Constant(nodes[one].data_type, nodes[one].constant or b"") for one, _ in constants),
             tuple(self._steps),
             tuple(self._numbers[one, None] for one in group.results),
-            tuple(k for k, read in enumerate(group.reads) if reads[read]),
+            tuple(k for k, read in enumerate(others) if reads[read]),
         )
 
     def _as_read(self, position: int, value: int) -> tuple[int, Dims | None]:
@@ -74,6 +79,8 @@ class StructureOf:
         return self._unrounded.get(value, value)
 
     def _add_node(self, node: Node) -> int:
+        if node.position == self._group.product:
+            return self._add_rounding(product_of(node), [0, 1], node)
         op, types = self._op(node), [self._nodes[one].data_type for one in node.inputs]
         operands = [self._numbers[self._as_read(one, node.position)] for one in node.inputs]
         is_row = isinstance(op, ReduceOp | RowOp)
@@ -86,10 +93,19 @@ class StructureOf:
         if converts:
             operands = [self._add(Step(UnaryOp.kCast, tuple(operands), node.data_type))]
         row = () if op in (None, UnaryOp.kCast) or is_row else OPS[op].attributes
-        attributes = tuple(node.attributes[parameter_name(one)] for one in row)
+        return self._add_rounding(op, operands, node, tuple(node.attributes[parameter_name(one)] for one in row))
+
+    def _add_rounding(self, op: Any, operands: Sequence[int], node: Node, attributes: tuple[float, ...] = ()) -> int:
+        """Add the step of a node, which is rounded later where its type has 16 bits."""
         is_half = node.data_type in (DataType.kFloat16, DataType.kBFloat16)
         exact = not is_half or self._round_each or op is UnaryOp.kCast
         number = self._add(Step(op, tuple(operands), node.data_type, attributes, exact))
         if not exact:
             self._unrounded[number] = -1
         return number
+
+
+def product_of(node: Node) -> MatrixProduct:
+    """Return the op of a matmul."""
+    transposes = (node.attributes[name] is BlasTransposeType.T for name in TRANSPOSES)
+    return MatrixProduct(*transposes)

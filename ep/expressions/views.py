@@ -1,4 +1,4 @@
-"""Values that need not be written: kernels read the elements where they are, with other strides."""
+"""Values that need not be written: those that read them find the elements where they are, in another order."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ep.common.primitive.broadcast import Dims
+from ep.expressions.grouping import PRODUCT, TRANSPOSES
 from ep.expressions.trace import Node
+from ep.include.number_kind import COMPLEXES
+from ep.include.primitive.blas import BlasTransposeType
 from ep.include.primitive.primitive import kMaxNumDims
 
 
@@ -68,6 +71,33 @@ class _Places:
             None if axes == tuple(range(len(left))) else axes,
             None if dims == self._shape else self._shape,
         )
+
+
+def with_transposes(nodes: Sequence[Node]) -> list[Node]:
+    """Return the values with products that read matrices where they are, and not after their last axes are exchanged.
+
+    Of complex matrices, a product reads the conjugates then, so their axes are exchanged first.
+    """
+    found = [*nodes]
+    for node in nodes:
+        if node.operator is None or node.operator.name != PRODUCT or node.data_type in COMPLEXES:
+            continue
+        inputs, attributes = [*node.inputs], dict(node.attributes)
+        for k, name in enumerate(TRANSPOSES):
+            while _exchanges(source := found[inputs[k]]):
+                (inputs[k],) = source.inputs
+                is_transposed = attributes[name] is BlasTransposeType.T
+                attributes[name] = BlasTransposeType.N if is_transposed else BlasTransposeType.T
+        found[node.position] = node._replace(inputs=tuple(inputs), attributes=attributes)
+    return found
+
+
+def _exchanges(node: Node) -> bool:
+    """Return whether a value is another one with its last two axes exchanged."""
+    if node.operator is None or node.operator.name != "permute" or len(node.shape) < 2:
+        return False
+    *others, row, column = range(len(node.shape))
+    return bool(tuple(node.attributes["axes"]) == (*others, column, row))
 
 
 def with_views(

@@ -75,6 +75,17 @@ def test_reductions_and_reshapes_are_computed_one_by_one(device, rng):
     assert "operator of mean" in fused.explain(given, 0.5)
 
 
+def test_a_product_and_its_bias(device, rng):
+    """A product of transposed operands; a device whose products are a library's has a map kernel after it."""
+    x, w, bias = (placed(device, one) for one in draw(rng, (12, 5), (7, 12), (7,)))
+    fused = ep.fuse(lambda x, w, bias: ep.ops.relu(x.T @ w.T + bias))
+    said = fused.explain(x, w, bias)
+    assert "permute" not in said
+    assert "product kernel of matmul add relu" in said or "computes no maps on a product" in said
+    product = ep.ops.matmul(x, w, transpose_x1=True, transpose_x2=True)
+    assert np.array_equal(host(fused(x, w, bias)), host(ep.ops.relu(ep.ops.add(product, bias))))
+
+
 def test_outputs_in_place_and_those_that_overlap(device, rng):
     (x,) = draw(rng, (4, 6))
     given, first = placed(device, x), placed(device, np.zeros_like(x))

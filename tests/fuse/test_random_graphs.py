@@ -49,9 +49,9 @@ def draw_array(rng, shape, data_type):
 class Graph:
     """A random graph; `rerun` computes it with other arrays in the place of those that it was made of."""
 
-    def __init__(self, rng, num_nodes, shapes=SHAPES, types=TYPES, row_share=0.0):
-        """row_share: of calls that reduce, or are softmaxes."""
-        self.row_share = row_share
+    def __init__(self, rng, num_nodes, shapes=SHAPES, types=TYPES, row_share=0.0, product_share=0.0):
+        """row_share: of calls that reduce, or are softmaxes. product_share: of products of matrices."""
+        self.row_share, self.product_share = row_share, product_share
         self.leaves = [
             draw_array(rng, shapes[rng.integers(len(shapes))], types[rng.integers(len(types))]) for _ in range(6)
         ]
@@ -73,6 +73,8 @@ class Graph:
         x = pick()
         same = [k for k, one in enumerate(values) if one.dtype == values[x].dtype]
         y = int(rng.choice(same))
+        if self.product_share and rng.random() < self.product_share:
+            return "matmul", (x, y), ()
         if rng.random() < self.row_share:
             axis = [-1, -1, -1, -1, 0, None][rng.integers(6)]
             if rng.integers(4) == 0:
@@ -114,9 +116,9 @@ def test_random_graphs(draw, rng):
     check_graph(rng, Graph(rng, int(rng.integers(5, 31))))
 
 
-def check_graph(rng, graph):
+def check_graph(rng, graph, expected=None):
     """The bits of the operators one by one, also in place."""
-    expected, fused = graph.rerun(*graph.leaves), ep.fuse(graph.rerun, round_each=True)
+    expected, fused = expected or graph.rerun(*graph.leaves), ep.fuse(graph.rerun, round_each=True)
     for _ in range(2):
         check(fused(*graph.leaves), expected, fused.explain(*graph.leaves))
     leaves, free = [np.copy(leaf) for leaf in graph.leaves], set(range(len(graph.leaves)))

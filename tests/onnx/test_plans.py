@@ -152,7 +152,7 @@ def test_explain_says_what_a_plan_has(rng):
         model_of([shape, *nodes], [("h0", ("n", 7))], [("h5", ("n", 7)), ("sizes", (2,), TensorProto.INT64)], weights)
     )
     said = model.explain(h0=(3, 7))
-    for words in ("map kernel of tanh add", "operator of matmul", "16 nodes", "980 bytes", "1 values that follow"):
+    for words in ("product kernel of matmul tanh add", "16 nodes", "980 bytes", "1 values that follow"):
         assert words in said
     with pytest.raises(ValueError, match="h0 has free sizes"):
         model.explain()

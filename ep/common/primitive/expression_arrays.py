@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ep.common.primitive.broadcast import Dims, broadcast_dims
-from ep.include.errors import Argument, ArgumentValueError
+from ep.common.primitive.product import matrix_sizes
+from ep.include.errors import Argument, ArgumentError, ArgumentValueError
 from ep.include.primitive.structure import Structure, kMaxOperands, kMaxRow
 
 
@@ -29,7 +30,7 @@ class ExpressionDims(NamedTuple):
 class ExpressionArrays:
     """The arrays that launches of a structure receive. They are numbered: results, then sources.
 
-    names: their names in errors. data_types: of their elements.
+    names: their names in errors. data_types: of their elements. matrices: the numbers of a product's operands.
     """
 
     def __init__(self, structure: Structure) -> None:
@@ -39,6 +40,9 @@ class ExpressionArrays:
         self.names += [f"sources[{k}]" for k in range(self.num_sources)]
         self.data_types = tuple(structure.data_type(value) for value in values)
         self._has_rows, self._reduces_alone = structure.has_rows, structure.reduces_alone
+        self._product = structure.product
+        first = self.num_results
+        self.matrices = range(first, first + 2) if self._product is not None else range(0)
         reduced = structure.are_reduced()
         self._is_reduced = [self._has_rows and reduced[value] for value in values]
 
@@ -70,7 +74,10 @@ class ExpressionArrays:
     def _dims(self, shapes: Sequence[Dims]) -> ExpressionDims:
         """Return the dims that all arrays broadcast to: the shape of the first result, if there are no rows."""
         whole = shapes[0]
-        for shape, name in zip(shapes, self.names, strict=True):
+        self._check_matrices(shapes)
+        for k, (shape, name) in enumerate(zip(shapes, self.names, strict=True)):
+            if k in self.matrices:
+                continue
             joined = _joined(whole, shape)
             if joined is None or (not self._has_rows and joined != whole):
                 raise ArgumentValueError(name, f"has shape {shape}, which does not broadcast to {whole}")
@@ -80,6 +87,24 @@ class ExpressionArrays:
                 reduced = tuple(1 if size == 1 else all_ for size, all_ in zip(shape, whole, strict=True))
                 return ExpressionDims(whole, reduced)
         return ExpressionDims(whole, (*whole[:-1], 1) if whole else ())
+
+    def _check_matrices(self, shapes: Sequence[Dims]) -> None:
+        """Raise ValueError if a product of these operands does not have the shape of the results."""
+        if self._product is None:
+            return
+        whole, (a, b) = shapes[0], (shapes[k] for k in self.matrices)
+        try:
+            matrix_sizes(a, b, whole, *self._product)
+            batches = broadcast_dims(a[:-2], b[:-2], names=_BATCHES)
+        except ArgumentError as error:
+            of_a, of_b = (self.names[k] for k in self.matrices)
+            error.rename(
+                {"a": of_a, "b": of_b, "a_dims": f"{of_a}.shape", "b_dims": f"{of_b}.shape", "c_dims": self.names[0]}
+            )
+            raise
+        if batches != whole[:-2]:
+            wanted = (*batches, *whole[-2:])
+            raise ArgumentValueError(self.names[0], f"has shape {whole}; the product has {wanted}")
 
     def check_overlaps(self, places: Sequence[tuple[int, int]], are_same: Callable[[int, int], bool]) -> None:
         """Raise ValueError if a result overlaps another array, unless that is a source of the very same elements.
@@ -91,9 +116,16 @@ class ExpressionArrays:
             for j, (other_begin, other_end) in enumerate(places):
                 if j == k or begin >= other_end or other_begin >= end or begin == end:
                     continue
+                if j in self.matrices:
+                    raise ArgumentValueError(
+                        self.names[k], "overlaps", Argument(self.names[j]), "a matrix of a product"
+                    )
                 if j < self.num_results or not are_same(k, j):
                     words = Argument(self.names[j]), "and is not the same elements in the same order"
                     raise ArgumentValueError(self.names[k], "overlaps", *words)
+
+
+_BATCHES: Final = "a_dims[:-2]", "b_dims[:-2]"
 
 
 def _joined(one: Dims, other: Dims) -> Dims | None:

@@ -1,4 +1,4 @@
-"""The plan of a launch of an Expression: of one map, or of stages if the Expression reduces."""
+"""The plan of a launch of an Expression: of one map, of a product and its map, or of stages if it reduces."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from ep.common.primitive.expression_arrays import ExpressionDims
 from ep.cpu.engine.map.strided import StridedPlan
 from ep.cpu.kernels.expression import expression_kernel
+from ep.cpu.kernels.product_expression import MappedProductPlan
 from ep.cpu.kernels.row_expression import StagesPlan
 from ep.include.primitive.structure import Structure
 
@@ -18,6 +19,8 @@ def expression_plan(structure: Structure, arrays: Sequence[np.ndarray[Any, Any]]
     """Return the plan of a launch of `arrays`, results first, which are not empty; compile the functions it calls."""
     if structure.has_rows:
         return StagesPlan(structure, arrays, *dims, dims.are_rows)
+    if structure.product is not None:
+        return MappedProductPlan(structure, arrays, dims.whole)
     plan = StridedPlan(arrays, len(structure.results), dims.whole)
     plan.set(task=expression_kernel(structure, plan.steps))
     return plan

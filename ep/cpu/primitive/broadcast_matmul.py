@@ -53,4 +53,4 @@ class BroadcastMatmulImpl(ProductPrimitive, PlannedPrimitive, BroadcastMatmul):
         each = tuple(map(as_dims, dims, _DIMS, repeat(self.request.max_num_dims or 0)))
         a_dims, b_dims, c_dims = each
         product, counts = broadcast_product(a_dims, b_dims, c_dims, *self.transposed), tuple(map(math.prod, each))
-        self._launch_planned(stream, each, counts, buffers, lambda: ProductPlan(self.signature, product, counts))
+        self._launch_planned(stream, each, counts, buffers, lambda: ProductPlan(product, self.signature, counts))

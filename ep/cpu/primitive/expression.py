@@ -9,6 +9,7 @@ from ep.cpu.device.buffers import check_stream
 from ep.cpu.device.stream import CpuStream
 from ep.cpu.primitive.expression_primitive import ExpressionPrimitive
 from ep.include.device_type import DeviceType
+from ep.include.number_kind import COMPLEXES, FLOATS
 from ep.include.primitive.expression import Expression, ExpressionFactory
 from ep.include.primitive.primitive import Request
 from ep.include.primitive.registry import register_primitive_factory
@@ -25,5 +26,7 @@ class ExpressionImpl(ExpressionPrimitive):
 
 @register_primitive_factory(DeviceType.kCPU, ExpressionFactory)
 class ExpressionFactoryImpl(ExpressionFactory):
-    def Select(self, request: Request) -> Expression:
-        return ExpressionImpl(request)
+    def Select(self, request: Request) -> Expression | None:
+        structure: Any = request.options["structure"]
+        multiplies = structure.product is None or structure.data_type(0) in (*FLOATS, *COMPLEXES)
+        return ExpressionImpl(request) if multiplies else None

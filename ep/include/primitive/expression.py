@@ -22,11 +22,13 @@ class Expression(Primitive):
         results: arrays of the device with one shape, of at most 8 dims, in the types of the structure's results.
         sources: arrays of the device that broadcast to that shape, in the types of its sources.
 
+        If the structure has a product, its first two sources are the matrices, or batches of them, C-contiguous and of
+        at least 2 dims each; their product has the results' shape, and the other sources broadcast to that.
         If the structure has rows, they are along the last axis of the shape that all arrays broadcast to, of 1 to
         kMaxRow elements; reduced results have one element along that axis. If the structure reduces alone, any axes of
         any length may be reduced: those along which such results have one element.
-        Results and sources may have any strides. A result may be the storage of a source with the same shape and
-        strides, and must not overlap others. No two elements of a result overlap.
+        All others may have any strides. A result may be the storage of a source with the same shape and strides that is
+        no matrix of a product, and must not overlap others. No two elements of a result overlap.
 
         Raises TypeError or ValueError, naming the argument, before anything is written.
         """

@@ -18,6 +18,16 @@ class RowOp(Enum):
     kLogSoftmax = 1
 
 
+class MatrixProduct(NamedTuple):
+    """The op of a product of two matrices, as BroadcastMatmul has it with an alpha of 1 and a beta of 0.
+
+    transpose_a, transpose_b: whether the last two axes of an operand are exchanged; a complex one is also conjugated.
+    """
+
+    transpose_a: bool
+    transpose_b: bool
+
+
 class Constant(NamedTuple):
     """A number that is part of a structure.
 
@@ -32,14 +42,15 @@ class Step(NamedTuple):
     """One op of a structure.
 
     op: None for Where. A ReduceOp makes one value of each row, from a value with elements; a RowOp keeps the row's
-        elements.
+        elements. A MatrixProduct is the first step of a structure without rows, of sources 0 and 1, which no other
+        step reads.
     operands: numbers of values.
     data_type: of the result. If it has 16 bits and `rounded` is False, the result stays in float32, and a reduction
         reads it in float32.
     attributes: of the op.
     """
 
-    op: UnaryOp | BinaryOp | ReduceOp | RowOp | None
+    op: UnaryOp | BinaryOp | ReduceOp | RowOp | MatrixProduct | None
     operands: tuple[int, ...]
     data_type: DataType
     attributes: tuple[float, ...] = ()
@@ -67,6 +78,12 @@ class Structure(NamedTuple):
     def has_rows(self) -> bool:
         """Whether any op reads a whole row; otherwise this is a map."""
         return any(isinstance(step.op, ReduceOp | RowOp) for step in self.steps)
+
+    @property
+    def product(self) -> MatrixProduct | None:
+        """The product of matrices that all other steps are computed with, if there is one."""
+        op = self.steps[0].op if self.steps else None
+        return op if isinstance(op, MatrixProduct) else None
 
     @property
     def reduces_alone(self) -> bool:

@@ -1,4 +1,4 @@
-"""Expression: maps and rows, for which a device has kernels, and invalid arguments."""
+"""Expression: maps, rows and products, for which a device has kernels, and invalid arguments."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 from ep import DeviceManagerRegistry
 from ep.include import DataType
 from ep.include.primitive import BinaryOp, ExpressionFactory, NewPrimitive, ReduceOp, UnaryOp
-from ep.include.primitive.structure import Constant, RowOp, Step, Structure, kMaxRow
+from ep.include.primitive.structure import Constant, MatrixProduct, RowOp, Step, Structure, kMaxRow
 
 REAL = DataType.kFloat
 HALF = Constant(REAL, np.float32(0.5).tobytes())
@@ -38,7 +38,18 @@ ANY_AXES = Structure(
     (6, 5),
     reduced=(2,),
 )
-KINDS = {"any axes": ANY_AXES, "map": MAP, "rows": ROWS, "softmax": SOFTMAX}
+# the product of source 0 and the transposed source 1, plus source 2; and whether that is more than one half
+PRODUCT = Structure(
+    (REAL, REAL, REAL),
+    (HALF,),
+    (
+        Step(MatrixProduct(False, True), (0, 1), REAL),
+        Step(BinaryOp.kAdd, (4, 2), REAL),
+        Step(BinaryOp.kGreaterThan, (5, 3), DataType.kBool),
+    ),
+    (5, 6),
+)
+KINDS = {"any axes": ANY_AXES, "map": MAP, "product": PRODUCT, "rows": ROWS, "softmax": SOFTMAX}
 
 
 class Device:
@@ -55,7 +66,9 @@ class Device:
         of_device = DeviceManagerRegistry.GetDeviceManager(self.device.type).arrays()
         assert of_device is not None
         arrays = of_device.on(0)
-        results = [arrays.copy_from_host(np.full(shape, -1, np.float32)) for shape in shapes]
+        types = [self.structure.data_type(value).dtype for value in self.structure.results]
+        full = [np.full(shape, 1, dtype) for shape, dtype in zip(shapes, types, strict=False)]
+        results = [arrays.copy_from_host(one) for one in full]
         self.primitive.Launch(self.device.stream, results, [arrays.copy_from_host(source) for source in sources])
         self.device.stream.Sync()
         return [arrays.copy_to_host(result) for result in results]
@@ -95,6 +108,27 @@ def test_any_axes(device, rng, shape):
         np.testing.assert_array_equal(largest, x.max(axes, keepdims=True))
 
 
+@pytest.mark.parametrize(
+    ("a", "b", "bias"),
+    [
+        ((3, 5), (7, 5), (7,)),
+        ((1, 40), (33, 40), (1, 33)),
+        ((70, 300), (50, 300), (70, 1)),
+        ((9, 4), (1, 4), ()),
+        ((2, 1, 6, 5), (3, 8, 5), (3, 1, 8)),
+        ((4, 0), (5, 0), (5,)),
+        ((0, 4), (5, 4), (5,)),
+    ],
+)
+def test_products(device, rng, a, b, bias):
+    """A product with a map of it, in results of two types."""
+    x, y, z = (rng.normal(size=shape).astype(np.float32) for shape in (a, b, bias))
+    expected = x.astype(np.float64) @ np.swapaxes(y.astype(np.float64), -1, -2) + z
+    total, is_more = Device(device, "product").launch([expected.shape] * 2, x, y, z)
+    np.testing.assert_allclose(total, expected, rtol=1e-5, atol=1e-4)
+    np.testing.assert_array_equal(is_more, total > np.float32(0.5))
+
+
 def test_softmax(device, rng):
     x = rng.normal(size=(5, 33)).astype(np.float32)
     (found,) = Device(device, "softmax").launch([x.shape], x)
@@ -113,11 +147,29 @@ def test_softmax(device, rng):
         ("rows", [(3, 0), (3, 1)], [(3, 0), (3, 1)]),
         ("rows", [(2, kMaxRow + 1), (2, 1)], [(2, kMaxRow + 1), (2, 1)]),
         ("softmax", [()], [()]),
+        ("product", [(3, 7), (3, 7)], [(3, 5), (7, 6), (7,)]),
+        ("product", [(3, 7), (3, 7)], [(3, 5), (5, 7), (7,)]),
+        ("product", [(3, 8), (3, 8)], [(3, 5), (7, 5), (7,)]),
+        ("product", [(4, 3, 7), (4, 3, 7)], [(2, 3, 5), (7, 5), (7,)]),
+        ("product", [(3, 7), (3, 7)], [(2, 3, 5), (7, 5), (7,)]),
+        ("product", [(7,), (7,)], [(5,), (7, 5), (7,)]),
+        ("product", [(3, 7), (3, 7)], [(3, 5), (7, 5), (8,)]),
+        ("product", [(3, 7), (7,)], [(3, 5), (7, 5), (7,)]),
     ],
 )
 def test_shapes_that_are_refused(device, kind, shapes, sources):
     with pytest.raises(ValueError, match=r"results|sources"):
         Device(device, kind).launch(shapes, *(np.zeros(shape, np.float32) for shape in sources))
+
+
+def test_matrices_that_overlap_results_are_refused(device):
+    tested = Device(device, "product")
+    of_device = DeviceManagerRegistry.GetDeviceManager(tested.device.type).arrays()
+    arrays = of_device.on(0)
+    x, y, bias = (arrays.copy_from_host(np.ones(shape, np.float32)) for shape in ((5, 5), (5, 5), (5,)))
+    is_more = arrays.copy_from_host(np.zeros((5, 5), np.bool_))
+    with pytest.raises(ValueError, match=r"results\[0\] overlaps sources\[0\]"):
+        tested.primitive.Launch(tested.device.stream, [x, is_more], [x, y, bias])
 
 
 def test_types_that_are_refused(device):

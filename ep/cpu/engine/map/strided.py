@@ -104,19 +104,25 @@ def strides_over(array: np.ndarray[Any, Any], shape: Dims) -> Dims:
     return array.strides if array.shape == shape else np.broadcast_to(array, shape).strides
 
 
+_NOWHERE: Final = 1 << 62  # the step of an array whose place no result may have
+
+
 class StridedPlan:
     """The plan for the shapes and strides of some arrays; making one compiles nothing.
 
     steps: for each array, the step along the innermost axis, in elements.
     """
 
-    def __init__(self, arrays: Sequence[np.ndarray[Any, Any]], num_results: int, shape: Dims) -> None:
+    def __init__(
+        self, arrays: Sequence[np.ndarray[Any, Any]], num_results: int, shape: Dims, apart: Sequence[int] = ()
+    ) -> None:
         """Make the plan.
 
-        arrays: results first.
-        shape: the shape that all arrays broadcast to; no size is 0.
+        arrays: results first. shape: the shape that they broadcast to; no size is 0.
+        apart: the numbers of sources that need not broadcast: they are read as a whole, and are no result's place.
         """
-        strides = [strides_over(array, shape) for array in arrays]
+        still = (0,) * len(shape)
+        strides = [still if k in apart else strides_over(array, shape) for k, array in enumerate(arrays)]
         order = sorted(range(len(shape)), key=lambda axis: -abs(strides[0][axis]))
         dims, *walks = simplify_walk(
             tuple(shape[axis] for axis in order), *(tuple(steps[axis] for axis in order) for steps in strides)
@@ -142,6 +148,8 @@ class StridedPlan:
             block[OPERAND.num_dims] = array.ndim
             block[OPERAND.dims :][: array.ndim] = array.shape
             block[OPERAND.strides :][: array.ndim] = array.strides
+            if position in apart:
+                block[OPERAND.step] = _NOWHERE
 
     def set(self, **values: int) -> None:
         """Write fields of one word; task: the address of a task (context, begin, end)."""

@@ -32,18 +32,32 @@ _cut, _cut_depth = jit(cuts.cut), jit(cuts.cut_depth)
 def _run(context):
     """Multiply as the context's plan describes."""
     state, product = load_word(context, CONTEXT.state), load_word(context, CONTEXT.plan)
-    task, launch = load_word(state, STATE.task), stack_words(PRODUCT_LAUNCH_WORDS)
+    launch = stack_words(PRODUCT_LAUNCH_WORDS)
     a, b, alpha, beta = (
         load_word(context, _A),
         load_word(context, _B),
         load_word(context, _ALPHA),
         load_word(context, _BETA),
     )
-    store_words(launch, state, product, a, b, load_word(context, CONTEXT.dst), alpha, beta, 0, 0)
-    depth_parts, num_results = load_word(product, PRODUCT.depth_parts), load_word(context, CONTEXT.dst_count)
+    store_words(launch, state, product, a, b, load_word(context, CONTEXT.dst), alpha, beta, 0, 0, 0, 0, 0)
+    multiply_shared(state, launch, load_word(context, CONTEXT.dst_count), 0)
+
+
+@jit
+def multiply_shared(state, launch, num_results, map_work):
+    """Multiply as a launch describes, on all threads if it is worth it.
+
+    state: of the primitive that is launched. num_results: the elements of c. map_work: the work of the map of each, in
+        multiplications.
+    """
+    task, product = (
+        load_word(load_word(launch, PRODUCT_LAUNCH.state), STATE.task),
+        load_word(launch, PRODUCT_LAUNCH.product),
+    )
+    depth_parts = load_word(product, PRODUCT.depth_parts)
     num_blocks = load_word(product, PRODUCT.num_batches) * depth_parts
     num_blocks *= load_word(product, PRODUCT.row_parts) * load_word(product, PRODUCT.column_parts)
-    work = float(load_word(product, PRODUCT.k)) * load_word(product, PRODUCT.num_terms) + 1
+    work = float(load_word(product, PRODUCT.k)) * load_word(product, PRODUCT.num_terms) + 1 + map_work
     work *= num_results
     if work <= _GRAIN:
         call_task(task, launch, 0, num_blocks)

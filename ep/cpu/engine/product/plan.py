@@ -17,13 +17,14 @@ _AXES: Final = adjacent(AXES, "num_axes", "dims")
 class ProductPlan(Plan):
     """The plan of a product that is cut into blocks."""
 
-    def __init__(self, signature: Signature, product: Product, counts: tuple[int, ...]) -> None:
+    def __init__(self, product: Product, signature: Signature | None = None, counts: tuple[int, ...] = ()) -> None:
         """Make the plan.
 
-        counts: the elements of a, b and c, the sizes of the signature.
+        signature: of launches of the product alone. counts: the elements of a, b and c, the sizes of the signature.
         """
         super().__init__(PRODUCT, signature)
-        self.set_checks(counts, in_place=False)
+        if signature is not None:
+            self.set_checks(counts, in_place=False)
         m, n, k, batches, terms = product
         num_batches, num_terms = batches.size, terms.size
         work = float(m) * n * k * num_terms

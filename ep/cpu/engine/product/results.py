@@ -8,6 +8,7 @@ from typing import Any
 from ep.cpu.compile.conversion import HALVES
 from ep.cpu.compile.jit import jit, separate
 from ep.cpu.compile.memory import load_word, loader, storer
+from ep.cpu.engine.product.mapped import map_block, map_elements
 from ep.cpu.engine.product.state import BLOCK, PRODUCT, PRODUCT_LAUNCH
 from ep.include.data_type import DataType
 
@@ -16,7 +17,7 @@ from ep.include.data_type import DataType
 def results_writer(data_type: DataType) -> Any:
     """Return a function (launch, block, sums, step, c) that writes a block's sums as elements of c, or as partial sums.
 
-    step: sums from row to row.
+    In a launch with a map, complete sums are mapped. step: sums from row to row.
     """
     load, store, arithmetic = loader(data_type), storer(data_type), arithmetic_of(data_type)
     load_wide, store_wide = loader(arithmetic), storer(arithmetic)
@@ -27,7 +28,11 @@ def results_writer(data_type: DataType) -> Any:
         alpha = load(load_word(launch, PRODUCT_LAUNCH.alpha), 0)
         beta = load(load_word(launch, PRODUCT_LAUNCH.beta), 0)
         partial, columns = load_word(block, BLOCK.partial), load_word(block, BLOCK.columns)
-        for row in range(load_word(block, BLOCK.rows)):
+        rows, maps = load_word(block, BLOCK.rows), partial == 0 and load_word(launch, PRODUCT_LAUNCH.map) != 0
+        if maps and load_word(launch, PRODUCT_LAUNCH.apart) != 0:
+            map_block(launch, block, sums, step, 0, rows)
+            return
+        for row in range(rows):
             for column in range(columns):
                 total, place = load_wide(sums, row * step + column), row * n + column
                 if partial != 0:
@@ -36,15 +41,20 @@ def results_writer(data_type: DataType) -> Any:
                     store(c, place, alpha * total)
                 else:
                     store(c, place, alpha * total + beta * load(c, place))
+        if maps:
+            map_block(launch, block, c, n, 0, rows)
 
     return write
 
 
 @cache
 def results_merger(data_type: DataType) -> Any:
-    """Return a function (launch, begin, end) that adds up the parts of elements [begin, end) of c, in their order."""
+    """Return a function (launch, begin, end) that adds up the parts of elements [begin, end) of c, in their order.
+
+    In a launch with a map, the totals are mapped; if they are not in c, they replace the first part.
+    """
     load, store, arithmetic = loader(data_type), storer(data_type), arithmetic_of(data_type)
-    load_wide = loader(arithmetic)
+    load_wide, store_wide = loader(arithmetic), storer(arithmetic)
 
     @jit
     def merge(launch, begin, end):
@@ -53,14 +63,19 @@ def results_merger(data_type: DataType) -> Any:
         alpha = load(load_word(launch, PRODUCT_LAUNCH.alpha), 0)
         beta = load(load_word(launch, PRODUCT_LAUNCH.beta), 0)
         count = load_word(words, PRODUCT.num_batches) * load_word(words, PRODUCT.m) * load_word(words, PRODUCT.n)
+        maps, apart = load_word(launch, PRODUCT_LAUNCH.map) != 0, load_word(launch, PRODUCT_LAUNCH.apart) != 0
         for place in range(begin, end):
             total = load_wide(partials, place)
             for part in range(1, parts):
                 total += load_wide(partials, part * count + place)
-            if beta == 0:
+            if apart:
+                store_wide(partials, place, total)
+            elif beta == 0:
                 store(c, place, alpha * total)
             else:
                 store(c, place, alpha * total + beta * load(c, place))
+        if maps:
+            map_elements(launch, partials if apart else c, begin, end)
 
     return merge
 

@@ -7,6 +7,7 @@ from typing import Final
 from ep.cpu.shared.layout import layout
 from ep.cpu.shared.state import STATE
 from ep.include.primitive.primitive import kMaxNumDims
+from ep.include.primitive.structure import kMaxOperands
 
 PRODUCT_STATE: Final = layout(
     "ProductState",
@@ -45,10 +46,36 @@ PRODUCT_LAUNCH: Final = layout(
     beta=1,
     partials=1,  # one array like c for each part of the sums, in the arithmetic type; 0 if sums are not cut
     merges=1,  # whether the parts are complete and are to be added up
+    map=1,  # the address of `PRODUCT_MAP` if c is mapped, block by block; 0 if it is not
+    places=1,  # the addresses of the map's operands
+    apart=1,  # whether the values that are mapped are in memory of their block, and not in c
 )
 """The context of the task."""
 
 PRODUCT_LAUNCH_WORDS: Final[int] = PRODUCT_LAUNCH.num_words
+
+PRODUCT_MAP: Final = layout(
+    "ProductMap",
+    task=1,  # (context, begin, end), of the map
+    plan=1,  # the address of its `STRIDED_PLAN`
+    num_operands=1,
+    num_results=1,
+    values=1,  # the number of the product's values among its operands
+    itemsize=1,  # their bytes
+    in_parts=1,  # whether blocks have a part of the columns; c has more than one
+    direct=1,  # the number of the result where the values may be; -1 if there is none
+    product_state=1,
+    product=1,
+    a=1,  # the numbers of the product's operands among the arrays of the launch
+    b=1,
+    alpha=1,  # the addresses of the numbers
+    beta=1,
+    num_values=1,
+    work=1,  # of a value's product and map, in multiplications
+    arrays=kMaxOperands,  # of each operand of the map, the number among the arrays
+    steps=kMaxOperands,  # and the bytes from column to column
+)
+"""The program of a launch that multiplies and maps."""
 
 BLOCK: Final = layout(
     "Block",

@@ -6,9 +6,10 @@ from functools import cache
 from typing import Any, Final
 
 from ep.cpu.compile.compiler import compile_task
-from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import load_word, loader, stack_words, store_word, storer
+from ep.cpu.compile.jit import jit, separate
+from ep.cpu.compile.memory import allocate, load_word, loader, release, stack_words, store_word, storer
 from ep.cpu.engine.product.blas import CONJUGATE_TRANSPOSED, NOT_TRANSPOSED, gemm
+from ep.cpu.engine.product.mapped import map_block
 from ep.cpu.engine.product.narrow import is_narrow, narrow_multiplier
 from ep.cpu.engine.product.results import arithmetic_of, results_merger
 from ep.cpu.engine.product.state import BLOCK, BLOCK_WORDS, PRODUCT, PRODUCT_LAUNCH, PRODUCT_STATE
@@ -31,7 +32,7 @@ def product_task(data_type: DataType) -> int:
     multiply = _by_blas(data_type) if is_complex else _multiplier(data_type)
     full_unit = 1 if is_complex else block_columns(data_type)
     scale, load, merge = _scaler(data_type), loader(data_type), results_merger(data_type)
-    size, wide = data_type.itemsize, arithmetic_of(data_type).itemsize
+    size, wide, map_zeros = data_type.itemsize, arithmetic_of(data_type).itemsize, _zeros_mapper(data_type)
 
     def product(launch, begin, end):
         words, c = load_word(launch, PRODUCT_LAUNCH.product), load_word(launch, PRODUCT_LAUNCH.c)
@@ -50,7 +51,9 @@ def product_task(data_type: DataType) -> int:
             rows, columns = load_word(block, BLOCK.rows), load_word(block, BLOCK.columns)
             place = (batch * m + load_word(block, BLOCK.first_row)) * n + load_word(block, BLOCK.first_column)
             if nothing:
-                if part == 0:
+                if part == 0 and load_word(launch, PRODUCT_LAUNCH.map) != 0:
+                    map_zeros(launch, block, rows, columns)
+                elif part == 0:
                     scale(c + place * size, rows, columns, n, beta)
                 continue
             if load_word(words, PRODUCT.depth_parts) > 1:
@@ -104,6 +107,22 @@ def _scaler(data_type: DataType) -> Any:
     return scale
 
 
+def _zeros_mapper(data_type: DataType) -> Any:
+    """Return a function (launch, block, rows, columns) that maps a block of products of nothing."""
+    arithmetic = arithmetic_of(data_type)
+    store_wide, wide = storer(arithmetic), arithmetic.itemsize
+
+    @separate
+    def map_zeros(launch, block, rows, columns):
+        zeros = allocate(rows * columns * wide)
+        for place in range(rows * columns):
+            store_wide(zeros, place, 0)
+        map_block(launch, block, zeros, columns, 0, rows)
+        release(zeros)
+
+    return map_zeros
+
+
 def _by_blas(data_type: DataType) -> Any:
     """Return a function (launch, block, a, b, c) that multiplies a block of complex numbers by calling the BLAS."""
     store, size = storer(data_type), data_type.itemsize
@@ -124,16 +143,21 @@ def _by_blas(data_type: DataType) -> Any:
         store(one, 0, 1)
         store(zero, 0, 0)
         alpha, beta = load_word(launch, PRODUCT_LAUNCH.alpha), load_word(launch, PRODUCT_LAUNCH.beta)
+        c_step, rows, columns = n, load_word(block, BLOCK.rows), load_word(block, BLOCK.columns)
+        maps, memory = partial == 0 and load_word(launch, PRODUCT_LAUNCH.map) != 0, 0
         if partial != 0:
             c, alpha, beta = partial, one, zero
+        elif maps and load_word(launch, PRODUCT_LAUNCH.apart) != 0:
+            c = memory = allocate(rows * columns * size)
+            c_step = columns
         for term in range(load_word(block, BLOCK.first_term), load_word(block, BLOCK.last_term)):
             a_offset, b_offset = offsets(words + 8 * PRODUCT.terms, term)
             gemm(
                 load_word(state, PRODUCT_STATE.gemm),
                 CONJUGATE_TRANSPOSED if transpose_a else NOT_TRANSPOSED,
                 CONJUGATE_TRANSPOSED if transpose_b else NOT_TRANSPOSED,
-                load_word(block, BLOCK.rows),
-                load_word(block, BLOCK.columns),
+                rows,
+                columns,
                 load_word(block, BLOCK.last) - first,
                 alpha,
                 a + a_offset * size,
@@ -142,8 +166,12 @@ def _by_blas(data_type: DataType) -> Any:
                 k if transpose_b else n,
                 beta,
                 c,
-                n,
+                c_step,
             )
             beta = one
+        if maps:
+            map_block(launch, block, c, c_step, 0, rows)
+            if memory != 0:
+                release(memory)
 
     return multiply

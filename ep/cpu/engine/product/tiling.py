@@ -17,6 +17,7 @@ from numba.core.registry import cpu_target
 from ep.cpu.compile.conversion import HALVES
 from ep.cpu.compile.jit import jit, separate
 from ep.cpu.compile.memory import allocate, load_word, loader, release, storer
+from ep.cpu.engine.product.mapped import map_block
 from ep.cpu.engine.product.packing import column_packer, row_packer
 from ep.cpu.engine.product.state import BLOCK, PRODUCT, PRODUCT_LAUNCH, PRODUCT_STATE
 from ep.cpu.engine.product.tile import tile_multiplier
@@ -97,7 +98,8 @@ def block_multiplier(data_type: DataType) -> Any:
         b_column, b_step = (k, 1) if transpose_b else (1, n)
         alpha = load(load_word(launch, PRODUCT_LAUNCH.alpha), 0)
         beta = load(load_word(launch, PRODUCT_LAUNCH.beta), 0)
-        rounds = is_half
+        maps = partial == 0 and load_word(launch, PRODUCT_LAUNCH.map) != 0
+        rounds = is_half or (maps and load_word(launch, PRODUCT_LAUNCH.apart) != 0)  # or c has other elements
         if partial != 0:
             alpha, beta, rounds = type(alpha)(1), type(beta)(0), False
         parts = (end - begin + _DEPTH - 1) // _DEPTH
@@ -107,12 +109,16 @@ def block_multiplier(data_type: DataType) -> Any:
         packs_a = is_half or (not is_low and columns > _NARROW * tile_columns)
         packs_b = is_half or transpose_b != 0 or rows > _FEW
         keeps_b = packs_b and rows > height
+        last_term = load_word(block, BLOCK.last_term)
+        # values that are mapped as soon as they are complete need memory of some rows alone
+        is_once = maps and parts == 1 and last_term - load_word(block, BLOCK.first_term) == 1
         memory, packed_a, packed_b, to, to_step = 0, 0, 0, partial if partial != 0 else c, n
-        if packs_a or packs_b or n % lanes != 0:
+        if packs_a or packs_b or rounds or n % lanes != 0:
             a_bytes = (wide * height * depth + _LINE - 1) // _LINE * _LINE if packs_a else 0
             strips = (columns + tile_columns - 1) // tile_columns if keeps_b else 1
             b_bytes = wide * tile_columns * depth * strips
-            memory = allocate(a_bytes + b_bytes + _LINE + (wide * rows * columns if rounds else 0))
+            kept_rows = height if is_once else rows
+            memory = allocate(a_bytes + b_bytes + _LINE + (wide * kept_rows * columns if rounds else 0))
             packed_a = (memory + _LINE - 1) // _LINE * _LINE
             packed_b = packed_a + a_bytes
             if rounds:
@@ -120,7 +126,7 @@ def block_multiplier(data_type: DataType) -> Any:
         adds = 0 if beta == 0 else 1
         if adds and (rounds or beta != 1):
             scale(to, to_step, c, n, rows, columns, beta)
-        for term in range(load_word(block, BLOCK.first_term), load_word(block, BLOCK.last_term)):
+        for term in range(load_word(block, BLOCK.first_term), last_term):
             a_offset, b_offset = offsets(words + 8 * PRODUCT.terms, term)
             a_offset, b_offset = a_offset + first_row * a_row, b_offset + first_column * b_column
             for first in range(begin, end, depth):
@@ -134,9 +140,9 @@ def block_multiplier(data_type: DataType) -> Any:
                             rows_left = min(tile_rows, count - place)
                             pack_a(transpose_a, source, max(a_row, a_step), rows_left, length, target)
                         from_a, row_a, step_a = packed_a, 1, 0
-                    column = 0
+                    column, to_row = 0, to if rounds and is_once else to + row * to_step * wide
                     while column < columns:
-                        left, to_c = columns - column, to + (row * to_step + column) * wide
+                        left, to_c = columns - column, to_row + column * wide
                         from_b, step_b = b + (b_offset + column * b_column + first * b_step) * size, b_step
                         low_strip = is_low and not packs_b and left >= 2 * tile_columns
                         following = column + (2 * tile_columns if low_strip else tile_columns)
@@ -196,8 +202,10 @@ def block_multiplier(data_type: DataType) -> Any:
                             later_step,
                         )
                         column = following
+                    if maps and term + 1 == last_term and first + length == end:
+                        map_block(launch, block, to_row, to_step, row, count)
                 adds = 1
-        if rounds:
+        if is_half and rounds and not maps:
             narrow(c, n, to, rows, columns)
         if memory != 0:
             release(memory)

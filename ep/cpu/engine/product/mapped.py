@@ -1,0 +1,73 @@
+"""Maps of a product's values: each block of c is mapped when its sums are complete, while it is in the caches.
+
+The values are in c, where the map writes a result of their type, or else in memory of the block. A block that has all
+columns of c is contiguous elements of the map's walk. Another one is the same walk, with shorter rows: its plan is a
+copy that says so.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ep.cpu.compile.jit import jit, separate
+from ep.cpu.compile.memory import copy_bytes, load_word, stack_words, store_word
+from ep.cpu.engine.map.strided import OPERAND, STRIDED_PLAN, word_of
+from ep.cpu.engine.product.state import BLOCK, PRODUCT, PRODUCT_LAUNCH, PRODUCT_MAP
+from ep.cpu.shared.context import CONTEXT, CONTEXT_WORDS
+from ep.cpu.threads.parallel import call_task
+from ep.include.primitive.structure import kMaxOperands
+
+_MOST_WORDS: Final = word_of(kMaxOperands, 0)
+_FIRST: Final = word_of(0, 0)
+_OPERAND_WORDS: Final = word_of(1, 0) - _FIRST
+_STEP, _WALK = _FIRST + OPERAND.step, _FIRST + OPERAND.walk
+
+
+@separate
+def map_block(launch, block, values, step, row, count):
+    """Compute the map of rows [row, row + count) of a block, whose values are complete.
+
+    values: the address of the first of them. step: from row to row, n if they have all columns.
+    """
+    program, product = load_word(launch, PRODUCT_LAUNCH.map), load_word(launch, PRODUCT_LAUNCH.product)
+    n, columns = load_word(product, PRODUCT.n), load_word(block, BLOCK.columns)
+    if columns == 0 or count == 0:
+        return
+    first = load_word(block, BLOCK.batch) * load_word(product, PRODUCT.m) + load_word(block, BLOCK.first_row) + row
+    itemsize, number = load_word(program, PRODUCT_MAP.itemsize), load_word(program, PRODUCT_MAP.num_operands)
+    of_values, plan = load_word(program, PRODUCT_MAP.values), load_word(program, PRODUCT_MAP.plan)
+    context, places, own = stack_words(CONTEXT_WORDS), stack_words(kMaxOperands), stack_words(_MOST_WORDS)
+    copy_bytes(places, load_word(launch, PRODUCT_LAUNCH.places), 8 * number)
+    if load_word(program, PRODUCT_MAP.in_parts) == 0:
+        columns = n
+    else:
+        copy_bytes(own, plan, 8 * (_FIRST + _OPERAND_WORDS * number))
+        plan, first_column = own, load_word(block, BLOCK.first_column)
+        store_word(plan, STRIDED_PLAN.inner, columns)
+        for k in range(number):
+            moved = first_column * load_word(program, PRODUCT_MAP.steps + k)
+            store_word(places, k, load_word(places, k) + moved)
+        apart = step * itemsize
+        for axis in range(load_word(plan, STRIDED_PLAN.num_outer) - 1, -1, -1):
+            store_word(plan, _WALK + _OPERAND_WORDS * of_values + axis, apart)
+            apart *= load_word(plan, STRIDED_PLAN.dims + axis)
+    store_word(places, of_values, values - first * step * itemsize)
+    _call(context, program, plan, places, first * columns, (first + count) * columns)
+
+
+@separate
+def map_elements(launch, values, begin, end):
+    """Compute the map of elements [begin, end) of c. values: the address of all values, which are contiguous."""
+    program = load_word(launch, PRODUCT_LAUNCH.map)
+    context, places = stack_words(CONTEXT_WORDS), stack_words(kMaxOperands)
+    copy_bytes(places, load_word(launch, PRODUCT_LAUNCH.places), 8 * load_word(program, PRODUCT_MAP.num_operands))
+    store_word(places, load_word(program, PRODUCT_MAP.values), values)
+    _call(context, program, load_word(program, PRODUCT_MAP.plan), places, begin, end)
+
+
+@jit
+def _call(context, program, plan, places, begin, end):
+    store_word(context, CONTEXT.dst, load_word(places, 0))
+    store_word(context, CONTEXT.plan, plan)
+    store_word(context, CONTEXT.sources, places)
+    call_task(load_word(program, PRODUCT_MAP.task), context, begin, end)

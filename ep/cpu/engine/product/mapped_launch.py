@@ -1,0 +1,51 @@
+"""Launches that multiply, and map the values: the task that runs their program."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from ep.cpu.compile.compiler import compile_task
+from ep.cpu.compile.memory import load_word, stack_words, store_word, store_words
+from ep.cpu.engine.map.strided import STRIDED_PLAN
+from ep.cpu.engine.product.entry import multiply_shared
+from ep.cpu.engine.product.state import PRODUCT_LAUNCH_WORDS, PRODUCT_MAP
+from ep.cpu.shared.context import CONTEXT
+from ep.include.primitive.structure import kMaxOperands
+
+
+def _multiply_and_map(context, begin, end):
+    program = load_word(load_word(context, CONTEXT.plan), STRIDED_PLAN.program)
+    arrays, places = load_word(context, CONTEXT.sources), stack_words(kMaxOperands)
+    num_results, values = load_word(program, PRODUCT_MAP.num_results), load_word(program, PRODUCT_MAP.values)
+    direct = load_word(program, PRODUCT_MAP.direct)
+    c = load_word(arrays, direct) if direct >= 0 else 0
+    for k in range(load_word(program, PRODUCT_MAP.num_operands)):
+        if k != values:
+            place = load_word(arrays, load_word(program, PRODUCT_MAP.arrays + k))
+            store_word(places, k, place)
+            if k >= num_results and place == c:  # the result is in the place of what the map reads
+                c = 0
+    launch = stack_words(PRODUCT_LAUNCH_WORDS)
+    store_words(
+        launch,
+        load_word(program, PRODUCT_MAP.product_state),
+        load_word(program, PRODUCT_MAP.product),
+        load_word(arrays, load_word(program, PRODUCT_MAP.a)),
+        load_word(arrays, load_word(program, PRODUCT_MAP.b)),
+        c,
+        load_word(program, PRODUCT_MAP.alpha),
+        load_word(program, PRODUCT_MAP.beta),
+        0,
+        0,
+        program,
+        places,
+        1 if c == 0 else 0,
+    )
+    state, num_values = load_word(context, CONTEXT.state), load_word(program, PRODUCT_MAP.num_values)
+    multiply_shared(state, launch, num_values, load_word(program, PRODUCT_MAP.work))
+
+
+@cache
+def mapped_product_task() -> int:
+    """Return the address of the task (context, 0, 1) that runs the plan's program on all threads."""
+    return compile_task("product.mapped", _multiply_and_map)
