@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from ep.cuda.compile import compiler
-from ep.cuda.compile.launch_config import BLOCK_THREADS, PACK_BYTES, pack_elements
+from ep.cuda.compile.launch_config import BLOCK_THREADS, PACK_BYTES, pack_elements, units_of_pack
 from ep.cuda.engine.move import move, pad, transpose
 from ep.cuda.engine.move.tile import every_tile
 from ep.cuda.engine.reduce import kernel as reduce
@@ -43,9 +43,9 @@ _REGISTERS, _SHARED, _THREADS, _BLOCK_SHARED = 65536, 227 * 1024, 2048, 1024  # 
 def kernels() -> Iterator[compiler.KernelSource]:
     """The kernels of Expand, CopyNd, ConstantPad and Permute for walks over few axes, and those of rows and sums."""
     for unit in (16, 8, 4, 2, 1):
-        yield move.kernel(2, unit, PACK_BYTES // unit, 32)
+        yield move.kernel(2, unit, units_of_pack(unit, 2**12, PACK_BYTES), 32)
         yield move.kernel(2, unit, 0, 32)
-        yield pad.kernel(2, unit, PACK_BYTES // unit, 32)
+        yield pad.kernel(2, unit, units_of_pack(unit, 2**12, PACK_BYTES), 32)
     for tile in every_tile():
         yield transpose.kernel(tile, 3, 32)
     for data_type in (DataType.kFloat, DataType.kBFloat16, DataType.kDouble):
@@ -62,12 +62,14 @@ def kernels_of_rows(data_type: DataType) -> Iterator[compiler.KernelSource]:
         for cols in (64, most):
             threads = min(cols // elements, 32)
             yield rows.kernel(
-                function, data_type, SoftmaxVariant(Keep.REGISTERS, True, threads, cols // elements // threads)
+                function,
+                data_type,
+                SoftmaxVariant(Keep.REGISTERS, elements, True, threads, cols // elements // threads),
             )
-        yield rows.kernel(function, data_type, SoftmaxVariant(Keep.NOWHERE, True, BLOCK_THREADS))
+        yield rows.kernel(function, data_type, SoftmaxVariant(Keep.NOWHERE, elements, True, BLOCK_THREADS))
         first = Stage.MAXIMA_AND_SUMS if function in (softmax.softmax, softmax.log_softmax) else Stage.SUMS
         for stage in (first, Stage.RESULTS):
-            yield rows.kernel(function, data_type, PartVariant(stage, True, BLOCK_THREADS))
+            yield rows.kernel(function, data_type, PartVariant(stage, elements, True, BLOCK_THREADS))
 
 
 def kernels_of_sums(data_type: DataType) -> Iterator[compiler.KernelSource]:

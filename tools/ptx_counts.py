@@ -2,6 +2,9 @@
 
 `python -m tools.ptx_counts [--set unary] [--dtype float32] [--size 65536] [--match TEXT]` launches the cases of the
 benchmark once each, on the CPU, from the PTX of their kernels. The instructions are PTX's; ptxas makes a GPU's of them.
+The last figures of a line are the bytes of the sectors that warps ask for, for each byte that they load, and for each
+that they store: 1.00 where lanes access what lies side by side, below where they read the same, above where they leave
+gaps.
 """
 
 from __future__ import annotations
@@ -22,16 +25,22 @@ from ep.cli.names import factory_of
 from tests.cuda.ptx_machine.driver import PtxDriver
 from tests.cuda.ptx_machine.install import install_without_gpu
 from tests.cuda.ptx_machine.syntax import Instruction
+from tests.cuda.ptx_machine.trace import Requests, Trace
 from tests.cuda.ptx_machine.traffic import bytes_moved
 
 
 @dataclass(frozen=True)
 class Count:
-    """What one launch of a kernel executed. moved: bytes loaded from and stored to global memory."""
+    """What one launch of a kernel executed.
+
+    moved: bytes loaded from and stored to global memory; loads, stores: the requests of warps for them.
+    """
 
     kernel: str
     instructions: Counter[Instruction]
     moved: int
+    loads: Requests
+    stores: Requests
 
     def of(self, *names: str) -> int:
         """Return how many instructions with these names were executed; all of them without names."""
@@ -45,13 +54,18 @@ def counts(case: Case, driver: PtxDriver) -> list[Count]:
     if not trial.is_right:
         raise RuntimeError(f"{case.name}: the result is not NumPy's")
     before = {id(program): program.executed() for program in driver.programs}
-    trial.launch()
+    driver.trace = trace = Trace()
+    try:
+        trial.launch()
+    finally:
+        driver.trace = None
     found = []
     for program in driver.programs:
         executed = program.executed()
         executed.subtract(before.get(id(program), Counter()))
         if any(executed.values()):
-            found.append(Count(program.name, executed, bytes_moved(executed)))
+            requests = trace.loads[program.name], trace.stores[program.name]
+            found.append(Count(program.name, executed, bytes_moved(executed), *requests))
     return found
 
 
@@ -70,7 +84,8 @@ def main() -> int:
 
     device = driver()
     assert isinstance(device, PtxDriver)
-    print("per element: instructions  loads  stores  shared  meetings  bytes of all that must move   kernel of a case")
+    title = "per element: instructions  loads  stores  shared  meetings  bytes of all that must move"
+    print(f"{title}  sectors: loads  stores")
     for name in asked.set or SETS:
         for case in SETS[name](asked.size, asked.dtype):
             if asked.match in case.name:
@@ -91,7 +106,8 @@ def _print(case: Case, device: PtxDriver) -> None:
         figures = (count.of(), count.of("ld"), count.of("st"), shared, meetings)
         line = "".join(f"{figure / elements:9.3f}" for figure in figures)
         share = f"{count.moved / elements:8.2f} of {case.bytes_moved / elements:7.2f}"
-        print(f"{line} {share}  {count.kernel}  {case.name}", flush=True)
+        sectors = f"{count.loads.sectors_per_byte:7.2f} {count.stores.sectors_per_byte:7.2f}"
+        print(f"{line} {share} {sectors}  {count.kernel}  {case.name}", flush=True)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from ep.common.primitive.keys import ADD, BROADCAST_ELEMENTWISE_BINARY, BROADCAS
 from ep.common.stored_types import stored_types, unit_of
 from ep.cuda.compile import compiler
 from ep.cuda.compile.arithmetic import COMPUTE_BOUND
-from ep.cuda.compile.launch_config import PACK_BYTES, pack_elements
+from ep.cuda.compile.launch_config import PACK_BYTES, pack_elements, units_of_pack
 from ep.cuda.engine.map.access import Access, Variant
 from ep.cuda.engine.map.chunks import CHUNK, ChunkVariant, sum_type
 from ep.cuda.engine.map.functor import functor_of
@@ -84,13 +84,18 @@ def kernels() -> Iterator[compiler.KernelSource]:
     ):
         yield gather.kernel(indices_type, unit, bits, one_unit, one_group)
     for num_axes, unit, bits in product(range(1, 10), _UNITS, (32, 64)):
-        for pack_units in {0, 1, PACK_BYTES // unit}:
+        for pack_units in {0, 1, *_packs_of(unit)}:
             yield move.kernel(num_axes, unit, pack_units, bits)
-        for pack_units in {1, PACK_BYTES // unit}:
+        for pack_units in {1, *_packs_of(unit)}:
             yield pad.kernel(num_axes, unit, pack_units, bits)
     for tile, num_axes, bits in product(every_tile(), (1, 2, 3, 8), (32, 64)):
         yield transpose.kernel(tile, num_axes, bits)
     yield from indices.kernels()
+
+
+def _packs_of(unit: int) -> set[int]:
+    """Return the numbers of units of a pack, in long rows and in short ones."""
+    return {units_of_pack(unit, row, PACK_BYTES) for row in (1, 2**12)}
 
 
 def _unit_types() -> list[DataType]:

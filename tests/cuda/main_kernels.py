@@ -192,14 +192,14 @@ ROW_EXPRESSIONS = [
     ("layer norm", T.kFloat, 1024, True, 16, 16),
     ("layer norm", T.kFloat, 8192, False, 16, 16),
     ("layer norm", T.kBFloat16, 4096, True, 8, 8),
-    ("RMS norm", T.kFloat, 63, True, 16, 4),
+    ("RMS norm", T.kFloat, 63, True, 4, 4),
     ("normalised", T.kDouble, 512, True, 16, 16),
     ("distance", T.kFloat, 512, True, 16, 4),
     ("scaled softmax", T.kFloat, 256, True, 16, 16),
     ("cross-entropy", T.kFloat, 1000, True, 16, 4),
 ]
 SEGMENTS = [(T.kFloat, 4), (T.kBFloat16, 8), (T.kComplex128, 1)]
-MOVE = [(1, 16, 1, 32), (2, 16, 1, 32), (2, 4, 4, 32), (4, 1, 16, 32), (3, 2, 8, 64)]
+MOVE = [(1, 16, 1, 32), (2, 16, 1, 32), (2, 4, 1, 32), (4, 1, 4, 32), (3, 2, 1, 64)]
 MOVE += [(3, 8, 0, 32), (2, 16, 0, 32), (3, 1, 0, 64)]
 TRANSPOSE = [
     (4, 1, 64, 32, 2, 32),
@@ -212,7 +212,7 @@ TRANSPOSE = [
     (4, 1, 4, 64, 2, 32),
     (4, 1, 8, 8, 3, 32),
 ]
-PAD = [(2, 16, 1, 32), (2, 4, 4, 32), (3, 1, 16, 64), (4, 2, 8, 32), (2, 8, 1, 32)]
+PAD = [(2, 16, 1, 32), (2, 4, 1, 32), (3, 1, 4, 64), (4, 2, 1, 32), (2, 8, 1, 32)]
 
 
 def _maps() -> Iterator[tuple[str, MainKernel]]:
@@ -304,12 +304,14 @@ def _rows() -> Iterator[tuple[str, MainKernel]]:
         name = f"computed kSum kFloat {type(variant).__name__} {ways[1].name}"
         yield name, MainKernel(partial(_computed, variant, ways, num_axes), *widths)
     for function, data_type, keep, aligned, threads, packs in SOFTMAXES:
-        make = partial(row_engine.kernel, function, data_type, SoftmaxVariant(keep, bool(aligned), threads, packs))
+        elements = pack_elements(data_type)
+        variant = SoftmaxVariant(keep, elements, bool(aligned), threads, packs)
+        make = partial(row_engine.kernel, function, data_type, variant)
         width = 16 if aligned else data_type.itemsize
         name = f"{function.__name__} {data_type.name} {keep.name} {aligned} {packs}"
         yield name, MainKernel(make, width, width)
     for function, data_type, stage, store in STAGES:
-        make = partial(row_engine.kernel, function, data_type, PartVariant(stage, True, 512))
+        make = partial(row_engine.kernel, function, data_type, PartVariant(stage, pack_elements(data_type), True, 512))
         yield f"{function.__name__} {data_type.name} {stage.name}", MainKernel(make, 16, store)
 
 

@@ -47,6 +47,21 @@ def test_gated_activations(device, cuda, rng, key, deviation):
     check_one_unary(device, rng, key)
 
 
+@those_keys(
+    ElementwiseUnaryFactory,
+    *(
+        (op, data_type, data_type)
+        for op in (UnaryOp.kGelu, UnaryOp.kFastGelu, UnaryOp.kSilu, UnaryOp.kQuickGelu)
+        for data_type in (DataType.kFloat16, DataType.kBFloat16)
+    ),
+)
+def test_activations_of_all_numbers_of_16_bits(device, cuda, key, deviation):
+    op, data_type, _ = key
+    src = np.arange(2**16, dtype=np.uint16).view(data_type.dtype)
+    got = unary.launch(device, key, src)
+    check_unary(Library.APPROXIMATED, op, data_type, got, src, unary.default_attributes(op))
+
+
 @pytest.mark.ep_long
 @those_keys(ElementwiseUnaryFactory, *of_float32(UnaryOp))
 def test_unary(device, cuda, rng, key, deviation):

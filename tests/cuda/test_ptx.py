@@ -5,7 +5,12 @@ import subprocess
 
 import pytest
 
+from ep.cuda.engine.map import kernel as map_engine
+from ep.cuda.engine.map.access import Access, Variant
+from ep.cuda.engine.map.functor import functor_of
 from ep.cuda.engine.move.tile import Tile
+from ep.include import DataType
+from ep.include.primitive import UnaryOp
 from tests.cuda.main_kernels import MAIN_KERNELS, ptx
 from tools.ptx import Loop, find_ptxas, instructions, main_loop, resources
 
@@ -54,6 +59,18 @@ def test_no_detours(text_of, name):
         word in name for word in ("kDouble", "kComplex128", "finish", "softmax", "kProd", " kSum k", "fused rows")
     ):
         assert found.float64 == 0
+
+
+@pytest.mark.parametrize(
+    ("op", "data_type", "at_once"),
+    [(UnaryOp.kRelu, DataType.kFloat, 4), (UnaryOp.kAbs, DataType.kInt8, 8), (UnaryOp.kGelu, DataType.kBFloat16, 8)],
+    ids=str,
+)
+def test_what_is_not_aligned_is_loaded_several_at_a_time(op, data_type, at_once, capability):
+    """Views that begin anywhere: a thread takes elements one by one."""
+    source = map_engine.kernel(functor_of(op, data_type, data_type), Variant(1, (Access.SAME,)))
+    loop = main_loop(ptx(source, capability))
+    assert loop.loaded == loop.stored == at_once * data_type.itemsize
 
 
 @pytest.mark.parametrize("name", [name for name in MAIN_KERNELS if name.startswith("rows")])

@@ -103,11 +103,12 @@ def test_where_a_row_is_kept():
         (variant,) = row_plan(data_type, 3, cols, addresses, shared_bytes).variants
         return variant
 
-    assert keep(DataType.kFloat, 1024)[:2] == (Keep.REGISTERS, True)
+    assert keep(DataType.kFloat, 1024)[:3] == (Keep.REGISTERS, 4, True)
     assert keep(DataType.kFloat, 1024).packs == 8
-    assert keep(DataType.kBFloat16, 9)[:3] == (Keep.REGISTERS, False, 2)
+    assert keep(DataType.kBFloat16, 9) == (Keep.REGISTERS, 1, True, 16, 1)
+    assert keep(DataType.kBFloat16, 12)[1:] == (4, True, 4, 1)
     assert not keep(DataType.kFloat, 1024, addresses=(0, 4)).aligned
-    assert keep(DataType.kFloat, 1025) == (Keep.SHARED, False, BLOCK_THREADS, 0)
+    assert keep(DataType.kFloat, 1025) == (Keep.SHARED, 1, True, BLOCK_THREADS, 0)
     assert keep(DataType.kFloat, 50_257).row_threads == 2 * BLOCK_THREADS
     assert keep(DataType.kFloat, 50_257).keep is Keep.SHARED
     assert keep(DataType.kFloat, 50_257, 100 * 1024).keep is Keep.NOWHERE

@@ -15,6 +15,7 @@ from tools.constants import pieces
 from tools.constants.common import COMMON
 from tools.constants.double import COMPUTED, TABLED
 from tools.constants.fit import Polynomial, Rational, fit, fit_rational
+from tools.constants.narrow import NARROW
 from tools.constants.parts import Parts
 from tools.constants.single import OF_ROOT, single
 from tools.generated import ROOT
@@ -25,6 +26,7 @@ MODULES: Final[dict[str, Callable[[], Mapping[str, Polynomial | Rational | Parts
     "ep/cpu/vector_math/tabled/coefficients.py": lambda: TABLED,
     "ep/cpu/vector_math/single/coefficients.py": single,
     "ep/common/functor/coefficients.py": lambda: COMMON,
+    "ep/cuda/compile/coefficients.py": lambda: NARROW,
 }
 _HEAD: Final = '''"""Constants, written by `python -m tools.constants`.
 

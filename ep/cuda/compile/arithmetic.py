@@ -12,7 +12,10 @@ from ep.include.primitive.op_definition import Cost
 from ep.include.primitive.op_table import OPS
 from ep.include.primitive.unary_op import UnaryOp
 
-_NARROW: Final = (DataType.kFloat16, DataType.kBFloat16, DataType.kFloat)
+NARROW: Final = (DataType.kFloat16, DataType.kBFloat16)
+"""The types of 16 bits, which are computed with in float32."""
+
+_IN_FLOAT32: Final = (*NARROW, DataType.kFloat)
 
 _WIDE: Final = (BinaryOp.kZeta, BinaryOp.kScalarBasePowerGrad, BinaryOp.kScalarExpPowerGrad)
 """The ops whose intermediate results leave the range of float32 where the result does not."""
@@ -20,12 +23,12 @@ _WIDE: Final = (BinaryOp.kZeta, BinaryOp.kScalarBasePowerGrad, BinaryOp.kScalarE
 
 def storage_arithmetic(data_type: DataType) -> type[np.generic]:
     """Return the NumPy scalar type that elements of `data_type` are loaded as."""
-    return np.float32 if data_type in _NARROW else data_type.dtype.type
+    return np.float32 if data_type in _IN_FLOAT32 else data_type.dtype.type
 
 
 def arithmetic_type(op: UnaryOp | BinaryOp, data_type: DataType) -> type[np.generic]:
     """Return the NumPy scalar type that `op` on `data_type` is computed in."""
-    return np.float64 if op in _WIDE and data_type in _NARROW else storage_arithmetic(data_type)
+    return np.float64 if op in _WIDE and data_type in _IN_FLOAT32 else storage_arithmetic(data_type)
 
 
 def attribute_type(op: UnaryOp | BinaryOp, data_type: DataType) -> type[np.generic]:

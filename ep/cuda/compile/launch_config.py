@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final, NamedTuple
 
 from ep.include.data_type import DataType
@@ -39,6 +40,40 @@ def num_blocks(num_items: int, resident_blocks: int) -> int:
 
 PACK_BYTES: Final = 16
 """The most bytes that one instruction moves."""
+
+_WORD_BYTES: Final = 4
+"""The least bytes that each lane of a warp moves as fast as more."""
+
+_LONG_ROW: Final = 256
+"""From this many bytes on, at least half of the warps have no word with bytes of two rows, which takes them longer."""
+
+
+def units_of_pack(unit: int, row: int, alignment: int) -> int:
+    """Return how many units of `unit` bytes a thread writes at once where they lie anywhere in src.
+
+    Adjacent threads take adjacent units, so that a warp reads what lies side by side. Of long rows of bytes they take
+    words, few of which have bytes of two rows.
+    row: the units that lie side by side; alignment: the widest unit that dst is a multiple of.
+    """
+    return _WORD_BYTES if unit == 1 and row >= _LONG_ROW and alignment >= _WORD_BYTES else 1
+
+
+def units_at_once(unit: int, pack_units: int) -> int:
+    """Return how many packs a thread loads at a time: 16 bytes, but two packs at least and eight at most."""
+    return min(max(PACK_BYTES // (unit * pack_units), 2), 8) if pack_units == 1 else 2
+
+
+def elements_at_once(*data_types: DataType) -> int:
+    """Return how many elements a thread loads at a time where it takes them one by one: 16 bytes, but eight at most."""
+    return min(pack_elements(*data_types), 8)
+
+
+def row_elements(cols: int, most: int) -> int:
+    """Return the elements of packs in which rows of `cols` elements are divided, `most` of them or fewer.
+
+    All of a row's packs are whole then, and begin at multiples of their bytes where the first row does.
+    """
+    return math.gcd(cols, most)
 
 
 def pack_elements(*data_types: DataType) -> int:

@@ -12,6 +12,7 @@ import numpy as np
 
 from ep.common.functor.math_library import ELEMENTARY, REAL_TYPES, Function, MathLibrary
 from ep.cuda.compile.integer_division import OVERRIDES
+from ep.cuda.compile.narrow_math import NARROW_OVERRIDES
 from ep.cuda.compile.numba_cuda import device_function, libdevice
 
 
@@ -21,11 +22,13 @@ def _libdevice(real_type: type[np.generic]) -> dict[str, Function]:
 
 
 @cache
-def cuda_math_library(scalar_type: type[np.generic]) -> MathLibrary:
+def cuda_math_library(scalar_type: type[np.generic], is_narrow: bool = False) -> MathLibrary:
     """Return the library for arithmetic in `scalar_type`, one and the same at every call.
 
+    is_narrow: whether operands and results have 16 bits, so that less accurate functions do, where there are any.
     Complex types get the elementary functions of their parts; integers and bool get none.
     """
     real_type = REAL_TYPES.get(scalar_type)
     elementary = {} if real_type is None else _libdevice(real_type)
-    return MathLibrary(scalar_type, elementary, device_function, OVERRIDES)
+    overrides = OVERRIDES | NARROW_OVERRIDES if is_narrow else OVERRIDES
+    return MathLibrary(scalar_type, elementary, device_function, overrides)

@@ -141,6 +141,21 @@ def shuffle_xor(typing_context: Any, value: Any, mask: Any) -> Any:
     return value(value, mask), generate
 
 
+def float_instruction(name: str) -> Any:
+    """Return f(x): what an instruction of PTX of one operand, such as "ex2.approx.ftz.f32", makes of a float32."""
+
+    @intrinsic
+    def instruction(typing_context: Any, x: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            number = ir.FloatType()
+            operand = context.cast(builder, args[0], x, types.float32)
+            return builder.asm(ir.FunctionType(number, [number]), f"{name} $0, $1;", "=f,f", [operand], False)
+
+        return types.float32(x), generate
+
+    return instruction
+
+
 @intrinsic
 def next_index(typing_context: Any, index: Any, step: Any) -> Any:
     """index + step; the compiler cannot see through it, and so does not divide by the step to count a loop's turns."""

@@ -29,7 +29,7 @@ class RowElements:
         self._results, self._num_sources = self._structure.results, len(self._structure.sources)
         ways = variant.ways
         self._result_ways, self._source_ways = ways[: len(self._results)], ways[len(self._results) :]
-        self._width = program.sharings[0].elements
+        self._width = variant.elements[0]
         self._meets = len(variant.threads) > 1  # what a thread keeps, others may read
         self._alone = variant.has_idle_threads  # a block has one row
         self._kept = kept_values(program, variant)

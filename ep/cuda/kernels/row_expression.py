@@ -48,7 +48,9 @@ i, own_packs = lane{width}, own{width} >> {shift}
 while i < own_packs:
     {pack}
     i = next_index(i, {threads})
-e = own_packs << {shift} if {has_rest} else own{width}
+"""
+_REST: Final = """
+e = own_packs << {shift} if lane{width} == 0 else own{width}
 while e < own{width}:
     {element}
     e += 1
@@ -169,23 +171,20 @@ class _Text(RowElements):
     # passes
 
     def _pass(self, part: Pass, number: int) -> Iterator[str]:
-        width, elements = self._program.sharings.index(part.sharing), part.sharing.elements
-        threads = self._variant.threads[width]
+        width = self._program.sharings.index(part.sharing)
+        threads, elements = self._variant.threads[width], self._variant.elements[width]
         for reduction in part.reductions:
             yield from self._begin(reduction)
         for one in part.tops:
             yield self._begin_top(one)
         for one in part.sums:
             yield self._begin_sum(one)
-        text = _PASS.format(
-            width=width,
-            shift=elements.bit_length() - 1,
-            threads=threads,
-            has_rest=f"lane{width} == 0" if part.sharing.softmax is None else "i == own_packs",
-            pack="\n    ".join(self._elements(part, number, elements, is_pack=True)),
-            element="\n    ".join(self._elements(part, number, 1, is_pack=False)),
-        )
-        yield from text.strip().splitlines()
+        shift, has_rest = elements.bit_length() - 1, part.sharing.softmax is None and elements > 1
+        pack = "\n    ".join(self._elements(part, number, elements, is_pack=True))
+        yield from _PASS.format(width=width, shift=shift, threads=threads, pack=pack).strip().splitlines()
+        if has_rest:  # of the one row that Reduce divides in packs of which the last is not whole
+            element = "\n    ".join(self._elements(part, number, 1, is_pack=False))
+            yield from _REST.format(width=width, shift=shift, element=element).strip().splitlines()
         for reduction in part.reductions:
             yield from self._end(reduction, threads)
         for one in part.tops:

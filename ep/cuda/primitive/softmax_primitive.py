@@ -7,6 +7,7 @@ from typing import Any
 
 from ep.common.bounded_cache import BoundedCache
 from ep.common.checks import as_size
+from ep.common.primitive.movement import widest_unit
 from ep.cuda.compile.launch_config import WARP_THREADS, pack_elements
 from ep.cuda.device.stream import check_stream
 from ep.cuda.engine.reduce.row_plan import Keep, PartVariant, RowPlan, RowVariant, row_plan
@@ -23,7 +24,6 @@ class SoftmaxPrimitive(CudaPrimitive):
     def __init__(self, request: Request) -> None:
         super().__init__(request)
         (self._type,) = request.dtypes or ()
-        self._pack_bytes = pack_elements(self._type) * self._type.itemsize
         self._plans = BoundedCache()
 
     def _kernel(self, variant: RowVariant | PartVariant) -> Any:
@@ -33,13 +33,13 @@ class SoftmaxPrimitive(CudaPrimitive):
         return kernel(getattr(softmax, self.name), self._type, variant)
 
     def _usual_variant(self) -> RowVariant:
-        elements = 16 // self._type.itemsize
-        return RowVariant(Keep.REGISTERS, True, min(256 // elements, WARP_THREADS), 256 // elements // WARP_THREADS)
+        elements = pack_elements(self._type)
+        threads = min(256 // elements, WARP_THREADS)
+        return RowVariant(Keep.REGISTERS, elements, True, threads, 256 // elements // threads)
 
     def _plan(self, rows: int, cols: int, addresses: Sequence[int], shared_bytes: int) -> RowPlan:
-        """Return the plan of a launch, which of the addresses knows only whether all are multiples of a pack."""
-        is_odd = any(address % self._pack_bytes for address in addresses)
-        key = rows, cols, is_odd, shared_bytes
+        """Return the plan of a launch, which of the addresses knows only what unit all are multiples of."""
+        key = rows, cols, widest_unit(*addresses), shared_bytes
         plan: RowPlan | None = self._plans.get(key)
         if plan is not None:
             return plan

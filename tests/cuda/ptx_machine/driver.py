@@ -15,6 +15,7 @@ from ep.cuda.driver.interface import PER_THREAD_STREAM, CudaError, DevicePropert
 from ep.cuda.driver.packages import version_of, why_no_kernels
 from ep.include.device import kMaxAlignmentRequirement
 from ep.include.process import Rank, new_lock
+from tests.cuda.ptx_machine.trace import Trace
 
 _MEMORY: Final = 2**33
 """Bytes that the device says it has; what is not used costs nothing."""
@@ -41,6 +42,8 @@ class PtxDriver(Driver):
         """All that were loaded so far."""
         self.deviation = 0
         """Where a GPU approximates: 0 for exact results, 1 or -1 for as far above or below as they may be."""
+        self.trace: Trace | None = None
+        """What notes the accesses of launches to global memory."""
         self._lock = new_lock(Rank.DRIVER)
         self._one_launch = new_lock(Rank.LAUNCH)
         self._blocks: dict[int, np.ndarray[Any, Any]] = {}
@@ -229,7 +232,7 @@ class PtxDriver(Driver):
         self, function: Any, grid: tuple[int, ...], block: tuple[int, ...], shared_bytes: int, words: list[int]
     ) -> None:
         with self._one_launch:
-            function.launch(grid, block, shared_bytes, words, self._ranges(), self.deviation)
+            function.launch(grid, block, shared_bytes, words, self._ranges(), self.deviation, self.trace)
 
     def _ranges(self) -> list[tuple[int, int]]:
         """Return the memory that kernels may access: what the driver has allocated."""

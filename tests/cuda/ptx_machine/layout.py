@@ -67,6 +67,9 @@ class _Block(NamedTuple):
     WATCH_PLACES: int  # the address of a word for each range: where its stamps begin, NOT_YET, or NOT_WATCHED
     WATCH_NEXT: int  # where the stamps of the next range begin
     WATCH_END: int  # how many stamps there are
+    TRACE: int  # the address of the records of accesses to global memory, and how many there is room for
+    TRACE_ROOM: int
+    TRACE_COUNT: int  # accesses so far, noted or not
     EPOCH: int  # barriers so far, in all blocks of all launches
     FIRST_EPOCH: int  # the first of this block
     LAUNCH_EPOCH: int  # the first of this launch

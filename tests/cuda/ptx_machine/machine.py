@@ -15,6 +15,7 @@ from tests.cuda.ptx_machine import faults, function, memory, objects, operands, 
 from tests.cuda.ptx_machine.layout import Block, Fault, Thread
 from tests.cuda.ptx_machine.stamps import NOT_YET, WATCH
 from tests.cuda.ptx_machine.syntax import Instruction
+from tests.cuda.ptx_machine.trace import Trace
 from tests.cuda.ptx_machine.translator import translate
 
 _MAX_SHARED_BYTES: Final = 227 * 1024
@@ -61,12 +62,13 @@ class Program:
         words: Sequence[int],
         ranges: Sequence[tuple[int, int]],
         deviation: int = 0,
+        trace: Trace | None = None,
     ) -> None:
         """Run the kernel; PtxError where a GPU might do anything.
 
         blocks, threads: along the three axes; shared_bytes: of dynamic shared memory; words: the parameters;
         ranges: the beginnings and ends of all memory that may be accessed; deviation: 1 or -1 for approximations that
-            are as far above or below the exact result as they may be.
+            are as far above or below the exact result as they may be; trace: what notes the accesses to global memory.
         """
         translation, total = self._translation, math.prod(threads)
         if len(words) != translation.num_parameters:
@@ -106,6 +108,8 @@ class Program:
             (Block.DEVIATION, [deviation]),
         ):
             block[first : first + len(values)] = values
+        if trace is not None:
+            block[Block.TRACE], block[Block.TRACE_ROOM] = trace.records.ctypes.data, len(trace.records)
         scheduler.run(
             self._function,
             block,
@@ -118,6 +122,8 @@ class Program:
         WATCH.epoch = int(block[Block.EPOCH])
         if block[Block.FAULT] != Fault.NONE:
             raise faults.PtxError(faults.describe(self.name, self.sites, block, threads, known))
+        if trace is not None:
+            trace.add(self.name, int(block[Block.TRACE_COUNT]))
 
 
 def _target_machine() -> Any:

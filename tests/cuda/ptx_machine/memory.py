@@ -23,6 +23,7 @@ from tests.cuda.ptx_machine.stamps import (
     races_globally,
     stamp_of,
 )
+from tests.cuda.ptx_machine.trace import RECORD
 
 _LOWEST = 4096  # no memory of a process is below
 
@@ -113,6 +114,17 @@ def _global(block, thread, number, address, size, site, flags):
 
 
 @compiled(njit)
+def _note(block, thread, address, size, site, flags):
+    """Note an access to global memory, where there is room."""
+    count = block[Block.TRACE_COUNT]
+    if count < block[Block.TRACE_ROOM]:
+        records, at = words_at(block[Block.TRACE]), RECORD * count
+        records[at], records[at + 1], records[at + 2] = site, block[Block.FIRST_EPOCH], thread[Thread.INDEX]
+        records[at + 3], records[at + 4], records[at + 5] = address, size, flags
+    block[Block.TRACE_COUNT] = count + 1
+
+
+@compiled(njit)
 def _race(block, thread, fault, site, address, size, stamp):
     if block[Block.FAULT] == 0:
         block[Block.FAULT_IS_OTHER_BLOCK] = is_of_other_block(block, stamp)
@@ -139,6 +151,8 @@ def _access(block, address, space, size, site, flags):
         return _fault(block, thread, Fault.LOCAL_OUT_OF_BOUNDS, site, local, size, 0)
     number = _range_of(block, address, size)
     if number >= 0:
+        if block[Block.TRACE_ROOM] != 0:
+            _note(block, thread, address, size, site, flags)
         return _global(block, thread, number, address, size, site, flags)
     fault = Fault.NULL if 0 <= address < _LOWEST else Fault.OUT_OF_BOUNDS
     return _fault(block, thread, fault, site, address, size, 0)

@@ -14,7 +14,7 @@ from ep.common.functor.math_library import Maker
 from ep.common.loops import unrolled, written_out
 from ep.common.source import digest_of
 from ep.common.stored_types import stored_types
-from ep.cuda.compile.arithmetic import COMPUTE_BOUND, arithmetic_type, attribute_type, storage_arithmetic
+from ep.cuda.compile.arithmetic import COMPUTE_BOUND, NARROW, arithmetic_type, attribute_type, storage_arithmetic
 from ep.cuda.compile.math_library import cuda_math_library
 from ep.cuda.compile.memory import value_reader
 from ep.cuda.compile.numba_cuda import device_function
@@ -107,7 +107,8 @@ def _on_loaded(
     maker: Maker, src_types: tuple[DataType, ...], scalar_type: type[np.generic], num_attributes: int
 ) -> Any:
     """Return what `maker` makes in the arithmetic of `scalar_type`, as a function of elements as they are loaded."""
-    function = cuda_math_library(scalar_type).use(maker)
+    is_narrow = scalar_type is np.float32 and all(src_type in NARROW for src_type in src_types)
+    function = cuda_math_library(scalar_type, is_narrow).use(maker)
     loaded, num_elements = tuple(map(storage_arithmetic, src_types)), len(src_types)
     # whether floating types differ from the functor's
     differs = tuple(each is not scalar_type and issubclass(each, np.floating) for each in loaded)

@@ -11,6 +11,7 @@ from typing import Any
 
 from ep.common.loops import unrolled, written_out
 from ep.cuda.compile.compiler import KernelSource
+from ep.cuda.compile.launch_config import elements_at_once
 from ep.cuda.compile.numba_cuda import device_function, next_index, num_threads, thread_index
 from ep.cuda.compile.walk_words import num_walk_words
 from ep.cuda.engine.map.access import Access, Variant
@@ -41,6 +42,9 @@ def kernel(functor: Functor, variant: Variant) -> KernelSource:
     takes_packs = functor.takes_packs
     # a pack of single loads is enough by itself, and so are packs of many operands
     in_pairs = functor.takes_pairs and (elements == 1 or Access.EACH not in accesses)
+    # where no packs are aligned, all elements are taken one by one, and several are under way
+    at_once = elements_at_once(*functor.src_types, *functor.dst_types) if elements == 1 and functor.takes_pairs else 1
+    several = _several(read_one, apply_one, write_one, at_once)
     first_result, place = 2 * num_operands, 2 * num_operands + num_results
     first_of_walk = place + 4
 
@@ -60,12 +64,27 @@ def kernel(functor: Functor, variant: Variant) -> KernelSource:
                 write(dst, i, apply(read(sources, i, walk_words), attributes), walk_words)
                 i = next_index(i, step)
         i = packs * elements + first
+        while at_once > 1 and i + (at_once - 1) * step < count:
+            several(sources, dst, i, step, attributes, walk_words)
+            i = next_index(i, at_once * step)
         while i < count:
             write_one(dst, i, apply_one(read_one(sources, i, walk_words), attributes), walk_words)
             i = next_index(i, step)
 
     num_words = first_of_walk + num_walk_words(num_axes, num_offsets)
     return KernelSource(f"map.{kernel_name(functor, variant)}", map_elements, 0, num_words, is_contracted=True)
+
+
+def _several(read: Any, apply: Any, write: Any, count: int) -> Any:
+    """(sources, dst, i, step, attributes, walk words): results of `count` elements, `step` apart from element i on."""
+
+    @written_out(device_function)
+    def several(sources, dst, i, step, attributes, words):
+        elements = tuple(read(sources, i + k * step, words) for k in unrolled(range(count)))
+        for k in unrolled(range(count)):
+            write(dst, i + k * step, apply(elements[k], attributes), words)
+
+    return several
 
 
 @cache

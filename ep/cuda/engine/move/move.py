@@ -7,7 +7,8 @@ from typing import Any
 
 from ep.common.loops import unrolled, written_out
 from ep.cuda.compile.compiler import KernelSource
-from ep.cuda.compile.launch_config import PACK_BYTES
+from ep.cuda.compile.index_math import index_math
+from ep.cuda.compile.launch_config import PACK_BYTES, units_at_once
 from ep.cuda.compile.memory import loader, storer, unit_type
 from ep.cuda.compile.numba_cuda import device_function, next_index, num_threads, thread_index
 from ep.cuda.compile.walk import walk
@@ -28,15 +29,15 @@ def _packs(num_axes: int, unit: int, pack_units: int, bits: int) -> KernelSource
     data_type, elements = unit_type(unit)
     read, read_one = _reader(num_axes, unit, pack_units, bits), _reader(num_axes, unit, 1, bits)
     store, store_one = storer(data_type, elements * pack_units), storer(data_type, elements)
+    at_once = units_at_once(unit, pack_units)
+    move_several = _mover(read, store, pack_units, at_once)
 
     def move(src, dst, packs, count, words):
         first, step = thread_index(), num_threads()
         i = first
-        while pack_units == 1 and i + step < packs:  # two at a time under way
-            a, b = read(src, i, words), read(src, i + step, words)
-            store(dst, i, a)
-            store(dst, i + step, b)
-            i = next_index(i, 2 * step)
+        while i + (at_once - 1) * step < packs:
+            move_several(src, dst, i, step, words)
+            i = next_index(i, at_once * step)
         while i < packs:
             store(dst, i, read(src, i * pack_units, words))
             i = next_index(i, step)
@@ -48,16 +49,49 @@ def _packs(num_axes: int, unit: int, pack_units: int, bits: int) -> KernelSource
     return KernelSource(f"move.{num_axes}.{unit}.{pack_units}.{bits}", move, 4, num_walk_words(num_axes, 2))
 
 
-@cache
-def _reader(num_axes: int, unit: int, pack_units: int, bits: int) -> Any:
-    """read(src, first, words): the units of src that become units [first, first + pack_units) of dst, as one pack."""
-    load, offsets = loader(*unit_type(unit)), walk(num_axes, 2, bits)
+def _mover(read: Any, store: Any, pack_units: int, count: int) -> Any:
+    """move(src, dst, i, step, words): `count` packs, `step` apart from pack i on, loaded at a time."""
 
     @written_out(device_function)
-    def read(src, first, words):
+    def move(src, dst, i, step, words):
+        packs = tuple(read(src, (i + k * step) * pack_units, words) for k in unrolled(range(count)))
+        for k in unrolled(range(count)):
+            store(dst, i + k * step, packs[k])
+
+    return move
+
+
+@cache
+def _reader(num_axes: int, unit: int, pack_units: int, bits: int) -> Any:
+    """read(src, first, words): the units of src that become units [first, first + pack_units) of dst, as one pack.
+
+    One walk for all of them where they lie in one row.
+    """
+    load, offsets = loader(*unit_type(unit)), walk(num_axes, 2, bits)
+    narrow, quotient, _, remainder, minus, is_below, _ = index_math(bits)
+    to_last = -(pack_units - 1)
+
+    @written_out(device_function)
+    def read_row(src, place, stride):
+        return sum((load(src, place + k * stride) for k in unrolled(range(pack_units))), ())
+
+    @written_out(device_function)
+    def read_each(src, first, words):
         return sum((load(src, offsets(first + k, words)[0]) for k in unrolled(range(pack_units))), ())
 
-    return read
+    if pack_units == 1:
+        return read_each
+    if num_axes == 1:
+        return device_function(lambda src, first, words: read_row(src, offsets(first, words)[0], words[0]))
+
+    def read(src, first, words):  # words of the innermost axis: strides of src and dst, size, multiplier and shift
+        columns, row = narrow(words[2]), quotient(narrow(first), narrow(words[3]), narrow(words[4]))
+        column = remainder(narrow(first), row, columns)
+        if is_below(minus(column, narrow(to_last)), columns):
+            return read_row(src, offsets(first, words)[0], words[0])
+        return read_each(src, first, words)
+
+    return device_function(read)
 
 
 @cache

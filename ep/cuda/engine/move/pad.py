@@ -8,6 +8,7 @@ from typing import Any
 from ep.common.loops import unrolled, written_out
 from ep.cuda.compile.compiler import KernelSource
 from ep.cuda.compile.index_math import index_math
+from ep.cuda.compile.launch_config import units_at_once
 from ep.cuda.compile.memory import loader, storer, unit_type, value_reader
 from ep.cuda.compile.numba_cuda import device_function, next_index, num_threads, thread_index
 from ep.cuda.compile.walk_words import num_box_words
@@ -28,16 +29,17 @@ def kernel(num_axes: int, unit: int, pack_units: int, bits: int) -> KernelSource
     read, fill = _reader(num_axes, unit, bits), _filler(unit)
     store = storer(data_type, elements)
     if pack_units == 1:
+        at_once = units_at_once(unit, pack_units)
+        write_several = _several_writer(read, fill, store, at_once)
 
         def pad(src, dst, packs, count, even, odd, words):
             i, step = thread_index(), num_threads()
-            while i + step < count:  # two at a time under way
-                a, b = read(src, i, fill(i, even, odd), words), read(src, i + step, fill(i + step, even, odd), words)
-                store(dst, i, a)
-                store(dst, i + step, b)
-                i = next_index(i, 2 * step)
-            if i < count:
+            while i + (at_once - 1) * step < count:
+                write_several(src, dst, i, step, even, odd, words)
+                i = next_index(i, at_once * step)
+            while i < count:
                 store(dst, i, read(src, i, fill(i, even, odd), words))
+                i = next_index(i, step)
 
     else:
         write = _pack_writer(num_axes, unit, pack_units, bits)
@@ -54,6 +56,18 @@ def kernel(num_axes: int, unit: int, pack_units: int, bits: int) -> KernelSource
                 i = next_index(i, step)
 
     return KernelSource(f"pad.{num_axes}.{unit}.{pack_units}.{bits}", pad, 6, num_box_words(num_axes))
+
+
+def _several_writer(read: Any, fill: Any, store: Any, count: int) -> Any:
+    """write(src, dst, i, step, even, odd, words): `count` units, `step` apart from unit i on."""
+
+    @written_out(device_function)
+    def write(src, dst, i, step, even, odd, words):
+        units = tuple(read(src, i + k * step, fill(i + k * step, even, odd), words) for k in unrolled(range(count)))
+        for k in unrolled(range(count)):
+            store(dst, i + k * step, units[k])
+
+    return write
 
 
 @cache

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from ep.common.primitive.movement import fits_32_bit_offsets, widest_unit
 from ep.common.primitive.pad_shape import PadShape
-from ep.cuda.compile.launch_config import PACK_BYTES
+from ep.cuda.compile.launch_config import PACK_BYTES, units_of_pack
 from ep.cuda.compile.walk_words import region_words
 
 _WORDS: Final = struct.Struct("2q")
@@ -52,7 +52,7 @@ class PadPlan(NamedTuple):
 
 def usual_pad(itemsize: int) -> PadVariant:
     """Return the kernel that most launches take."""
-    return PadVariant(2, itemsize, PACK_BYTES // itemsize, 32)
+    return PadVariant(2, itemsize, units_of_pack(itemsize, 1, PACK_BYTES), 32)
 
 
 def pad_plan(shape: PadShape, itemsize: int, src_alignment: int, dst_alignment: int) -> PadPlan:
@@ -64,7 +64,7 @@ def pad_plan(shape: PadShape, itemsize: int, src_alignment: int, dst_alignment: 
     box = in_units.copied()
     count, src_count = math.prod(box.dst_dims), math.prod(box.src_dims)
     bits = 32 if fits_32_bit_offsets(count, src_count) else 64
-    pack_units = PACK_BYTES // unit if dst_alignment == PACK_BYTES else 1
+    pack_units = units_of_pack(unit, box.dst_dims[-1], dst_alignment)
     packs = count // pack_units
     variant = PadVariant(len(box.dst_dims), unit, pack_units, bits)
     return PadPlan(variant, max(packs, pack_units), box.offsets()[1] * unit, (packs, count), region_words(box, bits))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ep.common.primitive.broadcast import StridedWalk
 from ep.common.primitive.movement import fits_32_bit_offsets, split, widen
 from ep.common.primitive.strides import contiguous_strides, extent
-from ep.cuda.compile.launch_config import PACK_BYTES
+from ep.cuda.compile.launch_config import units_of_pack
 from ep.cuda.compile.walk_words import walk_words
 
 
@@ -44,6 +44,6 @@ def move_plan(walk: StridedWalk, itemsize: int, src_alignment: int, dst_alignmen
     num_axes = len(walk.dims)
     if walk.dst_strides != contiguous_strides(walk.dims):
         return MovePlan(MoveVariant(num_axes, unit, 0, bits), count, (count, *words))
-    pack_units = PACK_BYTES // unit if dst_alignment == PACK_BYTES else 1
+    pack_units = units_of_pack(unit, walk.dims[-1], dst_alignment)
     packs = count // pack_units
     return MovePlan(MoveVariant(num_axes, unit, pack_units, bits), max(packs, pack_units), (packs, count, *words))

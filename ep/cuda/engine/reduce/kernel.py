@@ -14,7 +14,7 @@ from typing import Any
 
 from ep.common.loops import unrolled, written_out
 from ep.cuda.compile.compiler import KernelSource
-from ep.cuda.compile.launch_config import BLOCK_THREADS
+from ep.cuda.compile.launch_config import BLOCK_THREADS, PACK_BYTES
 from ep.cuda.compile.memory import storer
 from ep.cuda.compile.numba_cuda import (
     barrier,
@@ -59,10 +59,11 @@ def _rows(
     work, rows_per_block = accumulator(op, src_type), BLOCK_THREADS // row_threads
     given = source(computed, src_type, elements, aligned)
     _, _, prepare, begin_at, load, load_one, *_ = given
-    in_pairs = given.packs >= 2
+    at_once = _loads_at_once(given, elements * src_type.itemsize, 2)
     empty, add_one, (kept, reduced, begins) = work.states.empty, work.states.add, _offsets(given, axes)
     first_kept, first_reduced, first_walk, num_words = begins
     add, merge_threads = _add_pack(add_one, elements), _merger(work, row_threads)
+    add_several = _several(load, reduced, add, row_threads, at_once)
     finish = _finisher(work, dst_type, partial)
 
     def reduce_rows(dst, results, packs, part_packs, rest, count, words):
@@ -76,11 +77,9 @@ def _rows(
             state = empty()
             if n < results:
                 begin, i = begin_at(elements_of, kept(n, kept_words)[0]), part * part_packs + lane
-                while in_pairs and i + row_threads < end:  # the loads of two packs under way at a time
-                    a = load(begin, reduced(i, reduced_words)[0], walk_words)
-                    b = load(begin, reduced(i + row_threads, reduced_words)[0], walk_words)
-                    state = add(add(state, a), b)
-                    i = next_index(i, 2 * row_threads)
+                while at_once > 1 and i + (at_once - 1) * row_threads < end:
+                    state = add_several(state, begin, i, reduced_words, walk_words)
+                    i = next_index(i, at_once * row_threads)
                 while i < end:
                     state = add(state, load(begin, reduced(i, reduced_words)[0], walk_words))
                     i = next_index(i, row_threads)
@@ -107,9 +106,10 @@ def _columns(
     work, width = accumulator(op, src_type), BLOCK_THREADS // sharers
     given = source(computed, src_type, elements, aligned)
     _, _, prepare, begin_at, load, *_ = given
-    in_fours = given.packs >= 4
+    at_once = _loads_at_once(given, elements * src_type.itemsize, 4)
     kept, reduced, (first_kept, first_reduced, first_walk, num_words) = _offsets(given, axes)
     nothing, add = _states(work, elements), _add_each(work.states.add, elements)
+    add_several = _several(load, reduced, add, sharers, at_once)
     merge_threads = _shared_merger(work, elements, sharers)
     finish = _each_finisher(_finisher(work, dst_type, partial), elements)
 
@@ -124,13 +124,9 @@ def _columns(
             states = nothing()
             if q < packs:
                 begin, i = begin_at(elements_of, kept(q, kept_words)[0]), part * part_number + sharer
-                while in_fours and i + 3 * sharers < end:  # the loads of four packs under way at a time
-                    a = load(begin, reduced(i, reduced_words)[0], walk_words)
-                    b = load(begin, reduced(i + sharers, reduced_words)[0], walk_words)
-                    c = load(begin, reduced(i + 2 * sharers, reduced_words)[0], walk_words)
-                    d = load(begin, reduced(i + 3 * sharers, reduced_words)[0], walk_words)
-                    states = add(add(add(add(states, a), b), c), d)
-                    i = next_index(i, 4 * sharers)
+                while at_once > 1 and i + (at_once - 1) * sharers < end:
+                    states = add_several(states, begin, i, reduced_words, walk_words)
+                    i = next_index(i, at_once * sharers)
                 while i < end:
                     states = add(states, load(begin, reduced(i, reduced_words)[0], walk_words))
                     i = next_index(i, sharers)
@@ -181,6 +177,26 @@ def _offsets(given: Source, axes: Axes) -> tuple[Any, Any, tuple[int, int, int, 
     kept, reduced = num_walk_words(axes.kept, 1), num_walk_words(axes.reduced, 1)
     begins = tuple(accumulate((given.num_words, kept, reduced, given.num_walk_words)))
     return walk(axes.kept, 1, axes.bits), walk(axes.reduced, 1, axes.bits), begins  # type: ignore[return-value]
+
+
+def _loads_at_once(given: Source, pack_bytes: int, usual: int) -> int:
+    """Return how many packs a thread loads at a time: the usual number, more of packs that are smaller than most."""
+    if given.packs < usual:
+        return 1
+    return min(max(usual, given.packs // 2 * PACK_BYTES // pack_bytes), 8)
+
+
+def _several(load: Any, reduced: Any, add: Any, apart: int, count: int) -> Any:
+    """(state, begin, i, words, walk words) -> the state with packs i, i + `apart`, ..., which are loaded at a time."""
+
+    @written_out(device_function)
+    def add_several(state, begin, i, words, walk_words):
+        packs = tuple(load(begin, reduced(i + k * apart, words)[0], walk_words) for k in unrolled(range(count)))
+        for k in unrolled(range(count)):
+            state = add(state, packs[k])
+        return state
+
+    return add_several
 
 
 def _of(given: Source) -> str:

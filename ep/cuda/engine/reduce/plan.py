@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from ep.common.primitive.movement import fits_32_bit_offsets
 from ep.common.primitive.reduce_shape import Axis
 from ep.common.primitive.strides import contiguous_strides
-from ep.cuda.compile.launch_config import BLOCK_THREADS, MAX_BLOCKS, PACK_BYTES, WARP_THREADS, Grid
+from ep.cuda.compile.launch_config import BLOCK_THREADS, MAX_BLOCKS, PACK_BYTES, WARP_THREADS, Grid, row_elements
 from ep.cuda.compile.walk_words import walk_words
 from ep.include.primitive.structure import kMaxRow
 
@@ -120,10 +120,10 @@ def reduce_plan(axes: Sequence[Axis], itemsize: int, alignment: int) -> ReducePl
 def _by_rows(kept: list[tuple[int, int]], reduced: list[tuple[int, int]], itemsize: int, alignment: int) -> ReducePlan:
     num_results, count = _product(kept), _product(reduced)
     cols, pack = reduced[-1][0], PACK_BYTES // itemsize
-    elements = pack if len(reduced) == 1 else math.gcd(cols, pack)
-    packs, rest = count // elements, count % elements  # a rest is there where one axis goes, alone
-    aligned = alignment >= elements * itemsize and (num_results == 1 or cols % elements == 0)
-    threads = row_threads(packs)
+    elements = elements_of_rows(num_results, cols, pack) if len(reduced) == 1 else row_elements(cols, pack)
+    packs, rest = count // elements, count % elements  # a rest is there where there is one row
+    aligned = alignment >= elements * itemsize
+    threads = row_threads(packs, elements, pack)
     blocks = -(-num_results // (BLOCK_THREADS // threads))
     part = _part(packs, blocks, packs * elements * itemsize if count > kMaxRow else 0)
     parts = max(-(-packs // part), 1)
@@ -143,8 +143,7 @@ def _by_columns(
 ) -> ReducePlan:
     num_results, count = _product(kept), _product(reduced)
     cols = kept[-1][0]
-    elements = math.gcd(cols, min(PACK_BYTES // itemsize, _COLUMN_ELEMENTS))
-    aligned = alignment >= elements * itemsize
+    elements = row_elements(cols, min(PACK_BYTES // itemsize, _COLUMN_ELEMENTS))
     sharers = 1 if count < 32 else (8 if cols // elements >= WARP_THREADS // 2 else 64)
     sharers = min(sharers, BLOCK_THREADS)
     width = BLOCK_THREADS // sharers
@@ -152,10 +151,16 @@ def _by_columns(
     blocks = -(-packs // width)
     part = _part(count, blocks, count * width * elements * itemsize if sharers > 1 else 0)
     parts = max(-(-count // part), 1)
+    if (
+        alignment < elements * itemsize
+    ):  # each thread has adjacent columns one by one, and adds up as many of their rows
+        elements = max(alignment // itemsize, 1)
+        packs = num_results // elements
+        blocks = -(-packs // width)
     outer = [*kept[:-1], (cols // elements, elements)]
     walks, form = _walks(outer, reduced, num_results * count)
     return ReducePlan(
-        ColumnVariant(form, elements, aligned, sharers, parts > 1),
+        ColumnVariant(form, elements, alignment >= elements * itemsize, sharers, parts > 1),
         Grid((min(blocks, MAX_BLOCKS), parts, 1)),
         (packs, count, part),
         walks,
@@ -167,11 +172,20 @@ def _product(axes: Sequence[tuple[int, int]]) -> int:
     return math.prod(size for size, _ in axes)
 
 
-def row_threads(packs: int) -> int:
-    """Return the threads of a row with this many packs: few numbers of them, as each is a kernel of its own."""
+def elements_of_rows(num_rows: int, cols: int, pack: int) -> int:
+    """Return the elements of the packs that rows are divided in: whole packs where there is one row, and a rest."""
+    return pack if num_rows == 1 else row_elements(cols, pack)
+
+
+def row_threads(packs: int, elements: int, pack: int) -> int:
+    """Return the threads of a row with this many packs: few numbers of them, as each is a kernel of its own.
+
+    Where packs have fewer elements than most rows' (`pack`), a thread has more of them.
+    """
     if packs <= 4:
         return 1
-    return min(8 if packs <= 32 else (WARP_THREADS if packs <= 256 else BLOCK_THREADS), BLOCK_THREADS)
+    shift = min((pack // elements).bit_length() - 1, 3)
+    return 8 if packs <= 32 << min(shift, 1) else (WARP_THREADS if packs <= 256 << shift else BLOCK_THREADS)
 
 
 def _part(count: int, blocks: int, block_bytes: int) -> int:

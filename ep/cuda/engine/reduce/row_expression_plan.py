@@ -13,10 +13,10 @@ from ep.common.primitive.broadcast import Dims, simplify_walk
 from ep.common.primitive.movement import fits_32_bit_offsets
 from ep.common.primitive.strides import expanded_strides, span
 from ep.cuda.compile.arithmetic import storage_arithmetic
-from ep.cuda.compile.launch_config import BLOCK_THREADS, MAX_BLOCKS, Grid
+from ep.cuda.compile.launch_config import BLOCK_THREADS, MAX_BLOCKS, Grid, row_elements
 from ep.cuda.compile.walk_words import walk_words
 from ep.cuda.engine.map.expression_plan import Layout, source_words
-from ep.cuda.engine.reduce.plan import row_threads
+from ep.cuda.engine.reduce.plan import elements_of_rows, row_threads
 from ep.cuda.engine.reduce.row_plan import threads_of_row
 from ep.cuda.engine.reduce.row_program import RowProgram, Sharing
 
@@ -57,7 +57,8 @@ class Kept(Enum):
 class RowVariant(NamedTuple):
     """A kernel for the rows of a structure.
 
-    ways: of results, then of sources. threads: of a row, for each sharing of the program. kept: where values are.
+    ways: of results, then of sources. threads: of a row, for each sharing of the program; elements: of the packs that
+    these take in turns. kept: where values are.
     again: the sources that a pass reads once more if they are not kept: those with elements of their own in each row.
     late: the results that are written in the last pass, since a source that is read until then may lie there.
     num_axes, bits, places: of the walk over rows, and which of its offsets each array takes.
@@ -65,6 +66,7 @@ class RowVariant(NamedTuple):
 
     ways: tuple[Way, ...]
     threads: tuple[int, ...]
+    elements: tuple[int, ...]
     kept: Kept
     again: tuple[int, ...]
     late: tuple[int, ...]
@@ -122,10 +124,13 @@ def row_stride(cols: int, width: int) -> int:
     return -(-cols // width) * width | 1
 
 
-def _threads(sharing: Sharing, cols: int) -> int:
-    """Return the threads of a row: those that the primitive has for it."""
-    elements, softmax = sharing
-    return row_threads(cols // elements) if softmax is None else threads_of_row(softmax, cols)[0]
+def _division(sharing: Sharing, rows: int, cols: int) -> tuple[int, int]:
+    """Return the threads of a row, and the elements of their packs: those that the primitive has for it."""
+    pack, softmax = sharing
+    if softmax is not None:
+        return threads_of_row(softmax, cols)[0], row_elements(cols, pack)
+    elements = elements_of_rows(rows, cols, pack)
+    return row_threads(cols // elements, elements, pack), elements
 
 
 class RowPlan:
@@ -148,8 +153,10 @@ class RowPlan:
         self._num_axes, self._places = len(walk), tuple(map(offsets.index, strides))
         self._words = walk_words(walk, offsets, self._bits)
         self._is_one_row = [not any(each) for each in strides]
+        divisions = [_division(sharing, self._rows, self._cols) for sharing in program.sharings]
+        self._threads, self._elements = (tuple(each) for each in zip(*divisions, strict=True))
         # packs begin at multiples of their elements where rows do
-        width = max(sharing.elements for sharing in program.sharings)
+        self._width = width = max(self._elements)
         self._has_packs = [not any(step % width for step in each) for each in strides]
         self._ways = [
             Way.NUMBER if layout is None else Way.ONE if not step else Way.ADJACENT if step == 1 else Way.STRIDED
@@ -184,7 +191,7 @@ class RowPlan:
 
     def launch(self, sides: Sequence[Any], shared_bytes: int) -> RowLaunch:
         """Return the launch for sides, each an address or a number; shared_bytes: what a block may have."""
-        structure, width = self._program.structure, max(sharing.elements for sharing in self._program.sharings)
+        structure, width = self._program.structure, self._width
         values = (*structure.results, *range(len(structure.sources)))
         packs = tuple(
             way is Way.ADJACENT and self._has_packs[k] and not sides[k] % (width * structure.data_type(value).itemsize)
@@ -202,11 +209,10 @@ class RowPlan:
     def _made(self, packs: Sequence[bool], shared_bytes: int) -> tuple[RowVariant, Grid, int]:
         program = self._program
         ways = tuple(Way.PACKS if is_pack else way for is_pack, way in zip(packs, self._ways, strict=True))
-        threads = tuple(_threads(sharing, self._cols) for sharing in program.sharings)
         walk = self._num_axes, self._bits, self._places
         for kept in Kept:
-            variant = RowVariant(ways, threads, kept, self._again, self._late, *walk)
-            size = kept_bytes(program, variant) * row_stride(self._cols, program.sharings[0].elements)
+            variant = RowVariant(ways, self._threads, self._elements, kept, self._again, self._late, *walk)
+            size = kept_bytes(program, variant) * row_stride(self._cols, self._elements[0])
             if size <= shared_bytes - MEETING_BYTES:
                 break
         blocks = min(-(-self._rows // variant.block_rows), MAX_BLOCKS)

@@ -23,9 +23,7 @@ from ep.include.data_type import DataType
 _NUMBER = DataType.kDouble
 
 
-def stage(
-    function: RowFunction, data_type: DataType, elements: int, variant: PartVariant, functions: Functions
-) -> KernelSource:
+def stage(function: RowFunction, data_type: DataType, variant: PartVariant, functions: Functions) -> KernelSource:
     """The kernel (operands ..., dst, rows, cols, memory, packs of a part), a tuple of words, of blocks (part, row)."""
     make = {
         Stage.MAXIMA: _maxima,
@@ -35,25 +33,26 @@ def stage(
     }[variant.stage]
     work = make(function, data_type, variant.row_threads, functions)
     num_operands, size, begins_of = function.num_operands, data_type.itemsize, row_begins(function.num_operands)
+    elements = variant.elements
 
     def rows_in_parts(words):
         dst, rows, cols = words[num_operands], words[num_operands + 1], words[num_operands + 2]
         memory, part_packs = words[num_operands + 3], words[num_operands + 4]
         thread, (part, row, _), parts = thread_of_block(), block_of_grid(), blocks_of_grid()[0]
-        begin, packs = row * cols * size, (cols + elements - 1) // elements
+        begin, packs = row * cols * size, cols // elements
         i, end = part * part_packs + thread, min((part + 1) * part_packs, packs)
-        work(begins_of(words, begin), dst + begin, i, end, cols, thread, memory, row * parts, part, parts, rows * parts)
+        work(begins_of(words, begin), dst + begin, i, end, thread, memory, row * parts, part, parts, rows * parts)
 
-    stage_name, aligned, row_threads = variant.stage.name, variant.aligned, variant.row_threads
-    name = f"row_parts.{function.name}.{data_type.name}.{stage_name}.{aligned:d}.{row_threads}"
+    stage_name, _, aligned, row_threads = variant.stage.name, *variant[1:]
+    name = f"row_parts.{function.name}.{data_type.name}.{stage_name}.{elements}.{aligned:d}.{row_threads}"
     return KernelSource(name, rows_in_parts, 0, num_operands + 5)
 
 
 def _maxima(function: RowFunction, data_type: DataType, row_threads: int, functions: Functions) -> Any:
-    highest, highest_of_row, store = maximum(row_threads, functions), functions.highest_of_row, storer(_NUMBER, 1)
+    highest, highest_of_row, store = maximum(functions), functions.highest_of_row, storer(_NUMBER, 1)
 
-    def work(begins, dst, i, end, cols, thread, memory, first, part, parts, plane):
-        top = highest_of_row((highest(begins, i, end, cols),), thread)[0]
+    def work(begins, dst, i, end, thread, memory, first, part, parts, plane):
+        top = highest_of_row((highest(begins, i, end),), thread)[0]
         if thread == 0:
             store(memory, first + part, (np.float64(top),))
 
@@ -61,12 +60,12 @@ def _maxima(function: RowFunction, data_type: DataType, row_threads: int, functi
 
 
 def _sums(function: RowFunction, data_type: DataType, row_threads: int, functions: Functions) -> Any:
-    below, sum_of_row, put = sum_below(row_threads, functions), functions.sum_of_row, _state_storer(functions)
+    below, sum_of_row, put = sum_below(functions), functions.sum_of_row, _state_storer(functions)
     top_of_row = _top_of_row(function, data_type, row_threads, functions)
 
-    def work(begins, dst, i, end, cols, thread, memory, first, part, parts, plane):
+    def work(begins, dst, i, end, thread, memory, first, part, parts, plane):
         top = top_of_row(memory, first, parts, thread)
-        state = sum_of_row(below(begins, i, end, cols, top), thread)
+        state = sum_of_row(below(begins, i, end, top), thread)
         if thread == 0:
             put(memory, first + part, plane, state)
 
@@ -74,11 +73,11 @@ def _sums(function: RowFunction, data_type: DataType, row_threads: int, function
 
 
 def _maxima_and_sums(function: RowFunction, data_type: DataType, row_threads: int, functions: Functions) -> Any:
-    of_part, sum_of_row = maximum_and_sum(function, data_type, row_threads, functions), functions.sum_of_row
+    of_part, sum_of_row = maximum_and_sum(function, data_type, functions), functions.sum_of_row
     store, put = storer(_NUMBER, 1), _state_storer(functions)
 
-    def work(begins, dst, i, end, cols, thread, memory, first, part, parts, plane):
-        top, state = of_part(begins, i, end, cols, thread)
+    def work(begins, dst, i, end, thread, memory, first, part, parts, plane):
+        top, state = of_part(begins, i, end, thread)
         state = sum_of_row(state, thread)
         if thread == 0:
             store(memory, first + part, (np.float64(top),))
@@ -88,16 +87,16 @@ def _maxima_and_sums(function: RowFunction, data_type: DataType, row_threads: in
 
 
 def _results(function: RowFunction, data_type: DataType, row_threads: int, functions: Functions) -> Any:
-    read, keep, write, scale = functions.read, functions.keep, functions.write, functions.scale
+    read, keep, write, scale, step = functions.read, functions.keep, functions.write, functions.scale, functions.step
     top_of_row = _top_of_row(function, data_type, row_threads, functions)
     sum_of_thread, sum_of_row = _sum_of_thread(function, data_type, row_threads, functions), functions.sum_of_row
 
-    def work(begins, dst, i, end, cols, thread, memory, first, part, parts, plane):
+    def work(begins, dst, i, end, thread, memory, first, part, parts, plane):
         top = top_of_row(memory, first, parts, thread)
         number = scale(sum_of_row(sum_of_thread(memory, first, parts, plane, top, thread), thread))
         while i < end:
-            write(dst, i, cols, keep(read(begins, i, cols), top), top, number)
-            i = next_index(i, row_threads)
+            write(dst, i, end, keep(read(begins, i, end), i, end, top), top, number)
+            i = next_index(i, step)
 
     return device_function(work)
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from ep.common.functor.reduction import SUM, States, states
 from ep.cuda.compile.arithmetic import storage_arithmetic
-from ep.cuda.compile.launch_config import BLOCK_THREADS
+from ep.cuda.compile.launch_config import BLOCK_THREADS, PACK_BYTES
 from ep.cuda.compile.math_library import cuda_math_library
 from ep.cuda.compile.numba_cuda import device_function, next_index
 from ep.cuda.engine.reduce.merge import merger
 from ep.cuda.engine.reduce.row_plan import sums_are_scaled
-from ep.cuda.engine.reduce.row_slots import Functions, added, highest_in, kept, reader, writer
+from ep.cuda.engine.reduce.row_slots import Functions, Turn, added, highest_in, kept, reader, writer
 from ep.include.data_type import DataType
 
 
@@ -42,10 +42,22 @@ def row_sums(data_type: DataType) -> States:
     return states(SUM, cuda_math_library(np.float64), compensated=data_type is DataType.kDouble)
 
 
-def functions_of(
-    function: RowFunction, data_type: DataType, elements: int, aligned: bool, row_threads: int
-) -> Functions:
-    """Return the functions of a kernel in which `row_threads` threads share a row, by packs of `elements`."""
+_UNDER_WAY: Final = 2 * PACK_BYTES
+"""Bytes of a row that a thread loads at a time, unless that takes more than eight loads."""
+
+
+def turn_of(
+    function: RowFunction, data_type: DataType, elements: int, aligned: bool, row_threads: int, slots: int = 0
+) -> Turn:
+    """Return the turn of a thread; slots: 0 for as many as a row in memory is read by."""
+    slot_bytes = function.num_operands * elements * data_type.itemsize
+    slots = slots or min(max(_UNDER_WAY // slot_bytes, 1), 8)
+    return Turn(function.num_operands, data_type, elements, aligned, row_threads, slots)
+
+
+def functions_of(function: RowFunction, turn: Turn) -> Functions:
+    """Return the functions of a kernel whose threads take such turns."""
+    data_type, row_threads = turn.data_type, turn.row_threads
     scalar_type = storage_arithmetic(data_type)
     block_threads = max(row_threads, BLOCK_THREADS)
     sums = row_sums(data_type)
@@ -59,11 +71,12 @@ def functions_of(
 
     fill = scalar_type(-np.inf if function.from_maximum else 0)
     return Functions(
-        read=reader(function.num_operands, data_type, elements, aligned, fill),
-        highest=highest_in(elements),
-        keep=kept(function.keep, elements),
-        add=added(sums.add, device_function(function.term), function.num_operands, elements),
-        write=writer(device_function(function.result), function.num_operands, data_type, elements, aligned),
+        step=row_threads * turn.slots,
+        read=reader(turn, fill),
+        highest=highest_in(turn),
+        keep=kept(turn, function.keep),
+        add=added(turn, sums.add, device_function(function.term)),
+        write=writer(turn, device_function(function.result)),
         scale=device_function(function.scale),
         sums=sums,
         highest_of_row=merged(larger, 1, scalar_type),
@@ -72,49 +85,49 @@ def functions_of(
     )
 
 
-def maximum_and_sum(function: RowFunction, data_type: DataType, row_threads: int, functions: Functions) -> Any:
-    """(begins, i, end, cols, thread) -> the maximum of the block's packs, and the sum of the thread's below it.
+def maximum_and_sum(function: RowFunction, data_type: DataType, functions: Functions) -> Any:
+    """(begins, i, end, thread) -> the maximum of the block's packs, and the sum of the thread's below it.
 
-    Those of the thread are i, i + row_threads, ... before `end`.
+    Those of the thread are the ones of its turns from slot i on.
     """
     if function.from_maximum and sums_are_scaled(data_type):
-        return _at_once(row_threads, functions)
-    below = sum_below(row_threads, functions)
+        return _at_once(functions)
+    below = sum_below(functions)
     if not function.from_maximum:
         lowest = functions.lowest
-        return device_function(lambda begins, i, end, cols, thread: (lowest, below(begins, i, end, cols, lowest)))
-    highest, highest_of_row = maximum(row_threads, functions), functions.highest_of_row
+        return device_function(lambda begins, i, end, thread: (lowest, below(begins, i, end, lowest)))
+    highest, highest_of_row = maximum(functions), functions.highest_of_row
 
-    def maximum_then_sum(begins, i, end, cols, thread):
-        top = highest_of_row((highest(begins, i, end, cols),), thread)[0]
-        return top, below(begins, i, end, cols, top)
+    def maximum_then_sum(begins, i, end, thread):
+        top = highest_of_row((highest(begins, i, end),), thread)[0]
+        return top, below(begins, i, end, top)
 
     return device_function(maximum_then_sum)
 
 
-def maximum(row_threads: int, functions: Functions) -> Any:
-    """(begins, i, end, cols) -> the maximum of the thread's packs."""
-    read, highest, lowest = functions.read, functions.highest, functions.lowest
+def maximum(functions: Functions) -> Any:
+    """(begins, i, end) -> the maximum of the thread's packs."""
+    read, highest, lowest, step = functions.read, functions.highest, functions.lowest, functions.step
 
-    def highest_of_thread(begins, i, end, cols):
+    def highest_of_thread(begins, i, end):
         top = lowest
         while i < end:
-            top = highest(top, read(begins, i, cols))
-            i = next_index(i, row_threads)
+            top = highest(top, read(begins, i, end))
+            i = next_index(i, step)
         return top
 
     return device_function(highest_of_thread)
 
 
-def sum_below(row_threads: int, functions: Functions) -> Any:
-    """(begins, i, end, cols, top) -> the sum of the thread's packs, where `top` is the maximum."""
-    read, keep, add, empty = functions.read, functions.keep, functions.add, functions.sums.empty
+def sum_below(functions: Functions) -> Any:
+    """(begins, i, end, top) -> the sum of the thread's packs, where `top` is the maximum."""
+    read, keep, add, empty, step = functions.read, functions.keep, functions.add, functions.sums.empty, functions.step
 
-    def sum_of_thread(begins, i, end, cols, top):
+    def sum_of_thread(begins, i, end, top):
         state = empty()
         while i < end:
-            state = add(state, keep(read(begins, i, cols), top), top)
-            i = next_index(i, row_threads)
+            state = add(state, keep(read(begins, i, end), i, end, top), i, end, top)
+            i = next_index(i, step)
         return state
 
     return device_function(sum_of_thread)
@@ -126,21 +139,21 @@ def scaled() -> Any:
     return device_function(lambda state, top, new_top: (state[0] * exp(np.float64(top) - np.float64(new_top)),))
 
 
-def _at_once(row_threads: int, functions: Functions) -> Any:
+def _at_once(functions: Functions) -> Any:
     """Return the maximum and the sum, and all is read once: where the maximum of a thread grows, its sum is scaled."""
     read, highest, keep, add = functions.read, functions.highest, functions.keep, functions.add
     empty, lowest, highest_of_row = functions.sums.empty, functions.lowest, functions.highest_of_row
-    scale = scaled()
+    scale, step = scaled(), functions.step
 
-    def maximum_with_sum(begins, i, end, cols, thread):
+    def maximum_with_sum(begins, i, end, thread):
         top, state = lowest, empty()
         while i < end:
-            slot = read(begins, i, cols)
-            new_top = highest(top, slot)
+            packs = read(begins, i, end)
+            new_top = highest(top, packs)
             if new_top > top:
                 state, top = scale(state, top, new_top), new_top
-            state = add(state, keep(slot, top), top)
-            i = next_index(i, row_threads)
+            state = add(state, keep(packs, i, end, top), i, end, top)
+            i = next_index(i, step)
         row_top = highest_of_row((top,), thread)[0]
         return row_top, scale(state, top, row_top)
 

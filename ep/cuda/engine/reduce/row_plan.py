@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Final, NamedTuple
 
-from ep.cuda.compile.launch_config import BLOCK_THREADS, MAX_BLOCKS, PACK_BYTES, WARP_THREADS, Grid, pack_elements
+from ep.cuda.compile.launch_config import BLOCK_THREADS, MAX_BLOCKS, WARP_THREADS, Grid, pack_elements, row_elements
 from ep.include.data_type import DataType
 from ep.include.primitive.structure import kMaxRow
 
@@ -24,11 +24,12 @@ class Keep(Enum):
 class RowVariant(NamedTuple):
     """One of the kernels of `engine.rows`.
 
-    aligned: whether rows are whole packs, at multiples of their bytes; row_threads: those of a row; packs: how many
-    each of them keeps in registers, 0 for another way to keep.
+    elements: of the packs in which a row is divided; aligned: whether these lie at multiples of their bytes.
+    row_threads: those of a row; packs: how many each of them keeps in registers, 0 for another way to keep.
     """
 
     keep: Keep
+    elements: int
     aligned: bool
     row_threads: int
     packs: int = 0
@@ -46,9 +47,13 @@ class Stage(Enum):
 
 
 class PartVariant(NamedTuple):
-    """A stage for one way that rows lie, by blocks of `row_threads` threads."""
+    """A stage for one way that rows lie, by blocks of `row_threads` threads.
+
+    elements, aligned: as RowVariant has them.
+    """
 
     stage: Stage
+    elements: int
     aligned: bool
     row_threads: int
 
@@ -101,21 +106,20 @@ def row_plan(data_type: DataType, rows: int, cols: int, addresses: Sequence[int]
     shared_bytes: what a block may have. Which elements a thread takes follows from `cols` alone, so that the bits of
     results do not depend on addresses, and how rows are divided from `rows` and `cols`.
     """
-    elements = pack_elements(data_type)
+    elements = row_elements(cols, pack_elements(data_type))
     pack_bytes = elements * data_type.itemsize
-    aligned = not (cols % elements or any(address % pack_bytes for address in addresses))
+    aligned = not any(address % pack_bytes for address in addresses)
     size = max(data_type.itemsize, 4)  # of a number in registers and in shared memory
-    num_packs = -(-cols // elements)
     threads, packs = threads_of_row(data_type, cols)
     if packs:
-        variant = RowVariant(Keep.REGISTERS, aligned, threads, packs)
+        variant = RowVariant(Keep.REGISTERS, elements, aligned, threads, packs)
         return RowPlan((variant,), Grid((min(-(-rows // (BLOCK_THREADS // threads)), MAX_BLOCKS), 1, 1)))
-    if divided := _in_parts(data_type, rows, num_packs, len(addresses) - 1, aligned):
+    if divided := _in_parts(data_type, rows, cols, len(addresses) - 1, aligned):
         return divided
-    kept = (len(addresses) - 1) * num_packs * elements * size
+    kept = (len(addresses) - 1) * cols * size
     keep = Keep.SHARED if kept <= shared_bytes - _MEETING_BYTES else Keep.NOWHERE
     blocks, shared_bytes = (min(rows, MAX_BLOCKS), 1, 1), kept if keep is Keep.SHARED else 0
-    return RowPlan((RowVariant(keep, aligned, threads),), Grid(blocks, (threads, 1, 1), shared_bytes))
+    return RowPlan((RowVariant(keep, elements, aligned, threads),), Grid(blocks, (threads, 1, 1), shared_bytes))
 
 
 def threads_of_row(data_type: DataType, cols: int) -> tuple[int, int]:
@@ -125,13 +129,14 @@ def threads_of_row(data_type: DataType, cols: int) -> tuple[int, int]:
 
     A row as an Expression has them is that of one block of usual size: the kernels of Expression add it up so.
     """
-    elements, size = pack_elements(data_type), max(data_type.itemsize, 4)
+    usual, size = pack_elements(data_type), max(data_type.itemsize, 4)
+    elements = row_elements(cols, usual)
     for most in _IN_REGISTERS:
         threads = min(max(most // elements, 1), WARP_THREADS)
         packs = max(most // elements, 1) // threads
         if cols <= most and packs * elements * size <= _REGISTER_BYTES:
             return threads, packs
-    is_short = cols <= max(_PACKS_PER_THREAD * BLOCK_THREADS * elements, kMaxRow)
+    is_short = cols <= max(_PACKS_PER_THREAD * BLOCK_THREADS * usual, kMaxRow)
     return BLOCK_THREADS if is_short else 2 * BLOCK_THREADS, 0
 
 
@@ -140,14 +145,18 @@ def sums_are_scaled(data_type: DataType) -> bool:
     return data_type is not DataType.kDouble
 
 
-def _in_parts(data_type: DataType, rows: int, num_packs: int, num_operands: int, aligned: bool) -> RowPlan | None:
+def _in_parts(data_type: DataType, rows: int, cols: int, num_operands: int, aligned: bool) -> RowPlan | None:
     """Return the plan of a launch in which several blocks share a row, if one would take much longer."""
-    row_bytes = num_operands * num_packs * PACK_BYTES
+    row_bytes = num_operands * cols * data_type.itemsize
     if row_bytes < _LONG_BYTES or 2 * rows > _BLOCKS:
         return None
+    elements = row_elements(cols, pack_elements(data_type))
+    num_packs = cols // elements
     part_packs = -(-num_packs // min(_BLOCKS // rows, row_bytes // _PART_BYTES))
     parts = -(-num_packs // part_packs)
-    variants = tuple(PartVariant(stage, aligned, 2 * BLOCK_THREADS) for stage in _stages(data_type, num_operands))
+    variants = tuple(
+        PartVariant(stage, elements, aligned, 2 * BLOCK_THREADS) for stage in _stages(data_type, num_operands)
+    )
     grid = Grid((parts, rows, 1), (2 * BLOCK_THREADS, 1, 1))
     return RowPlan(variants, grid, part_packs, rows * parts * _PART_NUMBERS * DataType.kDouble.itemsize)
 

@@ -1,6 +1,7 @@
 """The elements of a row that a thread has at once: read, folded, and written.
 
-A *slot* is a pack of each operand. A thread has one after the other, or several in its registers.
+A *slot* is a pack of each operand. A thread takes a *turn* of several, so far apart that all threads of the row read
+adjacent packs together: their loads are under way at a time.
 """
 
 from __future__ import annotations
@@ -12,19 +13,22 @@ import numpy as np
 
 from ep.common.functor.reduction import States
 from ep.common.loops import unrolled, written_out
+from ep.cuda.compile.arithmetic import storage_arithmetic
 from ep.cuda.compile.memory import loader, storer
 from ep.cuda.compile.numba_cuda import device_function
 from ep.include.data_type import DataType
 
 
 class Functions(NamedTuple):
-    """The functions of a kernel. A *slot* is what a thread takes of a row at once: a pack of each operand.
+    """The functions of a kernel, of turns: slots i, i + the threads of the row, ... of those before `end`.
 
-    read(begins, i, cols): slot i; past the last column there are numbers that do not count.
-    highest(top, slot): the larger one of `top` and the slot's elements.
-    keep(slot, top), add(state, slot, top): of slots that are kept. write(dst, i, cols, slot, top, number).
+    step: from the first slot of a turn to that of the next. read(begins, i, end): a turn; where there is no slot, there
+    are numbers that do not count. highest(top, turn): the larger one of `top` and the elements.
+    keep(turn, i, end, top), add(state, turn, i, end, top): of slots that are kept.
+    write(dst, i, end, turn, top, number).
     """
 
+    step: int
     read: Any
     highest: Any
     keep: Any
@@ -37,6 +41,20 @@ class Functions(NamedTuple):
     lowest: Any
 
 
+class Turn(NamedTuple):
+    """What a thread takes at once: `slots` of them, `row_threads` apart, each a pack of `elements` of each operand.
+
+    aligned: whether packs lie at multiples of their bytes.
+    """
+
+    num_operands: int
+    data_type: DataType
+    elements: int
+    aligned: bool
+    row_threads: int
+    slots: int
+
+
 def row_begins(num_operands: int) -> Any:
     """(words, begin) -> where each operand's row is, which begins this many bytes into it."""
 
@@ -47,29 +65,76 @@ def row_begins(num_operands: int) -> Any:
     return begins
 
 
-def reader(num_operands: int, data_type: DataType, elements: int, aligned: bool, fill: Any) -> Any:
-    load, load_one, fills = loader(data_type, elements), loader(data_type, 1), (fill,) * elements
-
-    @device_function
-    def whole_pack(begin, i, cols):
-        return load(begin, i) if i * elements < cols else fills
+def reader(turn: Turn, fill: Any) -> Any:
+    num_operands, data_type, elements, aligned, row_threads, slots = turn
+    load, fills = loader(data_type, elements, aligned), (fill,) * elements
+    pack = device_function(lambda begin, i, end: load(begin, i) if i < end else fills)
 
     @written_out(device_function)
-    def each_element(begin, i, cols):
-        n = i * elements
-        return tuple(load_one(begin, n + k)[0] if n + k < cols else fill for k in unrolled(range(elements)))
-
-    pack = whole_pack if aligned else each_element
+    def read_slot(begins, i, end):
+        return tuple(pack(begins[k], i, end) for k in unrolled(range(num_operands)))
 
     @written_out(device_function)
-    def read(begins, i, cols):
-        return tuple(pack(begins[k], i, cols) for k in unrolled(range(num_operands)))
+    def read(begins, i, end):  # a sum: Numba takes no display of more than 30 elements
+        return sum(((read_slot(begins, i + k * row_threads, end),) for k in unrolled(range(slots))), ())
 
     return read
 
 
-def writer(result: Any, num_operands: int, data_type: DataType, elements: int, aligned: bool) -> Any:
-    store, store_one = storer(data_type, elements), storer(data_type, 1)
+def highest_in(turn: Turn) -> Any:
+    elements, slots = turn.elements, turn.slots
+
+    @written_out(device_function)
+    def highest(top, packs):
+        for k in unrolled(range(slots)):
+            for n in unrolled(range(elements)):
+                x = packs[k][0][n]
+                top = x if x > top else top
+        return top
+
+    return highest
+
+
+def kept(turn: Turn, keep: Callable[..., Any] | None) -> Any:
+    if keep is None:
+        return device_function(lambda packs, i, end, top: packs)
+    function, elements, row_threads, slots = device_function(keep), turn.elements, turn.row_threads, turn.slots
+
+    @written_out(device_function)
+    def keep_slot(slot, top):
+        return (tuple(function((slot[0][k],), top)[0] for k in unrolled(range(elements))),)
+
+    keep_one = device_function(lambda slot, i, end, top: keep_slot(slot, top) if i < end else slot)
+
+    @written_out(device_function)
+    def keep_each(packs, i, end, top):
+        return sum(((keep_one(packs[k], i + k * row_threads, end, top),) for k in unrolled(range(slots))), ())
+
+    return keep_each
+
+
+def added(turn: Turn, add: Any, term: Any) -> Any:
+    num_operands, _, elements, _, row_threads, slots = turn
+
+    @written_out(device_function)
+    def add_slot(state, slot, top):
+        for k in unrolled(range(elements)):
+            state = add(state, term(tuple(slot[j][k] for j in unrolled(range(num_operands))), top))
+        return state
+
+    @written_out(device_function)
+    def add_each(state, packs, i, end, top):
+        for k in unrolled(range(slots)):
+            if i + k * row_threads < end:
+                state = add_slot(state, packs[k], top)
+        return state
+
+    return add_each
+
+
+def writer(turn: Turn, result: Any) -> Any:
+    num_operands, data_type, elements, aligned, row_threads, slots = turn
+    store = storer(data_type, elements, aligned)
 
     @written_out(device_function)
     def results(slot, top, number):
@@ -78,107 +143,43 @@ def writer(result: Any, num_operands: int, data_type: DataType, elements: int, a
             for k in unrolled(range(elements))
         )
 
-    @device_function
-    def write_pack(dst, i, cols, slot, top, number):
-        if i * elements < cols:
-            store(dst, i, results(slot, top, number))
-
     @written_out(device_function)
-    def write_each(dst, i, cols, slot, top, number):
-        if i * elements < cols:
-            n, pack = i * elements, results(slot, top, number)
-            for k in unrolled(range(elements)):
-                if n + k < cols:
-                    store_one(dst, n + k, (pack[k],))
+    def write(dst, i, end, packs, top, number):
+        for k in unrolled(range(slots)):
+            if i + k * row_threads < end:
+                store(dst, i + k * row_threads, results(packs[k], top, number))
 
-    return write_pack if aligned else write_each
+    return write
 
 
-def added(add: Any, term: Any, num_operands: int, elements: int) -> Any:
-    @written_out(device_function)
-    def add_pack(state, slot, top):
-        for k in unrolled(range(elements)):
-            state = add(state, term(tuple(slot[j][k] for j in unrolled(range(num_operands))), top))
-        return state
-
-    return add_pack
-
-
-def highest_in(elements: int) -> Any:
-    @written_out(device_function)
-    def highest(top, slot):
-        for k in unrolled(range(elements)):
-            x = slot[0][k]
-            top = x if x > top else top
-        return top
-
-    return highest
-
-
-def kept(keep: Callable[..., Any] | None, elements: int) -> Any:
-    if keep is None:
-        return device_function(lambda slot, top: slot)
-    function = device_function(keep)
-
-    @written_out(device_function)
-    def keep_pack(slot, top):
-        return (tuple(function((slot[0][k],), top)[0] for k in unrolled(range(elements))),)
-
-    return keep_pack
-
-
-def each_slot(functions: Functions, elements: int, row_threads: int, count: int) -> tuple[Any, Any, Any, Any, Any]:
-    """Return the functions for the slots that a thread has of a row, `row_threads` apart from slot i on."""
-    read, highest, keep, add, write, *_ = functions
-
-    @written_out(device_function)
-    def read_each(begins, i, cols):
-        return tuple(read(begins, i + k * row_threads, cols) for k in unrolled(range(count)))
-
-    @written_out(device_function)
-    def highest_of(top, slots):
-        for k in unrolled(range(count)):
-            top = highest(top, slots[k])
-        return top
-
-    @written_out(device_function)
-    def keep_each(slots, i, cols, top):
-        return tuple(
-            keep(slots[k], top) if (i + k * row_threads) * elements < cols else slots[k] for k in unrolled(range(count))
-        )
-
-    @written_out(device_function)
-    def add_each(state, slots, i, cols, top):
-        for k in unrolled(range(count)):
-            if (i + k * row_threads) * elements < cols:
-                state = add(state, slots[k], top)
-        return state
-
-    @written_out(device_function)
-    def write_each(dst, i, cols, slots, top, number):
-        for k in unrolled(range(count)):
-            write(dst, i + k * row_threads, cols, slots[k], top, number)
-
-    return read_each, highest_of, keep_each, add_each, write_each
-
-
-def shared_slots(num_operands: int, elements: int) -> tuple[Any, Any]:
-    """put(memory, i, packs, slot) and get(memory, i, packs): an array of `packs` numbers for each element of a pack.
+def shared_turns(turn: Turn) -> tuple[Any, Any]:
+    """put(memory, i, end, packs) and get(memory, i, end): an array of `end` numbers for each element of a slot.
 
     Places are unsigned where they are used: Numba lets negative ones count from the end, which takes instructions.
     """
+    num_operands, data_type, elements, _, row_threads, slots = turn
+    nothing = ((storage_arithmetic(data_type)(0),) * elements,) * num_operands
 
     @written_out(device_function)
-    def put(memory, i, packs, slot):
-        for operand in unrolled(range(num_operands)):
-            for k in unrolled(range(elements)):
-                memory[np.uint64((operand * elements + k) * packs + i)] = slot[operand][k]
+    def put(memory, i, end, packs):
+        for k in unrolled(range(slots)):
+            if i + k * row_threads < end:
+                for operand in unrolled(range(num_operands)):
+                    for n in unrolled(range(elements)):
+                        place = (operand * elements + n) * end + i + k * row_threads
+                        memory[np.uint64(place)] = packs[k][operand][n]
 
     @written_out(device_function)
-    def get(memory, i, packs):
+    def get_slot(memory, i, end):
         return tuple(
-            tuple(memory[np.uint64((operand * elements + k) * packs + i)] for k in unrolled(range(elements)))
+            tuple(memory[np.uint64((operand * elements + n) * end + i)] for n in unrolled(range(elements)))
             for operand in unrolled(range(num_operands))
         )
+
+    slot_before = device_function(lambda memory, i, end: get_slot(memory, i, end) if i < end else nothing)
+
+    @written_out(device_function)
+    def get(memory, i, end):
+        return sum(((slot_before(memory, i + k * row_threads, end),) for k in unrolled(range(slots))), ())
 
     return put, get

@@ -1,0 +1,73 @@
+"""The sectors of memory that warps ask for, for each byte that they load or store: rows of odd lengths, above all.
+
+A sector has 32 bytes. Lanes that access adjacent numbers of `size` bytes ask for 1 + 1 / size of them at most where the
+first one does not begin with a sector, and short rows end within one, too.
+"""
+
+from functools import partial
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from ep.bench import numpy_ways
+from ep.bench.builders import binary, expand, gather
+from ep.bench.builders_move import cut, pad, permute
+from ep.bench.builders_reduce import reduce, segment_sum, softmax
+from ep.include.primitive import BinaryOp, ReduceOp
+from tools.ptx_counts import counts
+
+FLOAT, HALF, BYTE = np.dtype(np.float32), np.dtype(ml_dtypes.bfloat16), np.dtype(np.int8)
+
+add = partial(binary, "add", BinaryOp.kAdd, numpy=numpy_ways.BINARY[BinaryOp.kAdd])
+expand_rows, pad_rows, cut_rows = partial(expand, "expand"), partial(pad, "pad"), partial(cut, "cut")
+turn, sums, soft = partial(permute, "permute"), partial(reduce, "sum", ReduceOp.kSum), partial(softmax, "softmax")
+images = (2, 3, 33, 35), (0, 0, 1, 1), (0, 0, 1, 1)
+boxes = (30, 131), (1, 3), (27, 125)
+
+CASES = {
+    # what makes a case, and the sectors for each byte that is loaded, and for each that is stored, at most
+    "softmax f32 197": (soft, (64, 197, FLOAT), 1.3, 1.3),
+    "softmax f32 31": (soft, (256, 31, FLOAT), 1.6, 1.6),
+    "softmax bf16 577": (soft, (16, 577, HALF), 1.6, 1.6),
+    "softmax bf16 1002": (soft, (16, 1002, HALF), 1.3, 1.3),
+    "softmax f32 3001": (soft, (4, 3001, FLOAT), 1.3, 1.3),
+    "softmax f32 3004": (soft, (4, 3004, FLOAT), 1.05, 1.05),
+    "softmax bf16 50257": (soft, (2, 50257, HALF), 1.6, 1.6),
+    "sum f32 197": (sums, ((64, 197), (1,), FLOAT), 1.3, None),
+    "sum bf16 577": (sums, ((16, 577), (1,), HALF), 1.6, None),
+    "sum int8 577": (sums, ((16, 577), (1,), BYTE), 2.1, None),
+    "sum f32 50257": (sums, ((2, 50257), (1,), FLOAT), 1.3, None),
+    "sum f32 7": (sums, ((512, 7), (1,), FLOAT), 2.0, 2.0),
+    "column sum f32 67": (sums, ((100, 67), (0,), FLOAT), 1.35, None),
+    "pad f32": (pad_rows, (*images, FLOAT), 1.5, 1.1),
+    "pad bf16": (pad_rows, (*images, HALF), 1.9, 1.1),
+    "pad int8": (pad_rows, (*images, BYTE), 2.8, 1.1),
+    "expand f32": (expand_rows, ((1, 197), (40, 197), FLOAT), 1.3, 1.1),
+    "expand bf16": (expand_rows, ((1, 197), (40, 197), HALF), 1.6, 1.1),
+    "expand int8": (expand_rows, ((1, 197), (40, 197), BYTE), 2.3, 1.1),
+    "expand int8 1001": (expand_rows, ((1, 1001), (8, 1001), BYTE), 5.0, 1.1),  # of a word, each byte for itself
+    "cut f32": (cut_rows, (*boxes, FLOAT), 1.4, 1.1),
+    "cut int8": (cut_rows, (*boxes, BYTE), 2.4, 2.1),
+    "permute f32": (turn, ((65, 131), (1, 0), FLOAT), 1.6, 1.6),
+    "gather f32 67": (partial(gather, "gather"), (100, 67, 50), 1.3, 1.1),
+    "add f32, a row": (add, ((30, 67), (67,)), 1.7, 1.1),
+    "segment sum f32 67": (partial(segment_sum, "sums", 64, 9), (67, FLOAT), 1.5, 1.6),
+}
+SHARE = 0.1
+"""The least share of the bytes of a launch that a kernel's loads or stores have for their sectors to count."""
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_sectors_for_each_byte(cuda, name):
+    if not cuda.driver.loads_ptx:
+        pytest.skip("kernels do not run from their PTX")
+    make, arguments, *most = CASES[name]
+    case = make(*arguments, group="sectors")
+    seen = [False, False]
+    for count in counts(case, cuda.driver):
+        for side, requests in enumerate((count.loads, count.stores)):
+            if requests.num_bytes > SHARE * case.bytes_moved:
+                assert requests.sectors_per_byte <= most[side], count.kernel
+                seen[side] = True
+    assert seen == [bound is not None for bound in most]
