@@ -1,13 +1,21 @@
-"""Run every primitive on every device, on data as large as in real work, and check the results against NumPy."""
+"""Run every primitive on every device, on data as large as in real work, and check the results against NumPy.
+
+Where no kernels are on disk yet, processes compile those of the demo first, on all processors.
+"""
 
 from __future__ import annotations
 
 import time
 from argparse import Namespace
+from collections.abc import Sequence
+from concurrent.futures import as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from typing import Final
 
 import numpy as np
 
+from ep.bench.case import MatmulWork
 from ep.bench.cases import (
     Case,
     add,
@@ -37,30 +45,34 @@ from ep.bench.cases import (
     unary,
     where,
 )
-from ep.bench.trial import Trial
-from ep.cli import names, output, present, text
+from ep.bench.trial import Trial, set_up
+from ep.cli import kernel_caches, names, output, present, text
 from ep.cli.coverage import Coverage, why_nothing_ran
 from ep.cli.parser import CommandError, Parser
+from ep.cli.warm import processes
+from ep.common.processors import available_threads
 from ep.include.device import Device
+from ep.include.device_manager_registry import DeviceManagerRegistry
+from ep.include.device_type import DeviceType
 from ep.include.primitive import BinaryOp, ReduceOp, UnaryOp
 
-_SECONDS: Final = 0.06
+_SECONDS: Final = 0.03
 _SIMULATED: Final = 2**10
 """The elements of a result on a simulated device."""
 _COLUMNS: Final = ("what", "primitive", "ep", "NumPy", "GB/s", "check")
 
-_TOKENS, _HIDDEN = 16_384, 768
+_TOKENS, _HIDDEN = 4096, 768
 
 
 def demo_cases() -> list[Case]:
     """Return the cases of the demo: the operations of a small language model on its data."""
     activations = (_TOKENS, _HIDDEN)
     return [
-        gather("look up 16,384 words in a 30,522 x 384 embedding table", 30_522, 384, _TOKENS),
-        batch_gather("pick 77 of 512 positions in each of 32 sentences", 32, 512, _HIDDEN, 77),
-        expand("repeat 32 padding masks for 12 heads and 512 queries", (32, 1, 1, 512), (32, 12, 512, 512), np.bool_),
-        unary("relu of 16,384 x 768 activations", UnaryOp.kRelu, activations, numpy_relu),
-        unary("gelu (tanh form) of 16,384 x 768 activations", UnaryOp.kFastGelu, activations, numpy_fast_gelu, 1e-5),
+        gather("look up 4,096 words in a 30,522 x 384 embedding table", 30_522, 384, _TOKENS),
+        batch_gather("pick 77 of 512 positions in each of 8 sentences", 8, 512, _HIDDEN, 77),
+        expand("repeat 8 padding masks for 12 heads and 512 queries", (8, 1, 1, 512), (8, 12, 512, 512), np.bool_),
+        unary("relu of 4,096 x 768 activations", UnaryOp.kRelu, activations, numpy_relu),
+        unary("gelu (tanh form) of 4,096 x 768 activations", UnaryOp.kFastGelu, activations, numpy_fast_gelu, 1e-5),
         binary("add a bias of 768 to each row", BinaryOp.kAdd, activations, (_HIDDEN,), np.add),
         binary("scale each row by its own weight", BinaryOp.kMul, activations, (_TOKENS, 1), np.multiply),
         add("add 4 residual branches", 4, activations),
@@ -69,23 +81,23 @@ def demo_cases() -> list[Case]:
         where("drop masked activations", activations, activations, ()),
         fill("gradients of 0", activations),
         tensor_fill("a learned value everywhere", activations),
-        one_hot("one-hot labels of 16,384 samples, 1,000 classes", _TOKENS, 1000),
-        permute("heads before positions: 32 sentences, 512, 12, 64", (32, 512, 12, 64), (0, 2, 1, 3)),
-        pad("a border of 1 around 64 images of 3 x 224 x 224", (64, 3, 224, 224), (0, 0, 1, 1), (0, 0, 1, 1)),
+        one_hot("one-hot labels of 4,096 samples, 1,000 classes", _TOKENS, 1000),
+        permute("heads before positions: 8 sentences, 512, 12, 64", (8, 512, 12, 64), (0, 2, 1, 3)),
+        pad("a border of 1 around 16 images of 3 x 224 x 224", (16, 3, 224, 224), (0, 0, 1, 1), (0, 0, 1, 1)),
         cut("queries out of queries, keys and values", (_TOKENS, 3 * _HIDDEN), (0, 0), activations),
         join("2 x 384 features side by side", (_TOKENS, _HIDDEN // 2), 1),
         copy_bytes("keep a copy of the activations", activations),
         set_bytes("all bytes of a workspace", activations),
-        matmul("multiply 2,048 activations by weights of 768 x 768", 2048, _HIDDEN, _HIDDEN),
-        matmul("scores of 384 heads of 128 x 64 queries and keys", 128, 128, 64, batch_size=384, transpose_b=True),
-        broadcast_matmul("weights of 768 x 768 for 32 sentences of 64", 32, 64, _HIDDEN, _HIDDEN),
+        matmul("multiply 512 activations by weights of 768 x 768", 512, _HIDDEN, _HIDDEN),
+        matmul("scores of 96 heads of 128 x 64 queries and keys", 128, 128, 64, batch_size=96, transpose_b=True),
+        broadcast_matmul("weights of 768 x 768 for 8 sentences of 64", 8, 64, _HIDDEN, _HIDDEN),
         softmax("softmax of 4,096 rows of 512 scores", 4096, 512),
-        softmax("log-softmax of 256 rows of 30,522 logits", 256, 30_522, log=True),
+        softmax("log-softmax of 64 rows of 30,522 logits", 64, 30_522, log=True),
         softmax("gradient of a softmax of 4,096 rows of 512", 4096, 512, backward=True),
-        softmax("gradient of a log-softmax of 256 rows of 30,522", 256, 30_522, log=True, backward=True),
-        reduce("sum each of 16,384 rows of activations", ReduceOp.kSum, activations, (1,)),
-        reduce("sum 16,384 rows of activations", ReduceOp.kSum, activations, (0,)),
-        segment_sum("gradient of an embedding of 30,522 words", 4096, 30_522, 384),
+        softmax("gradient of a log-softmax of 64 rows of 30,522", 64, 30_522, log=True, backward=True),
+        reduce("sum each of 4,096 rows of activations", ReduceOp.kSum, activations, (1,)),
+        reduce("sum 4,096 rows of activations", ReduceOp.kSum, activations, (0,)),
+        segment_sum("gradient of an embedding of 30,522 words", 1024, 30_522, 384),
         segment_sum("gradients of 8 embeddings of 512 words", 512, 512, 384, batch=8),
         binary("find activations above 0", BinaryOp.kGreaterThan, activations, (), np.greater, np.bool_),
     ]
@@ -101,6 +113,8 @@ def run(arguments: Namespace) -> int:
     output.paragraph("Each primitive runs on data as large as real work has; every result is compared with NumPy's.")
     output.paragraph("The first run compiles what it needs and keeps it on disk, so that later runs start at once.")
     coverages = [Coverage(device, _cases(device)) for device in present.devices(arguments.device)]
+    for coverage in coverages:
+        _compile_ahead(coverage)
     verdicts = [_run(coverage) for coverage in coverages]
     if why := why_nothing_ran(coverages):
         raise CommandError(why)
@@ -121,6 +135,44 @@ def _cases(device: Device) -> list[Case]:
         return demo_cases()
     output.note(f"{present.label(device)} is simulated: its results have about {_SIMULATED:,} elements")
     return bench_cases(_SIMULATED)
+
+
+def _compile_ahead(coverage: Coverage) -> None:
+    """Compile what the cases launch in processes, one for each processor, if no kernels are on disk but could be."""
+    device, jobs = coverage.device, available_threads()
+    device_type = device.device_type()
+    there = kernel_caches.on_disk([device_type]).get(device_type.tag)
+    if jobs == 1 or getattr(device, "simulated", False) or there is None or there.files or there.why_unusable:
+        return
+    print()
+    output.paragraph(f"{coverage.label}: no kernels are on disk yet; {jobs} processes compile those of the demo.")
+    try:
+        with output.progress("cases are compiled", len(coverage.cases)) as advance, processes(jobs) as pool:
+            futures = [pool.submit(_launch_once, device_type, device.device_index(), one) for one in _alike()]
+            for done in as_completed(futures):
+                advance(done.result())
+    except BrokenProcessPool as error:
+        output.note(f"a process that compiled kernels died: {error}")
+
+
+def _alike() -> list[list[int]]:
+    """Return the numbers of the cases in groups that share kernels; products, which compile longest, come first."""
+    groups: dict[type, list[int]] = {MatmulWork: []}
+    for number, case in enumerate(demo_cases()):
+        groups.setdefault(type(case.work), []).append(number)
+    return [group for group in groups.values() if group]
+
+
+def _launch_once(device_type: DeviceType, device_index: int, numbers: Sequence[int]) -> int:
+    """Launch cases of the demo in this process, so that their kernels are on disk; return how many there are.
+
+    Errors are left to the demo, which meets them again.
+    """
+    device, cases = DeviceManagerRegistry.GetDevice(device_type, device_index), demo_cases()
+    for number in numbers:
+        with suppress(Exception):
+            set_up(cases[number], device, names.factory_of(cases[number].primitive))
+    return len(numbers)
 
 
 def _run(coverage: Coverage) -> bool:

@@ -9,6 +9,7 @@ import signal
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from typing import Any
 
 from ep.cli import names
@@ -33,12 +34,22 @@ def warm(entries: Sequence[Entry], jobs: int, capability: str | None = None) -> 
     first = list({(entry.interface, entry.device_type): entry for entry in reversed(entries)}.values())
     rest = [entry for entry in entries if entry not in first]
     absent = None if capability is None else (entries[0].device_type, capability)
-    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=_start, initargs=(absent,))
-    try:
+    with processes(jobs, absent) as pool:
         for part in first, rest:
             futures = {pool.submit(prepare, chunk): len(chunk) for chunk in _chunks(part)}
             for done in as_completed(futures):
                 yield futures[done], done.result()
+
+
+@contextmanager
+def processes(jobs: int, absent: tuple[DeviceType, str] | None = None) -> Iterator[ProcessPoolExecutor]:
+    """Start processes that compile kernels; what is left to do is dropped at the end.
+
+    absent: a device type and a capability to compile for, as in `warm`.
+    """
+    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=_start, initargs=(absent,))
+    try:
+        yield pool
     finally:
         pool.shutdown(cancel_futures=True)
 

@@ -2,6 +2,8 @@
 
 import dataclasses
 import functools
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from ep.bench.trial import set_up
 from ep.cli import bench, demo
 from ep.cli.names import factory_of
 from ep.cli.present import devices
+from ep.include.compiled_kernels import KernelsOnDisk
 from ep.include.primitive import registered
 
 CASES = [*bench_cases(2**12), copy(2**12)]
@@ -109,6 +112,32 @@ def test_demo(ep, quick):
     assert "cpu:0: the first launches, which compile or load kernels, took " in done.out
     assert sum(line.endswith("  ok") for line in done.out.splitlines()) == 3 * len(devices())
     assert done.out.splitlines()[-1].startswith("All results agree with NumPy's.")
+
+
+def test_the_demo_compiles_ahead_where_no_kernels_are(ep, quick, monkeypatch):
+    """Here in threads; the processes of `ep cache warm` do it elsewhere."""
+    none = {"cpu": KernelsOnDisk(None)}
+    monkeypatch.setattr(demo.kernel_caches, "on_disk", lambda types: none if types[0].tag == "cpu" else {})
+    monkeypatch.setattr(demo, "available_threads", lambda: 3)
+    monkeypatch.setattr(demo, "processes", ThreadPoolExecutor)
+    done = ep("demo")
+    assert "cpu:0: no kernels are on disk yet; 3 processes compile those of the demo." in done.out
+    assert "3 of 3 cases are compiled" in done.out
+    assert done.code == 0
+
+    def died(*args):
+        raise BrokenProcessPool("killed")
+
+    monkeypatch.setattr(demo, "_launch_once", died)
+    done = ep("demo")
+    assert done.err == "ep: note: a process that compiled kernels died: killed\n"
+    assert done.code == 0
+
+
+def test_the_demo_compiles_each_case_once_in_groups():
+    numbers = [number for group in demo._alike() for number in group]
+    assert sorted(numbers) == list(range(len(demo.demo_cases())))
+    assert all(len({type(demo.demo_cases()[number].work) for number in group}) == 1 for group in demo._alike())
 
 
 def test_wrong_results_fail(ep, quick, monkeypatch):

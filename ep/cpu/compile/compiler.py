@@ -29,6 +29,7 @@ from ep.common.garbage import garbage_waits
 from ep.common.kernel_cache.statistics import Statistics
 from ep.cpu.compile.code import Write, written
 from ep.cpu.compile.jit import OPTIONS, OUTER, separate
+from ep.cpu.compile.known_types import known_call_types
 from ep.cpu.compile.libraries import KernelLibrary, StreamingLibrary
 from ep.cpu.compile.lowering import Kernel, LightKernel, StreamingKernel, add_c_function
 from ep.cpu.compile.packed import WORD
@@ -45,7 +46,7 @@ def _compiling() -> Iterator[None]:
     Numba tells closures of the same name apart by a counter that starts anew in every process. Kernels compiled by two
     processes could share a symbol, and one of them would run the other's code once both are loaded.
     """
-    with global_compiler_lock, garbage_waits():
+    with global_compiler_lock, garbage_waits(), known_call_types():
         counter = FunctionIdentity._unique_ids
         try:
             FunctionIdentity._unique_ids = itertools.count(secrets.randbits(62))
