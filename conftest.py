@@ -1,4 +1,4 @@
-"""Which cases of a test a run has. In the root, since the conformance suite is no part of `tests`."""
+"""Which cases of a test a run has. In the root, since the conformance suite is not part of `tests`."""
 
 import gc
 import os
@@ -76,7 +76,7 @@ def _commit():
 
 
 def pytest_collection_finish():
-    """Free the cases that were not chosen; the others are no garbage, and not looked through again."""
+    """Free the cases that were not chosen; the others are not garbage, and not looked through again."""
     gc.collect()
     gc.freeze()
 

@@ -21,7 +21,7 @@ PRODUCTS: Final = "products"
 ROWS: Final = "rows"
 """The group of the softmaxes of rows of 31 to 50,257 columns, when asked for."""
 ODD: Final = "odd"
-"""The group of sizes that are no powers of two, when asked for."""
+"""The group of sizes that are not powers of two, when asked for."""
 LAUNCHES: Final = "launches"
 """The group of launches of new dims and of operators on many arrays and on views, when asked for."""
 CALLS: Final = "calls"
@@ -38,7 +38,7 @@ GROUPS: Final = {
     MEMORY: "what waits for memory alone",
     PRODUCTS: "products of models, whatever the sizes",
     ROWS: "softmaxes of rows of 31 to 50,257 columns",
-    ODD: "sizes that are no powers of two",
+    ODD: "sizes that are not powers of two",
     LAUNCHES: "launches of new dims, a thousand arrays, and views",
     CALLS: "calls of ep.ops with 4,096 numbers",
     CONV: "convolutions of models",
@@ -125,7 +125,7 @@ def sizes(text: str) -> tuple[int, ...]:
         try:
             found.append(int(base) ** int(exponent or 1))
         except ValueError:
-            raise argparse.ArgumentTypeError(f"{part!r} is no number of elements, such as 1000 or 2^20") from None
+            raise argparse.ArgumentTypeError(f"{part!r} is not a number of elements, such as 1000 or 2^20") from None
         if found[-1] < 1:
             raise argparse.ArgumentTypeError(f"{part!r}: at least one element")
     return tuple(found)
@@ -133,5 +133,5 @@ def sizes(text: str) -> tuple[int, ...]:
 
 def _positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of at least 1")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of at least 1")
     return int(text)

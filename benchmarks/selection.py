@@ -33,7 +33,7 @@ _MEMORY_CASES: Final[Mapping[str, Sequence[str]]] = {
 """What waits for memory alone: the cases of each set."""
 QUICK_SIZES: Final = (1, 2**12, 2**16, 2**20, 2**22)
 _SIZES_OF_ALL: Final = (2**20, 2**24)
-"""Where no sizes are asked for, the cases that are no core ones have these."""
+"""Where no sizes are asked for, the cases that are not core ones have these."""
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))  # the tools are no part of the package
+sys.path.insert(0, str(ROOT))  # the tools are not part of the package
 
 from ep.version import __version__  # noqa: E402
 from tools import reference_pages, site_documents  # noqa: E402
@@ -17,7 +17,8 @@ myst_heading_anchors = 3
 exclude_patterns = ["examples"]
 html_theme = "furo"
 html_title = f"ep {__version__}"
-html_static_path = ["pictures"]
+html_static_path = ["pictures", "styles"]
+html_css_files = ["manual.css"]
 
 
 def setup(app):

@@ -47,7 +47,7 @@ class Namer:
         return found
 
     def features(self, content: bytes) -> np.ndarray[Any, Any]:
-        """Return the first and the last bytes that are no white space, as input of the model."""
+        """Return the first and the last bytes that are not white space, as input of the model."""
         block, size, padding = (self._config[name] for name in ("block_size", "beg_size", "padding_token"))
         found = np.full(size + self._config["end_size"], padding, np.int32)
         head, tail = content[:block].lstrip()[:size], content[-block:].rstrip()[-self._config["end_size"] :]

@@ -81,7 +81,7 @@ def worst_of(
     """Return the largest error of `launch` on all pairs, in ulps of the largest term, and where it is, in words.
 
     A NaN is expected for a NaN, and if there is no slope. Left open is what an infinite dy becomes beside a slope
-    that is no normal number, and a subnormal one beside a power whose root is beyond the range (docs/semantics.md).
+    that is not a normal number, and a subnormal one beside a power whose root is beyond the range (docs/semantics.md).
     """
     wide = dy.dtype if dy.dtype in (np.float32, np.float64) else np.dtype(np.float32)
     attributes = tuple(float(wide.type(attribute)) for attribute in attributes)

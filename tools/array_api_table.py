@@ -1,4 +1,4 @@
-"""Writes docs/array-api.md's table: `ep.ops` beside the array API standard; `python -m tools.array_api_table`.
+"""Writes the tables of docs/array-api.md, which compare `ep.ops` with the array API standard.
 
 With `--check` it only looks. What `ep.ops` has, it has by the standard's name, unless an operator declares that it
 stands for another one, or this file says what does.
@@ -47,7 +47,7 @@ BESIDE_OPERATORS: Final = {
     "full": ("full", "`fill_value` may be an array without axes, which is read on its device"),
     "repeat": ("", "`ep.ops.repeat` is another function: it is `tile`, with as many sizes as axes at least"),
 }
-"""What is no operator: the function in the place of one of the standard (or nothing), and what is different."""
+"""What is not an operator: the function in the place of one of the standard (or nothing), and what is different."""
 
 _DIFFERENT: Final = {
     name: (name if name in ep.ops.__all__ else one.name, note)

@@ -90,7 +90,7 @@ print(*sys.version_info[:3], int(bool(sysconfig.get_config_var("Py_GIL_DISABLED"
 
 
 def ask(command: str) -> Interpreter | None:
-    """Return what a command is; None if it is no Python that can make environments."""
+    """Return what a command is; None if it is not a Python that can make environments."""
     try:
         done = subprocess.run([command, "-c", _ASK], capture_output=True, text=True, check=True, cwd=ROOT)
     except (OSError, subprocess.CalledProcessError):

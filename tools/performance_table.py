@@ -362,7 +362,7 @@ _SECTIONS: Final[dict[str, Callable[[Record], Iterator[str]]]] = {
     "Case by case": _cases,
     "Products of matrices": _products,
     "Softmaxes": _rows,
-    "Sizes that are no powers of two": _odd,
+    "Sizes that are not powers of two": _odd,
     "Expressions": _expressions,
     "A model": _encoder,
     "Start-up, and small launches": _startup,

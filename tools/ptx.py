@@ -46,7 +46,7 @@ def instructions(text: str) -> Instructions:
     return Instructions(
         accesses,
         local=len(re.findall(r"\.local\b", body)),
-        # the names of registers' types are no instructions
+        # the names of registers' types are not instructions
         float64=len(re.findall(r"^\s*(?:@!?%p\d+ )?[a-z][\w.]*\.f64\b", body, re.MULTILINE)),
         division64=len(re.findall(r"\b(?:div|rem)\.[su]64", body)),
         calls=len(re.findall(r"\bcall\b", body)),

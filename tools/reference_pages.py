@@ -1,6 +1,6 @@
 """Writes the pages of the manual that follow from the contracts and the declared operators.
 
-`docs/conf.py` calls `write` whenever the manual is built: the pages are no part of the repository.
+`docs/conf.py` calls `write` whenever the manual is built: the pages are not part of the repository.
 """
 
 from __future__ import annotations

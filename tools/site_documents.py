@@ -1,7 +1,7 @@
 """Brings documents of the repository into the manual, with links that lead to its pages.
 
 In the repository, documents link to each other and to sources by path. On the site, a link to a document that is a page
-leads to the page, and a link to another file is the file's name.
+leads to the page; if its text is the path, the title of the page replaces it. A link to another file becomes its text.
 """
 
 from __future__ import annotations
@@ -49,11 +49,17 @@ def for_site(text: str, document: Path, folder: Path) -> str:
         name = COPIED.get(str(target.relative_to(ROOT)))
         page = DOCS / "documents" / f"{name}.md" if name else target if target != README else DOCS / "index.md"
         if page.suffix == ".md" and page.is_relative_to(DOCS):
-            return f"[{words}]({os.path.relpath(page, folder)}{anchor})"
+            named = _title(target) if words == found[2] and target.exists() else words
+            return f"[{named}]({os.path.relpath(page, folder)}{anchor})"
         return words
 
     text = re.sub(r"!\[([^\]]*)\]\((?!\w+:)([^)]+)\)", lambda found: _picture(found, document, folder), text)
     return _LINK.sub(link, text)
+
+
+def _title(document: Path) -> str:
+    """Return the first heading of a document."""
+    return document.read_text().partition("\n")[0].removeprefix("# ")
 
 
 def _picture(found: re.Match[str], document: Path, folder: Path) -> str:

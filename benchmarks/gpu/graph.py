@@ -11,7 +11,7 @@ class Graph:
 
     def __init__(self, stream: Any, work: Callable[[], object]) -> None:
         """work: launches that were made once before, so that their kernels are loaded."""
-        from cuda.bindings import driver  # noqa: TID251  # graphs are no part of ep's own interface to the driver
+        from cuda.bindings import driver  # noqa: TID251  # graphs are not part of ep's own interface to the driver
 
         self._driver, self._stream = driver, stream.handle
         stream.device().SetAsActiveDevice()

@@ -1,4 +1,4 @@
-"""Cases of sizes that are no powers of two, whatever sizes are asked for."""
+"""Cases of sizes that are not powers of two, whatever sizes are asked for."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def check_path(path: Path) -> None:
     if path.suffix.removeprefix(".") not in known:
         raise ValueError(f"the name of {path} must end in one of {', '.join(f'.{suffix}' for suffix in known)}")
     if not path.parent.is_dir():
-        raise ValueError(f"{path.parent} is no folder")
+        raise ValueError(f"{path.parent} is not a folder")
 
 
 def draw(panels: Mapping[str, Sequence[Point]], copies: Mapping[str, float], title: str, path: Path) -> None:

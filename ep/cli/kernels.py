@@ -76,7 +76,7 @@ def _types(operator: Any, given: Sequence[str]) -> list[DataType]:
         name, _, like = text.rpartition("=")
         data_type = names.data_type.find(like)
         if data_type is None:
-            raise CommandError(f"--dtype {text}: {like!r} is no data type")
+            raise CommandError(f"--dtype {text}: {like!r} is not a data type")
         if name and name not in types:
             raise CommandError(f"--dtype {text}: {operator.name} has no input {name!r}; it has {', '.join(types)}")
         of_name = [name] if name else [one.name for one in operator.inputs if one.role not in of_roles]

@@ -71,7 +71,8 @@ class Names(Generic[T]):
         found = self.find(text)
         if found is None:
             hint = self._otherwise(text) or self._near(text) or self._all_of_them()
-            raise ArgumentTypeError(f"{text!r} is no {self._what}{hint}")
+            article = "an" if self._what[0] in "aeiou" else "a"
+            raise ArgumentTypeError(f"{text!r} is not {article} {self._what}{hint}")
         return found
 
     def find(self, text: str) -> T | None:

@@ -137,7 +137,7 @@ def paragraph(words: str) -> None:
 
 
 def note(words: str) -> None:
-    """Print a remark, which is no result and no error, on stderr in one line."""
+    """Print a remark, which is not a result and no error, on stderr in one line."""
     print(f"ep: note: {words}", file=sys.stderr, flush=True)
 
 

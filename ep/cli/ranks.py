@@ -93,7 +93,7 @@ def _run(arguments: Namespace) -> None:
 
 def _file(target: npy.Target) -> npy.Target:
     if not target.is_file:
-        raise CommandError(f"{target.name} is no file, and each rank writes its own piece of one")
+        raise CommandError(f"{target.name} is not a file, and each rank writes its own piece of one")
     return target
 
 

@@ -1,8 +1,8 @@
 """Choose the SBPs of an operator's tensors on several ranks: the signature that moves the fewest bytes.
 
-  ep sbp gather --params S(0) --indices B --shape 50257x768 --ranks 4
-  ep sbp gather --params S(0) --indices S(0) --shape 50257x768 --shape indices=8x128 --out B --ranks 4
-  ep sbp add --x S(0),B --y S(0),S(1) --shape 1024x1024 --ranks 2x4 --plot add.svg
+  ep sbp gather --params "S(0)" --indices B --shape 50257x768 --ranks 4
+  ep sbp gather --params "S(0)" --indices "S(0)" --shape 50257x768 --shape indices=8x128 --out B --ranks 4
+  ep sbp add --x "S(0),B" --y "S(0),S(1)" --shape 1024x1024 --ranks 2x4 --plot add.svg
 
 Each input has S(axis), B, P, PMax or PMin; on a mesh of several axes, one for each, separated by commas. In a shell,
 S(0) needs quotes. Bytes are the total that all ranks send, by the ring formulas of `ep.sbp.boxing`. Without --out, the

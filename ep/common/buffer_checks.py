@@ -13,7 +13,7 @@ from ep.include.errors import Argument, ArgumentTypeError, ArgumentValueError
 
 
 def check_plain(value: Any, argument: str) -> None:
-    """Raise an error for an array whose memory does not hold its elements as they are. Values that are no arrays pass.
+    """Raise an error for an array whose memory does not hold its elements as they are. Values that are not arrays pass.
 
     Raises TypeError for an array with a mask, ValueError for a PyTorch tensor that is conjugated or negated lazily.
     """

@@ -16,7 +16,7 @@ MAX_OFFSET: Final = 2**62
 
 
 def as_integer(value: Any, argument: str) -> int:
-    """Return an integer argument as int. Raises TypeError if it is no integer."""
+    """Return an integer argument as int. Raises TypeError if it is not an integer."""
     try:
         return operator.index(value)
     except TypeError:
@@ -24,7 +24,7 @@ def as_integer(value: Any, argument: str) -> int:
 
 
 def as_size(value: Any, argument: str) -> int:
-    """Return a size as int. Raises TypeError if it is no integer, ValueError if it is below 0 or above 2^63 - 1."""
+    """Return a size as int. Raises TypeError if it is not an integer, ValueError if it is below 0 or above 2^63 - 1."""
     if type(value) is int and 0 <= value <= kMaxSize:  # the usual case, without a call
         return value
     size = as_integer(value, argument)
@@ -47,7 +47,7 @@ def as_offset(value: Any) -> int:
 
 
 def as_byte(value: Any, argument: str) -> int:
-    """Return the value of a byte as int. Raises TypeError if it is no integer, ValueError if it is not in 0 to 255."""
+    """Return the value of a byte as int. Raises TypeError if it is not an integer, ValueError if not in 0 to 255."""
     byte = as_integer(value, argument)
     if not 0 <= byte <= 255:
         raise ArgumentValueError(argument, f"is {byte}; a byte is from 0 to 255")
@@ -57,7 +57,7 @@ def as_byte(value: Any, argument: str) -> int:
 def as_dims(dims: Any, argument: str, max_num_dims: int) -> tuple[int, ...]:
     """Return dims as a tuple of sizes.
 
-    Raises TypeError if they are no sequence, ValueError for too many or a negative one.
+    Raises TypeError if they are not a sequence, ValueError for too many or a negative one.
     """
     sizes = _each(dims, argument, as_size)
     if len(sizes) > max_num_dims:
@@ -77,7 +77,7 @@ def are_integers(*sizes: Any) -> bool:
 
 
 def as_buffers(buffers: Any, argument: str) -> tuple[Any, ...]:
-    """Return a sequence of buffers as a tuple. Raises TypeError if it is no sequence, ValueError if it is empty."""
+    """Return a sequence of buffers as a tuple. Raises TypeError if it is not a sequence, ValueError if it is empty."""
     if isinstance(buffers, str | bytes) or not isinstance(buffers, Sequence):
         raise ArgumentTypeError(argument, f"must be a sequence of buffers, not {type(buffers).__qualname__}")
     if not buffers:
@@ -101,7 +101,7 @@ def as_integers(values: Any, argument: str, dims: tuple[int, ...]) -> tuple[int,
 
 
 def as_integer_list(values: Any, argument: str) -> tuple[int, ...]:
-    """Return any number of integers of any sign. Raises TypeError if they are no sequence or one is no integer."""
+    """Return any number of integers of any sign. Raises TypeError for anything but a sequence of integers."""
     return _each(values, argument, as_integer)
 
 

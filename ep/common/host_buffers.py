@@ -18,8 +18,8 @@ def read_buffer(
 
     data_type: None for memory of any type, which is returned as bytes.
     num_elements: the least number of elements, or of bytes.
-    Raises TypeError if it is no ndarray, has a mask or another dtype; ValueError if it is not C-contiguous, too small,
-    or read-only though it is to be written.
+    Raises TypeError if it is not an ndarray, has a mask or another dtype; ValueError if it is not C-contiguous, too
+    small, or read-only though it is to be written.
     """
     if not isinstance(buffer, np.ndarray):
         hint = ", which lies on a CUDA device" if hasattr(buffer, "__cuda_array_interface__") else ""

@@ -43,7 +43,7 @@ def convert_scalar(value: Any, data_type: DataType, argument: str) -> Any:
 
     To bool it is `value != 0`. An integer becomes an integer modulo 2^n; any other number saturates, and NaN becomes 0.
     To a floating type it is rounded once, to nearest even; a number that is too large becomes infinity.
-    Raises TypeError if it is no number, or a complex number and `data_type` is real.
+    Raises TypeError if it is not a number, or a complex number and `data_type` is real.
     """
     if not is_scalar(value):
         raise ArgumentTypeError(argument, f"must be a number, not {shown(value)}")

@@ -1,4 +1,4 @@
-"""Expressions: operators that are noted first, and then computed in few kernels."""
+"""Expressions: operators that are recorded first, and then computed in few kernels."""
 
 from ep.expressions.block import lazy
 from ep.expressions.fused import fuse

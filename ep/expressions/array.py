@@ -1,4 +1,4 @@
-"""Lazy arrays: what a trace has for arrays, with the operators of Python."""
+"""Lazy arrays: the arrays of a trace, with Python's operators."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from ep.ops.operands import as_weak
 
 
 class LazyArray(Operators, Placed):
-    """An array that is not computed yet. Every operator of `ep.ops` takes it.
+    """An array that is not computed yet. Every operator of `ep.ops` accepts it.
 
-    trace: what notes it. node: its value; of a view, the one that was assigned last.
+    trace: the trace that it belongs to. node: its value; for a view, the value that was assigned last.
     """
 
     def __init__(self, trace: Trace, node: Node) -> None:
         self.trace, self.node = trace, node
         self.shape, self.dtype = node.shape, node.data_type.dtype
-        self.view: int | None = None  # of what can be assigned to: the position of the array
+        self.view: int | None = None  # the position of the array, if it can be assigned to
 
     @property
     def operands(self) -> Operands:
@@ -87,7 +87,7 @@ class LazyArray(Operators, Placed):
                 num_axes += 1
         given = (*given[:dots], *(slice(None),) * (self.ndim - num_axes), *given[dots + 1 :])
         slices: list[Any] = []
-        shape: list[Any] = []  # sizes of what is sliced by axis, 1 of new ones
+        shape: list[Any] = []  # sizes of the array to be sliced, by axis; 1 for new axes
         for one in given:
             if one is None:
                 shape.append(1)
@@ -104,7 +104,7 @@ class LazyArray(Operators, Placed):
 
     def __setitem__(self, index: Any, value: Any) -> None:
         if self.view is None:
-            raise refusal("an assignment to what is no view", "assign to lazy.view(array) in a block of ep.lazy")
+            raise refusal("an assignment to what is not a view", "assign to lazy.view(array) in a block of ep.lazy")
         if index is not Ellipsis and index != slice(None):
             raise refusal("an assignment to a part of a view", "make a view of the part: lazy.view(array[part])")
         self._assign(value)

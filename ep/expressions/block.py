@@ -14,16 +14,17 @@ from ep.expressions.trace import Trace
 from ep.include.arrays import ArrayLike, Arrays
 from ep.ops.devices import arrays_of
 
-_PROGRAMS: Final = BoundedCache()  # of blocks, by what was noted in them
+_PROGRAMS: Final = BoundedCache()  # programs of blocks, by the recorded operators
 
 
 def lazy(*, round_each: bool = False) -> Block:
-    """Return a block of assignments: `with ep.lazy() as lazy:`, in which `lazy.view(array)` gives what is assigned to.
+    """Return a block of assignments: `with ep.lazy() as lazy:`, in which `lazy.view(array)` returns a lazy array that
+    can be assigned to.
 
-    round_each: as `fuse` has it.
+    round_each: as for `fuse`.
 
-    What is assigned has the order of the lines: a view that is read has what the lines before have assigned. Nothing is
-    computed before the end of the block, and nothing at all where the block ends with an exception.
+    Assignments take effect in the order of the lines: reading a view gives the value that was assigned to it before.
+    Everything is computed at the end of the block, and nothing if the block ends with an exception.
     """
     return Block(round_each)
 
@@ -34,7 +35,7 @@ class Block:
     def __init__(self, round_each: bool) -> None:
         self._round_each, self._state = round_each, "has not begun"
         self._trace: Any = None
-        self._views: list[tuple[Any, Any, LazyArray]] = []  # what was given, the array that it is, and its view
+        self._views: list[tuple[Any, Any, LazyArray]] = []  # the given object, its array, and its view
 
     def __enter__(self) -> Block:
         if self._state != "has not begun":
@@ -45,7 +46,7 @@ class Block:
     def view(self, array: ArrayLike) -> Any:
         """Return a lazy array that reads `array` when the block ends, and can be assigned to; nothing is copied.
 
-        array: an array of the place where the views before it are, of any strides.
+        array: an array on the same device as the earlier views, with any strides.
         """
         if self._state != "is open":
             raise RuntimeError(f"the block {self._state}; views are made in it")
@@ -56,7 +57,7 @@ class Block:
             raise TypeError(f"array is on {base.place}, the views before are on {self._trace.base.place}")
         evenly = not isinstance(array, np.ndarray) or all(stride % array.itemsize == 0 for stride in array.strides)
         if not evenly:
-            raise ValueError(f"array has strides {array.strides}, which are no multiples of its elements' bytes")
+            raise ValueError(f"array has strides {array.strides}, which are not multiples of its elements' bytes")
         buffer: Any = base.as_view(array, "array")
         if buffer is not array and getattr(getattr(buffer, "flags", None), "owndata", False):
             raise TypeError(
@@ -74,7 +75,7 @@ class Block:
         return made
 
     def explain(self) -> Explanation:
-        """Return which kernels compute what has been assigned so far, as `Fused.explain` does."""
+        """Return the kernels of the assignments so far, as `Fused.explain` does."""
         program = self._program()
         if program is None:
             return Explanation((), (), (), {})
@@ -95,7 +96,7 @@ class Block:
             self._views.clear()
 
     def _assigned(self) -> list[tuple[int, Any, LazyArray]]:
-        """Return the number of each view that was assigned to, its array, and the view."""
+        """Return the number of each view that was assigned to, its array, and the view itself."""
         return [(k, array, view) for k, (_, array, view) in enumerate(self._views) if view.node.position != view.view]
 
     def _program(self) -> Program | None:
@@ -114,10 +115,10 @@ class Block:
                     raise ValueError(f"view {k} is assigned to and overlaps view {j}; copy one of them")
             into.setdefault(view.node.position, (f"view {k}", array))
         given = {k: base.number(one) if k in trace.numbers else one for k, one in trace.given.items()}
-        # read again: what other libraries have queued in the block comes before
+        # read again, after the work that other libraries have queued in the block
         given.update({view.view: base.as_view(array, "array") for array, _, view in self._views})
         program.run(base, given, into)
-        for _, array, view in self._assigned():  # of views with one value, the first was written above
+        for _, array, view in self._assigned():  # of several views with one value, the first was written above
             written = into[view.node.position][1]
             if written is not array:
                 base.delivered(written, array)

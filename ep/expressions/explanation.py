@@ -1,4 +1,4 @@
-"""The explanation of a program for people: in words, and as a drawing."""
+"""The explanation of a program for users: as text, and as a drawing."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from ep.expressions.grouping import Group
 from ep.expressions.layers import Edge, Layout, longest_paths
 from ep.expressions.trace import Node
 
-_CHARACTER: Final = 7.3  # the width of one in a monospaced font of 12 pixels, in the widest of them
+_CHARACTER: Final = 7.3  # the width of a character in the widest monospaced fonts, at 12 pixels
 _LINE: Final = 16.0
 _MARGIN: Final = 12.0
-_MOST_CHARACTERS: Final = 40  # of a line
+_MOST_CHARACTERS: Final = 40  # the height of a line
 _STYLE: Final = (
     ".ep-kernels text{font:12px ui-monospace,monospace;fill:#1c2833} .ep-kernels .t{font-weight:600} "
     ".ep-kernels .why{fill:#a93226} .ep-kernels rect{stroke-width:1.5;rx:6} "
@@ -32,8 +32,8 @@ _STYLE: Final = (
 class Part(NamedTuple):
     """One step of a program.
 
-    kind: of kernel, or "operator". read, written: bytes. cuts: of values of other kernels that it reads, why it does
-        not compute them.
+    kind: the kind of kernel, or "operator". read, written: bytes. cuts: for each value of another kernel that it reads,
+    the reason why it does not compute this value itself.
     """
 
     group: Group
@@ -44,7 +44,8 @@ class Part(NamedTuple):
 
 
 class Explanation(str):
-    """Text: each kernel with its operators, bytes read and written, and each cut and why. It can be drawn, too."""
+    """A text with each kernel, its operators, the bytes read and written, and why kernels are separate. It can be
+    drawn."""
 
     _parts: Sequence[Part]
     _nodes: Sequence[Node]
@@ -54,7 +55,7 @@ class Explanation(str):
     def __new__(
         cls, parts: Sequence[Part], nodes: Sequence[Node], results: Sequence[int], names: Mapping[int, str]
     ) -> Explanation:
-        """names: by position, of what is given."""
+        """names: the names of the inputs, by position."""
         lines = []
         for k, (group, kind, read, written, cuts) in enumerate(parts):
             of = " ".join(operation(nodes[one]) for one in group.values)
@@ -69,7 +70,7 @@ class Explanation(str):
     def svg(self) -> str:
         """Return a drawing of the graph as SVG: kernels are boxes around their operators."""
         boxes: dict[Hashable, _Box] = {}
-        made: dict[int, tuple[Hashable, float]] = {}  # by position, the item that gives it, and where
+        made: dict[int, tuple[Hashable, float]] = {}  # by position: the item of the value, and the place in it
         edges: list[Edge] = []
         inputs = {one for part in self._parts for one in part.group.sources} | {*self._results}
         inputs -= {one for part in self._parts for one in part.group.values}
@@ -88,7 +89,7 @@ class Explanation(str):
             boxes["result", k] = _Box("array", [(f"result {k}", "t"), (_type(self._nodes[one]), "")])
             edges.append(Edge(made[one][0], ("result", k), made[one][1]))
         layers = longest_paths(boxes, edges)
-        for one in sorted(inputs):  # right before the first that reads it
+        for one in sorted(inputs):  # immediately before the first reader
             layers["input", one] = min(layers[edge.end] for edge in edges if edge.start == ("input", one)) - 1
         drawing = _Box("page", [], boxes, edges, layers)
         return (
@@ -99,7 +100,7 @@ class Explanation(str):
         )
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the drawing to a file, which is an SVG whatever its name."""
+        """Write the drawing to a file, as SVG whatever its name is."""
         Path(path).write_text(self.svg(), encoding="utf-8")
 
     def _repr_svg_(self) -> str:
@@ -153,7 +154,7 @@ class Explanation(str):
 class _Box:
     """Lines of text, and below them boxes in layers, in a rectangle.
 
-    at: how far from the centre of the box that of each box inside is.
+    at: the distance of the centre of each inner box from the centre of this box.
     """
 
     def __init__(
@@ -174,7 +175,7 @@ class _Box:
         self.width: float = max(widest, self._layout.width) + 2 * margin
         self._left = (self.width - self._layout.width) / 2
         self._top = margin / 2 + len(self._lines) * _LINE + (margin if self._inside else 0.0)
-        # what is written leaves at the lower end of the box
+        # edges of results begin at the lower end of the box
         self.height: float = self._top + self._layout.height + (0.0 if kind in ("kernel", "alone") else margin / 2)
         self.at = {
             name: self._left + self._layout.places[name][0] + box.width / 2 - self.width / 2
@@ -201,7 +202,7 @@ class _Box:
 
 
 def operation(node: Node) -> str:
-    """Return the name of the operation that gives a value."""
+    """Return the name of the operation that computes a value."""
     return node.operator.name if node.operator is not None else "reshape" if node.inputs else "given"
 
 
@@ -227,5 +228,5 @@ def _width(text: str) -> float:
 
 
 def _clean(text: str) -> str:
-    """XML has no control characters and no halves of surrogates."""
+    """Return the text for XML: escaped, with the characters that XML does not permit replaced."""
     return escape("".join(one if one.isprintable() or one == "\n" else "\N{REPLACEMENT CHARACTER}" for one in text))

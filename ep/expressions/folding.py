@@ -1,4 +1,4 @@
-"""A trace that has constant arrays: what depends on them alone is computed when it is traced."""
+"""A trace with constant arrays: values that depend only on constants are computed during tracing."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ from ep.include.data_type import as_data_type
 from ep.ops.declare.operator import operator_named
 
 _SMALL: Final = 2**12
-"""The most bytes of a result that is computed when it is traced although it is larger than what it depends on."""
+"""The largest result, in bytes, that is computed during tracing although it is larger than its operands."""
 
 
 class FoldingTrace(Trace):
-    """A trace of arrays that are given at each launch, and of others that are held.
+    """A trace with arrays that are passed at each launch, and constant arrays.
 
-    Operators on arrays that are held are computed at once, unless their results are much larger. `identity` notes
-    nothing, and neither does a cast that undoes another.
+    Operators on constant arrays are computed at once, unless their results are much larger. `identity`, and a cast that
+    reverses another cast, record nothing.
     """
 
     gives_buffers = True
 
     def __init__(self, base: Arrays, name: str, folds: dict[Hashable, Any]) -> None:
-        """folds: what was computed from arrays that are held, for other traces, too."""
+        """folds: the results of operators on constant arrays, shared with other traces."""
         super().__init__(base, name, LazyArray, numbers_vary=False)
         self._arrays, self._folds = base, folds
         self.num_folded = self.num_dropped = 0
 
     def hold(self, array: Array) -> Any:
-        """Return the lazy array of an array of the device that is the same at each launch."""
+        """Return the lazy array for an array of the device that is the same at each launch."""
         made = self._valued(("held", id(array)), (), tuple(array.shape), as_data_type(array.dtype))
         self.held[made.node.position] = array
         return made
 
     def copy_from_host(self, array: np.ndarray[Any, Any]) -> Any:
-        """Return the lazy array of a constant of the host."""
+        """Return the lazy array for a constant in host memory."""
         return self.hold(self._arrays.copy_from_host(array))
 
     def reshape(self, array: Any, shape: Dims) -> Any:
@@ -52,7 +52,7 @@ class FoldingTrace(Trace):
         return self.hold(self._folded(key, (held,), lambda: [held.reshape(shape)])[0])
 
     def copied(self, array: Any) -> Any:
-        """Return an array with the same elements in memory of its own."""
+        """Return a copy of an array."""
         return super()._called(operator_named("identity"), [self.alias(array).node], {})[0]
 
     def _called(self, operator: Any, inputs: Sequence[Node], attributes: Mapping[str, Any]) -> list[Any]:
@@ -75,7 +75,7 @@ class FoldingTrace(Trace):
         return [self.hold(one) for one in found]
 
     def _undone(self, operator: Any, inputs: Sequence[Node], attributes: Mapping[str, Any]) -> Any:
-        """Return the array that a cast gives back, if it undoes a cast that has lost nothing."""
+        """Return the operand of an earlier lossless cast that this cast reverses, or None."""
         if operator.name != "cast":
             return None
         (node,) = inputs
@@ -96,6 +96,6 @@ class FoldingTrace(Trace):
     def _folded(self, key: Hashable, held: Sequence[Any], compute: Any) -> Sequence[Array]:
         found = self._folds.get(key)
         if found is None:
-            found = self._folds[key] = compute(), held  # what is held keeps its id
+            found = self._folds[key] = compute(), held  # the id of a held object is not reused
         results: Sequence[Array] = found[0]
         return results

@@ -1,4 +1,4 @@
-"""Tuples, lists and dicts, nested as they may be, around leaves: arrays, numbers and other values."""
+"""Nested tuples, lists and dicts with leaves: arrays, numbers and other values."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def form_of(value: Any, leaves: list[Any]) -> Any:
-    """Return what tells tuples, lists and dicts from others; add what they hold to `leaves`, in order."""
+    """Return the structure of nested tuples, lists and dicts as a key; append their leaves to `leaves`, in order."""
     if isinstance(value, tuple | list):
         return type(value), tuple(form_of(one, leaves) for one in value)
     if isinstance(value, dict):
@@ -33,7 +33,7 @@ def name_leaves(value: Any, name: str, names: list[str]) -> None:
 
 
 def replaced(value: Any, rest: Iterator[Any]) -> Any:
-    """Return the same tuples, lists and dicts around other leaves, which `rest` gives in order."""
+    """Return the same structure with the leaves replaced by those from `rest`, in order."""
     if isinstance(value, tuple | list):
         made = [replaced(one, rest) for one in value]
         return type(value)(*made) if hasattr(value, "_fields") else type(value)(made)
@@ -43,5 +43,5 @@ def replaced(value: Any, rest: Iterator[Any]) -> Any:
 
 
 def mapped(function: Callable[[Any], Any], value: Any) -> Any:
-    """Return the same tuples, lists and dicts around what a function gives of their leaves."""
+    """Return the same structure with a function applied to each leaf."""
     return replaced(value, map(function, leaves_of(value)))

@@ -1,4 +1,4 @@
-"""fuse: a function of arrays whose operators are traced once, and computed in few kernels from then on."""
+"""fuse: a function of arrays whose operators are traced once, and then computed in few kernels."""
 
 from __future__ import annotations
 
@@ -20,31 +20,35 @@ from ep.expressions.number import Number
 from ep.expressions.program import Program
 from ep.expressions.trace import Trace, refusal
 from ep.include.arrays import Array, Keyed, Operands
+from ep.include.shown import shown
 from ep.ops.devices import arrays_of
 
 
 def fuse(function: Callable[..., Any] | None = None, /, *, round_each: bool = False) -> Any:
-    """Return a function that computes what `function` does, with its elementwise operators joined in kernels.
+    """Return a function with the same results as `function`, which computes several operators in one kernel.
 
-    function: takes arrays, Python numbers, tuples, lists and dicts of these, and other values, which must be hashable.
-        It returns an array, or tuples, lists and dicts of arrays. It is called once for each combination of shapes,
-        dtypes and other values, with lazy arrays in the place of arrays: so it should have no side effects.
-    round_each: whether every value of a 16-bit type is rounded to it, as operators one by one do; else those that are
-        not written stay in float32.
+    function: accepts arrays, Python numbers, tuples, lists and dicts of these, and other hashable values. It returns an
+    array, or tuples, lists and dicts of arrays. It is called once for each combination of shapes, dtypes and other
+    values, with lazy arrays instead of arrays, so it should have no side effects. round_each: whether every value of a
+    16-bit type is rounded to this type, as by separate operators. By default, values that are not written stay in
+    float32.
 
-    The returned function takes the same arguments, and `out`: an array for each array that is returned, in a tuple
-    where there are several. Its method `explain` takes the same arguments, and returns which kernels there are.
+    The returned function accepts the same arguments, and `out`: an array for each result, in a tuple if there are
+    several. Its method `explain` accepts the same arguments, and returns a description of the kernels.
     """
     if function is None:
         return functools.partial(fuse, round_each=round_each)
+    if not callable(function):
+        raise TypeError(f"function must be callable, not {shown(function)}")
     return Fused(function, round_each)
 
 
 class _Trace:
-    """The trace of one call of the function: a program, and the way from its results to the value that is returned."""
+    """The trace of one call of the function: a program, and how the returned value is built from its results."""
 
     def __init__(self, trace: Trace, program: Program, positions: Mapping[int, int], value: Any) -> None:
-        """positions: of the arrays among arguments, in the trace. value: what was returned, as `_noted` has it."""
+        """positions: the positions in the trace of the arrays among the arguments. value: the returned value, in the
+        form of `_noted`."""
         self._positions, self._value = [*positions.items()], value
         self.program, self._results = program, _positions(value)
         places = {one: k for k, one in enumerate([*self._results, None])}
@@ -52,11 +56,11 @@ class _Trace:
         self._numbers = [(position, trace.given[position]) for position in trace.numbers]
 
     def names_of(self, names: Sequence[str]) -> dict[int, str]:
-        """Return what arrays are called, by position in the trace; names: of all that arguments hold."""
+        """Return the names of arrays, by position in the trace; names: those of all leaves of the arguments."""
         return {position: names[k] for k, position in self._positions}
 
     def call(self, base: Any, leaves: Sequence[Any], out: Any) -> Any:
-        """Compute for what the arguments hold; base: what reads them."""
+        """Compute with the leaves of the arguments; base: the reader of operands."""
         given = {}
         for k, position in self._positions:
             given[position] = leaves[k]
@@ -66,17 +70,17 @@ class _Trace:
         results = self.program.run(base, given, into)
         if isinstance(self._value, int):
             return results[0]
-        results.append(None)  # what a leaf may be besides
+        results.append(None)  # other kinds of leaves
         return replaced(self._value, map(results.__getitem__, self._order))
 
 
 class Fused:
-    """A function as `fuse` returns it."""
+    """The function that `fuse` returns."""
 
     def __init__(self, function: Callable[..., Any], round_each: bool) -> None:
         self._function, self._round_each = function, round_each
         self._traces = BoundedCache()
-        self._quick = BoundedCache()  # the same, for calls with ndarrays and numbers alone
+        self._quick = BoundedCache()  # the same, for calls with only ndarrays and numbers
         self._pins: set[int] = set()  # numbers among the arguments that traces depend on
         self._parameters = parameter_names(function)
         functools.update_wrapper(self, function, updated=())  # a fused function has attributes of its own
@@ -91,7 +95,7 @@ class Fused:
                 found, base = quick
                 return found.call(base, args, out)
         base, leaves, found = self._find(args, kwargs)
-        if found is None:  # within another trace, which notes the operators of this function, too
+        if found is None:  # inside another trace, which also records the operators of this function
             return self._function(*args, **kwargs)
         key = None if kwargs or self._pins else _quick_key(args)
         if key is not None and all(map(operator.is_, args, leaves)):  # nothing was converted
@@ -99,9 +103,9 @@ class Fused:
         return found.call(base, leaves, out)
 
     def explain(self, *args: Any, **kwargs: Any) -> Explanation:
-        """Return the kernels for these arguments: what each computes, reads and writes, and why what is cut is cut.
+        """Return the kernels for these arguments: what each computes, reads and writes, and why kernels are separate.
 
-        It is text, whose `svg()` and `save(path)` give a drawing. Jupyter shows the drawing.
+        The result is a text with the methods `svg()` and `save(path)`, which draw it. Jupyter shows the drawing.
         """
         found = self._find(args, kwargs)[2]
         if found is None:
@@ -109,9 +113,9 @@ class Fused:
         return found.program.schedule.explain(found.names_of(self._names(args, kwargs)))
 
     def _find(self, args: Any, kwargs: Any) -> tuple[Any, list[Any], _Trace | None]:
-        """Return what reads the arrays, what the arguments hold, and the trace for it, made if there is none.
+        """Return the reader of the arrays, the leaves of the arguments, and their trace, which is made if necessary.
 
-        There is no trace for the arrays of another.
+        The trace is None for lazy arrays of another trace.
         """
         leaves: list[Any] = []
         form = (form_of(args, leaves), form_of(kwargs, leaves))
@@ -126,7 +130,7 @@ class Fused:
         found = self._traces.get(key)
         if found is None:
             found = self._traced(args, kwargs, leaves, arrays, base)
-            # by another key than before: the trace may have pinned numbers
+            # the key may have changed: the trace may have pinned numbers
             self._traces.keep(self._key(form, leaves, names, arrays, base), lambda: found)
         return base, leaves, found
 
@@ -174,7 +178,7 @@ class Fused:
 
 
 def _quick_key(args: tuple[Any, ...]) -> Any:
-    """Return what a trace is found by where all arguments are ndarrays, arrays of a device, and numbers; else None."""
+    """Return the key of a trace if all arguments are ndarrays, arrays of a device, and numbers; else None."""
     key: Any = None
     for one in args:
         kind = type(one)
@@ -192,7 +196,7 @@ def _quick_key(args: tuple[Any, ...]) -> Any:
 
 
 def parameter_names(function: Callable[..., Any]) -> list[str]:
-    """Return the names of positional parameters, as far as a function says them."""
+    """Return the names of positional parameters, if the function has a signature."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):  # written in C
@@ -201,15 +205,15 @@ def parameter_names(function: Callable[..., Any]) -> list[str]:
 
 
 def _is_number(value: Any) -> bool:
-    """Return whether a value is a number that may be another one in the next call.
+    """Return whether a value is a number that may change from call to call.
 
-    True and False choose, as text does.
+    True and False do not count: like strings, they select a trace.
     """
     return is_weak(value) and not isinstance(value, bool)
 
 
 def _exact(value: Any, name: str) -> Any:
-    """Return the key of an argument that the trace depends on; TypeError where it has none."""
+    """Return the key of an argument that the trace depends on; raises TypeError if it has none."""
     try:
         return exact(value)
     except Inexact:
@@ -233,7 +237,7 @@ def _is_array(value: Any) -> bool:
 
 
 def _noted(value: Any, trace: Trace, name: str) -> Any:
-    """Return what the function returned, with the position of its value in the place of each array."""
+    """Return the value of the function, with each array replaced by the position of its value."""
 
     def note(one: Any) -> Any:
         if isinstance(one, LazyArray):
@@ -246,7 +250,7 @@ def _noted(value: Any, trace: Trace, name: str) -> Any:
 
 
 def _positions(value: Any) -> list[int]:
-    """Yield the position of each array in what `_noted` returns, each once."""
+    """Yield the position of each array in the result of `_noted`, each once."""
     return list(dict.fromkeys(one for one in leaves_of(value) if one is not None))
 
 

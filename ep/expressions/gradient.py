@@ -21,17 +21,18 @@ Place = int | str
 
 
 def value_and_grad(function: Callable[..., Any], by: Place | Sequence[Place] = 0, *, has_aux: bool = False) -> Any:
-    """Return a fused function that gives what `function` does, and its gradients: `loss, (of_w, of_b) = ...`.
+    """Return a fused function that returns the result of `function` and its gradients: `loss, (of_w, of_b) = ...`.
 
-    function: as `fuse` takes it. It returns a loss: an array of one element, of a real floating type.
-    by: an argument, by position or by name, or a sequence of them, which has a tuple of gradients. An argument is an
-        array of floating or complex numbers, or tuples, lists and dicts of such, and its gradient likewise.
-    has_aux: whether the function returns a pair of its loss and of what else it has computed, which takes no part in
-        gradients. Then the pair is in the place of the loss.
+    function: as for `fuse`. It returns a loss: an array of one element, of a real floating type.
+    by: the arguments of the gradients: a position, a name, or a sequence of these, for which a tuple of gradients is
+    returned. Such an argument is a floating or complex array, or a tuple, list or dict of such arrays; its gradient has
+    the same structure. has_aux: whether the function returns a pair: its loss, and other values that have no influence
+    on gradients. The pair is then returned in place of the loss.
 
-    A gradient has the shape and dtype of its array. It is 0 where the loss does not depend on that, and by complex
-    numbers the conjugate, as in PyTorch. When it is called, the returned function raises TypeError for other arguments
-    and losses, and where the loss depends on an operator without a gradient; ValueError for a loss of another size.
+    A gradient has the shape and dtype of its array. It is 0 if the loss does not depend on the array. For complex
+    arrays it is the conjugate, as in PyTorch. When the returned function is called, it raises TypeError for other
+    arguments and losses, and if the loss depends on an operator without a gradient; ValueError for a loss of another
+    size.
     """
     places = _places(by)
     several = not isinstance(by, Place)
@@ -57,9 +58,9 @@ def value_and_grad(function: Callable[..., Any], by: Place | Sequence[Place] = 0
 
 
 def grad(function: Callable[..., Any], by: Place | Sequence[Place] = 0, *, has_aux: bool = False) -> Any:
-    """Return a fused function that gives the gradients of `function`, as `value_and_grad` has them, without the loss.
+    """Return a fused function that returns the gradients of `function`, as `value_and_grad` does, without the loss.
 
-    has_aux: with it, a pair of the gradients and of what the function returns beside its loss.
+    has_aux: if True, it returns a pair: the gradients, and the other values that the function returns.
     """
     both = value_and_grad(function, by, has_aux=has_aux)
 
@@ -72,9 +73,9 @@ def grad(function: Callable[..., Any], by: Place | Sequence[Place] = 0, *, has_a
 
 
 def _places(by: Any) -> list[Place]:
-    """Return the arguments that `by` is.
+    """Return `by` as a list.
 
-    TypeError where it is something else, ValueError for none, and before the first.
+    Raises TypeError for anything but positions and names, ValueError for an empty sequence or a negative position.
     """
     places = [by] if isinstance(by, Place) or not isinstance(by, Sequence) else [*by]
     for one in places:
@@ -88,7 +89,7 @@ def _places(by: Any) -> list[Place]:
 
 
 def _chosen(place: Place, values: Mapping[Place, Any], parameters: Sequence[str], name: str) -> Place:
-    """Return the key of an argument among `values`, which are by position, or by name where they were given so."""
+    """Return the key of an argument in `values`: its position, or its name if it was passed by name."""
     if place in values:
         return place
     if isinstance(place, str):
@@ -101,14 +102,14 @@ def _chosen(place: Place, values: Mapping[Place, Any], parameters: Sequence[str]
 
 
 def _label(place: Place, parameters: Sequence[str]) -> str:
-    """Return what errors call an argument."""
+    """Return the name of an argument in errors."""
     if isinstance(place, str):
         return place
     return parameters[place] if place < len(parameters) else f"argument {place}"
 
 
 def _aliased(value: Any, label: str) -> Any:
-    """Return the same with an alias for each array; TypeError for what has no gradient."""
+    """Return the same structure with an alias for each array; raises TypeError for a leaf without a gradient."""
     names: list[str] = []
     name_leaves(value, label, names)
     rest = iter(names)
@@ -126,7 +127,7 @@ def _aliased(value: Any, label: str) -> Any:
 
 
 def _loss_of(result: Any, name: str, has_aux: bool, aliases: Sequence[LazyArray]) -> LazyArray:
-    """Return the loss that a function returned; an error if it is none."""
+    """Return the loss that a function returned; raises an error if it is not a loss."""
     if has_aux and not (isinstance(result, tuple) and len(result) == 2):
         raise TypeError(f"{name} returns {shown(result)}; with has_aux, it must return a pair: the loss and the rest")
     loss = result[0] if has_aux else result
@@ -142,7 +143,7 @@ def _loss_of(result: Any, name: str, has_aux: bool, aliases: Sequence[LazyArray]
 
 
 def _inlined(value: Any, aliases: Sequence[LazyArray]) -> Any:
-    """Return the same value, whose arrays are computed from what aliases stand for."""
+    """Return the same value, computed from the arrays that the aliases stand for."""
     lazies = [one for one in leaves_of(value) if isinstance(one, LazyArray)]
     rest = iter(inlined(lazies, aliases))
     return mapped(lambda one: next(rest) if isinstance(one, LazyArray) else one, value)

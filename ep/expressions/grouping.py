@@ -15,7 +15,7 @@ from ep.include.primitive.structure import RowOp, Structure, kMaxOperands
 from ep.include.primitive.unary_op import UnaryOp
 from ep.ops.names import function_name
 
-_MOST_VALUES: Final = 40  # of one kernel: more would not stay in registers, and take long to compile
+_MOST_VALUES: Final = 40  # for one kernel: more would not fit in registers, and take long to compile
 _MOST_SOURCES: Final = kMaxOperands - _MOST_VALUES
 
 MAPS: Final[dict[str, UnaryOp | BinaryOp | None]] = {
@@ -23,7 +23,7 @@ MAPS: Final[dict[str, UnaryOp | BinaryOp | None]] = {
     "cast": UnaryOp.kCast,
     "where": None,
 }
-"""The op of each operator that computes element by element; None is Where."""
+"""The op of each elementwise operator; None for Where."""
 
 ROW_OPS: Final[dict[str, ReduceOp | RowOp]] = {
     **{op.name.removeprefix("k").lower(): op for op in ReduceOp},
@@ -40,7 +40,7 @@ TRANSPOSES: Final = "transpose_x1", "transpose_x2"
 
 @dataclass
 class Group:
-    """Values that one kernel computes, or the results of one operator.
+    """The values that one kernel computes, or the results of one operator.
 
     values: positions. sources: of what is read. results: positions of what is written.
     shape: of a kernel's elements. reduced: of its values, those with one element a row.
@@ -66,36 +66,36 @@ class Group:
 
     @property
     def reduced_shape(self) -> Dims:
-        """The shape of what is reduced, with the axes that go."""
+        """The shape of the reduced values, with the reduced axes."""
         gone = self.gone or (len(self.shape) - 1,)
         return tuple(1 if axis in gone else size for axis, size in enumerate(self.shape))
 
     def takes(self, sources: Set[int]) -> bool:
-        """Return whether one more value has room, with all that is read then."""
+        """Return whether there is room for one more value and its operands."""
         return not self.values or (len(self.values) < _MOST_VALUES and len(sources) <= _MOST_SOURCES)
 
 
 class Grouping:
-    """Puts values in groups, in the order of the trace: each into the first stage that it can be in.
+    """Assigns values to groups, in the order of the trace: each to the first possible stage.
 
-    A group is of one stage and one shape. In it are elements of that shape, and what is reduced along its last axis:
-    where a value comes from says which of the two it is, and never its size.
+    A group has one stage and one shape. It contains values of this shape, and values that are reduced along its last
+    axis. How a value is computed decides which of the two it is, never its size.
     """
 
     def __init__(
         self, nodes: Sequence[Node], wanted: Set[int], views: Set[int], why_alone: Callable[[Node], str]
     ) -> None:
-        """views: positions of values that lie in the memory of others.
+        """views: the positions of values that are views of others.
 
-        why_alone: says why a value is in no kernel; empty if it is.
+        why_alone: returns the reason why a value is not part of a kernel; an empty text if it is.
         """
         self._nodes = nodes
         self._stages: dict[int, int] = {}
         self._kernels: dict[tuple[int, Dims], Group] = {}
         self._alone: dict[int, list[Group]] = {}
-        self._calls: dict[int, Group] = {}  # of operators with several results, by the first
+        self._calls: dict[int, Group] = {}  # groups of operators with several results, by the first result
         self._of: dict[int, Group] = {}
-        self._read: dict[int, set[int]] = {}  # by a group's id
+        self._read: dict[int, set[int]] = {}  # by the id of the group
         for node in nodes:
             if node.position not in wanted or not node.inputs:
                 continue
@@ -123,7 +123,7 @@ class Grouping:
         return found
 
     def compute_as_read(self, node: Node, results: Set[int]) -> bool:
-        """Have a reduction that is alone compute its elements as it reads them, where nothing else reads these."""
+        """Make a separate reduction compute its elements as it reads them, if nothing else reads these."""
         (read,) = node.inputs
         before = self._of.get(read)
         if before is None or self._nodes[read].shape != before.shape:
@@ -171,7 +171,7 @@ class Grouping:
         return "" if operator is None else operator.name
 
     def _compute_alone(self, node: Node, why: str, first: int) -> None:
-        """Put a value by itself; first: the first stage that there can be."""
+        """Put a value into its own group; first: the first possible stage."""
         stage = self._stages[node.position] = max(first, *(self._stages.get(one, -1) for one in node.inputs))
         call = self._calls.get(node.position - node.result)
         if call is None:
@@ -180,7 +180,7 @@ class Grouping:
         call.values.append(node.position)
 
     def _join_reduced(self, node: Node) -> bool:
-        """Put a value with the values of rows that it is computed from, if that is possible."""
+        """Put a value into the group of the rows that it is computed from, if possible."""
         for one in node.inputs:
             group = self._of.get(one)
             if group is None or not self._is_reduced(one, group, node.shape):
@@ -188,7 +188,7 @@ class Grouping:
             outside = {other for other in node.inputs if self._of.get(other) is not group}
             inside = (other for other in node.inputs if other not in outside)
             fits = all(self._is_reduced(other, group, node.shape) for other in inside)
-            fits &= node.shape != group.shape or not outside & group.elements  # rows of one element
+            fits &= node.shape != group.shape or not outside & group.elements  # rows with one element
             sources = self._read[id(group)] | outside
             if fits and group.takes(sources) and all(self._stages.get(one, -1) < group.stage for one in outside):
                 self._add(node, group, sources)
@@ -200,7 +200,7 @@ class Grouping:
         return position in group.reduced and self._nodes[position].shape == shape
 
     def _join(self, node: Node) -> None:
-        """Put a value with elements, or with what is reduced of them, into the first group that there can be."""
+        """Put a value with elements, or with one element per row, into the first possible group."""
         op = ROW_OPS.get(self._operator(node.position))
         shape = node.shape if op is None else self._nodes[node.inputs[0]].shape
 

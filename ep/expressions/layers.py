@@ -11,7 +11,7 @@ _SWEEPS: Final = 6
 
 
 class Edge(NamedTuple):
-    """An edge between two items; at_start, at_end: how far from their centres it leaves and arrives."""
+    """An edge between two items; at_start, at_end: the distances of its ends from the centres of the items."""
 
     start: Hashable
     end: Hashable
@@ -20,7 +20,7 @@ class Edge(NamedTuple):
 
 
 class _Bend(NamedTuple):
-    """The place in a layer where the edges that leave one point of an item go through it."""
+    """The place where the edges from one point of an item cross a layer."""
 
     start: Hashable
     at_start: float
@@ -39,9 +39,10 @@ def longest_paths(items: Iterable[Hashable], edges: Iterable[Edge]) -> dict[Hash
 
 
 class Layout:
-    """Places of items, and paths of edges.
+    """The places of items, and the paths of edges.
 
-    width, height: of all. places: of each item, the left end and the top. paths: the SVG text of the edges.
+    width, height: the size of the drawing. places: the left end and the top of each item. paths: the SVG text of the
+    edges.
     """
 
     def __init__(
@@ -52,7 +53,7 @@ class Layout:
         self._rows: list[list[Hashable]] = [[] for _ in range(max(layers.values(), default=-1) + 1)]
         for item in sizes:
             self._rows[layers[item]].append(item)
-        self._parts: dict[Edge, None] = {}  # from each layer to the next, each once
+        self._parts: dict[Edge, None] = {}  # from each layer to the next, without duplicates
         for edge in edges:
             self._divide(edge, layers)
         self._ends: dict[Hashable, list[tuple[Edge, int]]] = {}
@@ -80,7 +81,8 @@ class Layout:
         self._parts[Edge(last, edge.end, at_last, edge.at_end)] = None
 
     def _wished(self, item: Hashable, side: int) -> float:
-        """Return the centre of an item that makes its edges to one side straight; without such, where it is."""
+        """Return the centre of an item that makes its edges to one side straight; without such edges, its present
+        centre."""
         found = []
         for edge, end in self._ends.get(item, ()):
             if end == side:
@@ -94,7 +96,7 @@ class Layout:
         return self._left[item] + self._sizes[item][0] / 2
 
     def _spread(self, row: list[Hashable], wished: Mapping[Hashable, float]) -> None:
-        """Put the items of a layer near the centres that they wish, in this order, with gaps between them."""
+        """Place the items of a layer near their preferred centres, in this order, with gaps between them."""
         row.sort(key=lambda item: wished.get(item, 0.0))
         end, moved = float("-inf"), 0.0
         for item in row:

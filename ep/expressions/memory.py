@@ -1,4 +1,5 @@
-"""One piece of memory for all intermediate values of a program, each in its place while it is needed."""
+"""One block of memory for all intermediate values of a program; values that are not needed at the same time share
+it."""
 
 from __future__ import annotations
 
@@ -15,11 +16,11 @@ _LINE: Final = 64
 """The bytes of a cache line. Each value begins with one."""
 _BYTE: Final = np.dtype(np.uint8)
 _KEPT: Final = 16
-"""The most programs whose arrays an arena keeps."""
+"""The largest number of programs whose arrays an arena keeps."""
 
 
 class Span(NamedTuple):
-    """A value in memory: its bytes, and the first and the last step that need it."""
+    """A value in memory: its number of bytes, and the first and the last step that need it."""
 
     num_bytes: int
     first: int
@@ -29,8 +30,9 @@ class Span(NamedTuple):
 class Memory:
     """The places of a program's intermediate values.
 
-    values: positions of the values that have a place; results, and what results are views of, have their own memory.
-    offsets: where each begins. num_bytes: of all memory. most_live: the largest sum of values that are needed at once.
+    values: the positions of the values in the block; results, and arrays of which results are views, have separate
+    memory. offsets: the offset of each. num_bytes: the size of the block. most_live: the largest sum of bytes that are
+    needed at once.
     """
 
     def __init__(self, schedule: Schedule) -> None:
@@ -51,14 +53,14 @@ class Memory:
 
 
 def places_of(spans: Sequence[Span]) -> tuple[list[int], int]:
-    """Return an offset for each value, so that values that are needed at once do not overlap, and the bytes of all."""
+    """Return an offset for each value, so that values needed at the same time do not overlap, and the total bytes."""
     by_size = sorted(range(len(spans)), key=lambda k: (-spans[k].num_bytes, spans[k].first))
     by_time = sorted(range(len(spans)), key=lambda k: (spans[k].first, -spans[k].num_bytes))
     return min((_placed(spans, order) for order in (by_size, by_time)), key=lambda found: found[1])
 
 
 def _placed(spans: Sequence[Span], order: Sequence[int]) -> tuple[list[int], int]:
-    """Put values, in an order, into the smallest gap that each fits in, else behind all that are needed with it."""
+    """Put each value, in an order, into the smallest gap that is large enough, else after all values needed with it."""
     offsets, end = [0] * len(spans), 0
     placed: list[tuple[int, int, int, int]] = []  # offset, end, and steps, in order of offsets
     for k in order:
@@ -84,9 +86,9 @@ def _most_live(spans: Sequence[Span]) -> int:
 
 
 class Arena:
-    """Memory for the intermediate values of programs that run one after another.
+    """The memory for the intermediate values of programs that run one after another.
 
-    arrays: of the program that was prepared last. work: the Arrays that its operators get, which give them memory for
+    arrays: those of the program that was prepared last. work: the Arrays for its operators, whose memory is valid for
     one step: `begin` frees all of it.
     """
 
@@ -98,11 +100,11 @@ class Arena:
 
     @property
     def num_bytes(self) -> int:
-        """The bytes of the memory, without what operators need in a step."""
+        """The bytes of the memory, without the memory for single steps of operators."""
         return max(self._size, 0)
 
     def prepare(self, memory: Memory, program: Any) -> None:
-        """Make the arrays of a program, of which `in_memory` returns all, given those that have places."""
+        """Make the arrays of a program; `in_memory` returns all of them, given those in this memory."""
         if memory.num_bytes > self._size:
             self._known.clear()
             self._size = memory.num_bytes

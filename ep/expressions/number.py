@@ -1,4 +1,4 @@
-"""Python numbers that are arguments: each call of a fused function may have others, and traces nothing anew."""
+"""Python numbers as arguments: they may change from call to call of a fused function without a new trace."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from ep.ops.operands import as_weak
 
 
 class Number(LaterNumber):
-    """A number that is an argument, or that follows from such by arithmetic.
+    """A number that is an argument, or is computed from arguments by arithmetic.
 
-    Where Python needs its value (an axis, a condition, an attribute of an operator), the trace is for this value.
+    If Python needs its value (an axis, a condition, an attribute of an operator), the trace is valid for this value
+    only.
     """
 
     def __init__(
         self, trace: Trace, pins: set[int], value: complex, compute: Callable[[Sequence[Any]], Any], of: frozenset[int]
     ) -> None:
-        """pins: takes the arguments whose values the trace depends on. compute: gives it, from all arguments.
+        """pins: receives the arguments whose values the trace depends on. compute: computes it from all arguments.
 
-        of: the arguments that it follows from.
+        of: the arguments that it is computed from.
         """
         self._trace, self._pins, self._compute, self._of = trace, pins, compute, of
         self._value = value
@@ -35,21 +36,21 @@ class Number(LaterNumber):
 
     @property
     def value(self) -> complex:  # type: ignore[override]
-        """Its value in the call that is traced. The trace stands for others, too, of the same type."""
+        """Its value in the traced call. The trace is also used for other values of the same type."""
         return self._value
 
     def as_array(self, dtype: np.dtype[Any], argument: str) -> Array:
-        as_weak(self._value, dtype, argument)  # raises for what the dtype does not hold
+        as_weak(self._value, dtype, argument)  # raises an error for numbers that the dtype cannot hold
         compute = self._compute
         return self._trace.give_number(lambda arguments: as_weak(compute(arguments), dtype, argument), dtype)
 
     def pinned(self) -> Any:
-        """Return the value, which the trace depends on from now on."""
+        """Return the value, and make the trace depend on it."""
         self._pins |= self._of
         return self._value
 
     def combined(self, function: Callable[..., Any], *others: Any) -> Any:
-        """Return what a function gives of this number and others."""
+        """Return the result of a function of this number and others."""
         parts = [self, *others]
         computes = [one._compute if isinstance(one, Number) else (lambda _, one=one: one) for one in parts]
         value = function(*(one._value if isinstance(one, Number) else one for one in parts))

@@ -17,17 +17,17 @@ from ep.ops.declare.function import FUNCTIONS
 
 
 class Program:
-    """The steps of a trace, as they are run."""
+    """The steps of a trace, ready to run."""
 
     def __init__(
         self, trace: Trace, results: Sequence[int], round_each: bool = False, *, has_memory: bool = False
     ) -> None:
-        """results: positions of the values that `run` returns. has_memory: whether `run` gets an arena."""
+        """results: the positions of the values that `run` returns. has_memory: whether `run` receives an arena."""
         self.schedule = Schedule(trace, results, round_each)
         self._results = list(results)
-        # results that others are views of must stay as they are until the end
+        # results of which others are views must not change before the end
         self._viewed = {one for group in self.schedule.groups if self.schedule.is_view(group) for one in group.sources}
-        self._borrowed: set[int] = set()  # values in the memory of what is given
+        self._borrowed: set[int] = set()  # values in the memory of inputs
         for node in trace.nodes:
             is_given = not node.inputs and node.constant is None
             if node.operator is None and (is_given or self._borrowed.issuperset(node.inputs or (-1,))):
@@ -43,14 +43,14 @@ class Program:
         self._write()
 
     def _write(self) -> None:
-        """Write the function that runs the program, with the kernels that operators have now."""
+        """Write the function that runs the program, with the kernels that are registered now."""
         text = ProgramText(self, self._trace, self.memory)
         self._chosen = [*text.chosen.items()]
         self._body, self._renamed, self._derived = text.body(self._results), text.renamed, text.derived
         self._steps = text.steps
 
     def in_memory(self, base: Arrays, arrays: list[Array]) -> list[Array]:
-        """Return all arrays in memory that the program uses, given those that `Memory` has places for."""
+        """Return all arrays in memory that the program uses, given those that `Memory` places."""
         found = [*arrays]
         for place, how in self._derived:
             found.append(base.view(found[place], *how) if isinstance(how, View) else found[place].reshape(how))
@@ -63,10 +63,10 @@ class Program:
         into: Mapping[int, tuple[str, Array]],
         arena: Arena | None = None,
     ) -> list[Array]:
-        """Compute with what is given, by position; return the results.
+        """Compute with the inputs, given by position; return the results.
 
-        base: the operands' Operands. into: by position of a result, the name of an array and the array itself.
-        arena: of a program that has memory; no other may use it meanwhile.
+        base: the Operands of the operands. into: for positions of results, the name of an array and the array itself.
+        arena: for a program that has memory; no other program may use it meanwhile.
         Raises TypeError or ValueError for arrays that cannot be written, before anything is.
         """
         for operator, chosen in self._chosen:
@@ -94,7 +94,7 @@ class Program:
             raise
 
     def step_of(self, error: BaseException) -> int:
-        """Return the number of the group whose launch raised an error; -1 if it is none's."""
+        """Return the number of the group whose launch raised an error; -1 if no launch did."""
         traceback = error.__traceback__
         while traceback is not None:
             line = traceback.tb_lineno - 2
@@ -104,14 +104,14 @@ class Program:
         return -1
 
     def _targets(self, base: Any, into: Mapping[int, tuple[str, Array]]) -> dict[int, Array]:
-        """Return the arrays that results are put into, as kernels write them; raises what is wrong with them."""
+        """Return the arrays for results, in the form that kernels write; raises an error if they are unsuitable."""
         if not self.on_device:
             name, _ = next(iter(into.values()))
             raise TypeError(f"{name} is given; operators on {base.place} make tensors of their own")
         return {one: _target(base, self.schedule.nodes[one], *each) for one, each in into.items()}
 
     def _kernel_may_write(self, result: int, source: int) -> bool:
-        """Return whether a kernel may write a result where the source is: it reads that last, element by element."""
+        """Return whether a kernel may write a result over the source: it is the last reader, element by element."""
         if result not in self._written_by or source in self._viewed:
             return False
         step = self._written_by[result]
@@ -122,7 +122,7 @@ class Program:
         return self.schedule.last_read.get(source, -1) <= step and as_reduced <= {result in group.reduced}
 
     def _take_apart(self, base: Any, values: dict[int, Any], targets: Mapping[int, Array]) -> None:
-        """Copy the results that lie in memory which other results are about to be written to."""
+        """Copy the results in memory that other results are about to overwrite."""
         for one in self._results:
             value = values[one]
             if one not in self._borrowed or one in self.numbers:
@@ -137,7 +137,7 @@ class Program:
         into: Mapping[int, tuple[str, Array]],
         targets: Mapping[int, Array | None],
     ) -> dict[int, Array]:
-        """Return the arrays that kernels write to at once; others are copied to at the end."""
+        """Return the arrays that kernels write directly; the others are filled by copies at the end."""
         direct, arrays = {}, list(targets.items())
         for position, (one, array) in enumerate(arrays):
             name, is_direct = into[one][0], one in self._written_by and one not in self._viewed
@@ -156,7 +156,7 @@ class Program:
 
 
 def _target(base: Any, node: Node, name: str, array: Array) -> Array:
-    """Return the array that a result is put into, as kernels write it; raises what is wrong with it."""
+    """Return the array for a result, in the form that kernels write; raises an error if it is unsuitable."""
     try:
         return base.target(node.shape, node.data_type.dtype, array)
     except ArgumentError as error:

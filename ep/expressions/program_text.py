@@ -1,4 +1,4 @@
-"""The text of the function that runs a program."""
+"""The source code of the function that runs a program."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from ep.ops.kernels.kernel import OneLaunch
 
 
 class ProgramText:
-    """Writes the function that runs a program: one line for each launch, so that a call costs little beside them.
+    """Writes the function that runs a program: one line for each launch, so that a call adds little to the launches.
 
-    lines: of the function. steps: for each line, the group that it belongs to. renamed: of a group, the operator's
-    names for arguments of launches. chosen: the kernels that operators had.
+    lines: the lines of the function. steps: for each line, the group that it belongs to. renamed: for each group, the
+    names of the operator for arguments of launches. chosen: the kernels that operators had.
     """
 
     def __init__(self, program: Any, trace: Trace, memory: Memory | None) -> None:
@@ -30,7 +30,7 @@ class ProgramText:
         self._has_memory = memory is not None
         self._places = {} if memory is None else {one: k for k, one in enumerate(memory.values)}
         self._num_places = len(self._places)
-        self.derived: list[tuple[int, tuple[Any, ...]]] = []  # arrays in memory: of which one, and how
+        self.derived: list[tuple[int, tuple[Any, ...]]] = []  # arrays made from arrays in memory
         self._are_buffers = trace.gives_buffers
         base: Any = trace.base
         self._names: dict[str, Any] = {"number": _number_as_array}
@@ -54,7 +54,7 @@ class ProgramText:
         self._write(-1, *(f"v{one} = given[{one}]" for one in sorted(read - computed - self._constants)))
         for k, group in enumerate(self._schedule.groups):
             (self._add_operator if group.structure is None else self._add_kernel)(base, k, group)
-            # the memory of others is free for what follows
+            # the memory of the other arrays is free for the next steps
             fixed = self._constants | self._places.keys()
             last = [one for one in group.sources if self._schedule.last_read[one] == k and one not in fixed]
             self._write(k, *([f"del {', '.join(map(self._value, last))}"] if last else []))
@@ -62,7 +62,7 @@ class ProgramText:
     def body(self, results: Sequence[int]) -> Callable[..., list[Array]]:
         """Return the function body(base, given, direct, arena) that returns results.
 
-        direct: where to write some of them. arena: has the arrays of others.
+        direct: arrays for some of the results. arena: has the arrays of intermediate values.
         """
         lines = [*self.lines, f"return [{', '.join(map(self._array, results))}]"]
         if self._has_memory:
@@ -89,7 +89,7 @@ class ProgramText:
         return f"v{position}" if place is None else f"m{place}"
 
     def _derive(self, position: int, how: tuple[Any, ...]) -> int:
-        """Return the place, among the arrays in memory, of one that is made of another once and for all.
+        """Return the index, among the arrays in memory, of an array that is made from another one in advance.
 
         how: a shape, or the arguments of `Arrays.view`.
         """
@@ -98,19 +98,19 @@ class ProgramText:
         return self._num_places - 1
 
     def _array(self, position: int) -> str:
-        """Return a value as an array, if it may be a number in the form that kernels take."""
+        """Return the code for a value as an array, or as a number in the form that kernels accept."""
         value = self._value(position)
         return f"number(base, {value})" if self._on_device and position in self._numbers else value
 
     def _buffer(self, position: int) -> str:
-        """Return a value as operators take it."""
+        """Return the code for a value in the form that operators accept."""
         is_buffer = self._nodes[position].inputs and position not in self._schedule.views
         if self._are_buffers and position not in self._numbers and position not in self._schedule.strided:
             is_buffer = True
         return self._value(position) if is_buffer else f'base.as_buffer({self._array(position)}, "x")'
 
     def _add_results(self, k: int, results: Sequence[int], *, may_be_given: bool) -> None:
-        """Write where results get their memory."""
+        """Write the code that allocates results."""
         for one in results:
             node = self._nodes[one]
             if one in self._places:
@@ -160,7 +160,7 @@ class ProgramText:
             self._write(k, f"[{results}] = compute{k}(base, [{inputs}])")
 
     def _add_launch(self, base: Any, k: int, group: Group) -> None:
-        """Write the launches of an operator; of one that is a single launch, its very arguments."""
+        """Write the launches of an operator; a single launch is written with its arguments."""
         node = self._nodes[group.values[0]]
         node = self._nodes[node.position - node.result]
         operator: Any = node.operator
@@ -190,7 +190,7 @@ class ProgramText:
 
 
 class _Read:
-    """What operators ask of an input before it is there."""
+    """A stand-in for an input, with the attributes that operators read before it exists."""
 
     def __init__(self, node: Node) -> None:
         self.shape, self.dtype = node.shape, node.data_type.dtype
@@ -201,6 +201,6 @@ def _number_as_array(base: Any, value: Any) -> Array:
 
 
 def _results(node: Node, written: Sequence[int], base: Any, inputs: list[Array]) -> Sequence[Array]:
-    """Run an operator on tensors that are on several devices; return the results that there are to be, by number."""
+    """Run an operator on tensors on a mesh; return the required results, by number."""
     results = base.compute(node.operator, inputs, node.attributes, None)
     return [results[one] for one in written]

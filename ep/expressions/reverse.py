@@ -1,4 +1,4 @@
-"""Gradients of what a trace has noted: the rules of operators, from the loss back to what it follows from."""
+"""Gradients of a trace: the rules of operators, applied from the loss backwards."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ep.ops.gradients.vjp import INEXACT, Backward, of_inputs
 
 
 def gradients(loss: LazyArray, by: Sequence[LazyArray]) -> list[LazyArray]:
-    """Return the gradients of a loss, an array of one element, by aliases that were made before it.
+    """Return the gradients of a loss, an array of one element, with respect to aliases that were made before it.
 
-    They are noted in the trace, too; zeros by what the loss does not depend on.
+    They are recorded in the trace, too. They are zeros for aliases that the loss does not depend on.
     """
     trace, last = loss.trace, loss.node.position
     sources = {one.node.position for one in by}
@@ -50,7 +50,7 @@ def inlined(arrays: Sequence[LazyArray], aliases: Sequence[LazyArray]) -> list[L
             todo += trace.nodes[position].inputs
     for position in sorted(wanted - instead.keys()):
         node = trace.nodes[position]
-        if position not in instead:  # another result of a call that was noted again
+        if position not in instead:  # another result of a call that was recorded again
             results = trace.again(node, tuple(instead.get(one, one) for one in node.inputs))
             for before, now in zip(trace.results_of(node), results, strict=True):
                 instead[before.node.position] = now.node.position
@@ -59,9 +59,9 @@ def inlined(arrays: Sequence[LazyArray], aliases: Sequence[LazyArray]) -> list[L
 
 
 def _dependent(trace: Trace, sources: Iterable[int], last: int, types: Container[DataType]) -> set[int]:
-    """Return the values up to the last one that depend on others, by way of values of some types.
+    """Return the values up to the last one that depend on given values through values of some types.
 
-    These are among them.
+    The given values are included.
     """
     found = set(sources)
     for node in trace.nodes[min(found) : last + 1]:
@@ -71,9 +71,9 @@ def _dependent(trace: Trace, sources: Iterable[int], last: int, types: Container
 
 
 def _of_inputs(trace: Trace, node: Node, results: list[Any], of_results: list[Any]) -> list[Any]:
-    """Return the gradients by the inputs of the call that gives a value.
+    """Return the gradients with respect to the inputs of the call that computes a value.
 
-    Those by its results are None if there is none.
+    The gradients with respect to its results are None where there are none.
     """
     inputs = [trace.array(one) for one in node.inputs]
     if node.operator is None:

@@ -1,4 +1,4 @@
-"""From a trace to kernels: which values are computed together, and in which order."""
+"""The schedule of a trace: which values are computed together in kernels, and in which order."""
 
 from __future__ import annotations
 
@@ -23,20 +23,19 @@ from ep.include.primitive.unary_op import UnaryOp
 _FLOAT: Final = DataType.kFloat
 _MAP: Final = Structure((_FLOAT,), (), (Step(UnaryOp.kNegative, (0,), _FLOAT),), (1,))
 _REDUCTION: Final = _MAP._replace(steps=(*_MAP.steps, Step(ReduceOp.kSum, (1,), _FLOAT)), results=(2,))
-"""A structure of each kind, to ask a device for; `_rows` makes those with rows."""
+"""A structure of each kind, to test whether a device supports it; `_rows` makes those with rows."""
 
 
 class Schedule:
     """The steps of a trace.
 
-    groups: in order. views: positions of values that lie in the memory of others. strided: those that kernels alone
-        read, and how.
-    last_read: of each value, the last group that reads it or a view of it; of a result, and of what a result is a view
-        of, the number of groups.
+    groups: in order. views: the positions of values that are views of others. strided: those that only kernels read,
+    and how. last_read: for each value, the last group that reads it or a view of it; for a result, and for an array of
+    which a result is a view, the number of groups.
     """
 
     def __init__(self, trace: Trace, results: Iterable[int], round_each: bool) -> None:
-        """results: positions of the values that are wanted."""
+        """results: the positions of the required values."""
         self.nodes, self.results = trace.nodes, list(dict.fromkeys(results))
         self._round_each = round_each
         base = trace.base
@@ -63,7 +62,7 @@ class Schedule:
             if node.position in self._wanted and not self._why_no_product(node):
                 grouping.compute_on_product(node)
         self.groups = grouping.ordered()
-        if trace.gives_buffers:  # the operator's own kernel has forms for each op, and may be on disk already
+        if trace.gives_buffers:  # the kernel of the operator has forms for each op, and may already be on disk
             for group in self.groups:
                 if not group.why and len(group.values) == 1:
                     read = self.nodes[group.values[0]].inputs
@@ -92,18 +91,18 @@ class Schedule:
         return found
 
     def is_view(self, group: Group) -> bool:
-        """Return whether the result of a group may be in the memory of what it reads."""
+        """Return whether the result of a group may be in the memory of an operand."""
         return group.values[0] in self.views
 
     def why_alone(self, node: Node) -> str:
-        """Return why a value is not part of a map kernel; empty if it is."""
+        """Return the reason why a value is not part of a map kernel; an empty text if it is."""
         if node.position in self.views or node.operator is None:
             return "nothing is written: it is read where it is"
         name = node.operator.name
         if name == PRODUCT:
             return self._why_no_product(node) or "no map alone reads it, or it is read before that"
         if name not in MAPS and name not in ROW_OPS:
-            return f"{name} is no map: no kernel joins it yet"
+            return f"{name} is not a map: no kernel joins it yet"
         if len(node.shape) > kMaxNumDims:
             return f"it has more than {kMaxNumDims} axes"
         if not self._has_maps:
@@ -123,7 +122,7 @@ class Schedule:
         return ""
 
     def _reduces_any(self, node: Node) -> bool:
-        """Whether a value is reduced in a way that is none of a row kernel, and that a kernel can be made for."""
+        """Whether a value is reduced in a way that row kernels do not support, but a reduce kernel does."""
         op = ROW_OPS.get(self._operator(node))
         if not isinstance(op, ReduceOp) or not self._has_reductions or not self._why_no_row(node):
             return False
@@ -132,7 +131,7 @@ class Schedule:
         return goes and 0 not in shape and len(shape) <= kMaxNumDims and not node.attributes.get("is_piece")
 
     def _why_no_row(self, node: Node) -> str:
-        """Return why what reads whole rows is not part of a row kernel; empty if it is."""
+        """Return the reason why an operator on whole rows is not part of a row kernel; an empty text if it is."""
         shape, given = self.nodes[node.inputs[0]].shape, node.attributes
         axes = given["axes"] if "axes" in given else (given["axis"],)
         if axes != (len(shape) - 1,):
@@ -150,13 +149,13 @@ class Schedule:
         return "" if node.operator is None else node.operator.name
 
     def _read_elsewhere(self) -> set[int]:
-        """Return the values that other groups read than those that they are of, and those that are wanted."""
+        """Return the values that groups other than their own read, and the required values."""
         of = {value: k for k, group in enumerate(self.groups) for value in group.values}
         read = ((one, k) for value, k in of.items() for one in self.nodes[value].inputs)
         return {one for one, k in read if of.get(one) != k} | set(self.results)
 
     def _complete(self, group: Group, elsewhere: set[int]) -> None:
-        """Find what a group reads and writes, and the structure of a kernel; elsewhere: values that are read there."""
+        """Find the operands, the results and the structure of a group; elsewhere: the values that other groups read."""
         inside = set(group.values)
         group.sources = list(
             dict.fromkeys(one for value in group.values for one in self.nodes[value].inputs if one not in inside)
@@ -169,7 +168,7 @@ class Schedule:
         StructureOf(self.nodes, group, self._round_each)
 
     def explain(self, names: Mapping[int, str]) -> Explanation:
-        """Return what each step computes, in words and to be drawn; names: by position, of what is given."""
+        """Return a description of each step, as text and for a drawing; names: those of inputs, by position."""
         return Explanation([self._part(group) for group in self.groups], self.nodes, self.results, names)
 
     def _part(self, group: Group) -> Part:

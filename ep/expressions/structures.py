@@ -1,4 +1,4 @@
-"""The structure of a group: what its kernel computes, whatever the sizes."""
+"""The structure of a group: the computation of its kernel, independent of sizes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ep.ops.names import parameter_name
 
 
 class StructureOf:
-    """Writes the structure of a group down, and which operands a launch has, to the group."""
+    """Determines the structure of a group and the operands of its launch, and stores them in the group."""
 
     def __init__(self, nodes: Sequence[Node], group: Group, round_each: bool) -> None:
         self._nodes, self._group, self._round_each = nodes, group, round_each
@@ -52,16 +52,16 @@ class StructureOf:
         )
 
     def _as_read(self, position: int, value: int) -> tuple[int, Dims | None]:
-        """Return the value that stands for another where a value reads it.
+        """Return the value to read in place of an operand of another value.
 
-        One of another group, beside what is reduced without a last axis, gets one.
+        An operand from another group gets a new value if the group reduces along other axes than the last one.
         """
         shape, num_axes = self._nodes[position].shape, len(self._nodes[value].shape)
         lacks_axis = self._is_map_of_rows(value) and num_axes < len(self._group.shape)
         return position, (*shape, 1) if lacks_axis and shape and position not in self._inside else None
 
     def _is_map_of_rows(self, value: int) -> bool:
-        """Return whether a value is computed from others with one element a row."""
+        """Return whether a value is computed element by element from values with one element per row."""
         return value in self._group.reduced and not isinstance(self._op(self._nodes[value]), ReduceOp)
 
     def _op(self, node: Node) -> Any:

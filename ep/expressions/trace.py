@@ -1,4 +1,4 @@
-"""The trace that operators write instead of computing: values, and the calls that give them."""
+"""The trace in which operators are recorded instead of computed: values, and the calls that compute them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from ep.ops.declare.operator import Operator
 class Node(NamedTuple):
     """One value of a trace.
 
-    position: in the trace, after those of all inputs.
-    operator: that gives it; None for what is given, and for what is reshaped.
-    inputs: positions of values.
-    attributes: resolved; of a reshape, nothing.
-    result: which one of the operator's.
-    data_type: of its elements.
-    constant: the bytes of a number that stands in the text.
+    position: its position in the trace, after those of all inputs.
+    operator: the operator that computes it; None for an input and for a reshaped value.
+    inputs: the positions of its operands.
+    attributes: the resolved attributes; empty for a reshape.
+    result: its number among the results of the operator.
+    data_type: the type of its elements.
+    constant: the bytes of a number in the source code.
     """
 
     position: int
@@ -37,45 +37,46 @@ class Node(NamedTuple):
 
 
 class Trace(Operands):
-    """The operands of one trace: arrays that are not computed yet, all of one place."""
+    """The operands of one trace: arrays that are not computed yet, all on one device."""
 
     gives_buffers = False
-    """Whether all arrays that are given, and held, are such as `as_buffer` returns."""
+    """Whether all inputs and constant arrays are results of `as_buffer`."""
 
     def __init__(self, base: Operands, name: str, make: Any, *, numbers_vary: bool) -> None:
-        """base: what computes. name: of what is traced. make: makes the lazy array of a trace and a node.
+        """base: the operands that compute. name: the name of the traced function. make: makes the lazy array of a trace
+        and a node.
 
-        numbers_vary: whether numbers in the text are given at each launch, and else a part of the structure.
+        numbers_vary: whether numbers in the source code are passed at each launch, or are part of the structure.
         """
         self.base, self._make, self._numbers_vary = base, make, numbers_vary
         self._device_type = base.device_type if isinstance(base, Arrays) else None
         self.place = f"{base.place}, in the trace of {name}"
         self.nodes: list[Node] = []
-        self.given: dict[int, Any] = {}  # by position: arrays, and what gives numbers
-        self.sizes: dict[int, np.ndarray[Any, Any]] = {}  # by position: numbers that no structure has
-        self.numbers: set[int] = set()  # positions of what is given and is a number
+        self.given: dict[int, Any] = {}  # by position: arrays, and functions that compute numbers
+        self.sizes: dict[int, np.ndarray[Any, Any]] = {}  # by position: numbers that are not part of a structure
+        self.numbers: set[int] = set()  # positions of inputs that are numbers
         self.held: dict[int, Array] = {}  # by position: arrays that are the same at each launch
         self.ended = False
         self._known: dict[Hashable, list[Node]] = {}
 
     @property
     def key(self) -> Hashable:
-        """The key that tells the trace from others: all but arrays and numbers that are given."""
+        """The key that distinguishes traces: everything except the input arrays and numbers."""
         return tuple(self._known)
 
     def end(self) -> None:
-        """Refuse the arrays of the trace from now on, and hold what was given no longer."""
+        """Make the arrays of the trace invalid, and release the inputs."""
         self.ended = True
         self.given.clear()
 
     def give(self, value: Any, shape: Dims, dtype: np.dtype[Any]) -> Any:
-        """Return the lazy array of something that is given at each launch: an array, or what `Number` is."""
+        """Return the lazy array for an input of each launch: an array, or a value of `Number`."""
         position = len(self.nodes)
         self.given[position] = value
         return self._valued(("given", position, shape, dtype), (), shape, as_data_type(dtype))
 
     def give_number(self, value: Any, dtype: np.dtype[Any]) -> Any:
-        """Return the lazy array of a number that is given at each launch."""
+        """Return the lazy array for a number that is passed at each launch."""
         number = self.give(value, (), dtype)
         self.numbers.add(number.node.position)
         return number
@@ -86,7 +87,7 @@ class Trace(Operands):
             if isinstance(trace, Trace) and trace.ended:
                 raise RuntimeError(f"{argument} belongs to {trace.place}, which has ended")
             raise TypeError(
-                f"{argument} ({type(value).__qualname__}) is no array of {self.place}: make it an argument of the "
+                f"{argument} ({type(value).__qualname__}) is not an array of {self.place}: make it an argument of the "
                 f"function, or a view of the block"
             )
         if self.ended:
@@ -127,7 +128,7 @@ class Trace(Operands):
         return self._valued(("reshape", node.position, shape), (node.position,), shape, node.data_type)
 
     def alias(self, array: Any) -> Any:
-        """Return a lazy array of the same value that is another one to the trace: nothing is computed from it yet."""
+        """Return a lazy array with the same value, which the trace distinguishes: nothing is computed from it yet."""
         node: Node = array.node
         return self._valued(("alias", len(self.nodes)), (node.position,), node.shape, node.data_type)
 
@@ -136,14 +137,14 @@ class Trace(Operands):
         return self._make(self, self.nodes[position])
 
     def results_of(self, node: Node) -> list[Any]:
-        """Return the lazy arrays of all results of the call that gives a value."""
+        """Return the lazy arrays of all results of the call that computes a value."""
         first = end = node.position - node.result
         while end < len(self.nodes) and self.nodes[end].result == end - first:
             end += 1
         return [self._make(self, one) for one in self.nodes[first:end]]
 
     def again(self, node: Node, inputs: tuple[int, ...]) -> list[Any]:
-        """Return all results of the call that gives a value, for other inputs of the same shapes and types."""
+        """Return all results of the call that computes a value, for other inputs of the same shapes and types."""
         if node.operator is None:
             return [self.reshape(self.array(inputs[0]), node.shape)]
         return self._called(node.operator, [self.nodes[one] for one in inputs], node.attributes)
@@ -170,7 +171,7 @@ class Trace(Operands):
         data_type: DataType,
         constant: bytes | None = None,
     ) -> list[Node]:
-        """Note the results of a call, or another value."""
+        """Record the results of a call, or another value."""
         first = len(self.nodes)
         made = [
             Node(first + result, operator, inputs, attributes, result, shape, data_type, constant)
@@ -183,7 +184,7 @@ class Trace(Operands):
     def _valued(
         self, key: Hashable, source: tuple[int, ...], shape: Dims, data_type: DataType, constant: bytes | None = None
     ) -> Any:
-        """Return the lazy array of a value that no operator gives, which is noted where it was not before."""
+        """Return the lazy array of a value that no operator computes; record it if it is new."""
         found = self._known.get(key) or self._note(key, None, source, {}, [shape], data_type, constant)
         return self._make(self, found[0])
 
@@ -192,7 +193,7 @@ _PACKAGE: Final = __name__.partition(".")[0]
 
 
 def refusal(what: str, instead: str) -> TypeError:
-    """Return the error for something that a trace cannot do, with the line of the user that asked for it."""
+    """Return the error for an unsupported use of lazy arrays, with the line of the user's code."""
     frame: Any = sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
         frame = frame.f_back

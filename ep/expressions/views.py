@@ -22,18 +22,18 @@ class View(NamedTuple):
 
 
 class _Places:
-    """The elements of an array that make a value. ranges: of each axis of the array, the places that are left.
-    axes: of each axis of the value, that of the array; None if the value repeats, or has one element.
+    """The elements of an array that form a value. ranges: for each axis of the array, the selected range.
+    axes: for each axis of the value, the axis of the array; None if elements repeat, or there is one element.
     """
 
     def __init__(self, shape: Dims) -> None:
-        """All of an array."""
+        """Return the selection of a whole array."""
         self.ranges = [range(size) for size in shape]
         self.axes: list[int | None] = [*range(len(shape))]
         self._array_shape = self._shape = shape
 
     def after(self, node: Node) -> _Places:
-        """Return those of a value that is a view of this one."""
+        """Return the selection of a view of this value."""
         made = _Places(self._array_shape)
         made.ranges, made.axes, made._shape = [*self.ranges], [*self.axes], node.shape
         name, given = node.operator.name if node.operator is not None else "reshape", node.attributes
@@ -58,7 +58,7 @@ class _Places:
         return made
 
     def view(self) -> View:
-        """Return the view of the array; what changes nothing is None."""
+        """Return the arguments of `Arrays.view`; None for those that change nothing."""
         left = sorted(axis for axis in self.axes if axis is not None)
         index = tuple(
             slice(some.start, some.stop, some.step) if axis in left else some.start
@@ -103,11 +103,11 @@ def _exchanges(node: Node) -> bool:
 def with_views(
     nodes: Sequence[Node], wanted: set[int], results: set[int], in_kernel: Callable[[Node], bool]
 ) -> tuple[list[Node], dict[int, View]]:
-    """Return the values, and the views among them, by position: no one but kernels reads them.
+    """Return the required values, and the views that only kernels read, by position.
 
-    A view of a view is one of what that is a view of: its input is another one.
+    A view of a view becomes a view of the original array: it gets another input.
 
-    wanted: positions of values that are computed. in_kernel: whether a kernel may compute a value.
+    wanted: the positions of the required values. in_kernel: whether a kernel may compute a value.
     """
     found, views, places = [*nodes], dict[int, View](), dict[int, _Places]()
     for node in _views_among(nodes, wanted, results, in_kernel):
@@ -134,15 +134,15 @@ def _views_among(
 
 
 def _can_be(node: Node, nodes: Sequence[Node]) -> bool:
-    """Return whether reading a view takes no longer than writing its elements first, and reading these."""
+    """Return whether reading a view takes no longer than a copy of its elements and reading this copy."""
     if not node.inputs or not 0 < len(node.shape) <= kMaxNumDims:
         return False
     source = nodes[node.inputs[0]]
     if source.shape == () or source.constant is not None:
         return False
-    if node.operator is None:  # a reshape: of axes that have one element, as those that an integer has taken
+    if node.operator is None:  # a reshape that only changes axes of one element, for example after an integer index
         sizes, wanted = ([size for size in shape if size != 1] for shape in (source.shape, node.shape))
         return sizes == wanted
-    if node.operator.name == "permute":  # where rows do not stay rows, each element is in a cache line of its own
+    if node.operator.name == "permute":  # if rows do not stay rows, each element is in a different cache line
         return bool(node.attributes["axes"][-1] == len(node.shape) - 1)
     return node.operator.name in ("slice", "expand")

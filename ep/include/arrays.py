@@ -89,8 +89,8 @@ class Operands(ABC):
     def as_buffer(self, value: ArrayLike, argument: str) -> Array:
         """Return `value` as an array, C-contiguous and in native byte order. It is copied only if it is not so already.
 
-        Raises TypeError for a dtype that is no DataType, for a mask and for anything that is no array of the place,
-        ValueError for a tensor that is conjugated or negated lazily.
+        Raises TypeError for a dtype that is not a DataType, for a mask and for anything that is not an array of the
+        place, ValueError for a tensor that is conjugated or negated lazily.
         """
 
     def as_view(self, value: ArrayLike, argument: str) -> Array:
@@ -202,8 +202,8 @@ class Arrays(Operands):
     def destination(self, shape: Sequence[int], dtype: np.dtype[Any], out: Array | None) -> Array:
         """Return the buffer for a result: `out` itself if Launch can write it, else a new one (see `delivered`).
 
-        Raises TypeError if `out` is no array of the device or has another dtype, ValueError if it has another shape or
-        is read-only.
+        Raises TypeError if `out` is not an array of the device or has another dtype, ValueError if it has another shape
+        or is read-only.
         """
 
     def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
@@ -281,7 +281,7 @@ class DeviceArrays(ABC):
     def recognises(self, value: Any) -> bool:
         """Return whether a value is an array of the device type.
 
-        It is called for every value that is no array of the host, of any type. So it should be quick, and import
+        It is called for every value that is not an array of the host, of any type. So it should be quick, and import
         nothing.
         """
 

@@ -84,8 +84,8 @@ def as_data_type(like: DTypeLike, argument: str = "dtype") -> DataType:
 
     like: a DataType, NumPy dtype, NumPy scalar type, or sized name.
     argument: the caller's name for it, for the error.
-    Raises TypeError if it is no data type or is an unsized name (NumPy and OneFlow disagree on those), ValueError for
-    an unknown name and for dtypes that no primitive stores (object, datetime, non-native byte order).
+    Raises TypeError if it is not a data type or is an unsized name (NumPy and OneFlow disagree on those), ValueError
+    for an unknown name and for dtypes that no primitive stores (object, datetime, non-native byte order).
     """
     if isinstance(like, DataType):
         return like
@@ -96,7 +96,9 @@ def as_data_type(like: DTypeLike, argument: str = "dtype") -> DataType:
             )
         member = _BY_NAME.get(like)
         if member is None:
-            raise ArgumentValueError(argument, f"is {shown(like)}, which is no data type{did_you_mean(like, _BY_NAME)}")
+            raise ArgumentValueError(
+                argument, f"is {shown(like)}, which is not a data type{did_you_mean(like, _BY_NAME)}"
+            )
         return member
     if like is int or like is float or like is complex:
         raise ArgumentTypeError(

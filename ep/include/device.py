@@ -96,7 +96,7 @@ class Device(ABC):
         - `copy_from_host(array, stream)`, in the order of the stream, after which the array may be changed;
         - `copy_to_host(stream)`, which waits for the stream and returns a flat ndarray.
 
-        Raises TypeError if `size` is no integer, ValueError if it is negative or an option is not supported,
+        Raises TypeError if `size` is not an integer, ValueError if it is negative or an option is not supported,
         MemoryError if there is not enough memory.
         """
 
@@ -104,7 +104,7 @@ class Device(ABC):
     def Free(self, options: AllocationOptions, buffer: Buffer) -> None:
         """Free `buffer`, from `Alloc` with the same options. It must not be used again.
 
-        Memory that is not freed explicitly is freed with the last buffer in it. Raises TypeError if it is no buffer.
+        Memory that is not freed explicitly is freed with the last buffer in it. Raises TypeError if it is not a buffer.
         """
 
     @abstractmethod

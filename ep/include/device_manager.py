@@ -32,7 +32,7 @@ class DeviceManager(ABC):
         """Return device `device_index`, the same object each time.
 
         Raises DeviceUnavailableError if the device is not present, with `device_index` and what is missing; TypeError
-        if `device_index` is no integer.
+        if `device_index` is not an integer.
         """
 
     @abstractmethod

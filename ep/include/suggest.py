@@ -5,7 +5,12 @@ from difflib import get_close_matches
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return `"; did you mean 'x' or 'y'?"` for the names in `known` closest to `name`, or an empty string."""
+    """Return `"; did you mean 'x' or 'y'?"` for the names in `known` closest to `name`, or an empty string.
+
+    A name of up to three letters suggests only names with the same first letter: "gpu" does not mean "cpu".
+    """
+    folded = name.casefold()
     by_folded = {candidate.casefold(): candidate for candidate in known}
-    matches = [by_folded[match] for match in get_close_matches(name.casefold(), by_folded, n=3, cutoff=0.6)]
+    near = [one for one in by_folded if len(folded) > 3 or one[:1] == folded[:1]]
+    matches = [by_folded[match] for match in get_close_matches(folded, near, n=3, cutoff=0.6)]
     return f"; did you mean {' or '.join(map(repr, matches))}?" if matches else ""

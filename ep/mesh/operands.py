@@ -58,7 +58,7 @@ class MeshOperands(Operands):
             return self.number(np.asarray(value))
         if not isinstance(value, self._tensor):
             raise TypeError(
-                f"{argument} ({type(value).__qualname__}) is no tensor on {self._placement}; to_global makes one"
+                f"{argument} ({type(value).__qualname__}) is not a tensor on {self._placement}; to_global makes one"
             )
         return value
 

@@ -25,7 +25,7 @@ def hand_over() -> None:
     flush()
     end = time.monotonic() + _HANGS
     for stream in (sys.stdout, sys.stderr):
-        with suppress(Exception):  # a stream that is no file
+        with suppress(Exception):  # a stream that is not a file
             while _is_unread(stream.fileno()) and time.monotonic() < end:
                 time.sleep(0.001)
 

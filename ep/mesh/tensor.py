@@ -120,7 +120,7 @@ def to_global(local: ArrayLike, placement: Placement, sbp: SbpLike) -> GlobalTen
     sbp: one for each axis of the mesh: "S(0)", or "S(0),B".
 
     The logical shape follows from the pieces. Raises, on all ranks alike, ValueError for a piece of the wrong shape and
-    for an SBP that does not fit; TypeError if the ranks' dtypes differ or `local` is no array.
+    for an SBP that does not fit; TypeError if the ranks' dtypes differ or `local` is not an array.
     """
     buffer, every = _alike("to_global", local, "local", placement, sbp)
     sbps = world().on_all(lambda: _parsed(sbp, placement, "local"), "to_global")

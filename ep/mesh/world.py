@@ -160,7 +160,7 @@ class World:
         """Wait until all ranks have come to the same point without an error; else raise, or end the job."""
         if os.getpid() != self._process:
             raise RuntimeError(
-                f"a process that rank {self.rank} has forked is no rank of the job, and cannot do {what}"
+                f"a process that rank {self.rank} has forked is not a rank of the job, and cannot do {what}"
             )
         if self.size == 1:
             if error is not None:

@@ -21,7 +21,7 @@ _TAGS = {_DeviceType.CPU: "cpu", _DeviceType.CUDA: "cuda"}
 
 
 class _Prepared(BackendRep):
-    """A model, which takes its inputs in order."""
+    """A model whose inputs are passed in order."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -38,7 +38,7 @@ class Backend(_Backend):
 
     @classmethod
     def supports_device(cls, device: str) -> bool:
-        """Return whether a device such as "CUDA" is here."""
+        """Return whether a device such as "CUDA" is present."""
         try:
             tag = _TAGS[Device(device).type]
             ops.copy_to_device(np.zeros(1, np.float32), tag)
@@ -48,7 +48,7 @@ class Backend(_Backend):
 
     @classmethod
     def is_compatible(cls, model: ModelProto, device: str = "CPU", **_: Any) -> bool:
-        """Return whether there is something that serves each node and type of a model."""
+        """Return whether all nodes and types of a model are supported."""
         try:
             load(model)
         except UnsupportedError:
@@ -57,14 +57,14 @@ class Backend(_Backend):
 
     @classmethod
     def prepare(cls, model: ModelProto, device: str = "CPU", **_: Any) -> _Prepared:
-        """Return what runs a model; raises what `load` raises."""
+        """Return a model that is ready to run; raises the errors of `load`."""
         return _Prepared(load(model, _TAGS[Device(device).type]))
 
     @classmethod
     def run_node(
         cls, node: NodeProto, inputs: Any, device: str = "CPU", outputs_info: Any = None, **options: Any
     ) -> tuple[Any, ...]:
-        """Return the outputs of one node, which is of the newest opset, or of `opset_version`."""
+        """Return the outputs of one node of the newest opset, or of `opset_version`."""
         given = [np.asarray(one) for one in inputs]
         infos = [
             helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)

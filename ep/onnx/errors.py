@@ -2,11 +2,11 @@
 
 
 class ModelError(ValueError):
-    """A file that is no ONNX model, or a model that contradicts itself. Nothing was computed."""
+    """Raised for a file that is not an ONNX model, or an inconsistent model, before anything is computed."""
 
 
 class UnsupportedError(NotImplementedError):
-    """A model with operators or types that no operator of `ep.ops` serves. `reasons` has one line for each."""
+    """Raised for a model with unsupported operators or types. `reasons` has one line for each."""
 
     def __init__(self, reasons: list[str]) -> None:
         super().__init__("\n".join(reasons))

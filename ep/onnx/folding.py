@@ -1,4 +1,4 @@
-"""What is computed of a model when it is loaded: constants of nodes, and normalisations that follow convolutions."""
+"""Computations when a model is loaded: constants of nodes, and normalisations after convolutions."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ NDArray = np.ndarray[Any, Any]
 
 
 def folded(graph: Graph) -> Graph:
-    """Return a graph that gives the same with fewer nodes.
+    """Return a graph with the same results and fewer nodes.
 
-    A BatchNormalization by constants of what a Conv by constants gives, and nothing else reads, becomes part of the
-    filters and the bias of that Conv. Constants that no node reads are left out.
+    A BatchNormalization with constants is merged into the filters and the bias of a Conv with constants before it, if
+    nothing else reads the result of the Conv. Constants that no node reads are removed.
     """
     constants = dict(graph.constants)
     for node in graph.nodes:

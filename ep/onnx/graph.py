@@ -1,4 +1,4 @@
-"""The nodes of a model, each with the line of the table that serves it."""
+"""The nodes of a model, each with its entry of the table of operators."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from ep.onnx.types import dtype_of
 
 
 class Signature(NamedTuple):
-    """An input or an output of a model; shape: sizes, names of sizes that are free, None for others and if unknown."""
+    """An input or an output of a model; shape: sizes, the names of free sizes, None for unknown ones or an unknown
+    shape."""
 
     name: str
     dtype: np.dtype[Any]
@@ -24,7 +25,7 @@ class Signature(NamedTuple):
 
 
 class Node(NamedTuple):
-    """A call of an operator. inputs: names of values, "" for those that are left out."""
+    """A call of an operator. inputs: the names of values, "" for omitted inputs."""
 
     name: str
     line: Line
@@ -57,8 +58,8 @@ class Graph(NamedTuple):
 def graph_of(model: ModelProto) -> Graph:
     """Return the graph of a checked model.
 
-    Raises UnsupportedError, which names all nodes and types that nothing serves, and ModelError for what ONNX's own
-    check lets through: names that stand for several values.
+    Raises UnsupportedError, which names all unsupported nodes and types, and ModelError for a name with several values,
+    which ONNX's own check accepts.
     """
     reader = _Reader({one.domain: one.version for one in model.opset_import})
     reader.read_constants(model.graph, "")
@@ -170,7 +171,7 @@ def _check_names(known: set[str], nodes: Sequence[Node], outputs: Sequence[str])
 
 def _signature(value: ValueInfoProto) -> Signature:
     if value.type.WhichOneof("value") != "tensor_type":
-        raise NotImplementedError(f"a value of {value.type.WhichOneof('value') or 'no type'} is no tensor")
+        raise NotImplementedError(f"a value of {value.type.WhichOneof('value') or 'no type'} is not a tensor")
     tensor = value.type.tensor_type
     shape = None
     if tensor.HasField("shape"):
@@ -210,5 +211,5 @@ def _value(attribute: onnx.AttributeProto) -> Any:
         return value
     values = [one.decode("utf-8", "replace") if isinstance(one, bytes) else one for one in value]
     if any(not isinstance(one, int | float | str) for one in values):
-        raise NotImplementedError(f"attribute {attribute.name} is a {type(value).__name__} of what is no number")
+        raise NotImplementedError(f"attribute {attribute.name} is a {type(value).__name__} of what is not a number")
     return values

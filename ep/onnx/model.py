@@ -1,4 +1,4 @@
-"""A loaded model, and how it is run."""
+"""A loaded model, and its runs."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from ep.ops.devices import arrays_on
 
 
 def load(source: str | PathLike[str] | bytes | ModelProto, device: str | DeviceType = "cpu") -> Model:
-    """Return a model of an ONNX file; nothing is compiled before it is called.
+    """Load an ONNX model; nothing is compiled before it is called.
 
-    source: a path, the contents of a file, or a ModelProto. device: where it is computed, such as "cuda".
+    source: a path, the contents of a file, or a ModelProto. device: the device that runs it, such as "cuda".
 
-    Raises ModelError for what is no valid model, UnsupportedError for one with nodes or types that nothing serves, all
-    of which it names, and ValueError for a device that there is not.
+    Raises ModelError for an invalid model, UnsupportedError, which names all unsupported nodes and types, and
+    ValueError for an unknown device.
     """
     device_type = DeviceType.FromTag(device) if isinstance(device, str) else device
     return Model(graph_of(read(source)), device_type)
 
 
 class Model:
-    """A model on a device. Several threads may run it at once."""
+    """A model on a device. Several threads may run it at the same time."""
 
     def __init__(self, graph: Graph, device_type: DeviceType) -> None:
         self.inputs, self.outputs, self.nodes = graph.inputs, graph.outputs, graph.nodes
         self._device_type, self._planner = device_type, Planner(folded(graph), device_type)
         self._all = tuple(one.name for one in graph.outputs)
-        self._plans = BoundedCache()  # by the outputs that are wanted, and the shapes of inputs
-        self._arenas: list[Arena] = []  # that no thread uses now
+        self._plans = BoundedCache()  # by the requested outputs and the shapes of inputs
+        self._arenas: list[Arena] = []  # those that no thread uses now
 
     def __call__(self, **inputs: Any) -> tuple[Any, ...]:
         """Return all outputs; inputs: arrays of the host or of the device, by name."""
@@ -52,10 +52,10 @@ class Model:
 
         inputs: arrays of the host or of the device, by name.
 
-        Outputs have memory of their own, which later runs do not touch. The first run with inputs of some shapes plans
-        the kernels for them, and compiles those that are not on disk yet.
+        Outputs have separate memory, which later runs do not change. The first run with new input shapes plans the
+        kernels for them, and compiles those that are not on disk yet.
 
-        Raises TypeError and ValueError for inputs that are missing, surplus, or of another dtype or shape, before
+        Raises TypeError and ValueError for missing or unknown inputs and for inputs with another dtype or shape, before
         anything is computed. Other errors have a note with the node that raised them.
         """
         wanted = self._all if outputs is None else tuple(outputs)
@@ -81,14 +81,14 @@ class Model:
             )
         self._arenas.append(arena)
         for name in wanted:
-            if name not in found:  # it follows from the shapes of inputs
+            if name not in found:  # it depends only on the shapes of inputs
                 found[name] = base.copy_from_host(plan.value(name))
         return tuple([found[name] for name in wanted])
 
     def explain(self, **shapes: Sequence[int]) -> str:
-        """Return the kernels for inputs of some shapes, their bytes, their memory, and what was computed when planning.
+        """Return a description of the kernels for given input shapes, their bytes, the memory, and the planned values.
 
-        shapes: of the inputs, by name; those with free sizes must be given.
+        shapes: the shapes of the inputs, by name; they are required for inputs with free sizes.
         """
         known = {name: tuple(shape) for name, shape in shapes.items()}
         given = {}
@@ -114,7 +114,8 @@ class Model:
     def _read(
         self, base: Arrays, wanted: tuple[str, ...], inputs: Mapping[str, Any]
     ) -> tuple[dict[str, Any], Hashable]:
-        """Return the inputs as arrays of the device, and the key of their plan; raises what is wrong with them."""
+        """Return the inputs as arrays of the device, and the key of their plan; raises an error for unsuitable
+        inputs."""
         values: dict[str, Any] = {}
         if len(inputs) == len(self.inputs):
             key: Any = wanted
@@ -136,7 +137,7 @@ class Model:
         return {name: on_device(base, one) for name, one in given.items()}, key
 
     def _given(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the inputs; raises what is wrong with them."""
+        """Return the inputs; raises an error for missing or unknown ones."""
         names = {one.name for one in self.inputs}
         if missing := names - {*inputs}:
             raise ValueError(
@@ -160,14 +161,14 @@ class Model:
 
 
 class _Sized(NamedTuple):
-    """What a plan is made for."""
+    """The key of a plan."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
 
 
 def _check(signature: Signature, array: Any, sizes: dict[str, tuple[int, str]]) -> None:
-    """Raise TypeError or ValueError for an array that the model does not take; sizes: those that names stand for."""
+    """Raise TypeError or ValueError for an array that the model does not accept; sizes: the values of named sizes."""
     name, dtype, shape = signature
     if np.dtype(array.dtype) != dtype:
         raise TypeError(f"input {name} has dtype {array.dtype}; it must be {dtype}")

@@ -1,4 +1,4 @@
-"""Plans: what is computed of a model for inputs of some shapes, in which kernels, and where."""
+"""Plans: the computation of a model for given input shapes, its kernels and its memory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ _DONE: Final = Branch((), ())
 
 
 class Planner:
-    """Makes the plans of one model. constants: tensors of the model, and what follows from them alone, on the host."""
+    """Makes the plans of one model. constants: the constants of the model, and values computed from them, on the
+    host."""
 
     def __init__(self, graph: Graph, device_type: DeviceType) -> None:
         self.graph, self.device_type = graph, device_type
@@ -40,15 +41,14 @@ class Planner:
     ) -> Plan:
         """Return the plan of nodes, in their order.
 
-        fixed: values that are known already. given: values that are not, each with `shape` and `dtype`.
-        wanted: names of outputs.
+        fixed: the known values. given: the inputs, each with `shape` and `dtype`. wanted: the names of outputs.
 
-        Raises what operators raise for sizes that do not fit; errors have a note with the node.
+        Raises the errors of operators for invalid sizes, with a note that names the node.
         """
         return Plan(self, nodes, fixed, given, wanted)
 
     def placed(self, name: str) -> Array:
-        """Return a constant on the device, in memory that begins with a cache line."""
+        """Return a constant on the device, in memory aligned to a cache line."""
         found = self._placed.get(name)
         if found is None:
             array = self.constants[name]
@@ -67,7 +67,7 @@ class Planner:
 
 
 class Plan:
-    """What is computed for inputs of some shapes: values that follow from shapes, and a program for all others.
+    """The plan for given input shapes: values that depend only on shapes, and a program for all others.
 
     fixed: the values that follow from shapes, on the host. results: names of what the program gives.
     cut: the node that the plan ends before: it needs data on the host, or arrays; None if the plan ends with the model.
@@ -84,7 +84,7 @@ class Plan:
         self._planner, self._wanted = planner, wanted
         self.fixed = dict(fixed)
         self.cut: Node | None = None
-        self._later = BoundedCache()  # plans of what follows the cut, by the shapes of its results
+        self._later = BoundedCache()  # plans of the nodes after the cut, by the shapes of its results
         self._owners: list[tuple[int, str]] = []  # the first value of each node, and the node
         self._values: dict[str, Any] = {}
         trace = self._trace = planner.trace()
@@ -113,7 +113,7 @@ class Plan:
             self._values.clear()
 
     def run(self, base: Arrays, values: dict[str, Array], arena: Arena) -> None:
-        """Add the results to `values`, which has what is given, by name."""
+        """Add the results to `values`, which has the inputs, by name."""
         given = {position: values[name] for name, position in self._given.items()}
         try:
             results = self.program.run(base, given, {}, arena)
@@ -125,7 +125,7 @@ class Plan:
         values.update(zip(self.results, results, strict=True))
 
     def compute_cut(self, base: Arrays, values: dict[str, Array]) -> Plan:
-        """Compute the node that the plan ends before; add its results to `values`, and return the plan of the rest."""
+        """Compute the node before which the plan ends, add its results to `values`, and return the plan of the rest."""
         node: Any = self.cut
         arrays: list[Any] = []
         for k, name in enumerate(node.inputs):
@@ -153,7 +153,7 @@ class Plan:
         return later
 
     def explain(self) -> str:
-        """Return the kernels, their bytes, the memory and what was computed when planning, in words."""
+        """Return a text about the kernels, their bytes, the memory, and the values computed during planning."""
         program = self.program
         names = {position: name for name, position in self._given.items()}
         for name, one in self._planner.on_device():
@@ -172,7 +172,7 @@ class Plan:
         return "\n".join(filter(None, lines))
 
     def value(self, name: str) -> NDArray:
-        """Return a value that follows from shapes, or a constant."""
+        """Return a value that depends only on shapes, or a constant."""
         return self.fixed[name] if name in self.fixed else self._planner.constants[name]
 
     def _give(self, name: str, one: Any) -> int:
@@ -220,7 +220,7 @@ class Plan:
         return _DONE
 
     def _lazy(self, name: str) -> Any:
-        """Return a value as operators that are traced take it."""
+        """Return a value in the form for traced operators."""
         found = self._values.get(name)
         if found is None:
             if name in self._planner.constants:
@@ -244,20 +244,20 @@ class Plan:
         return copies
 
     def _owner(self, position: int) -> str:
-        """Return the node that has noted a value."""
+        """Return the node that recorded a value."""
         place = bisect_right(self._owners, position, key=lambda one: one[0])
         return self._owners[max(place - 1, 0)][1]
 
 
 class _Shaped:
-    """An array as operators on shapes see it."""
+    """An array for operators that use only shapes."""
 
     def __init__(self, array: Any) -> None:
         self.shape, self.dtype = tuple(array.shape), array.dtype
 
 
 def on_device(base: Arrays, array: Any) -> Array:
-    """Return an array of the host, or of the device, as a buffer of the device."""
+    """Return an array of the host or of the device as a buffer of the device."""
     if isinstance(array, np.ndarray | np.generic) and not base.takes_host_arrays:
         return base.copy_from_host(np.asarray(array))
     return base.as_buffer(array, "input")

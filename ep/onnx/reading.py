@@ -1,4 +1,4 @@
-"""From a file to a checked model whose functions are part of the graph. No code of a model is run."""
+"""Reading a file: it returns a checked model in whose graph functions are expanded. No code of a model is run."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ep.onnx.errors import ModelError, UnsupportedError
 from ep.onnx.table import DOMAINS, line_of
 
 OLDEST_OPSET = 7
-_MOST_ROUNDS = 16  # functions made of functions, each of fewer operators than the one before
+_MOST_ROUNDS = 16  # functions consist of other functions, each of simpler operators
 
 
 def read(source: str | PathLike[str] | bytes | ModelProto) -> ModelProto:
-    """Return the model of a file, of a file's contents, or the model itself, checked; ModelError says what is wrong.
+    """Return the checked model of a path, of the contents of a file, or of a ModelProto; raises ModelError.
 
     Tensors in other files must be in the folder of the model, or in folders below it.
     """
@@ -31,13 +31,13 @@ def read(source: str | PathLike[str] | bytes | ModelProto) -> ModelProto:
             model = onnx.load_model_from_string(contents)
         except OSError:
             raise
-        except Exception as error:  # of protobuf, whose errors have no class in common
-            raise ModelError(f"it is no ONNX model: {error}") from None
+        except Exception as error:  # errors of protobuf, which have no common class
+            raise ModelError(f"it is not an ONNX model: {error}") from None
         _load_tensors(model, None if isinstance(source, bytes) else Path(source).parent)
     try:
         onnx.checker.check_model(model)
-    except (onnx.checker.ValidationError, ValueError) as error:  # ValueError: of names that are no text
-        raise ModelError(f"it is no valid ONNX model: {error}") from None
+    except (onnx.checker.ValidationError, ValueError) as error:  # ValueError: of names that are not text
+        raise ModelError(f"it is not a valid ONNX model: {error}") from None
     for one in model.opset_import:
         newest = onnx.defs.onnx_opset_version()
         if one.domain in DOMAINS and not OLDEST_OPSET <= one.version <= newest:
@@ -59,7 +59,9 @@ def _load_tensors(model: ModelProto, folder: Path | None) -> None:
             )
         path = (folder / place.get("location", "")).resolve()
         if not path.is_relative_to(folder.resolve()) or not path.is_file():
-            raise ModelError(f"tensor {tensor.name} is in {str(path)!r}, which is no file in the folder of the model")
+            raise ModelError(
+                f"tensor {tensor.name} is in {str(path)!r}, which is not a file in the folder of the model"
+            )
         offset, length = (int(place[key]) if place.get(key, "").isdigit() else 0 for key in ("offset", "length"))
         if offset + length > path.stat().st_size:
             raise ModelError(f"tensor {tensor.name} ends behind the end of {str(path)!r}")
@@ -89,7 +91,8 @@ def _graphs(graph: GraphProto) -> Iterator[GraphProto]:
 
 
 def _inlined(model: ModelProto) -> ModelProto:
-    """The model with the nodes of functions in the place of their calls: its own, and those that ONNX defines."""
+    """Return the model with calls of functions replaced by their nodes: its own functions, and those that ONNX
+    defines."""
     if model.functions:
         model = inliner.inline_local_functions(model)
     kept = set[tuple[str, str]]()
@@ -110,13 +113,13 @@ def _inlined(model: ModelProto) -> ModelProto:
         for one in sorted(wanted):
             try:
                 model = inliner.inline_selected_functions(model, [one], inline_schema_functions=True)
-            except (RuntimeError, ValueError):  # ONNX finds no type for an input that is left out: the node stays
+            except (RuntimeError, ValueError):  # ONNX infers no type for an omitted input: the node is kept
                 kept.add(one)
     return model
 
 
 def defaults_of(node: NodeProto, opsets: Mapping[str, int]) -> list[AttributeProto]:
-    """Return the attributes that a node has by default."""
+    """Return the default attributes of a node."""
     schema = onnx.defs.get_schema(node.op_type, opsets.get(node.domain) or opsets.get("", 0), node.domain)
     return [one.default_value for one in schema.attributes.values() if one.default_value.type]
 
@@ -124,6 +127,6 @@ def defaults_of(node: NodeProto, opsets: Mapping[str, int]) -> list[AttributePro
 def _has_function(name: str, domain: str, opsets: dict[str, int]) -> bool:
     try:
         schema: Any = onnx.defs.get_schema(name, opsets.get(domain, 0), domain)
-    except (onnx.defs.SchemaError, TypeError):  # TypeError: of a version that is no 32-bit number
+    except (onnx.defs.SchemaError, TypeError):  # TypeError: of a version that is not a 32-bit number
         return False
     return bool(schema.has_function or schema.has_context_dependent_function)

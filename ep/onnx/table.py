@@ -1,6 +1,6 @@
-"""The operators that serve those of ONNX, with their opsets.
+"""The implementations of ONNX's operators, with their opsets.
 
-One line for each meaning that an operator of ONNX has had.
+There is one line for each definition that an operator of ONNX has had.
 """
 
 from __future__ import annotations
@@ -150,11 +150,11 @@ def _by_name() -> Mapping[str, list[Line]]:
 
 
 OPERATORS: Final = _by_name()
-"""The lines of each operator, newest first."""
+"""The implementations of each operator, newest first."""
 
 
 def line_of(node: onnx.NodeProto, opsets: Mapping[str, int]) -> Line | None:
-    """Return what serves a node of a model with these opsets, by domain; None if nothing does."""
+    """Return the implementation for a node of a model with these opsets, by domain; None if there is none."""
     if node.domain not in DOMAINS:
         return None
     opset = opsets.get(node.domain) or opsets.get("", 0)

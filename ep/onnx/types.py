@@ -19,5 +19,5 @@ def dtype_of(number: int) -> np.dtype[Any]:
     except KeyError:
         raise NotImplementedError(f"there is no type {number}") from None
     if dtype not in _DTYPES:
-        raise NotImplementedError(f"type {TensorProto.DataType.Name(number)} is no DataType")
+        raise NotImplementedError(f"type {TensorProto.DataType.Name(number)} is not a DataType")
     return dtype

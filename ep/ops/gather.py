@@ -73,7 +73,7 @@ def gather(
     out: where to put the result, an array of its shape and dtype.
 
     The result has the shape `params.shape[:axis] + indices.shape[batch_dims:] + params.shape[axis + 1:]` and the dtype
-    of params. Raises TypeError for indices that are no integers, ValueError for axes that do not agree; nothing has
+    of params. Raises TypeError for indices that are not integers, ValueError for axes that do not agree; nothing has
     been written then, nor with an IndexError of the CPU.
     """
     check_mode(mode)

@@ -60,7 +60,7 @@ def one_hot(
     out: where to put the result, an array of its shape and dtype.
 
     The result has the shape `(*indices.shape, num_classes)`. An index outside `0 ... num_classes - 1` gives a row of
-    `off_value`, as in TensorFlow; PyTorch raises an error. Raises TypeError for indices that are no integers.
+    `off_value`, as in TensorFlow; PyTorch raises an error. Raises TypeError for indices that are not integers.
     """
     depth = as_size(num_classes, "num_classes")
     for value, name in ((on_value, "on_value"), (off_value, "off_value")):

@@ -61,9 +61,9 @@ def slice(x: Tensor, *slices: Any) -> Attributes:
         count from the end; parts out of range are clipped, all as in NumPy.
     out: where to put the result, an array of its shape and dtype.
 
-    Raises TypeError for anything that is no slice, also for an integer, since axes are kept; ValueError for more slices
-    than axes, for steps below 1, and if more than 8 axes are left once those that are kept whole are merged with their
-    neighbours.
+    Raises TypeError for anything that is not a slice, also for an integer, since axes are kept; ValueError for more
+    slices than axes, for steps below 1, and if more than 8 axes are left once those that are kept whole are merged with
+    their neighbours.
     """
     return _attributes(slice_ranges(slices, x.shape))
 
@@ -86,7 +86,7 @@ def slice_ranges(slices: Sequence[Any], shape: Dims) -> list[range]:
             )
         try:
             begin, end, step = given.indices(size)
-        except (TypeError, ValueError) as error:  # parts that are no integers, or a step of 0
+        except (TypeError, ValueError) as error:  # parts that are not integers, or a step of 0
             raise type(error)(f"slices[{position}]: {error}") from error
         if step < 1:
             raise ValueError(f"slices[{position}] has the step {step}; it must be 1 at least")

@@ -45,5 +45,5 @@ def _declare(op: UnaryOp) -> None:
 
 
 for _op in UnaryOp:
-    if _op is not UnaryOp.kCast:  # a cast needs a target type, which is no operand
+    if _op is not UnaryOp.kCast:  # a cast needs a target type, which is not an operand
         _declare(_op)

@@ -85,7 +85,7 @@ def parse(text: str) -> Sbp:
     if split:
         return Split(int(split[1]))
     if folded not in _NAMES:
-        raise ValueError(f"{given!r} is no SBP; it must be S(axis), such as S(0), B, P, PMax or PMin")
+        raise ValueError(f"{given!r} is not an SBP; it must be S(axis), such as S(0), B, P, PMax or PMin")
     return _NAMES[folded]
 
 

@@ -53,10 +53,10 @@ class HasSignatures(Protocol):
 
 
 def parse_signature(text: str) -> Signature:
-    """Return the signature that `text` names, such as "S(0), B -> P"; ValueError if it is no signature."""
+    """Return the signature that `text` names, such as "S(0), B -> P"; ValueError if it is not a signature."""
     inputs, arrow, outputs = text.partition("->")
     if not arrow:
-        raise ValueError(f"{text!r} is no signature; it must be as S(0), B -> P: inputs, an arrow, and outputs")
+        raise ValueError(f"{text!r} is not a signature; it must be as S(0), B -> P: inputs, an arrow, and outputs")
     return Signature(parse_many(inputs), parse_many(outputs))
 
 

@@ -19,7 +19,7 @@ class _StreamOfNoDevice(Stream):
 def check_any_launch(refused: Refused) -> None:
     """Check what every primitive refuses: a stream of another device, and buffers whose memory it cannot use.
 
-    Buffers that are no NumPy arrays have no strides, and can all be written.
+    Buffers that are not NumPy arrays have no strides, and can all be written.
     """
     refused(TypeError, "stream must be a stream", stream=_StreamOfNoDevice())
     for name, buffer in refused.arguments().items():

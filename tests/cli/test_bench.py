@@ -155,7 +155,7 @@ def test_plot(ep, quick, tmp_path, monkeypatch):
     assert (done.code, done.out.splitlines()[-1]) == (0, f"{path}: 3 cases")
     drawn = path.read_text()
     assert "<svg" in drawn
-    for path, wrong in ((tmp_path / "plot.txt", ".svg"), (tmp_path / "none" / "plot.svg", "is no folder")):
+    for path, wrong in ((tmp_path / "plot.txt", ".svg"), (tmp_path / "none" / "plot.svg", "is not a folder")):
         done = ep("bench", "--plot", str(path))
         assert done.code != 0
         assert wrong in done.err

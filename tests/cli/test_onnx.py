@@ -46,7 +46,9 @@ def test_a_model_that_is_not(ep, model):
     assert len(found["reasons"]) == 2
 
 
-@pytest.mark.parametrize(("contents", "words"), [(b"\xff" * 9, "it is no ONNX model"), (b"", "no valid ONNX model")])
+@pytest.mark.parametrize(
+    ("contents", "words"), [(b"\xff" * 9, "it is not an ONNX model"), (b"", "not a valid ONNX model")]
+)
 def test_a_file_that_is_no_model(ep, tmp_path, contents, words):
     path = tmp_path / "model.onnx"
     path.write_bytes(contents)

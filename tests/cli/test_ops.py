@@ -31,7 +31,7 @@ def test_one_operator(ep):
     assert "primitive_exists(BroadcastElementwiseBinaryFactory, BinaryOp.kMul, data_type(" in out
     done = ep("ops", "gathr")
     assert done.code == 2
-    assert "'gathr' is no operator; did you mean 'gather'" in done.err
+    assert "'gathr' is not an operator; did you mean 'gather'" in done.err
 
 
 def test_json(ep):
@@ -81,7 +81,7 @@ def test_no_kernel_matches(ep):
         (["gather", "--attribute", "batch_dims"], "must be a name and a value"),
         (["gather", "--attribute", "axis=1"], "do not ask for 'axis', but for batch_dims"),
         (["gather", "--dtype", "table=float16"], "gather has no input 'table'; it has params, indices"),
-        (["gather", "--dtype", "float15"], "'float15' is no data type"),
+        (["gather", "--dtype", "float15"], "'float15' is not a data type"),
         (["cast", "--attribute", "dtype=int9"], "int9"),
     ],
 )

@@ -172,7 +172,7 @@ def test_against_numpy(run, folder, what):
         (["sum", "--x", "f.npy", "--axis", "1_"], 2, "argument --axis: '1_' must be numbers with commas between"),
         (["softmax", "--x", "f.npy", "--axis", "1,0"], 2, "argument --axis: '1,0' must be an integer"),
         (["slice", "--x", "f.npy", "--slices", "1:3,2"], 2, "'1:3,2' must be slices with commas between, such as 1:5"),
-        (["cast", "--x", "x.npy", "--dtype", "flaot32"], 2, "'flaot32' is no data type; did you mean 'float32'"),
+        (["cast", "--x", "x.npy", "--dtype", "flaot32"], 2, "'flaot32' is not a data type; did you mean 'float32'"),
         (["permute", "--x", "f.npy", "--axes", "0,0"], 1, "axes are (0, 0); each of the 2 axes of x"),
         (["where", "--condition", "x.npy", "--x", "1", "--y", "2"], 1, "condition has dtype float32; it must be bool"),
         (

@@ -31,7 +31,7 @@ ERRORS = {
     "one axis": ((*GATHER, "--mesh", "2x2", "--sbp", "S(0)"), "is for a mesh of 1 axes, and this one has 2"),
     "on one rank": (("relu", "--x", "lonely.npy", "--sbp", "S(0)"), "lonely.npy cannot be read: No such file"),
     "an index": (("gather", "--params", "table.npy", "--indices", "wrong.npy", "--sbp", "indices=S(0)"), "is 11"),
-    "a pipe": ((*GATHER, "--sbp", "B", "--out", "/dev/null"), "/dev/null is no file, and each rank writes"),
+    "a pipe": ((*GATHER, "--sbp", "B", "--out", "/dev/null"), "/dev/null is not a file, and each rank writes"),
     "no folder": ((*GATHER, "--sbp", "B", "--out", "no/rows.npy"), "there is no folder"),
 }
 

@@ -55,7 +55,7 @@ def test_other_operators(ep):
     ("arguments", "code", "words"),
     [
         (["--params", "S(2)"], 1, "input 0 of shape (50257, 768) has no axis 2 to be split along"),
-        (["--params", "S"], 2, "'S' is no SBP; it must be S(axis)"),
+        (["--params", "S"], 2, "'S' is not an SBP; it must be S(axis)"),
         (["--params", "S(0),B"], 1, "--params S(0),B is for a mesh of 2 axes, and --ranks has 1"),
         (["--shape", "table=4"], 1, "gather has no input 'table'; it has params, indices"),
         (["--shape", "4,5"], 1, "'4,5' must be sizes with x between"),

@@ -1,4 +1,4 @@
-"""Primitives of the map engine that are no part of the package: any function."""
+"""Primitives of the map engine that are not part of the package: any function."""
 
 import math
 

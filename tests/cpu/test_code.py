@@ -138,7 +138,7 @@ def test_elementary_functions_are_packed(kernel, op, data_type):
     assert not (single and any(re.findall(DOUBLE_ARITHMETIC, loop) for loop in innermost_loops(assembly)))
     instruction = r"\tvfn?m(?:add|sub)\d+ps\t.*[yz]mm" if single else r"\tvfn?m(?:add|sub)\d+pd\t.*[yz]mm"
     packed = [loop for loop in innermost_loops(assembly) if len(re.findall(instruction, loop)) >= 2]
-    # with one x for all of dy, the function of x is no part of the loop
+    # with one x for all of dy, the function of x is not part of the loop
     assert len(packed) >= (2 if isinstance(op, BinaryOp) else 1)
     assert not any("call" in loop for loop in packed)
 

@@ -322,7 +322,7 @@ launch()
 
 
 def test_a_time_out_during_the_first_launch(tmp_path):
-    """As that of a test, by a signal that is no interrupt; what was compiled is there afterwards."""
+    """As that of a test, by a signal that is not an interrupt; what was compiled is there afterwards."""
     code = """
 class TimeOut(Exception): pass
 def late(number, frame):

@@ -195,7 +195,7 @@ def test_dims_are_compared_by_what_they_are(add, stream):
         for wrong in (300.0, 2), (300, 2 + 0j), Dims((300, 2.0)), (300, "2"), 600, None, ((300,), 2):
             with pytest.raises(TypeError):
                 add.Launch(stream, wrong, x, (2,), x, out)
-    for dims in (1, 4), (True, 4), (1, 4):  # True is an integer, and is no int
+    for dims in (1, 4), (True, 4), (1, 4):  # True is an integer, and is not an int
         out[:] = 0
         add.Launch(stream, dims, x, (4,), x, out)
         assert out.sum() == 8

@@ -26,7 +26,7 @@ def _launch(op: UnaryOp, x: np.ndarray) -> np.ndarray:
 
 
 def _exact(op: UnaryOp, x: np.ndarray) -> np.ndarray:
-    """In long double, of numbers that are no poles."""
+    """In long double, of numbers that are not poles."""
 
     def value(v: mpmath.mpf) -> mpmath.mpf:
         if op is LGAMMA:

@@ -122,7 +122,7 @@ class TestBuffer:
     def test_slices_and_views(self, cuda, stream):
         buffer = on_device(cuda, stream, np.arange(24, dtype=np.int32))
         assert (buffer[3:9].shape, len(buffer[3:9]), cuda.Alloc(OPTIONS, 0).shape) == ((6,), 6, (0,))
-        with pytest.raises(ValueError, match="12 bytes are no whole number of int64"):
+        with pytest.raises(ValueError, match="12 bytes are not a whole number of int64"):
             buffer[:3].view(np.int64)
         with pytest.raises(ValueError, match="neighbouring elements"):
             buffer[::2]

@@ -132,7 +132,7 @@ def test_complex_numbers_at_addresses_of_their_parts(gpu):
 def test_addresses_that_elements_do_not_fit_are_refused(gpu):
     memory = gpu.buffer(np.zeros(33, np.uint8))
     relu = RequirePrimitive(ElementwiseUnaryFactory, DeviceType.kCUDA, UnaryOp.kRelu, "float32", "float32")
-    with pytest.raises(ValueError, match=r"src is at 0x.*, which is no multiple of 4 bytes"):
+    with pytest.raises(ValueError, match=r"src is at 0x.*, which is not a multiple of 4 bytes"):
         relu.Launch(gpu.stream, memory[1:].view(np.float32), gpu.empty(8, DataType.kFloat), 8)
 
 

@@ -165,7 +165,7 @@ def test_equal_values_are_found():
 
 
 def test_parts_of_a_warp_meet():
-    """Two halves at different places, each with its own mask; and a block that is no whole number of warps."""
+    """Two halves at different places, each with its own mask; and a block that is not a whole number of warps."""
     (got,) = lanes(
         """
         setp.lt.u32 %p1, %i, 16;
@@ -260,7 +260,7 @@ def test_a_null_pointer():
 @pytest.mark.parametrize("space", ["global", "shared"])
 def test_misaligned_accesses(space):
     base = {"global": "%out", "shared": "kept"}[space]
-    message = "accesses 8 bytes at 0x.*, which is no multiple of 8"
+    message = "accesses 8 bytes at 0x.*, which is not a multiple of 8"
     faults(f"mov.u64 %rd3, {base};\nst.{space}.v2.u32 [%rd3+4], {{%i, %i}};", message, threads=1)
 
 

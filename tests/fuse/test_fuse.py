@@ -23,6 +23,11 @@ def test_results_in_tuples_and_dicts(x):
     assert np.array_equal(found["rest"][1], x)
 
 
+def test_what_is_fused_must_be_callable():
+    with pytest.raises(TypeError, match="function must be callable, not 3"):
+        ep.fuse(3)
+
+
 def test_another_number_traces_nothing(x):
     traced = []
 
@@ -82,7 +87,7 @@ def test_arrays_of_another_trace_are_refused(x):
         return ep.fuse(total)(kept)
 
     kept = x
-    with pytest.raises(TypeError, match=r"y \(LazyArray\) is no array of the host, in the trace of total"):
+    with pytest.raises(TypeError, match=r"y \(LazyArray\) is not an array of the host, in the trace of total"):
         ep.fuse(total)(x)
 
 

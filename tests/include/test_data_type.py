@@ -80,7 +80,7 @@ def test_no_data_type(like):
 
 @pytest.mark.parametrize("like", ["float31", "f4", "<f4", "", "kFloat", "Float32", "bool_", "float128"])
 def test_unknown_names_are_refused(like):
-    with pytest.raises(ValueError, match=f"src_type is '{like}', which is no data type"):
+    with pytest.raises(ValueError, match=f"src_type is '{like}', which is not a data type"):
         as_data_type(like, "src_type")
 
 

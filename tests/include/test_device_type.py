@@ -18,6 +18,8 @@ def test_from_tag():
     assert DeviceType.FromTag("cpu") is DeviceType.kCPU
     with pytest.raises(ValueError, match=r"device 'cpuu' is not known; did you mean 'cpu'\?"):
         DeviceType.FromTag("cpuu")
+    with pytest.raises(ValueError, match=r"device 'gpu' is not known \(known: cpu, cuda"):
+        DeviceType.FromTag("gpu")
 
 
 def test_register_adds_a_member(toy):

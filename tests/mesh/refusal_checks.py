@@ -67,7 +67,7 @@ def check_sbps():
     refused(ValueError, r"has no axis 2 to be split along, as S\(2\) says", lambda: to_global(x, placement, "S(2)"))
     tensor = from_whole(x, placement, "S(0)")
     refused(ValueError, "has no axis 4 to be split along", lambda: tensor.to("S(4)"))
-    refused(ValueError, "'Q' is no SBP", lambda: tensor.to("Q"))
+    refused(ValueError, "'Q' is not an SBP", lambda: tensor.to("Q"))
     refused(
         ValueError,
         r"sbp S\(0\),B of the tensor is for a mesh of 2 axes, and this is a mesh of",
@@ -100,8 +100,8 @@ def check_operators():
         )
     with under("B -> B", "B -> B"):
         refused(ValueError, "2 signatures are asked for", lambda: ep.ops.relu(x))
-    refused(ValueError, "'S' is no SBP", lambda: under("S -> B").__enter__())
-    refused(ValueError, "is no signature", lambda: under("B").__enter__())
+    refused(ValueError, "'S' is not an SBP", lambda: under("S -> B").__enter__())
+    refused(ValueError, "is not a signature", lambda: under("B").__enter__())
 
 
 def check_an_index_out_of_range_on_one_rank():

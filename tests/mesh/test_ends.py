@@ -81,7 +81,7 @@ TOGETHER = {
         # Python warns of any fork beside threads, since 3.12
         "import warnings\nwarnings.simplefilter('ignore', DeprecationWarning)\n"
         "child = os.fork()\nif child == 0:\n"
-        "    try: tensor.numpy()\n    except RuntimeError as error: assert 'has forked is no rank' in str(error)\n"
+        "    try: tensor.numpy()\n    except RuntimeError as error: assert 'has forked is not a rank' in str(error)\n"
         "    else: os._exit(1)\n"
         "    world().leave()\n    os._exit(0)\n"
         "assert os.waitpid(child, 0)[1] == 0\ntensor.numpy()"

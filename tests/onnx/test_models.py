@@ -85,7 +85,7 @@ def test_tensors_outside_of_the_folder_are_refused(tmp_path, perceptron, locatio
     tensor.external_data.add(key="location", value=location)
     path = tmp_path / "inner" / "model.onnx"
     path.write_bytes(given.SerializeToString())
-    with pytest.raises(ep.onnx.ModelError, match="no file in the folder of the model"):
+    with pytest.raises(ep.onnx.ModelError, match="not a file in the folder of the model"):
         ep.onnx.load(path)
     with pytest.raises(ep.onnx.ModelError, match="load the model by its path"):
         ep.onnx.load(given.SerializeToString())

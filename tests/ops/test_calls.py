@@ -79,7 +79,7 @@ def test_a_known_call_gives_what_an_unknown_one_gives(case, rng):
         assert functions_called(lambda: function(*given, *case.args, **case.kwargs)) <= 32
         for _ in range(2):
             same(function(*given, *case.args, **case.kwargs), expected)
-        for one in inputs:  # what is known is no data
+        for one in inputs:  # what is known is not a data
             one[...] = one[::-1].copy() if one.ndim else one
         same(
             function(*given, *case.args, **case.kwargs),
@@ -147,7 +147,7 @@ class Float(float):
 def test_numbers_of_other_classes():
     for number in (Float(2), Float(3)):
         same(ep.ops.mul(X, number), X * np.float32(number))
-    kind, _ = error_of(lambda: ep.ops.mul(X, np.float64(2)))  # it is no Python number, and float64
+    kind, _ = error_of(lambda: ep.ops.mul(X, np.float64(2)))  # it is not a Python number, and float64
     assert issubclass(kind, TypeError)
 
 
@@ -300,7 +300,7 @@ def test_what_is_kept_is_bounded_and_holds_no_array():
     assert kept_of("slice") <= 2 * KEPT + 1
     before = kept_of("split")
     for _ in range(2):
-        ep.ops.split(np.zeros(100), [1] * 65)  # a long sequence is no key
+        ep.ops.split(np.zeros(100), [1] * 65)  # a long sequence is not a key
     assert kept_of("split") == before
 
 

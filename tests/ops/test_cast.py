@@ -63,7 +63,7 @@ def test_operands_and_out():
 def test_refusals():
     with pytest.raises(TypeError, match="dtype is 'float', a name without a size"):
         ep.ops.cast([1], "float")
-    with pytest.raises(ValueError, match="dtype is 'int9', which is no data type"):
+    with pytest.raises(ValueError, match="dtype is 'int9', which is not a data type"):
         ep.ops.cast([1], "int9")
     with pytest.raises(TypeError, match="out has dtype int16; the result has int32"):
         ep.ops.cast([1], "int32", out=np.zeros(1, np.int16))

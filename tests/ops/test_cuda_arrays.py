@@ -241,7 +241,9 @@ class TestOperands:
     def test_elements_between_places(self, cuda):
         x = Interface(cuda(X))
         x.more = {"strides": (6, 4), "shape": (2, 2)}
-        with pytest.raises(ValueError, match=r"x has strides of \(6, 4\) bytes, which are no whole numbers of float32"):
+        with pytest.raises(
+            ValueError, match=r"x has strides of \(6, 4\) bytes, which are not whole numbers of float32"
+        ):
             ep.ops.relu(x)
 
     def test_interfaces_that_are_refused(self, cuda):

@@ -269,7 +269,7 @@ def test_wrong_gradients_of_shapes():
 
 
 def test_which_operators_have_none():
-    """Those whose results or operands are no numbers, and gradients, which would be of second order."""
+    """Those whose results or operands are not numbers, and gradients, which would be of second order."""
     without = {one.name for one in operators() if not has_gradient(one.name)}
     gradients = {name for name in without if "_grad" in name or "backward" in name}
     others = without - gradients

@@ -133,5 +133,5 @@ def test_signatures_are_read():
     signature = parse_signature("S(0), B -> PMin")
     assert signature == ((Split(0), Broadcast()), (PartialMin(),))
     assert parse_signature(str(signature)) == signature
-    with pytest.raises(ValueError, match=r"'B, B' is no signature; it must be as S\(0\), B -> P"):
+    with pytest.raises(ValueError, match=r"'B, B' is not a signature; it must be as S\(0\), B -> P"):
         parse_signature("B, B")

@@ -50,7 +50,7 @@ def test_several_axes_of_a_mesh():
 
 @pytest.mark.parametrize("text", ["S", "S(-1)", "S(a)", "", "PP", "B(0)"])
 def test_what_is_no_sbp(text):
-    with pytest.raises(ValueError, match=r"is no SBP; it must be S\(axis\), such as S\(0\), B, P, PMax or PMin"):
+    with pytest.raises(ValueError, match=r"is not an SBP; it must be S\(axis\), such as S\(0\), B, P, PMax or PMin"):
         parse(text)
 
 

@@ -40,3 +40,5 @@ def test_links_lead_to_pages():
     )
     back = site_documents.for_site("[a](../README.md) [b](operators.md)", docs / "placement.md", docs / "reference")
     assert back == "[a](../index.md) [b](../operators.md)"
+    named = site_documents.for_site("[operators.md](operators.md)", docs / "placement.md", docs)
+    assert named == "[Operators and their kernels](operators.md)"

@@ -93,7 +93,7 @@ class PrivateFolder:
             if CHECKED:
                 status = os.fstat(fd)
                 if not stat.S_ISREG(status.st_mode):
-                    raise UntrustedError(f"{path} is no file; remove it")
+                    raise UntrustedError(f"{path} is not a file; remove it")
                 _check_owner(path, status, "remove it")
                 if status.st_mode & _OTHERS_WRITE:
                     raise UntrustedError(f"{path} may be written by others ({_mode(status)}); remove it")

@@ -14,7 +14,7 @@ MAX_CLASS: Final = 2**62
 def as_class_range(lower_bound: Any, upper_bound: Any) -> tuple[int, int]:
     """Return the first class and the number of classes, from checked arguments of `Launch`.
 
-    Raises TypeError if a bound is no integer; ValueError beyond MAX_CLASS, and for bounds in the wrong order.
+    Raises TypeError if a bound is not an integer; ValueError beyond MAX_CLASS, and for bounds in the wrong order.
     """
     bounds = {
         name: as_integer(bound, name) for name, bound in (("lower_bound", lower_bound), ("upper_bound", upper_bound))

@@ -94,7 +94,7 @@ class Signature:
     def __post_init__(self) -> None:
         unknown = {size for operand in self.operands for size in operand.count} - set(self.sizes)
         if unknown:
-            raise ValueError(f"counts are products of {sorted(unknown)}, which are no sizes of the launch")
+            raise ValueError(f"counts are products of {sorted(unknown)}, which are not sizes of the launch")
         if not any(operand.written for operand in self.operands):
             raise ValueError("no operand is written")
         numbers = range(len(self.operands))

@@ -10,7 +10,7 @@ from ep.include.errors import ArgumentTypeError
 
 
 def check_stream(stream: Any) -> CpuStream:
-    """Return `stream`. Raises TypeError if it is no stream of the CPU."""
+    """Return `stream`. Raises TypeError if it is not a stream of the CPU."""
     if not isinstance(stream, CpuStream):
         raise ArgumentTypeError("stream", f"must be a stream of the CPU, not {stream!r}")
     return stream

@@ -89,7 +89,7 @@ def packed(kept: Kept) -> bytes:
 
 
 def unpacked(contents: bytes, num_times: int) -> Kept | None:
-    """Return the decoded `contents`, or None if they are no calibration, or have another format.
+    """Return the decoded `contents`, or None if they are not a calibration, or have another format.
 
     num_times: the number of times, if there are any.
     """

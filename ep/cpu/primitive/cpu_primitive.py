@@ -77,7 +77,7 @@ class CpuPrimitive(Launchable, Primitive):
         return tuple(arrays)
 
     def _array_of(self, place: int, given: Any) -> Any:
-        """Return the array of an operand that may be a number, by its index among those, or None if it is no number."""
+        """Return the array for an operand that may be a number, by its index among these; None if it is an array."""
         name, numbers = self._of_numbers[place]
         return numbers.array(given, name) if is_scalar(given) else None
 

@@ -76,7 +76,7 @@ class ExpressionPrimitive(CpuPrimitive, Expression):
             raise ArgumentValueError(name, f"has {array.ndim} dims; it may have {kMaxNumDims} at most")
         if any(stride % array.itemsize for stride in array.strides):
             raise ArgumentValueError(
-                name, f"has strides {array.strides}, which are no multiples of its elements' bytes"
+                name, f"has strides {array.strides}, which are not multiples of its elements' bytes"
             )
         if position in self._expected.matrices and not array.flags.c_contiguous:
             raise ArgumentValueError(name, f"has strides {array.strides}; a matrix of a product must be C-contiguous")

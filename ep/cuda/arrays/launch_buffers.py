@@ -39,7 +39,7 @@ def as_address(
     """Return the address of `buffer`, once `stream` waits for whoever writes it.
 
     data_type: None for elements of any type; num_elements: how many are needed at least, bytes where they may be any.
-    Raises TypeError for what is no array on a CUDA device and for another dtype, ValueError for memory that is on
+    Raises TypeError for what is not an array on a CUDA device and for another dtype, ValueError for memory that is on
     another device than the stream, not aligned, not C-contiguous, read-only (where it is to be written) or too small.
     """
     adapter = ADAPTERS.get(type(buffer)) or _adapter_of(buffer)
@@ -62,7 +62,7 @@ def as_address(
             check_size(argument, count, num_elements)
         if address % data_type.dtype.alignment:
             raise ArgumentValueError(
-                argument, f"is at {address:#x}, which is no multiple of {data_type.dtype.alignment} bytes"
+                argument, f"is at {address:#x}, which is not a multiple of {data_type.dtype.alignment} bytes"
             )
     if not contiguous:
         raise ArgumentValueError(argument, "is not C-contiguous")
@@ -132,7 +132,7 @@ def _adapter_of(buffer: Any) -> Adapter | None:
 
 
 def _read(buffer: Any, argument: str, stream: CudaStream) -> Memory | None:
-    """Return what the one reader of foreign arrays says; None for what is no array on a CUDA device."""
+    """Return what the one reader of foreign arrays says; None for what is not an array on a CUDA device."""
     view = read(buffer, argument, stream)
     return view.memory() if view else None
 

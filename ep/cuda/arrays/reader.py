@@ -82,7 +82,7 @@ def read(value: Any, argument: str, stream: CudaStream) -> View | None:
     """Return what an array on CUDA is; None for a value that is none.
 
     What `stream` has to wait for is `before`; an exporter of DLPack lets it wait by itself. Raises TypeError for what
-    DLPack does not export, ValueError for strides that are no whole numbers of elements and for memory that was freed,
+    DLPack does not export, ValueError for strides that are not whole numbers of elements and for memory that was freed,
     and what `check_plain` raises.
     """
     if isinstance(value, CudaArray):
@@ -110,7 +110,7 @@ def _from_dlpack(value: Any, argument: str, stream: CudaStream) -> View:
             argument, f"({type(value).__qualname__}) cannot be read through DLPack: {error}"
         ) from error
     if tensor.dtype is None:
-        raise ArgumentTypeError(argument, f"({type(value).__qualname__}) has elements of a type that is no DataType")
+        raise ArgumentTypeError(argument, f"({type(value).__qualname__}) has elements of a type that is not a DataType")
     return View(
         address=tensor.address,
         shape=tensor.shape,
@@ -161,7 +161,7 @@ def _in_elements(
         return None
     if any(stride % dtype.itemsize for size, stride in zip(shape, strides, strict=True) if size != 1):
         raise ArgumentValueError(
-            argument, f"has strides of {strides} bytes, which are no whole numbers of {dtype} elements"
+            argument, f"has strides of {strides} bytes, which are not whole numbers of {dtype} elements"
         )
     return tuple(stride // dtype.itemsize for stride in strides)
 

@@ -89,10 +89,10 @@ class CudaBuffer(ProcessBound):
         return (self.size,)
 
     def view(self, dtype: Any) -> CudaBuffer:
-        """Return the same bytes as elements of another dtype; ValueError where they are no whole number of those."""
+        """Return the same bytes as elements of another dtype; ValueError where they are not a whole number of those."""
         dtype = np.dtype(dtype)
         if self.nbytes % dtype.itemsize:
-            raise ValueError(f"{self.nbytes} bytes are no whole number of {dtype} elements")
+            raise ValueError(f"{self.nbytes} bytes are not a whole number of {dtype} elements")
         return self._part(self.address, self.nbytes // dtype.itemsize, dtype)
 
     def __getitem__(self, key: slice) -> CudaBuffer:

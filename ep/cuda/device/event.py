@@ -52,7 +52,7 @@ class CudaEvent(Event):
 
 
 def check_event(event: Any) -> CudaEvent:
-    """Return `event`; TypeError where it is no event of a CUDA device, ValueError where it was destroyed."""
+    """Return `event`; TypeError where it is not an event of a CUDA device, ValueError where it was destroyed."""
     if not isinstance(event, CudaEvent):
         raise ArgumentTypeError("event", f"must be an event of a CUDA device, not {event!r}")
     if not event.handle:

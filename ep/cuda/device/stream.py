@@ -275,7 +275,7 @@ class CudaStream(Stream):
 
 
 def check_stream(stream: Any) -> CudaStream:
-    """Return `stream`; TypeError where it is no stream of a CUDA device."""
+    """Return `stream`; TypeError where it is not a stream of a CUDA device."""
     if not isinstance(stream, CudaStream):
         raise ArgumentTypeError("stream", f"must be a stream of a CUDA device, not {stream!r}")
     return stream

@@ -161,7 +161,7 @@ class CudaDriver(Driver):
 
     @contextmanager
     def _not_captured(self) -> Iterator[None]:
-        """Yield what is done inside is no part of a graph that is being captured, and does not spoil the capture."""
+        """Yield what is done inside is not part of a graph that is being captured, and does not spoil the capture."""
         exchange = self._cuda.cuThreadExchangeStreamCaptureMode
         former = self._ask(exchange, self._cuda.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED)
         try:

@@ -78,7 +78,7 @@ class ExpressionPrimitive(KernelPrimitive, Expression):
             raise ArgumentValueError(name, f"has {len(view.shape)} dims; it may have {kMaxNumDims} at most")
         if view.address % data_type.dtype.alignment:
             raise ArgumentValueError(
-                name, f"is at {view.address:#x}, which is no multiple of {data_type.dtype.alignment} bytes"
+                name, f"is at {view.address:#x}, which is not a multiple of {data_type.dtype.alignment} bytes"
             )
         if written and not view.writable:
             raise ArgumentValueError(name, "is read-only")

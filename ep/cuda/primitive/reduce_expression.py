@@ -1,4 +1,4 @@
-"""An Expression on CUDA that reduces alone: where axes go that are no rows, reductions compute what they read."""
+"""An Expression on CUDA that reduces alone: where axes go that are not rows, reductions compute what they read."""
 
 from __future__ import annotations
 

@@ -172,7 +172,7 @@ def product_options(
 
 
 def num_dims(value: int, argument: str = "max_num_dims") -> int:
-    """Return a number of dims as int. Raises TypeError if it is no integer, ValueError if it is negative."""
+    """Return a number of dims as int. Raises TypeError if it is not an integer, ValueError if it is negative."""
     if isinstance(value, bool):
         raise ArgumentTypeError(argument, f"must be an integer, not {shown(value)}")
     try:
@@ -187,8 +187,8 @@ def num_dims(value: int, argument: str = "max_num_dims") -> int:
 def attributes(op: UnaryOp | BinaryOp, attr0: Any, attr1: Any) -> tuple[float, ...]:
     """Return the attribute values of `op`, with defaults for None.
 
-    Raises TypeError if a value without a default is missing or a value is no real number, ValueError if the op does not
-    accept a value.
+    Raises TypeError if a value without a default is missing or a value is not a real number, ValueError if the op does
+    not accept a value.
     """
     declared = attributes_of(op)
     values: list[float] = []

@@ -1,1 +1,1 @@
-"""ONNX's operators, as compositions of the functions of `ep.ops`, one after another or none at all."""
+"""ONNX's operators, as compositions of functions of `ep.ops`."""

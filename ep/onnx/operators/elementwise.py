@@ -1,4 +1,4 @@
-"""Operators that go element by element."""
+"""Elementwise operators."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ PLAIN: Final[dict[str, Callable[..., Any]]] = {
     "Where": ops.where,
     "Xor": ops.logical_xor,
 }
-"""The functions that mean what ONNX means, by its names."""
+"""The functions that are equal to ONNX's operators, by ONNX's names."""
 
 
 def of_inputs(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `function` without ONNX's attributes, of which the operator has none that changes its meaning."""
+    """Return `function` with ONNX's attributes ignored: none of them changes the result of the operator."""
 
     @functools.wraps(function)
     def call(*inputs: Any, **_: Any) -> Any:
@@ -74,7 +74,8 @@ def of_inputs(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def folded(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of one array or more: `function` of the first two, of that and the third, and so on."""
+    """Return a function of one or more arrays: it applies `function` to the first two, to the result and the third, and
+    so on."""
 
     def call(first: Any, *others: Any) -> Any:
         return functools.reduce(function, others, first)
@@ -83,17 +84,17 @@ def folded(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def mean(*inputs: Any) -> Any:
-    """Return the mean of arrays, element by element."""
+    """Return the elementwise mean of arrays."""
     return ops.div(functools.reduce(ops.add, inputs), len(inputs))
 
 
 def div(x: Any, y: Any) -> Any:
-    """Return `x / y`; of integers without the fraction."""
+    """Return `x / y`; integer quotients are truncated."""
     return ops.trunc_div(x, y) if np.dtype(x.dtype).kind in "iu" else ops.div(x, y)
 
 
 def mod(x: Any, y: Any, fmod: int) -> Any:
-    """Return the remainder, with the sign of y, or if `fmod` of x."""
+    """Return the remainder, with the sign of y, or with the sign of x if `fmod`."""
     return ops.fmod(x, y) if fmod else ops.floor_mod(x, y)
 
 
@@ -111,10 +112,10 @@ def negative(x: Any) -> Any:
 
 
 def bit_shift(x: Any, y: Any, direction: str) -> Any:
-    """Return the bits of x, y places farther on; all of them are gone where y is negative or as large as there are."""
+    """Return x shifted by y bits; 0 where y is negative or at least the number of bits."""
     bits = _like(x, 8 * x.dtype.itemsize)
     y = ops.where(ops.less(y, _like(x, 0)), bits, ops.minimum(y, bits))
-    half = ops.floor_div(y, _like(x, 2))  # a power of 2 that is all bits of the type does not fit
+    half = ops.floor_div(y, _like(x, 2))  # 2 to the number of bits does not fit in the type
     for by in (half, ops.sub(y, half)):
         power_of_2 = ops.pow(_like(x, 2), by)
         x = ops.mul(x, power_of_2) if direction == "LEFT" else ops.floor_div(x, power_of_2)
@@ -122,7 +123,7 @@ def bit_shift(x: Any, y: Any, direction: str) -> Any:
 
 
 def cast(x: Any, to: int, **_: Any) -> Any:
-    """Return x in the type that ONNX has the number `to` for."""
+    """Return x in the type with ONNX's number `to`."""
     return ops.cast(x, dtype_of(to))
 
 
@@ -132,33 +133,33 @@ def cast_like(x: Any, like: Any, **_: Any) -> Any:
 
 
 def clip(x: Any, least: Any = None, most: Any = None) -> Any:
-    """Return x, not below `least` and not above `most`."""
+    """Return x, limited to `least` to `most`."""
     x = x if least is None else ops.maximum(x, least)
     return x if most is None else ops.minimum(x, most)
 
 
 def clip_by_attributes(x: Any, min: float, max: float) -> Any:
-    """Return x, not below `min` and not above `max`."""
+    """Return x, limited to `min` to `max`."""
     return ops.minimum(ops.maximum(x, min), max)
 
 
 def dropout(x: Any, ratio: Any = None, training_mode: Any = None, **_: Any) -> Any:
-    """Return x, and that nothing of it was dropped: models are not trained here."""
+    """Return x, and a mask that is true everywhere: models are not trained here, so nothing is dropped."""
     return x, ops.full(x.shape, True, bool)
 
 
 def gelu(x: Any, approximate: str) -> Any:
-    """Return gelu, or if `approximate` says so, what approximates it by tanh."""
+    """Return gelu, or its approximation by tanh if `approximate` is "tanh"."""
     return ops.fast_gelu(x) if approximate == "tanh" else ops.gelu(x)
 
 
 def hard_sigmoid(x: Any, alpha: float, beta: float) -> Any:
-    """Return `alpha x + beta`, not below 0 and not above 1."""
+    """Return `alpha x + beta`, limited to 0 to 1."""
     return clip_by_attributes(ops.add(ops.mul(x, alpha), beta), 0.0, 1.0)
 
 
 def is_inf(x: Any, detect_negative: int, detect_positive: int) -> Any:
-    """Return where x is infinite, of the signs that are looked for."""
+    """Return whether each x is infinite, with one of the requested signs."""
     found = ops.is_inf(x)
     if not detect_negative:
         found = ops.logical_and(found, ops.greater(x, 0.0))
@@ -166,7 +167,7 @@ def is_inf(x: Any, detect_negative: int, detect_positive: int) -> Any:
 
 
 def prelu(x: Any, slope: Any) -> Any:
-    """Return x, times a slope where it is negative."""
+    """Return x, multiplied by a slope where x is negative."""
     return ops.where(ops.less(x, _like(x, 0)), ops.mul(x, slope), x)
 
 
@@ -176,7 +177,7 @@ def selu(x: Any, alpha: float, gamma: float) -> Any:
 
 
 def shrink(x: Any, bias: float, lambd: float) -> Any:
-    """Return x, `bias` nearer to 0, and 0 from -lambd to lambd."""
+    """Return x moved by `bias` towards 0, and 0 for x from -lambd to lambd."""
     zero = ops.sub(x, x)
     below = ops.where(ops.less(x, _like(x, -lambd)), ops.add(x, _like(x, bias)), zero)
     return ops.where(ops.greater(x, _like(x, lambd)), ops.sub(x, _like(x, bias)), below)
@@ -188,10 +189,10 @@ def swish(x: Any, alpha: float) -> Any:
 
 
 def thresholded_relu(x: Any, alpha: float) -> Any:
-    """Return x, and 0 where it is not above `alpha`."""
+    """Return x where it is above `alpha`, else 0."""
     return ops.threshold(x, alpha, 0.0)
 
 
 def _like(x: Any, number: float) -> Any:
-    """Return a number of the kind that an array has."""
+    """Return a number as int or float, as the dtype of an array requires."""
     return int(number) if x.dtype.kind in "iu" else number

@@ -1,4 +1,4 @@
-"""Operators that take elements by their places."""
+"""Operators that select elements by indices."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ _NEGATIVE = "wrap_negative"
 
 
 def gather(x: Any, indices: Any, axis: int) -> Any:
-    """Return the elements at some places of an axis; negative ones are counted from the end."""
+    """Return the elements at some indices of an axis; negative indices count from the end."""
     return ops.gather(x, indices, axis, mode=_NEGATIVE)
 
 
 def gather_elements(x: Any, indices: Any, axis: int) -> Any:
-    """Return for each element of `indices` that of x at this place of the axis, and at its own of all others."""
+    """Return, for each element of `indices`, the element of x with this index along the axis and the same indices along
+    others."""
     axis %= len(x.shape)
     others = [np.arange(size).reshape([-1 if k == one else 1 for k in range(len(x.shape))])
               for one, size in enumerate(indices.shape)]  # fmt: skip
@@ -33,7 +34,8 @@ def gather_elements(x: Any, indices: Any, axis: int) -> Any:
 
 
 def gather_nd(x: Any, indices: Any, batch_dims: int = 0) -> Any:
-    """Return the parts of x that the last axis of `indices` names, by the first axes behind those of the batch."""
+    """Return the parts of x whose indices along the first axes after the batch axes are in the last axis of
+    `indices`."""
     *lead, depth = indices.shape
     batch, inner = x.shape[:batch_dims], x.shape[batch_dims + depth :]
     steps = _steps(x.shape[batch_dims : batch_dims + depth])
@@ -47,7 +49,7 @@ def gather_nd(x: Any, indices: Any, batch_dims: int = 0) -> Any:
 
 
 def one_hot(indices: Any, depth: np.ndarray[Any, Any], values: Any, axis: int) -> Any:
-    """Return values[1] at the places that `indices` names along a new axis, and values[0] elsewhere."""
+    """Return values[1] at `indices` along a new axis, and values[0] elsewhere."""
     classes = int(depth.reshape(-1)[0])
     axis %= len(indices.shape) + 1
     at = ops.floor_mod(ops.cast(indices, np.int64), classes)
@@ -63,19 +65,19 @@ def one_hot(indices: Any, depth: np.ndarray[Any, Any], values: Any, axis: int) -
 
 
 def compress(x: Any, condition: np.ndarray[Any, Any], axis: int | None = None) -> Any:
-    """Return the parts of x along an axis, or the elements of all, where the condition is true."""
+    """Return the parts of x along an axis, or of flattened x, for which the condition is true."""
     if axis is None:
         x, axis = x.reshape((-1,)), 0
     return ops.gather(x, placed(np.flatnonzero(condition).astype(np.int64), x), axis)
 
 
 def non_zero(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return the places of what is not 0, a column for each."""
+    """Return the indices of the elements that are not 0, one column for each."""
     return np.array(np.nonzero(x), np.int64)
 
 
 def _counted(indices: Any, size: int) -> Any:
-    """Indices of which negative ones are counted from the end, as int64 numbers from 0 on."""
+    """Return indices, of which negative ones count from the end, as int64 numbers from 0."""
     at = ops.cast(indices, np.int64)
     return ops.where(ops.less(at, 0), ops.add(at, size), at)
 

@@ -10,6 +10,6 @@ from ep.ops.devices import arrays_of
 
 
 def placed(array: np.ndarray[Any, Any], like: Any) -> Any:
-    """Return an array of the host where another array is."""
+    """Return an array of the host on the device of another array."""
     arrays: Any = arrays_of((like,), ("x",))
     return array if isinstance(like, np.ndarray) else arrays.copy_from_host(array)

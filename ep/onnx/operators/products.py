@@ -1,4 +1,4 @@
-"""Products of matrices, and normalisations by given numbers."""
+"""Matrix products, and normalisations with given statistics."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def gemm(a: Any, b: Any, c: Any = None, *, alpha: float, beta: float, transA: in
 
 
 def batch_normalization(x: Any, scale: Any, bias: Any, mean: Any, variance: Any, epsilon: float, **_: Any) -> Any:
-    """Return each channel less its mean, over the root of its variance, times a scale, and a bias."""
+    """Return each channel minus its mean, divided by the root of its variance, times a scale, plus a bias."""
     shape = (-1, *[1] * (len(x.shape) - 2))
     factor = ops.mul(scale, ops.rsqrt(ops.add(variance, epsilon)))
     offset = ops.sub(bias, ops.mul(mean, factor))
@@ -25,7 +25,8 @@ def batch_normalization(x: Any, scale: Any, bias: Any, mean: Any, variance: Any,
 
 
 def instance_normalization(x: Any, scale: Any, bias: Any, epsilon: float) -> Any:
-    """Return each channel of each sample less its mean, over the root of its variance, times a scale, and a bias."""
+    """Return each channel of each sample minus its mean, divided by the root of its variance, times a scale, plus a
+    bias."""
     axes, shape = tuple(range(2, len(x.shape))), (-1, *[1] * (len(x.shape) - 2))
     rest = ops.sub(x, ops.mean(x, axes, keepdims=True))
     variance = ops.mean(ops.mul(rest, rest), axes, keepdims=True)

@@ -26,19 +26,20 @@ _ACTIVATIONS: Final[dict[str, tuple[Callable[..., Any], tuple[float, ...]]]] = {
     "tanh": (ops.tanh, ()),
     "thresholdedrelu": (e.thresholded_relu, (1.0,)),
 }
-"""The functions of gates, by their names in small letters, and alpha and beta as they are by default."""
+"""The functions of gates, by their names in lower case, with the defaults of alpha and beta."""
 
 _Function = tuple[str, tuple[float, ...]]
 
 
 def _functions(default: Sequence[str], *, direction: str, activations: Any = None, activation_alpha: Any = None,
                activation_beta: Any = None, **_: Any) -> list[tuple[_Function, ...]]:  # fmt: skip
-    """Return the functions of each direction, with their numbers, which those take in turn that have some."""
+    """Return the functions of each direction with their alpha and beta, which are assigned in order to functions that
+    have them."""
     count = 2 if direction == "bidirectional" else 1
     names = [*default] * count if activations is None else activations
     given = iter(activation_alpha or ()), iter(activation_beta or ())
     found = []
-    for name in names[: len(default) * count]:  # by default RNN has a second one for both directions
+    for name in names[: len(default) * count]:  # by default, RNN has a second one, for the other direction
         if name.lower() not in _ACTIVATIONS:
             raise NotImplementedError(f"activation {name} is none of {', '.join(_ACTIVATIONS)}")
         numbers = _ACTIVATIONS[name.lower()][1]
@@ -80,7 +81,8 @@ def _gate(x: Any, k: int, size: int) -> Any:
 
 @functools.lru_cache(64)
 def _lstm_step(functions: tuple[_Function, ...], clip: float | None, coupled: bool) -> Any:
-    """Return the function of one step: what x and h give to the gates i, o, f, c, the cell, and three peepholes."""
+    """Return the function of one step. Its arguments: the products of x and h for the gates i, o, f, c, the cell, three
+    peepholes."""
     f, g, h = functions
 
     def step(of_x: Any, of_h: Any, cell: Any, *peepholes: Any) -> Any:
@@ -101,7 +103,7 @@ def _lstm_step(functions: tuple[_Function, ...], clip: float | None, coupled: bo
 
 @functools.lru_cache(64)
 def _gru_steps(functions: tuple[_Function, ...], clip: float | None, reset_first: bool) -> tuple[Any, Any]:
-    """Return the functions of one step of which the first resets h where that is done before its product."""
+    """Return the functions of one step; the first one resets h, if this is done before its product."""
     f, g = functions
 
     def resets(of_x: Any, of_h: Any, hidden: Any) -> Any:
@@ -188,7 +190,7 @@ def rnn(
 
 
 def _direction(array: Any, k: int) -> Any:
-    """Return what direction k has of an array."""
+    """Return the part of an array for direction k."""
     return ops.slice(array, (k, k + 1)).reshape(array.shape[1:])
 
 
@@ -196,10 +198,10 @@ def _run(
     x: Any, w: Any, cell_of: Callable[[int], tuple[Any, Callable[..., Any]]], lengths: Any, states: Sequence[Any],
     size: int, layout: int, direction: str,
 ) -> tuple[Any, ...]:  # fmt: skip
-    """Return h of all steps, and the states behind the last.
+    """Return h of all steps, and the states after the last one.
 
-    cell_of: returns for a direction an offset of all products with x, and a function from a step's product and the
-    states to the next states, of which h is the first.
+    cell_of: returns, for a direction, an offset for all products with x, and a function of the product of a step and
+    the states that returns the next states, h first.
     """
     if layout:
         x = ops.permute(x, (1, 0, 2))

@@ -55,7 +55,7 @@ def _prod(x: Any, axes: Any, keepdims: bool) -> Any:
 
 
 def _extreme(function: Callable[..., Any], sign: int) -> Callable[..., Any]:
-    """Return the largest or smallest element; of none, what is beyond all others."""
+    """Return the largest or smallest element; without elements, the least or greatest value of the type."""
 
     def reduce(x: Any, axes: Any, keepdims: bool) -> Any:
         if 0 not in [x.shape[axis] for axis in axes]:
@@ -86,7 +86,7 @@ REDUCTIONS: Final[dict[str, Callable[[Any, Any, bool], Any]]] = {
     "ReduceSum": _sum,
     "ReduceSumSquare": _sum_square,
 }
-"""Functions of an array, the axes that go, and whether they stay with one element."""
+"""Functions of an array, the reduced axes, and whether they are kept with one element."""
 
 
 def by_attribute(reduce: Callable[[Any, Any, bool], Any]) -> Callable[..., Any]:
@@ -99,7 +99,7 @@ def by_attribute(reduce: Callable[[Any, Any, bool], Any]) -> Callable[..., Any]:
 
 
 def by_input(reduce: Callable[[Any, Any, bool], Any]) -> Callable[..., Any]:
-    """Return the operator whose axes are an input; without any, all go, or none does."""
+    """Return the operator whose axes are an input; without axes, all are reduced, or none."""
 
     def call(x: Any, axes: Any = None, *, keepdims: int, noop_with_empty_axes: int = 0) -> Any:
         given = () if axes is None else tuple(map(int, axes))
@@ -117,12 +117,12 @@ def _reduced(reduce: Callable[[Any, Any, bool], Any], x: Any, axes: Sequence[int
 
 
 def arg_max(x: Any, axis: int, keepdims: int, select_last_index: int = 0) -> Any:
-    """Return the place of the largest element along an axis: the first one, or the last."""
+    """Return the index of the largest element along an axis: the first one, or the last."""
     return _place(x, ops.max(x, axis, keepdims=True), axis, keepdims, select_last_index)
 
 
 def arg_min(x: Any, axis: int, keepdims: int, select_last_index: int = 0) -> Any:
-    """Return the place of the smallest element along an axis: the first one, or the last."""
+    """Return the index of the smallest element along an axis: the first one, or the last."""
     return _place(x, ops.min(x, axis, keepdims=True), axis, keepdims, select_last_index)
 
 
@@ -136,7 +136,7 @@ def _place(x: Any, value: Any, axis: int, keepdims: int, last: int) -> Any:
 
 
 def hardmax(x: Any, axis: int) -> Any:
-    """Return 1 where the first largest element along an axis is, and 0 elsewhere."""
+    """Return 1 for the first largest element along an axis, and 0 elsewhere."""
     axis %= len(x.shape)
     at = [1] * len(x.shape)
     at[axis] = x.shape[axis]
@@ -145,7 +145,7 @@ def hardmax(x: Any, axis: int) -> Any:
 
 
 def flat(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the operator that takes all axes from `axis` on for one."""
+    """Return the operator that treats all axes from `axis` on as one."""
 
     def call(x: Any, axis: int) -> Any:
         axis %= len(x.shape)
@@ -156,7 +156,7 @@ def flat(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def lp_normalization(x: Any, axis: int, p: int) -> Any:
-    """Return x over its norm along an axis, and 0 where that is 0."""
+    """Return x divided by its norm along an axis, and 0 where the norm is 0."""
     norm = _l1(x, axis, True) if p == 1 else ops.sqrt(_sum_square(x, axis, True))
     return ops.where(ops.equal(norm, 0.0), ops.sub(x, x), ops.div(x, norm))
 

@@ -22,7 +22,7 @@ def constant(
     value_int: int | None = None,
     value_ints: Sequence[int] | None = None,
 ) -> NDArray:
-    """Return the value that the node has."""
+    """Return the value in the node."""
     if value is not None:
         return value
     if value_int is not None or value_ints is not None:
@@ -31,7 +31,7 @@ def constant(
 
 
 def constant_of_shape(shape: NDArray, value: NDArray | None = None) -> NDArray:
-    """Return an array of a shape that has one value everywhere, 0.0 if none is given."""
+    """Return an array of a shape filled with one value, 0.0 by default."""
     number = np.zeros(1, np.float32) if value is None else value
     return np.full(tuple(shape.tolist()), number.reshape(()), number.dtype)
 
@@ -55,7 +55,7 @@ def size(x: Any) -> NDArray:
 
 
 def check_type(to: int | None = None, dtype: int | None = None, **_: Any) -> None:
-    """Raise NotImplementedError for a type that there is not."""
+    """Raise NotImplementedError for an unsupported type."""
     for number in (to, dtype):
         if number is not None:
             dtype_of(number)
@@ -68,7 +68,8 @@ def eye_like(x: Any, k: int, dtype: int | None = None) -> NDArray:
 
 
 def reshape(x: Any, shape: NDArray, allowzero: int = 0) -> Any:
-    """Return x in a shape: 0 is the size of x there unless `allowzero`, and one -1 what is left."""
+    """Return x in a shape: 0 means the size of x at this axis unless `allowzero`, and one -1 means the remaining
+    size."""
     sizes = [int(one) if one or allowzero else x.shape[axis] for axis, one in enumerate(shape)]
     if -1 in sizes:
         place = sizes.index(-1)
@@ -77,7 +78,7 @@ def reshape(x: Any, shape: NDArray, allowzero: int = 0) -> Any:
 
 
 def flatten(x: Any, axis: int) -> Any:
-    """Return x as a matrix: axes before `axis` become its rows."""
+    """Return x as a matrix: the axes before `axis` become its rows."""
     axis = axis if axis >= 0 else axis + len(x.shape)
     return x.reshape((math.prod(x.shape[:axis]), math.prod(x.shape[axis:])))
 
@@ -109,12 +110,12 @@ def unsqueeze_by_attribute(x: Any, axes: Sequence[int]) -> Any:
 
 
 def transpose(x: Any, perm: Sequence[int] | None = None) -> Any:
-    """Return x with its axes in another order, reversed if none is given."""
+    """Return x with its axes in another order, reversed by default."""
     return ops.permute(x, perm if perm is not None else range(len(x.shape))[::-1])
 
 
 def concat(*arrays: Any, axis: int) -> Any:
-    """Return arrays one behind the other."""
+    """Return arrays joined along an axis."""
     return ops.concat(arrays, axis)
 
 
@@ -124,7 +125,7 @@ def expand(x: Any, shape: NDArray) -> Any:
 
 
 def tile(x: Any, repeats: NDArray) -> Any:
-    """Return `repeats` copies of x along each axis, one behind the other."""
+    """Return x repeated `repeats` times along each axis."""
     return ops.tile(x, tuple(repeats.tolist()))
 
 
@@ -162,7 +163,8 @@ def slice_by_attributes(x: Any, starts: Sequence[int], ends: Sequence[int], axes
 def pad(
     x: Any, pads: NDArray, value: NDArray | None = None, axes: NDArray | None = None, *, mode: str = "constant"
 ) -> Any:
-    """Return x with elements around it: of one value, or those of x, as `mode` says. Negative numbers take away."""
+    """Return x with elements around it: of one value, or those of x, depending on `mode`. Negative numbers remove
+    elements."""
     rank, num = len(x.shape), len(pads) // 2
     width = [(0, 0)] * rank
     for k in range(num):

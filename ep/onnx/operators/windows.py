@@ -17,7 +17,7 @@ def _pads(
     auto_pad: str,
     pads: Any,
 ) -> list[int]:
-    """Return how many places there are before each axis, then behind each, as `auto_pad` has them."""
+    """Return the numbers of padded elements before each axis, then after each, by the rules of `auto_pad`."""
     if auto_pad in ("NOTSET", "VALID"):
         return list(pads) if pads is not None and auto_pad == "NOTSET" else [0] * (2 * len(sizes))
     before, behind = [], []
@@ -49,7 +49,7 @@ def conv_transpose(
     x: Any, w: Any, bias: Any = None, *, auto_pad: str, group: int, kernel_shape: Any = None, strides: Any = None,
     dilations: Any = None, pads: Any = None, output_padding: Any = None, output_shape: Any = None,
 ) -> Any:  # fmt: skip
-    """Return the sums of windows that a convolution has been the product of: its gradient by x."""
+    """Return sums of windows: the gradient of a convolution with respect to x."""
     num = len(w.shape) - 2
     strides, dilations = _each(strides, num), _each(dilations, num)
     extra = [0] * num if output_padding is None else list(output_padding)
@@ -83,7 +83,7 @@ def average_pool(
     x: Any, *, auto_pad: str, kernel_shape: Sequence[int], ceil_mode: int = 0, strides: Any = None,
     dilations: Any = None, pads: Any = None, count_include_pad: int = 0,
 ) -> Any:  # fmt: skip
-    """Return the mean of each window, with what is padded or without."""
+    """Return the mean of each window, with or without the padding."""
     num = len(kernel_shape)
     strides, dilations = _each(strides, num), _each(dilations, num)
     pads = _pads(x.shape[2:], kernel_shape, strides, dilations, auto_pad, pads)

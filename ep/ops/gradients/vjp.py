@@ -82,10 +82,10 @@ def vjp(name: str, inputs: Sequence[Any], attributes: Mapping[str, Any], output:
         no axes, it may be a Python number.
 
     Each gradient has the shape and dtype of its input; for complex numbers it is the conjugate, as in PyTorch. It is
-    None for an input that has no gradient: one that is no floating or complex number, an index or a condition. All are
-    None if the result is no floating or complex number; the dtype of dy is then any. Raises ValueError for a name that
-    is no operator's and for an output or a dy of another shape than the result, TypeError for one of another dtype and
-    for an operator without a gradient, such as one of second order.
+    None for an input that has no gradient: one that is not a floating or complex number, an index or a condition. All
+    are None if the result is not a floating or complex number; dy may then have any dtype. Raises ValueError for an
+    unknown operator, and for an output or a dy of another shape than the result; TypeError for one of another dtype,
+    and for an operator without a gradient, such as one of second order.
     """
     declared = operator_named(name)
     _rule_of(declared)

@@ -101,7 +101,7 @@ def test_addresses_of_any_alignment(device, rng, key, params_offset):
     ("outer", "gather", "inner", "num_indices"),
     [
         (1, 1009, 1, 100_003),  # many indices of one unit each
-        (7, 101, 3, 20_011),  # rows whose size is no unit
+        (7, 101, 3, 20_011),  # rows whose size is not a unit
         (1, 3, 200_003, 2),  # rows larger than the grain: cut into pieces
         (40_009, 3, 1, 2),  # many outer groups of few indices
         (5, 64, 64, 114),

@@ -27,7 +27,7 @@ def launch(device, key, element, count):
 
 @every_key(TensorFillFactory)
 def test_every_key(device, rng, key):
-    """Each element is copied bit by bit, also if it is no valid number."""
+    """Each element is copied bit by bit, also if it is not a valid number."""
     (data_type,) = key
     nan = np.frombuffer(bytes([0xFF, 0x7F] * 8), np.uint8)[: data_type.itemsize].view(data_type.dtype)
     for element in [*samples(rng, data_type, 11).reshape(11, 1), *([nan] if data_type.dtype.kind != "b" else [])]:

@@ -150,14 +150,14 @@ class NumpyEvent(Event):
 
 
 def check_stream(stream):
-    """Return `stream`; TypeError if it is no stream of this device."""
+    """Return `stream`; TypeError if it is not a stream of this device."""
     if not isinstance(stream, NumpyStream):
         raise ArgumentTypeError("stream", f"must be a stream of the NumPy device, not {stream!r}")
     return stream
 
 
 def check_event(event):
-    """Return `event`; TypeError if it is no event of this device."""
+    """Return `event`; TypeError if it is not an event of this device."""
     if not isinstance(event, NumpyEvent):
         raise ArgumentTypeError("event", f"must be an event of the NumPy device, not {event!r}")
     return event

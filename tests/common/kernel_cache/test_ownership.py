@@ -152,9 +152,9 @@ def test_a_link_in_place_of_a_file_or_of_a_kernel_folder_is_refused(root, tmp_pa
 
 def test_what_is_no_file_is_refused(root):
     os.mkfifo(root / NAME / "pipe", 0o600)
-    assert refused(root, "is no file", name="pipe")
+    assert refused(root, "is not a file", name="pipe")
     (root / NAME / "folder").mkdir()
-    assert refused(root, "is no file", name="folder")
+    assert refused(root, "is not a file", name="folder")
 
 
 def test_no_descriptor_is_left_open(root):

@@ -34,7 +34,7 @@ def test_counts_are_products_of_sizes():
 
 
 def test_what_makes_no_sense_is_refused():
-    with pytest.raises(ValueError, match=r"products of \['cols'\], which are no sizes"):
+    with pytest.raises(ValueError, match=r"products of \['cols'\], which are not sizes"):
         Signature((writes("x", 0, "rows", "cols"),), sizes=("rows",))
     with pytest.raises(ValueError, match="no operand is written"):
         Signature((reads("x", 0, "rows"),), sizes=("rows",))

@@ -64,7 +64,7 @@ def _nearest(address: int, known: np.ndarray[Any, Any]) -> str:
 
 
 _WORDS: Final = {
-    "MISALIGNED": "accesses {size} bytes at {address}, which is no multiple of {size}",
+    "MISALIGNED": "accesses {size} bytes at {address}, which is not a multiple of {size}",
     "OUT_OF_BOUNDS": "accesses {size} bytes at {address}, {where}, which are not all its own",
     "NULL": "accesses {size} bytes at {address}, where no memory is",
     "LOCAL_OUT_OF_BOUNDS": "accesses {size} bytes of its local memory at {offset}, past its bounds",

@@ -30,7 +30,7 @@ def base_power_grad(m: MathLibrary) -> Function:
         # 0 times a power that overflows is still 0, unless the power is infinite
         root = largest if (dy == zero) & (root > largest) & (a != zero) & (a < infinity) else root
         g = multiply(dy, c, root)
-        # x < 0: an odd c - 1 changes the sign; one that is no integer has a meaning only for -0 and -inf.
+        # x < 0: an odd c - 1 changes the sign; one that is not an integer has a meaning only for -0 and -inf.
         if floor(c) == c:
             g = copysign(one, x) * g if floor(half * c) == half * c else g
         else:

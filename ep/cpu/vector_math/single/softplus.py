@@ -14,7 +14,7 @@ from ep.cpu.vector_math.single.sigmoid import DOWN, UP_BITS, VANISHED
 
 _INF = np.float32(np.inf)
 _CHANGE = np.float32(0.75)  # of ln(1 + f), relative to that of f: between 1/2 and 1
-# the scale of e^-|z| by the size of beta, and the z beyond which it is no normal number even so
+# the scale of e^-|z| by the size of beta, and the z beyond which it is not a normal number even so
 _SMALL_BETA, _LARGE_BETA = np.float32(1.0), np.float32(2.0**32)
 _UP_BITS = tuple(np.int32((127 + n) << 23) for n in (126, 64, 0))
 _TWICE_ONE_BITS = np.int32(254 << 23)

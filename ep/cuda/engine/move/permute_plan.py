@@ -14,7 +14,7 @@ def permute_plan(shape: PermuteShape, itemsize: int, src_alignment: int, dst_ali
     It goes by tiles where the innermost axis of dst is not that of src: memory is slow
     to read otherwise.
 
-    An innermost axis of both that fits in a unit, such as the two parts of a complex number, is no axis here.
+    An innermost axis of both that fits in a unit, such as the two parts of a complex number, is not an axis here.
     """
     walk, alignment = shape.walk(), min(src_alignment, dst_alignment)
     in_units, unit = widen(*split(walk, itemsize, alignment), alignment)
