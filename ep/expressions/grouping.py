@@ -42,13 +42,13 @@ TRANSPOSES: Final = "transpose_x1", "transpose_x2"
 class Group:
     """The values that one kernel computes, or the results of one operator.
 
-    values: positions. sources: of what is read. results: positions of what is written.
-    shape: of a kernel's elements. reduced: of its values, those with one element a row.
-    elements: positions of what is read as elements.
-    reads: of a kernel, the positions of its operands, each with the shape in which it is read where that is another.
-    gone: the axes along which values are reduced, where that is not the last one, by rows.
-    product: the position of a product of matrices, the first value, that the others are computed on.
-    structure: of a kernel. why: values are not computed with others; empty for a kernel.
+    values: their positions. sources: the positions of operands. results: the positions of the values that are written.
+    shape: the shape of a kernel's elements. reduced: its values with one element per row.
+    elements: the positions of operands that are read element by element.
+    reads: for a kernel, the positions of its operands, each with the shape in which it is read if this differs.
+    gone: the axes along which values are reduced, unless this is the last axis, by rows.
+    product: the position of a matrix product, the first value; the others are computed from it.
+    structure: the structure of a kernel. why: the reason why values are not computed with others; empty for a kernel.
     """
 
     values: list[int] = field(default_factory=list)

@@ -112,7 +112,7 @@ class Schedule:
     def _why_no_product(self, node: Node) -> str:
         """Return why no kernel computes maps on a value, a product of matrices; empty if one may."""
         if self._operator(node) != PRODUCT:
-            return "it is no product"
+            return "it is not a product"
         if any(len(self.nodes[one].shape) < 2 for one in node.inputs):
             return "it is a product of a vector"
         if len(node.shape) > kMaxNumDims:

@@ -27,7 +27,7 @@ class StructureOf:
         matrices: list[tuple[int, Dims | None]] = []  # which a product reads
         if group.product is not None:
             matrices = [(one, None) for one in nodes[group.product].inputs]
-        reads: dict[tuple[int, Dims | None], bool] = {}  # and whether it has one element a row
+        reads: dict[tuple[int, Dims | None], bool] = {}  # and whether it has one element per row
         for value in group.values[1 if matrices else 0 :]:
             for one in nodes[value].inputs:
                 if one in self._inside:
@@ -40,7 +40,7 @@ class StructureOf:
         group.reads = [*matrices, *others]
         self._numbers = {read: k for k, read in enumerate((*others, *constants), len(matrices))}
         self._num_read, self._steps = len(group.reads) + len(constants), list[Step]()
-        self._unrounded: dict[int, int] = {}  # the rounded value of each, -1 where there is none yet
+        self._unrounded: dict[int, int] = {}  # the rounded value of each, -1 if there is none yet
         for value in group.values:
             self._numbers[value, None] = self._add_node(nodes[value])
         group.structure = Structure(

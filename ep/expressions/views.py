@@ -1,4 +1,4 @@
-"""Values that need not be written: those that read them find the elements where they are, in another order."""
+"""Values that are not written: their readers read the elements in place, in another order."""
 
 from __future__ import annotations
 

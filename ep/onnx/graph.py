@@ -40,14 +40,14 @@ class Node(NamedTuple):
 
 
 class Branch(NamedTuple):
-    """Nodes that are computed in the place of a node that chooses them. outputs: names of values, its own or others."""
+    """Nodes that replace a node that selects them. outputs: the names of their results."""
 
     nodes: tuple[Node, ...]
     outputs: tuple[str, ...]
 
 
 class Graph(NamedTuple):
-    """A model. constants: the tensors that it holds, by name; those of branches have names of their own."""
+    """A model. constants: the tensors in the model, by name; those of branches have unique names."""
 
     inputs: tuple[Signature, ...]
     outputs: tuple[Signature, ...]
@@ -78,7 +78,7 @@ def graph_of(model: ModelProto) -> Graph:
 
 
 class _Reader:
-    """Reads the nodes of a graph and of its branches. reasons: what nothing serves, in the order of the model."""
+    """Reads the nodes of a graph and of its branches. reasons: the unsupported parts, in the order of the model."""
 
     def __init__(self, opsets: Mapping[str, int]) -> None:
         self.opsets = opsets
@@ -86,7 +86,7 @@ class _Reader:
         self.constants: dict[str, np.ndarray[Any, Any]] = {}
 
     def tried(self, make: Callable[..., Any], of: Any, shown: str) -> Any:
-        """Return what `make` returns, or None where it says why nothing serves that."""
+        """Return the result of `make`; record the reason and return None if something is unsupported."""
         try:
             return make(of)
         except NotImplementedError as error:

@@ -69,7 +69,7 @@ class Planner:
 class Plan:
     """The plan for given input shapes: values that depend only on shapes, and a program for all others.
 
-    fixed: the values that follow from shapes, on the host. results: names of what the program gives.
+    fixed: the values that depend only on shapes, on the host. results: the names of the results of the program.
     cut: the node that the plan ends before: it needs data on the host, or arrays; None if the plan ends with the model.
     """
 

@@ -107,7 +107,7 @@ def _inlined(model: ModelProto) -> ModelProto:
         if not wanted:
             break
         for node in (node for graph in _graphs(model.graph) for node in graph.node):
-            if (node.domain, node.op_type) in wanted:  # the functions of ONNX do not always see defaults
+            if (node.domain, node.op_type) in wanted:  # functions of ONNX do not always get defaults
                 given = {one.name for one in node.attribute}
                 node.attribute.extend(one for one in defaults_of(node, opsets) if one.name not in given)
         for one in sorted(wanted):

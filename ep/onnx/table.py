@@ -26,16 +26,16 @@ DOMAINS: Final = ("", "ai.onnx")
 
 
 class Line(NamedTuple):
-    """The function that serves an ONNX operator. since: the first opset in which it means this.
-    function: takes the inputs, None for those that are left out, and the attributes by name, with ONNX's defaults. It
+    """The implementation of an ONNX operator. since: the first opset with this definition.
+    function: its arguments are the inputs, None for omitted ones, and the attributes by name, with ONNX's defaults. It
     returns results, or one of the branches that the node has, whose nodes are computed in its place.
-    host: numbers of inputs that are sizes, axes and the like: it takes them in host memory.
-    of_shape: whether the result depends on the shapes of inputs alone.
-    counts: whether it takes `num_outputs` where the node has no such attribute.
-    most_outputs: the most outputs that a node may use.
-    false: the number of an input that must be left out, or a constant that is false; -1 for none.
-    check: takes the attributes when the model is loaded, and raises NotImplementedError for what nothing serves.
-    apart: whether it takes arrays alone, none that are traced: it computes step by step, or as the data says.
+    host: the numbers of the inputs that are sizes, axes and the like; they are passed in host memory.
+    of_shape: whether the result depends only on the shapes of inputs.
+    counts: whether the function has a parameter `num_outputs` although the node has no such attribute.
+    most_outputs: the largest number of outputs that a node may use.
+    false: the number of an input that must be omitted, or a constant false; -1 for none.
+    check: is called with the attributes when the model is loaded, and raises NotImplementedError for unsupported ones.
+    apart: whether it needs computed arrays, not traced ones: it runs step by step, or depends on the data.
     """
 
     name: str

@@ -64,7 +64,7 @@ def test_what_is_wrong_is_said(ep, folder, words, code, said):
 
 def test_a_file_that_is_no_model(ep, folder):
     (folder / "bad.onnx").write_bytes(b"\xff" * 9)
-    assert "it is no ONNX model" in ep("run", "bad.onnx", "--out", "y=y.npy").err
+    assert "it is not an ONNX model" in ep("run", "bad.onnx", "--out", "y=y.npy").err
     assert "No such file" in ep("run", "none.onnx", "--out", "y=y.npy").err
 
 

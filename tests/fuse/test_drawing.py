@@ -62,7 +62,7 @@ def test_types_reasons_constants_and_names_of_arguments():
     texts = check(f.explain(np.ones((3, 4), np.float32), np.ones((4, 5), np.float32)))
     for text in ("x", "w", "float32 (3, 4)", "float32 (4, 5)", "mul(·, 2.5)", "result 0", "result 2"):
         assert text in texts
-    assert "alone: split is no map" in " ".join(texts)
+    assert "alone: split is not a map" in " ".join(texts)
     assert any("product kernel" in text for text in texts)
 
 

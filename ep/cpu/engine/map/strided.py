@@ -119,7 +119,7 @@ class StridedPlan:
         """Make the plan.
 
         arrays: results first. shape: the shape that they broadcast to; no size is 0.
-        apart: the numbers of sources that need not broadcast: they are read as a whole, and are no result's place.
+        apart: the numbers of sources that need not broadcast: they are read as a whole, and are not result's place.
         """
         still = (0,) * len(shape)
         strides = [still if k in apart else strides_over(array, shape) for k, array in enumerate(arrays)]
