@@ -180,3 +180,16 @@ def test_no_circle_of_rooms():
         rooms.setdefault(path.parent, set()).update({other.parent for other in needed} - {path.parent})
     circles = _in_circles(rooms)
     assert not circles, sorted(str(path.relative_to(ROOT)) for path in circles)
+
+
+def test_what_registers_a_primitive_is_short():
+    """A file with a primitive's Launch reads at a glance; what several primitives share lies in their bases."""
+    long = []
+    for path in ROOT.glob("ep/*/primitive/*.py"):
+        text = path.read_text()
+        if (
+            re.search(r"^@(implements|register_primitive_factory)\(", text, re.MULTILINE)
+            and len(text.splitlines()) > 60
+        ):
+            long.append(str(path.relative_to(ROOT)))
+    assert not long

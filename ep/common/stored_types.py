@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from ep.include.data_type import DataType
-from ep.include.number_kind import COMPLEXES, UNSIGNED, Kind, number_kind, part_of
+from ep.include.number_kind import COMPLEXES, FLOATS, PART, UNSIGNED, Kind, number_kind, part_of
 from ep.include.primitive.binary_op import BinaryOp
+from ep.include.primitive.reduce_op import EXTREMES, TRUTHS, ReduceOp
 from ep.include.primitive.unary_op import UnaryOp
 
 _WITHOUT_SIGN: Final = frozenset(
@@ -45,6 +46,19 @@ def stored_as(data_type: DataType) -> DataType:
 def added_as(data_type: DataType) -> tuple[DataType, int]:
     """Return the data type of an element's parts, whose sums have the same bits, and the number of parts."""
     return (part_of(data_type), 2) if data_type in COMPLEXES else (_without_sign(data_type), 1)
+
+
+def carried_as(op: ReduceOp, data_type: DataType) -> DataType:
+    """Return the data type in which a reduction carries the numbers of elements, before it rounds them.
+
+    Sums and products of floating types are carried in float64, the least and largest of 16-bit types in float32.
+    """
+    stored = PART.get(data_type, data_type)  # `part_of` without its call: plans for new dims are made here
+    if op in TRUTHS or stored not in FLOATS:
+        return stored
+    if op in EXTREMES:
+        return stored if stored.itemsize > 4 else DataType.kFloat
+    return DataType.kDouble
 
 
 def _without_sign(data_type: DataType) -> DataType:

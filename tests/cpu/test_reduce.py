@@ -12,8 +12,9 @@ import ep
 from ep import DataType, DeviceManagerRegistry, DeviceType, ReduceOp, RequirePrimitive
 from ep.common.primitive import signatures
 from ep.common.primitive.reduce_shape import as_reduce_shape
+from ep.common.stored_types import carried_as
 from ep.cpu.engine.reduce.plan import REDUCE_PLAN, TILE_BYTES, reduce_plan
-from ep.cpu.engine.reduce.values import is_compensated, num_parts, value_type
+from ep.cpu.engine.reduce.values import is_compensated, num_parts
 from ep.include import primitive as p
 from ep.testing.reductions import check_close, draw
 from ep.testing.tolerances import Library
@@ -237,7 +238,7 @@ def test_plans_stay_within_their_tiles(dims, axes):
     ):
         plan = reduce_plan(signatures.REDUCE, op, data_type, shape.simplified(), shape.counts())
         words = {name: int(plan.words[place]) for name, place in REDUCE_PLAN._asdict().items() if name != "num_words"}
-        size = value_type(op, data_type).itemsize * (2 if is_compensated(op, data_type) else 1)
+        size = carried_as(op, data_type).itemsize * (2 if is_compensated(op, data_type) else 1)
         assert words["tile"] * words["group"] * num_parts(op, data_type) * size <= TILE_BYTES
         assert words["tile"] * words["tiles"] >= words["width"]
         assert words["segments"] <= max(words["all_blocks"], 1)

@@ -14,8 +14,7 @@ from numba.core import cgutils, types
 from numba.core.registry import cpu_target
 
 from ep.cpu.compile.lowering import vector_width
-from ep.cpu.compile.packed import WORD
-from ep.cpu.compile.vectors import pointer_to
+from ep.cpu.compile.vectors import WORD, load
 
 Write = Callable[..., None]
 """`write(code, *arguments)` writes the body of a function that receives these arguments and returns nothing."""
@@ -49,7 +48,7 @@ class Code:
 
     def load_word(self, address: Any, index: int) -> Any:
         """Return word `index` at an address."""
-        return self.builder.load(pointer_to(self.builder, address, WORD(index), WORD), align=8)
+        return load(self.builder, address, WORD, WORD(index), align=8)
 
     def stack_words(self, count: int) -> Any:
         """Return the address of `count` uninitialised words on the stack."""

@@ -32,8 +32,9 @@ from ep.cpu.compile.jit import OPTIONS, OUTER, separate
 from ep.cpu.compile.known_types import known_call_types
 from ep.cpu.compile.libraries import KernelLibrary, StreamingLibrary
 from ep.cpu.compile.lowering import Kernel, LightKernel, StreamingKernel, add_c_function
-from ep.cpu.compile.packed import WORD
+from ep.cpu.compile.ndarray import object_address
 from ep.cpu.compile.python_function import python_function
+from ep.cpu.compile.vectors import WORD
 from ep.cpu.machine.kernel_cache import CACHE
 
 statistics: Final = Statistics()
@@ -130,9 +131,9 @@ def compile_function(name: str, function: Callable[..., int], num_words: int) ->
     return _addresses(name, function, signature, compiled)[0]
 
 
-def compile_entry(name: str, function: Callable[..., int], argument_types: tuple[Any, ...]) -> Callable[..., int]:
-    """Return `function`, compiled for `argument_types`, as a Python callable without Numba's dispatcher around it."""
-    signature = types.int64(*argument_types)
+def compile_entry(name: str, function: Callable[..., int]) -> Callable[..., int]:
+    """Return `function`, whose arguments are objects, as a Python callable without Numba's dispatcher around it."""
+    signature = types.int64(*(object_address,) * function.__code__.co_argcount)
 
     def compiled() -> tuple[Any, list[str]]:
         dispatcher = njit(**OUTER)(function)

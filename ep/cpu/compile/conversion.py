@@ -9,11 +9,9 @@ from numba.core import cgutils, types
 from numba.np.numpy_support import from_dtype
 
 from ep.cpu.compile.target import has_avx512
+from ep.cpu.compile.vectors import BYTE, DOUBLE, FLOAT, HALF, INT, REALS, WORD, call, constant, stored_bits
 from ep.include.data_type import DataType
 from ep.include.number_kind import FLOATS, part_of
-
-_BITS: Final = {size: ir.IntType(8 * size) for size in (1, 2, 4, 8)}
-_FLOAT, _DOUBLE, _HALF = ir.FloatType(), ir.DoubleType(), ir.HalfType()
 
 HALVES: Final = DataType.kFloat16, DataType.kBFloat16
 """The types that are computed in float32."""
@@ -22,34 +20,30 @@ HALVES: Final = DataType.kFloat16, DataType.kBFloat16
 def widened(builder: Any, bits: Any, data_type: DataType) -> Any:
     """Return stored bits as a number of the arithmetic type of `data_type`; a bool is the byte that stores it."""
     if data_type is DataType.kFloat16:
-        return builder.fpext(builder.bitcast(bits, _shaped(_HALF, bits)), _shaped(_FLOAT, bits))
+        return builder.fpext(builder.bitcast(bits, _shaped(HALF, bits)), _shaped(FLOAT, bits))
     if data_type is DataType.kBFloat16:
-        wide = _shaped(_BITS[4], bits)
-        return builder.bitcast(builder.shl(builder.zext(bits, wide), _constant(wide, 16)), _shaped(_FLOAT, bits))
+        wide = _shaped(INT, bits)
+        return builder.bitcast(builder.shl(builder.zext(bits, wide), constant(wide, 16)), _shaped(FLOAT, bits))
     if data_type in FLOATS:
-        return builder.bitcast(bits, _shaped(_DOUBLE if data_type is DataType.kDouble else _FLOAT, bits))
+        return builder.bitcast(bits, _shaped(REALS[data_type], bits))
     return bits
 
 
 def narrowed(builder: Any, value: Any, data_type: DataType) -> Any:
     """Return the bits that store a number of the arithmetic type of `data_type`; a bool is given as any byte."""
-    bits = _shaped(_BITS[data_type.itemsize], value)
+    bits = _shaped(stored_bits(data_type), value)
     if data_type is DataType.kFloat16:
-        return builder.bitcast(builder.fptrunc(value, _shaped(_HALF, value)), bits)
+        return builder.bitcast(builder.fptrunc(value, _shaped(HALF, value)), bits)
     if data_type is DataType.kBFloat16:
         return _to_bfloat16(builder, value)
     if data_type is DataType.kBool:
-        return builder.zext(builder.icmp_unsigned("!=", value, _constant(bits, 0)), bits)
+        return builder.zext(builder.icmp_unsigned("!=", value, constant(bits, 0)), bits)
     return builder.bitcast(value, bits) if data_type in FLOATS else value
 
 
 def _shaped(element: Any, like: Any) -> Any:
     """Return the vector type of `element` as long as the value `like`; `element` itself if that is a scalar."""
     return ir.VectorType(element, like.type.count) if isinstance(like.type, ir.VectorType) else element
-
-
-def _constant(llvm_type: Any, number: int) -> Any:
-    return ir.Constant(llvm_type, [number] * llvm_type.count if isinstance(llvm_type, ir.VectorType) else number)
 
 
 def convert(context: Any, builder: Any, value: Any, numba_type: Any, data_type: DataType) -> Any:
@@ -66,14 +60,14 @@ def convert(context: Any, builder: Any, value: Any, numba_type: Any, data_type: 
             real, imag = context.cast(builder, value, numba_type, part), context.get_constant(part, 0)
         return cgutils.pack_struct(builder, [real, imag])
     if data_type is DataType.kBool:
-        return builder.zext(_is_nonzero(builder, value, numba_type), _BITS[1])
+        return builder.zext(_is_nonzero(builder, value, numba_type), BYTE)
     if data_type in HALVES:
         if not isinstance(numba_type, types.Float):
             value, numba_type = _integer_to_odd(context, builder, value, numba_type)
         narrow = _round_to_odd(builder, value) if numba_type.bitwidth == 64 else value
         return narrowed(builder, narrow, data_type)
     if isinstance(numba_type, types.Float) and kind in "iu":
-        return _saturate(builder, value, _BITS[data_type.itemsize], signed=kind == "i")
+        return _saturate(builder, value, stored_bits(data_type), signed=kind == "i")
     return context.cast(builder, value, numba_type, from_dtype(data_type.dtype))
 
 
@@ -81,8 +75,8 @@ def _is_nonzero(builder: Any, value: Any, numba_type: Any) -> Any:
     if isinstance(numba_type, types.Boolean):
         return value
     if isinstance(numba_type, types.Float):
-        return builder.fcmp_unordered("!=", value, ir.Constant(value.type, 0.0))
-    return builder.icmp_unsigned("!=", value, ir.Constant(value.type, 0))
+        return builder.fcmp_unordered("!=", value, value.type(0.0))
+    return builder.icmp_unsigned("!=", value, value.type(0))
 
 
 def _saturate(builder: Any, value: Any, llvm_type: Any, signed: bool) -> Any:
@@ -90,12 +84,12 @@ def _saturate(builder: Any, value: Any, llvm_type: Any, signed: bool) -> Any:
 
     LLVM's own instruction for this is not used because loops with it are not vectorised.
     """
-    bits, digits = llvm_type.width, 53 if value.type == _DOUBLE else 24
+    bits, digits = llvm_type.width, 53 if value.type == DOUBLE else 24
     low, end = (-(2 ** (bits - 1)), 2 ** (bits - 1)) if signed else (0, 2**bits)
-    zero, lowest = (ir.Constant(value.type, float(number)) for number in (0, low))
+    zero, lowest = (value.type(float(number)) for number in (0, low))
     if end.bit_length() - 1 <= digits:  # the largest integer is exact in the floating type
-        largest = ir.Constant(value.type, float(end - 1))
-        packs = bits < 32 and not has_avx512() and (signed or value.type == _FLOAT)
+        largest = value.type(float(end - 1))
+        packs = bits < 32 and not has_avx512() and (signed or value.type == FLOAT)
         if packs and signed:  # without mask registers, a mask would have to be narrowed as the numbers are
             value = builder.select(builder.fcmp_unordered("uno", value, value), zero, value)
         number = builder.select(builder.fcmp_ordered(">", value, lowest), value, lowest)  # NaN becomes the lowest, too
@@ -103,36 +97,36 @@ def _saturate(builder: Any, value: Any, llvm_type: Any, signed: bool) -> Any:
         if bits == 32:
             result = (builder.fptosi if signed else builder.fptoui)(number, llvm_type)
         else:
-            wide = builder.fptosi(number, _BITS[4])
+            wide = builder.fptosi(number, INT)
             if packs:  # LLVM packs vectors by saturating instructions only if it sees that integers are clamped
                 for order, bound in ((">", low), ("<", end - 1)):
-                    limit = ir.Constant(_BITS[4], bound)
+                    limit = INT(bound)
                     wide = builder.select(builder.icmp_signed(order, wide, limit), wide, limit)
             result = builder.trunc(wide, llvm_type)
         if not signed or packs:
             return result
         # select on the integer: processors with mask registers do it at no cost
-        return builder.select(builder.fcmp_unordered("uno", value, value), ir.Constant(llvm_type, 0), result)
-    beyond = builder.fcmp_ordered(">=", value, ir.Constant(value.type, float(end)))
+        return builder.select(builder.fcmp_unordered("uno", value, value), llvm_type(0), result)
+    beyond = builder.fcmp_ordered(">=", value, value.type(float(end)))
     below = builder.fcmp_unordered("<", value, lowest)  # or NaN
     number = builder.select(builder.or_(beyond, below), zero, value)
     result = (builder.fptosi if signed else builder.fptoui)(number, llvm_type)
-    result = builder.select(beyond, ir.Constant(llvm_type, end - 1), result)
+    result = builder.select(beyond, llvm_type(end - 1), result)
     is_less = builder.fcmp_ordered("<", value, lowest)
-    return builder.select(is_less, ir.Constant(llvm_type, low), result)
+    return builder.select(is_less, llvm_type(low), result)
 
 
 def _to_bfloat16(builder: Any, value: Any) -> Any:
     """Round a float to bfloat16, to nearest even; NaN stays NaN."""
-    bits32 = _shaped(_BITS[4], value)
+    bits32 = _shaped(INT, value)
     bits = builder.bitcast(value, bits32)
-    upper = builder.lshr(bits, _constant(bits32, 16))
-    odd = builder.and_(upper, _constant(bits32, 1))
-    rounded = builder.lshr(builder.add(bits, builder.add(odd, _constant(bits32, 0x7FFF))), _constant(bits32, 16))
+    upper = builder.lshr(bits, constant(bits32, 16))
+    odd = builder.and_(upper, constant(bits32, 1))
+    rounded = builder.lshr(builder.add(bits, builder.add(odd, constant(bits32, 0x7FFF))), constant(bits32, 16))
     # rounding could carry a NaN into infinity: keep its sign and payload, and make it quiet
-    quiet = builder.or_(upper, _constant(bits32, 0x40))
+    quiet = builder.or_(upper, constant(bits32, 0x40))
     kept = builder.select(builder.fcmp_unordered("uno", value, value), quiet, rounded)
-    return builder.trunc(kept, _shaped(_BITS[2], value))
+    return builder.trunc(kept, _shaped(stored_bits(DataType.kBFloat16), value))
 
 
 def _integer_to_odd(context: Any, builder: Any, value: Any, numba_type: Any) -> tuple[Any, Any]:
@@ -144,26 +138,25 @@ def _integer_to_odd(context: Any, builder: Any, value: Any, numba_type: Any) -> 
     if isinstance(numba_type, types.Boolean) or numba_type.bitwidth <= 16:
         return context.cast(builder, value, numba_type, types.float32), types.float32
     if numba_type.bitwidth == 64:
-        bits64, low = _BITS[8], (1 << 16) - 1
-        rest = builder.icmp_unsigned("!=", builder.and_(value, ir.Constant(bits64, low)), ir.Constant(bits64, 0))
-        last = builder.shl(builder.zext(rest, bits64), ir.Constant(bits64, 16))
-        odd = builder.or_(builder.and_(value, ir.Constant(bits64, ~low)), last)
+        low = (1 << 16) - 1
+        rest = builder.icmp_unsigned("!=", builder.and_(value, WORD(low)), WORD(0))
+        last = builder.shl(builder.zext(rest, WORD), WORD(16))
+        odd = builder.or_(builder.and_(value, WORD(~low)), last)
         # every integer within 2^48 on either side of 0 is exact as a double
-        biased = builder.add(value, ir.Constant(bits64, 1 << 48)) if numba_type.signed else value
-        exact = builder.icmp_unsigned("<", biased, ir.Constant(bits64, 1 << 49))
+        biased = builder.add(value, WORD(1 << 48)) if numba_type.signed else value
+        exact = builder.icmp_unsigned("<", biased, WORD(1 << 49))
         value = builder.select(exact, value, odd)
     return context.cast(builder, value, numba_type, types.float64), types.float64
 
 
 def _round_to_odd(builder: Any, value: Any) -> Any:
     """Narrow a double to float so that rounding the result again equals rounding the double once."""
-    bits32 = _BITS[4]
-    nearest = builder.fptrunc(value, _FLOAT)
-    back = builder.fpext(nearest, _DOUBLE)
-    magnitude = [builder.call(builder.module.declare_intrinsic("llvm.fabs", [_DOUBLE]), [v]) for v in (back, value)]
-    bits = builder.bitcast(nearest, bits32)
+    nearest = builder.fptrunc(value, FLOAT)
+    back = builder.fpext(nearest, DOUBLE)
+    magnitude = [call(builder, "llvm.fabs.f64", DOUBLE, number) for number in (back, value)]
+    bits = builder.bitcast(nearest, INT)
     away = builder.fcmp_ordered(">", *magnitude)
-    towards = builder.select(away, ir.Constant(bits32, -1), ir.Constant(bits32, 1))
+    towards = builder.select(away, INT(-1), INT(1))
     inexact = builder.fcmp_ordered("!=", back, value)
-    even = builder.icmp_unsigned("==", builder.and_(bits, ir.Constant(bits32, 1)), ir.Constant(bits32, 0))
-    return builder.bitcast(builder.select(builder.and_(inexact, even), builder.add(bits, towards), bits), _FLOAT)
+    even = builder.icmp_unsigned("==", builder.and_(bits, INT(1)), INT(0))
+    return builder.bitcast(builder.select(builder.and_(inexact, even), builder.add(bits, towards), bits), FLOAT)

@@ -14,12 +14,13 @@ from numba.extending import intrinsic
 from numba.np.numpy_support import from_dtype
 
 from ep.cpu.compile.conversion import HALVES, convert, widened
+from ep.cpu.compile.emitted import emitted
+from ep.cpu.compile.vectors import BYTE, DOUBLE, FLOAT, INT, NOTHING, WORD, call, load, pointer_to, store, stored_bits
 from ep.include.data_type import DataType
 
-_BITS = {size: ir.IntType(8 * size) for size in (1, 2, 4, 8, 16)}
-_UNITS = _BITS | {size: ir.VectorType(_BITS[1], size) for size in (16, 32, 64)}
-_FLOAT, _DOUBLE = ir.FloatType(), ir.DoubleType()
-_WORD = _BITS[8]
+_UNITS = {size: ir.IntType(8 * size) for size in (1, 2, 4, 8)} | {
+    size: ir.VectorType(BYTE, size) for size in (16, 32, 64)
+}
 
 
 def arithmetic_type(data_type: DataType) -> type[np.generic]:
@@ -29,45 +30,28 @@ def arithmetic_type(data_type: DataType) -> type[np.generic]:
     return data_type.dtype.type
 
 
-@intrinsic
-def load_word(typing_context: Any, address: Any, index: Any) -> Any:
+@emitted(types.int64)
+def load_word(builder: Any, address: Any, index: Any) -> Any:
     """Return the int64 at `address + 8 * index`."""
-
-    def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
-        return builder.load(_element(builder, args[0], args[1], _WORD), align=8)
-
-    return types.int64(types.int64, types.int64), generate
+    return load(builder, address, WORD, index, align=8)
 
 
-@intrinsic
-def load_int(typing_context: Any, address: Any) -> Any:
+@emitted(types.int64)
+def load_int(builder: Any, address: Any) -> Any:
     """Return the C int at `address`, as int64."""
-
-    def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
-        return builder.sext(builder.load(builder.inttoptr(args[0], _BITS[4].as_pointer()), align=4), _WORD)
-
-    return types.int64(types.int64), generate
+    return builder.sext(load(builder, address, INT, align=4), WORD)
 
 
-@intrinsic
-def load_float64(typing_context: Any, address: Any, index: Any) -> Any:
+@emitted(types.float64)
+def load_float64(builder: Any, address: Any, index: Any) -> Any:
     """Return the float64 at `address + 8 * index`."""
-
-    def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
-        return builder.load(_element(builder, args[0], args[1], _DOUBLE), align=8)
-
-    return types.float64(types.int64, types.int64), generate
+    return load(builder, address, DOUBLE, index, align=8)
 
 
-@intrinsic
-def store_word(typing_context: Any, address: Any, index: Any, value: Any) -> Any:
+@emitted()
+def store_word(builder: Any, address: Any, index: Any, value: Any) -> None:
     """Write the int64 `value` to `address + 8 * index`."""
-
-    def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
-        builder.store(args[2], _element(builder, args[0], args[1], _WORD), align=8)
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64, types.int64), generate
+    store(builder, value, address, index, align=8)
 
 
 @intrinsic
@@ -79,7 +63,7 @@ def store_words(typing_context: Any, address: Any, *values: Any) -> Any:
 
     def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
         for index, value in enumerate(cgutils.unpack_tuple(builder, args[1], count)):
-            builder.store(value, _element(builder, args[0], ir.Constant(_WORD, index), _WORD), align=8)
+            store(builder, value, args[0], WORD(index), align=8)
         return context.get_dummy_value()
 
     return types.void(types.int64, arguments), generate
@@ -94,60 +78,34 @@ def stack_words(typing_context: Any, count: Any) -> Any:
 
     def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
         with builder.goto_entry_block():  # not `alloca_once`, whose zeros LLVM splits into single words
-            words = builder.alloca(_WORD, size)
-        return builder.ptrtoint(words, _WORD)
+            words = builder.alloca(WORD, size)
+        return builder.ptrtoint(words, WORD)
 
     return types.int64(count), generate
 
 
-@intrinsic
-def allocate(typing_context: Any, size: Any) -> Any:
+@emitted(types.int64)
+def allocate(builder: Any, size: Any) -> Any:
     """Allocate `size` bytes and return their address, or 0 if there is no memory; free them with `release`."""
-
-    def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
-        function_type = ir.FunctionType(_BITS[1].as_pointer(), [_WORD])
-        function = cgutils.get_or_insert_function(builder.module, function_type, "malloc")
-        return builder.ptrtoint(builder.call(function, args), _WORD)
-
-    return types.int64(types.int64), generate
+    return builder.ptrtoint(call(builder, "malloc", BYTE.as_pointer(), size), WORD)
 
 
-@intrinsic
-def release(typing_context: Any, address: Any) -> Any:
+@emitted()
+def release(builder: Any, address: Any) -> None:
     """Free memory that `allocate` returned."""
-
-    def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
-        pointer = _BITS[1].as_pointer()
-        function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(ir.VoidType(), [pointer]), "free")
-        builder.call(function, [builder.inttoptr(args[0], pointer)])
-        return context.get_dummy_value()
-
-    return types.void(types.int64), generate
+    call(builder, "free", NOTHING, pointer_to(builder, address, BYTE))
 
 
-@intrinsic
-def copy_bytes(typing_context: Any, dst: Any, src: Any, count: Any) -> Any:
+@emitted()
+def copy_bytes(builder: Any, dst: Any, src: Any, count: Any) -> None:
     """Copy `count` bytes from `src` to `dst`, which must not overlap."""
-
-    def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
-        pointers = [builder.inttoptr(address, _BITS[1].as_pointer()) for address in args[:2]]
-        cgutils.raw_memcpy(builder, *pointers, args[2], 1)
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64, types.int64), generate
+    cgutils.raw_memcpy(builder, *(pointer_to(builder, address, BYTE) for address in (dst, src)), count, 1)
 
 
-@intrinsic
-def set_bytes(typing_context: Any, dst: Any, count: Any, value: Any) -> Any:
+@emitted()
+def set_bytes(builder: Any, dst: Any, count: Any, value: Any) -> None:
     """Write `count` bytes of `value`, from 0 to 255."""
-
-    def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
-        dst, count, value = args
-        byte = builder.trunc(value, _BITS[1])
-        cgutils.memset(builder, builder.inttoptr(dst, _BITS[1].as_pointer()), count, byte)
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64, types.int64), generate
+    cgutils.memset(builder, pointer_to(builder, dst, BYTE), count, builder.trunc(value, BYTE))
 
 
 @cache
@@ -157,34 +115,21 @@ def unit_functions(size: int) -> tuple[Any, Any]:
     copy_unit(dst, dst_index, src, src_index): copies one unit; indices count units.
     copy_unit_or_zero(dst, dst_index, src, src_index, valid): copies one unit if valid, else writes zeros.
     """
-    llvm_type = _UNITS[size]
-    address = types.int64
+    kind = _UNITS[size]
 
-    def move(builder: Any, source: Any, target: Any, keep: Any = None) -> None:
-        value = builder.load(source, align=1)
-        if keep is not None:
-            value = builder.select(keep, value, cgutils.get_null_value(llvm_type))
-        builder.store(value, target, align=1)
+    def place(builder: Any, address: Any, index: Any) -> Any:
+        return builder.gep(pointer_to(builder, address, kind), [index])
 
-    @intrinsic
-    def copy_unit(typing_context: Any, dst: Any, dst_index: Any, src: Any, src_index: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
-            dst_unit, src_unit = (_element(builder, *args[i : i + 2], llvm_type) for i in (0, 2))
-            move(builder, src_unit, dst_unit)
-            return context.get_dummy_value()
+    @emitted()
+    def copy_unit(builder: Any, dst: Any, dst_index: Any, src: Any, src_index: Any) -> None:
+        target = place(builder, dst, dst_index)
+        store(builder, load(builder, place(builder, src, src_index), kind), target)
 
-        return types.void(*[address] * 4), generate
-
-    @intrinsic
-    def copy_unit_or_zero(typing_context: Any, dst: Any, dst_index: Any, src: Any, src_index: Any, valid: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
-            # a row that does not exist reads the first unit instead: no branch, and no read out of bounds
-            index = builder.select(args[4], args[3], ir.Constant(_WORD, 0))
-            source = _element(builder, args[2], index, llvm_type)
-            move(builder, source, _element(builder, args[0], args[1], llvm_type), keep=args[4])
-            return context.get_dummy_value()
-
-        return types.void(*[address] * 4, types.boolean), generate
+    @emitted(valid=types.boolean)
+    def copy_unit_or_zero(builder: Any, dst: Any, dst_index: Any, src: Any, src_index: Any, valid: Any) -> None:
+        # a row that does not exist reads the first unit instead: no branch, and no read out of bounds
+        value = load(builder, place(builder, src, builder.select(valid, src_index, WORD(0))), kind)
+        store(builder, builder.select(valid, value, kind(None)), place(builder, dst, dst_index))
 
     return copy_unit, copy_unit_or_zero
 
@@ -196,14 +141,11 @@ def loader(data_type: DataType, wide: bool = False) -> Any:
     wide: read float64 if that type is float32.
     """
 
-    @intrinsic
-    def load(typing_context: Any, address: Any, index: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
-            return load_element(builder, *args, data_type, wide)
+    @emitted(loaded_type(data_type, wide))
+    def load_one(builder: Any, address: Any, index: Any) -> Any:
+        return load_element(builder, address, index, data_type, wide)
 
-        return loaded_type(data_type, wide)(types.int64, types.int64), generate
-
-    return load
+    return load_one
 
 
 def loaded_type(data_type: DataType, wide: bool) -> Any:
@@ -213,10 +155,10 @@ def loaded_type(data_type: DataType, wide: bool) -> Any:
 
 def load_element(builder: Any, address: Any, index: Any, data_type: DataType, wide: bool) -> Any:
     """Write the instructions of a `loader`."""
-    value = builder.load(_element(builder, address, index, _storage_type(data_type)), align=1)
+    value = load(builder, address, _storage_type(data_type), index)
     _mark(builder, value, "alias.scope")
     value = _loaded(builder, value, data_type)
-    return builder.fpext(value, _DOUBLE) if wide else value
+    return builder.fpext(value, DOUBLE) if wide else value
 
 
 @cache
@@ -231,7 +173,7 @@ def storer(data_type: DataType, wide: bool = False) -> Any:
     """
 
     @intrinsic
-    def store(typing_context: Any, address: Any, index: Any, value: Any) -> Any:
+    def store_one(typing_context: Any, address: Any, index: Any, value: Any) -> Any:
         if isinstance(value, types.Complex) and data_type.dtype.kind != "c":
             return None  # dropping an imaginary part is the job of kReal
 
@@ -241,7 +183,7 @@ def storer(data_type: DataType, wide: bool = False) -> Any:
 
         return types.void(types.int64, types.int64, value), generate
 
-    return store
+    return store_one
 
 
 def store_element(
@@ -249,9 +191,9 @@ def store_element(
 ) -> None:
     """Write the instructions of a `storer` for a value of this Numba type."""
     if wide:
-        value, numba_type = builder.fptrunc(value, _FLOAT), types.float32
+        value, numba_type = builder.fptrunc(value, FLOAT), types.float32
     converted = convert(context, builder, value, numba_type, data_type)
-    target = _element(builder, address, index, _storage_type(data_type))
+    target = pointer_to(builder, address, _storage_type(data_type), index)
     _mark(builder, builder.store(converted, target, align=1), "noalias")
 
 
@@ -279,22 +221,16 @@ def _narrowed_apart(builder: Any, number: Any) -> Any:
     Otherwise LLVM reads the float's sign from the double. If the float's copysign is then rounded to float16, LLVM
     calls a C library function that rounds doubles to float16, and that function may be missing.
     """
-    bits32 = ir.IntType(32)
-    bits = builder.bitcast(builder.fptrunc(number, _FLOAT), bits32)
-    quiet = builder.or_(bits, ir.Constant(bits32, 1 << 22))
-    return builder.bitcast(builder.select(builder.fcmp_unordered("uno", number, number), quiet, bits), _FLOAT)
+    bits = builder.bitcast(builder.fptrunc(number, FLOAT), INT)
+    quiet = builder.or_(bits, INT(1 << 22))
+    return builder.bitcast(builder.select(builder.fcmp_unordered("uno", number, number), quiet, bits), FLOAT)
 
 
 def _loaded(builder: Any, value: Any, data_type: DataType) -> Any:
     """Return the arithmetic value of an element as it is stored."""
     if data_type is DataType.kBool:
-        return builder.icmp_unsigned("!=", value, ir.Constant(value.type, 0))
+        return builder.icmp_unsigned("!=", value, value.type(0))
     return widened(builder, value, data_type) if data_type in HALVES else value
-
-
-def _element(builder: Any, address: Any, index: Any, llvm_type: Any) -> Any:
-    """Return a pointer to element `index` of the array of `llvm_type` at `address`."""
-    return builder.gep(builder.inttoptr(address, llvm_type.as_pointer()), [index])
 
 
 def _mark(builder: Any, instruction: Any, kind: str) -> None:
@@ -313,8 +249,8 @@ def _storage_type(data_type: DataType) -> Any:
     """Return the LLVM type that an element is loaded and stored as."""
     kind, size = data_type.dtype.kind, data_type.itemsize
     if kind == "c":
-        part = _FLOAT if size == 8 else _DOUBLE
+        part = FLOAT if size == 8 else DOUBLE
         return ir.LiteralStructType([part, part])
     if kind == "f" and size > 2:
-        return _FLOAT if size == 4 else _DOUBLE
-    return _BITS[size]
+        return FLOAT if size == 4 else DOUBLE
+    return stored_bits(data_type)

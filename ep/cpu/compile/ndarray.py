@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from llvmlite import ir
-from numba.core import cgutils, types
+from numba.core import types
 from numba.core.datamodel.models import PrimitiveModel
 from numba.extending import NativeValue, intrinsic, register_model, unbox
 
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import load_int, load_word
 from ep.cpu.compile.python_calls import are_equal_ints, is_subtype
+from ep.cpu.compile.vectors import WORD
 from ep.cpu.shared.object_layout import (
     DATA,
     DIMS,
@@ -30,9 +30,6 @@ from ep.cpu.shared.object_layout import (
 )
 from ep.cpu.shared.state import STATE, TYPE_WORDS
 
-_WORD: Final = ir.IntType(64)
-_INVALID: Final = -(2**63)
-
 
 class ObjectAddress(types.Type):
     """Any Python object, passed as its address."""
@@ -41,70 +38,35 @@ class ObjectAddress(types.Type):
         super().__init__("ObjectAddress")
 
 
-class Words(types.Type):
-    """A word array that needs no check, passed as the address of its data."""
-
-    def __init__(self) -> None:
-        super().__init__("Words")
-
-
-class IndexInteger(types.Type):
-    """A Python or NumPy integer, clipped to 64 bits; any other object becomes the most negative number."""
-
-    def __init__(self) -> None:
-        super().__init__("IndexInteger")
-
-
 class _WordModel(PrimitiveModel):
     def __init__(self, data_model_manager: Any, numba_type: Any) -> None:
-        super().__init__(data_model_manager, numba_type, _WORD)
+        super().__init__(data_model_manager, numba_type, WORD)
 
 
 register_model(ObjectAddress)(_WordModel)
-register_model(Words)(_WordModel)
-register_model(IndexInteger)(_WordModel)
 
 object_address: Final = ObjectAddress()
-words: Final = Words()
-index_integer: Final = IndexInteger()
 
 
 @unbox(ObjectAddress)
 def _unbox_object(numba_type: Any, value: Any, context: Any) -> NativeValue:
-    return NativeValue(context.builder.ptrtoint(value, _WORD))
-
-
-@unbox(Words)
-def _unbox_words(numba_type: Any, value: Any, context: Any) -> NativeValue:
-    builder = context.builder
-    data = builder.add(builder.ptrtoint(value, _WORD), ir.Constant(_WORD, DATA))
-    return NativeValue(builder.load(builder.inttoptr(data, _WORD.as_pointer())))
-
-
-@unbox(IndexInteger)
-def _unbox_index(numba_type: Any, value: Any, context: Any) -> NativeValue:
-    builder, api = context.builder, context.pyapi
-    function_type = ir.FunctionType(_WORD, [api.pyobj, api.pyobj])
-    as_ssize = cgutils.get_or_insert_function(builder.module, function_type, "PyNumber_AsSsize_t")
-    clip = cgutils.get_null_value(api.pyobj)  # clip instead of raising an exception
-    number = cgutils.alloca_once_value(builder, builder.call(as_ssize, [value, clip]))
-    suspect = builder.icmp_signed("==", builder.load(number), ir.Constant(_WORD, -1))
-    with builder.if_then(suspect, likely=False):
-        failed = builder.icmp_unsigned("!=", api.err_occurred(), cgutils.get_null_value(api.pyobj))
-        with builder.if_then(failed, likely=False):
-            api.err_clear()
-            builder.store(ir.Constant(_WORD, _INVALID), number)
-    return NativeValue(builder.load(number))
+    return NativeValue(context.builder.ptrtoint(value, WORD))
 
 
 @intrinsic
 def word(typing_context: Any, argument: Any) -> Any:
-    """Return an argument of one of the types above as its int64."""
+    """Return the address of a Python object that is an argument of an entry."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return args[0]
 
     return types.int64(argument), generate
+
+
+@jit
+def data_of(words):
+    """Return the address of the data of a word array, which needs no check."""
+    return load_word(words + DATA, 0)
 
 
 @jit

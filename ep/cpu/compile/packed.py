@@ -14,12 +14,10 @@ from llvmlite import ir
 
 from ep.cpu.compile import vectors
 from ep.cpu.compile.conversion import narrowed, widened
-from ep.cpu.compile.vectors import WORD
+from ep.cpu.compile.vectors import DOUBLE, FLOAT, INT, WORD
 from ep.include.data_type import DataType
 
 VECTOR_BYTES: Final = 64
-_BIT, _INT = ir.IntType(1), ir.IntType(32)
-_FLOAT, _DOUBLE = ir.FloatType(), ir.DoubleType()
 
 Body = Callable[[list[Any], list[Any], list[Any]], Sequence[Any]]
 """`body(indices, masks, carried)` of one or more vectors returns the next carried values; a mask of None is all lanes.
@@ -32,7 +30,7 @@ class Packed:
     def __init__(self, builder: Any, data_type: DataType) -> None:
         self.builder, self.data_type = builder, data_type
         self.double = data_type is DataType.kDouble
-        self.real = _DOUBLE if self.double else _FLOAT
+        self.real = DOUBLE if self.double else FLOAT
         self.size = 8 if self.double else 4
         self.count = VECTOR_BYTES // self.size
         self.vector = ir.VectorType(self.real, self.count)
@@ -40,11 +38,11 @@ class Packed:
 
     def constant(self, number: float) -> Any:
         """Return a vector with this number in every lane."""
-        return ir.Constant(self.vector, [float(number)] * self.count)
+        return vectors.constant(self.vector, float(number))
 
     def integer(self, number: int) -> Any:
         """Return a vector with this integer, as wide as a real number, in every lane."""
-        return ir.Constant(self.integers, [number] * self.count)
+        return vectors.constant(self.integers, number)
 
     def splat(self, value: Any) -> Any:
         """Return a vector with a value of any type in every lane."""
@@ -75,7 +73,7 @@ class Packed:
 
     def lanes_below(self, bound: Any) -> Any:
         """Return the mask of the lanes before lane `bound`, a word."""
-        return vectors.lanes_below(self.builder, self.builder.trunc(bound, _INT), self.count)
+        return vectors.lanes_below(self.builder, self.builder.trunc(bound, INT), self.count)
 
     def load(self, address: Any, index: Any, mask: Any = None, other: float = 0.0, stored: Any = None) -> Any:
         """Return the elements from element `index` on in the arithmetic type; lanes the mask excludes hold `other`.
@@ -83,8 +81,7 @@ class Packed:
         stored: their type in memory, by default the data type.
         """
         stored = stored or self.data_type
-        kind = ir.VectorType(ir.IntType(8 * stored.itemsize), self.count)
-        bits = vectors.load_lanes(self.builder, vectors.pointer_to(self.builder, address, index, kind), kind, 1, mask)
+        bits = vectors.load(self.builder, address, vectors.stored_bits(stored, self.count), index, mask)
         read = widened(self.builder, bits, stored)
         return read if mask is None or other == 0.0 else self.builder.select(mask, read, self.constant(other))
 
@@ -97,11 +94,10 @@ class Packed:
         """
         stored = stored or self.data_type
         bits = narrowed(self.builder, value, stored)
-        place = vectors.pointer_to(self.builder, address, index, bits.type)
         if mask is None and past_caches:
-            vectors.store_nontemporal(self.builder, bits, place, self.count * stored.itemsize)
+            vectors.store_nontemporal(self.builder, bits, address, index, self.count * stored.itemsize)
         else:
-            vectors.store_lanes(self.builder, bits, place, 1, mask)
+            vectors.store(self.builder, bits, address, index, mask)
 
     def halves(self, value: Any) -> tuple[Any, Any]:
         """Return the lower and the upper half of a vector of any length."""
@@ -111,12 +107,12 @@ class Packed:
         """Combine all lanes into one value: the two halves are combined until one lane is left."""
         while value.type.count > 1:
             value = combine(*self.halves(value))
-        return self.builder.extract_element(value, _INT(0))
+        return self.builder.extract_element(value, INT(0))
 
     def sum(self, value: Any) -> Any:
         """Return the sum of all lanes, in float64."""
-        if value.type.element != _DOUBLE:
-            value = self.builder.fpext(value, ir.VectorType(_DOUBLE, value.type.count))
+        if value.type.element != DOUBLE:
+            value = self.builder.fpext(value, ir.VectorType(DOUBLE, value.type.count))
         return self.folded(value, self.builder.fadd)
 
     def whole(

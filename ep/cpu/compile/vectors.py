@@ -13,13 +13,12 @@ from llvmlite import ir
 
 from ep.include.data_type import DataType
 
-WORD: Final = ir.IntType(64)
-REALS: Final = {DataType.kFloat: ir.FloatType(), DataType.kDouble: ir.DoubleType()}
+BIT, BYTE, INT, WORD = (ir.IntType(width) for width in (1, 8, 32, 64))
+HALF, FLOAT, DOUBLE, NOTHING = ir.HalfType(), ir.FloatType(), ir.DoubleType(), ir.VoidType()
+REALS: Final = {DataType.kFloat: FLOAT, DataType.kDouble: DOUBLE}
 """The floating types of arithmetic."""
 
-_INT: Final = ir.IntType(32)
-_BYTES: Final = ir.IntType(8).as_pointer()
-_MANGLED: Final = {ir.HalfType(): "f16", ir.FloatType(): "f32", ir.DoubleType(): "f64"}
+_NAMES: Final = {HALF: "f16", FLOAT: "f32", DOUBLE: "f64"}
 
 _INTERLEAVED: Final = 4  # vectors at a time
 
@@ -27,39 +26,59 @@ L1_CACHE: Final = 3  # LLVM's number for L1 in a prefetch; L2 is below
 L2_CACHE: Final = 2
 
 
-def constant(kind: Any, number: Any) -> Any:
-    """Return a constant of a type; of a vector type, in every lane."""
-    return ir.Constant(kind, [number] * kind.count if isinstance(kind, ir.VectorType) else number)
+def stored_bits(data_type: DataType, count: int | None = None) -> Any:
+    """Return the integer type of a stored number; with a count, that of a vector of numbers."""
+    bits = ir.IntType(8 * data_type.itemsize)
+    return bits if count is None else ir.VectorType(bits, count)
+
+
+def constant(kind: Any, *numbers: Any) -> Any:
+    """Return a constant of a type; of a vector type, a number in every lane, or several in turn."""
+    if not isinstance(kind, ir.VectorType):
+        return ir.Constant(kind, *numbers)
+    return ir.Constant(kind, [numbers[lane % len(numbers)] for lane in range(kind.count)])
 
 
 def splat(builder: Any, value: Any, count: int) -> Any:
     """Return a vector of `count` copies of a value of any type."""
-    one = builder.insert_element(ir.VectorType(value.type, count)(ir.Undefined), value, _INT(0))
-    return builder.shuffle_vector(one, one, ir.VectorType(_INT, count)(None))
+    one = builder.insert_element(ir.VectorType(value.type, count)(ir.Undefined), value, INT(0))
+    return builder.shuffle_vector(one, one, ir.VectorType(INT, count)(None))
 
 
 def taken(builder: Any, places: Sequence[int], vector: Any, behind: Any = None) -> Any:
     """Return the lanes `places` of a vector; lanes of `behind` count on from the vector's own."""
-    lanes = ir.Constant(ir.VectorType(_INT, len(places)), list(places))
+    lanes = ir.Constant(ir.VectorType(INT, len(places)), list(places))
     return builder.shuffle_vector(vector, vector if behind is None else behind, lanes)
+
+
+def call(builder: Any, name: str, result: Any, *arguments: Any, fastmath: Sequence[str] = ()) -> Any:
+    """Call a function of the process, or of LLVM, by its name; `result` is its LLVM type."""
+    function = builder.module.globals.get(name)
+    if function is None:
+        function = ir.Function(builder.module, ir.FunctionType(result, [one.type for one in arguments]), name)
+    return builder.call(function, arguments, fastmath=fastmath)
 
 
 def fma(builder: Any, x: Any, y: Any, z: Any) -> Any:
     """Return x y + z, rounded once, for real numbers or vectors of them."""
-    return builder.call(_intrinsic(builder, f"llvm.fma.{_mangled(x.type)}", x.type, x.type, x.type, x.type), [x, y, z])
+    return call(builder, f"llvm.fma.{mangled(x.type)}", x.type, x, y, z)
 
 
 def sum_in_any_order(builder: Any, value: Any) -> Any:
     """Return the sum of the lanes of a vector of real numbers, in the order that suits the processor."""
     real = value.type.element
-    function = _intrinsic(builder, f"llvm.vector.reduce.fadd.{_mangled(value.type)}", real, real, value.type)
-    return builder.call(function, [real(0.0), value], fastmath=("reassoc",))
+    name = f"llvm.vector.reduce.fadd.{mangled(value.type)}"
+    return call(builder, name, real, real(0.0), value, fastmath=("reassoc",))
 
 
 def lanes_below(builder: Any, bound: Any, count: int, first: int = 0) -> Any:
     """Return the mask of the `count` integers from `first` on, as wide as `bound`, that are below `bound`."""
-    numbers = ir.Constant(ir.VectorType(bound.type, count), list(range(first, first + count)))
-    return builder.icmp_signed("<", numbers, splat(builder, bound, count))
+    return _compared(builder, "<", bound, range(first, first + count))
+
+
+def lanes_from(builder: Any, bound: Any, count: int) -> Any:
+    """Return the mask of the `count` integers from 0 on, as wide as `bound`, that are at least `bound`."""
+    return _compared(builder, ">=", bound, range(count))
 
 
 def lanes_of(builder: Any, value: Any, first: int, count: int) -> Any:
@@ -81,46 +100,48 @@ def joined(builder: Any, values: Sequence[Any]) -> Any:
     return values[0]
 
 
-def pointer_to(builder: Any, address: Any, index: Any, kind: Any) -> Any:
-    """Return a pointer of type `kind`, a vector or one element, that starts at element `index` of an address."""
-    if not isinstance(kind, ir.VectorType):
-        return builder.gep(builder.inttoptr(address, kind.as_pointer()), [index])
-    first = builder.gep(builder.inttoptr(address, kind.element.as_pointer()), [index])
-    return builder.bitcast(first, kind.as_pointer())
+def pointer_to(builder: Any, address: Any, kind: Any, index: Any = None) -> Any:
+    """Return a pointer of type `kind` to an address, or to element `index` of the array that begins there.
+
+    address: a word, or a pointer of any type. index: counts values of `kind`, or elements of it if `kind` is a vector.
+    """
+    convert = builder.bitcast if isinstance(address.type, ir.PointerType) else builder.inttoptr
+    if index is None:
+        return convert(address, kind.as_pointer())
+    element = kind.element if isinstance(kind, ir.VectorType) else kind
+    return builder.bitcast(builder.gep(convert(address, element.as_pointer()), [index]), kind.as_pointer())
 
 
-def load_lanes(builder: Any, pointer: Any, kind: Any, align: int, mask: Any = None) -> Any:
-    """Load a value from a pointer; lanes that the mask excludes are not read and hold zeros."""
-    pointer = builder.bitcast(pointer, kind.as_pointer())
+def load(builder: Any, address: Any, kind: Any, index: Any = None, mask: Any = None, align: int = 1) -> Any:
+    """Load a value of type `kind`; lanes that the mask excludes are not read and hold zeros.
+
+    address, index: the place, as for `pointer_to`; it is aligned to `align` bytes.
+    """
+    pointer = pointer_to(builder, address, kind, index)
     if mask is None:
         return builder.load(pointer, align=align)
-    name = f"llvm.masked.load.{_mangled(kind)}.p0"
-    function = _intrinsic(builder, name, kind, pointer.type, _INT, mask.type, kind)
-    return builder.call(function, [pointer, _INT(align), mask, kind(None)])
+    return call(builder, f"llvm.masked.load.{mangled(kind)}.p0", kind, pointer, INT(align), mask, kind(None))
 
 
-def store_lanes(builder: Any, value: Any, pointer: Any, align: int, mask: Any = None) -> None:
-    """Write a value to a pointer, and nothing in lanes that the mask excludes."""
-    pointer = builder.bitcast(pointer, value.type.as_pointer())
+def store(builder: Any, value: Any, address: Any, index: Any = None, mask: Any = None, align: int = 1) -> None:
+    """Write a value to the place that `load` would read it from, and nothing in lanes that the mask excludes."""
+    pointer = pointer_to(builder, address, value.type, index)
     if mask is None:
         builder.store(value, pointer, align=align)
-        return
-    name = f"llvm.masked.store.{_mangled(value.type)}.p0"
-    function = _intrinsic(builder, name, ir.VoidType(), value.type, pointer.type, _INT, mask.type)
-    builder.call(function, [value, pointer, _INT(align), mask])
+    else:
+        call(builder, f"llvm.masked.store.{mangled(value.type)}.p0", NOTHING, value, pointer, INT(align), mask)
 
 
-def store_nontemporal(builder: Any, value: Any, pointer: Any, align: int = 64) -> None:
-    """Write one or more whole cache lines with non-temporal stores; the pointer is aligned to `align` bytes."""
-    written = builder.store(value, pointer, align=align)
-    written.set_metadata("nontemporal", builder.module.add_metadata([_INT(1)]))
+def store_nontemporal(builder: Any, value: Any, address: Any, index: Any = None, align: int = 64) -> None:
+    """Write one or more whole cache lines, as `store` does, with non-temporal stores. align: of the place, in bytes."""
+    written = builder.store(value, pointer_to(builder, address, value.type, index), align=align)
+    written.set_metadata("nontemporal", builder.module.add_metadata([INT(1)]))
 
 
-def prefetch(builder: Any, pointer: Any, cache: int) -> None:
-    """Prefetch the line at a pointer, which may be unreadable, into a cache level and those behind it."""
-    function = _intrinsic(builder, "llvm.prefetch.p0", ir.VoidType(), _BYTES, _INT, _INT, _INT)
-    to_read, data = _INT(0), _INT(1)
-    builder.call(function, [builder.bitcast(pointer, _BYTES), to_read, _INT(cache), data])
+def prefetch(builder: Any, address: Any, cache: int) -> None:
+    """Prefetch the line at an address, which may be unreadable, into a cache level and those behind it."""
+    to_read, data = INT(0), INT(1)
+    call(builder, "llvm.prefetch.p0", NOTHING, pointer_to(builder, address, BYTE), to_read, INT(cache), data)
 
 
 def loop(
@@ -169,6 +190,29 @@ def counted_whole(
     return counted(builder, begin, builder.sub(end, WORD(step - 1)), step, values, body)
 
 
+def counted_at_head(
+    builder: Any, begin: Any, end: Any, step: Any, values: Sequence[Any], body: Callable[[Any, list[Any]], Any]
+) -> tuple[Any, list[Any]]:
+    """Do the same as `counted`, by a step that may be a word, with the test at the head.
+
+    LLVM makes other code of it: that of reductions is 10 % shorter, that of products is longer.
+    """
+    before, step = builder.block, WORD(step) if isinstance(step, int) else step
+    head, inside, done = (builder.append_basic_block(name) for name in ("head", "loop", "done"))
+    builder.branch(head)
+    builder.position_at_end(head)
+    index, *carried = phis = [builder.phi(value.type) for value in (begin, *values)]
+    builder.cbranch(builder.icmp_signed("<", index, end), inside, done)
+    builder.position_at_end(inside)
+    following = body(index, carried) or ()
+    for phi, first, again in zip(phis, (begin, *values), (builder.add(index, step), *following), strict=True):
+        phi.add_incoming(first, before)
+        phi.add_incoming(again, builder.block)
+    builder.branch(head)
+    builder.position_at_end(done)
+    return index, carried
+
+
 def where(builder: Any, condition: Any, make: Callable[[], Sequence[Any]], values: Sequence[Any]) -> list[Any]:
     """Return the values of `make` if a condition holds, else `values`."""
     before = builder.block
@@ -180,7 +224,7 @@ def where(builder: Any, condition: Any, make: Callable[[], Sequence[Any]], value
 
 def interleaving(module: Any) -> Any:
     """Return the metadata of a loop that is to be vectorised several vectors at a time."""
-    hint = module.add_metadata(["llvm.loop.interleave.count", _INT(_INTERLEAVED)])
+    hint = module.add_metadata(["llvm.loop.interleave.count", INT(_INTERLEAVED)])
     mark = module.add_metadata([f"loop {len(module.metadata)}"])
     mark.operands = (mark, hint)  # the identity of a loop is a node that refers to itself
     return mark
@@ -196,11 +240,18 @@ def either(builder: Any, incoming: Sequence[tuple[Any, Any]]) -> Any:
     return value
 
 
-def _intrinsic(builder: Any, name: str, result: Any, *arguments: Any) -> Any:
-    return builder.module.declare_intrinsic(name, (), ir.FunctionType(result, arguments))
+def least(builder: Any, a: Any, b: Any) -> Any:
+    """Return the smaller of two signed integers."""
+    return builder.select(builder.icmp_signed("<", a, b), a, b)
 
 
-def _mangled(kind: Any) -> str:
+def _compared(builder: Any, order: str, bound: Any, numbers: Sequence[int]) -> Any:
+    bounds = splat(builder, bound, len(numbers))
+    return builder.icmp_signed(order, constant(bounds.type, *numbers), bounds)
+
+
+def mangled(kind: Any) -> str:
+    """Return the part of the name of LLVM's functions that stands for a type."""
     if isinstance(kind, ir.VectorType):
-        return f"v{kind.count}{_mangled(kind.element)}"
-    return _MANGLED.get(kind) or f"i{kind.width}"
+        return f"v{kind.count}{mangled(kind.element)}"
+    return _NAMES.get(kind) or f"i{kind.width}"

@@ -5,16 +5,13 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Final
 
-from llvmlite import ir
-from numba.core import types
-from numba.extending import intrinsic
-
 from ep.common.stored_types import added_as
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.conversion import narrowed, widened
+from ep.cpu.compile.emitted import emitted
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import load_word, store_word
-from ep.cpu.compile.vectors import pointer_to, store_nontemporal
+from ep.cpu.compile.vectors import WORD, counted, load, store, store_nontemporal, stored_bits
 from ep.cpu.engine.entry import launcher
 from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.map.state import MAP_STATE
@@ -26,7 +23,6 @@ from ep.cpu.shared.state import GRAIN_BYTES, STATE, LaunchState
 from ep.include.data_type import DataType
 from ep.include.number_kind import Kind, number_kind
 
-_WORD: Final = ir.IntType(64)
 _BLOCK_BYTES: Final = 256  # of a sum, in its arithmetic type: four of the widest vectors
 _FEW: Final = 8  # elements of the blocks for the remainder
 
@@ -69,7 +65,7 @@ def _kernel(data_type: DataType, parts: int, streaming: bool) -> int:
         number, items = load_word(srcs + TUPLE_LENGTH, 0), srcs + TUPLE_ITEMS
         begin *= parts
         end *= parts
-        if number == 1:
+        if number <= 1:
             copy(dst + begin * size, load_word(load_word(items, 0) + DATA, 0) + begin * size, (end - begin) * size)
             return
         while end - begin >= block:
@@ -90,43 +86,20 @@ def _kernel(data_type: DataType, parts: int, streaming: bool) -> int:
 def _adder(data_type: DataType, count: int, streaming: bool) -> Any:
     """Return a function (dst, items, number, begin) that adds `count` elements from `begin` on of `number` arrays."""
     is_float, is_bool = number_kind(data_type) is Kind.FLOAT, data_type is DataType.kBool
-    storage = ir.IntType(8 * data_type.itemsize)
+    stored = stored_bits(data_type, count if count > 1 else None)
 
-    @intrinsic
-    def add_elements(typing_context: Any, dst: Any, items: Any, number: Any, begin: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            dst, items, number, begin = args
-            vector = storage if count == 1 else ir.VectorType(storage, count)
+    @emitted()
+    def add_elements(builder: Any, dst: Any, items: Any, number: Any, begin: Any) -> None:
+        def elements(k: Any) -> Any:
+            array = load(builder, items, WORD, k, align=8)
+            data = load(builder, builder.add(array, WORD(DATA)), WORD, align=8)
+            return widened(builder, load(builder, data, stored, begin), data_type)
 
-            def place(data: Any) -> Any:
-                return pointer_to(builder, data, begin, vector)
+        def add(k: Any, values: list[Any]) -> list[Any]:
+            write = builder.fadd if is_float else builder.or_ if is_bool else builder.add
+            return [write(values[0], elements(k))]
 
-            def elements(k: Any) -> Any:
-                array = builder.load(builder.gep(builder.inttoptr(items, _WORD.as_pointer()), [k]), align=8)
-                data = builder.inttoptr(builder.add(array, _WORD(DATA)), _WORD.as_pointer())
-                return widened(builder, builder.load(place(builder.load(data, align=8)), align=1), data_type)
-
-            first = elements(_WORD(0))
-            before = builder.block
-            loop, done = builder.append_basic_block("add"), builder.append_basic_block("added")
-            builder.branch(loop)
-            builder.position_at_end(loop)
-            k, total = builder.phi(_WORD), builder.phi(first.type)
-            one = elements(k)
-            more = builder.fadd(total, one) if is_float else (builder.or_ if is_bool else builder.add)(total, one)
-            following = builder.add(k, _WORD(1))
-            for phi, initial, again in ((k, _WORD(1), following), (total, first, more)):
-                phi.add_incoming(initial, before)
-                phi.add_incoming(again, loop)
-            builder.cbranch(builder.icmp_signed("<", following, number), loop, done)
-            builder.position_at_end(done)
-            result = narrowed(builder, more, data_type)
-            if streaming:
-                store_nontemporal(builder, result, place(dst))
-            else:
-                builder.store(result, place(dst), align=1)
-            return context.get_dummy_value()
-
-        return types.void(types.int64, types.int64, types.int64, types.int64), generate
+        _, (total,) = counted(builder, WORD(1), number, 1, [elements(WORD(0))], add)
+        (store_nontemporal if streaming else store)(builder, narrowed(builder, total, data_type), dst, begin)
 
     return add_elements

@@ -16,13 +16,23 @@ from functools import cache
 from typing import Any, Final
 
 from llvmlite import ir
-from numba.core import cgutils, types
-from numba.extending import intrinsic
+from numba.core import types
 
 from ep.cpu.compile.compiler import compile_task
+from ep.cpu.compile.emitted import emitted
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import copy_bytes, load_word, stack_words, store_word, store_words
-from ep.cpu.compile.vectors import store_nontemporal
+from ep.cpu.compile.vectors import (
+    BYTE,
+    NOTHING,
+    WORD,
+    call,
+    counted_at_head,
+    load,
+    pointer_to,
+    store_nontemporal,
+    taken,
+)
 from ep.cpu.lines.inline_copy import copy_short_row, prefetch, prefetch_second, row_filler
 from ep.cpu.lines.sizes import LEAST_STREAMED_ROW, LINE
 from ep.cpu.shared.context import CONTEXT, CONTEXT_WORDS, ITSELF, LATER, NONE, SOURCE_WORDS
@@ -42,93 +52,66 @@ _STREAM_WORDS: Final[int] = STREAM.num_words
 
 LINE_BYTES: Final = LINE
 _LINE: Final = LINE
+_VECTOR: Final = ir.VectorType(BYTE, _LINE)
 _UNROLLED: Final = 4 * _LINE
 _BURST: Final = 2048  # bytes that are prefetched, then written
 _TILE: Final = 2048  # bytes that are written to L1, then streamed
 _TILE_WORDS: Final = (_TILE + _LINE) // 8
 
 
-@intrinsic
-def stream_lines(typing_context: Any, dst: Any, src: Any, size: Any) -> Any:
+@emitted()
+def stream_lines(builder: Any, dst: Any, src: Any, size: Any) -> None:
     """Copy `size` bytes, a multiple of a line, to whole lines with non-temporal stores."""
-    word, vector = ir.IntType(64), ir.VectorType(ir.IntType(8), _LINE)
 
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        dst, src, size = args
+    def move(offset: Any, _: Any = None) -> None:
+        source, target = (builder.add(address, offset) for address in (src, dst))
+        store_nontemporal(builder, load(builder, source, _VECTOR), target)
 
-        def move(offset: Any) -> None:
-            source, target = (
-                builder.inttoptr(builder.add(address, offset), vector.as_pointer()) for address in (src, dst)
-            )
-            store_nontemporal(builder, builder.load(source, align=1), target)
+    def move_several(offset: Any, _: Any) -> None:
+        for first in range(0, _UNROLLED, _LINE):
+            move(builder.add(offset, WORD(first)))
 
-        most = builder.and_(size, word(-_UNROLLED))
-        with cgutils.for_range_slice(builder, word(0), most, word(_UNROLLED), word) as (offset, _):
-            for first in range(0, _UNROLLED, _LINE):
-                move(builder.add(offset, word(first)))
-        with cgutils.for_range_slice(builder, most, size, word(_LINE), word) as (offset, _):
-            move(offset)
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64, types.int64), generate
+    most = builder.and_(size, WORD(-_UNROLLED))
+    counted_at_head(builder, WORD(0), most, _UNROLLED, [], move_several)
+    counted_at_head(builder, most, size, _LINE, [], move)
 
 
 @cache
 def line_filler(unit: int) -> Any:
     """Return a function fill(dst, size, src) that writes copies of the `unit` bytes at `src` to whole lines of dst."""
 
-    @intrinsic
-    def fill_lines(typing_context: Any, dst: Any, size: Any, src: Any) -> Any:
-        word, vector, bits32 = ir.IntType(64), ir.VectorType(ir.IntType(8), _LINE), ir.IntType(32)
+    @emitted()
+    def fill_lines(builder: Any, dst: Any, size: Any, src: Any) -> None:
+        value = load(builder, src, ir.VectorType(BYTE, unit))
+        line = taken(builder, [place % unit for place in range(_LINE)], value)
 
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            dst, size, src = args
-            value = builder.load(builder.inttoptr(src, ir.VectorType(ir.IntType(8), unit).as_pointer()), align=1)
-            copies = ir.Constant(ir.VectorType(bits32, _LINE), [place % unit for place in range(_LINE)])
-            line = builder.shuffle_vector(value, value, copies)
-            with cgutils.for_range_slice(builder, word(0), size, word(_LINE), word) as (offset, _):
-                store_nontemporal(builder, line, builder.inttoptr(builder.add(dst, offset), vector.as_pointer()))
-            return context.get_dummy_value()
+        def fill(offset: Any, _: Any) -> None:
+            store_nontemporal(builder, line, builder.add(dst, offset))
 
-        return types.void(types.int64, types.int64, types.int64), generate
+        counted_at_head(builder, WORD(0), size, _LINE, [], fill)
 
     return fill_lines
 
 
-@intrinsic
-def stream_line_or_zero(typing_context: Any, dst: Any, dst_line: Any, src: Any, src_line: Any, valid: Any) -> Any:
+@emitted(valid=types.boolean)
+def stream_line_or_zero(builder: Any, dst: Any, dst_line: Any, src: Any, src_line: Any, valid: Any) -> None:
     """Copy a line, or write zeros if not valid. Indices count lines; `dst` is aligned to a line."""
-    word, vector = ir.IntType(64), ir.VectorType(ir.IntType(8), _LINE)
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        dst, dst_line, src, src_line, valid = args
-        line = builder.select(valid, src_line, word(0))  # avoids a read out of bounds
-        source, target = (
-            builder.gep(builder.inttoptr(address, vector.as_pointer()), [place])
-            for address, place in ((src, line), (dst, dst_line))
-        )
-        value = builder.select(valid, builder.load(source, align=1), cgutils.get_null_value(vector))
-        store_nontemporal(builder, value, target)
-        return context.get_dummy_value()
-
-    return types.void(*[types.int64] * 4, types.boolean), generate
+    line = builder.select(valid, src_line, WORD(0))  # avoids a read out of bounds
+    source, target = (
+        builder.gep(pointer_to(builder, address, _VECTOR), [place]) for address, place in ((src, line), (dst, dst_line))
+    )
+    store_nontemporal(builder, builder.select(valid, load(builder, source, _VECTOR), _VECTOR(None)), target)
 
 
-@intrinsic
-def finish_streams(typing_context: Any) -> Any:
+@emitted()
+def finish_streams(builder: Any) -> None:
     """Make this thread's non-temporal stores visible to others before its later stores.
 
     x86 orders ordinary stores, but not these. On other processors, the atomic operation that signals the end of the
     work orders all stores.
     """
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        if builder.module.triple.startswith(("x86", "i686")):
-            function_type = ir.FunctionType(ir.VoidType(), [])
-            builder.call(cgutils.get_or_insert_function(builder.module, function_type, "llvm.x86.sse.sfence"), [])
-        return context.get_dummy_value()
-
-    return types.void(), generate
+    if builder.module.triple.startswith(("x86", "i686")):
+        call(builder, "llvm.x86.sse.sfence", NOTHING)
 
 
 @jit

@@ -142,9 +142,13 @@ class CpuPrimitive(Launchable, Primitive):
         """Do work that compiles or imports Numba: see `compiling`."""
         compiling(self.request, "cpu", work)
 
+    def _entered(self, stream: Any, plan: Any, *args: Any) -> bool:
+        """Return whether compiled code did a launch that Python has not checked; the rest is as for `_enter`."""
+        return type(stream) is CpuStream and not self._enter(plan, *args)
+
     def _launch_unplanned(self, stream: Any, numbers: tuple[Any, ...], buffers: tuple[Any, ...]) -> None:
         """Do a launch without a plan. numbers: the sizes and others of the signature, as given."""
-        if type(stream) is not CpuStream or self._enter(None, *numbers, *buffers):
+        if not self._entered(stream, None, *numbers, *buffers):
             self._launch_numbers(stream, self._checked_numbers(*numbers), buffers)
 
     def _checked_numbers(self, *numbers: Any) -> tuple[int, ...]:
@@ -221,7 +225,7 @@ class PlannedPrimitive(CpuPrimitive):
                 self._remember(given, plan, arrays)
             else:
                 plan = None
-        if plan is not None and type(stream) is CpuStream and not self._enter(plan.words, *buffers):
+        if plan is not None and self._entered(stream, plan.words, *buffers):
             return
         self._launch_dims(stream, dims, buffers, *data_types)
         if plan is None and key is not None:
@@ -270,7 +274,7 @@ class PlannedPrimitive(CpuPrimitive):
         Most launches of new dims are valid: then the compiled check is enough, and a check in Python would take longer
         than all else. If anything has to be compiled, or is unexpected, nothing is written and no plan is kept.
         """
-        if type(stream) is not CpuStream or not self._compiled:
+        if not self._compiled:
             return False
         try:
             plan = make()
@@ -279,7 +283,7 @@ class PlannedPrimitive(CpuPrimitive):
         for move in plan.moves:
             if not move.is_linked:
                 return False
-        if self._enter(plan.words, *buffers):
+        if not self._entered(stream, plan.words, *buffers):
             return False
         self._plans.put(key, plan)
         return True

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from ep.cpu.device.buffers import check_stream
-from ep.cpu.device.stream import CpuStream
 from ep.cpu.primitive.expression_primitive import ExpressionPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.number_kind import COMPLEXES, FLOATS
@@ -19,7 +18,7 @@ from ep.include.stream import Stream
 class ExpressionImpl(ExpressionPrimitive):
     def Launch(self, stream: Stream, results: Sequence[Any], sources: Sequence[Any]) -> None:
         arrays, plan = (*results, *sources), self._plan
-        if plan is None or type(stream) is not CpuStream or self._enter(plan.words, arrays):
+        if plan is None or not self._entered(stream, plan.words, arrays):
             check_stream(stream)
             self._launch_arrays(arrays, len(results))
 

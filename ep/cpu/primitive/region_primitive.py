@@ -9,7 +9,7 @@ from typing import Any
 from ep.common.primitive import signatures
 from ep.common.primitive.movement import MAX_UNIT
 from ep.common.primitive.region_copy import as_box_copy
-from ep.cpu.device.stream import CpuStream
+from ep.cpu.device.buffers import check_stream
 from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.move.column_parts import LARGE, LARGE_BYTES
 from ep.cpu.engine.move.link import link
@@ -55,13 +55,14 @@ class RegionPrimitive(PlannedPrimitive, CopyNd):
         parts: Sequence[Any],
         to_parts: bool,
     ) -> None:
+        check_stream(stream)
         of_type = as_data_type(data_type, "data_type")
         given = tuple(parts)  # another thread could change it meanwhile
         if self._columns is None:
             self._compiling(self._compile_columns)
         assert self._columns is not None
         sizes = of_type.itemsize, rows, cols, begin, bool(to_parts)
-        found = self._columns(of_type.dtype, *sizes, whole, given) if type(stream) is CpuStream else 1
+        found = self._columns(of_type.dtype, *sizes, whole, given)
         if found == LARGE:
             for part in given:
                 if part.nbytes > LARGE_BYTES:

@@ -6,115 +6,60 @@ every platform, need no GIL, and may be released by another thread than the one 
 
 from typing import Any
 
-from llvmlite import ir
 from numba.core import types
-from numba.extending import intrinsic
 
-_WORD, _INT, _POINTER = ir.IntType(64), ir.IntType(32), ir.IntType(8).as_pointer()
+from ep.cpu.compile.emitted import emitted
+from ep.cpu.compile.vectors import BYTE, INT, NOTHING, WORD, call, pointer_to
+
 _ORDER = "seq_cst"
 
 
-@intrinsic
-def atomic_load(typing_context: Any, address: Any) -> Any:
+@emitted(types.int64)
+def atomic_load(builder: Any, address: Any) -> Any:
     """Return the word at `address`."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.load_atomic(pointer(builder, args[0]), _ORDER, 8)
-
-    return types.int64(types.int64), generate
+    return builder.load_atomic(pointer_to(builder, address, WORD), _ORDER, 8)
 
 
-@intrinsic
-def atomic_store(typing_context: Any, address: Any, value: Any) -> Any:
+@emitted()
+def atomic_store(builder: Any, address: Any, value: Any) -> None:
     """Write the word at `address`."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        builder.store_atomic(args[1], pointer(builder, args[0]), _ORDER, 8)
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64), generate
+    builder.store_atomic(value, pointer_to(builder, address, WORD), _ORDER, 8)
 
 
-@intrinsic
-def atomic_add(typing_context: Any, address: Any, value: Any) -> Any:
+@emitted(types.int64)
+def atomic_add(builder: Any, address: Any, value: Any) -> Any:
     """Add to the word at `address`, and return its old value."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.atomic_rmw("add", pointer(builder, args[0]), args[1], _ORDER)
-
-    return types.int64(types.int64, types.int64), generate
+    return builder.atomic_rmw("add", pointer_to(builder, address, WORD), value, _ORDER)
 
 
-@intrinsic
-def atomic_replace(typing_context: Any, address: Any, old: Any, new: Any) -> Any:
+@emitted(types.boolean)
+def atomic_replace(builder: Any, address: Any, old: Any, new: Any) -> Any:
     """Write `new` to the word at `address` if it is `old`. Return whether it was."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        done = builder.cmpxchg(pointer(builder, args[0]), args[1], args[2], _ORDER, _ORDER)
-        return builder.extract_value(done, 1)
-
-    return types.boolean(types.int64, types.int64, types.int64), generate
+    return builder.extract_value(builder.cmpxchg(pointer_to(builder, address, WORD), old, new, _ORDER, _ORDER), 1)
 
 
-@intrinsic
-def pause(typing_context: Any) -> Any:
+@emitted()
+def pause(builder: Any) -> None:
     """Tell the core that this thread is spinning."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        triple = builder.module.triple
-        if triple.startswith(("x86", "i686")):
-            builder.call(external(builder, "llvm.x86.sse2.pause", ir.FunctionType(ir.VoidType(), [])), [])
-        elif triple.startswith(("aarch64", "arm64")):
-            hint = external(builder, "llvm.aarch64.hint", ir.FunctionType(ir.VoidType(), [_INT]))
-            builder.call(hint, [ir.Constant(_INT, 1)])
-        return context.get_dummy_value()
-
-    return types.void(), generate
+    if builder.module.triple.startswith(("x86", "i686")):
+        call(builder, "llvm.x86.sse2.pause", NOTHING)
+    elif builder.module.triple.startswith(("aarch64", "arm64")):
+        call(builder, "llvm.aarch64.hint", NOTHING, INT(1))
 
 
-@intrinsic
-def yield_processor(typing_context: Any) -> Any:
+@emitted()
+def yield_processor(builder: Any) -> None:
     """Let another thread that waits for this processor run."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        name = "SwitchToThread" if "windows" in builder.module.triple else "sched_yield"
-        builder.call(external(builder, name, ir.FunctionType(_INT, [])), [])
-        return context.get_dummy_value()
-
-    return types.void(), generate
+    call(builder, "SwitchToThread" if "windows" in builder.module.triple else "sched_yield", INT)
 
 
-@intrinsic
-def acquire_lock(typing_context: Any, lock: Any) -> Any:
+@emitted()
+def acquire_lock(builder: Any, lock: Any) -> None:
     """Sleep until the lock at address `lock` is free, and acquire it."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        function_type = ir.FunctionType(_INT, [_POINTER, _INT])
-        function = external(builder, "PyThread_acquire_lock", function_type)
-        builder.call(function, [builder.inttoptr(args[0], _POINTER), ir.Constant(_INT, 1)])
-        return context.get_dummy_value()
-
-    return types.void(types.int64), generate
+    call(builder, "PyThread_acquire_lock", INT, pointer_to(builder, lock, BYTE), INT(1))
 
 
-@intrinsic
-def release_lock(typing_context: Any, lock: Any) -> Any:
+@emitted()
+def release_lock(builder: Any, lock: Any) -> None:
     """Release the lock at address `lock`."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        function = external(builder, "PyThread_release_lock", ir.FunctionType(ir.VoidType(), [_POINTER]))
-        builder.call(function, [builder.inttoptr(args[0], _POINTER)])
-        return context.get_dummy_value()
-
-    return types.void(types.int64), generate
-
-
-def pointer(builder: Any, address: Any) -> Any:
-    """Return LLVM's pointer to a word of memory."""
-    return builder.inttoptr(address, _WORD.as_pointer())
-
-
-def external(builder: Any, name: str, function_type: Any) -> Any:
-    """Return a function of the process, or of LLVM, by its name."""
-    found = builder.module.globals.get(name)
-    return found if found is not None else ir.Function(builder.module, function_type, name)
+    call(builder, "PyThread_release_lock", NOTHING, pointer_to(builder, lock, BYTE))

@@ -8,11 +8,12 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
+from ep.cpu.compile.emitted import emitted
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import load_word
+from ep.cpu.compile.vectors import NOTHING, WORD
 from ep.cpu.shared.state import SETTINGS, STATE
 
-_WORD = ir.IntType(64)
 _CHUNKS_PER_LANE: Final = 4
 
 
@@ -24,7 +25,7 @@ def call_task(typing_context: Any, address: Any, *words: Any) -> Any:
     count = len(arguments)
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        function_type = ir.FunctionType(ir.VoidType(), [_WORD] * count)
+        function_type = ir.FunctionType(NOTHING, [WORD] * count)
         task = builder.inttoptr(args[0], function_type.as_pointer())
         builder.call(task, cgutils.unpack_tuple(builder, args[1], count))
         return context.get_dummy_value()
@@ -32,15 +33,11 @@ def call_task(typing_context: Any, address: Any, *words: Any) -> Any:
     return types.void(types.int64, arguments), generate
 
 
-@intrinsic
-def call_launcher(typing_context: Any, address: Any, context: Any, num_bytes: Any, in_place: Any, sizes: Any) -> Any:
+@emitted(types.int64)
+def call_launcher(builder: Any, address: Any, context: Any, num_bytes: Any, in_place: Any, sizes: Any) -> Any:
     """Call the launcher at `address`, which `engine/form.py` describes, and return its result."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        launcher = builder.inttoptr(args[0], ir.FunctionType(_WORD, [_WORD] * 4).as_pointer())
-        return builder.call(launcher, args[1:])
-
-    return types.int64(*(types.int64,) * 5), generate
+    launcher = builder.inttoptr(address, ir.FunctionType(WORD, [WORD] * 4).as_pointer())
+    return builder.call(launcher, [context, num_bytes, in_place, sizes])
 
 
 @intrinsic
@@ -48,7 +45,7 @@ def release_gil(typing_context: Any) -> Any:
     """Let other Python threads run. Return the state that `acquire_gil` needs."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.ptrtoint(context.get_python_api(builder).save_thread(), _WORD)
+        return builder.ptrtoint(context.get_python_api(builder).save_thread(), WORD)
 
     return types.int64(), generate
 

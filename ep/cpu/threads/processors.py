@@ -7,30 +7,24 @@ the other's mask, and the other restores its mask once it is awake. On systems o
 
 from typing import Any, Final
 
-from llvmlite import ir
 from numba.core import types
-from numba.extending import intrinsic
 
+from ep.cpu.compile.emitted import emitted
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import load_word, store_word
-from ep.cpu.threads.atomic import external, pointer
+from ep.cpu.compile.vectors import BYTE, INT, WORD, call, pointer_to
 
-_INT, _SIZE, _POINTER = ir.IntType(32), ir.IntType(64), ir.IntType(8).as_pointer()
 _BITS: Final = 64
 MASK_WORDS: Final = 16
 """The words of a mask, for 1,024 processors. On a machine with more, Linux returns no mask of this size."""
 
 
-@intrinsic
-def _processor(typing_context: Any) -> Any:
+@emitted(types.int64)
+def _processor(builder: Any) -> Any:
     """Return the number of the processor that the calling thread runs on; -1 if the system does not tell."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        if "linux" not in builder.module.triple:
-            return ir.Constant(_SIZE, -1)
-        return builder.sext(builder.call(external(builder, "sched_getcpu", ir.FunctionType(_INT, [])), []), _SIZE)
-
-    return types.int64(), generate
+    if "linux" not in builder.module.triple:
+        return WORD(-1)
+    return builder.sext(call(builder, "sched_getcpu", INT), WORD)
 
 
 def _of_mask(name: str) -> Any:
@@ -39,17 +33,12 @@ def _of_mask(name: str) -> Any:
     Its result is 0 on success.
     """
 
-    @intrinsic
-    def function(typing_context: Any, thread: Any, address: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            if "linux" not in builder.module.triple:
-                return ir.Constant(_SIZE, -1)
-            called = external(builder, name, ir.FunctionType(_INT, [_INT, _SIZE, _POINTER]))
-            mask = builder.bitcast(pointer(builder, args[1]), _POINTER)
-            size = ir.Constant(_SIZE, MASK_WORDS * _BITS // 8)
-            return builder.sext(builder.call(called, [builder.trunc(args[0], _INT), size, mask]), _SIZE)
-
-        return types.int64(types.int64, types.int64), generate
+    @emitted(types.int64)
+    def function(builder: Any, thread: Any, address: Any) -> Any:
+        if "linux" not in builder.module.triple:
+            return WORD(-1)
+        size, mask = WORD(MASK_WORDS * _BITS // 8), pointer_to(builder, address, BYTE)
+        return builder.sext(call(builder, name, INT, builder.trunc(thread, INT), size, mask), WORD)
 
     return function
 

@@ -9,13 +9,11 @@ write the product with `fma`; sums alone are never changed.
 
 from typing import Any
 
-from llvmlite import ir
 from numba.core import types
 from numba.core.typing.templates import Signature
 from numba.extending import intrinsic
 
-_WORD, _DOUBLE = ir.IntType(64), ir.DoubleType()
-_HALF_WORD, _FLOAT = ir.IntType(32), ir.FloatType()
+from ep.cpu.compile.vectors import DOUBLE, FLOAT, INT, WORD, call, mangled
 
 
 def _float_type(*arguments: Any) -> Any:
@@ -32,7 +30,7 @@ def to_bits(typing_context: Any, x: Any) -> Any:
     single = _float_type(x) is types.float32
 
     def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
-        return builder.bitcast(args[0], _HALF_WORD if single else _WORD)
+        return builder.bitcast(args[0], INT if single else WORD)
 
     return types.int32(types.float32) if single else types.int64(types.float64), generate
 
@@ -43,7 +41,7 @@ def from_bits(typing_context: Any, bits: Any) -> Any:
     single = _integer_type(bits) is types.int32
 
     def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
-        return builder.bitcast(args[0], _FLOAT if single else _DOUBLE)
+        return builder.bitcast(args[0], FLOAT if single else DOUBLE)
 
     return types.float32(types.int32) if single else types.float64(types.int64), generate
 
@@ -63,9 +61,7 @@ def _instruction(name: str, num_arguments: int, description: str) -> Any:
     """Return the function for LLVM's intrinsic `name`, of real numbers of one type."""
 
     def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
-        real = args[0].type
-        function_type = ir.FunctionType(real, [real] * len(args))
-        return builder.call(builder.module.declare_intrinsic(name, [real], function_type), args)
+        return call(builder, f"{name}.{mangled(args[0].type)}", args[0].type, *args)
 
     def typed(*arguments: Any) -> Any:
         real = _float_type(*arguments)

@@ -9,93 +9,70 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core import types
-from numba.core.typing.templates import Signature
-from numba.extending import intrinsic
 
+from ep.cpu.compile.emitted import emitted
+from ep.cpu.compile.vectors import DOUBLE, FLOAT, INT, call
 from ep.cpu.vector_math.lookup import with_twin
 
-_FLOATS, _DOUBLES = ir.VectorType(ir.FloatType(), 16), ir.VectorType(ir.DoubleType(), 8)
-_INT = ir.IntType(32)
-_CURRENT = _INT(4)  # the current rounding mode
-_NORMALISED_NAN_IF_NEGATIVE = _INT(0b1100)  # from 1 to 2; 1 for zeros and infinity, NaN below 0
+_FLOATS, _DOUBLES = ir.VectorType(FLOAT, 16), ir.VectorType(DOUBLE, 8)
+_CURRENT = INT(4)  # the current rounding mode
+_NORMALISED_NAN_IF_NEGATIVE = INT(0b1100)  # from 1 to 2; 1 for zeros and infinity, NaN below 0
 
 
-def _call(module: Any, builder: Any, name: str, arguments: list[Any], rounding: tuple[Any, ...] = ()) -> Any:
+def _call(builder: Any, name: str, arguments: list[Any], *rounding: Any) -> Any:
     """Return the instruction applied to all lanes of the vectors among `arguments`."""
     vector = arguments[0].type
-    arguments = [*arguments, vector(ir.Undefined), ir.IntType(vector.count)(-1), *rounding]
-    function_type = ir.FunctionType(vector, [argument.type for argument in arguments])
-    return builder.call(module.declare_intrinsic(f"llvm.x86.avx512.{name}.512", (), function_type), arguments)
+    every = ir.IntType(vector.count)(-1)
+    return call(builder, f"llvm.x86.avx512.{name}.512", vector, *arguments, vector(ir.Undefined), every, *rounding)
 
 
-def _mantissa(module: Any, builder: Any, x: Any) -> Any:
-    return _call(module, builder, "mask.getmant.pd", [x, _NORMALISED_NAN_IF_NEGATIVE], (_CURRENT,))
+def _mantissa(builder: Any, x: Any) -> Any:
+    return _call(builder, "mask.getmant.pd", [x, _NORMALISED_NAN_IF_NEGATIVE], _CURRENT)
 
 
-def _exponent(module: Any, builder: Any, x: Any) -> Any:
-    return _call(module, builder, "mask.getexp.pd", [x], (_CURRENT,))
-
-
-def _scale(module: Any, builder: Any, y: Any, n: Any) -> Any:
-    return _call(
-        module, builder, f"mask.scalef.{'pd' if y.type.element == _DOUBLES.element else 'ps'}", [y, n], (_CURRENT,)
-    )
+def _exponent(builder: Any, x: Any) -> Any:
+    return _call(builder, "mask.getexp.pd", [x], _CURRENT)
 
 
 def scaled_vector(builder: Any, y: Any, n: Any) -> Any:
     """Return `scale` of every lane of 64 bytes, in LLVM's code; also of float32."""
-    return _scale(builder.module, builder, y, n)
+    return _call(builder, f"mask.scalef.{'pd' if y.type.element == DOUBLE else 'ps'}", [y, n], _CURRENT)
 
 
-def _approximate_rsqrt(module: Any, builder: Any, x: Any) -> Any:
-    return _call(module, builder, "rsqrt14.ps", [x])
+def _approximate_rsqrt(builder: Any, x: Any) -> Any:
+    return _call(builder, "rsqrt14.ps", [x])
 
 
-def _function(module: Any, vector: Any, name: str, emit: Callable[..., Any], num_arguments: int) -> Any:
-    """Return the scalar function of an instruction on `vector` in `module`."""
+def _applied(builder: Any, vector: Any, name: str, emit: Callable[..., Any], *arguments: Any) -> Any:
+    """Return the result of the scalar function of an instruction on `vector`."""
 
-    def scalar(module: Any, builder: Any, *args: Any) -> Any:
-        vectors = [builder.insert_element(vector(None), x, _INT(0)) for x in args]
-        return builder.extract_element(emit(module, builder, *vectors), _INT(0))
+    def scalar(builder: Any, *args: Any) -> Any:
+        vectors = [builder.insert_element(vector(None), x, INT(0)) for x in args]
+        return builder.extract_element(emit(builder, *vectors), INT(0))
 
-    return with_twin(module, f"ep.{name}", vector, [vector] * num_arguments, scalar, emit)
+    function = with_twin(builder.module, f"ep.{name}", vector, [vector] * len(arguments), scalar, emit)
+    return builder.call(function, arguments)
 
 
-@intrinsic
-def mantissa(typing_context: Any, x: Any) -> Any:
+@emitted(types.float64, x=types.float64)
+def mantissa(builder: Any, x: Any) -> Any:
     """Return x divided by a power of two, at least 1 and below 2; 1 for zeros and infinity, NaN below 0."""
-
-    def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
-        return builder.call(_function(builder.module, _DOUBLES, "mantissa", _mantissa, 1), args)
-
-    return types.float64(types.float64), generate
+    return _applied(builder, _DOUBLES, "mantissa", _mantissa, x)
 
 
-@intrinsic
-def exponent(typing_context: Any, x: Any) -> Any:
+@emitted(types.float64, x=types.float64)
+def exponent(builder: Any, x: Any) -> Any:
     """Return the exponent of that power; -infinity for zeros, infinity for infinities."""
-
-    def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
-        return builder.call(_function(builder.module, _DOUBLES, "exponent", _exponent, 1), args)
-
-    return types.float64(types.float64), generate
+    return _applied(builder, _DOUBLES, "exponent", _exponent, x)
 
 
-@intrinsic
-def scale(typing_context: Any, y: Any, n: Any) -> Any:
+@emitted(types.float64, y=types.float64, n=types.float64)
+def scale(builder: Any, y: Any, n: Any) -> Any:
     """Return y 2^floor(n), rounded once, for any n."""
-
-    def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
-        return builder.call(_function(builder.module, _DOUBLES, "scale", _scale, 2), args)
-
-    return types.float64(types.float64, types.float64), generate
+    return _applied(builder, _DOUBLES, "scale", scaled_vector, y, n)
 
 
-@intrinsic
-def approximate_rsqrt(typing_context: Any, x: Any) -> Any:
+@emitted(types.float32, x=types.float32)
+def approximate_rsqrt(builder: Any, x: Any) -> Any:
     """Return 1 / sqrt(x) of a float32, to 2^-14, with the exact function's limits."""
-
-    def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
-        return builder.call(_function(builder.module, _FLOATS, "rsqrt14", _approximate_rsqrt, 1), args)
-
-    return types.float32(types.float32), generate
+    return _applied(builder, _FLOATS, "rsqrt14", _approximate_rsqrt, x)

@@ -8,10 +8,11 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from ep.cpu.compile.jit import jit
+from ep.cpu.compile.vectors import BYTE, WORD, call
 from ep.cpu.vector_math.bits import fabs, fma, to_bits
 from ep.cpu.vector_math.coefficients import HALF_PI, TWO_OVER_PI_WORDS
 
-_WORD = 64
+_BITS = 64  # of a word
 _WORDS = np.array([0, *TWO_OVER_PI_WORDS], np.uint64).view(np.int64)
 """2 / pi after a word of zeros, for arguments down to 1.
 
@@ -28,24 +29,23 @@ def _quarters(typing_context: Any, m: Any, words: Any, shift: Any) -> Any:
     """
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        word, wide = ir.IntType(_WORD), ir.IntType(2 * _WORD)
+        wide = ir.IntType(2 * _BITS)
         m, shift = builder.zext(args[0], wide), args[2]
-        fshl = builder.module.declare_intrinsic("llvm.fshl", [word], ir.FunctionType(word, [word] * 3))
         a, b, c, d = cgutils.unpack_tuple(builder, args[1], 4)
         first, second, third = (
-            builder.mul(m, builder.zext(builder.call(fshl, [one, next_, shift]), wide))
+            builder.mul(m, builder.zext(call(builder, "llvm.fshl.i64", WORD, one, next_, shift), wide))
             for one, next_ in ((a, b), (b, c), (c, d))
         )
-        total = builder.add(builder.shl(first, wide(_WORD)), builder.add(second, builder.lshr(third, wide(_WORD))))
-        k = builder.lshr(builder.add(total, wide(1 << (2 * _WORD - 3))), wide(2 * _WORD - 2))
-        fraction = builder.sub(total, builder.shl(k, wide(2 * _WORD - 2)))
+        total = builder.add(builder.shl(first, wide(_BITS)), builder.add(second, builder.lshr(third, wide(_BITS))))
+        k = builder.lshr(builder.add(total, wide(1 << (2 * _BITS - 3))), wide(2 * _BITS - 2))
+        fraction = builder.sub(total, builder.shl(k, wide(2 * _BITS - 2)))
         negative = builder.icmp_signed("<", fraction, wide(0))
         fraction = builder.select(negative, builder.neg(fraction), fraction)
-        high = builder.trunc(builder.lshr(fraction, wide(_WORD)), word)
+        high = builder.trunc(builder.lshr(fraction, wide(_BITS)), WORD)
         return context.make_tuple(
             builder,
             signature.return_type,
-            [builder.trunc(k, word), high, builder.trunc(fraction, word), builder.zext(negative, ir.IntType(8))],
+            [builder.trunc(k, WORD), high, builder.trunc(fraction, WORD), builder.zext(negative, BYTE)],
         )
 
     parts = types.Tuple((types.int64, types.int64, types.uint64, types.uint8))

@@ -14,8 +14,9 @@ import numpy as np
 from llvmlite import ir
 from numba.core import types
 from numba.core.registry import cpu_target
-from numba.core.typing.templates import Signature
-from numba.extending import intrinsic
+
+from ep.cpu.compile.emitted import emitted
+from ep.cpu.compile.vectors import BYTE, DOUBLE, FLOAT, WORD, call
 
 _VECTOR_BITS = 512
 _PERMUTATIONS = {4: "llvm.x86.avx512.vpermi2var.ps.512", 8: "llvm.x86.avx512.vpermi2var.pd.512"}
@@ -45,12 +46,9 @@ def table(values: Sequence[float], real_type: type[np.floating]) -> Any:
     is_single = real_type is np.float32
     numba_type, index_type = (types.float32, types.int32) if is_single else (types.float64, types.int64)
 
-    @intrinsic
-    def look_up(typing_context: Any, index: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
-            return builder.call(_function(builder.module, entries), args)
-
-        return numba_type(index_type), generate
+    @emitted(numba_type, index=index_type)
+    def look_up(builder: Any, index: Any) -> Any:
+        return builder.call(_function(builder.module, entries), [index])
 
     return look_up
 
@@ -58,18 +56,18 @@ def table(values: Sequence[float], real_type: type[np.floating]) -> Any:
 def _function(module: Any, entries: Any) -> Any:
     """Return the scalar function of a table in `module`; the same table has the same name everywhere."""
     name = f"ep.table.{entries.dtype.name}.{sha256(entries.tobytes()).hexdigest()[:16]}"
-    real = ir.FloatType() if entries.itemsize == 4 else ir.DoubleType()
+    real = FLOAT if entries.itemsize == 4 else DOUBLE
     integer, lanes = ir.IntType(8 * entries.itemsize), len(entries) // 2
     vector, indices = ir.VectorType(real, lanes), ir.VectorType(integer, lanes)
 
-    def scalar(module: Any, builder: Any, index: Any) -> Any:
+    def scalar(builder: Any, index: Any) -> Any:
         constants = ir.Constant(ir.ArrayType(real, len(entries)), [float(entry) for entry in entries])
         stored = ir.GlobalVariable(module, constants.type, f"{name}.entries")
         stored.global_constant, stored.linkage, stored.initializer = True, "linkonce_odr", constants
         place = builder.and_(index, integer(len(entries) - 1))
-        return builder.load(builder.gep(stored, [ir.IntType(64)(0), place], inbounds=True))
+        return builder.load(builder.gep(stored, [WORD(0), place], inbounds=True))
 
-    def packed(module: Any, builder: Any, index: Any) -> Any:
+    def packed(builder: Any, index: Any) -> Any:
         return looked_up(builder, entries, index)
 
     return with_twin(module, name, vector, [indices], scalar, packed)
@@ -77,12 +75,10 @@ def _function(module: Any, entries: Any) -> Any:
 
 def looked_up(builder: Any, entries: Any, index: Any) -> Any:
     """Return an entry for every lane of the vector `index`. entries: an array of `num_entries` entries."""
-    real = ir.FloatType() if entries.itemsize == 4 else ir.DoubleType()
+    real = FLOAT if entries.itemsize == 4 else DOUBLE
     vector = ir.VectorType(real, len(entries) // 2)
     halves = [ir.Constant(vector, [float(entry) for entry in half]) for half in np.split(entries, 2)]
-    permutation = ir.FunctionType(vector, [vector, index.type, vector])
-    permute = builder.module.declare_intrinsic(_PERMUTATIONS[entries.itemsize], (), permutation)
-    return builder.call(permute, [halves[0], index, halves[1]])
+    return call(builder, _PERMUTATIONS[entries.itemsize], vector, halves[0], index, halves[1])
 
 
 def with_twin(
@@ -96,7 +92,7 @@ def with_twin(
     """Return the function `name` in `module`, which LLVM vectorises by its twin. Makes it if it is missing.
 
     result, arguments: the vectors of the twin; the function itself has their elements.
-    scalar, packed: (module, builder, *arguments) return the results of the two.
+    scalar, packed: (builder, *arguments) return the results of the two.
     """
     if name in module.globals:
         return module.globals[name]
@@ -104,7 +100,7 @@ def with_twin(
     twin = _new_function(module, f"{name}.vector", result, arguments, "alwaysinline")
     for one, body in ((function, scalar), (twin, packed)):
         builder = ir.IRBuilder(one.append_basic_block())
-        builder.ret(body(module, builder, *one.args))
+        builder.ret(body(builder, *one.args))
     # llvmlite does not support attributes with values
     variant = f"_ZGV_LLVM_N{result.count}{'v' * len(arguments)}_{name}({twin.name})"
     set.add(function.attributes, f'"vector-function-abi-variant"="{variant}"')
@@ -124,7 +120,7 @@ def _new_function(module: Any, name: str, result: Any, arguments: Sequence[Any],
 
 def _keep(module: Any, function: Any) -> None:
     """Keep LLVM from dropping `function`, which nothing calls before loops are vectorised."""
-    byte = ir.IntType(8).as_pointer()
+    byte = BYTE.as_pointer()
     used, kept = module.globals.get(_USED), [function.bitcast(byte)]
     if used is not None:
         kept = [*used.initializer.constant, *kept]

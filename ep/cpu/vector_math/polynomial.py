@@ -3,12 +3,11 @@
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from llvmlite import ir
 from numba.core import types
 from numba.core.typing.templates import Signature
 from numba.extending import intrinsic
 
-from ep.cpu.compile.vectors import fma
+from ep.cpu.compile.vectors import constant, fma
 
 
 class Steps(NamedTuple):
@@ -18,7 +17,7 @@ class Steps(NamedTuple):
     real: Any
 
     def constant(self, number: float) -> Any:
-        return ir.Constant(self.real, number)
+        return constant(self.real, number)
 
     def fma(self, x: Any, y: Any, z: Any) -> Any:
         """Return x y + z, rounded once."""

@@ -2,25 +2,20 @@
 
 from typing import Any
 
-from llvmlite import ir
 from numba.core import types
 from numba.core.registry import cpu_target
-from numba.extending import intrinsic
 
+from ep.cpu.compile.emitted import emitted
+from ep.cpu.compile.vectors import DOUBLE, call
 from ep.cpu.vector_math.bits import from_bits, shift_right
 from ep.cpu.vector_math.inlined import inlined
 
-_WORD, _DOUBLE = ir.IntType(64), ir.DoubleType()
 _ONE = 1023 << 52  # the bits of 1.0
 
 
-@intrinsic
-def _ldexp(typing_context: Any, y: Any, n: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        function_type = ir.FunctionType(_DOUBLE, [_DOUBLE, _WORD])
-        return builder.call(builder.module.declare_intrinsic("llvm.ldexp", [_DOUBLE, _WORD], function_type), args)
-
-    return types.float64(types.float64, types.int64), generate
+@emitted(types.float64, y=types.float64)
+def _ldexp(builder: Any, y: Any, n: Any) -> Any:
+    return call(builder, "llvm.ldexp.f64.i64", DOUBLE, y, n)
 
 
 def _has_scaling_instruction() -> bool:

@@ -48,6 +48,21 @@ class KernelPrimitive(Primitive):
             kernel = self._load(stream.device_index, variant)
         kernel.launch_grid(stream, grid, *words)
 
+    def _queue_parts(
+        self, stream: CudaStream, variants: tuple[Hashable, Hashable], plan: Any, dst: int, *read: Any
+    ) -> None:
+        """Queue a reduction by `plan`: one kernel, or one that reduces parts of it and one that finishes these.
+
+        variants: of the two kernels. read: the operands of the first one.
+        """
+        first, finish = variants
+        if plan.parts == 1:
+            self._queue_grid(stream, first, plan.grid, *plan.part_words(dst, *read))
+            return
+        with stream.scratch(plan.scratch_bytes) as memory:
+            self._queue_grid(stream, first, plan.grid, *plan.part_words(memory.address, *read))
+            self._queue_grid(stream, finish, plan.finish_grid, *plan.finish_words(memory.address, dst))
+
     def _load(self, device: int, variant: Hashable) -> Any:
         def load() -> Any:
             from ep.cuda.compile import loader  # here Numba is imported

@@ -45,15 +45,9 @@ class ReduceImpl(PlannedPrimitive, Reduce):
     def Launch(self, stream: Stream, src_dims: Sequence[int], src: Any, axes: Sequence[int], dst: Any) -> None:
         stream, shape = check_stream(stream), self._shape(src_dims, axes)
         src, dst = self._read(stream, (src, dst), shape.counts)
-        if not shape.counts[1]:
-            return
-        plan = shape.plan(widest_unit(src))
-        if plan.parts == 1:
-            self._queue_grid(stream, plan.variant, plan.grid, *plan.part_words(dst, (src,)))
-            return
-        with stream.scratch(plan.scratch_bytes) as memory:
-            self._queue_grid(stream, plan.variant, plan.grid, *plan.part_words(memory.address, (src,)))
-            self._queue_grid(stream, plan.finish, plan.finish_grid, *plan.finish_words(memory.address, dst))
+        if shape.counts[1]:
+            plan = shape.plan(widest_unit(src))
+            self._queue_parts(stream, (plan.variant, plan.finish), plan, dst, (src,))
 
     def _check(self, dims: tuple[Any, Any]) -> tuple[Hashable, Shape]:
         given = as_reduce_shape(*dims, self.request.max_num_dims)

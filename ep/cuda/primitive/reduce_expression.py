@@ -70,11 +70,5 @@ class ReduceExpression(RowExpression):
 
     def _queue_reduction(self, stream: CudaStream, number: int, launch: ReduceLaunch, dst: int) -> None:
         plan, variant, read, sources, walk = launch
-        first = StageVariant(number, variant, read)
-        if plan.parts == 1:
-            self._queue_grid(stream, first, plan.grid, *plan.part_words(dst, sources, walk))
-            return
-        with stream.scratch(plan.scratch_bytes) as memory:
-            self._queue_grid(stream, first, plan.grid, *plan.part_words(memory.address, sources, walk))
-            finish = StageVariant(number, plan.finish)
-            self._queue_grid(stream, finish, plan.finish_grid, *plan.finish_words(memory.address, dst))
+        variants = StageVariant(number, variant, read), StageVariant(number, plan.finish)
+        self._queue_parts(stream, variants, plan, dst, sources, walk)

@@ -11,13 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from llvmlite import ir
-
 from ep.cpu.compile.code import Code
 from ep.cpu.compile.compiler import compile_written
 from ep.cpu.compile.memory import load_element, loaded_type, store_element
-from ep.cpu.compile.packed import WORD
-from ep.cpu.compile.vectors import interleaving, loop
+from ep.cpu.compile.vectors import DOUBLE, FLOAT, WORD, interleaving, least, loop
 from ep.cpu.engine.map.state import MAP_STATE
 from ep.cpu.shared.context import CONTEXT, SOURCE_WORDS
 from ep.cpu.shared.layout import layout
@@ -117,8 +114,8 @@ def _attributes(functions: RowFunctions, code: Code, state: Any) -> list[Any]:
     """Return the attributes of the launch in the types that `apply` takes."""
     builder, found = code.builder, []
     for number, data_type in enumerate(functions.attributes):
-        real = builder.bitcast(code.load_word(state, MAP_STATE.attributes + number), ir.DoubleType())
-        found.append(builder.fptrunc(real, ir.FloatType()) if data_type is DataType.kFloat else real)
+        real = builder.bitcast(code.load_word(state, MAP_STATE.attributes + number), DOUBLE)
+        found.append(builder.fptrunc(real, FLOAT) if data_type is DataType.kFloat else real)
     return found
 
 
@@ -172,8 +169,7 @@ def _by_blocks(code: Code, over: _Range, block: Callable[[_Range], Any]) -> None
     builder = code.builder
 
     def turn(begin: Any) -> Sequence[Any]:
-        end = builder.add(begin, WORD(BLOCK))
-        end = builder.select(builder.icmp_signed("<", end, over.end), end, over.end)
+        end = least(builder, builder.add(begin, WORD(BLOCK)), over.end)
         return (block(over._replace(begin=begin, end=end)),)
 
     loop(builder, over.end, [over.begin], turn)

@@ -14,7 +14,7 @@ from ep.common.primitive.strides import span
 from ep.cpu.compile.compiler import compile_entry
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import load_int, load_word, stack_words, store_word
-from ep.cpu.compile.ndarray import object_address, word, words
+from ep.cpu.compile.ndarray import data_of, word
 from ep.cpu.lines.streaming import run_writing
 from ep.cpu.shared.context import CONTEXT, NONE
 from ep.cpu.shared.layout import layout
@@ -188,7 +188,7 @@ def strided_entry() -> Callable[..., int]:
         return True
 
     def entry(state_, plan_, arrays_):
-        state, plan, arrays = word(state_), word(plan_), word(arrays_)
+        state, plan, arrays = data_of(word(state_)), data_of(word(plan_)), word(arrays_)
         number, num_results = load_word(plan, STRIDED_PLAN.num_operands), load_word(plan, STRIDED_PLAN.num_results)
         if load_word(arrays + TUPLE_LENGTH, 0) != number or number > kMaxOperands:
             return 1
@@ -227,4 +227,4 @@ def strided_entry() -> Callable[..., int]:
         refused = run_writing(context, load_word(plan, STRIDED_PLAN.task), count, size, num_bytes, grain)
         return NO_MEMORY if load_word(context, STRIDED.lacks_memory) != 0 else refused
 
-    return compile_entry("strided", entry, (words, words, object_address))
+    return compile_entry("strided", entry)

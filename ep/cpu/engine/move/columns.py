@@ -13,7 +13,8 @@ from ep.cpu.compile.compiler import compile_entry, compile_task
 from ep.cpu.compile.integers import multiply_sizes
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import load_int, load_word, stack_words, store_words
-from ep.cpu.compile.ndarray import array_data, index_integer, object_address, word, words
+from ep.cpu.compile.ndarray import array_data, data_of, word
+from ep.cpu.compile.python_calls import as_word
 from ep.cpu.engine.check import clash
 from ep.cpu.engine.move.column_parts import LARGE, LARGE_BYTES
 from ep.cpu.lines.inline_copy import copy_bytes
@@ -78,8 +79,9 @@ def columns_entry() -> Callable[..., int]:
     """
 
     def entry(state_, task_, dtype_, size_, rows_, cols_, begin_, to_parts_, whole_, parts_):
-        state, dtype, size, rows, cols = word(state_), word(dtype_), word(size_), word(rows_), word(cols_)
-        column, to_parts, parts = word(begin_), word(to_parts_), word(parts_)
+        state, dtype, parts = data_of(word(state_)), word(dtype_), word(parts_)
+        size, rows, cols = as_word(word(size_)), as_word(word(rows_)), as_word(word(cols_))
+        column, to_parts = as_word(word(begin_)), as_word(word(to_parts_))
         if rows <= 0 or cols <= 0 or column < 0:
             return 1
         ndarray_type, count = load_word(state, STATE.ndarray_type), multiply_sizes(rows, cols)
@@ -104,8 +106,7 @@ def columns_entry() -> Callable[..., int]:
                 num_bytes += 2 * elements * size
         own = stack_words(_COLUMNS_WORDS)
         store_words(own, first, cols * size, rows, size, to_parts, parts)
-        run(state, word(task_), own, number, max(GRAIN_BYTES * number // max(num_bytes, 1), 1))
+        run(state, as_word(word(task_)), own, number, max(GRAIN_BYTES * number // max(num_bytes, 1), 1))
         return large
 
-    types = (words, index_integer, object_address, *[index_integer] * 5, object_address, object_address)
-    return compile_entry("copy_nd.columns", entry, types)
+    return compile_entry("copy_nd.columns", entry)

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba.core import types
-from numba.extending import intrinsic
 
 from ep.cpu.compile.compiler import compile_task
+from ep.cpu.compile.emitted import emitted
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import load_word, loader, set_bytes, unit_functions
-from ep.cpu.compile.vectors import pointer_to, splat
+from ep.cpu.compile.vectors import WORD, load, splat, stored_bits
 from ep.cpu.engine.move.gather_walk import GATHER
 from ep.cpu.engine.move.size_class import ANY_SIZE, size_class
 from ep.cpu.lines.inline_copy import copy_bytes, prefetch, prefetch_second
@@ -68,21 +68,16 @@ def row_finder(indices_type: DataType) -> Any:
 @cache
 def _checker(indices_type: DataType) -> Any:
     """Return a function all_valid(indices, begin, low, num_valid): whether the block of indices at `begin` is valid."""
-    storage, word = ir.IntType(8 * indices_type.itemsize), ir.IntType(64)
 
-    @intrinsic
-    def all_valid(typing_context: Any, indices: Any, begin: Any, low: Any, num_valid: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            pointer = pointer_to(builder, args[0], args[1], ir.VectorType(storage, _BLOCK))
-            values = builder.load(pointer, align=1)
-            if indices_type.itemsize < 8:
-                extend = builder.zext if indices_type.dtype.kind == "u" else builder.sext
-                values = extend(values, ir.VectorType(word, _BLOCK))
-            rows = builder.sub(values, splat(builder, args[2], _BLOCK))
-            valid = builder.icmp_unsigned("<", rows, splat(builder, args[3], _BLOCK))
-            return builder.icmp_signed("==", builder.bitcast(valid, ir.IntType(_BLOCK)), ir.IntType(_BLOCK)(-1))
-
-        return types.boolean(*[types.int64] * 4), generate
+    @emitted(types.boolean)
+    def all_valid(builder: Any, indices: Any, begin: Any, low: Any, num_valid: Any) -> Any:
+        values = load(builder, indices, stored_bits(indices_type, _BLOCK), begin)
+        if indices_type.itemsize < 8:
+            extend = builder.zext if indices_type.dtype.kind == "u" else builder.sext
+            values = extend(values, ir.VectorType(WORD, _BLOCK))
+        rows = builder.sub(values, splat(builder, low, _BLOCK))
+        valid = builder.icmp_unsigned("<", rows, splat(builder, num_valid, _BLOCK))
+        return builder.icmp_signed("==", builder.bitcast(valid, ir.IntType(_BLOCK)), ir.IntType(_BLOCK)(-1))
 
     return all_valid
 

@@ -9,14 +9,15 @@ from functools import cache
 from typing import Any, Final
 
 from llvmlite import ir
-from numba.core import cgutils, types
-from numba.extending import intrinsic
 
+from ep.cpu.compile.emitted import emitted
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import stack_words
+from ep.cpu.compile.vectors import BYTE, WORD, counted_at_head, load, store, taken
 from ep.cpu.engine.move.run_writer import VECTOR
 from ep.cpu.lines.inline_copy import copy_short_row
 
+_BYTES: Final = ir.VectorType(BYTE, VECTOR)
 _CHUNK: Final = 4 * VECTOR  # bytes that are written at a time
 _BLOCK_WORDS: Final = (VECTOR + _CHUNK + VECTOR) // 8
 _LEAST_CHUNKS: Final = 2  # from this many chunks on, a block of copies is worth making
@@ -30,20 +31,12 @@ def unit_repeater(unit: int, times: int) -> Any:
     """
     per_vector = VECTOR // unit
 
-    @intrinsic
-    def repeat_vector(typing_context: Any, dst: Any, src: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            vector, bits32 = ir.VectorType(ir.IntType(8), VECTOR), ir.IntType(32)
-            dst, src = (builder.inttoptr(address, vector.as_pointer()) for address in args)
-            value = builder.load(src, align=1)
-            for part in range(times):
-                places = range(part * VECTOR, (part + 1) * VECTOR)
-                sources = [place // (unit * times) * unit + place % unit for place in places]
-                repeated = builder.shuffle_vector(value, value, ir.Constant(ir.VectorType(bits32, VECTOR), sources))
-                builder.store(repeated, builder.gep(dst, [bits32(part)]), align=1)
-            return context.get_dummy_value()
-
-        return types.void(types.int64, types.int64), generate
+    @emitted()
+    def repeat_vector(builder: Any, dst: Any, src: Any) -> None:
+        value = load(builder, src, _BYTES)
+        for first in range(0, times * VECTOR, VECTOR):
+            sources = [place // (unit * times) * unit + place % unit for place in range(first, first + VECTOR)]
+            store(builder, taken(builder, sources, value), dst, WORD(first))
 
     @jit
     def repeat(dst, src, count):
@@ -78,33 +71,20 @@ def repeat_tiny_row(dst, src, row_bytes, num_rows):
         _copy_chunk(dst + last, block + last % row_bytes)
 
 
-@intrinsic
-def repeat_two_vectors(typing_context: Any, dst: Any, src: Any, row_bytes: Any, num_rows: Any) -> Any:
+@emitted()
+def repeat_two_vectors(builder: Any, dst: Any, src: Any, row_bytes: Any, num_rows: Any) -> None:
     """Write a row of one to two vectors `num_rows` times from registers; the two vectors may overlap."""
+    places = WORD(0), builder.sub(row_bytes, WORD(VECTOR))
+    halves = [load(builder, builder.add(src, place), _BYTES) for place in places]
 
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        dst, src, row_bytes, num_rows = args
-        word, pointer = ir.IntType(64), ir.VectorType(ir.IntType(8), VECTOR).as_pointer()
-        places = word(0), builder.sub(row_bytes, word(VECTOR))
-        halves = [builder.load(builder.inttoptr(builder.add(src, place), pointer), align=1) for place in places]
-        end = builder.mul(row_bytes, num_rows)
-        with cgutils.for_range_slice(builder, word(0), end, row_bytes, word) as (start, _):
-            for half, place in zip(halves, places, strict=True):
-                target = builder.add(dst, builder.add(start, place))
-                builder.store(half, builder.inttoptr(target, pointer), align=1)
-        return context.get_dummy_value()
+    def row(start: Any, _: Any) -> None:
+        for half, place in zip(halves, places, strict=True):
+            store(builder, half, builder.add(dst, builder.add(start, place)))
 
-    return types.void(types.int64, types.int64, types.int64, types.int64), generate
+    counted_at_head(builder, WORD(0), builder.mul(row_bytes, num_rows), row_bytes, [], row)
 
 
-@intrinsic
-def _copy_chunk(typing_context: Any, dst: Any, src: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        vector, bits32 = ir.VectorType(ir.IntType(8), VECTOR), ir.IntType(32)
-        dst, src = (builder.inttoptr(address, vector.as_pointer()) for address in args)
-        for part in range(_CHUNK // VECTOR):
-            value = builder.load(builder.gep(src, [bits32(part)]), align=1)
-            builder.store(value, builder.gep(dst, [bits32(part)]), align=1)
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64), generate
+@emitted()
+def _copy_chunk(builder: Any, dst: Any, src: Any) -> None:
+    for place in range(0, _CHUNK, VECTOR):
+        store(builder, load(builder, src, _BYTES, WORD(place)), dst, WORD(place))

@@ -11,11 +11,11 @@ from functools import cache
 from typing import Any, Final
 
 from llvmlite import ir
-from numba.core import types
-from numba.extending import intrinsic
 
+from ep.cpu.compile.emitted import emitted
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import unit_functions
+from ep.cpu.compile.vectors import BYTE, WORD, lanes_of, least, load, store, taken
 from ep.cpu.engine.move.run_writer import LANE
 from ep.cpu.lines.inline_copy import prefetch_second
 from ep.cpu.lines.sizes import LINE
@@ -122,69 +122,51 @@ def _vectors(unit: int, size: int, whole: bool) -> Any:
     whole: whether all rows exist, and `last` is ignored.
     """
     per_lane, num_rows = LANE // unit, _num_rows(unit, size)
-    byte, word = ir.IntType(8), ir.IntType(64)
-    vector, run = ir.VectorType(byte, size), num_rows * unit
+    vector, run = ir.VectorType(BYTE, size), num_rows * unit
 
-    def constant(sources: list[int]) -> Any:
-        return ir.Constant(ir.VectorType(ir.IntType(32), len(sources)), sources)
+    def interleaved(half: int, block: int, within: int) -> list[int]:
+        """Return the bytes that are one half of every `within` bytes of two vectors, by blocks from each in turn."""
+        return [
+            number * size + first + half * within // 2 + place + part
+            for first in range(0, size, within)
+            for place in range(0, within // 2, block)
+            for number in range(2)
+            for part in range(block)
+        ]
 
-    def interleaved(half: int, block: int, within: int) -> Any:
-        """Return the mask that takes one half of every `within` bytes of two vectors, by blocks from each in turn."""
-        return constant(
-            [
-                number * size + first + half * within // 2 + place + part
-                for first in range(0, size, within)
-                for place in range(0, within // 2, block)
-                for number in range(2)
-                for part in range(block)
-            ]
-        )
+    @emitted()
+    def transpose(builder: Any, dst: Any, dst_row: Any, src: Any, src_row: Any, last: Any) -> None:
+        def row_of(number: int) -> Any:
+            place = WORD(number) if whole else least(builder, WORD(number), last)
+            return load(builder, builder.add(src, builder.mul(place, src_row)), vector)
 
-    @intrinsic
-    def transpose(typing_context: Any, dst: Any, dst_row: Any, src: Any, src_row: Any, last: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            dst, dst_row, src, src_row, last = args
+        def interleave(vectors: list[Any], others: list[Any], block: int, within: int) -> list[Any]:
+            halves = [interleaved(half, block, within) for half in range(2)]
+            pairs = zip(vectors, others, strict=True)
+            return [taken(builder, half, *pair) for pair in pairs for half in halves]
 
-            def row_of(number: int) -> Any:
-                place = word(number)
-                if not whole:
-                    place = builder.select(builder.icmp_signed("<", place, last), place, last)
-                address = builder.add(src, builder.mul(place, src_row))
-                return builder.load(builder.inttoptr(address, vector.as_pointer()), align=1)
+        def transposed_lanes(rows: list[Any]) -> list[Any]:
+            """Transpose as many rows as a lane has units: each lane then holds the units of one column."""
+            half = per_lane // 2
+            for _ in range(per_lane.bit_length() - 1):
+                rows = interleave(rows[:half], rows[half:], unit, LANE)
+            return rows
 
-            def interleave(vectors: list[Any], others: list[Any], block: int, within: int) -> list[Any]:
-                masks = [interleaved(half, block, within) for half in range(2)]
-                pairs = zip(vectors, others, strict=True)
-                return [builder.shuffle_vector(*pair, mask) for pair in pairs for mask in masks]
+        def joined(groups: list[list[Any]], block: int) -> list[Any]:
+            """Concatenate the lanes of a column, those of the first group first."""
+            if len(groups) == 1:
+                return groups[0]
+            pairs = zip(groups[::2], groups[1::2], strict=True)
+            return joined([interleave(*pair, block, size) for pair in pairs], 2 * block)
 
-            def transposed_lanes(rows: list[Any]) -> list[Any]:
-                """Transpose as many rows as a lane has units: each lane then holds the units of one column."""
-                half = per_lane // 2
-                for _ in range(per_lane.bit_length() - 1):
-                    rows = interleave(rows[:half], rows[half:], unit, LANE)
-                return rows
-
-            def joined(groups: list[list[Any]], block: int) -> list[Any]:
-                """Concatenate the lanes of a column, those of the first group first."""
-                if len(groups) == 1:
-                    return groups[0]
-                pairs = zip(groups[::2], groups[1::2], strict=True)
-                return joined([interleave(*pair, block, size) for pair in pairs], 2 * block)
-
-            rows = [row_of(number) for number in range(num_rows)]
-            groups = [transposed_lanes(rows[first : first + per_lane]) for first in range(0, num_rows, per_lane)]
-            for k in range(per_lane):
-                runs = joined([[group[k]] for group in groups], LANE)
-                for place in range(0, size * len(runs), run):
-                    number, first = divmod(place, size)
-                    value = runs[number]
-                    if run < size:
-                        value = builder.shuffle_vector(value, value, constant([*range(first, first + run)]))
-                    column = word(place // run * per_lane + k)
-                    target = builder.add(dst, builder.mul(column, dst_row))
-                    builder.store(value, builder.inttoptr(target, ir.VectorType(byte, run).as_pointer()), align=1)
-            return context.get_dummy_value()
-
-        return types.void(*[types.int64] * 5), generate
+        rows = [row_of(number) for number in range(num_rows)]
+        groups = [transposed_lanes(rows[first : first + per_lane]) for first in range(0, num_rows, per_lane)]
+        for k in range(per_lane):
+            runs = joined([[group[k]] for group in groups], LANE)
+            for place in range(0, size * len(runs), run):
+                number, first = divmod(place, size)
+                value = lanes_of(builder, runs[number], first, run)
+                column = WORD(place // run * per_lane + k)
+                store(builder, value, builder.add(dst, builder.mul(column, dst_row)))
 
     return transpose

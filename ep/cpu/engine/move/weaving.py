@@ -10,12 +10,11 @@ from functools import cache
 from typing import Any
 
 from llvmlite import ir
-from numba.core import types
-from numba.extending import intrinsic
 
+from ep.cpu.compile.emitted import emitted
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import unit_functions
-from ep.cpu.compile.vectors import store_nontemporal
+from ep.cpu.compile.vectors import BYTE, WORD, load, store, store_nontemporal, taken
 from ep.cpu.engine.move.run_writer import VECTOR
 from ep.cpu.lines.sizes import LINE
 
@@ -120,8 +119,7 @@ def _shuffler(unit: int, planes: int, woven: bool, past_caches: bool = False, ta
     targets: the number of vectors of dst that are written, from the first on; 0 for all.
     """
     size = LINE if past_caches else VECTOR
-    byte, word = ir.IntType(8), ir.IntType(64)
-    vector, mask = ir.VectorType(byte, size), ir.VectorType(ir.IntType(32), size)
+    vector = ir.VectorType(BYTE, size)
     per_vector = size // unit
 
     def source(target: int, place: int) -> tuple[int, int]:
@@ -131,32 +129,22 @@ def _shuffler(unit: int, planes: int, woven: bool, past_caches: bool = False, ta
             return plane, row
         return divmod(place * planes + target, per_vector)
 
-    @intrinsic
-    def move(typing_context: Any, dst: Any, dst_pitch: Any, src: Any, src_pitch: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            dst, dst_pitch, src, src_pitch = args
+    @emitted()
+    def move(builder: Any, dst: Any, dst_pitch: Any, src: Any, src_pitch: Any) -> None:
+        def place_of(address: Any, pitch: Any, number: int) -> Any:
+            return builder.add(address, builder.mul(WORD(number), pitch))
 
-            def pointer(address: Any, pitch: Any, number: int) -> Any:
-                place = builder.add(address, builder.mul(word(number), pitch))
-                return builder.inttoptr(place, vector.as_pointer())
-
-            vectors = [builder.load(pointer(src, src_pitch, i), align=1) for i in range(planes)]
-            for target in range(targets or planes):
-                sources = [source(target, place) for place in range(per_vector)]
-                value = vectors[0]
-                for number in range(1, planes):  # units from earlier vectors stay, the others come from this one
-                    chosen = [
-                        size + of * unit + part if taken == number else (of if number == 1 else place) * unit + part
-                        for place, (taken, of) in enumerate(sources)
-                        for part in range(unit)
-                    ]
-                    value = builder.shuffle_vector(value, vectors[number], ir.Constant(mask, chosen))
-                if past_caches:
-                    store_nontemporal(builder, value, pointer(dst, dst_pitch, target))
-                else:
-                    builder.store(value, pointer(dst, dst_pitch, target), align=1)
-            return context.get_dummy_value()
-
-        return types.void(*[types.int64] * 4), generate
+        vectors = [load(builder, place_of(src, src_pitch, number), vector) for number in range(planes)]
+        for target in range(targets or planes):
+            sources = [source(target, place) for place in range(per_vector)]
+            value = vectors[0]
+            for number in range(1, planes):  # units from earlier vectors stay, the others come from this one
+                chosen = [
+                    size + of * unit + part if taken_from == number else (of if number == 1 else place) * unit + part
+                    for place, (taken_from, of) in enumerate(sources)
+                    for part in range(unit)
+                ]
+                value = taken(builder, chosen, value, vectors[number])
+            (store_nontemporal if past_caches else store)(builder, value, place_of(dst, dst_pitch, target))
 
     return move

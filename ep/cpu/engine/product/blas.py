@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from llvmlite import ir
-from numba.core import types
-from numba.extending import intrinsic
 
 from ep.common.environment import set_meanwhile
+from ep.cpu.compile.emitted import emitted
+from ep.cpu.compile.vectors import INT, NOTHING, WORD
 from ep.include.data_type import DataType
 
 _PACKAGE: Final = "scipy_openblas64"
@@ -30,8 +30,6 @@ _NUM_THREADS: Final = "OPENBLAS_NUM_THREADS"
 NOT_TRANSPOSED: Final = 111
 CONJUGATE_TRANSPOSED: Final = 113
 _ROW_MAJOR: Final = 101
-
-_INT, _WORD = ir.IntType(32), ir.IntType(64)
 
 
 def gemm_address(data_type: DataType) -> int:
@@ -53,9 +51,9 @@ def _library() -> ctypes.CDLL:
         return ctypes.CDLL(str(files[0]))
 
 
-@intrinsic
+@emitted()
 def gemm(
-    typing_context: Any,
+    builder: Any,
     address: Any,
     transpose_a: Any,
     transpose_b: Any,
@@ -70,14 +68,8 @@ def gemm(
     beta: Any,
     c: Any,
     ldc: Any,
-) -> Any:
+) -> None:
     """Call the product at `address` for row-major matrices; alpha and beta are the addresses of complex numbers."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        address, transpose_a, transpose_b, *others = args
-        of_c = ir.FunctionType(ir.VoidType(), [_INT] * 3 + [_WORD] * 11)
-        kinds = [ir.Constant(_INT, _ROW_MAJOR), *(builder.trunc(one, _INT) for one in (transpose_a, transpose_b))]
-        builder.call(builder.inttoptr(address, of_c.as_pointer()), [*kinds, *others])
-        return context.get_dummy_value()
-
-    return types.void(*[types.int64] * 14), generate
+    of_c = ir.FunctionType(NOTHING, [INT] * 3 + [WORD] * 11)
+    ways = INT(_ROW_MAJOR), *(builder.trunc(one, INT) for one in (transpose_a, transpose_b))
+    builder.call(builder.inttoptr(address, of_c.as_pointer()), [*ways, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc])

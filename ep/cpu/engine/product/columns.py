@@ -19,7 +19,9 @@ from ep.cpu.compile.vectors import (
     counted_whole,
     fma,
     lanes_below,
-    load_lanes,
+    load,
+    store,
+    stored_bits,
     sum_in_any_order,
     taken,
 )
@@ -37,7 +39,7 @@ def dots_of_columns(data_type: DataType, columns: int) -> Any:
     matrix: k rows of `columns` elements, contiguous. vector, sums: in the arithmetic type.
     """
     arithmetic = arithmetic_of(data_type)
-    width, number, bits = _WIDTH_BYTES // arithmetic.itemsize, REALS[arithmetic], ir.IntType(8 * data_type.itemsize)
+    width, number, bits = _WIDTH_BYTES // arithmetic.itemsize, REALS[arithmetic], stored_bits(data_type)
     stored, computed = ir.VectorType(bits, width), ir.VectorType(number, width)
     at_once = -(-_SUMS_AT_ONCE // columns)
     repeats = [[(place * width + lane) // columns for lane in range(width)] for place in range(columns)]
@@ -50,13 +52,13 @@ def dots_of_columns(data_type: DataType, columns: int) -> Any:
 
         def rows(index: Any, sums: list[Any], left: Any = None) -> list[Any]:
             mask = None if left is None else lanes_below(builder, left, width)
-            part = load_lanes(builder, builder.gep(numbers, [index]), computed, arithmetic.itemsize, mask)
+            part = load(builder, numbers, computed, index, mask)
             source, after = builder.gep(elements, [builder.mul(index, WORD(columns))]), []
             for place, (repeat, total) in enumerate(zip(repeats, sums, strict=True)):
                 if left is not None:
                     mask = lanes_below(builder, builder.mul(left, WORD(columns)), width, place * width)
                 pointer = builder.gep(source, [WORD(place * width)])
-                x = widened(builder, load_lanes(builder, pointer, stored, data_type.itemsize, mask), data_type)
+                x = widened(builder, load(builder, pointer, stored, mask=mask), data_type)
                 after.append(fma(builder, x, taken(builder, repeat, part), total))
             return after
 
@@ -74,9 +76,7 @@ def dots_of_columns(data_type: DataType, columns: int) -> Any:
         left, parts = counted_whole(builder, left, k, width, parts[:columns], rows)
         parts = rows(left, parts, builder.sub(k, left))
         for column, part in enumerate(taken_apart(builder, parts)):
-            pointer = builder.gep(totals, [WORD(column)])
-            before = builder.load(pointer, align=arithmetic.itemsize)
-            total = builder.fadd(before, sum_in_any_order(builder, part))
-            builder.store(total, pointer, align=arithmetic.itemsize)
+            before = load(builder, totals, number, WORD(column))
+            store(builder, builder.fadd(before, sum_in_any_order(builder, part)), totals, WORD(column))
 
     return dots

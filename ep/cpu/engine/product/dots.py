@@ -11,7 +11,19 @@ from ep.cpu.compile.conversion import widened
 from ep.cpu.compile.emitted import emitted
 from ep.cpu.compile.jit import separate
 from ep.cpu.compile.memory import loader, stack_words, storer
-from ep.cpu.compile.vectors import REALS, WORD, constant, counted_whole, fma, lanes_below, load_lanes, sum_in_any_order
+from ep.cpu.compile.vectors import (
+    REALS,
+    WORD,
+    constant,
+    counted_whole,
+    fma,
+    lanes_below,
+    least,
+    load,
+    store,
+    stored_bits,
+    sum_in_any_order,
+)
 from ep.cpu.engine.product.results import arithmetic_of
 from ep.cpu.engine.product.tiling import tile_shape
 from ep.include.data_type import DataType
@@ -28,7 +40,7 @@ def dots_of_rows(data_type: DataType) -> Any:
     matrix: `count` rows of k elements, `step` elements from row to row. vector, sums: in the arithmetic type.
     """
     arithmetic = arithmetic_of(data_type)
-    size, load, store = data_type.itemsize, loader(arithmetic), storer(arithmetic)
+    size, read, write = data_type.itemsize, loader(arithmetic), storer(arithmetic)
     one = _dots(data_type, arithmetic, 1, 1, _WIDTH_BYTES, _ALONE)
     many = _dots(data_type, arithmetic, _ROWS, 1, _WIDTH_BYTES)
 
@@ -42,7 +54,7 @@ def dots_of_rows(data_type: DataType) -> Any:
             else:
                 many(source, step, rows, vector, 0, 1, k, totals)
             for number in range(rows):
-                store(sums, row + number, load(sums, row + number) + load(totals, number))
+                write(sums, row + number, read(sums, row + number) + read(totals, number))
 
     return add
 
@@ -54,7 +66,7 @@ def dots_of_matrices(arithmetic: DataType) -> Any:
     It adds to each sum the product of a row of x and a row of y, of k elements each. The steps are in elements: from
     row to row of x and of y, and from sum to sum along the rows of either.
     """
-    size, load, store = arithmetic.itemsize, loader(arithmetic), storer(arithmetic)
+    size, read, write = arithmetic.itemsize, loader(arithmetic), storer(arithmetic)
     vector_bytes, columns = tile_shape().vector_bytes, tile_shape().rows // 2  # sums that the registers hold
     one, many = (_dots(arithmetic, arithmetic, _ROWS, *shape) for shape in ((1, _WIDTH_BYTES), (columns, vector_bytes)))
     words = _ROWS * columns
@@ -75,7 +87,7 @@ def dots_of_matrices(arithmetic: DataType) -> Any:
                 for i in range(rows):
                     for j in range(others):
                         place = (row + i) * sums_x + (column + j) * sums_y
-                        store(sums, place, load(sums, place) + load(totals, i * across + j))
+                        write(sums, place, read(sums, place) + read(totals, i * across + j))
 
     return add
 
@@ -88,7 +100,7 @@ def _dots(
     x: up to `rows` rows of `data_type`. y: up to `columns` rows of `arithmetic`. totals: `[rows, columns]`; those of
         rows that do not exist are undefined. vectors: the number of vectors of each row that are multiplied at once.
     """
-    width, number, bits = width_bytes // arithmetic.itemsize, REALS[arithmetic], ir.IntType(8 * data_type.itemsize)
+    width, number, bits = width_bytes // arithmetic.itemsize, REALS[arithmetic], stored_bits(data_type)
     stored, computed = ir.VectorType(bits, width), ir.VectorType(number, width)
 
     @emitted()
@@ -100,19 +112,17 @@ def _dots(
             last, first = builder.sub(count, WORD(1)), builder.inttoptr(first, kind.as_pointer())
             result = []
             for row in range(most):  # if there are fewer rows, the last one is repeated
-                there = builder.select(builder.icmp_signed("<", WORD(row), last), WORD(row), last)
+                there = least(builder, WORD(row), last)
                 result.append(builder.gep(first, [builder.mul(there, step)]))
             return result
 
         from_x, from_y = pointers(x, x_step, num_x, rows, bits), pointers(y, y_step, num_y, columns, number)
 
         def body(index: Any, sums: list[Any], mask: Any = None) -> list[Any]:
-            others = [
-                load_lanes(builder, builder.gep(one, [index]), computed, arithmetic.itemsize, mask) for one in from_y
-            ]
+            others = [load(builder, one, computed, index, mask) for one in from_y]
             after = []
             for row, one in enumerate(from_x):
-                loaded = load_lanes(builder, builder.gep(one, [index]), stored, data_type.itemsize, mask)
+                loaded = load(builder, one, stored, index, mask)
                 own = widened(builder, loaded, data_type)
                 for column, other in enumerate(others):
                     after.append(fma(builder, own, other, sums[row * columns + column]))
@@ -134,10 +144,7 @@ def _dots(
         if vectors > 1:
             left, sums = counted_whole(builder, left, k, width, sums, body)
         sums = body(left, sums, lanes_below(builder, builder.sub(k, left), width))
-        target = builder.inttoptr(totals, number.as_pointer())
         for place, total in enumerate(sums):
-            builder.store(
-                sum_in_any_order(builder, total), builder.gep(target, [WORD(place)]), align=arithmetic.itemsize
-            )
+            store(builder, sum_in_any_order(builder, total), totals, WORD(place))
 
     return dots

@@ -17,8 +17,10 @@ from ep.cpu.compile.vectors import (
     joined,
     lanes_below,
     lanes_of,
-    load_lanes,
-    store_lanes,
+    least,
+    load,
+    store,
+    stored_bits,
     taken,
 )
 from ep.include.data_type import DataType
@@ -36,15 +38,15 @@ def row_packer(data_type: DataType, width: int) -> Any:
 
     @emitted()
     def pack(builder: Any, src: Any, step: Any, count: Any, k: Any, dst: Any) -> None:
-        bits, real, size = _kinds(data_type)
+        bits, real = _kinds(data_type)
         src, dst = (builder.inttoptr(one, kind.as_pointer()) for one, kind in ((src, bits), (dst, real)))
         read = lanes_below(builder, count, width)
 
         def row(index: Any, nothing: Any) -> None:
             source = builder.gep(src, [builder.mul(index, step)])
             target = builder.gep(dst, [builder.mul(index, WORD(width))])
-            stored = load_lanes(builder, source, ir.VectorType(bits, width), data_type.itemsize, read)
-            store_lanes(builder, widened(builder, stored, data_type), target, size)
+            stored = load(builder, source, ir.VectorType(bits, width), mask=read)
+            store(builder, widened(builder, stored, data_type), target)
 
         counted(builder, WORD(0), k, 1, [], row)
 
@@ -61,28 +63,27 @@ def column_packer(data_type: DataType, rows: int, lanes: int) -> Any:
 
     @emitted()
     def pack(builder: Any, src: Any, step: Any, count: Any, k: Any, dst: Any, width: Any) -> None:
-        bits, real, size = _kinds(data_type)
+        bits, real = _kinds(data_type)
         src, dst = (builder.inttoptr(one, kind.as_pointer()) for one, kind in ((src, bits), (dst, real)))
         last = builder.sub(count, WORD(1))
         sources = []
         for number in range(rows):
-            there = builder.icmp_signed("<", WORD(number), last)
-            row = builder.select(there, WORD(number), last)  # the last row again: these columns are not used
+            row = least(builder, WORD(number), last)  # the last row again: these columns are not used
             sources.append(builder.gep(src, [builder.mul(row, step)]))
 
         def block(index: Any, length: int) -> None:
-            stored = bits if length == 1 else ir.VectorType(bits, length)
+            stored = stored_bits(data_type, length if length > 1 else None)
             loaded = []
             for source in sources:
-                read = load_lanes(builder, builder.gep(source, [index]), stored, data_type.itemsize)
+                read = load(builder, source, stored, index)
                 loaded.append(widened(builder, read, data_type))
             target = builder.gep(dst, [builder.mul(index, width)])
             if length == 1:
                 for number, value in enumerate(loaded):
-                    builder.store(value, builder.gep(target, [WORD(number)]), align=size)
+                    store(builder, value, target, WORD(number))
                 return
             for number, piece in enumerate(_transposed(builder, loaded)):
-                store_lanes(builder, piece, builder.gep(target, [builder.mul(WORD(number), width)]), size)
+                store(builder, piece, target, builder.mul(WORD(number), width))
 
         left, _ = counted_whole(builder, WORD(0), k, lanes, [], lambda index, _: block(index, lanes))
         counted(builder, left, k, 1, [], lambda index, _: block(index, 1))
@@ -100,20 +101,20 @@ def plane_packer(data_type: DataType, planes: int) -> Any:
 
     @emitted()
     def pack(builder: Any, src: Any, count: Any, dst: Any, dst_step: Any) -> None:
-        bits, real, size = _kinds(data_type)
+        bits, real = _kinds(data_type)
         src, dst = (builder.inttoptr(one, kind.as_pointer()) for one, kind in ((src, bits), (dst, real)))
         targets = [builder.gep(dst, [builder.mul(dst_step, WORD(number))]) for number in range(planes)]
 
         def rows(index: Any, length: int) -> None:
-            stored = bits if length == 1 else ir.VectorType(bits, length)
+            stored = stored_bits(data_type, length if length > 1 else None)
             source = builder.gep(src, [builder.mul(index, WORD(planes))])
             loaded = []
             for number in range(planes):
                 place = builder.gep(source, [WORD(number * length)])
-                loaded.append(widened(builder, load_lanes(builder, place, stored, data_type.itemsize), data_type))
+                loaded.append(widened(builder, load(builder, place, stored), data_type))
             apart = taken_apart(builder, loaded) if length > 1 else loaded
             for target, value in zip(targets, apart, strict=True):
-                store_lanes(builder, value, builder.gep(target, [index]), size)
+                store(builder, value, target, index)
 
         left, _ = counted_whole(builder, WORD(0), count, lanes, [], lambda index, _: rows(index, lanes))
         counted(builder, left, count, 1, [], lambda index, _: rows(index, 1))
@@ -121,10 +122,9 @@ def plane_packer(data_type: DataType, planes: int) -> Any:
     return pack
 
 
-def _kinds(data_type: DataType) -> tuple[Any, Any, int]:
-    """Return the stored type of elements, the arithmetic type, and the bytes of the latter."""
-    arithmetic = DataType.kFloat if data_type in HALVES else data_type
-    return ir.IntType(8 * data_type.itemsize), REALS[arithmetic], arithmetic.itemsize
+def _kinds(data_type: DataType) -> tuple[Any, Any]:
+    """Return the stored type of elements and the arithmetic type."""
+    return stored_bits(data_type), REALS[DataType.kFloat if data_type in HALVES else data_type]
 
 
 def _transposed(builder: Any, rows: list[Any]) -> list[Any]:

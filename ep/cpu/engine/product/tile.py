@@ -10,6 +10,7 @@ from numba.core import types
 
 from ep.cpu.compile.emitted import emitted
 from ep.cpu.compile.vectors import (
+    BYTE,
     L1_CACHE,
     L2_CACHE,
     REALS,
@@ -19,10 +20,11 @@ from ep.cpu.compile.vectors import (
     counted_whole,
     fma,
     lanes_below,
-    load_lanes,
+    least,
+    load,
     prefetch,
     splat,
-    store_lanes,
+    store,
 )
 from ep.include.data_type import DataType
 
@@ -30,7 +32,6 @@ _AHEAD: Final = 16  # prefetch distance in rows of b
 _LINE: Final = 64  # bytes
 _FEW_SUMS: Final = 12
 _SLOW: Final = 3  # of `slow`: more than 64 rows; to prefetch the next strip costs more than it saves there
-_BYTES: Final = ir.IntType(8).as_pointer()
 
 
 @cache
@@ -44,7 +45,7 @@ def tile_multiplier(data_type: DataType, rows: int, vectors: int, lanes: int) ->
         later tiles read, later_step bytes apart; one of them is prefetched into L2 every 2 ** slow steps along k, if
         slow is less than _SLOW.
     """
-    real, size, width = REALS[data_type], data_type.itemsize, vectors * lanes * data_type.itemsize
+    real, width = REALS[data_type], vectors * lanes * data_type.itemsize
     vector = ir.VectorType(real, lanes)
 
     @emitted(alpha=getattr(types, data_type.dtype.name))
@@ -67,17 +68,17 @@ def tile_multiplier(data_type: DataType, rows: int, vectors: int, lanes: int) ->
         slow: Any,
     ) -> None:
         a, b, c = (builder.inttoptr(one, real.as_pointer()) for one in (a, b, c))
-        later = builder.inttoptr(later, _BYTES)
+        later = builder.inttoptr(later, BYTE.as_pointer())
         last, a_rows = builder.sub(num_rows, WORD(1)), []
         for number in range(rows):
-            row = builder.select(builder.icmp_signed("<", WORD(number), last), WORD(number), last)
+            row = least(builder, WORD(number), last)
             a_rows.append(builder.gep(a, [builder.mul(row, a_row)]))
 
         is_few = builder.icmp_signed("<", slow, WORD(_SLOW))
 
         def step(index: Any, sums: list[Any]) -> list[Any]:
             row = builder.gep(b, [builder.mul(index, b_step)])
-            ahead = builder.bitcast(builder.gep(row, [builder.mul(b_step, WORD(_AHEAD))]), _BYTES)
+            ahead = builder.bitcast(builder.gep(row, [builder.mul(b_step, WORD(_AHEAD))]), BYTE.as_pointer())
             much_later = builder.gep(later, [builder.mul(builder.lshr(index, slow), later_step)])
             for offset in range(0, width, _LINE):
                 prefetch(builder, builder.gep(ahead, [WORD(offset)]), L1_CACHE)
@@ -86,12 +87,10 @@ def tile_multiplier(data_type: DataType, rows: int, vectors: int, lanes: int) ->
                 prefetch(builder, builder.gep(ahead, [WORD(width - 1)]), L1_CACHE)
                 for offset in (*range(0, width, _LINE), width - 1):
                     prefetch(builder, builder.gep(much_later, [WORD(offset)]), L2_CACHE)
-            elements = [
-                load_lanes(builder, builder.gep(row, [WORD(number * lanes)]), vector, size) for number in range(vectors)
-            ]
+            elements = [load(builder, row, vector, WORD(number * lanes)) for number in range(vectors)]
             place_in_row, after = builder.mul(index, a_step), []
             for number in range(rows):
-                factor = builder.load(builder.gep(a_rows[number], [place_in_row]), align=size)
+                factor = load(builder, a_rows[number], real, place_in_row)
                 factor = splat(builder, factor, lanes)
                 for place, element in enumerate(elements):
                     after.append(fma(builder, factor, element, sums[number * vectors + place]))
@@ -118,7 +117,7 @@ def tile_multiplier(data_type: DataType, rows: int, vectors: int, lanes: int) ->
                 row = builder.gep(c, [builder.mul(c_step, WORD(number))])
                 for place in range(vectors):
                     pointer, total = builder.gep(row, [WORD(place * lanes)]), sums[number * vectors + place]
-                    _put(builder, pointer, total, alpha, bool(way & 1), masks[place] if way & 2 else None, size)
+                    _put(builder, pointer, total, alpha, bool(way & 1), masks[place] if way & 2 else None)
                 following = builder.append_basic_block("row")
                 builder.cbranch(builder.icmp_signed("<", WORD(number + 1), num_rows), following, done)
                 builder.position_at_end(following)
@@ -128,10 +127,10 @@ def tile_multiplier(data_type: DataType, rows: int, vectors: int, lanes: int) ->
     return multiply
 
 
-def _put(builder: Any, pointer: Any, total: Any, alpha: Any, adds: bool, mask: Any, size: int) -> None:
+def _put(builder: Any, pointer: Any, total: Any, alpha: Any, adds: bool, mask: Any) -> None:
     """Write alpha * total, or add it to the values there, in the lanes that the mask includes."""
     new = builder.fmul(alpha, total)
     if adds:
-        there = load_lanes(builder, pointer, total.type, size, mask)
+        there = load(builder, pointer, total.type, mask=mask)
         new = fma(builder, alpha, total, there)
-    store_lanes(builder, new, pointer, size, mask)
+    store(builder, new, pointer, mask=mask)

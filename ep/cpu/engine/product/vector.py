@@ -24,9 +24,10 @@ from ep.cpu.compile.vectors import (
     counted_whole,
     fma,
     lanes_below,
-    load_lanes,
+    load,
     splat,
-    store_lanes,
+    store,
+    stored_bits,
 )
 from ep.cpu.engine.product.dots import dots_of_rows
 from ep.cpu.engine.product.packing import plane_packer
@@ -117,7 +118,7 @@ def _column_adder(data_type: DataType) -> Any:
 
 def _short_row_adder(data_type: DataType, arithmetic: DataType, vectors: int) -> Any:
     """Return a function as of `_column_adder`, for rows of at most `vectors` vectors: their sums stay in registers."""
-    width, number, bits = _WIDTH_BYTES // arithmetic.itemsize, REALS[arithmetic], ir.IntType(8 * data_type.itemsize)
+    width, number, bits = _WIDTH_BYTES // arithmetic.itemsize, REALS[arithmetic], stored_bits(data_type)
     stored, computed = ir.VectorType(bits, width), ir.VectorType(number, width)
     at_once = _SUMS_AT_ONCE // vectors
 
@@ -133,10 +134,10 @@ def _short_row_adder(data_type: DataType, arithmetic: DataType, vectors: int) ->
             for row in range(number_of):
                 place = builder.add(index, WORD(row))
                 source = builder.gep(elements, [builder.mul(place, ld)])
-                factor = splat(builder, builder.load(builder.gep(numbers, [place]), align=1), width)
+                factor = splat(builder, load(builder, numbers, number, place), width)
                 for one, mask in enumerate(masks):
                     part = builder.gep(source, [WORD(one * width)])
-                    x = widened(builder, load_lanes(builder, part, stored, data_type.itemsize, mask), data_type)
+                    x = widened(builder, load(builder, part, stored, mask=mask), data_type)
                     after.append(fma(builder, x, factor, sums[len(after)]))
             return after
 
@@ -147,8 +148,8 @@ def _short_row_adder(data_type: DataType, arithmetic: DataType, vectors: int) ->
         _, parts = counted(builder, left, rows, 1, parts[:vectors], lambda index, sums: several(index, sums, 1))
         for one, (part, mask) in enumerate(zip(parts, masks, strict=True)):
             place = builder.gep(totals, [WORD(one * width)])
-            total = builder.fadd(part, load_lanes(builder, place, computed, arithmetic.itemsize, mask))
-            store_lanes(builder, total, place, arithmetic.itemsize, mask)
+            total = builder.fadd(part, load(builder, place, computed, mask=mask))
+            store(builder, total, place, mask=mask)
 
     return add_rows
 
@@ -159,23 +160,21 @@ def _row_adder(data_type: DataType, arithmetic: DataType, rows: int) -> Any:
 
     @emitted()
     def add_rows(builder: Any, matrix: Any, columns: Any, ld: Any, vector: Any, sums: Any) -> None:
-        bits, number = ir.IntType(8 * data_type.itemsize), REALS[arithmetic]
+        bits, number = stored_bits(data_type), REALS[arithmetic]
         elements, numbers, totals = (
             builder.inttoptr(one, kind.as_pointer()) for one, kind in ((matrix, bits), (vector, number), (sums, number))
         )
         sources = [builder.gep(elements, [builder.mul(ld, WORD(row))]) for row in range(rows)]
-        factors = [
-            splat(builder, builder.load(builder.gep(numbers, [WORD(row)]), align=1), width) for row in range(rows)
-        ]
+        factors = [splat(builder, load(builder, numbers, number, WORD(row)), width) for row in range(rows)]
         stored, computed = ir.VectorType(bits, width), ir.VectorType(number, width)
 
         def body(index: Any, nothing: Any, mask: Any = None) -> None:
             place = builder.gep(totals, [index])
-            total = load_lanes(builder, place, computed, arithmetic.itemsize, mask)
+            total = load(builder, place, computed, mask=mask)
             for source, factor in zip(sources, factors, strict=True):
-                x = load_lanes(builder, builder.gep(source, [index]), stored, data_type.itemsize, mask)
+                x = load(builder, source, stored, index, mask)
                 total = fma(builder, widened(builder, x, data_type), factor, total)
-            store_lanes(builder, total, place, arithmetic.itemsize, mask)
+            store(builder, total, place, mask=mask)
 
         left, _ = counted_whole(builder, WORD(0), columns, width, [], body)
         body(left, None, lanes_below(builder, builder.sub(columns, left), width))

@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, Final
 
-from llvmlite import ir
 from numba.core import types
-from numba.extending import intrinsic
 
-from ep.cpu.compile.vectors import L2_CACHE, lanes_of, prefetch
+from ep.cpu.compile.emitted import emitted
+from ep.cpu.compile.vectors import (
+    L2_CACHE,
+    WORD,
+    constant,
+    counted_at_head,
+    lanes_of,
+    load,
+    pointer_to,
+    prefetch,
+    store,
+)
 from ep.cpu.engine.reduce.fold import CHAIN, Fold, fold_of
 from ep.cpu.engine.reduce.vectors import (
     Lanes,
     by_width,
     combined,
-    fold_loop,
     identity,
     lanes_behind,
-    place_of,
     two_sum,
     widths_of,
 )
 from ep.include.primitive.reduce_op import ReduceOp
 
-_WORD: Final = ir.IntType(64)
 _LINE: Final = 64
-_BYTES: Final = ir.IntType(8).as_pointer()
 
 
 def rows_at_once(of: Lanes) -> int:
@@ -52,9 +58,9 @@ def column_folder(of: Lanes, scaled: bool = False) -> Any:
     same bits if the rows are split among several calls, each of a multiple of `rows_at_once` rows.
     """
 
-    @intrinsic
+    @emitted(scale=types.float64)
     def fold_columns(
-        typing_context: Any,
+        builder: Any,
         total: Any,
         error: Any,
         fresh: Any,
@@ -64,68 +70,57 @@ def column_folder(of: Lanes, scaled: bool = False) -> Any:
         num_rows: Any,
         count: Any,
         scale: Any,
-    ) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            total, error, fresh, address, stride, ahead, num_rows, count, scale = args
-            scale, values = scale if scaled else None, builder.mul(count, _WORD(of.parts))
-            together = rows_at_once(of)
-            whole_rows = builder.and_(num_rows, _WORD(-together))
-            kept = _Kept(builder, of, total, error, builder.icmp_unsigned("!=", fresh, _WORD(0)))
-            number_bytes = of.stored.itemsize * (2 if of.pairs else 1)
+    ) -> None:
+        scale, values = scale if scaled else None, builder.mul(count, WORD(of.parts))
+        together = rows_at_once(of)
+        whole_rows = builder.and_(num_rows, WORD(-together))
+        kept = _Kept(builder, of, total, error, builder.icmp_unsigned("!=", fresh, WORD(0)))
+        number_bytes = of.stored.itemsize * (2 if of.pairs else 1)
 
-            def columns(width: int, index: Any, is_new: Any = None) -> None:
-                """Fold all rows of `width` columns."""
+        def columns(width: int, index: Any, is_new: Any = None) -> None:
+            """Fold all rows of `width` columns."""
 
-                def read(place: Any) -> Any:
-                    return kept.fold.read(place, index, width, scale)
+            def read(place: Any) -> Any:
+                return kept.fold.read(place, index, width, scale)
 
-                def row_at(row: Any) -> Any:
-                    return builder.add(address, builder.mul(row, stride))
+            def row_at(row: Any) -> Any:
+                return builder.add(address, builder.mul(row, stride))
 
-                def several(row: Any, carried: Any) -> Any:
-                    begin, reads = row_at(row), []
-                    for each in range(together):
-                        place = builder.add(begin, builder.mul(stride, _WORD(each)))
-                        behind = builder.add(builder.add(place, ahead), builder.mul(index, _WORD(number_bytes)))
-                        for skip in range(0, width * number_bytes, _LINE):
-                            prefetch(builder, builder.inttoptr(builder.add(behind, _WORD(skip)), _BYTES), L2_CACHE)
-                        reads.append(read(place))
-                    return kept.more(carried, reads, row)
+            def several(row: Any, carried: list[Any]) -> Sequence[Any]:
+                begin, reads = row_at(row), []
+                for each in range(together):
+                    place = builder.add(begin, builder.mul(stride, WORD(each)))
+                    behind = builder.add(builder.add(place, ahead), builder.mul(index, WORD(number_bytes)))
+                    for skip in range(0, width * number_bytes, _LINE):
+                        prefetch(builder, builder.add(behind, WORD(skip)), L2_CACHE)
+                    reads.append(read(place))
+                return kept.more(carried, reads, row)
 
-                def few(row: Any, carried: Any) -> Any:
-                    def part(first: Any, begin: Any) -> Any:
-                        return fold_loop(
-                            builder,
-                            begin,
-                            num_rows,
-                            1,
-                            first,
-                            lambda one, folded: kept.fold.more(folded, read(row_at(one))),
-                        )
+            def few(row: Any, carried: list[Any]) -> Sequence[Any]:
+                def part(first: Sequence[Any], begin: Any) -> Sequence[Any]:
+                    def more(one: Any, folded: list[Any]) -> Sequence[Any]:
+                        return kept.fold.more(folded, read(row_at(one)))
 
-                    if not kept.apart:
-                        return part(carried, row)
-                    return kept.merged(
-                        carried, part(kept.fold.first(read(row_at(row))), builder.add(row, _WORD(1))), row
-                    )
+                    return counted_at_head(builder, begin, num_rows, 1, first, more)[1]
 
-                before, carried = kept.load(index, width)
-                carried = fold_loop(builder, _WORD(0), whole_rows, together, carried, several)
-                carried = fold_loop(builder, whole_rows, num_rows, together, carried, few)
-                kept.store(index, before, carried, is_new)
+                if not kept.apart:
+                    return part(carried, row)
+                first = kept.fold.first(read(row_at(row)))
+                return kept.merged(carried, part(first, builder.add(row, WORD(1))), row)
 
-            def do(width: int) -> None:
-                whole = builder.and_(values, _WORD(-width))
-                fold_loop(builder, _WORD(0), whole, width, None, lambda index, _: columns(width, index))
-                if width > of.parts:
-                    with builder.if_then(builder.icmp_signed("<", whole, values)):
-                        last = builder.sub(values, _WORD(width))
-                        columns(width, last, lanes_behind(builder, width, values))
+            before, carried = kept.load(index, width)
+            _, carried = counted_at_head(builder, WORD(0), whole_rows, together, carried, several)
+            _, carried = counted_at_head(builder, whole_rows, num_rows, together, carried, few)
+            kept.store(index, before, carried, is_new)
 
-            by_width(builder, widths_of(of, of.parts), values, do)
-            return context.get_dummy_value()
+        def do(width: int) -> None:
+            whole = builder.and_(values, WORD(-width))
+            counted_at_head(builder, WORD(0), whole, width, [], lambda index, _: columns(width, index))
+            if width > of.parts:
+                with builder.if_then(builder.icmp_signed("<", whole, values)):
+                    columns(width, builder.sub(values, WORD(width)), lanes_behind(builder, width, values))
 
-        return types.void(*[types.int64] * 8, types.float64), generate
+        by_width(builder, widths_of(of, of.parts), values, do)
 
     return fold_columns
 
@@ -147,19 +142,19 @@ class _Kept:
     def _places(self, kept: Any, index: Any, width: int) -> list[Any]:
         size = self.fold.size_of(width)
         return [
-            place_of(self._builder, self._of, kept, self._builder.add(index, _WORD(skip)), size)
+            pointer_to(self._builder, kept, self._of.vector(size), self._builder.add(index, WORD(skip)))
             for skip in range(0, width, size)
         ]
 
     def load(self, index: Any, width: int) -> tuple[Any, Any]:
         """Return the values of `width` columns from `index` on as they are in memory, and the carried state."""
         builder, of = self._builder, self._of
-        before = [builder.load(place, align=1) for place in self._places(self._total, index, width)]
+        before = [load(builder, place, place.type.pointee) for place in self._places(self._total, index, width)]
         values = tuple(builder.select(self._fresh, identity(of, each.type), each) for each in before)
         if not of.compensated:
             return before, values if self.apart else self.fold.first(values)
-        errors = [builder.load(place, align=1) for place in self._places(self._error, index, width)]
-        lost = tuple(builder.select(self._fresh, ir.Constant(each.type, None), each) for each in errors)
+        errors = [load(builder, place, place.type.pointee) for place in self._places(self._error, index, width)]
+        lost = tuple(builder.select(self._fresh, constant(each.type, 0.0), each) for each in errors)
         return before + errors, values + lost
 
     def more(self, carried: Any, reads: list[Any], row: Any) -> Any:
@@ -179,7 +174,7 @@ class _Kept:
         together = tuple(combined(builder, of, a, b) for a, b in zip(carried, found, strict=True))
         if not self._select_first:
             return together
-        none = builder.and_(self._fresh, builder.icmp_unsigned("==", row, _WORD(0)))
+        none = builder.and_(self._fresh, builder.icmp_unsigned("==", row, WORD(0)))
         return tuple(builder.select(none, a, b) for a, b in zip(found, together, strict=True))
 
     def store(self, index: Any, before: Any, carried: Any, is_new: Any) -> None:
@@ -194,4 +189,4 @@ class _Kept:
             if is_new is not None:
                 new = lanes_of(builder, is_new, number * size % width, size)
                 value = builder.select(new, value, old)
-            builder.store(value, place, align=1)
+            store(builder, value, place)

@@ -9,20 +9,25 @@ from llvmlite import ir
 
 from ep.cpu.compile.conversion import widened
 from ep.cpu.compile.target import moves_halves
-from ep.cpu.compile.vectors import fma, halves, lanes_of, splat
-from ep.cpu.engine.reduce.vectors import (
-    VECTOR_BYTES,
-    Lanes,
-    combined,
+from ep.cpu.compile.vectors import (
+    DOUBLE,
+    FLOAT,
+    INT,
+    WORD,
+    constant,
+    fma,
+    halves,
     joined,
-    read_values,
+    lanes_of,
+    load,
+    pointer_to,
+    splat,
+    stored_bits,
+    taken,
 )
+from ep.cpu.engine.reduce.vectors import VECTOR_BYTES, Lanes, combined, read_values
 from ep.include.data_type import DataType
 from ep.include.primitive.reduce_op import EXTREMES, ReduceOp
-
-_WORD: Final = ir.IntType(64)
-_BITS32: Final = ir.IntType(32)
-_FLOAT, _DOUBLE = ir.FloatType(), ir.DoubleType()
 
 
 class Fold:
@@ -50,7 +55,7 @@ class Fold:
         """Return `width` values from value `index` on, in one tuple entry per carried vector."""
         size = self.size_of(width)
         return tuple(
-            read_values(self._builder, self._of, address, self._builder.add(index, _WORD(skip)), size, scale)
+            read_values(self._builder, self._of, address, self._builder.add(index, WORD(skip)), size, scale)
             for skip in range(0, width, size)
         )
 
@@ -59,7 +64,7 @@ class Fold:
         if not self._marks:
             return read
         count = read[0].type.count
-        return read[0], ir.Constant(self._of.vector(count if self._by_lanes or count == 1 else count // 2), None)
+        return read[0], constant(self._of.vector(count if self._by_lanes or count == 1 else count // 2), 0.0)
 
     def more(self, carried: tuple[Any, ...], *reads: tuple[Any, ...]) -> tuple[Any, ...]:
         """Fold one or two more vectors into the carried state."""
@@ -83,8 +88,8 @@ class Fold:
         first, last = vectors[0], vectors[-1]
         if first.type.count > marks.type.count:
             first, last = halves(builder, first)
-        nan = ir.Constant(marks.type, [math.nan] * marks.type.count)
-        return value, builder.select(builder.fcmp_unordered("uno", first, last), nan, marks)
+        unknown = builder.fcmp_unordered("uno", first, last)
+        return value, builder.select(unknown, constant(marks.type, math.nan), marks)
 
     def values(self, carried: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the vectors that all others have been folded into."""
@@ -112,35 +117,27 @@ class Chain(Fold):
     def read(self, address: Any, index: Any, width: int, scale: Any) -> tuple[Any, ...]:
         """Return `width` numbers from number `index` on, in float32."""
         builder, stored = self._builder, self._of.stored
-        bits = ir.IntType(16)
-        place = builder.gep(builder.inttoptr(address, bits.as_pointer()), [index])
+        place = pointer_to(builder, address, stored_bits(stored), index)
         if self._interleaves(width):
-            kind = ir.VectorType(_BITS32, width // 2)
-            pairs = builder.load(builder.bitcast(place, kind.as_pointer()), align=1)
-            even = builder.shl(pairs, ir.Constant(kind, [16] * kind.count))
-            odd = builder.and_(pairs, ir.Constant(kind, [0xFFFF0000] * kind.count))
-            return tuple(builder.bitcast(each, ir.VectorType(_FLOAT, kind.count)) for each in (even, odd))
+            pairs = load(builder, place, ir.VectorType(INT, width // 2))
+            even = builder.shl(pairs, constant(pairs.type, 16))
+            odd = builder.and_(pairs, constant(pairs.type, 0xFFFF0000))
+            return tuple(builder.bitcast(each, ir.VectorType(FLOAT, width // 2)) for each in (even, odd))
         size = min(width, VECTOR_BYTES // 4)
         return tuple(
-            widened(
-                builder,
-                builder.load(
-                    builder.bitcast(builder.gep(place, [_WORD(skip)]), ir.VectorType(bits, size).as_pointer()), align=1
-                ),
-                stored,
-            )
+            widened(builder, load(builder, place, stored_bits(stored, size), WORD(skip)), stored)
             for skip in range(0, width, size)
         )
 
     def first(self, read: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return a chain of one link."""
-        return tuple(self._builder.fmul(vector, _splat_of(vector, 1 / _SMALLER)) for vector in read)
+        return tuple(self._builder.fmul(vector, constant(vector.type, 1 / _SMALLER)) for vector in read)
 
     def more(self, carried: tuple[Any, ...], *reads: tuple[Any, ...]) -> tuple[Any, ...]:
         """Add one or two links to a chain."""
         for read in reads:
             carried = tuple(
-                fma(self._builder, vector, _splat_of(vector, 1 / _SMALLER), value)
+                fma(self._builder, vector, constant(vector.type, 1 / _SMALLER), value)
                 for value, vector in zip(carried, read, strict=True)
             )
         return carried
@@ -150,19 +147,14 @@ class Chain(Fold):
         builder, width = self._builder, sum(vector.type.count for vector in carried)
         if self._interleaves(width):
             half = width // 2
-            kind = ir.VectorType(_BITS32, half)
-            carried = tuple(
-                builder.shuffle_vector(
-                    *carried, ir.Constant(kind, [lane // 2 + lane % 2 * half for lane in range(first, first + half)])
-                )
-                for first in (0, half)
-            )
+            places = [lane // 2 + lane % 2 * half for lane in range(width)]
+            carried = tuple(taken(builder, part, *carried) for part in (places[:half], places[half:]))
         size = self.size_of(width)
         found = []
         for vector in carried:
             for skip in range(0, vector.type.count, size):
                 wide = builder.fpext(lanes_of(builder, vector, skip, size), self._of.vector(size))
-                found.append(builder.fmul(wide, _splat_of(wide, _SMALLER)))
+                found.append(builder.fmul(wide, constant(wide.type, _SMALLER)))
         return tuple(found)
 
     def _interleaves(self, width: int) -> bool:
@@ -180,11 +172,7 @@ def fold_of(builder: Any, of: Lanes, by_lanes: bool) -> Fold:
     return (Chain if of.chained else Fold)(builder, of, by_lanes)
 
 
-def _splat_of(like: Any, number: float) -> Any:
-    return ir.Constant(like.type, [number] * like.type.count)
-
-
 def _hidden_one(builder: Any) -> Any:
     """Return 1.0, hidden from LLVM so that it keeps the multiplication."""
-    hidden = builder.asm(ir.FunctionType(_WORD, [_WORD]), "", "=r,0", [_WORD(0x3FF0000000000000)], False)
-    return builder.bitcast(hidden, _DOUBLE)
+    hidden = builder.asm(ir.FunctionType(WORD, [WORD]), "", "=r,0", [WORD(0x3FF0000000000000)], False)
+    return builder.bitcast(hidden, DOUBLE)

@@ -9,15 +9,12 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Final
 
-from llvmlite import ir
-from numba.core import types
-from numba.extending import intrinsic
-
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.conversion import HALVES, narrowed
+from ep.cpu.compile.emitted import emitted
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import allocate, load_word, release, set_bytes, stack_words, store_word
-from ep.cpu.compile.vectors import pointer_to
+from ep.cpu.compile.vectors import WORD, counted_at_head, load, store
 from ep.cpu.engine.move.gather_rows import row_finder
 from ep.cpu.engine.reduce.state import SEGMENT_STATE, SEGMENTS
 from ep.cpu.engine.reduce.vectors import (
@@ -25,9 +22,7 @@ from ep.cpu.engine.reduce.vectors import (
     Lanes,
     by_width,
     combined,
-    fold_loop,
     lanes_in_order,
-    place_of,
     read_values,
 )
 from ep.cpu.shared.state import GRAIN_BYTES, SETTINGS, STATE
@@ -39,7 +34,6 @@ NARROW: Final = VECTOR_BYTES
 
 _BLOCK: Final = 256  # ids per block; the needed ones of a block are found first, without a branch
 _FOUND_WORDS: Final = 1 + 2 * _BLOCK
-_WORD: Final = ir.IntType(64)
 
 
 @cache
@@ -51,73 +45,58 @@ def _adder(data_type: DataType) -> Any:
     """
     of = lanes_in_order(data_type)
 
-    @intrinsic
-    def add_rows(typing_context: Any, sums: Any, segments: Any, data: Any, rows: Any, number: Any, count: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            sums, segments, data, rows, number, count = args
-            lists = [builder.inttoptr(each, _WORD.as_pointer()) for each in (segments, rows)]
+    @emitted()
+    def add_rows(builder: Any, sums: Any, segments: Any, data: Any, rows: Any, number: Any, count: Any) -> None:
+        def add_all(width: int) -> None:
+            def one_row(place: Any, _: Any) -> None:
+                segment, row = (load(builder, each, WORD, place, align=8) for each in (segments, rows))
+                to, source = builder.mul(segment, count), builder.mul(row, count)
 
-            def add_all(width: int) -> None:
-                def one_row(place: Any, _: Any) -> None:
-                    segment, row = (builder.load(builder.gep(each, [place]), align=8) for each in lists)
-                    to, source = builder.mul(segment, count), builder.mul(row, count)
+                def columns(size: int) -> Any:
+                    def add(index: Any, _: Any) -> None:
+                        _add(builder, of, sums, builder.add(to, index), data, builder.add(source, index), size)
 
-                    def columns(size: int) -> Any:
-                        def add(index: Any, _: Any) -> None:
-                            _add(builder, of, sums, builder.add(to, index), data, builder.add(source, index), size)
+                    return add
 
-                        return add
+                if width == 1:  # the only column
+                    columns(1)(WORD(0), None)
+                    return
+                whole = builder.and_(count, WORD(-width))
+                counted_at_head(builder, WORD(0), whole, width, [], columns(width))
+                counted_at_head(builder, whole, count, 1, [], columns(1))
 
-                    if width == 1:  # the only column
-                        columns(1)(_WORD(0), None)
-                        return
-                    whole = builder.and_(count, _WORD(-width))
-                    fold_loop(builder, _WORD(0), whole, width, None, columns(width))
-                    fold_loop(builder, whole, count, 1, None, columns(1))
+            counted_at_head(builder, WORD(0), number, 1, [], one_row)
 
-                fold_loop(builder, _WORD(0), number, 1, None, one_row)
-
-            widths = (16, 8, 4, 2, 1)
-            by_width(builder, tuple(width for width in widths if width * of.size <= VECTOR_BYTES), count, add_all)
-            return context.get_dummy_value()
-
-        return types.void(*[types.int64] * 6), generate
+        widths = (16, 8, 4, 2, 1)
+        by_width(builder, tuple(width for width in widths if width * of.size <= VECTOR_BYTES), count, add_all)
 
     return add_rows
 
 
 def _add(builder: Any, of: Lanes, sums: Any, to: Any, data: Any, source: Any, count: int) -> None:
     """Add `count` numbers of data to numbers of sums."""
-    place = place_of(builder, of, sums, to, count)
-    before, read = builder.load(place, align=1), read_values(builder, of, data, source, count, None)
-    builder.store(combined(builder, of, before, read), place, align=1)
+    before = load(builder, sums, of.vector(count), to)
+    store(builder, combined(builder, of, before, read_values(builder, of, data, source, count, None)), sums, to)
 
 
 @cache
 def _narrower(data_type: DataType) -> Any:
     """Return a function narrow(out, sums, first, last) that rounds sums in float32 to numbers [first, last) of out."""
-    of, bits = lanes_in_order(data_type), ir.IntType(8 * data_type.itemsize)
+    of = lanes_in_order(data_type)
 
-    @intrinsic
-    def narrow(typing_context: Any, out: Any, sums: Any, first: Any, last: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            out, sums, first, last = args
+    @emitted()
+    def narrow(builder: Any, out: Any, sums: Any, first: Any, last: Any) -> None:
+        def numbers(width: int) -> Any:
+            def convert(index: Any, _: Any) -> None:
+                value = load(builder, sums, of.vector(width), index)
+                store(builder, narrowed(builder, value, data_type), out, index)
 
-            def numbers(width: int) -> Any:
-                def convert(index: Any, _: Any) -> None:
-                    value = builder.load(place_of(builder, of, sums, index, width), align=1)
-                    target = pointer_to(builder, out, index, ir.VectorType(bits, width))
-                    builder.store(narrowed(builder, value, data_type), target, align=1)
+            return convert
 
-                return convert
-
-            width = VECTOR_BYTES // of.size
-            whole = builder.add(first, builder.and_(builder.sub(last, first), _WORD(-width)))
-            fold_loop(builder, first, whole, width, None, numbers(width))
-            fold_loop(builder, whole, last, 1, None, numbers(1))
-            return context.get_dummy_value()
-
-        return types.void(*[types.int64] * 4), generate
+        width = VECTOR_BYTES // of.size
+        whole = builder.add(first, builder.and_(builder.sub(last, first), WORD(-width)))
+        counted_at_head(builder, first, whole, width, [], numbers(width))
+        counted_at_head(builder, whole, last, 1, [], numbers(1))
 
     return narrow
 

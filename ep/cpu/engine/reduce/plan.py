@@ -13,8 +13,9 @@ from typing import Final
 
 from ep.common.primitive.reduce_shape import Axis
 from ep.common.primitive.signature import Signature
+from ep.common.stored_types import carried_as
 from ep.cpu.engine.plan import Plan, adjacent
-from ep.cpu.engine.reduce.values import is_compensated, num_parts, value_type
+from ep.cpu.engine.reduce.values import is_compensated, num_parts
 from ep.cpu.machine.caches import far_from, second_cache
 from ep.cpu.shared.layout import layout
 from ep.include.data_type import DataType
@@ -69,7 +70,7 @@ def reduce_plan(
     plan = Plan(REDUCE_PLAN, signature)
     plan.set_checks(counts, in_place=False)
     size, parts, exact = data_type.itemsize, num_parts(op, data_type), is_compensated(op, data_type)
-    most = TILE_BYTES // value_type(op, data_type).itemsize // (2 if exact else 1)
+    most = TILE_BYTES // carried_as(op, data_type).itemsize // (2 if exact else 1)
     walk, stride = [], size
     for axis_size, reduced in reversed(axes):
         walk.append((reduced, axis_size, stride))

@@ -2,37 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, Final
+from typing import Any
 
-from llvmlite import ir
 from numba.core import types
-from numba.extending import intrinsic
 
-from ep.cpu.compile.vectors import either
+from ep.cpu.compile.emitted import emitted
+from ep.cpu.compile.vectors import WORD, counted_at_head, joined, store, where
 from ep.cpu.engine.reduce.fold import CHAIN, fold_of
 from ep.cpu.engine.reduce.vectors import (
     Lanes,
     by_width,
     combined,
-    fold_loop,
     folded,
     identity,
-    joined,
     lanes_behind,
-    place_of,
     read_values,
     widths_of,
 )
 from ep.include.primitive.reduce_op import ReduceOp
 
-_WORD: Final = ir.IntType(64)
-
 
 def _rest(builder: Any, of: Lanes, width: int, address: Any, total: Any, scale: Any) -> Any:
     """Return the last of `total` values, after the whole vectors, as a vector in which no value counts twice."""
-    last = read_values(builder, of, address, builder.sub(total, _WORD(width)), width, scale)
+    last = read_values(builder, of, address, builder.sub(total, WORD(width)), width, scale)
     if of.op in (ReduceOp.kSum, ReduceOp.kProd):
         last = builder.select(lanes_behind(builder, width, total), last, identity(of, last.type))
     return last
@@ -40,16 +34,14 @@ def _rest(builder: Any, of: Lanes, width: int, address: Any, total: Any, scale: 
 
 def fold_one_row(builder: Any, of: Lanes, width: int, address: Any, total: Any, scale: Any) -> Any:
     """Fold `total` >= `width` contiguous values into one vector."""
-    fold, whole = fold_of(builder, of, by_lanes=False), builder.and_(total, _WORD(-width))
+    fold, whole = fold_of(builder, of, by_lanes=False), builder.and_(total, WORD(-width))
 
     def read(index: Any, skip: int = 0) -> Any:
-        return fold.read(address, builder.add(index, _WORD(skip)), width, scale)
+        return fold.read(address, builder.add(index, WORD(skip)), width, scale)
 
     def folded_behind(begin: Any) -> Any:
-        first = fold.first(read(begin))
-        return fold_loop(
-            builder, builder.add(begin, _WORD(width)), whole, width, first, lambda index, c: fold.more(c, read(index))
-        )
+        first, begin = fold.first(read(begin)), builder.add(begin, WORD(width))
+        return counted_at_head(builder, begin, whole, width, first, lambda index, c: fold.more(c, read(index)))[1]
 
     def chain(begin: Any) -> Any:
         links = fold.first(read(begin))
@@ -58,42 +50,40 @@ def fold_one_row(builder: Any, of: Lanes, width: int, address: Any, total: Any, 
         return links
 
     if of.chained and width == widths_of(of, of.parts)[0]:
-        chains = builder.and_(total, _WORD(-CHAIN * width))
+        chains = builder.and_(total, WORD(-CHAIN * width))
         size = fold.size_of(width)
-        value = (identity(of, of.vector(size)),) * (width // size)
+        value = [identity(of, of.vector(size))] * (width // size)
 
-        def add(begin: Any, end: Any, links: Callable[[Any], Any], value: Any) -> Any:
-            def more(index: Any, carried: Any) -> Any:
+        def add(begin: Any, end: Any, links: Callable[[Any], Any], value: Sequence[Any]) -> list[Any]:
+            def more(index: Any, carried: list[Any]) -> list[Any]:
                 found = fold.values(links(index))
-                return tuple(combined(builder, of, a, b) for a, b in zip(carried, found, strict=True))
+                return [combined(builder, of, a, b) for a, b in zip(carried, found, strict=True)]
 
-            return fold_loop(builder, begin, end, CHAIN * width, value, more)
+            return counted_at_head(builder, begin, end, CHAIN * width, value, more)[1]
 
-        value = add(_WORD(0), chains, chain, value)
+        value = add(WORD(0), chains, chain, value)
         value = add(chains, whole, folded_behind, value)
     else:
-        value = fold.values(folded_behind(_WORD(0)))
+        value = fold.values(folded_behind(WORD(0)))
     return _with_rest(builder, of, width, joined(builder, value), address, total, scale)
 
 
 def fold_one_vector(builder: Any, of: Lanes, width: int, address: Any, scale: Any) -> Any:
     """Fold exactly `width` values into one vector."""
     fold = fold_of(builder, of, by_lanes=False)
-    return joined(builder, fold.values(fold.first(fold.read(address, _WORD(0), width, scale))))
+    return joined(builder, fold.values(fold.first(fold.read(address, WORD(0), width, scale))))
 
 
 def _with_rest(builder: Any, of: Lanes, width: int, value: Any, address: Any, total: Any, scale: Any) -> Any:
     """Fold the remaining values into the vector of all values that fill vectors."""
     if width == of.parts:
         return value
-    before, rest, done = builder.block, builder.append_basic_block("rest"), builder.append_basic_block("done")
-    builder.cbranch(builder.icmp_unsigned("!=", builder.and_(total, _WORD(width - 1)), _WORD(0)), rest, done)
-    builder.position_at_end(rest)
-    with_rest = combined(builder, of, value, _rest(builder, of, width, address, total, scale))
-    last = builder.block
-    builder.branch(done)
-    builder.position_at_end(done)
-    return either(builder, ((value, before), (with_rest, last)))
+
+    def with_rest() -> list[Any]:
+        return [combined(builder, of, value, _rest(builder, of, width, address, total, scale))]
+
+    is_cut = builder.icmp_unsigned("!=", builder.and_(total, WORD(width - 1)), WORD(0))
+    return where(builder, is_cut, with_rest, [value])[0]
 
 
 @cache
@@ -103,21 +93,14 @@ def row_folder(of: Lanes, scaled: bool = False) -> Any:
     scaled: whether each element is multiplied by `scale` first; for float64 only.
     """
 
-    @intrinsic
-    def fold_row(typing_context: Any, out: Any, address: Any, count: Any, scale: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            out, address, count, scale = args
-            scale, total = scale if scaled else None, builder.mul(count, _WORD(of.parts))
+    @emitted(scale=types.float64)
+    def fold_row(builder: Any, out: Any, address: Any, count: Any, scale: Any) -> None:
+        total = builder.mul(count, WORD(of.parts))
 
-            def do(width: int) -> None:
-                value = fold_one_row(builder, of, width, address, total, scale)
-                builder.store(
-                    folded(builder, of, value, of.parts), place_of(builder, of, out, _WORD(0), of.parts), align=1
-                )
+        def do(width: int) -> None:
+            value = fold_one_row(builder, of, width, address, total, scale if scaled else None)
+            store(builder, folded(builder, of, value, of.parts), out)
 
-            by_width(builder, widths_of(of, of.parts), total, do)
-            return context.get_dummy_value()
-
-        return types.void(*[types.int64] * 3, types.float64), generate
+        by_width(builder, widths_of(of, of.parts), total, do)
 
     return fold_row

@@ -9,17 +9,17 @@ from typing import Any, Final
 import numpy as np
 from llvmlite import ir
 from numba.core import types
-from numba.extending import intrinsic
 
 from ep.cpu.compile.conversion import HALVES
-from ep.cpu.compile.packed import WORD, Packed
+from ep.cpu.compile.emitted import emitted
+from ep.cpu.compile.packed import Packed
+from ep.cpu.compile.vectors import BIT, DOUBLE, WORD, constant, least
 from ep.cpu.engine.reduce.lane_sums import keep_sums
 from ep.cpu.engine.reduce.vectors import two_sum
 from ep.cpu.vector_math.sets import packed_exponential
 from ep.include.data_type import DataType
 
 _REAL = {False: types.float32, True: types.float64}
-_INT: Final = ir.IntType(32)
 _TWO: Final = 2
 _FOUR: Final = 4
 
@@ -33,33 +33,27 @@ def arithmetic(data_type: DataType) -> DataType:
 def largest_of(data_type: DataType) -> Any:
     """Return a function largest(src, count): the largest element in the arithmetic type, NaN if any is; count >= 1."""
 
-    @intrinsic
-    def largest(typing_context: Any, src: Any, count: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            src, count = args
-            v = Packed(builder, data_type)
-            lowest, unknown = v.constant(-np.inf), ir.Constant(ir.VectorType(ir.IntType(1), v.count), None)
+    @emitted(_REAL[data_type is DataType.kDouble])
+    def largest(builder: Any, src: Any, count: Any) -> Any:
+        v = Packed(builder, data_type)
 
-            def larger(a: Any, b: Any) -> Any:
-                return builder.select(builder.fcmp_ordered(">", a, b), a, b)
+        def larger(a: Any, b: Any) -> Any:
+            return builder.select(builder.fcmp_ordered(">", a, b), a, b)
 
-            def pair(index: Any, masks: Any, carried: list[Any]) -> list[Any]:
-                *maxima, nan = carried
-                xs = [v.load(src, i, mask, -np.inf) for i, mask in zip(index, masks, strict=True)]
-                found = [builder.fcmp_unordered("uno", a, b) for a, b in zip(xs[::2], xs[-1::-2], strict=False)]
-                for one in found[: (len(xs) + 1) // 2]:
-                    nan = builder.or_(nan, one)
-                maxima = [larger(x, m) for x, m in zip(xs, maxima, strict=False)] + maxima[len(xs) :]
-                return [*maxima, nan]
+        def pair(index: Any, masks: Any, carried: list[Any]) -> list[Any]:
+            *maxima, nan = carried
+            xs = [v.load(src, i, mask, -np.inf) for i, mask in zip(index, masks, strict=True)]
+            found = [builder.fcmp_unordered("uno", a, b) for a, b in zip(xs[::2], xs[-1::-2], strict=False)]
+            for one in found[: (len(xs) + 1) // 2]:
+                nan = builder.or_(nan, one)
+            maxima = [larger(x, m) for x, m in zip(xs, maxima, strict=False)] + maxima[len(xs) :]
+            return [*maxima, nan]
 
-            *maxima, nan = v.row(count, [*[lowest] * _FOUR, unknown], pair, _FOUR)
-            value = v.folded(larger(larger(maxima[0], maxima[1]), larger(maxima[2], maxima[3])), larger)
-            some = builder.icmp_unsigned(
-                "!=", builder.bitcast(nan, ir.IntType(v.count)), ir.Constant(ir.IntType(v.count), 0)
-            )
-            return builder.select(some, ir.Constant(v.real, float("nan")), value)
-
-        return _REAL[data_type is DataType.kDouble](types.int64, types.int64), generate
+        unknown = constant(ir.VectorType(BIT, v.count), 0)
+        *maxima, nan = v.row(count, [*[v.constant(-np.inf)] * _FOUR, unknown], pair, _FOUR)
+        value = v.folded(larger(larger(maxima[0], maxima[1]), larger(maxima[2], maxima[3])), larger)
+        lanes = builder.bitcast(nan, ir.IntType(v.count))
+        return builder.select(builder.icmp_unsigned("!=", lanes, lanes.type(0)), constant(v.real, np.nan), value)
 
     return largest
 
@@ -92,7 +86,7 @@ class _Sum:
         total = v.builder.fsub(carried[0], v.constant(self.begin))
         if v.double:
             return [total, carried[1]]
-        wide = ir.VectorType(ir.DoubleType(), v.count)
+        wide = ir.VectorType(DOUBLE, v.count)
         total = v.builder.fpext(total, wide)
         if self.exact:
             total = v.builder.fadd(total, v.builder.fpext(carried[1], wide))
@@ -111,48 +105,43 @@ def power_summer(data_type: DataType, keeps: bool, without_largest: bool) -> Any
     real = _REAL[data_type is DataType.kDouble]
     narrow = data_type in HALVES
 
-    @intrinsic
+    @emitted(types.int64, padded=types.boolean, first=types.boolean, largest=real, c=real, shift=real, lowest=real)
     def power_sum(
-        typing_context: Any, src: Any, out: Any, count: Any, padded: Any, record: Any, first: Any,
+        builder: Any, src: Any, out: Any, count: Any, padded: Any, record: Any, first: Any,
         largest: Any, c: Any, shift: Any, lowest: Any,
     ) -> Any:  # fmt: skip
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            src, out, count, padded, record, first, *numbers = args
-            v = Packed(builder, data_type)
-            largest, *row = map(v.splat, numbers)
-            total = _Sum(v, exact=not narrow)
+        v = Packed(builder, data_type)
+        largest, *row = map(v.splat, (largest, c, shift, lowest))
+        total = _Sum(v, exact=not narrow)
 
-            def keep(e: Any, index: Any, mask: Any) -> None:
-                if mask is None:
+        def keep(e: Any, index: Any, mask: Any) -> None:
+            if mask is None:
+                v.store(e, out, index, None, arithmetic(data_type))
+                return
+            with builder.if_else(padded) as (then, otherwise):  # processors do not forward part of a stored vector
+                with then:
                     v.store(e, out, index, None, arithmetic(data_type))
-                    return
-                with builder.if_else(padded) as (then, otherwise):  # processors do not forward part of a stored vector
-                    with then:
-                        v.store(e, out, index, None, arithmetic(data_type))
-                    with otherwise:
-                        v.store(e, out, index, mask, arithmetic(data_type))
+                with otherwise:
+                    v.store(e, out, index, mask, arithmetic(data_type))
 
-            def vectors(index: Any, masks: Any, carried: list[Any]) -> list[Any]:
-                for i, mask in zip(index, masks, strict=True):
-                    x = v.load(src, i, mask, -np.inf)
-                    e = packed_exponential.power(v, x, row, narrow)
-                    if keeps:
-                        keep(e, i, mask)
-                    *sums, equal = carried
-                    if without_largest:
-                        is_largest = builder.fcmp_ordered("==", x, largest)
-                        found = builder.ctpop(builder.bitcast(is_largest, ir.IntType(v.count)))
-                        equal = builder.add(equal, builder.zext(found, WORD))
-                        e = builder.select(is_largest, v.constant(0.0), e)
-                    carried = [*total.added(sums, e), equal]
-                return carried
+        def vectors(index: Any, masks: Any, carried: list[Any]) -> list[Any]:
+            for i, mask in zip(index, masks, strict=True):
+                x = v.load(src, i, mask, -np.inf)
+                e = packed_exponential.power(v, x, row, narrow)
+                if keeps:
+                    keep(e, i, mask)
+                *sums, equal = carried
+                if without_largest:
+                    is_largest = builder.fcmp_ordered("==", x, largest)
+                    found = builder.ctpop(builder.bitcast(is_largest, ir.IntType(v.count)))
+                    equal = builder.add(equal, builder.zext(found, WORD))
+                    e = builder.select(is_largest, v.constant(0.0), e)
+                carried = [*total.added(sums, e), equal]
+            return carried
 
-            *sums, equal = v.row(count, [*total.initial(), WORD(0)], vectors, _TWO)
-            keep_sums(builder, record, first, total.record(sums))
-            return equal
-
-        words, flag = [types.int64] * 3, types.boolean
-        return types.int64(*words, flag, types.int64, flag, *[real] * 4), generate
+        *sums, equal = v.row(count, [*total.initial(), WORD(0)], vectors, _TWO)
+        keep_sums(builder, record, first, total.record(sums))
+        return equal
 
     return power_sum
 
@@ -164,33 +153,27 @@ def product_summer(data_type: DataType, factors: int) -> Any:
     It writes a record. Four vectors are added in float32, and these sums in float64. For float64 two vectors are added,
     and the rounding errors of adding these sums are kept.
     """
-    wide = ir.DoubleType()
 
-    @intrinsic
-    def sum_of(typing_context: Any, src0: Any, src1: Any, count: Any, record: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            *sources, count, record = args
-            v = Packed(builder, data_type)
-            zero = ir.Constant(ir.VectorType(wide, v.count), [0.0] * v.count)
+    @emitted()
+    def sum_of(builder: Any, src0: Any, src1: Any, count: Any, record: Any) -> None:
+        v, sources = Packed(builder, data_type), (src0, src1)[-factors:]
+        zero = constant(ir.VectorType(DOUBLE, v.count), 0.0)
 
-            def vectors(index: Any, masks: Any, carried: list[Any]) -> list[Any]:
-                value = None
-                for i, mask in zip(index, masks, strict=True):
-                    *factor, x = [v.load(src, i, mask) for src in sources[-factors:]]
-                    if value is None:
-                        value = builder.fmul(factor[0], x) if factor else x
-                    else:
-                        value = v.fma(factor[0], x, value) if factor else builder.fadd(value, x)
-                if not v.double:
-                    return [builder.fadd(carried[0], builder.fpext(value, zero.type))]
-                total, lost = two_sum(builder, carried[0], value)
-                return [total, builder.fadd(carried[1], lost)]
+        def vectors(index: Any, masks: Any, carried: list[Any]) -> list[Any]:
+            value = None
+            for i, mask in zip(index, masks, strict=True):
+                *factor, x = [v.load(src, i, mask) for src in sources]
+                if value is None:
+                    value = builder.fmul(factor[0], x) if factor else x
+                else:
+                    value = v.fma(factor[0], x, value) if factor else builder.fadd(value, x)
+            if not v.double:
+                return [builder.fadd(carried[0], builder.fpext(value, zero.type))]
+            total, lost = two_sum(builder, carried[0], value)
+            return [total, builder.fadd(carried[1], lost)]
 
-            sums = v.row(count, [zero] * (1 + v.double), vectors, _TWO if v.double else _FOUR)
-            keep_sums(builder, record, ir.IntType(1)(1), sums if v.double else [builder.fadd(*v.halves(sums[0]))])
-            return context.get_dummy_value()
-
-        return types.void(*[types.int64] * 4), generate
+        sums = v.row(count, [zero] * (1 + v.double), vectors, _TWO if v.double else _FOUR)
+        keep_sums(builder, record, BIT(1), sums if v.double else [builder.fadd(*v.halves(sums[0]))])
 
     return sum_of
 
@@ -208,50 +191,43 @@ def row_mapper(functor: Functor, sources: tuple[DataType, ...], dst_type: DataTy
     """
     real = _REAL[dst_type is DataType.kDouble]
 
-    @intrinsic
-    def map_row(typing_context: Any, src0: Any, src1: Any, dst: Any, count: Any, streams: Any, row: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            *addresses, dst, count, streams, row = args
-            v = Packed(builder, dst_type)
-            splats = [v.splat(builder.extract_value(row, place)) for place in range(numbers)]
+    @emitted(streams=types.boolean, row=types.UniTuple(real, numbers))
+    def map_row(builder: Any, src0: Any, src1: Any, dst: Any, count: Any, streams: Any, row: Any) -> None:
+        v = Packed(builder, dst_type)
+        splats = [v.splat(builder.extract_value(row, place)) for place in range(numbers)]
 
-            def read(index: Any, mask: Any = None) -> list[Any]:
-                return [v.load(a, index, mask, stored=each) for a, each in zip(addresses, sources, strict=False)]
+        def read(index: Any, mask: Any = None) -> list[Any]:
+            return [v.load(a, index, mask, stored=each) for a, each in zip((src0, src1), sources, strict=False)]
 
-            def write(read: list[Any], index: Any, mask: Any = None, past_caches: bool = False) -> None:
-                v.store(functor(v, read, splats), dst, index, mask, past_caches=past_caches)
+        def write(read: list[Any], index: Any, mask: Any = None, past_caches: bool = False) -> None:
+            v.store(functor(v, read, splats), dst, index, mask, past_caches=past_caches)
 
-            def through(index: Any, masks: Any, carried: list[Any]) -> list[Any]:
-                for i in index:
-                    write(read(i), i)
-                return []
+        def through(index: Any, masks: Any, carried: list[Any]) -> list[Any]:
+            for i in index:
+                write(read(i), i)
+            return []
 
-            def past(index: Any, masks: Any, carried: list[Any]) -> list[Any]:
-                for i, mask in zip(index, masks, strict=True):
-                    write(read(i, mask), i, mask, past_caches=mask is None)
-                return []
+        def past(index: Any, masks: Any, carried: list[Any]) -> list[Any]:
+            for i, mask in zip(index, masks, strict=True):
+                write(read(i, mask), i, mask, past_caches=mask is None)
+            return []
 
-            with builder.if_else(streams) as (then, otherwise):
-                with then:
-                    before = builder.udiv(
-                        builder.and_(builder.neg(dst), WORD(v.count * dst_type.itemsize - 1)), WORD(dst_type.itemsize)
-                    )
-                    before = builder.select(builder.icmp_signed("<", before, count), before, count)
-                    with builder.if_then(builder.icmp_signed(">", before, WORD(0))):
-                        past([WORD(0)], [v.lanes_below(before)], [])
-                    v.row(count, [], past, begin=before)
-                with otherwise, builder.if_else(builder.icmp_signed(">=", count, WORD(v.count))) as (long, short):
-                    with long:
-                        place = builder.sub(count, WORD(v.count))
-                        last = read(place)
-                        end, _ = v.whole(WORD(0), count, [], through, _TWO)
-                        with builder.if_then(builder.icmp_signed("<", end, count)):
-                            write(last, place)
-                    with short:
-                        mask = v.lanes_below(count)
-                        write(read(WORD(0), mask), WORD(0), mask)
-            return context.get_dummy_value()
-
-        return types.void(*[types.int64] * 4, types.boolean, types.UniTuple(real, numbers)), generate
+        with builder.if_else(streams) as (then, otherwise):
+            with then:
+                to_line = builder.and_(builder.neg(dst), WORD(v.count * dst_type.itemsize - 1))
+                before = least(builder, builder.udiv(to_line, WORD(dst_type.itemsize)), count)
+                with builder.if_then(builder.icmp_signed(">", before, WORD(0))):
+                    past([WORD(0)], [v.lanes_below(before)], [])
+                v.row(count, [], past, begin=before)
+            with otherwise, builder.if_else(builder.icmp_signed(">=", count, WORD(v.count))) as (long, short):
+                with long:
+                    place = builder.sub(count, WORD(v.count))
+                    last = read(place)
+                    end, _ = v.whole(WORD(0), count, [], through, _TWO)
+                    with builder.if_then(builder.icmp_signed("<", end, count)):
+                        write(last, place)
+                with short:
+                    mask = v.lanes_below(count)
+                    write(read(WORD(0), mask), WORD(0), mask)
 
     return map_row

@@ -6,25 +6,14 @@ Rows that are one vector long are read in place; each other row is folded into a
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Final
+from typing import Any
 
-from llvmlite import ir
 from numba.core import types
-from numba.extending import intrinsic
 
+from ep.cpu.compile.emitted import emitted
+from ep.cpu.compile.vectors import WORD, counted_at_head, load, store, taken
 from ep.cpu.engine.reduce.row import fold_one_row, fold_one_vector
-from ep.cpu.engine.reduce.vectors import (
-    VECTOR_BYTES,
-    Lanes,
-    by_width,
-    combined,
-    fold_loop,
-    folded,
-    place_of,
-    widths_of,
-)
-
-_WORD: Final = ir.IntType(64)
+from ep.cpu.engine.reduce.vectors import VECTOR_BYTES, Lanes, by_width, combined, folded, widths_of
 
 
 def rows_at_a_time(of: Lanes) -> int:
@@ -41,67 +30,52 @@ def rows_folder(of: Lanes, scaled: bool = False) -> Any:
     `rows_at_a_time` rows, and `vectors` for a vector of each.
     """
 
-    @intrinsic
+    @emitted(scale=types.float64)
     def fold_rows(
-        typing_context: Any,
-        out: Any,
-        vectors: Any,
-        address: Any,
-        stride: Any,
-        num_rows: Any,
-        count: Any,
-        scale: Any,
-    ) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            out, vectors, address, stride, num_rows, count, scale = args
-            scale, total = scale if scaled else None, builder.mul(count, _WORD(of.parts))
+        builder: Any, out: Any, vectors: Any, address: Any, stride: Any, num_rows: Any, count: Any, scale: Any
+    ) -> None:
+        scale, total = scale if scaled else None, builder.mul(count, WORD(of.parts))
 
-            def do(width: int) -> None:
-                lanes = min(width, VECTOR_BYTES // of.size)
+        def do(width: int) -> None:
+            lanes = min(width, VECTOR_BYTES // of.size)
+            group = lanes // of.parts
 
-                group = lanes // of.parts
+            def row_at(row: Any) -> Any:
+                return builder.add(address, builder.mul(row, stride))
 
-                def row_at(row: Any) -> Any:
-                    return builder.add(address, builder.mul(row, stride))
+            def vector(row: Any, _: Any) -> None:
+                value = folded(builder, of, fold_one_row(builder, of, width, row_at(row), total, scale), lanes)
+                store(builder, value, vectors, builder.mul(row, WORD(lanes)))
 
-                def vector(row: Any, _: Any) -> None:
-                    value = folded(builder, of, fold_one_row(builder, of, width, row_at(row), total, scale), lanes)
-                    builder.store(value, place_of(builder, of, vectors, builder.mul(row, _WORD(lanes)), lanes), align=1)
+            def kept(row: Any) -> Any:
+                return load(builder, vectors, of.vector(lanes), builder.mul(row, WORD(lanes)))
 
-                def kept(row: Any) -> Any:
-                    place = place_of(builder, of, vectors, builder.mul(row, _WORD(lanes)), lanes)
-                    return builder.load(place, align=1)
+            def whole(row: Any) -> Any:
+                return fold_one_vector(builder, of, width, row_at(row), scale)
 
-                def whole(row: Any) -> Any:
-                    return fold_one_vector(builder, of, width, row_at(row), scale)
+            def values(vector_of: Any) -> Any:
+                def write(row: Any, _: Any) -> None:
+                    together = [vector_of(builder.add(row, WORD(each))) for each in range(group)]
+                    store(builder, _folded_together(builder, of, together), out, builder.mul(row, WORD(of.parts)))
 
-                def values(vector_of: Any) -> Any:
-                    def write(row: Any, _: Any) -> None:
-                        together = [vector_of(builder.add(row, _WORD(each))) for each in range(group)]
-                        place = place_of(builder, of, out, builder.mul(row, _WORD(of.parts)), lanes)
-                        builder.store(_folded_together(builder, of, together), place, align=1)
+                return write
 
-                    return write
+            def one_by_one() -> None:
+                counted_at_head(builder, WORD(0), num_rows, 1, [], vector)
+                counted_at_head(builder, WORD(0), num_rows, group, [], values(kept))
 
-                def one_by_one() -> None:
-                    fold_loop(builder, _WORD(0), num_rows, 1, None, vector)
-                    fold_loop(builder, _WORD(0), num_rows, group, None, values(kept))
-
-                if width > lanes:
+            if width > lanes:
+                one_by_one()
+                return
+            is_whole = builder.icmp_unsigned("==", total, WORD(width))
+            full = builder.icmp_unsigned("==", builder.and_(num_rows, WORD(group - 1)), WORD(0))
+            with builder.if_else(builder.and_(is_whole, full)) as (then, otherwise):
+                with then:
+                    counted_at_head(builder, WORD(0), num_rows, group, [], values(whole))
+                with otherwise:
                     one_by_one()
-                    return
-                is_whole = builder.icmp_unsigned("==", total, _WORD(width))
-                full = builder.icmp_unsigned("==", builder.and_(num_rows, _WORD(group - 1)), _WORD(0))
-                with builder.if_else(builder.and_(is_whole, full)) as (then, otherwise):
-                    with then:
-                        fold_loop(builder, _WORD(0), num_rows, group, None, values(whole))
-                    with otherwise:
-                        one_by_one()
 
-            by_width(builder, widths_of(of, of.parts), total, do)
-            return context.get_dummy_value()
-
-        return types.void(*[types.int64] * 6, types.float64), generate
+        by_width(builder, widths_of(of, of.parts), total, do)
 
     return fold_rows
 
@@ -109,15 +83,13 @@ def rows_folder(of: Lanes, scaled: bool = False) -> Any:
 def _folded_together(builder: Any, of: Lanes, vectors: list[Any]) -> Any:
     """Return the value of each of n vectors of n values: `folded`, with no lane idle."""
     lanes = vectors[0].type.count
-    kind, left = ir.VectorType(ir.IntType(32), lanes), lanes
+    left = lanes
     while len(vectors) > 1:
         starts = range(0, 2 * lanes, left)
         left //= 2
-        lower, upper = (
-            ir.Constant(kind, [start + skip + lane for start in starts for lane in range(left)]) for skip in (0, left)
-        )
+        lower, upper = ([start + skip + lane for start in starts for lane in range(left)] for skip in (0, left))
         vectors = [
-            combined(builder, of, builder.shuffle_vector(a, b, lower), builder.shuffle_vector(a, b, upper))
+            combined(builder, of, taken(builder, lower, a, b), taken(builder, upper, a, b))
             for a, b in zip(vectors[::2], vectors[1::2], strict=True)
         ]
     return vectors[0]

@@ -11,22 +11,20 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Final
 
-from llvmlite import ir
-from numba.core import types
-from numba.extending import intrinsic
-
 from ep.common.checks import MAX_OFFSET
 from ep.common.stored_types import added_as
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.conversion import narrowed
+from ep.cpu.compile.emitted import emitted
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import allocate, load_word, release, set_bytes, stack_words, store_word, store_words
+from ep.cpu.compile.vectors import WORD, constant, counted_at_head, load, store
 from ep.cpu.engine.entry import launcher
 from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.move.gather_rows import row_finder
 from ep.cpu.engine.reduce.narrow_segments import NARROW, adder, finder, narrow_task, narrower, sum_bytes, sum_narrow
 from ep.cpu.engine.reduce.state import SEGMENT_STATE, SEGMENTS, SEGMENTS_WORDS
-from ep.cpu.engine.reduce.vectors import VECTOR_BYTES, by_width, fold_loop, lanes_in_order, read_values, widths_of
+from ep.cpu.engine.reduce.vectors import VECTOR_BYTES, by_width, combined, lanes_in_order, read_values, widths_of
 from ep.cpu.shared.context import CONTEXT, SOURCE_WORDS
 from ep.cpu.shared.state import GRAIN_BYTES, LaunchState
 from ep.cpu.threads.parallel import call_task, run
@@ -76,41 +74,27 @@ def _row_adder(data_type: DataType) -> Any:
     """
     of = lanes_in_order(data_type)
 
-    @intrinsic
+    @emitted()
     def add_rows(
-        typing_context: Any, out: Any, data: Any, order: Any, first: Any, last: Any, row_bytes: Any, count: Any
-    ) -> Any:
-        word = ir.IntType(64)
-        bits = ir.IntType(8 * data_type.itemsize)
+        builder: Any, out: Any, data: Any, order: Any, first: Any, last: Any, row_bytes: Any, count: Any
+    ) -> None:
+        def do(width: int) -> None:
+            def columns(index: Any, _: Any) -> None:
+                def more(place: Any, values: list[Any]) -> list[Any]:
+                    row = load(builder, order, WORD, place, align=8)
+                    address = builder.add(data, builder.mul(row, row_bytes))
+                    return [combined(builder, of, values[0], read_values(builder, of, address, index, width, None))]
 
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            out, data, order, first, last, row_bytes, count = args
-            rows = builder.inttoptr(order, word.as_pointer())
+                _, (value,) = counted_at_head(builder, first, last, 1, [constant(of.vector(width), 0)], more)
+                store(builder, narrowed(builder, value, data_type), out, index)
 
-            def do(width: int) -> None:
-                def columns(index: Any, _: Any) -> None:
-                    def more(place: Any, value: Any) -> Any:
-                        row = builder.load(builder.gep(rows, [place]), align=8)
-                        address = builder.add(data, builder.mul(row, row_bytes))
-                        read = read_values(builder, of, address, index, width, None)
-                        return (builder.fadd if of.is_real else builder.add)(value, read)
+            whole = builder.and_(count, WORD(-width))
+            counted_at_head(builder, WORD(0), whole, width, [], columns)
+            if width > 1:
+                with builder.if_then(builder.icmp_signed("<", whole, count)):
+                    columns(builder.sub(count, WORD(width)), None)
 
-                    zero = ir.Constant(of.vector(width), None)
-                    value = fold_loop(builder, first, last, 1, zero, more)
-                    target = builder.gep(builder.inttoptr(out, bits.as_pointer()), [index])
-                    result = narrowed(builder, value, data_type)
-                    builder.store(result, builder.bitcast(target, ir.VectorType(bits, width).as_pointer()), align=1)
-
-                whole = builder.and_(count, word(-width))
-                fold_loop(builder, word(0), whole, width, None, columns)
-                if width > 1:
-                    with builder.if_then(builder.icmp_signed("<", whole, count)):
-                        columns(builder.sub(count, word(width)), None)
-
-            by_width(builder, widths_of(of, 1), count, do)
-            return context.get_dummy_value()
-
-        return types.void(*[types.int64] * 7), generate
+        by_width(builder, widths_of(of, 1), count, do)
 
     return add_rows
 

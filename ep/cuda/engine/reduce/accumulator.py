@@ -9,6 +9,7 @@ import numpy as np
 
 from ep.common.functor.math_library import Function, MathLibrary, Scalar
 from ep.common.functor.reduction import State, States, exact_sum, reduction_of, states
+from ep.common.stored_types import carried_as
 from ep.cuda.compile.arithmetic import storage_arithmetic
 from ep.cuda.compile.math_library import cuda_math_library
 from ep.include.data_type import DataType, as_data_type
@@ -31,11 +32,7 @@ class Accumulator(NamedTuple):
 
 @cache
 def accumulator(op: ReduceOp, src_type: DataType) -> Accumulator:
-    """Return the accumulator of `op` on elements of `src_type`.
-
-    Sums and products of floating types are made in float64; where the elements have that type, sums carry their
-    rounding errors along.
-    """
+    """Return the accumulator of `op` on elements of `src_type`; sums of float64 carry their rounding errors along."""
     kind = number_kind(src_type)
     scalar_type = _scalar_type(op, src_type, kind)
     library, wide = cuda_math_library(scalar_type), src_type is DataType.kDouble
@@ -50,7 +47,7 @@ def _scalar_type(op: ReduceOp, src_type: DataType, kind: Kind) -> type[np.generi
     if kind in (Kind.BOOL, Kind.INTEGER):
         signed, wide = src_type.dtype.kind == "i", src_type.itemsize == 8
         return (np.int64 if wide else np.int32) if signed else (np.uint64 if wide else np.uint32)
-    if op in (*SUMS, ReduceOp.kProd):
+    if carried_as(op, src_type) is DataType.kDouble:
         return np.complex128 if kind is Kind.COMPLEX else np.float64
     return storage_arithmetic(src_type)
 
