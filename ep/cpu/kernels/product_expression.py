@@ -67,7 +67,7 @@ class MappedProductPlan(StridedPlan):
         mapped = map_of(structure)
         in_parts = words[PRODUCT.column_parts] > 1 and product.n > 1
         of_map, steps, columns = self._map_words(mapped.data_type(0), in_parts)
-        numbers = [*range(first), 0, *range(first + 2, len(arrays))]  # the values are not array
+        numbers = [*range(first), 0, *range(first + 2, len(arrays))]  # the values are not an array of the launch
         state = LaunchState(PRODUCT_STATE, ())
         gemm = gemm_address(data_type) if data_type in COMPLEXES else 0
         state.set(task=product_task(data_type), gemm=gemm, transpose_a=op.transpose_a, transpose_b=op.transpose_b)

@@ -1,1 +1,1 @@
-"""Arrays on CUDA: those that operators return, and those of any library, which one module reads."""
+"""Arrays on CUDA: the arrays that operators return, and the reader of arrays of other libraries."""

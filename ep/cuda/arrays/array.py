@@ -28,15 +28,15 @@ _NO_SYNCHRONIZATION: Final = -1
 class CudaArray(Operators, ProcessBound, Keyed):
     """A C-contiguous array in memory of a GPU: `shape`, `dtype`, `ndim`, `size`, `nbytes` and `address`.
 
-    What operators return. Launch takes it as a buffer; PyTorch, CuPy and others take it through `from_dlpack`, Numba
-    and CuPy through `__cuda_array_interface__`. Either way their work waits for the operators that make the array.
-    `copy_to_host` brings it to the host.
+    Operators return it, and Launch accepts it as a buffer. PyTorch, CuPy and others read it through `from_dlpack`,
+    Numba and CuPy through `__cuda_array_interface__`. In both cases their work waits for the operators that compute the
+    array. `copy_to_host` copies it to the host.
     """
 
     __slots__ = ("__weakref__", "_owner", "_stream", "call_key", "dtype", "memory", "shape", "size")
 
     def __init__(self, memory: Memory, shape: tuple[int, ...], stream: CudaStream, owner: Any) -> None:
-        """memory: as launches take it; the stream that uses it; the object that keeps it allocated."""
+        """memory: in the form for launches; the stream that uses it; the object that keeps it allocated."""
         self.memory, self.shape, self._stream, self._owner = memory, shape, stream, owner
         self.size: int = memory[1]
         self.dtype: np.dtype[Any] = memory[2]
@@ -65,7 +65,7 @@ class CudaArray(Operators, ProcessBound, Keyed):
     def reshape(self, *shape: Any) -> CudaArray:
         """Return the same memory with another shape, one size of which may be -1.
 
-        ValueError where it has another size.
+        Raises ValueError if the size differs.
         """
         if len(shape) == 1 and not hasattr(shape[0], "__index__"):
             shape = tuple(shape[0])
@@ -78,7 +78,7 @@ class CudaArray(Operators, ProcessBound, Keyed):
         return CudaArray(self.memory, tuple(sizes), self._stream, self._owner)
 
     def copy_to_host(self) -> np.ndarray[Any, Any]:
-        """Return a copy in host memory, once the work on the array is done; raises what that work reports."""
+        """Return a copy in host memory after the work on the array has finished; raises the errors of that work."""
         array = np.empty(self.shape, self.dtype)
         if array.nbytes:
             driver = self._stream.device().driver
@@ -87,7 +87,7 @@ class CudaArray(Operators, ProcessBound, Keyed):
         return array
 
     def __array__(self, *_: Any, **__: Any) -> Any:
-        """Refuse to be made an ndarray in passing."""
+        """Refuse an implicit conversion to an ndarray."""
         raise TypeError("a CudaArray is not copied to the host silently; copy_to_host() does it")
 
     @property
@@ -115,7 +115,7 @@ class CudaArray(Operators, ProcessBound, Keyed):
         """Return a DLPack capsule of this memory; work queued on `stream` from now on waits for the work on the array.
 
         stream: the consumer's: None or 1 for the legacy default stream, 2 for the calling thread's own, the handle of
-            another, -1 for one that needs not wait.
+            another, -1 for no wait.
         """
         if dl_device not in (None, self.__dlpack_device__()):
             raise BufferError(f"the array is on {self.__dlpack_device__()}, not on {dl_device}")
@@ -138,7 +138,7 @@ class CudaArray(Operators, ProcessBound, Keyed):
         return self
 
     def __bool__(self) -> bool:
-        """Refuse to wait for the device in passing."""
+        """Refuse an implicit wait for the device."""
         raise TypeError("a CudaArray is no truth value: it is not copied to the host silently; copy_to_host() does it")
 
     def __len__(self) -> int:

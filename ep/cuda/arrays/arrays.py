@@ -30,16 +30,16 @@ from ep.include.primitive.registry import RequirePrimitive
 class CudaArrays(Arrays):
     """Operands are arrays of any library on the device, and Python numbers; results are CudaArrays.
 
-    All work is queued on one stream of the device, after the work that makes the operands. What their libraries queue
-    afterwards, on the streams that the operands come from, waits for it, so that they may write to operands or free
-    them. Nothing waits on the host, and nothing goes through its memory.
+    All work is queued on one stream of the device, after the work that computes the operands. Work that other libraries
+    queue later, on the streams of the operands, waits for it, so they may write to operands or free them. The host does
+    not wait, and no data goes through its memory.
     """
 
     device_type = DeviceType.kCUDA
     has_views = True
 
     def __init__(self, device_index: int) -> None:
-        """One call's worth: it remembers the streams that are to wait for it."""
+        """The arrays of one call; it records the streams that must wait for the call."""
         self._stream = default_stream(device_index)
         self._memory_on = self._stream.device().memory_on
         self.place = f"cuda:{device_index}"
@@ -54,7 +54,7 @@ class CudaArrays(Arrays):
 
     def as_buffer(self, value: ArrayLike, argument: str) -> CudaArray:
         if type(value) is CudaArray and value.memory[5:] == (self._stream.device_index, self._stream.handle):
-            return value  # what operators return needs neither a look nor a wait
+            return value  # results of operators need no check and no wait
         if is_weak(value):
             number = np.asarray(value)
             native_dtype(number.dtype, argument)
@@ -94,7 +94,7 @@ class CudaArrays(Arrays):
             return self.as_buffer(result, "result")
         if out is result:
             return result
-        # read again, so that nothing is kept between: other calls may use this object
+        # read again instead of kept: other calls may use this object
         view, source = self._imported(out, "out"), self._imported(result, "result")
         if not _is_same(source, view):
             steps = [each.strides or contiguous_strides(each.shape) for each in (source, view)]
@@ -153,11 +153,11 @@ class CudaArrays(Arrays):
         if array.nbytes:
             driver, index = self._stream.device().driver, self._stream.device_index
             driver.copy(index, result.address, source.ctypes.data, source.nbytes, self._stream.handle)
-            driver.synchronize_stream(index, self._stream.handle)  # not Sync: what was reported is not for this call
+            driver.synchronize_stream(index, self._stream.handle)  # not Sync: earlier errors do not belong to this call
         return result
 
     def filled(self, number: np.ndarray[Any, Any]) -> CudaArray:
-        """By a launch, so that a call with a number waits for nothing, and can be captured."""
+        """Return the number as an array, filled by a launch: so the call does not wait and can be captured."""
         result = self.empty((), number.dtype)
         _fill(number.dtype).Launch(self._stream, result, number[()], 1)
         return result
@@ -177,7 +177,8 @@ class CudaArrays(Arrays):
         return CudaArray(part, tuple(shape), self._stream, memory)
 
     def _imported(self, value: ArrayLike, argument: str) -> View:
-        """Return what an array is, on whose memory our stream may work from now on; raises what `as_buffer` does."""
+        """Return the description of an array, and make the stream wait for earlier work on it; raises the errors of
+        `as_buffer`."""
         index = self._stream.device_index
         array = read(value, argument, self._stream)
         if array is None:
@@ -245,7 +246,7 @@ class _CudaDeviceArrays(DeviceArrays):
 
 @cache
 def _kept(device_index: int) -> CudaArrays:
-    """For calls of which nothing has to be remembered."""
+    """The arrays of calls for which no stream must wait."""
     return CudaArrays(device_index)
 
 

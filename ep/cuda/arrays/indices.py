@@ -1,4 +1,4 @@
-"""The handling of indices that are out of range, on arrays on a GPU: kernels that report to the stream."""
+"""The handling of indices out of range in arrays on a GPU, by kernels that report errors to the stream."""
 
 from __future__ import annotations
 
@@ -76,4 +76,4 @@ RESOLVERS: Final[dict[str, Callable[[CudaStream, Empty, CudaArray, int], CudaArr
     "zero": _zero,
     "clip": _clip,
 }
-"""For each mode, what makes of indices (one at least) those that the primitive reads."""
+"""For each mode, the function that converts indices (at least one) to the form for the primitive."""

@@ -1,7 +1,6 @@
-"""The objects that a launch takes as buffers: arrays of any library on a CUDA device.
+"""The objects that a launch accepts as buffers: arrays of any library on a CUDA device.
 
-Types that are met at most launches have an adapter, which reads no more than a launch needs; `arrays/reader.py` reads
-all others.
+Frequent types have an adapter, which reads only what a launch needs; `arrays/reader.py` reads all others.
 """
 
 from __future__ import annotations
@@ -36,11 +35,11 @@ def as_address(
     *,
     writable: bool = False,
 ) -> int:
-    """Return the address of `buffer`, once `stream` waits for whoever writes it.
+    """Return the address of `buffer`, after making `stream` wait for the work that writes it.
 
-    data_type: None for elements of any type; num_elements: how many are needed at least, bytes where they may be any.
-    Raises TypeError for what is not an array on a CUDA device and for another dtype, ValueError for memory that is on
-    another device than the stream, not aligned, not C-contiguous, read-only (where it is to be written) or too small.
+    data_type: None for any type; num_elements: the required number of elements, or of bytes if the type is None.
+    Raises TypeError for anything but an array on a CUDA device and for another dtype, ValueError for memory that is on
+    another device than the stream, not aligned, not C-contiguous, read-only (if it is written) or too small.
     """
     adapter = ADAPTERS.get(type(buffer)) or _adapter_of(buffer)
     memory = adapter(buffer) if adapter else _read(buffer, argument, stream)
@@ -76,13 +75,13 @@ def as_address(
 
 
 def reader(stream: CudaStream) -> Reader:
-    """Return what signatures read the buffers of a launch on `stream` with: a launch takes their addresses."""
+    """Return the reader of a signature for buffers of a launch on `stream`; the launch receives addresses."""
 
     handle, device_index = stream.handle, stream.device_index
 
     def read_address(buffer: Any, argument: str, data_type: Any, num_elements: int, written: bool) -> tuple[int, int]:
         memory = buffer.memory if type(buffer) is CudaArray else None
-        if memory is not None and data_type is not None:  # what operators made: nothing to wait for, and all is aligned
+        if memory is not None and data_type is not None:  # a result of an operator: aligned, and no wait is necessary
             address, count, dtype, may_write, contiguous, device, producer = memory
             if (
                 producer == handle
@@ -100,9 +99,9 @@ def reader(stream: CudaStream) -> Reader:
 
 
 def reader_of_sides(stream: CudaStream, on_host: Mapping[str, bool]) -> Reader:
-    """Return what reads buffers that may lie in host memory, too: a launch takes the address, and whether it does.
+    """Return the reader for buffers that may also be in host memory; the launch receives the address and where it is.
 
-    on_host: for the arguments that must lie on one of both sides, whether that is the host.
+    on_host: for arguments that must be on one side, whether this is the host.
     """
 
     def read_side(
@@ -118,11 +117,11 @@ def reader_of_sides(stream: CudaStream, on_host: Mapping[str, bool]) -> Reader:
 
 
 ADAPTERS: Final[dict[type[Any], Adapter]] = {CudaBuffer: attrgetter("memory"), CudaArray: attrgetter("memory")}
-"""For types of arrays that have been met, what reads them."""
+"""The adapters of the array types used so far."""
 
 
 def _adapter_of(buffer: Any) -> Adapter | None:
-    """Return the adapter for arrays of this type, kept for the next; None if there is none."""
+    """Return the adapter for arrays of this type, and cache it; None if there is none."""
     kind = type(buffer)
     library, name = kind.__module__.partition(".")[0], kind.__qualname__
     adapter = _torch_tensor if library == "torch" and hasattr(buffer, "data_ptr") else _ARRAYS.get((library, name))
@@ -132,13 +131,13 @@ def _adapter_of(buffer: Any) -> Adapter | None:
 
 
 def _read(buffer: Any, argument: str, stream: CudaStream) -> Memory | None:
-    """Return what the one reader of foreign arrays says; None for what is not an array on a CUDA device."""
+    """Return the result of the reader of foreign arrays; None for anything but an array on a CUDA device."""
     view = read(buffer, argument, stream)
     return view.memory() if view else None
 
 
 def _hint(buffer: Any) -> str:
-    """Return what is wrong with an array that is on no CUDA device, for an error."""
+    """Return the reason, for an error, why an array is not on a CUDA device."""
     if isinstance(buffer, np.ndarray):
         return ", which lies in host memory; copy_from_host of a buffer from Alloc brings it to the device"
     return f" on {buffer.device}; copy it to the device first" if hasattr(buffer, "data_ptr") else ""
@@ -163,7 +162,7 @@ def _torch_dtype(dtype: Any) -> np.dtype[Any]:
     name = str(dtype).removeprefix("torch.")
     try:
         return DataType.kBFloat16.dtype if name == "bfloat16" else np.dtype(name)
-    except TypeError:  # such as float8, which no primitive takes
+    except TypeError:  # such as float8, which no primitive supports
         return np.dtype(np.void)
 
 
@@ -185,4 +184,4 @@ _ARRAYS: Final[dict[tuple[str, str], Adapter]] = {
     ("numba", "DeviceNDArray"): _numba_array,
     ("cupy", "ndarray"): _cupy_array,
 }
-"""The adapters of types that are told by the library that they come from and their names, without importing it."""
+"""The adapters of types, which are identified by the names of their library and of the type, without an import."""

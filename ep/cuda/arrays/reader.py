@@ -1,4 +1,4 @@
-"""Arrays of any library on a CUDA device, read through what they offer: DLPack, or else the CUDA array interface."""
+"""The reader of arrays of any library on a CUDA device, through DLPack or else the CUDA array interface."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class View(NamedTuple):
     """An array of any library on a CUDA device.
 
     strides: in elements; None if it is C-contiguous.
-    before: the handle of the stream that has to be waited for, None if there is nothing to wait for.
-    after: the handle of the stream that is to wait for work on the array, None if there is no such stream.
+    before: the handle of the stream to wait for, None if no wait is necessary.
+    after: the handle of the stream that must wait for work on the array, None if there is no such stream.
     owner: what keeps the memory allocated.
     """
 
@@ -45,7 +45,7 @@ class View(NamedTuple):
     owner: Any
 
     def memory(self) -> Memory:
-        """Return what a launch needs of it."""
+        """Return the part that a launch needs."""
         size = math.prod(self.shape)
         return self.address, size, self.dtype, self.writable, self.strides is None, self.device, self.before
 
@@ -79,11 +79,11 @@ def device_of(value: Any) -> int:
 
 
 def read(value: Any, argument: str, stream: CudaStream) -> View | None:
-    """Return what an array on CUDA is; None for a value that is none.
+    """Return the description of an array on CUDA; None for other values.
 
-    What `stream` has to wait for is `before`; an exporter of DLPack lets it wait by itself. Raises TypeError for what
-    DLPack does not export, ValueError for strides that are not whole numbers of elements and for memory that was freed,
-    and what `check_plain` raises.
+    `stream` must wait for `before`; an exporter of DLPack makes it wait itself. Raises TypeError for arrays that DLPack
+    does not export, ValueError for strides that are not whole numbers of elements and for freed memory, and the errors
+    of `check_plain`.
     """
     if isinstance(value, CudaArray):
         address, _, dtype, writable, _, device, producer = value.memory
@@ -92,19 +92,19 @@ def read(value: Any, argument: str, stream: CudaStream) -> View | None:
         return value
     if isinstance(value, CudaBuffer):
         address, _, dtype, writable, _, device, _ = value.live_memory(argument)
-        # any stream of ep may work on it; the legacy default stream waits for them all, and they for it
+        # any stream of ep may use it; the legacy default stream and all of these wait for each other
         return View(address, value.shape, None, dtype, writable, device, LEGACY_STREAM, LEGACY_STREAM, value)
     if not is_on_cuda(value):
         return None
     check_plain(value, argument)
-    # DLPack has more libraries' bfloat16, and leaves waiting to the exporter
+    # DLPack supports bfloat16 of more libraries, and the exporter handles the waiting
     by_dlpack = hasattr(value, "__dlpack_device__")
     return _from_dlpack(value, argument, stream) if by_dlpack else _from_interface(value, argument)
 
 
 def _from_dlpack(value: Any, argument: str, stream: CudaStream) -> View:
     try:
-        tensor = dlpack.read(value, stream=stream.handle)  # the exporter lets our stream wait for its own
+        tensor = dlpack.read(value, stream=stream.handle)  # the exporter makes our stream wait for its own
     except Exception as error:  # each library has its own for what it does not export
         raise ArgumentTypeError(
             argument, f"({type(value).__qualname__}) cannot be read through DLPack: {error}"
@@ -125,14 +125,14 @@ def _from_dlpack(value: Any, argument: str, stream: CudaStream) -> View:
 
 
 def _from_interface(value: Any, argument: str) -> View | None:
-    """Return what `__cuda_array_interface__`, version 2 or 3, says; None for memory that no device has."""
+    """Return the contents of `__cuda_array_interface__`, version 2 or 3; None for memory that is on no device."""
     interface = value.__cuda_array_interface__
     address, read_only = interface["data"]
     shape, dtype = tuple(interface["shape"]), np.dtype(interface["typestr"])
     device = 0 if 0 in shape else driver().device_of(address)
     if device is None:
         return None
-    if dtype == _UNNAMED:  # the one data type that the interface cannot name
+    if dtype == _UNNAMED:  # the only data type without a name in the interface
         dtype = DataType.kBFloat16.dtype
     producer = interface.get("stream")
     return View(
@@ -149,7 +149,7 @@ def _from_interface(value: Any, argument: str) -> View | None:
 
 
 def _needs_waiting(stream: int | None) -> int | None:
-    """Return the stream, if it does not wait for ours of itself, as the legacy default stream does."""
+    """Return the stream; None for the legacy default stream, which waits for our streams without a call."""
     return None if stream is None or stream <= LEGACY_STREAM else stream
 
 

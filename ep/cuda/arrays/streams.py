@@ -21,9 +21,9 @@ def default_stream(device_index: int) -> CudaStream:
 
 
 def current_stream_of(value: Any, device_index: int) -> int:
-    """Return the handle of the stream on which the library of an array works now.
+    """Return the handle of the current stream of the library of an array.
 
-    The default one where that is not known.
+    It is the default stream if the current one is unknown.
     """
     library = type(value).__module__.partition(".")[0]
     if library == "torch":

@@ -1,4 +1,4 @@
-"""The type that an op is computed in, and which ops are so much work that nothing else matters."""
+"""The type in which an op is computed, and the ops whose time is dominated by computing."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ep.include.primitive.op_table import OPS
 from ep.include.primitive.unary_op import UnaryOp
 
 NARROW: Final = (DataType.kFloat16, DataType.kBFloat16)
-"""The types of 16 bits, which are computed with in float32."""
+"""The 16-bit types, which are computed in float32."""
 
 _IN_FLOAT32: Final = (*NARROW, DataType.kFloat)
 
 _WIDE: Final = (BinaryOp.kZeta, BinaryOp.kScalarBasePowerGrad, BinaryOp.kScalarExpPowerGrad)
-"""The ops whose intermediate results leave the range of float32 where the result does not."""
+"""The ops with intermediate results that may exceed the range of float32 although the result does not."""
 
 
 def storage_arithmetic(data_type: DataType) -> type[np.generic]:
@@ -32,11 +32,11 @@ def arithmetic_type(op: UnaryOp | BinaryOp, data_type: DataType) -> type[np.gene
 
 
 def attribute_type(op: UnaryOp | BinaryOp, data_type: DataType) -> type[np.generic]:
-    """The type of the attributes of `op` on `data_type`: that of the arithmetic, float64 beside other numbers."""
+    """The type of the attributes of `op` on `data_type`: the type of the arithmetic, or float64 for other numbers."""
     scalar_type = arithmetic_type(op, data_type)
     return scalar_type if issubclass(scalar_type, np.floating) else np.float64
 
 
 COMPUTE_BOUND: Final = frozenset((*(op for op, row in OPS.items() if row.cost is Cost.SERIES), *_WIDE))
-"""The ops with loops and powers of their own. Their kernels take one element at a time: with a copy of the code for
-each element of a pack they would not fit in the instruction cache, and memory is not what they wait for."""
+"""The ops that contain loops or powers. Their kernels process one element at a time: with a copy of the code for each
+element of a pack they would not fit in the instruction cache, and they are not bound by memory."""

@@ -1,7 +1,8 @@
 """Compiles kernels to cubins, or loads them from the disk cache.
 
-A kernel is a Python function of words (int64): addresses, sizes, and the bits of attributes. Numba makes PTX of it, and
-nvJitLink, which is of the same release, a cubin: so a driver may be older than the PTX. Neither step needs a device.
+A kernel is a Python function of words (int64): addresses, sizes, and the bits of attributes. Numba compiles it to PTX,
+and nvJitLink of the same release compiles this to a cubin, so the driver may be older than the PTX version. Neither
+step needs a device.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ ENTRY: Final = "ep_kernel"
 class KernelSource:
     """A kernel that can be compiled.
 
-    name: what it computes, unique among all kernels and fit for a file name.
-    function: takes `num_words` words and, where `num_packed` is not 0, a tuple of that many more; returns nothing.
-    is_contracted: whether NVVM alone decides which products and sums are fused. The assembler would fuse others, which
-        depend on what is around them: kernels of one op and of several ops would differ in their last bits.
+    name: describes the computation; unique among all kernels, and valid as a file name.
+    function: its arguments are `num_words` words and, if `num_packed` is not 0, a tuple of that many more; returns
+    nothing. is_contracted: whether only NVVM decides which products and sums are fused. The assembler would fuse
+    others, depending on the surrounding code: kernels of one op and of several ops would differ in their last bits.
     """
 
     name: str
@@ -46,13 +47,13 @@ def image(kernel: KernelSource, cc: tuple[int, int], as_ptx: bool) -> bytes:
 
 
 _UNROUNDED: Final = re.compile(r"\b(add|sub|mul)\.(f32|f64)\b")
-"""Products and sums that the assembler may fuse, since they do not say that they are rounded."""
+"""Products and sums that the assembler may fuse, since they have no rounding modifier."""
 
 
 def ptx(kernel: KernelSource, cc: tuple[int, int]) -> str:
     """Return the PTX of a kernel, whose entry is named ENTRY and whose first line has its name.
 
-    Compiled anew at each call.
+    It is compiled at each call.
     """
     text = numba_cuda.compile_kernel(kernel.function, kernel.num_words, kernel.num_packed, cc)
     (name,) = re.findall(r"\.entry\s+([\w$]+)", text)
@@ -64,12 +65,12 @@ statistics: Final = Statistics()
 
 
 def cubin(kernel: KernelSource, cc: tuple[int, int]) -> bytes:
-    """Return the machine code of a kernel, from the disk cache where it is there."""
+    """Return the machine code of a kernel, from the disk cache if it has it."""
     return _kept(kernel, cc, "sm", lambda: assemble(ptx(kernel, cc), cc))
 
 
 def _kept(kernel: KernelSource, cc: tuple[int, int], form: str, make: Callable[[], bytes]) -> bytes:
-    """Return what `make` compiles, from the disk cache where it is there."""
+    """Return the code that `make` compiles, from the disk cache if it has it."""
     statistics.names.append(kernel.name)
     file_name = CACHE.file_name(kernel.name, f"{form}_{cc[0]}{cc[1]}", kernel.function)
     if kept := CACHE.read(file_name, lambda contents: contents or None):
@@ -86,7 +87,7 @@ def _kept(kernel: KernelSource, cc: tuple[int, int], form: str, make: Callable[[
 
 
 def assemble(text: str, cc: tuple[int, int]) -> bytes:
-    """Return the cubin of a text in PTX; RuntimeError with the assembler's words where it is refused."""
+    """Return the cubin of a PTX text; RuntimeError, with the message of the assembler, if it refuses the text."""
     from cuda.bindings import nvjitlink
 
     text = _for_linker(text, nvjitlink.version())
@@ -109,9 +110,9 @@ def assemble(text: str, cc: tuple[int, int]) -> bytes:
 
 
 def _for_linker(text: str, release: tuple[int, int]) -> str:
-    """PTX as a linker of an older 13.x takes it, which PyTorch may have pinned: 13.n reads PTX up to 9.n.
+    """Return PTX that a linker of an older 13.x accepts, which PyTorch may have pinned: 13.n reads PTX up to 9.n.
 
-    Kernels use nothing that is as new as that: only the number in the text is.
+    Kernels use no newer features; only the version number in the text is newer.
     """
     newest = release[0] - 4, release[1]
 

@@ -1,4 +1,4 @@
-"""The values between the ops of one kernel: converted as if through memory, and numbers without an operand."""
+"""The values between the ops of one kernel, converted as if through memory, and constants."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ep.include.data_type import DataType
 
 @cache
 def converter(data_type: DataType) -> Any:
-    """Return `convert(number)`: what is loaded where the number was stored as `data_type`."""
+    """Return `convert(number)`: the number as it would be loaded after a store as `data_type`."""
     numba_type = from_dtype(np.dtype(storage_arithmetic(data_type)))
 
     @intrinsic
@@ -35,10 +35,10 @@ def converter(data_type: DataType) -> Any:
 
 @intrinsic
 def opaque(typing_context: Any, number: Any) -> Any:
-    """opaque(number): the number, of which the compiler knows nothing, as of one that was loaded.
+    """opaque(number): the number, about which the compiler knows as little as about a loaded one.
 
-    So what it makes of an op does not depend on the ops before it: it fuses no product of one with a sum of another,
-    which would change the last bits. The assembler leaves the instruction out. Integers are exact, and need none.
+    So the code of an op does not depend on the ops before it: a product of one op is not fused with a sum of another,
+    which would change the last bits. The assembler removes the instruction. Integers are exact, and need none.
     """
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:

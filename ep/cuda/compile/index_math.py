@@ -1,4 +1,4 @@
-"""Integer arithmetic of indices and offsets in kernels, in 32 bits where all numbers are below 2^31, else in 64.
+"""Integer arithmetic of indices and offsets in kernels, in 32 bits if all numbers are below 2^31, else in 64.
 
 Numba computes with integers in 64 bits whatever their types; these functions keep to their width.
 """
@@ -12,11 +12,11 @@ from ep.cuda.compile.numba_cuda import cgutils, intrinsic, ir, types
 
 
 class IndexMath(NamedTuple):
-    """Functions of numbers that are not negative; `narrow` makes them of words.
+    """Functions of numbers that are not negative; `narrow` converts words to such numbers.
 
     quotient(n, multiplier, shift): n divided by the divisor of a FastIntegerMath.
     multiply_add(a, b, c): a b + c. remainder(n, quotient, divisor): n - quotient divisor.
-    minus(a, b): a - b modulo 2^bits, so that what is below 0 is a very large number; is_below(a, b): a < b.
+    minus(a, b): a - b modulo 2^bits, so a negative difference is a very large number; is_below(a, b): a < b.
     widen(n): the number as a word.
     """
 

@@ -1,4 +1,4 @@
-"""Whether an index, of any integer type, is one of a range, and which."""
+"""The position of an index of any integer type in a range, and whether it is in the range."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ep.cuda.compile.numba_cuda import device_function
 def place_in_range() -> Any:
     """place(index, low, size): index - low, and whether it is in [0, size); nothing wraps around.
 
-    low: of a magnitude of 2^62 at most, and not negative where indices are unsigned.
+    low: at most 2^62 in magnitude, and not negative if indices are unsigned.
     """
 
     def place_of(index, low, size):

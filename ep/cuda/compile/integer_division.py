@@ -1,4 +1,4 @@
-"""Division of integers in their own width: Numba divides in 64 bits, which the hardware has to do in software."""
+"""Division of integers in their own width: Numba divides in 64 bits, which GPUs do in software."""
 
 from __future__ import annotations
 
@@ -102,4 +102,4 @@ OVERRIDES: dict[Maker, Maker] = {
     integer.floor_mod: floor_mod,
     integer.fmod: fmod,
 }
-"""The makers of common functors that have a like here."""
+"""The makers of common functors that are overridden here."""

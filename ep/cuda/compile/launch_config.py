@@ -1,4 +1,4 @@
-"""The number of threads of a launch, and of the elements that each takes at once."""
+"""The number of threads of a launch, and the number of elements that each thread processes at a time."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Final, NamedTuple
 from ep.include.data_type import DataType
 
 BLOCK_THREADS: Final = 256
-"""Threads of a block, of nearly every kernel."""
+"""The threads of a block in nearly every kernel."""
 
 WARP_THREADS: Final = 32
-"""Threads that run together and can shuffle."""
+"""The threads of a warp."""
 
 MAX_BLOCKS: Final = 2**31 - 1
-"""Blocks of a grid at most."""
+"""The largest number of blocks of a grid."""
 
 
 Axes = tuple[int, int, int]
@@ -22,8 +22,8 @@ Axes = tuple[int, int, int]
 
 
 class Grid(NamedTuple):
-    """The blocks and threads of a launch, along three axes each, and the bytes of shared memory that each block has
-    besides its arrays of known size."""
+    """The blocks and threads of a launch, along three axes each, and the bytes of dynamic shared memory of each
+    block."""
 
     blocks: Axes
     threads: Axes = (BLOCK_THREADS, 1, 1)
@@ -33,7 +33,7 @@ class Grid(NamedTuple):
 def num_blocks(num_items: int, resident_blocks: int) -> int:
     """Return the blocks of a launch whose threads take `num_items` > 0 items in a grid-stride loop.
 
-    resident_blocks: how many the whole device holds at a time; more would only wait.
+    resident_blocks: the number that the whole device runs at a time; further blocks would wait.
     """
     return min(-(-num_items // BLOCK_THREADS), resident_blocks, MAX_BLOCKS)
 
@@ -42,18 +42,18 @@ PACK_BYTES: Final = 16
 """The most bytes that one instruction moves."""
 
 _WORD_BYTES: Final = 4
-"""The least bytes that each lane of a warp moves as fast as more."""
+"""The fewest bytes per lane of a warp that reach the full speed."""
 
 _LONG_ROW: Final = 256
 """From this many bytes on, at least half of the warps have no word with bytes of two rows, which takes them longer."""
 
 
 def units_of_pack(unit: int, row: int, alignment: int) -> int:
-    """Return how many units of `unit` bytes a thread writes at once where they lie anywhere in src.
+    """Return how many units of `unit` bytes a thread writes at once if they come from anywhere in src.
 
-    Adjacent threads take adjacent units, so that a warp reads what lies side by side. Of long rows of bytes they take
-    words, few of which have bytes of two rows.
-    row: the units that lie side by side; alignment: the widest unit that dst is a multiple of.
+    Adjacent threads process adjacent units, so that a warp reads contiguous memory. For long rows of bytes they process
+    words, few of which contain bytes of two rows. row: the number of contiguous units; alignment: the widest unit that
+    dst is a multiple of.
     """
     return _WORD_BYTES if unit == 1 and row >= _LONG_ROW and alignment >= _WORD_BYTES else 1
 
@@ -64,18 +64,18 @@ def units_at_once(unit: int, pack_units: int) -> int:
 
 
 def elements_at_once(*data_types: DataType) -> int:
-    """Return how many elements a thread loads at a time where it takes them one by one: 16 bytes, but eight at most."""
+    """Return how many single elements a thread loads at a time: 16 bytes, but at most eight elements."""
     return min(pack_elements(*data_types), 8)
 
 
 def row_elements(cols: int, most: int) -> int:
-    """Return the elements of packs in which rows of `cols` elements are divided, `most` of them or fewer.
+    """Return the number of elements, at most `most`, of the packs into which rows of `cols` elements are divided.
 
-    All of a row's packs are whole then, and begin at multiples of their bytes where the first row does.
+    All packs of a row are whole, and are aligned if the first row is.
     """
     return math.gcd(cols, most)
 
 
 def pack_elements(*data_types: DataType) -> int:
-    """Return the elements that a thread takes at once: 16 bytes of the largest type."""
+    """Return the number of elements that a thread processes at once: 16 bytes of the largest type."""
     return PACK_BYTES // max(data_type.itemsize for data_type in data_types)

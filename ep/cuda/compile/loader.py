@@ -17,7 +17,7 @@ _loaded: Final[dict[tuple[int, str], LoadedKernel]] = {}
 
 
 class LoadedKernel:
-    """A kernel on one device. `launch` may be called from several threads at once, and captured into a CUDA graph."""
+    """A kernel on one device. `launch` may be called from several threads at once, and captured in a CUDA graph."""
 
     def __init__(self, driver: Driver, device: int, kernel: compiler.KernelSource) -> None:
         """Compile the kernel, or take it from the disk cache, and load it."""

@@ -1,7 +1,7 @@
 """The elementary functions of CUDA: libdevice's, in the type of arithmetic.
 
 Documented errors of libdevice, in ulps of float32: 2 or less for most, 3 for sinh, asinh and atanh, 4 for tan, acosh,
-erfc and pow, 6 for lgamma outside (-10, -2.3). In float64 they are 2 or less but for erfc (5) and lgamma (4).
+erfc and pow, 6 for lgamma outside (-10, -2.3). In float64 they are 2 or less, except for erfc (5) and lgamma (4).
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ def _libdevice(real_type: type[np.generic]) -> dict[str, Function]:
 
 @cache
 def cuda_math_library(scalar_type: type[np.generic], is_narrow: bool = False) -> MathLibrary:
-    """Return the library for arithmetic in `scalar_type`, one and the same at every call.
+    """Return the library for arithmetic in `scalar_type`, the same object at every call.
 
-    is_narrow: whether operands and results have 16 bits, so that less accurate functions do, where there are any.
+    is_narrow: whether operands and results have 16 bits, so that less accurate functions are used where available.
     Complex types get the elementary functions of their parts; integers and bool get none.
     """
     real_type = REAL_TYPES.get(scalar_type)

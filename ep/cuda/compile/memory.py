@@ -1,7 +1,7 @@
 """Device memory in kernels: packs of elements, converted to and from the type of arithmetic.
 
-An address is an int64. A *pack* is a tuple of elements that lie side by side and are moved at once; its address must be
-a multiple of its bytes. The functions are intrinsics: LLVM code that NVVM turns into 128-bit accesses and conversion
+An address is an int64. A *pack* is a tuple of contiguous elements that are moved at once; its address must be a
+multiple of its bytes. The functions are intrinsics: LLVM code that NVVM turns into 128-bit accesses and conversion
 instructions.
 """
 
@@ -112,7 +112,7 @@ def loader(data_type: DataType, count: int, aligned: bool = True) -> Any:
 
 
 def elements_of(context: Any, builder: Any, words: list[Any], data_type: DataType) -> list[Any]:
-    """Return the elements that lie in machine words, in the type of arithmetic."""
+    """Return the elements in machine words, in the type of arithmetic."""
     if data_type.dtype.kind == "c":
         numba_type = from_dtype(data_type.dtype)
         values = []
@@ -143,8 +143,9 @@ def elements_of(context: Any, builder: Any, words: list[Any], data_type: DataTyp
 def storer(data_type: DataType, count: int, aligned: bool = True) -> Any:
     """Return `store(address, index, pack)`: converts the pack's elements to `data_type` and writes pack `index`.
 
-    Floating point converts to integers saturating, NaN to 0; to bool by `!= 0`; to a narrower floating type with one
-    rounding to nearest even. Integers convert modulo 2^n. A real number becomes a complex one with imaginary part 0.
+    Floating-point numbers are converted to integers with saturation, NaN to 0; to bool by `!= 0`; to a narrower
+    floating type with one rounding to nearest even. Integers convert modulo 2^n. A real number becomes a complex one
+    with imaginary part 0.
     """
     word, num_words = _shape_of_words(data_type, count)
     alignment = _alignment(data_type, count, aligned)
@@ -154,7 +155,7 @@ def storer(data_type: DataType, count: int, aligned: bool = True) -> Any:
         if not isinstance(pack, types.BaseTuple) or len(pack) != count:
             return None
         if data_type.dtype.kind != "c" and any(isinstance(numba_type, types.Complex) for numba_type in pack):
-            return None  # dropping an imaginary part is the business of kReal
+            return None  # kReal is the op that drops an imaginary part
 
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             values = cgutils.unpack_tuple(builder, args[2], count)
@@ -243,7 +244,7 @@ def _is_nonzero(builder: Any, value: Any, numba_type: Any) -> Any:
 
 
 def _saturate(builder: Any, value: Any, data_type: DataType) -> Any:
-    """Return the device's own conversion saturates at 32 and 64 bits; narrower types are clamped there.
+    """Return a conversion with saturation: the device saturates at 32 and 64 bits, narrower types are clamped first.
 
     NaN becomes 0.
     """
@@ -279,7 +280,7 @@ def _round_to_odd(builder: Any, value: Any) -> Any:
 
 
 def _integer_to_odd(builder: Any, value: Any, signed: bool) -> Any:
-    """A wide integer as the float next to it toward zero, with its last bit set where that is not the integer."""
+    """Return a wide integer rounded toward zero to a float, with the last bit set if the float is not exact."""
     name = f"{'s' if signed else 'u'}{value.type.width}"
     register = "l" if value.type.width == 64 else "r"
     towards = _assembly(builder, f"cvt.rz.f32.{name} $0, $1;", f"=f,{register}", _FLOAT, value)
@@ -290,7 +291,8 @@ def _integer_to_odd(builder: Any, value: Any, signed: bool) -> Any:
 
 @cache
 def value_reader(scalar_type: type[np.generic]) -> Any:
-    """Return `read(word0, word1)`: the number of a type of arithmetic whose bytes the two words begin with."""
+    """Return `read(word0, word1)`: the number of a type of arithmetic whose bytes are the first ones of the two
+    words."""
     dtype = np.dtype(scalar_type)
     numba_type = from_dtype(dtype)
 

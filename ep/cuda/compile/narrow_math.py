@@ -1,8 +1,7 @@
-"""Activations whose results are rounded to 16 bits: approximations of the hardware whose errors do not show there.
+"""Activations with results of 16 bits: approximate instructions of the hardware whose errors vanish in the rounding.
 
-Operands have 16 bits too, so that their squares are exact in float32. Exponentials are 2^16 times too large, and what
-they are multiplied by as much too small: where a result is a number of bfloat16 below the smallest normal one, they
-still are normal.
+Operands have 16 bits too, so their squares are exact in float32. Exponentials are scaled by 2^16, and their factors by
+2^-16: so they are normal numbers even if the result is a subnormal number of bfloat16.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _EX2, _RCP = float_instruction("ex2.approx.ftz.f32"), float_instruction("rcp.app
 _LIFT: Final = 16
 """The power of two of the scale."""
 _VANISHED: Final = 16.0
-"""From here on, on the left, results are 0 in all types of 16 bits."""
+"""Below minus this number, results are 0 in all 16-bit types."""
 
 
 def gelu(m: MathLibrary) -> Function:
@@ -54,7 +53,7 @@ def fast_gelu(m: MathLibrary) -> Function:
 
 
 def gate(m: MathLibrary) -> Function:
-    """Return what `stable.gate` does, with the reciprocal of a number between 1 and 2."""
+    """Return the function of `stable.gate`, with the reciprocal of a number between 1 and 2."""
     one, lift = m.T(1), m.use(stable.lifted)
 
     def f(x: Scalar, e: Scalar, factor: Scalar, right: Scalar) -> Scalar:
@@ -69,4 +68,4 @@ NARROW_OVERRIDES: Final[dict[Maker, Maker]] = {
     activation.fast_gelu: fast_gelu,
     stable.gate: gate,
 }
-"""The makers of common functors that have a like here."""
+"""The makers of common functors that are overridden here."""

@@ -1,4 +1,4 @@
-"""All that is used of numba.cuda, which no other module imports: a successor package is a change of one file."""
+"""All uses of numba.cuda. No other module imports it, so replacing the package changes one file."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from ep.common.garbage import garbage_waits
 
 @contextmanager
 def _older_numpy() -> Iterator[None]:
-    """Give NumPy what numba-cuda 0.30, imported inside, still expects of it, and NumPy 2.5 no longer has.
+    """Add the names that numba-cuda 0.30, which is imported inside, expects in NumPy, and NumPy 2.5 has removed.
 
-    That is a name and a NaT without unit, both for functions that no kernel uses: the kernels come out the same.
+    These are a name and a NaT without unit, both for functions that no kernel uses: the kernels do not change.
     """
     removed = "row_stack" not in vars(np)
     with warnings.catch_warnings():
@@ -40,7 +40,7 @@ with _older_numpy():
     from numba.cuda.extending import intrinsic
     from numba.cuda.np.numpy_support import from_dtype
 
-    import_module("numba.cuda.np.arrayobj")  # the first compilation would, when NumPy is as it is again
+    import_module("numba.cuda.np.arrayobj")  # otherwise the first compilation would, after NumPy is restored
 
 __all__ = ["cgutils", "from_dtype", "intrinsic", "ir", "libdevice", "types"]
 
@@ -82,7 +82,7 @@ def blocks_of_grid():
 
 @cuda.jit(device=True)  # type: ignore[untyped-decorator]
 def barrier():
-    """Wait for all threads of the block, each of which must come here."""
+    """Wait for all threads of the block, each of which must call it."""
     cuda.syncthreads()
 
 
@@ -142,7 +142,7 @@ def shuffle_xor(typing_context: Any, value: Any, mask: Any) -> Any:
 
 
 def float_instruction(name: str) -> Any:
-    """Return f(x): what an instruction of PTX of one operand, such as "ex2.approx.ftz.f32", makes of a float32."""
+    """Return f(x): the result of a PTX instruction with one operand, such as "ex2.approx.ftz.f32", for a float32."""
 
     @intrinsic
     def instruction(typing_context: Any, x: Any) -> Any:
@@ -170,8 +170,8 @@ def next_index(typing_context: Any, index: Any, step: Any) -> Any:
 def compile_kernel(kernel: Callable[..., None], num_words: int, num_packed: int, cc: tuple[int, int]) -> str:
     """Return the PTX of a kernel for compute capability `cc`; needs no device.
 
-    Its arguments are `num_words` int64 values and, where `num_packed` is not 0, a tuple of that many more; in PTX each
-    is a parameter of its own.
+    Its arguments are `num_words` int64 values and, if `num_packed` is not 0, a tuple of that many more; in PTX each is
+    a separate parameter.
     """
     packed = [types.UniTuple(types.int64, num_packed)] if num_packed else []
     signature = types.void(*[types.int64] * num_words, *packed)
@@ -182,7 +182,7 @@ def compile_kernel(kernel: Callable[..., None], num_words: int, num_packed: int,
 
 @contextmanager
 def _current_device(cc: tuple[int, int]) -> Iterator[None]:
-    """Let device functions compile for `cc`: Numba asks the current device, which there may be none of."""
+    """Make device functions compile for `cc`: Numba would ask the current device, and there may be none."""
     ask = dispatcher.get_current_device
     dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=cc)
     try:

@@ -1,4 +1,4 @@
-"""Turning a square of small elements in registers: what was a word becomes one element of each word."""
+"""Transposition of a square of small elements in registers: a word becomes one element of each word."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def turn(unit: int, side: int) -> Any:
 
 
 def _selection(selector: int, bits: int) -> Any:
-    """select(a, b): a word of bytes of two words, as PTX's prmt has it: byte i is the one that digit i names.
+    """select(a, b): a word of bytes of two words, as by PTX's prmt: digit i selects byte i.
 
     Digits 0 to 3 name the bytes of a, 4 to 7 those of b, lowest first.
     """

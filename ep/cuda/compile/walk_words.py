@@ -1,4 +1,4 @@
-"""Walks as kernels take them: the words of a launch that come from dims and strides alone."""
+"""Walks in the form for kernels: the words of a launch that depend only on dims and strides."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ep.common.primitive.strides import contiguous_strides
 
 
 def walk_words(dims: Sequence[int], strides: Sequence[Sequence[int]], bits: int) -> tuple[int, ...]:
-    """Return the words of a walk over `dims`, in which operands step by `strides`; what `walk` of `kernels.walk` takes.
+    """Return the words, for `walk.walk`, of a walk over `dims` in which operands advance by `strides`.
 
     Per axis, the innermost first: the stride of each operand; and for all but the outermost its size, multiplier and
     shift.
@@ -24,16 +24,16 @@ def walk_words(dims: Sequence[int], strides: Sequence[Sequence[int]], bits: int)
 
 
 def num_walk_words(num_axes: int, num_operands: int) -> int:
-    """Return how many words `walk_words` gives for a number of axes and operands."""
+    """Return the number of words of `walk_words` for a number of axes and operands."""
     return (num_operands + 3) * num_axes - 3 if num_axes else 0
 
 
 def region_words(box: RegionCopy, bits: int) -> tuple[int, ...]:
     """Return the words of a walk over all of dst that finds the box of src in it.
 
-    What the kernels of `engine.move.pad` take.
+    The kernels of `engine.move.pad` use it.
 
-    Per axis, the innermost first: the stride of src, where the box begins in dst, and its size; and for all but the
+    Per axis, the innermost first: the stride of src, the start of the box in dst, and its size; and for all but the
     outermost the size of dst with its multiplier and shift.
     """
     words: list[int] = []
@@ -46,5 +46,5 @@ def region_words(box: RegionCopy, bits: int) -> tuple[int, ...]:
 
 
 def num_box_words(num_axes: int) -> int:
-    """Return how many words `region_words` gives for a number of axes."""
+    """Return the number of words of `region_words` for a number of axes."""
     return 6 * num_axes - 3

@@ -1,1 +1,1 @@
-"""The CUDA device: its streams, events, memory and what is reported of them."""
+"""The CUDA device: its streams, events, memory and reports."""

@@ -1,4 +1,4 @@
-"""The caching allocator: device memory that was freed is kept, since asking CUDA for it again is slow and waits."""
+"""The caching allocator: freed device memory is kept, since allocating it again from CUDA is slow and waits."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Block:
 
 
 class Lease:
-    """A block, given back when nobody refers to the lease any more."""
+    """A block that is freed when the last reference to the lease is gone."""
 
     __slots__ = ("_free", "block")
 
@@ -38,27 +38,28 @@ class Lease:
 
 
 class CachingAllocator:
-    """Gives out blocks whose sizes come in classes, eight for each doubling, so at most an eighth is unused.
+    """Allocates blocks in size classes, eight for each doubling, so at most an eighth is unused.
 
     Safe across streams: memory may be freed while work that uses it is still queued on streams of the device. A block
-    is given out again only after a *fence*, by which all streams wait for what the others had queued; where there is
-    only one stream, its order is enough, and the fence does nothing. Streams that the device does not know of (another
-    framework's, for which there is no CudaStream at the time) are the caller's to wait for.
+    is reused only after a *fence*, at which all streams wait for the work queued on the others; with only one stream,
+    its order is enough, and the fence does nothing. The caller must wait for streams that the device does not know
+    (those of another framework without a CudaStream at the time).
     """
 
     def __init__(self, driver: Driver, device: int, fence: Callable[[], None], wait: Callable[[], None]) -> None:
-        """fence: lets all streams of the device wait for what is queued on the others now; wait: waits for all work."""
+        """fence: makes all streams of the device wait for the work queued on the others so far; wait: waits for all
+        work."""
         self._driver, self._device, self._fence_streams, self._wait = driver, device, fence, wait
         self._lock = new_lock(Rank.MEMORY)
         self._epoch = 0
         self._free: dict[int, deque[Block]] = {}  # by capacity, the longest free first
-        self._returned: deque[Block] = deque()  # given back, not sorted in yet: `free` takes no lock
-        self._held = 0  # bytes of all blocks, given out or not
+        self._returned: deque[Block] = deque()  # freed, not sorted in yet: `free` takes no lock
+        self._held = 0  # bytes of all blocks, allocated or cached
 
     def allocate(self, size: int) -> Block:
         """Return a block of at least `size` > 0 bytes.
 
-        Raises MemoryError, with figures, once nothing is cached any more.
+        Raises MemoryError, with figures, if it fails after the cache was emptied.
         """
         capacity = capacity_of(size)
         with self._lock:
@@ -73,28 +74,28 @@ class CachingAllocator:
     def allocate_new(self, size: int) -> Block:
         """Return a block that no work has ever used, on any stream; `free` takes it back.
 
-        Raises what `allocate` does.
+        Raises the errors of `allocate`.
         """
         with self._lock:
             return self._new_block(size, capacity_of(size))
 
     def free(self, block: Block) -> None:
-        """Take a block back. Takes no lock and calls no driver, since the garbage collector may call it anywhere."""
+        """Free a block. Takes no lock and calls no driver, since the garbage collector may call it anywhere."""
         block.epoch = self._epoch
         self._returned.append(block)
 
     def fence(self) -> None:
-        """Make every block that is free by now safe for any stream."""
+        """Make every block that is free now safe for all streams."""
         with self._lock:
             self._fence()
 
     def empty(self) -> None:
-        """Give all cached blocks back to CUDA; waits until the work of all streams is done."""
+        """Return all cached blocks to CUDA, after waiting for the work of all streams."""
         with self._lock:
             self._empty()
 
     def figures(self) -> tuple[int, int]:
-        """Return bytes given out, and bytes cached."""
+        """Return the allocated bytes and the cached bytes."""
         with self._lock:
             self._sort_in()
             cached = self._cached()
@@ -110,7 +111,7 @@ class CachingAllocator:
         )
 
     def _new_block(self, size: int, capacity: int) -> Block:
-        for attempt in (capacity, _aligned(size)):  # where memory is short, not a byte too much
+        for attempt in (capacity, _aligned(size)):  # the exact size if memory is short
             try:
                 address = self._driver.alloc(self._device, attempt)
             except MemoryError:

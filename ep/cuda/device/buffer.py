@@ -26,25 +26,25 @@ class Queue(Protocol):
 
 
 class Allocation(ProcessBound):
-    """Memory that goes back where it came from when it is released, at the latest with the last buffer in it.
+    """Memory that is freed when it is released, at the latest with the last buffer in it.
 
-    It knows its buffers, so that none of them is used when the memory is gone: launches then need not ask.
+    It knows its buffers and invalidates them when the memory is freed, so launches need no further check.
     """
 
     def __init__(self, address: int, release: Callable[[], None], stream: Queue | None = None) -> None:
-        """release: gives the memory back; stream: the one that it was allocated on, None if that does not matter."""
+        """release: frees the memory; stream: the stream of the allocation, None if it does not matter."""
         self.address, self.stream = address, stream
         self._release: Callable[[], None] | None = release
         self._buffers: set[weakref.ref[CudaBuffer]] = set()
 
     def add(self, buffer: CudaBuffer) -> None:
-        """Take note of a buffer in this memory; ValueError where the memory was freed."""
+        """Record a buffer in this memory; ValueError if the memory was freed."""
         self._buffers.add(weakref.ref(buffer, self._buffers.discard))
         if self._release is None:
             raise ValueError(f"the memory at {self.address:#x} was freed")
 
     def take_release(self) -> Callable[[], None] | None:
-        """Return what gives the memory back, for the one caller that is to do so; None if that is done."""
+        """Return the function that frees the memory, to the first caller only; then None."""
         release, self._release = self._release, None
         for reference in tuple(self._buffers):
             if buffer := reference():
@@ -66,7 +66,7 @@ class CudaBuffer(ProcessBound):
     __slots__ = ("__weakref__", "_driver", "address", "allocation", "device_index", "dtype", "memory", "nbytes", "size")
 
     def __init__(self, driver: Driver, memory: Memory, allocation: Allocation) -> None:
-        """memory: as launches take it; its device is the one of the allocation."""
+        """memory: in the form for launches; its device is the device of the allocation."""
         self._driver, self.allocation = driver, allocation
         self.memory: Memory | None = memory
         """None once the memory was freed."""
@@ -77,7 +77,7 @@ class CudaBuffer(ProcessBound):
         allocation.add(self)
 
     def live_memory(self, argument: str = "the buffer") -> Memory:
-        """Return the memory as launches take it; ValueError, which names the argument, where it was freed."""
+        """Return the memory in the form for launches; ValueError, which names the argument, if it was freed."""
         memory = self.memory
         if memory is None:
             raise ArgumentValueError(argument, f"is {self!r}, which was freed")
@@ -89,7 +89,7 @@ class CudaBuffer(ProcessBound):
         return (self.size,)
 
     def view(self, dtype: Any) -> CudaBuffer:
-        """Return the same bytes as elements of another dtype; ValueError where they are not a whole number of those."""
+        """Return the same bytes as elements of another dtype; ValueError if they are not a whole number of elements."""
         dtype = np.dtype(dtype)
         if self.nbytes % dtype.itemsize:
             raise ValueError(f"{self.nbytes} bytes are not a whole number of {dtype} elements")
@@ -110,8 +110,8 @@ class CudaBuffer(ProcessBound):
     def copy_from_host(self, array: Any, stream: Queue, *, wait: bool = True) -> None:
         """Queue a copy of an array of the same dtype and number of elements into this buffer.
 
-        wait: return when the array may be changed; without it, that is after `stream.Sync()`, and `array` must stay
-            as it is, in memory from `AllocPinned` where the copy is to overlap other work.
+        wait: return when the array may be changed. If False, `array` must not change before `stream.Sync()`; the copy
+        overlaps other work if `array` is in memory from `AllocPinned`.
         """
         self.live_memory()
         array = np.asarray(array)
@@ -151,7 +151,7 @@ class CudaBuffer(ProcessBound):
             "typestr": self.dtype.str,
             "data": (self.address, False),
             "strides": None,
-            # a wait for the legacy default stream is one for all streams that ep makes, destroyed ones too
+            # waiting for the legacy default stream includes all streams that ep makes, also destroyed ones
             "stream": stream.handle if stream and stream.handle >= 0 else LEGACY_STREAM,
         }
 

@@ -43,7 +43,7 @@ class CudaDevice(Device):
     """One GPU, used through its primary context, which other frameworks of the process share."""
 
     def __init__(self, device_manager: DeviceManager, device_index: int) -> None:
-        """Made by the device manager; nothing is asked of the GPU yet."""
+        """Created by the device manager; the GPU is not accessed yet."""
         self.driver = driver()
         self.reports = ErrorReports(self.driver, device_index)
         self._device_manager, self._index = device_manager, device_index
@@ -57,7 +57,7 @@ class CudaDevice(Device):
 
     @lazy
     def properties(self) -> DeviceProperties:
-        """Return what the GPU is."""
+        """Return the properties of the GPU."""
         return self.driver.properties(self._index)
 
     def SetAsActiveDevice(self) -> None:
@@ -84,7 +84,7 @@ class CudaDevice(Device):
             self._streams[stream.handle] = stream
             self._owned[stream.handle] = None
             self._is_shared = True  # until a fence finds one stream
-        self._allocator.fence()  # so that memory which was given out before is safe on the new stream too
+        self._allocator.fence()  # so that memory allocated before is safe on the new stream too
         return stream
 
     def adopt(self, handle: int) -> CudaStream:
@@ -101,8 +101,8 @@ class CudaDevice(Device):
     def DestroyStream(self, stream: Stream) -> None:
         checked = check_stream(stream)
         if checked.handle >= 0:
-            # done before fences leave the stream out: what it uses may be freed already, and be given out again
-            with suppress(CudaError):  # which `destroy` raises
+            # finished before fences omit the stream: its memory may be freed already, and reused
+            with suppress(CudaError):  # `destroy` raises this error
                 self.driver.synchronize_stream(self._index, checked.handle)
         with self._lock:
             self._streams.pop(checked.handle, None)
@@ -110,7 +110,7 @@ class CudaDevice(Device):
         checked.destroy()
 
     def leave_stream(self, handle: int) -> None:
-        """Take note of a stream from CreateStream whose object is gone; a later fence destroys it.
+        """Record a stream from CreateStream whose object is gone; a later fence destroys it.
 
         Takes no lock and calls no driver, since the garbage collector may call it anywhere, in a capture too.
         """
@@ -118,23 +118,23 @@ class CudaDevice(Device):
         self._is_shared = True
 
     def _destroy_left(self) -> None:
-        """Destroy the streams that were left, where their work is done. Until then fences have them."""
+        """Destroy the recorded streams whose work is done. Until then fences include them."""
         for _ in range(len(self._left)):
             handle = self._left.popleft()
             if self.driver.is_capturing(self._index, handle) or not self.driver.query_stream(self._index, handle):
                 self._left.append(handle)
                 continue
-            self.reports.of(handle).take()  # the next stream with this handle starts without
+            self.reports.of(handle).take()  # the next stream with this handle starts without it
             del self._owned[handle]
             self.driver.destroy_stream(self._index, handle)
 
     def _handles(self) -> list[int]:
-        """Return the streams that the device knows of, those that were left too."""
+        """Return the streams that the device knows, including those without an object."""
         adopted = [stream.handle for reference in self._streams.valuerefs() if (stream := reference())]
         return list(dict.fromkeys([*self._owned, *adopted]))
 
     def _fence(self) -> None:
-        """Let every stream wait for what is queued on the others; those that are being captured stay out of it."""
+        """Make every stream wait for the work queued on the others; streams in capture are omitted."""
         if not self._is_shared:  # the usual case, and most allocations come here
             return
         with self._lock:
@@ -150,7 +150,7 @@ class CudaDevice(Device):
                         self.let_wait(handle, other)
 
     def _wait(self) -> None:
-        """Wait for the work of all streams. What is captured is none yet, and to wait for it would end the capture.
+        """Wait for the work of all streams. Captured work does not run yet, and waiting for it would end the capture.
 
         Takes no lock: memory that the garbage collector finds is given back after it.
         """
@@ -160,20 +160,20 @@ class CudaDevice(Device):
                     self.driver.synchronize_stream(self._index, handle)
 
     def free_at_once(self, address: int) -> None:
-        """Give memory from the driver back when the work of all streams is done."""
+        """Return memory to the driver after the work of all streams has finished."""
         self._wait()
         self.driver.free(self._index, address)
 
     def let_wait(self, consumer: int, producer: int) -> None:
-        """Let work queued from now on, on one stream, wait for what is queued on another.
+        """Make work queued later on one stream wait for the work queued on another.
 
-        Where only the producer is captured, the consumer takes part in the capture from now on.
+        If only the producer is captured, the consumer joins the capture.
         """
         event = self.driver.create_event(self._index, timing=False)
         try:
             self.driver.record_event(self._index, event, producer)
             self.driver.wait_event(self._index, consumer, event)
-        finally:  # CUDA keeps it until nothing waits for it
+        finally:  # CUDA keeps it while something waits for it
             self.driver.destroy_event(self._index, event)
 
     def CreateEvent(self) -> CudaEvent:
@@ -201,7 +201,7 @@ class CudaDevice(Device):
         return self.buffer(number, Allocation(block.address, lambda: allocator.free(block)))
 
     def alloc_on(self, stream: CudaStream, size: int) -> CudaBuffer:
-        """Return memory for work on a stream, as `Alloc` does; while that is captured, the graph's own.
+        """Return memory for work on a stream, as `Alloc` does; during a capture, memory of the graph.
 
         So nothing else is given memory that the graph uses, however long it lasts.
         """
