@@ -33,11 +33,11 @@ _EXCEPTIONS: Final[dict[int, Callable[[int, int, int], Exception]]] = {
     UNSIGNED_INDEX_OUT_OF_RANGE: lambda index, position, size: _index_error(index % 2**64, position, size),
     WRAPPED_INDEX_OUT_OF_RANGE: lambda index, position, size: _index_error(index, position, size, -size),
 }
-"""For each code, what makes the exception of the three words that go with it."""
+"""For each code, the function that makes the exception from its three words."""
 
 
 class ErrorReport:
-    """The first error that kernels of one stream report: int64 words at `address`, [code, and three that go with it].
+    """The first error that kernels of one stream report: int64 words at `address`, [code, and three words of details].
 
     A kernel changes the code from NOTHING to CLAIMED by an atomic compare-and-swap; the one thread that succeeds writes
     the other words, a system-wide memory fence, and then the code. So a reader sees all of it or nothing.
@@ -49,7 +49,7 @@ class ErrorReport:
         self._words = (ctypes.c_int64 * NUM_WORDS).from_address(address)
 
     def take(self) -> Exception | None:
-        """Return the error that was reported since the last call, and make room for the next; None for none."""
+        """Return the error reported since the last call, and make room for the next; None if there is none."""
         code = self._words[0]  # written last, so it is read first
         if code in (NOTHING, CLAIMED):
             return None

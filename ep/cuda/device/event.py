@@ -1,4 +1,4 @@
-"""Events of CUDA, with timing."""
+"""CUDA events, with timing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class CudaEvent(Event):
         """An event of a device of `driver`; `Device.CreateEvent` makes them."""
         self._driver, self._index = driver, device_index
         self._recorded = False
-        self.handle = 0  # what __del__ finds where the next line fails
+        self.handle = 0  # for __del__ if the next line fails
         self.handle = self._driver.create_event(self._index)
 
     def Record(self, stream: int) -> None:
@@ -32,7 +32,8 @@ class CudaEvent(Event):
         self._driver.synchronize_event(self._index, self.handle)
 
     def ElapsedTime(self, end: CudaEvent) -> float:
-        """Milliseconds from this event to `end`, both of which it waits for; ValueError where one was not recorded."""
+        """Return the milliseconds from this event to `end`, after waiting for both; ValueError if one was not
+        recorded."""
         check_event(end)
         if not (self._recorded and end._recorded):
             raise ValueError("both events must have been recorded")
@@ -41,18 +42,18 @@ class CudaEvent(Event):
         return self._driver.elapsed_milliseconds(self._index, self.handle, end.handle)
 
     def destroy(self) -> None:
-        """Give the CUevent back; the event must not be used again."""
+        """Destroy the CUevent; the event must not be used again."""
         handle, self.handle = self.handle, 0
         if handle:
             self._driver.destroy_event(self._index, handle)
 
     def __del__(self) -> None:
-        with suppress(CudaError):  # at exit the driver may be gone already
+        with suppress(CudaError):  # at exit the driver may be unloaded already
             self.destroy()
 
 
 def check_event(event: Any) -> CudaEvent:
-    """Return `event`; TypeError where it is not an event of a CUDA device, ValueError where it was destroyed."""
+    """Return `event`; TypeError if it is not an event of a CUDA device, ValueError if it was destroyed."""
     if not isinstance(event, CudaEvent):
         raise ArgumentTypeError("event", f"must be an event of a CUDA device, not {event!r}")
     if not event.handle:

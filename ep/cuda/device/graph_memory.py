@@ -1,7 +1,7 @@
-"""Memory of CUDA graphs: a graph keeps the addresses that its launches were captured with, and so needs their memory.
+"""Memory of CUDA graphs: a graph contains the addresses of its captured launches, and so needs their memory.
 
-What is asked for while launches are captured belongs to the graph, as in PyTorch's private pools. Here nobody has to
-name the graph: CUDA says when it is gone.
+Memory that is allocated during a capture belongs to the graph, as in PyTorch's private pools. The caller need not name
+the graph: CUDA reports when it is destroyed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class _Graph:
-    """A graph that has memory. `lock` is taken until CUDA releases it, when the graph is gone."""
+    """A graph that has memory. `lock` is held until CUDA releases it, when the graph is destroyed."""
 
     def __init__(self) -> None:
         self.lock = new_taken_lock()
@@ -29,20 +29,21 @@ class _Graph:
 class GraphMemory:
     """The memory of all graphs of one device.
 
-    A block is new from CUDA and in one graph only. One from the cache might still be used by work that the stream on
-    which the graph is launched does not wait for; and one that was freed in the graph, by another branch of it.
+    A block is newly allocated from CUDA and belongs to one graph only. A cached block might still be used by work for
+    which the stream of the graph's launch does not wait; a block that was freed in the graph might still be used by
+    another branch of it.
     """
 
     def __init__(self, driver: Driver, device: int, allocator: CachingAllocator) -> None:
-        """allocator: gives the memory, and takes it back."""
+        """allocator: allocates and frees the memory."""
         self._driver, self._device, self._allocator = driver, device, allocator
         self._lock = new_lock(Rank.GRAPHS)
         self._graphs: dict[int, _Graph] = {}
 
     def allocate(self, stream: int, capture: int, size: int) -> tuple[int, Callable[[], None]]:
-        """Return the address of `size` > 0 bytes for the graph of a capture, and what gives them back.
+        """Return the address of `size` > 0 bytes for the graph of a capture, and the function that frees them.
 
-        They go back once that was called and the graph is gone, whichever comes last.
+        They are freed after this function was called and the graph is destroyed.
         """
         self.collect()
         with self._lock:
@@ -56,7 +57,7 @@ class GraphMemory:
         return lease.block.address, [lease].clear
 
     def collect(self) -> None:
-        """Give back the memory of graphs that are gone."""
+        """Free the memory of destroyed graphs."""
         if not self._graphs:
             return
         with self._lock:

@@ -13,7 +13,7 @@ _PARTS: Final = ("cuda-bindings", "cuda-core", "nvidia-nvvm", "nvidia-nvjitlink"
 
 
 def packages() -> Finding:
-    """Return the version of numba-cuda and of what compiles with it."""
+    """Return the versions of numba-cuda and of its compilers."""
     version = version_of("numba-cuda")
     if version is None:
         return Finding("numba-cuda", "", "not installed; needed for CUDA devices alone")
@@ -22,13 +22,13 @@ def packages() -> Finding:
 
 
 def libraries() -> Iterator[Finding]:
-    """Yield where each library is that compiles kernels."""
+    """Yield the path of each library that compiles kernels."""
     for library in LIBRARIES:
         yield Finding(library, "", path_of(library) or "not found; needed for CUDA devices alone")
 
 
 def products() -> Finding:
-    """Return the library that multiplies matrices, looked for where it is installed: the driver may be missing."""
+    """Return the library for matrix products, found by its installation: the driver may be missing."""
     version = next(filter(None, map(version_of, CUBLAS_PACKAGES)), None)
     if version is None:
         return Finding(
@@ -38,7 +38,7 @@ def products() -> Finding:
 
 
 def facts(properties: DeviceProperties) -> Mapping[str, Any]:
-    """Return what there is to say of a device."""
+    """Return the findings about a device."""
     return {
         "name": properties.name,
         "compute_capability": ".".join(map(str, properties.compute_capability)),

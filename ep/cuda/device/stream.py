@@ -1,4 +1,4 @@
-"""Streams of CUDA: made here, or those of another framework."""
+"""CUDA streams: of ep, or of another framework."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ep.include.event import Event
 from ep.include.stream import Stream
 
 _WORKSPACE: Final = 2**23
-_LARGE_WORKSPACE: Final = 2**25  # what NVIDIA recommends for Hopper, and what is newer
+_LARGE_WORKSPACE: Final = 2**25  # NVIDIA's recommendation for Hopper and newer devices
 _LARGE_FROM: Final = (9, 0)
 
 
@@ -73,19 +73,19 @@ class CudaStream(Stream):
     """A stream of a CUDA device; `handle` is its CUstream, and `device_index` the number of the device.
 
     Streams from `Device.CreateStream` and the legacy default stream wait for each other, as CUDA's do by default, so
-    what other frameworks do on the default stream is in order with them. Errors of queued work come out of `Sync` and
-    `GetAsyncError`, each once; after an error of the device itself, such as an access to memory that is not its own,
-    the process cannot use the device any more, and all further calls fail.
+    work of other frameworks on the default stream is ordered with them. `Sync` and `GetAsyncError` report errors of
+    queued work, each once. After an error of the device itself, such as an invalid memory access, the process cannot
+    use the device any more, and all further calls fail.
     """
 
-    _owned = False  # what __del__ finds where the constructor fails, or is interrupted
+    _owned = False  # for __del__ if the constructor fails or is interrupted
 
     def __init__(self, device: DeviceOfStream, handle: int, *, owned: bool) -> None:
         """owned: whether the stream is destroyed with this object; `Device.CreateStream` and `from_handle` know."""
         self.handle, self.device_index = handle, device.device_index()
         self._device, self._driver, self._owned = device, device.driver, owned
         self._report = device.reports.of(handle)
-        self._seen: int | None = None  # the error of the device that was told already
+        self._seen: int | None = None  # the error of the device that was already reported
         self._workspace: CudaBuffer | None = None
         self._graph_workspace = 0, 0  # of a capture: the graph keeps the memory
 
@@ -93,17 +93,17 @@ class CudaStream(Stream):
     def from_handle(cls, stream: Any, device_index: int | None = None) -> CudaStream:
         """Return the stream of another framework, by its pointer or by an object with `__cuda_stream__`.
 
-        For PyTorch that is `torch.cuda.current_stream().cuda_stream`. 0 and 1 are the legacy default stream of device
-        `device_index`, or else of the calling thread's current device. The framework goes on owning the stream, which
-        must last as long as the object returned, and the object until its work is done. Raises ValueError for a stream
-        of another device than `device_index`, and for 2, the per-thread default stream.
+        For PyTorch this is `torch.cuda.current_stream().cuda_stream`. 0 and 1 are the legacy default stream of device
+        `device_index`, or else of the calling thread's current device. The framework still owns the stream, which must
+        exist as long as the returned object, and the object must exist until its work is done. Raises ValueError for a
+        stream of another device than `device_index`, and for 2, the per-thread default stream.
         """
         if hasattr(stream, "__cuda_stream__"):
             stream = stream.__cuda_stream__()[1]
         handle = as_integer(stream, "stream") or LEGACY_STREAM
         if handle < 0:
             raise ArgumentValueError("stream", f"is {handle}; it must be a pointer")
-        if handle == PER_THREAD_STREAM:  # no fence could reach it from another thread, nor tell its work from others'
+        if handle == PER_THREAD_STREAM:  # from another thread, a fence could neither reach it nor identify its work
             raise ArgumentValueError(
                 "stream",
                 "is 2, the per-thread default stream, which is another one in each thread; launch on a stream "
@@ -136,7 +136,7 @@ class CudaStream(Stream):
 
     def GetAsyncError(self) -> Exception | None:
         try:
-            if not self.is_capturing():  # a question about its work would end the capture
+            if not self.is_capturing():  # a query about its work would end the capture
                 self._driver.query_stream(self.device_index, self.handle)
         except CudaError as error:
             if error.code != self._seen:
@@ -156,10 +156,10 @@ class CudaStream(Stream):
         self._driver.wait_event(self.device_index, self.handle, check_event(event).handle)
 
     def wait_for(self, producer: int) -> None:
-        """Let work queued from now on wait for what is queued on the stream with the handle `producer`."""
+        """Make work queued later wait for the work queued on the stream with the handle `producer`."""
         if (producer or LEGACY_STREAM) == self.handle:
             return
-        # a graph cannot wait for what is queued outside of it, and trying to would end the capture; what comes before
+        # a graph cannot wait for work outside of it, and trying to would end the capture; the work queued before
         # the graph is in order with the stream that it is launched on
         if self.is_capturing() and (
             producer <= PER_THREAD_STREAM or not self._driver.is_capturing(self.device_index, producer)
@@ -168,22 +168,22 @@ class CudaStream(Stream):
         self._device.let_wait(self.handle, producer)
 
     def let_wait(self, consumer: int) -> None:
-        """Let work queued from now on, on the stream with the handle `consumer`, wait for what is queued on this one.
+        """Make work queued later on the stream with the handle `consumer` wait for the work queued on this one.
 
-        Where one of them is captured and the other is not, that cannot be. What comes after the graph is in order with
-        the stream that it is launched on; another framework's stream does not take part in a capture unasked.
+        It does nothing if one of them is captured and the other is not. Work after the graph is ordered with the stream
+        of its launch; a stream of another framework does not join a capture implicitly.
         """
         if (consumer or LEGACY_STREAM) == self.handle:
             return
         captured = self.is_capturing()
-        if captured and consumer <= LEGACY_STREAM:  # which is never captured itself, whatever the driver answers
+        if captured and consumer <= LEGACY_STREAM:  # it is never captured, whatever the driver returns
             return
         if captured == self._driver.is_capturing(self.device_index, consumer):
             self._device.let_wait(consumer, self.handle)
 
     @property
     def shared_bytes(self) -> int:
-        """The shared memory that a block of its launches may have at most."""
+        """The largest shared memory of a block of its launches."""
         return self._device.properties.shared_bytes_per_block
 
     def is_capturing(self) -> bool:
@@ -197,9 +197,9 @@ class CudaStream(Stream):
         return _LARGE_WORKSPACE if is_large else _WORKSPACE
 
     def workspace(self) -> int:
-        """Return the address of memory that libraries use for one launch on this stream after the other.
+        """Return the address of the workspace that libraries use for successive launches on this stream.
 
-        Made when first asked for. A graph has its own, since it may be launched while this stream is at work.
+        It is allocated at the first call. A graph has a separate one, since it may run at the same time as this stream.
         """
         capture = self._driver.capture_of(self.device_index, self.handle)
         if capture:
@@ -218,7 +218,7 @@ class CudaStream(Stream):
             number, lambda: self._driver.alloc_async(self.device_index, number, self.handle)
         )
 
-        def release() -> None:  # where no FreeAsync came before
+        def release() -> None:  # unless FreeAsync was called before
             with suppress(CudaError):
                 if self.handle < 0:  # the stream was destroyed
                     self._device.free_at_once(address)
@@ -239,7 +239,7 @@ class CudaStream(Stream):
 
     @contextmanager
     def scratch(self, size: int) -> Iterator[CudaBuffer]:
-        """Memory for the work that is queued within the block; later work may reuse it."""
+        """Context manager: memory for the work queued inside the block; later work may reuse it."""
         memory = self.AllocAsync(size)
         try:
             yield memory
@@ -247,7 +247,7 @@ class CudaStream(Stream):
             self.FreeAsync(memory)
 
     def destroy(self) -> None:
-        """Wait for the stream's work and give back what is owned; the stream must not be used again."""
+        """Wait for the stream's work and destroy its resources; the stream must not be used again."""
         handle, self.handle = self.handle, -1
         if handle < 0:
             return
@@ -260,14 +260,14 @@ class CudaStream(Stream):
                 self._driver.destroy_stream(self.device_index, handle)
 
     def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
-        # another framework's stream may be gone by now; at the end of the process, so may what this module refers to
+        # the other framework's stream may be destroyed already; at the end of the process, globals of this module too
         if self._owned and not is_finalizing():
             handle, self.handle = self.handle, -1
             if handle >= 0:
                 self._device.leave_stream(handle)
 
     def __cuda_stream__(self) -> tuple[int, int]:
-        """Return the protocol by which other libraries take streams: its version, and the handle."""
+        """Return the version of the stream protocol of other libraries, and the handle."""
         return 0, self.handle
 
     def __repr__(self) -> str:
@@ -275,7 +275,7 @@ class CudaStream(Stream):
 
 
 def check_stream(stream: Any) -> CudaStream:
-    """Return `stream`; TypeError where it is not a stream of a CUDA device."""
+    """Return `stream`; TypeError if it is not a stream of a CUDA device."""
     if not isinstance(stream, CudaStream):
         raise ArgumentTypeError("stream", f"must be a stream of a CUDA device, not {stream!r}")
     return stream

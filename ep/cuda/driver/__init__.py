@@ -1,1 +1,1 @@
-"""CUDA as the device layer sees it: the driver, cuBLASLt and the packages that they come from."""
+"""CUDA for the device layer: the driver, cuBLASLt and the packages that contain them."""

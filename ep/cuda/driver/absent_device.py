@@ -1,4 +1,4 @@
-"""A device that is not there, for which kernels are compiled: nothing runs on it."""
+"""A device that is not present: kernels are compiled for it, and nothing runs on it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ class _AbsentDevice(Driver):
     def __init__(self, capability: str) -> None:
         """capability: such as "9.0".
 
-        Raises ArgumentValueError where it is none, DeviceUnavailableError where a part of the compiler is missing.
+        Raises ArgumentValueError for an invalid capability, DeviceUnavailableError if a part of the compiler is
+        missing.
         """
         found = re.fullmatch(r"(\d{1,2})\.(\d)", capability)
         if found is None:
@@ -68,5 +69,5 @@ abc.update_abstractmethods(_AbsentDevice)  # type: ignore[type-abstract]
 
 
 def absent_device(capability: str) -> Driver:
-    """Return what stands for one; raises what its constructor does."""
+    """Return the driver of an absent device of this compute capability; raises the errors of its constructor."""
     return _AbsentDevice(capability)  # type: ignore[abstract]  # the loop above has written the other methods

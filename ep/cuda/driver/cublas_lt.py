@@ -1,8 +1,8 @@
 """cuBLASLt, which multiplies matrices on a GPU: its functions, and one plan for each shape.
 
-`functions` gives the library's C functions, or what stands in for them if there is no GPU; all else here is the same
-for both. Addresses, handles and sizes are integers. The library is column-major, and so is told of the transposes: the
-matrix c that lies row-major in memory is `op(b)^T op(a)^T` to it.
+`functions` returns the library's C functions, or a replacement if there is no GPU; everything else is the same for
+both. Addresses, handles and sizes are integers. The library is column-major, so it gets transposed matrices: for the
+library, a row-major matrix c is `op(b)^T op(a)^T`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SIGNATURES: Final[dict[str, tuple[Any, ...]]] = {
     "cublasLtMatmulAlgoGetHeuristic": (*[_POINTER] * 7, _INT, _POINTER, _POINTER),
     "cublasLtMatmul": (*[_POINTER] * 14, _SIZE, _POINTER),
 }
-"""The arguments of the functions that are called; each returns a status, 0 where all went well."""
+"""The arguments of the functions that are called; each returns a status, 0 for success."""
 
 # cudaDataType_t
 TYPES: Final = {
@@ -47,7 +47,7 @@ TYPES: Final = {
     DataType.kBFloat16: 14,
 }
 
-# cublasComputeType_t: float32 as IEEE has it, and with operands rounded to TensorFloat-32
+# cublasComputeType_t: IEEE float32, and float32 with operands rounded to TensorFloat-32
 COMPUTE_32F: Final = 68
 COMPUTE_64F: Final = 70
 COMPUTE_32F_FAST_TF32: Final = 77
@@ -61,11 +61,11 @@ LAYOUT_BATCH_COUNT, LAYOUT_STRIDED_BATCH_OFFSET = 5, 6
 PREF_MAX_WORKSPACE_BYTES, PREF_REDUCTION_SCHEME_MASK = 1, 3
 PREF_MIN_ALIGNMENTS: Final = (5, 6, 7, 8)  # of A, B, C and D
 REDUCTION_IN_COMPUTE_TYPE: Final = 2
-"""Parts of a sum may be added up in the type of the computation, never in a 16-bit type of c."""
+"""Partial sums may be added in the type of the computation, never in a 16-bit type of c."""
 
 MAX_BATCH_COUNT: Final = 2**16 - 1
 MAX_COMPLEX_COLUMNS: Final = 64 * MAX_BATCH_COUNT
-"""The most columns, as the library counts them (rows of c), of a product of complex64 in the arithmetic of float32."""
+"""The largest number of the library's columns (rows of c) of a complex64 product in float32 arithmetic."""
 
 MAX_ALIGNMENT: Final = 256
 _STATUS: Final = {
@@ -94,8 +94,9 @@ class HeuristicResult(ctypes.Structure):
 class Multiplication(NamedTuple):
     """A strided batch of products of row-major matrices, `[m, k]` by `[k, n]`.
 
-    src_type: of a and b; dst_type: of c. strides: from one matrix to the next, in elements of a, b and c.
-    alignments: what the addresses of a, b and c are multiples of. a_columns: from one row of a in memory to the next.
+    src_type: the type of a and b; dst_type: the type of c. strides: from one matrix to the next, in elements, of a, b
+    and c. alignments: the alignments of the addresses of a, b and c. a_columns: the elements from one row of a to the
+    next.
     """
 
     src_type: DataType
@@ -121,7 +122,7 @@ class Plan:
     def __init__(self, library: CublasLt, device: int, wanted: Multiplication, workspace_size: int) -> None:
         """workspace_size: the most bytes that it may need."""
         self._library, self._made = library, list[tuple[str, int]]()
-        weakref.finalize(self, _destroy, library, self._made).atexit = False  # the driver may be gone then
+        weakref.finalize(self, _destroy, library, self._made).atexit = False  # the driver may be unloaded then
         compute, scale = _computation(wanted)
         self.desc = self._create("MatmulDesc", compute, scale)
         a_op, b_op = (_operation(wanted, flag) for flag in (wanted.transpose_a, wanted.transpose_b))
@@ -151,7 +152,7 @@ class Plan:
         self._library.call(f"cublasLt{kind}SetAttribute", handle, attribute, address, size)
 
     def _layout(self, data_type: DataType, dims: tuple[int, int], step: int, batch_count: int, stride: int) -> int:
-        """Return the layout of row-major matrices, which are the transposed ones to the library.
+        """Return the layout of row-major matrices, which are transposed for the library.
 
         step: from row to row.
         """
@@ -163,7 +164,7 @@ class Plan:
         return layout
 
     def _choose(self, device: int, wanted: Multiplication, workspace_size: int) -> tuple[Any, int]:
-        """Return the algorithm that the library holds to be the fastest, and the bytes of workspace that it needs."""
+        """Return the algorithm that the library expects to be the fastest, and the bytes of workspace that it needs."""
         preference = self._create("MatmulPreference")
         self._set("MatmulPreference", preference, PREF_MAX_WORKSPACE_BYTES, ctypes.c_uint64(workspace_size))
         mask = ctypes.c_uint32(REDUCTION_IN_COMPUTE_TYPE)
@@ -191,7 +192,7 @@ class CublasLt:
         self._lock = new_lock(Rank.DRIVER)
 
     def call(self, name: str, *arguments: int) -> None:
-        """Call a function; raises CudaError where it fails."""
+        """Call a function; raises CudaError if it fails."""
         status = getattr(self._functions, name)(*arguments)
         if status:
             raise _error(name, status)
@@ -206,7 +207,7 @@ class CublasLt:
         return handle
 
     def prepare(self, device: int) -> None:
-        """Make the handle for a device, which cannot be made while launches are captured."""
+        """Make the handle for a device. This is not possible during a capture."""
         with self._driver.active(device):
             self.handle(device)
 
@@ -226,8 +227,8 @@ class CublasLt:
     ) -> None:
         """Queue `c = alpha op(a) op(b) + beta c`.
 
-        addresses: of a, b and c on the device. numbers: of alpha and beta on the host, which are read before this
-        returns. workspace: the address of `plan.workspace_size` bytes on the device.
+        addresses: those of a, b and c on the device. numbers: the addresses of alpha and beta on the host, which are
+        read before this returns. workspace: the address of `plan.workspace_size` bytes on the device.
         """
         (a, b, c), (alpha, beta) = addresses, numbers
         with self._driver.active(device):
@@ -244,7 +245,7 @@ def _destroy(library: CublasLt, made: list[tuple[str, int]]) -> None:
 
 
 def _operation(wanted: Multiplication, transpose: bool) -> int:
-    """Return what the library does with an operand; T of a complex matrix is its conjugate transpose."""
+    """Return the library's operation on an operand; T of a complex matrix is its conjugate transpose."""
     if not transpose:
         return OP_N
     return OP_C if wanted.src_type.dtype.kind == "c" else OP_T
@@ -260,7 +261,7 @@ def _computation(wanted: Multiplication) -> tuple[int, int]:
 
 
 def max_rows(data_type: DataType, allow_tf32: bool) -> int | None:
-    """Return how many rows a product of `data_type` may have in one call; None for any number."""
+    """Return the largest number of rows of a product of `data_type` in one call; None for any number."""
     return MAX_COMPLEX_COLUMNS if data_type is DataType.kComplex64 and not allow_tf32 else None
 
 
@@ -291,7 +292,7 @@ _instead: list[Any] = []
 
 
 def use_functions(instead: Any) -> None:
-    """Make `instead` the library's functions in this process, which has called none yet; for tests without a GPU."""
+    """Use `instead` as the library's functions in this process, before the first call; for tests without a GPU."""
     if _loaded.cache_info().currsize:
         raise RuntimeError("the process has a library already")
     _instead[:] = [instead]
@@ -310,7 +311,7 @@ def _load() -> tuple[Any, str | None]:
         from cuda.pathfinder import load_nvidia_dynamic_lib
 
         functions = ctypes.CDLL(load_nvidia_dynamic_lib("cublasLt").abs_path)
-    except Exception as error:  # not installed, or not to be loaded, in the words of the package
+    except Exception as error:  # not installed or not loadable, in the words of the package
         return None, f"{' '.join(str(error).split())}; pip install 'ep[cuda-matmul]'"
     for name, arguments in SIGNATURES.items():
         function = getattr(functions, name)

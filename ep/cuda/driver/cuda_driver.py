@@ -1,4 +1,4 @@
-"""The real driver: `cuda.bindings.driver`, the one place that imports it, and only when a device is asked for."""
+"""The real driver: the only module that imports `cuda.bindings.driver`, when a device is first used."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LAST_DEFAULT_STREAM: Final = 2  # handles up to this one mean a default stream 
 
 
 class _Current:
-    """Makes a context the current one inside. One serves all threads at once, inside of each other too."""
+    """Context manager: makes a context the current one inside. All threads may share one, also nested."""
 
     __slots__ = ("_context", "_driver", "_pop", "_push")
 
@@ -57,7 +57,7 @@ class CudaDriver(Driver):
         self._contexts: dict[int, Any] = {}
         self._pools: dict[int, Any] = {}
         self._currents: dict[int, _Current] = {}
-        self._bases: dict[int, int] = {}  # what CUDA gave, for the addresses that had to be aligned
+        self._bases: dict[int, int] = {}  # the addresses from CUDA of allocations that had to be aligned
         self._lock = new_lock(Rank.DRIVER)
         self._process = os.getpid()
 
@@ -78,7 +78,7 @@ class CudaDriver(Driver):
         if why := why_no_compiler():
             return 0, why
         try:
-            ctypes.CDLL(_LIBRARY)  # asked first: where there is no driver, nothing else has to be imported
+            ctypes.CDLL(_LIBRARY)  # first: without a driver, nothing else has to be imported
         except OSError as error:
             return 0, f"no NVIDIA driver was found ({error}); install one, or make {_LIBRARY} loadable"
         try:
@@ -144,13 +144,14 @@ class CudaDriver(Driver):
             with self._lock:
                 if device not in self._contexts:
                     handle = self._ask(cuda.cuDeviceGet, device)
-                    # never released: it lasts as long as the process
+                    # never released: it exists as long as the process
                     self._contexts[device] = self._ask(cuda.cuDevicePrimaryCtxRetain, handle)
                 context = self._contexts[device]
         return context
 
     def _current(self, device: int) -> _Current:
-        """The device's context is the thread's current one inside, what was current before is so again outside."""
+        """Context manager: the device's context is the thread's current one inside; the former one is restored
+        afterwards."""
         current = self._currents.get(device)
         if current is None:
             current = self._currents[device] = _Current(self, self._context(device))
@@ -161,7 +162,7 @@ class CudaDriver(Driver):
 
     @contextmanager
     def _not_captured(self) -> Iterator[None]:
-        """Yield what is done inside is not part of a graph that is being captured, and does not spoil the capture."""
+        """Context manager: calls inside are not part of a captured graph, and do not end the capture."""
         exchange = self._cuda.cuThreadExchangeStreamCaptureMode
         former = self._ask(exchange, self._cuda.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED)
         try:
@@ -175,7 +176,7 @@ class CudaDriver(Driver):
 
     def current_device(self) -> int:
         result, *values = self._cuda.cuCtxGetDevice()
-        if result == _INVALID_CONTEXT:  # none is current
+        if result == _INVALID_CONTEXT:  # no context is current
             return 0
         self._check(self._cuda.cuCtxGetDevice, result)
         return int(values[0])
@@ -218,11 +219,11 @@ class CudaDriver(Driver):
                 self._ask(self._cuda.cuMemPoolTrimTo, self._pools[device], 0)
 
     def _pool(self, device: int) -> Any:
-        """Return the pool that `alloc_async` takes memory from.
+        """Return the memory pool of `alloc_async`.
 
-        It is our own: others use the device's default pool as it is.
+        It is separate from the device's default pool, which other libraries use.
 
-        It keeps memory that was freed. A pool that does not gives it back at each synchronisation, and takes it anew.
+        It keeps freed memory; otherwise a pool would free it at each synchronisation, and allocate it again.
         """
         pool = self._pools.get(device)
         if pool is None:
@@ -241,9 +242,9 @@ class CudaDriver(Driver):
         return pool
 
     def _aligned(self, size: int, allocate: Callable[[int], Any], free: Callable[[int], Any]) -> int:
-        """Return an address as `alloc` promises it.
+        """Return an address with the alignment that `alloc` promises.
 
-        CUDA promises 256 bytes, but gives 512, so this seldom has to do more.
+        CUDA promises 256 bytes but aligns to 512, so this rarely has to change anything.
         """
         base = int(allocate(size))
         if base % kMaxAlignmentRequirement == 0:
@@ -272,7 +273,7 @@ class CudaDriver(Driver):
     def device_of(self, address: int) -> int | None:
         ordinal = self._cuda.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
         result, *values = self._cuda.cuPointerGetAttribute(ordinal, address)
-        return None if result else int(values[0])  # an error says that CUDA does not know the memory
+        return None if result else int(values[0])  # an error means that CUDA does not know the memory
 
     # streams and events
 
@@ -296,7 +297,7 @@ class CudaDriver(Driver):
 
     def is_capturing(self, device: int, stream: int) -> bool:
         result, *values = self._is_captured(stream) if stream > _LAST_DEFAULT_STREAM else (_INVALID_CONTEXT,)
-        if result == _INVALID_CONTEXT:  # a thread that is new to CUDA has none, and a default stream is that of one
+        if result == _INVALID_CONTEXT:  # a new thread has no context, and a default stream belongs to a context
             with self._current(device):
                 result, *values = self._is_captured(stream)
         if result == _CAPTURE_IMPLICIT:  # the legacy stream, while a stream that it waits for is captured
@@ -321,7 +322,7 @@ class CudaDriver(Driver):
 
     def watch_graph(self, device: int, stream: int, lock: int) -> None:
         cuda = self._cuda
-        # a thread of CUDA calls it, which must not wait for Python
+        # called by a thread of CUDA, which must not wait for Python
         release = release_function()
         flag = cuda.CUuserObject_flags.CU_USER_OBJECT_NO_DESTRUCTOR_SYNC
         with self._current(device):
@@ -395,7 +396,7 @@ class CudaDriver(Driver):
                 return
             if result not in (_INVALID_CONTEXT, _INVALID_HANDLE):
                 raise self._error("cuLaunchKernel", result)
-        # a default stream is that of the current context, and a thread that is new to CUDA has none
+        # a default stream belongs to the current context, and a new thread has none
         self._in(device, self._launch, function, *grid, *block, shared_bytes, stream, parameters.address, 0)
 
     # results
@@ -432,6 +433,6 @@ class CudaDriver(Driver):
 
 
 def _visible_devices() -> str:
-    """Return what hides devices, for an error."""
+    """Return the setting that hides devices, for an error."""
     visible = CUDA_VISIBLE_DEVICES.value()
     return "" if visible is None else f" ({CUDA_VISIBLE_DEVICES.name} is {visible!r})"

@@ -1,4 +1,4 @@
-"""The driver of this process: CUDA's, or one that stands in for it."""
+"""The driver of this process: CUDA's, or a replacement."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _instead: list[Driver] = []
 
 
 def use_driver(instead: Driver) -> None:
-    """Make `instead` the driver of this process, which has asked for none yet; for tests if there is no GPU."""
+    """Use `instead` as the driver of this process, before its first use; for tests without a GPU."""
     if driver.cache_info().currsize:
         raise RuntimeError("the process has a driver already")
     _instead[:] = [instead]
@@ -26,7 +26,7 @@ def driver() -> Driver:
 
 @cache
 def _made() -> Driver:
-    """Return the same, made by one thread, and once."""
+    """Return the driver, created once by one thread."""
     if _instead:
         return _instead[0]
     return CudaDriver()

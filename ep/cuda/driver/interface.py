@@ -20,14 +20,14 @@ PER_THREAD_STREAM: Final = 2
 
 
 class CaptureError(RuntimeError):
-    """Something that cannot be done while launches are captured into a CUDA graph. It leaves the capture as it was."""
+    """Raised for an operation that is not possible during the capture of a CUDA graph. The capture is not affected."""
 
 
 class CudaError(RuntimeError):
     """An error of the CUDA driver; `code` is its CUresult, `name` that result's name."""
 
     def __init__(self, what: str, code: int, name: str, meaning: str) -> None:
-        """what: the driver's function, or the work that failed; meaning: the driver's own words."""
+        """what: the driver's function, or the failed work; meaning: the driver's own words."""
         super().__init__(what, code, name, meaning)  # all of them: a copy, in another process too, is made of these
         self.code, self.name = code, name
 
@@ -49,7 +49,7 @@ class DeviceProperties:
     memory_pools: bool
     """Whether `alloc_async` is supported."""
     shared_bytes_per_block: int
-    """The shared memory that a block may have at most; for more than `limits.SHARED_BYTES` see `allow_shared`."""
+    """The largest shared memory of a block; for more than `limits.SHARED_BYTES` see `allow_shared`."""
 
 
 class ParameterBlock:
@@ -76,10 +76,10 @@ class Driver(ABC):
     """CUDA on this machine. Methods raise CudaError; those that allocate raise MemoryError if there is no room."""
 
     is_there: bool = True
-    """Whether there are devices to run anything on; else kernels are compiled for one, and that is all."""
+    """Whether kernels can run; otherwise they are only compiled."""
 
     loads_ptx: bool = False
-    """Whether kernels are loaded as PTX, by a driver that runs no machine code."""
+    """Whether kernels are loaded as PTX, by a driver that does not run machine code."""
 
     @abstractmethod
     def why_unavailable(self) -> str | None:
@@ -87,7 +87,7 @@ class Driver(ABC):
 
     @abstractmethod
     def device_count(self) -> int:
-        """The number of devices; 0 where `why_unavailable` says why."""
+        """The number of devices; if it is 0, `why_unavailable` says why."""
 
     @abstractmethod
     def version(self) -> tuple[int, int]:
@@ -99,7 +99,7 @@ class Driver(ABC):
 
     @abstractmethod
     def current_device(self) -> int:
-        """The device of the calling thread's current context; 0 where it has none."""
+        """The device of the calling thread's current context; 0 if it has none."""
 
     @abstractmethod
     def set_current_device(self, device: int) -> None:
@@ -107,7 +107,8 @@ class Driver(ABC):
 
     @abstractmethod
     def active(self, device: int) -> AbstractContextManager[None]:
-        """Inside, the device's primary context is the calling thread's current one, for libraries that use it."""
+        """Context manager: the device's primary context is the calling thread's current one, for libraries that use
+        it."""
 
     @abstractmethod
     def synchronize(self, device: int) -> None:
@@ -117,7 +118,7 @@ class Driver(ABC):
 
     @abstractmethod
     def memory_info(self, device: int) -> tuple[int, int]:
-        """Bytes of device memory that are free, and all there are."""
+        """The free bytes of device memory, and all bytes."""
 
     @abstractmethod
     def alloc(self, device: int, size: int) -> int:
@@ -125,11 +126,11 @@ class Driver(ABC):
 
     @abstractmethod
     def free(self, device: int, address: int) -> None:
-        """Give back memory from `alloc` that no work uses any more."""
+        """Free memory from `alloc` that no work uses any more."""
 
     @abstractmethod
     def alloc_async(self, device: int, size: int, stream: int) -> int:
-        """The address of `size` > 0 bytes of device memory that work queued on `stream` from now on may use."""
+        """The address of `size` > 0 bytes of device memory for work queued later on `stream`."""
 
     @abstractmethod
     def free_async(self, device: int, address: int, stream: int) -> None:
@@ -137,7 +138,7 @@ class Driver(ABC):
 
     @abstractmethod
     def trim(self, device: int) -> None:
-        """Give back what `alloc_async` keeps of memory that was freed and that no work uses any more."""
+        """Free the memory that `alloc_async` keeps and that no work uses any more."""
 
     @abstractmethod
     def alloc_host(self, device: int, size: int) -> int:
@@ -145,7 +146,7 @@ class Driver(ABC):
 
     @abstractmethod
     def free_host(self, device: int, address: int) -> None:
-        """Give back memory from `alloc_host` that no work uses any more."""
+        """Free memory from `alloc_host` that no work uses any more."""
 
     @abstractmethod
     def copy(self, device: int, dst: int, src: int, size: int, stream: int) -> None:
@@ -157,7 +158,7 @@ class Driver(ABC):
 
     @abstractmethod
     def device_of(self, address: int) -> int | None:
-        """The device of memory that CUDA manages, page-locked memory too; None for other memory of the host."""
+        """The device of memory that CUDA manages, also page-locked memory; None for other host memory."""
 
     # streams and events
 
@@ -167,11 +168,11 @@ class Driver(ABC):
 
     @abstractmethod
     def create_stream(self, device: int) -> int:
-        """A new stream, one that the legacy default stream waits for and that waits for it."""
+        """A new stream; it and the legacy default stream wait for each other."""
 
     @abstractmethod
     def destroy_stream(self, device: int, stream: int) -> None:
-        """Finish with a stream from `create_stream`; what is queued on it is still done."""
+        """Destroy a stream from `create_stream`; work queued on it still runs."""
 
     @abstractmethod
     def synchronize_stream(self, device: int, stream: int) -> None:
@@ -183,22 +184,22 @@ class Driver(ABC):
 
     @abstractmethod
     def is_capturing(self, device: int, stream: int) -> bool:
-        """Whether work on the stream is being captured into a CUDA graph instead of done."""
+        """Whether work on the stream is captured in a CUDA graph instead of run."""
 
     @abstractmethod
     def capture_of(self, device: int, stream: int) -> int:
-        """The number of the capture that the stream takes part in, unique in this process; 0 for none."""
+        """The number of the stream's capture, unique in this process; 0 for none."""
 
     @abstractmethod
     def watch_graph(self, device: int, stream: int, lock: int) -> None:
-        """Release a lock of Python's C API once the graph that is being captured on the stream is gone.
+        """Release a lock of Python's C API when the graph that is captured on the stream is gone.
 
-        Gone means that it was destroyed, with all graphs that were instantiated from it, and that their work is done.
+        Gone means that it and all graphs instantiated from it were destroyed, and that their work is done.
         """
 
     @abstractmethod
     def wait_event(self, device: int, stream: int, event: int) -> None:
-        """Let work queued on `stream` from now on begin only when `event` is done."""
+        """Make work queued later on `stream` wait for `event`."""
 
     @abstractmethod
     def create_event(self, device: int, *, timing: bool = True) -> int:
@@ -206,7 +207,7 @@ class Driver(ABC):
 
     @abstractmethod
     def destroy_event(self, device: int, event: int) -> None:
-        """Finish with an event."""
+        """Destroy an event."""
 
     @abstractmethod
     def record_event(self, device: int, event: int, stream: int) -> None:
@@ -230,12 +231,12 @@ class Driver(ABC):
     def load_function(self, device: int, image: Any, name: str) -> Any:
         """Load a kernel so that a launch need not, and return the function.
 
-        image: a cubin, or PTX where the driver `loads_ptx`.
+        image: a cubin, or PTX if the driver `loads_ptx`.
         """
 
     @abstractmethod
     def allow_shared(self, device: int, function: Any, size: int) -> None:
-        """Let launches of the function ask for `size` bytes of shared memory, more than `limits.SHARED_BYTES`."""
+        """Allow launches of the function to use `size` bytes of shared memory, more than `limits.SHARED_BYTES`."""
 
     @abstractmethod
     def max_active_blocks(self, device: int, function: Any, block_threads: int, shared_bytes: int = 0) -> int:

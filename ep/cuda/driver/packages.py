@@ -1,6 +1,6 @@
-"""Whether the CUDA device has the interpreter, the packages, the libraries and the environment that it needs.
+"""Checks whether the interpreter, packages, libraries and environment for the CUDA device are present.
 
-Of packages nothing is imported to find out: Numba has a `numba.cuda` of its own, which proves nothing.
+No package is imported for this: Numba contains a `numba.cuda` of its own, so an import would prove nothing.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from ep.common import interpreter
 from ep.common.environment import NUMBA_ENABLE_CUDASIM
 
 PACKAGES: Final = ("numba-cuda", "cuda-bindings")
-"""The distributions that the CUDA device cannot do without: the compiler, and the way to the driver."""
+"""The distributions that the CUDA device requires: the compiler, and the bindings of the driver."""
 
 LIBRARIES: Final = ("nvvm", "nvJitLink")
-"""The libraries that the compiler calls, by the names that cuda-pathfinder has: those of a CUDA toolkit will do, too.
+"""The libraries that the compiler calls, by cuda-pathfinder's names: those of a CUDA toolkit work, too.
 """
 
 CUBLAS_PACKAGES: Final = ("nvidia-cublas", "nvidia-cublas-cu12")
-"""The distributions that bring cuBLASLt, of CUDA 13 and of CUDA 12; a toolkit that is installed brings it too."""
+"""The distributions that contain cuBLASLt, of CUDA 13 and of CUDA 12; an installed toolkit contains it, too."""
 
 
 def version_of(package: str) -> str | None:
@@ -32,9 +32,9 @@ def version_of(package: str) -> str | None:
 
 
 def why_no_compiler() -> str | None:
-    """Return what is wrong with Python or the environment, or which package is missing or too old.
+    """Return the problem with Python or the environment, or the missing or outdated package.
 
-    None if all is right.
+    It is None if there is no problem.
     """
     if why := interpreter.why_unsupported():
         return why
@@ -50,17 +50,17 @@ def why_no_compiler() -> str | None:
 
 
 def path_of(library: str) -> str | None:
-    """Return where one of LIBRARIES is, which is loaded; None if there is none that can be."""
+    """Load one of LIBRARIES and return its path; None if it cannot be loaded."""
     try:
         from cuda.pathfinder import load_nvidia_dynamic_lib
 
         return str(load_nvidia_dynamic_lib(library).abs_path)
-    except Exception:  # pathfinder has errors of its own, and is a package that may be missing itself
+    except Exception:  # pathfinder has its own errors, and may itself be missing
         return None
 
 
 def why_no_kernels() -> str | None:
-    """Return what keeps kernels from being compiled: what `why_no_compiler` says, or libraries that are missing."""
+    """Return the reason why kernels cannot be compiled: that of `why_no_compiler`, or missing libraries."""
     if why := why_no_compiler():
         return why
     missing = [library for library in LIBRARIES if path_of(library) is None]

@@ -17,7 +17,7 @@ from ep.include.stream import Stream
 
 
 class CudaMatmul(ProductPrimitive):
-    """Matmul and BatchMatmul, which Matmul is for one batch."""
+    """Matmul and BatchMatmul; Matmul is a batch of one."""
 
     signature = signatures.BATCH_MATMUL
 

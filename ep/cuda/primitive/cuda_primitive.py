@@ -1,4 +1,4 @@
-"""The base of the primitives on CUDA: buffers that a signature checks, and kernels that are resolved once."""
+"""The base of the primitives on CUDA: it checks buffers by a signature, and resolves kernels once."""
 
 from __future__ import annotations
 
@@ -96,6 +96,6 @@ class CudaPrimitive(KernelPrimitive):
     ) -> list[Any]:
         """Check the buffers of a launch, which must have this many elements each; return their addresses.
 
-        types: of the operands, where Launch says any.
+        types: the types of the operands, if Launch declares any type.
         """
         return self.signature.read(buffers, types or self._types, counts, reader(stream), in_place)

@@ -1,4 +1,4 @@
-"""Expression on CUDA: maps by the map engine; rows, and reductions of what maps compute, by that of Reduce."""
+"""Expression on CUDA: maps use the map engine; rows, and reductions of computed values, use the engine of Reduce."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class ExpressionPrimitive(KernelPrimitive, Expression):
 
     @abstractmethod
     def _plan(self, layouts: Sequence[Layout | None], dims: ExpressionDims, shape: ExpressionShape) -> Any:
-        """Return what follows for the kernels from the layouts of a launch that has elements."""
+        """Return the plan of the kernels for the layouts of a launch that has elements."""
 
     @abstractmethod
     def _queue_plan(self, stream: CudaStream, plan: Any, sides: Sequence[Any]) -> None:
@@ -62,7 +62,7 @@ class ExpressionPrimitive(KernelPrimitive, Expression):
     def _side(self, stream: CudaStream, side: int, value: Any) -> tuple[Any, Layout | None]:
         """Return the address and the layout of an array, or a `Number`.
 
-        Raises for what is not as the contract has it.
+        Raises an error for anything that the contract does not permit.
         """
         name, data_type = self._expected.names[side], self._expected.data_types[side]
         written = side < self._num_results
