@@ -13,7 +13,7 @@ from ep.common.primitive.broadcast import Dims
 from ep.include.arrays import RESULT, Array, ArrayLike, Arrays, Placeholder
 from ep.include.number_kind import FLOATS
 from ep.include.primitive.blas import BlasTransposeType
-from ep.include.primitive.broadcast_matmul import BroadcastMatmulFactory
+from ep.include.primitive.broadcast_matmul import BroadcastMatmulFactory, WindowProduct
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.ops.declare.function import FUNCTIONS, Tensor, operator
 from ep.ops.declare.operator import Attributes
@@ -22,7 +22,7 @@ from ep.ops.devices import arrays_of
 from ep.ops.kernels import Launches, OneLaunch, Subject, data_type, primitive_exists, register_kernel
 from ep.ops.names import in_errors
 from ep.ops.sbp_signatures import B, P, signature
-from ep.ops.window_kernel import WindowKernel
+from ep.ops.window_kernel import Move, WindowKernel
 from ep.ops.windows import groups_of_pieces, in_steps, num_spatial, windows
 from ep.sbp import Problem, Sbp, Signature, Split
 
@@ -179,9 +179,10 @@ _EXISTS = _FLOAT & WindowKernel.moves_exist & _MATMUL
 
 @register_kernel("conv", matches=_EXISTS)
 class ConvKernel(WindowKernel):
-    """A kernel that multiplies w and the windows: x is padded by ConstantPad, and Expand writes its windows, if needed.
+    """A kernel that multiplies w and the windows: x is padded by ConstantPad, if needed.
 
-    The result of a group is the product of its rows of w and a matrix that has a column for each window.
+    The result of a group is the product of its rows of w and a matrix that has a column for each window. A device whose
+    product can do so reads that matrix from x; otherwise, Expand writes it out.
     """
 
     exists = _EXISTS
@@ -199,11 +200,25 @@ class ConvKernel(WindowKernel):
         m, k, n = w[0] // groups, channels // groups * math.prod(found.kernel), math.prod(found.counts)
         dims = (groups, m, k), (batch, groups, k, n), (batch, groups, m, n)
         product = OneLaunch(self._matmul, 1, dims[0], Placeholder(1), dims[1], Placeholder(0), 0, dims[2], RESULT)
-        moves = [*self.padding(x[:2], found), *self.writing(x[:2], found)] if k else []
+        moves = [*self.padding(x[:2], found)] if k else []
+        if k and not found.is_whole:
+            places = found.map_of((batch, groups, channels // groups))
+            over = self._matmul.over_windows(dims[0], places, dims[2])
+            if over is not None:
+                return self._over_windows(over, moves)
+            moves += self.writing(x[:2], found)
         if not moves:
             return product
 
         def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
             product(arrays, [self.moved(arrays, inputs[0], moves), inputs[1]], outputs)
+
+        return launches
+
+    def _over_windows(self, multiply: WindowProduct, moves: Sequence[Move]) -> Launches:
+        """Return the moves and a product that reads windows where they are."""
+
+        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+            multiply(arrays.stream, inputs[1], self.moved(arrays, inputs[0], moves), outputs[0])
 
         return launches

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from operator import mul
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+
 from ep.common.checks import as_integer
 from ep.common.primitive.broadcast import Dims
 from ep.common.primitive.strides import contiguous_strides
+from ep.include.primitive.broadcast_matmul import WindowMap
 from ep.ops.shapes import as_sizes
 from ep.sbp import Sbp, Split, piece_sizes, span
 
@@ -110,6 +114,21 @@ class Windows(NamedTuple):
         of_planes, of_places = strides[: len(planes)], strides[len(planes) :]
         steps = (*self.dilations, *self.strides)
         return (*of_planes, *(step * stride for step, stride in zip(steps, of_places * 2, strict=True)))
+
+    def map_of(self, planes: Dims) -> WindowMap:
+        """Return where the windows of padded planes (batch, groups, channels) are: a matrix for each group.
+
+        It has a row for each channel and place, and a column for each window.
+        """
+        plane = math.prod(self.padded)
+        of_places = contiguous_strides(self.padded)
+        rows, columns = np.arange(planes[2], dtype=np.int64) * plane, np.zeros(1, np.int64)
+        for size, far, stride in zip(self.kernel, self.dilations, of_places, strict=True):
+            rows = np.add.outer(rows, np.arange(size, dtype=np.int64) * (far * stride)).reshape(-1)
+        for size, far, stride in zip(self.counts, self.strides, of_places, strict=True):
+            columns = np.add.outer(columns, np.arange(size, dtype=np.int64) * (far * stride)).reshape(-1)
+        strides = planes[1] * planes[2] * plane, planes[2] * plane
+        return WindowMap(rows, columns, self.strides[-1], math.prod(planes) * plane, strides)
 
     def ranges(self, axis: int, places: Sequence[Sbp], ranks: int, rank: int) -> list[range]:
         """Return the ranges that a rank has of the array, of its windows and of their places, along an axis.

@@ -31,7 +31,7 @@ class Walk(NamedTuple):
         return Walk(self.dims[:-1], self.a_strides[:-1], self.b_strides[:-1])
 
 
-_ONE: Final = Walk((), (), ())
+ONE: Final = Walk((), (), ())
 """The walk that visits one matrix."""
 
 
@@ -93,26 +93,27 @@ def broadcast_product(a_dims: Dims, b_dims: Dims, c_dims: Dims, transpose_a: boo
     of_c = (1,) * (len(dims) - len(each[2])) + each[2]
     # an axis of c has its own size, even if it is 1; the other axes are summed
     if of_c == dims:
-        batches, terms = _walk(dims, *steps), _ONE
+        batches, terms = walk_over(dims, *steps), ONE
     else:
         axes = [*zip(dims, of_c, *steps, strict=True)]
-        batches = _walk_over([(size, a, b) for size, kept, a, b in axes if kept == size])
-        terms = _walk_over([(size, a, b) for size, kept, a, b in axes if kept != size])
+        batches = _walk_of_axes([(size, a, b) for size, kept, a, b in axes if kept == size])
+        terms = _walk_of_axes([(size, a, b) for size, kept, a, b in axes if kept != size])
     if 0 not in dims and k:
         m, batches = _fold_rows(m, k, batches, transpose_a)
         k, terms = _fold_depth(m, n, k, batches, terms, transpose_a, transpose_b)
     return Product(m, n, k, batches, terms)
 
 
-def _walk_over(axes: Sequence[tuple[int, int, int]]) -> Walk:
-    return _walk(*zip(*axes, strict=True)) if axes else _ONE
+def _walk_of_axes(axes: Sequence[tuple[int, int, int]]) -> Walk:
+    return walk_over(*zip(*axes, strict=True)) if axes else ONE
 
 
-def _walk(dims: Dims, a_strides: Dims, b_strides: Dims) -> Walk:
+def walk_over(dims: Dims, a_strides: Dims, b_strides: Dims) -> Walk:
+    """Return the walk over axes, in as few as possible."""
     if 0 in dims:
         return Walk(dims, a_strides, b_strides)
     simple = Walk(*simplify_walk(dims, a_strides, b_strides))
-    return _ONE if simple.dims == (1,) else simple
+    return ONE if simple.dims == (1,) else simple
 
 
 def _fold_rows(m: int, k: int, batches: Walk, transpose_a: bool) -> tuple[int, Walk]:

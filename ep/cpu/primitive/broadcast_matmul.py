@@ -16,6 +16,7 @@ from ep.cpu.engine.launchable import launched
 from ep.cpu.engine.product.plan import ProductPlan
 from ep.cpu.primitive.cpu_primitive import PlannedPrimitive
 from ep.cpu.primitive.product_primitive import ProductPrimitive
+from ep.cpu.primitive.windows_primitive import WindowsPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.broadcast_matmul import BroadcastMatmul, BroadcastMatmulFactory
 from ep.include.primitive.implements import implements
@@ -25,7 +26,7 @@ _DIMS = "a_dims", "b_dims", "c_dims"
 
 
 @implements(BroadcastMatmulFactory, on=DeviceType.kCPU, keys=MATMUL)
-class BroadcastMatmulImpl(ProductPrimitive, PlannedPrimitive, BroadcastMatmul):
+class BroadcastMatmulImpl(WindowsPrimitive, PlannedPrimitive, BroadcastMatmul):
     signature = signatures.BROADCAST_MATMUL.with_numbers(0, *ProductPrimitive.number_operands)
 
     def _compile(self) -> Launcher:

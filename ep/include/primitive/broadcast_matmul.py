@@ -3,13 +3,33 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from ep.include.data_type import DTypeLike
 from ep.include.primitive.blas import BlasTransposeType
 from ep.include.primitive.primitive import Factory, Primitive, Request, data_types, num_dims, product_options
 from ep.include.stream import Stream
+
+
+class WindowMap(NamedTuple):
+    """The places of a matrix in an array that it is not written out from: element (k, n) is at rows[k] + columns[n].
+
+    rows, columns: int64 arrays of places, in elements. step: the difference of most columns to the ones before.
+    size: the elements of the array. strides: elements from one matrix to the next along each axis of the batch.
+    """
+
+    rows: np.ndarray[Any, Any]
+    columns: np.ndarray[Any, Any]
+    step: int
+    size: int
+    strides: tuple[int, ...]
+
+
+WindowProduct = Callable[[Stream, Any, Any, Any], None]
+"""A launch (stream, a, b, c) of a product of a and the matrices that a WindowMap finds in b."""
 
 
 class BroadcastMatmul(Primitive):
@@ -41,6 +61,13 @@ class BroadcastMatmul(Primitive):
 
         Raises TypeError or ValueError, naming the argument, before anything is written.
         """
+
+    def over_windows(self, a_dims: Sequence[int], windows: WindowMap, c_dims: Sequence[int]) -> WindowProduct | None:
+        """Return a launch of `c = a @ b` that reads b from windows of an array; None if windows must be written out.
+
+        a_dims: those of Launch, with as many axes as c_dims, or fewer. c_dims: no size is 0. No operand is transposed.
+        """
+        return None
 
 
 class BroadcastMatmulFactory(Factory[BroadcastMatmul]):

@@ -92,6 +92,38 @@ def column_packer(data_type: DataType, rows: int, lanes: int) -> Any:
 
 
 @cache
+def window_packer(data_type: DataType, lanes: int, width: int, step: int) -> Any:
+    """Return a function (src, rows, count, k, dst) that packs pieces of rows of an array.
+
+    Row i of dst, `width` numbers from row to row, gets the elements `step` apart from src[rows[i]] on, `count` of them,
+    from 1 to `lanes`; step is 1 or 2.
+    """
+
+    @emitted()
+    def pack(builder: Any, src: Any, rows: Any, count: Any, k: Any, dst: Any) -> None:
+        bits, real = _kinds(data_type)
+        src, dst = (builder.inttoptr(one, kind.as_pointer()) for one, kind in ((src, bits), (dst, real)))
+        rows = builder.inttoptr(rows, WORD.as_pointer())
+        span = builder.add(builder.mul(builder.sub(count, WORD(1)), WORD(step)), WORD(1))
+        read = [lanes_below(builder, span, lanes, lanes * number) for number in range(step)]
+        written, stored = lanes_below(builder, count, lanes), ir.VectorType(bits, lanes)
+
+        def row(index: Any, nothing: Any) -> None:
+            source = builder.gep(src, [builder.load(builder.gep(rows, [index]))])
+            target = builder.gep(dst, [builder.mul(index, WORD(width))])
+            pieces = []
+            for number, mask in enumerate(read):
+                place = builder.gep(source, [WORD(lanes * number)])
+                pieces.append(load(builder, place, stored, mask=mask))
+            elements = pieces[0] if step == 1 else taken(builder, range(0, 2 * lanes, 2), *pieces)
+            store(builder, widened(builder, elements, data_type), target, mask=written)
+
+        counted(builder, WORD(0), k, 1, [], row)
+
+    return pack
+
+
+@cache
 def plane_packer(data_type: DataType, planes: int) -> Any:
     """Return a function (src, count, dst, dst_step) that writes the columns of contiguous rows of src as rows of dst.
 

@@ -9,18 +9,28 @@ from ep.common.primitive.signature import Signature
 from ep.cpu.engine.plan import Plan, adjacent
 from ep.cpu.engine.product.cut import cut, cut_depth
 from ep.cpu.engine.product.state import AXES, PRODUCT
+from ep.cpu.shared.object_layout import data_address
+from ep.include.primitive.broadcast_matmul import WindowMap
 
 _SIZES: Final = adjacent(PRODUCT, "m", "n", "k", "num_batches", "num_terms", "row_parts", "column_parts", "depth_parts")
+_WINDOWS: Final = adjacent(PRODUCT, "window_rows", "window_columns", "window_step")
 _AXES: Final = adjacent(AXES, "num_axes", "dims")
 
 
 class ProductPlan(Plan):
     """The plan of a product that is cut into blocks."""
 
-    def __init__(self, product: Product, signature: Signature | None = None, counts: tuple[int, ...] = ()) -> None:
+    def __init__(
+        self,
+        product: Product,
+        signature: Signature | None = None,
+        counts: tuple[int, ...] = (),
+        windows: WindowMap | None = None,
+    ) -> None:
         """Make the plan.
 
         signature: of launches of the product alone. counts: the elements of a, b and c, the sizes of the signature.
+        windows: where the elements of b are, if they are not in order.
         """
         super().__init__(PRODUCT, signature)
         if signature is not None:
@@ -32,6 +42,10 @@ class ProductPlan(Plan):
         num_blocks = row_parts * column_parts * num_batches
         depth_parts = cut_depth(m, n, max(k, num_terms), work * num_batches, num_blocks)
         self.set_words(_SIZES, (m, n, k, num_batches, num_terms, row_parts, column_parts, depth_parts))
+        self._windows = windows  # compiled code has the addresses
+        if windows is not None:
+            tables = data_address(windows.rows), data_address(windows.columns)
+            self.set_words(_WINDOWS, (*tables, windows.step))
         self._set_walk(self.fields.batches, batches)
         self._set_walk(self.fields.terms, terms)
 

@@ -30,6 +30,9 @@ PRODUCT: Final = layout(
     row_parts=1,  # the number of blocks that a matrix of c is cut into along its rows
     column_parts=1,
     depth_parts=1,  # the number of parts that sums are cut into, along the longer of products and k
+    window_rows=1,  # the address of where each row of b begins, if b is windows of an array; else 0
+    window_columns=1,  # the address of where each column is in a row
+    window_step=1,  # from one column to the next, in most places
     batches=AXES.num_words,  # the start of the operands of each matrix of c
     terms=AXES.num_words,  # the start of the operands of each product, relative to these
 )

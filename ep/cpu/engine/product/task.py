@@ -80,9 +80,10 @@ def _multiplier(data_type: DataType) -> Any:
             load_word(state, PRODUCT_STATE.transpose_a),
             load_word(state, PRODUCT_STATE.transpose_b),
         )
-        if is_narrow(m, n, k, transpose_a, transpose_b, lanes):
+        is_plain = load_word(words, PRODUCT.window_rows) == 0
+        if is_plain and is_narrow(m, n, k, transpose_a, transpose_b, lanes):
             multiply_narrow(launch, block, a, b, c)
-        elif m == 1 or n == 1:
+        elif is_plain and (m == 1 or n == 1):
             multiply_vector(launch, block, a, b, c)
         else:
             multiply_block(launch, block, a, b, c)

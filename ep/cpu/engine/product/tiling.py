@@ -18,7 +18,7 @@ from ep.cpu.compile.conversion import HALVES
 from ep.cpu.compile.jit import jit, separate
 from ep.cpu.compile.memory import allocate, load_word, loader, release, storer
 from ep.cpu.engine.product.mapped import map_block
-from ep.cpu.engine.product.packing import column_packer, row_packer
+from ep.cpu.engine.product.packing import column_packer, row_packer, window_packer
 from ep.cpu.engine.product.state import BLOCK, PRODUCT, PRODUCT_LAUNCH, PRODUCT_STATE
 from ep.cpu.engine.product.tile import tile_multiplier
 from ep.cpu.engine.product.walk import offsets
@@ -68,6 +68,7 @@ def block_multiplier(data_type: DataType) -> Any:
     strip = _strip_multiplier(arithmetic, lanes)
     low = _tile(arithmetic, tile_rows // 2, 2 * _VECTORS, lanes)
     pack_a, pack_b = _packer(data_type, tile_rows), _packer(data_type, tile_columns)
+    pack_windows = _windows_packer(data_type, lanes, tile_columns)
 
     @separate
     def scale(to, to_step, c, c_step, rows, columns, beta):
@@ -96,6 +97,10 @@ def block_multiplier(data_type: DataType) -> Any:
         transpose_b = load_word(state, PRODUCT_STATE.transpose_b)
         a_row, a_step = (1, m) if transpose_a else (k, 1)
         b_column, b_step = (k, 1) if transpose_b else (1, n)
+        window_rows, window_columns = load_word(words, PRODUCT.window_rows), load_word(words, PRODUCT.window_columns)
+        is_plain = window_rows == 0
+        if not is_plain:  # where a window's elements are is in the table
+            b_column, b_step = 0, 0
         alpha = load(load_word(launch, PRODUCT_LAUNCH.alpha), 0)
         beta = load(load_word(launch, PRODUCT_LAUNCH.beta), 0)
         maps = partial == 0 and load_word(launch, PRODUCT_LAUNCH.map) != 0
@@ -107,7 +112,7 @@ def block_multiplier(data_type: DataType) -> Any:
         height = (min(rows, _HEIGHT) + tile_rows - 1) // tile_rows * tile_rows
         is_low = rows <= tile_rows // 2
         packs_a = is_half or (not is_low and columns > _NARROW * tile_columns)
-        packs_b = is_half or transpose_b != 0 or rows > _FEW
+        packs_b = is_half or transpose_b != 0 or rows > _FEW or not is_plain
         keeps_b = packs_b and rows > height
         last_term = load_word(block, BLOCK.last_term)
         # values that are mapped as soon as they are complete need memory of some rows alone
@@ -152,7 +157,7 @@ def block_multiplier(data_type: DataType) -> Any:
                         later, later_step = from_b, 0
                         if row > 0:
                             later, later_step = packed_strip + wide * length * tile_columns, wide * tile_columns
-                        elif transpose_b == 0:  # after the last strip comes the next piece of k, or the next block
+                        elif transpose_b == 0 and is_plain:  # then comes the next piece of k, or the next block
                             later_step = n * size
                             if following < columns:
                                 later = b + (b_offset + following + first * n) * size
@@ -182,8 +187,13 @@ def block_multiplier(data_type: DataType) -> Any:
                             continue
                         left = min(left, tile_columns)
                         if packs_b or first_column + column + (left + lanes - 1) // lanes * lanes > n:
-                            if row == 0:
+                            if row == 0 and is_plain:
                                 pack_b(1 - transpose_b, from_b, max(b_column, b_step), left, length, packed_strip)
+                            elif row == 0:
+                                columns_left = window_columns + 8 * (first_column + column)
+                                step = load_word(words, PRODUCT.window_step)
+                                rows_left = window_rows + 8 * first
+                                pack_windows(from_b, rows_left, columns_left, step, left, length, packed_strip)
                             from_b, step_b = packed_strip, tile_columns
                         strip(
                             length,
@@ -339,5 +349,35 @@ def _packer(data_type: DataType, width: int) -> Any:
             for first in range(0, count, group):
                 place = dst + first * wide
                 pack_columns(src + first * step * size, step, min(group, count - first), k, place, width)
+
+    return pack
+
+
+def _windows_packer(data_type: DataType, lanes: int, width: int) -> Any:
+    """Return a function (src, rows, columns, step, count, k, dst) that packs a strip of windows.
+
+    Element (i, j) of the strip [k, width] is src[rows[i] + columns[j]]; the first `count` columns are written.
+    step: the difference of most columns to the ones before.
+    """
+    arithmetic = DataType.kFloat if data_type in HALVES else data_type
+    size, wide = data_type.itemsize, arithmetic.itemsize
+    pack_adjacent, pack_every_other = (window_packer(data_type, lanes, width, step) for step in (1, 2))
+
+    @separate
+    def pack(src, rows, columns, step, count, k, dst):
+        column = 0
+        while column < count:
+            begin, length = load_word(columns, column), 1
+            if step <= 2:
+                while length < lanes and column + length < count:
+                    if load_word(columns, column + length) != begin + length * step:
+                        break
+                    length += 1
+            source, target = src + begin * size, dst + column * wide
+            if step == 2:
+                pack_every_other(source, rows, length, k, target)
+            else:
+                pack_adjacent(source, rows, length, k, target)
+            column += length
 
     return pack

@@ -1,0 +1,38 @@
+"""Products with windows of an array, which the product engine packs from where they are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from ep.common.primitive.product import ONE, Product, walk_over
+from ep.common.primitive.strides import broadcast_strides
+from ep.cpu.engine.product.cut import NARROW
+from ep.cpu.engine.product.plan import ProductPlan
+from ep.cpu.primitive.product_primitive import ProductPrimitive
+from ep.include.number_kind import COMPLEXES
+from ep.include.primitive.broadcast_matmul import WindowMap, WindowProduct
+from ep.include.stream import Stream
+
+
+class WindowsPrimitive(ProductPrimitive):
+    """The base class of BroadcastMatmul, which has the products that read windows."""
+
+    def over_windows(self, a_dims: Sequence[int], windows: WindowMap, c_dims: Sequence[int]) -> WindowProduct | None:
+        (data_type,) = self.request.dtypes or ()
+        *batch, m, n = c_dims
+        if data_type in COMPLEXES or min(m, n) <= NARROW:  # products of few rows and columns have kernels of their own
+            return None
+        k, a_strides = a_dims[-1], broadcast_strides(tuple(a_dims[:-2]), len(batch), m * a_dims[-1])
+        product = Product(m, n, k, walk_over(tuple(batch), a_strides, windows.strides), ONE)
+        sizes = math.prod(a_dims), windows.size, math.prod(c_dims)
+        plan, numbers = ProductPlan(product, self.signature, sizes, windows), self._arrays(1, 0)
+        counts = self.signature.counts(sizes)
+
+        def launch(stream: Stream, a: Any, b: Any, c: Any) -> None:
+            buffers = (a, b, c, *numbers)
+            if not self._entered(stream, plan.words, *buffers):
+                self._run(plan.words, *self._checked(stream, buffers, counts, plan.in_place))
+
+        return launch

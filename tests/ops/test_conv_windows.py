@@ -1,0 +1,62 @@
+"""Convolutions whose product reads windows where they are: they have the bits of windows that are written out."""
+
+import math
+
+import numpy as np
+import pytest
+
+from ep import DeviceManagerRegistry, DeviceType, ops
+from ep.include.primitive import BlasTransposeType, BroadcastMatmulFactory, RequirePrimitive
+from ep.include.primitive.broadcast_matmul import WindowMap
+
+CASES = [
+    # sizes, kernel, strides, pads, dilations
+    ((19,), (3,), (1,), (1, 1), (1,)),
+    ((53,), (5,), (2,), (0, 3), (2,)),
+    ((40,), (2,), (3,), (0, 0), (1,)),
+    ((7, 9), (3, 3), (1, 1), (1, 1, 1, 1), (1, 1)),
+    ((31, 18), (7, 7), (2, 2), (3, 3, 2, 3), (1, 1)),
+    ((13, 11), (1, 1), (2, 2), (0, 0, 0, 0), (1, 1)),
+    ((17, 12), (3, 2), (1, 3), (0, 2, 1, 0), (2, 1)),
+    ((5, 6, 7), (2, 3, 2), (1, 2, 1), (1, 0, 1, 0, 1, 0), (1, 1, 2)),
+]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize("case", CASES, ids=lambda case: "x".join(map(str, case[1])))
+def test_windows_are_read_as_if_they_were_written(rng, case, dtype):
+    sizes, kernel, strides, pads, dilations = case
+    groups, channels, filters = 2, 3, 19
+    x = rng.standard_normal((2, groups * channels, *sizes)).astype(dtype)
+    w = rng.standard_normal((groups * filters, channels, *kernel)).astype(dtype)
+    given = {"strides": strides, "pads": pads, "dilations": dilations}
+    found = ops.conv(x, w, groups=groups, **given)
+    written = ops.unfold(x, kernel, **given)
+    columns = written.reshape(2, groups, channels * math.prod(kernel), -1)
+    expected = ops.matmul(w.reshape(1, groups, filters, -1), columns)
+    np.testing.assert_array_equal(found, expected.reshape(found.shape))
+
+
+def test_windows_that_are_no_windows(rng):
+    """A map may have any places; all columns of the last strip are in the array."""
+    m, k, n, size = 11, 37, 101, 997
+    matmul = RequirePrimitive(
+        BroadcastMatmulFactory, DeviceType.kCPU, "float32", BlasTransposeType.N, BlasTransposeType.N, 3
+    )
+    places = WindowMap(rng.integers(0, 500, k), rng.integers(0, size - 500, n), 1, size, (0,))
+    multiply = matmul.over_windows((1, m, k), places, (1, m, n))
+    a, b = rng.standard_normal((m, k), np.float32), rng.standard_normal(size, np.float32)
+    c = np.empty((m, n), np.float32)
+    stream = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0).CreateStream()
+    multiply(stream, a, b, c)
+    np.testing.assert_allclose(c, a @ b[np.add.outer(places.rows, places.columns)], rtol=1e-4, atol=1e-4)
+    with pytest.raises(ValueError, match="b has 996 elements"):
+        multiply(stream, a, b[1:], c)
+
+
+def test_few_rows_and_complex_numbers_are_written_out():
+    places = WindowMap(np.zeros(2, np.int64), np.zeros(20, np.int64), 1, 1, (0,))
+    transposes = BlasTransposeType.N, BlasTransposeType.N
+    for data_type, m in (("float32", 8), ("complex64", 11)):
+        matmul = RequirePrimitive(BroadcastMatmulFactory, DeviceType.kCPU, data_type, *transposes, 3)
+        assert matmul.over_windows((1, m, 2), places, (1, m, 20)) is None
