@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: the primitives beside NumPy, PyTorch, numexpr, JAX and ONNX Runtime, as far as installed."""
+"""`python -m benchmarks`: compares the primitives with NumPy, PyTorch, numexpr, JAX and ONNX Runtime, if installed."""
 
 import sys
 

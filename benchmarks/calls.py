@@ -1,4 +1,4 @@
-"""What a call of `ep.ops` costs, beside the same call of NumPy and PyTorch: operators on 4,096 numbers of float32.
+"""The time of a call of `ep.ops`, compared with the same call of NumPy and PyTorch: 4,096 float32 numbers.
 
 So few numbers take some tenths of a microsecond themselves: the rest is reading the call, making the result and
 launching. A time is the least of many short runs of calls, which what else the machine does can only add to.

@@ -1,4 +1,4 @@
-"""Convolutions of models in float32, beside those of PyTorch and ONNX Runtime, and beside the product that they need.
+"""Convolutions of models in float32, compared with PyTorch, ONNX Runtime, and the matrix product that they contain.
 
 A time is the least of some runs, in which all libraries take turns. A result that differs is an error.
 """
@@ -30,7 +30,7 @@ _PRODUCT: Final = "product"
 
 
 class Convolution(NamedTuple):
-    """One use: the shapes of x and w, and what all spatial axes have alike."""
+    """One use: the shapes of x and w, and the attributes, equal for all spatial axes."""
 
     x: tuple[int, ...]
     w: tuple[int, ...]
@@ -62,7 +62,7 @@ def measure(arguments: Namespace) -> dict[str, dict[str, float]]:
 
 
 def show(measured: Mapping[str, Mapping[str, float]]) -> None:
-    """Print a table of milliseconds, with the arithmetic of ours."""
+    """Print a table of milliseconds, with the arithmetic rate of ep."""
     libraries = ["ep", _PRODUCT, *(peer for peer in _PEERS if any(peer in of_one for of_one in measured.values()))]
     rows = [
         (

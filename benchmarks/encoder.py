@@ -1,4 +1,4 @@
-"""The encoder of `examples/encoder` beside PyTorch's and ONNX Runtime's, on the same weights."""
+"""The encoder of `examples/encoder`, compared with PyTorch and ONNX Runtime with the same weights."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PRODUCTS: Final = ("MatMul", "FusedMatMul", "Gemm", "FusedGemm", "Attention", "
 
 
 def measure(arguments: Namespace) -> dict[str, Any]:
-    """Return how near the vectors are to each other, the times of each shape, and what the first vector takes."""
+    """Return the distances of the vectors, the times of each shape, and the time to the first vector."""
     import torch
 
     peers = [name for name in _PEERS if name in arguments.peers]
@@ -68,7 +68,7 @@ def show(found: Mapping[str, Any]) -> None:
 
 
 def _distances() -> dict[str, dict[str, float]]:
-    """Return the largest distances between vectors of ours, of PyTorch's, and of PyTorch's in float64."""
+    """Return the largest distances between the vectors of ep, of PyTorch, and of PyTorch in float64."""
     import numpy as np
     import torch
 
@@ -89,7 +89,7 @@ def _distances() -> dict[str, dict[str, float]]:
 
 
 def _times(peers: Sequence[str], threads: int, seconds: float) -> list[dict[str, Any]]:
-    """Return the seconds of each shape by library, and those of what is not products where they are known."""
+    """Return the seconds of each shape by library, and the seconds outside of matrix products if known."""
     import numpy as np
     import torch
 
@@ -176,7 +176,7 @@ def torch_model(dtype: Any) -> Any:
 
 
 def export(module: Any, file: Any) -> None:
-    """Write the graph of a module for ONNX Runtime to a file, or where one is named."""
+    """Write the graph of a module for ONNX Runtime to a file, by default a temporary one."""
     import torch
 
     names = ["ids", "mask"]

@@ -1,4 +1,4 @@
-"""What the encoder takes from the start of a process to the first vector, beside other libraries.
+"""The time of the encoder from the start of a process to the first vector, compared with other libraries.
 
 Seconds to the first vector of a sentence, and the most memory that the process had, medians of several processes; the
 megabytes that each library takes installed, with all that it needs. The kernels of `ep` are in its cache by then.
@@ -81,7 +81,7 @@ def _run(code: str, model: str) -> tuple[float, int]:
 
 
 def _installed(names: tuple[str, ...]) -> int:
-    """Return the bytes of the files of packages, and of all that they need."""
+    """Return the bytes of the files of packages and of their requirements."""
     waiting, seen, size = list(names), set[str](), 0
     while waiting:
         name = waiting.pop().lower().replace("_", "-")

@@ -1,4 +1,4 @@
-"""What the extra forms of the CPU's elementary functions gain: those with tables, and those for ordinary elements.
+"""The gain of the additional forms of the CPU's elementary functions: with tables, and for ordinary elements.
 
 `python -m benchmarks.forms [--only log] [--seconds 1] [--json FILE]` measures each function with the form and without
 it, by turns, in one thread, on ordinary elements: with all that the processor has, and in a second process as if it
@@ -33,11 +33,11 @@ _RANGES: Final = {
     **{"log": (0.1, 100.0), "log2": (0.1, 100.0), "log10": (0.1, 100.0), "pow": (0.1, 10.0)},
     **{"lgamma": (0.1, 50.0), "digamma": (0.1, 50.0), "trigamma": (0.1, 50.0)},
 }
-"""Between which numbers elements lie, all of them ordinary: of functions that are not named, from -4 to 4."""
+"""The range of the elements, all of them ordinary; from -4 to 4 for functions that are not listed."""
 
 
 class Gain(NamedTuple):
-    """What a form gains over another at each of `COUNTS`; avx512: whether the processor was taken to have it."""
+    """The gain of a form over another at each of `COUNTS`; avx512: whether it was measured with AVX-512."""
 
     name: str
     arithmetic: str
@@ -126,7 +126,7 @@ def _call(kernel: int, name: str, x: np.ndarray[Any, Any], y: np.ndarray[Any, An
 
 
 def _ratio(slow: Callable[[], None], fast: Callable[[], None], seconds: float) -> float:
-    """The time of one call over that of another: the median of many pairs, which what else runs disturbs alike."""
+    """The time of one call divided by that of another: the median of many pairs, which other load affects equally."""
     ratios: list[float] = []
     end = time.perf_counter() + seconds
     while len(ratios) < _PAIRS or time.perf_counter() < end:
@@ -135,7 +135,7 @@ def _ratio(slow: Callable[[], None], fast: Callable[[], None], seconds: float) -
             call()
             times.append(time.thread_time())
         one, between, other = (after - before for before, after in pairwise(times))
-        ratio = 2 * between / (one + other)  # the calls around it stand for its time
+        ratio = 2 * between / (one + other)  # the calls before and after it estimate its time
         ratios.append(1 / ratio if len(ratios) % 2 else ratio)
     return statistics.median(ratios)
 

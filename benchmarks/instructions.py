@@ -1,6 +1,6 @@
-"""Which instructions the libraries may use: all of the machine's, or no more than those of an older processor.
+"""The instructions that the libraries may use: all of the machine, or those of an older processor only.
 
-So kernels are measured on any machine as they run where there is AVX2 alone. Like `options`, it imports neither NumPy
+So AVX2 kernels can be measured on every machine. Like `options`, it imports neither NumPy
 nor a peer: libraries choose their instructions when they are imported.
 """
 

@@ -1,4 +1,4 @@
-"""What launches cost that have new dims each time, and operators on a thousand small arrays and on views."""
+"""The time of launches with new dims, and of operators on a thousand small arrays and on views."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _NEW_DIMS: Final[Mapping[str, tuple[tuple[Any, ...], Arguments]]] = {
 
 
 def new_dims() -> dict[str, dict[str, float]]:
-    """Seconds of a launch whose dims are new, beside one of the same dims again: the least of a thousand.
+    """Seconds of a launch with new dims, and of one with the same dims again: the minimum of a thousand.
 
     A launch can be the first of its dims once: so these are not medians of samples, and the least is what a launch
     takes that nothing else on the machine disturbs.
@@ -83,7 +83,7 @@ def new_dims() -> dict[str, dict[str, float]]:
 
 
 def many_arrays() -> dict[str, dict[str, float]]:
-    """Seconds of what joins a thousand arrays, or makes a thousand, beside NumPy."""
+    """Seconds to join a thousand arrays, or to make a thousand, compared with NumPy."""
     arrays = [np.full(_ELEMENTS, place, _F32) for place in range(_ARRAYS)]
     whole = np.concatenate(arrays)
     ends = list(itertools.accumulate(map(len, arrays)))[:-1]
@@ -104,7 +104,7 @@ def many_arrays() -> dict[str, dict[str, float]]:
 
 
 def views() -> dict[str, dict[str, float]]:
-    """Seconds of an operator on a view, beside the operator on the copy that NumPy makes of it."""
+    """Seconds of an operator on a view, compared with the operator on a copy by NumPy."""
     found = {}
     for dtype in (np.dtype(np.int8), _F32, np.dtype(np.float64)):
         array = np.ones(_VIEWED, dtype)
@@ -121,7 +121,7 @@ def views() -> dict[str, dict[str, float]]:
 
 
 def measure(arguments: Namespace) -> dict[str, Any]:
-    """Return all figures of this module: beside NumPy alone, and of launches too small for two threads."""
+    """Return all figures of this module: compared with NumPy only, for launches too small for two threads."""
     return {"new_dims": new_dims(), "many_arrays": many_arrays(), "views": views()}
 
 

@@ -1,4 +1,4 @@
-"""Where and with what the measurements were made."""
+"""The machine and the versions of the measurements."""
 
 from __future__ import annotations
 

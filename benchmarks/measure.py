@@ -127,7 +127,7 @@ class Bench:
 
 
 def _dtype(case: Case) -> np.dtype[Any]:
-    """Return the one that the case is about, beside others in its key."""
+    """Return the data type that the case is about, among those of its key."""
     dtypes = [part for part in case.key if isinstance(part, np.dtype)]
     return case.out_type if isinstance(case.work, OneHotWork | WhereWork) or not dtypes else dtypes[0]
 

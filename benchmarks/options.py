@@ -15,7 +15,7 @@ SETS: Final = (
     *("permute", "pad", "copy_nd", "memcpy", "memset", "matmul", "softmax", "reduce", "segment_sum", "startup"),
 )
 MEMORY: Final = "memory"
-"""The group of what waits for memory alone, from the caches to beyond them: cases of other sets, when asked for."""
+"""The group of memory-bound cases, with arrays that fit in the caches and larger ones: cases of other sets."""
 PRODUCTS: Final = "products"
 """The group of products of the shapes of models, which have sizes of their own, when asked for."""
 ROWS: Final = "rows"

@@ -1,4 +1,4 @@
-"""Launches after a pause, since that is how most programs launch: beside NumPy and PyTorch, after the same pause.
+"""Launches after a pause, as in most programs, compared with NumPy and PyTorch after the same pause.
 
 Threads that slept have to be woken, and the scheduler chooses where they run. So each launch of ours is noted with how
 many of its threads ended on how many processors, and how long they were ready without one. A sample in which the host
@@ -36,7 +36,7 @@ _AFTER_PRODUCT: Final = "a product of NumPy's"
 
 
 def measure(arguments: Namespace) -> dict[str, dict[str, dict[str, Any]]]:
-    """For each op and pause, by library: seconds, the median of 25; and of ours how its threads were scheduled."""
+    """For each op and pause, by library: seconds, the median of 25; and for ep how its threads were scheduled."""
     peers, threads = arguments.peers, arguments.threads
     a = np.random.default_rng(_SEED).standard_normal((_SIDE, _SIDE)).astype(_F32)
     libraries = {"ep": _of_ep(a, threads)}
@@ -60,7 +60,7 @@ def measure(arguments: Namespace) -> dict[str, dict[str, dict[str, Any]]]:
 
 
 def show(found: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> None:
-    """Print a table: microseconds of each library, and of ours how its threads were scheduled."""
+    """Print a table: microseconds of each library, and for ep how its threads were scheduled."""
     libraries = list(
         dict.fromkeys(name for of_op in found.values() for of_pause in of_op.values() for name in of_pause)
     )
@@ -76,11 +76,11 @@ def show(found: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> None:
 
 
 def _measure(call: Call, pause: Call) -> dict[str, float]:
-    """Seconds of a call after a pause, and what its threads met, of samples from which the host took nothing.
+    """Seconds of a call after a pause, and the scheduling of its threads, from samples without steal time.
 
     together: the share of launches whose threads, more than one, ended on one processor.
     waited: seconds that all threads of a launch were ready to run without a processor, the median.
-    stolen: how many samples were thrown away; where the host took from each of them, none was.
+    stolen: the number of discarded samples; none is discarded if all have steal time.
     """
     clean: list[tuple[float, Scheduled]] = []
     stolen: list[tuple[float, Scheduled]] = []

@@ -1,4 +1,4 @@
-"""Which of the cases that were measured are drawn."""
+"""The measured cases that are drawn."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import Final
 
 _TASKS: Final = Path("/proc/self/task")
 _LONGEST: Final = 0.2
-_UNKNOWN: Final = 0.02  # where threads cannot be looked at; GNU's OpenMP spins for about 10 ms
+_UNKNOWN: Final = 0.02  # if threads cannot be observed; GNU's OpenMP spins for about 10 ms
 _LOOKS: Final = 2  # in a row that find none: a thread between two spins looks asleep
 
 

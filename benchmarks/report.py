@@ -112,7 +112,7 @@ def means(results: Sequence[Result]) -> list[tuple[str, float, int]]:
 
 
 def _halves(results: Sequence[Result]) -> dict[str, list[float]]:
-    """Return the time of the 16-bit types per element over that of float32, where both were measured."""
+    """Return the time of the 16-bit types per element divided by that of float32, if both were measured."""
     times = {key(result): result["seconds"]["ep"] for result in results if "ep" in result["seconds"]}
     return {
         f"{dtype}'s time / float32's, {group}": [

@@ -31,7 +31,7 @@ _WITHOUT_CASES: Final[dict[str, Any]] = {
 
 
 def run(arguments: Namespace) -> int:
-    """Do what the command line asks for; 1 where a result of ep's is wrong."""
+    """Run the command line; return 1 if a result of ep is wrong."""
     sets = [name for name in arguments.only if name not in _WITHOUT_CASES]
     dtypes = [as_data_type(name).dtype for name in arguments.dtypes]
     selection = Selection(sets, dtypes, arguments.sizes, arguments.quick, arguments.cases)

@@ -1,4 +1,4 @@
-"""What the kernel did with the threads of this process for a while: where they ran, and how long they waited to."""
+"""The scheduling of this process's threads: their processors, and how long they waited for one."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Final, NamedTuple
 
 _TASKS: Final = Path("/proc/self/task")
 _STEAL: Final = 8  # the field of /proc/stat: ticks that the host took from this machine
-_PROCESSOR: Final = 36  # the field of a thread's stat after its name: where it ran last
+_PROCESSOR: Final = 36  # the field of a thread's stat, after its name, with its last processor
 _AT_WORK: Final = 50_000  # nanoseconds; who ran for less has only looked for work
 
 
 class Threads(NamedTuple):
-    """Of each thread: nanoseconds run, nanoseconds ready to run without a processor, its last processor; and steal."""
+    """For each thread: nanoseconds run, nanoseconds ready without a processor, its last processor; and steal time."""
 
     threads: Mapping[str, tuple[int, int, int]]
     steal: int
 
     @classmethod
     def now(cls) -> Threads:
-        """Read it; without threads where /proc does not have it."""
+        """Read it; without threads if /proc does not have it."""
         found = {}
         for task in _TASKS.iterdir() if _TASKS.exists() else ():
             try:

@@ -1,4 +1,4 @@
-"""Which cases a run has."""
+"""The cases of a run."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ _MEMORY_CASES: Final[Mapping[str, Sequence[str]]] = {
     ),
     "expand": ("leading axis", "last axis"),
 }
-"""What waits for memory alone: the cases of each set."""
+"""The memory-bound cases of each set."""
 QUICK_SIZES: Final = (1, 2**12, 2**16, 2**20, 2**22)
 _SIZES_OF_ALL: Final = (2**20, 2**24)
-"""Where no sizes are asked for, the cases that are not core ones have these."""
+"""The default sizes of cases that are not core ones."""
 
 
 @dataclass(frozen=True)
 class Selection:
-    """What was asked for. `sizes` None: the default ones. `pattern`: part of a case's name."""
+    """The requested cases. `sizes`: None for the default ones. `pattern`: a part of a case's name."""
 
     sets: Sequence[str]
     dtypes: Sequence[np.dtype[Any]]

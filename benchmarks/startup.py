@@ -1,4 +1,4 @@
-"""What a new process pays, what one launch costs, and how much memory launches take beyond their buffers."""
+"""The start-up time of a process, the time of one launch, and the memory of launches beyond their buffers."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def processes() -> dict[str, float]:
 
 
 def overheads() -> dict[str, dict[str, float]]:
-    """Seconds of a launch of one element, all checks included, beside NumPy's call with `out=`."""
+    """Seconds of a launch of one element, with all checks, compared with NumPy's call with `out=`."""
     chosen = {name: next(iter(SETS[name](1, _F32))) for name in ("unary", "binary", "gather", "batch_gather", "expand")}
     found = {}
     for name, case in chosen.items():
@@ -143,7 +143,7 @@ def _calls(case: Case) -> dict[str, Callable[[], object]]:
 
 
 def memory() -> dict[str, int]:
-    """By how many bytes a launch of 2^24 elements raises the highest use of memory, where Linux says so."""
+    """The bytes by which a launch of 2^24 elements raises the peak use of memory, if Linux reports it."""
     if not os.path.exists("/proc/self/clear_refs"):
         return {}
     return {f"{name}: {case}": _python(_MEMORY, name, case) for name, case in _MEMORY_CASES}

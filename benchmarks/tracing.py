@@ -1,4 +1,4 @@
-"""What a fused function costs beside its kernels: the trace, and each call. `python -m benchmarks.tracing`.
+"""The overhead of a fused function: the trace, and each call. `python -m benchmarks.tracing`.
 
 Microseconds of processor time, the least of many runs, of arrays so small that their kernels take next to nothing.
 """

@@ -1,8 +1,8 @@
-"""Writes the accuracy tables of the documentation, from what was measured: `python -m tools.accuracy_table`.
+"""Writes the accuracy tables of the documentation from measurements: `python -m tools.accuracy_table`.
 
-It reads what `python -m benchmarks.accuracy --json` wrote to benchmarks/results/accuracy-float32.json and
-accuracy-float64.json, and what `python -m benchmarks.accuracy.sums --json` wrote to accuracy-sums.json. With `--check`
-it only looks.
+It reads the results of `python -m benchmarks.accuracy --json` in benchmarks/results/accuracy-float32.json and
+accuracy-float64.json, and those of `python -m benchmarks.accuracy.sums --json` in accuracy-sums.json. With `--check` it
+only looks.
 """
 
 from __future__ import annotations

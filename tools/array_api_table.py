@@ -1,7 +1,7 @@
 """Writes the tables of docs/array-api.md, which compare `ep.ops` with the array API standard.
 
-With `--check` it only looks. What `ep.ops` has, it has by the standard's name, unless an operator declares that it
-stands for another one, or this file says what does.
+With `--check` it changes nothing. Functions of `ep.ops` have the names of the standard, unless an operator declares
+that it implements another function, or this file says so.
 """
 
 from __future__ import annotations
@@ -47,14 +47,15 @@ BESIDE_OPERATORS: Final = {
     "full": ("full", "`fill_value` may be an array without axes, which is read on its device"),
     "repeat": ("", "`ep.ops.repeat` is another function: it is `tile`, with as many sizes as axes at least"),
 }
-"""What is not an operator: the function in the place of one of the standard (or nothing), and what is different."""
+"""For functions of the standard without an operator: the function that replaces it (or nothing), and the
+differences."""
 
 _DIFFERENT: Final = {
     name: (name if name in ep.ops.__all__ else one.name, note)
     for one in operators()
     for name, note in one.standard.items()
 }
-"""What operators declare to be different."""
+"""The differences that operators declare."""
 
 _OPS: Final[dict[str, UnaryOp | BinaryOp]] = {function_name(op): op for op in OPS} | {
     alias: op for op, alias in ALIASES.items()

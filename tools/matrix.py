@@ -1,8 +1,8 @@
 """Runs the demo and the tests with each Python found, and with the lowest versions promised: `python -m tools.matrix`.
 
-Each environment has what `pip install -e ".[test]"` gives. Pythons are looked for on the path and where pyenv keeps
+Each environment is made with `pip install -e ".[test]"`. Pythons are searched for on the path and where pyenv keeps
 them. The environment `lowest` has the oldest Python of `requires-python`, and of each requirement in pyproject.toml the
-lower bound. The exit code is 1 where anything failed, or nothing was run. Needs nothing but Python.
+lower bound. The exit code is 1 if anything failed or nothing was run. Only Python is required.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ EXTRAS: Final = ("cuda", "test")
 """The extras whose bounds are tried; the peers of `bench` are only measured against."""
 
 NEWEST: Final = ("numpy", "numba", "numba-cuda[cu13]", "ml_dtypes")
-"""What `--pre` takes the newest of, whatever upper bound pyproject.toml has."""
+"""The packages of which `--pre` installs the newest version, regardless of the upper bounds in pyproject.toml."""
 
 QUICK: Final = (
     *("ep/testing", "tests/include", "tests/primitive/test_coverage.py", "tests/primitive/test_sizes.py"),
@@ -44,7 +44,7 @@ QUICK: Final = (
     " or test_every_key and kFloat and (kInt64 or kAdd or test_expand.py or test_add.py or test_fill.py"
     " or test_permute.py or test_constant_pad.py or test_copy_nd.py)",
 )
-"""Arguments of pytest for a short run: a few keys of each primitive, and all that versions have an influence on."""
+"""Arguments of pytest for a short run: a few keys of each primitive, and all tests that versions can influence."""
 
 
 @dataclass(frozen=True)
@@ -57,13 +57,13 @@ class Interpreter:
 
     @property
     def name(self) -> str:
-        """Such as "3.12", or "3.13t" where it is free-threaded."""
+        """The version, such as "3.12", or "3.13t" if it is free-threaded."""
         return ".".join(map(str, self.version[:2])) + "t" * self.free_threaded
 
 
 @dataclass
 class Row:
-    """What was found out in one environment. results: by column, in the order of the steps."""
+    """The results in one environment. results: by column, in the order of the steps."""
 
     name: str
     results: dict[str, str] = field(default_factory=dict)
@@ -179,7 +179,7 @@ def run_environment(name: str, python: Interpreter, folder: Path, arguments: arg
 
 
 _INSTALLING: Final = threading.Lock()  # setuptools writes into the source tree
-_TAIL: Final = 60  # lines of what a step that failed has printed
+_TAIL: Final = 60  # lines of the output of a failed step that are shown
 _VERSIONS: Final = """
 import platform
 from importlib.metadata import version
@@ -193,7 +193,7 @@ def _versions(python: str) -> dict[str, str]:
 
 
 def outcome(output: str, code: int) -> str:
-    """Return a step's cell in the table: what pytest counted, where it did, and whether the step failed."""
+    """Return a step's cell in the table: the counts of pytest, if any, and whether the step failed."""
     counted = re.findall(r"^=* ?(\d+ (?:passed|failed|skipped|error).*?)(?: in [\d.]+s.*)?$", output, re.MULTILINE)
     said = re.sub(r", \d+ (?:deselected|warnings?)", "", counted[-1]) if counted else "ok"
     return said if code == 0 else f"FAILED: {said if counted else f'exit code {code}'}"
@@ -214,7 +214,7 @@ COLUMNS: Final = (
 
 
 def table(rows: Sequence[Row]) -> str:
-    """Return a table in Markdown; "not run" where a step before had failed."""
+    """Return a table in Markdown; "not run" if an earlier step failed."""
     lines = [
         ["environment", *COLUMNS],
         *([row.name, *(row.results.get(c, "not run") for c in COLUMNS)] for row in rows),

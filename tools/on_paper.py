@@ -1,10 +1,10 @@
-"""What the kernels that wait for memory are on paper, beside nine tenths of the bandwidth of a copy; needs no GPU.
+"""Memory-bound kernels on paper, compared with nine tenths of the bandwidth of a copy; needs no GPU.
 
 `python -m tools.on_paper [--match TEXT]`, for an H100 SXM. A row for each kernel: its registers and shared memory, the
 blocks that a multiprocessor holds, the PTX instructions for each 16 bytes read or written, the share of the issue slots
 that these take at nine tenths of the bandwidth, and the bytes that a multiprocessor has under way, in hundredths of
 those that hide the latency. A kernel can keep up where the share is well below 100 and the bytes are well above. What a
-loop does in rare cases counts too: that of `pad` has code for packs that lie in two rows.
+loop does in rare cases counts too: that of `pad` has code for packs that cross two rows.
 
 Below are the sums of the rows of one segment, part by part and then of the parts: the threads at work, the bytes that
 each loads at once, and the time, which is that of the bandwidth, or of the latency where too few bytes are under way.
@@ -34,7 +34,7 @@ from tools.ptx import Loop, Resources, find_ptxas, main_loop, resources
 _CC: Final = (9, 0)
 _MULTIPROCESSORS, _HERTZ, _ISSUED_AT_ONCE = 132, 1.755e9, 4 * 32
 _BYTES_PER_SECOND: Final = 0.9 * 3.0e12
-"""Nine tenths of what a copy reads and writes."""
+"""Nine tenths of the bandwidth of a copy."""
 _LATENCY: Final = 800e-9
 """Seconds from a load to its data on a busy device."""
 _REGISTERS, _SHARED, _THREADS, _BLOCK_SHARED = 65536, 227 * 1024, 2048, 1024  # the last: what a block costs besides

@@ -1,4 +1,4 @@
-"""Writes the table of ONNX's operators from what serves them: `python -m tools.onnx_table`, or with `--check`."""
+"""Writes the table of the supported ONNX operators: `python -m tools.onnx_table`, or with `--check`."""
 
 from __future__ import annotations
 

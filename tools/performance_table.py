@@ -36,7 +36,7 @@ _EXTRA: Final = (ODD, PRODUCTS, ROWS)
 
 
 class Record(NamedTuple):
-    """What was measured on one machine with one set of instructions."""
+    """The measurements on one machine with one set of instructions."""
 
     name: str
     isa: str
@@ -203,7 +203,7 @@ def _behind(record: Record) -> Iterator[str]:
 
 
 def _cases(record: Record) -> Iterator[str]:
-    """Yield a table for each set of cases: the ratios by data type and size, and our GB/s in float32."""
+    """Yield a table for each set of cases: the ratios by data type and size, and the GB/s of ep in float32."""
     rated = record.primitives()
     if rated:
         yield "Ratios by data type and number of elements; for float32 also the GB/s that ep reads and writes."

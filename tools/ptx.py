@@ -1,4 +1,4 @@
-"""What is in the PTX of a kernel, and what ptxas makes of it. Nothing here needs a device."""
+"""The contents of the PTX of a kernel, and the report of ptxas. Nothing here needs a device."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Loop:
 
 
 def main_loop(text: str) -> Loop:
-    """Return the loop that most of a kernel's work is in; all of the kernel where it has none."""
+    """Return the loop with most of a kernel's work; the whole kernel if it has no loop."""
     _, _, body = text.partition(".entry")
     lines = [line.strip() for line in body.splitlines() if line.strip() and not line.strip().startswith((".", "//"))]
     labels = {line[:-1]: place for place, line in enumerate(lines) if line.endswith(":")}
@@ -104,7 +104,7 @@ def _turn(lines: list[str], loop: tuple[int, int], loops: list[tuple[int, int]])
 
 @dataclass(frozen=True)
 class Resources:
-    """What ptxas reports of one kernel, in registers and bytes."""
+    """The report of ptxas on one kernel, in registers and bytes."""
 
     registers: int
     shared: int
@@ -127,7 +127,7 @@ def find_ptxas() -> str | None:
 
 
 def resources(ptxas: str, text: str, cc: tuple[int, int]) -> Resources:
-    """Assemble a kernel; CalledProcessError where ptxas refuses it."""
+    """Assemble a kernel; CalledProcessError if ptxas refuses it."""
     with tempfile.TemporaryDirectory() as folder:
         source, cubin = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
         source.write_text(text)

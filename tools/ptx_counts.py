@@ -31,7 +31,7 @@ from tests.cuda.ptx_machine.traffic import bytes_moved
 
 @dataclass(frozen=True)
 class Count:
-    """What one launch of a kernel executed.
+    """The counts of one launch of a kernel.
 
     moved: bytes loaded from and stored to global memory; loads, stores: the requests of warps for them.
     """

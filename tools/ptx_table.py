@@ -1,7 +1,7 @@
 """Compiles every kernel of the CUDA device that can be made and prints what is in it; needs no GPU.
 
-`python -m tools.ptx_table [--cc 9.0] [--match TEXT] [--processes N]`: registers and spills are ptxas's, where it is
-found. Ends with status 1 where a kernel does not compile or spills.
+`python -m tools.ptx_table [--cc 9.0] [--match TEXT] [--processes N]`: registers and spills are those that ptxas
+reports, if it is found. The exit status is 1 if a kernel does not compile or spills.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ _BINARY_SAMPLES: Final = (
     (BinaryOp.kLessThan, DataType.kInt8, DataType.kBool),
     (BinaryOp.kMul, DataType.kComplex128, DataType.kComplex128),
 )
-"""The binary keys that are compiled for every way to read the operands; all others for operands alike."""
+"""The binary keys that are compiled for every way to read the operands; others for operands that are read in the same
+way."""
 _STRIDED_SAMPLES: Final = (
     (UnaryOp.kNegative, DataType.kFloat, DataType.kFloat),
     (UnaryOp.kCast, DataType.kFloat, DataType.kBFloat16),
@@ -135,7 +136,7 @@ def _one_hots() -> Iterator[compiler.KernelSource]:
 
 
 def _variants(elements: int, num_operands: int, walks: Iterable[tuple[int, int]]) -> Iterator[Variant]:
-    """Yield every way to read operands, where dst is written in order."""
+    """Yield every way to read operands, for a dst that is written in order."""
     for ways in product(_CONSTANT, repeat=num_operands):
         yield Variant(elements, ways)
     for num_axes, bits in walks:

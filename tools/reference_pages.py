@@ -91,7 +91,7 @@ def _primitive(interface: type[Primitive]) -> str:
 
 
 def _call(opening: str, function: Any) -> str:
-    """Return a call with all parameters, a line each where they do not fit in one."""
+    """Return a call with all parameters, on one line each if they do not fit on one line."""
     head, _, first = opening.partition("(")
     parameters = [first] if first else []
     keyword_only = False

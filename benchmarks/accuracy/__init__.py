@@ -1,4 +1,4 @@
-"""How accurate the unary functions are: errors in units of the last place, over the whole domain, peers beside them.
+"""The accuracy of the unary functions: errors in ulps over the whole domain, compared with peers.
 
 Run from the root of the sources: `python -m benchmarks.accuracy --dtype float64 --ops kExp kGelu`.
 

@@ -65,7 +65,7 @@ class Accuracy:
 
 @dataclass(frozen=True)
 class Task:
-    """What a process is told: the op, on which device and arguments, and whether peers are asked too."""
+    """The task of a process: the op, the device, the arguments, and whether peers are measured, too."""
 
     op: UnaryOp
     device: str

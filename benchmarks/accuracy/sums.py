@@ -1,4 +1,4 @@
-"""How accurate softmaxes, sums and means are: `python -m benchmarks.accuracy.sums --json FILE`.
+"""The accuracy of softmaxes, sums and means: `python -m benchmarks.accuracy.sums --json FILE`.
 
 Errors are in ulps of the result, as the contract has them: of LogSoftmax at least of 2^-24 or 2^-53, of the gradients
 of the largest term. The exact softmaxes are those of the tests' references, in long double; the exact sums are made of
@@ -60,7 +60,7 @@ def _sum_and_rest(values: list[float]) -> tuple[float, float]:
 
 
 def measure_rows(device: DeviceUnderTest, name: str, dtype: np.dtype[Any], cols: tuple[int, ...]) -> Iterator[Any]:
-    """Yield the errors of a softmax by what its logits are."""
+    """Yield the errors of a softmax by the distribution of its logits."""
     tested, torch_name = _ROWS[name]
     functions = dict(_row_functions(device, name, dtype, torch_name))
     rng, data_type = np.random.default_rng(SEED), as_data_type(dtype)

@@ -1,1 +1,1 @@
-"""The group "fuse": expressions of real kernels, computed in one kernel, beside libraries that compute them."""
+"""The group "fuse": expressions of real kernels, computed in one kernel, compared with other libraries."""

@@ -1,6 +1,6 @@
 """Expressions of real kernels, written once: for the functions of `ep.ops`, and for other libraries like them.
 
-Each is a function of what has the functions (`ep.ops`, or a library as `libraries.py` has it) and of arrays.
+Each is a function of a namespace with the operators (`ep.ops`, or one of `libraries.py`) and of arrays.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ class Expression(NamedTuple):
 
     function: (functions, arrays) -> a result, or several. draw: (rng, rows, columns) -> the arrays, in float64 where
         they are not masks or integers.
-    formulas: for each result, what numexpr takes, of a, b, c ... for the arrays in their order; none where it cannot.
+    formulas: for each result, the formula for numexpr, with a, b, c ... for the arrays in order; none if it has no
+    formula.
     """
 
     function: Callable[..., Any]

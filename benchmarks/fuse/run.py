@@ -97,7 +97,7 @@ def _as_float64(results: Any) -> Iterator[np.ndarray[Any, Any]]:
 
 
 def _keep_memory() -> None:
-    """Have the C library keep memory that is freed, for all libraries alike: each call makes its results anew."""
+    """Make the C library keep freed memory, for all libraries: each call allocates its results."""
     libc = ctypes.CDLL(None)
     if hasattr(libc, "mallopt"):
         libc.mallopt(_M_MMAP_THRESHOLD, 2**30)

@@ -1,4 +1,4 @@
-"""The CUDA device on a machine with a GPU: its tests, then the primitives beside PyTorch and CuPy.
+"""The CUDA device on a machine with a GPU: its tests, then the primitives compared with PyTorch and CuPy.
 
     python -m benchmarks.gpu                      all of it, in nine minutes, with a file in benchmarks/results/
     python -m benchmarks.gpu --no-tests --only gather,expand --sizes 2^24,2^28 --dtypes float32 --table

@@ -1,4 +1,4 @@
-"""How long the whole may take, and what is left of it."""
+"""The total time of a run, and the remaining time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 _RESERVE: Final = 10.0
-"""Seconds for the report, and for what turns out longer than expected."""
+"""Seconds for the report, and for work that takes longer than expected."""
 
 
 class Budget:
@@ -22,7 +22,7 @@ class Budget:
         return self._clock() - self._start
 
     def remaining(self) -> float:
-        """Seconds for work; 0 where none are left."""
+        """The remaining seconds for work, or 0."""
         return max(0.0, self.total - min(_RESERVE, self.total / 10) - self.elapsed())
 
     def share(self, fraction: float) -> float:

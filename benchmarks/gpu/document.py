@@ -1,4 +1,4 @@
-"""The file of results: where, when and with what, and what was measured."""
+"""The file of results: the machine, the date, the versions and the measurements."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Graph:
-    """What `work` queues on a stream from `Device.CreateStream`, captured once and instantiated."""
+    """A graph of the launches that `work` queues on a stream from `Device.CreateStream`, captured and instantiated."""
 
     def __init__(self, stream: Any, work: Callable[[], object]) -> None:
         """work: launches that were made once before, so that their kernels are loaded."""

@@ -1,4 +1,4 @@
-"""Kinds of cases: the rows of the tables, and what of the targets applies to them."""
+"""Kinds of cases: the rows of the tables, and their targets."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ class Bench:
         }
 
     def _sets(self, case: Case, arrays: Arrays, rotated: bool) -> list[tuple[list[Operand], Operand]]:
-        """The inputs on the device and room for the result, several times where the cache is to be of no help."""
+        """The inputs and the result on the device, in several copies if they must not come from the cache."""
         scale = self._clock.scale
         size = sum(array.nbytes for array in arrays) + math.prod(case.out_dims) * case.out_type.itemsize
         number = min(scale.most_sets, -(-scale.rotated // size)) if rotated else 1

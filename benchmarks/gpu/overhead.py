@@ -1,4 +1,4 @@
-"""What a launch costs in Python, on buffers of one element, for every kind of array; and in a CUDA graph."""
+"""The time of a launch in Python, on buffers of one element, for every kind of array; and in a CUDA graph."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def cases() -> list[Case]:
 
 
 def measure(stream: Any, peers: Sequence[Peer]) -> dict[str, Any]:
-    """Microseconds of a launch by case and kind of array, and of the peers' own calls beside them."""
+    """Microseconds of a launch by case and kind of array, and of the corresponding calls of peers."""
     found: dict[str, Any] = {}
     for case in cases():
         primitive = RequirePrimitive(factory_of(case.primitive), DeviceType.kCUDA, *case.key)

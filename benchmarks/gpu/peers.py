@@ -31,7 +31,7 @@ class Peer(Protocol):
         """The library's array on the operand's memory."""
 
     def prepare(self, case: Case, inputs: Sequence[Operand], out: Operand) -> Mapping[str, Call]:
-        """Its ways to compute a case into `out`, by name; none where the library has none."""
+        """Its functions that compute a case into `out`, by name; empty if the library has none."""
 
 
 _ADAPTERS: Final = {"torch": "torch_", "cupy": "cupy_"}

@@ -1,4 +1,4 @@
-"""Which cases are measured, the ones that say most first: the time may not be enough for all."""
+"""The cases to measure, the most informative ones first: the time may not be enough for all."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PASSES: Final[tuple[tuple[tuple[str, ...], tuple[int, ...], bool], ...]] = (
 
 @dataclass(frozen=True)
 class Planned:
-    """A case, and what it was asked for by."""
+    """A case, and the options that selected it."""
 
     set: str
     dtype: str
@@ -38,7 +38,7 @@ class Planned:
 def planned(
     sets: Sequence[str], dtypes: Sequence[str] | None = None, sizes: Sequence[int] | None = None, pattern: str = ""
 ) -> Iterator[Planned]:
-    """Yield every case once. Where sizes are asked for, these with all cases; otherwise `SIZES` with the core ones."""
+    """Yield every case once: all cases with the requested sizes, or the core cases with `SIZES`."""
     wanted, seen = dtypes or DTYPES, set()
     for of_pass, in_pass, every in (*_PASSES, (DTYPES, sizes or SIZES, sizes is not None)):
         for size in in_pass:

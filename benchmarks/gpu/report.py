@@ -1,4 +1,4 @@
-"""What was measured, condensed: geometric means by kind of case and size, what is behind, and the targets."""
+"""A summary of the measurements: geometric means by kind of case and size, slower cases, and the targets."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOST_LINES: Final = 40
 
 @dataclass(frozen=True)
 class Target:
-    """What is to be reached, what was measured, and whether that is enough; None: it was not measured."""
+    """A target, the measured value, and whether it is reached; None if it was not measured."""
 
     what: str
     measured: str

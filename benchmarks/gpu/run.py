@@ -32,7 +32,7 @@ _NO_TIME: Final = "no time was left"
 
 
 def run(arguments: Namespace) -> int:
-    """Do what the command line asks for; 1 where a test or a case failed, 2 where nothing can be measured."""
+    """Run the command line; return 1 if a test or a case failed, 2 if nothing can be measured."""
     budget = Budget(60 * arguments.minutes)
     try:
         device: Any = DeviceManagerRegistry.GetDevice(DeviceType.kCUDA, 0)
@@ -103,7 +103,7 @@ def _parts(arguments: Namespace, device: Any, document: dict[str, Any], budget: 
 def measure_cases(
     plan: list[Planned], bench: Bench, device: Any, document: dict[str, Any], budget: Budget, path: Path | None = None
 ) -> None:
-    """Measure what the budget allows, and list the rest, also where it is stopped from outside."""
+    """Measure as much as the budget allows, and list the rest, also if the run is interrupted."""
     written = time.monotonic()
     longest: dict[int, float] = {}  # by size
     left: dict[str, list[Planned]] = {}
@@ -138,7 +138,7 @@ def measure_cases(
 
 
 def _measure(entry: Planned, bench: Bench, document: dict[str, Any]) -> bool:
-    """Measure one case and keep the result; True where it failed."""
+    """Measure one case and keep the result; return True if it failed."""
     what = f"{_group(entry)}, {entry.case.name}"
     try:
         document["results"].append(_about(entry) | bench.measure(entry.case, entry.size))

@@ -1,4 +1,4 @@
-"""How large things are on a GPU, and how small where kernels run on the CPU from their PTX, for tests."""
+"""The sizes on a GPU, and smaller ones for tests in which kernels run on the CPU from their PTX."""
 
 from __future__ import annotations
 

@@ -20,11 +20,11 @@ _GRACE: Final = 10.0
 """Seconds for pytest to print what it found when it is interrupted."""
 _MOST_WORKERS: Final = 8
 _FIRST: Final = ("tests/cuda", "ep/testing/device_layer", "ep/testing/primitive", "tests/ops")
-"""What needs the device most, should the time not be enough for all."""
+"""The tests that need the device most, in case the time is not enough for all."""
 
 
 def command() -> list[str]:
-    """`pytest --ep-device cuda`; on several processors where pytest-xdist is there: most of it is compilation."""
+    """Run `pytest --ep-device cuda`, on several processors if pytest-xdist is installed: most of it is compilation."""
     folders = (_ROOT / "tests", _ROOT / "ep" / "testing")
     there = {folder / path.relative_to(folder).parts[0] for folder in folders for path in folder.rglob("test_*.py")}
     names = (path.relative_to(_ROOT).as_posix() for path in there)

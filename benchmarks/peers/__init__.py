@@ -20,7 +20,7 @@ class Contender:
     """One library, ready to compute one case.
 
     call: returns when the work is done.
-    result: reads what was computed.
+    result: returns the computed result.
     keeps: the arrays of which `call` knows no more than the address.
     """
 
@@ -30,7 +30,7 @@ class Contender:
 
 
 class Peer(Protocol):
-    """An adapter. `note`: what about it is not as it is with the others."""
+    """An adapter. `note`: a difference from the other adapters."""
 
     name: str
     version: str

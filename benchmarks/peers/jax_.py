@@ -1,4 +1,4 @@
-"""JAX: functions compiled by XLA. They have no `out=`; each call gives the result before back to be written over."""
+"""JAX: functions compiled by XLA. They have no `out=`; each call donates the previous result as memory."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ class Head:
     """Scores of classes, from vectors less the mean of the training vectors, in units of their spread."""
 
     def __init__(self, size: int, num_classes: int) -> None:
-        """Start with all classes alike. size: of a vector."""
+        """Start with equal classes. size: the size of a vector."""
         self.weights = np.zeros((size, num_classes), np.float32)
         self.bias = np.zeros(num_classes, np.float32)
         self.mean, self.spread = np.zeros(size, np.float32), np.ones((), np.float32)

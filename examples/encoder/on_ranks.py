@@ -1,6 +1,6 @@
 """mpiexec -n 4 python -m examples.encoder.on_ranks: similarities of sentences, by an encoder split over the ranks.
 
-The first rank prints the similarities, the distance of its vectors from those of one process, and what was moved.
+The first rank prints the similarities, the distance of its vectors from those of one process, and the moved bytes.
 """
 
 from __future__ import annotations

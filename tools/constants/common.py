@@ -1,4 +1,4 @@
-"""What the functors of all devices are made of: `ep/common/functor/coefficients.py`."""
+"""The constants of the functors of all devices: `ep/common/functor/coefficients.py`."""
 
 from __future__ import annotations
 

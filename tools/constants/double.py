@@ -1,4 +1,4 @@
-"""What float64 functions are made of: `ep/cpu/vector_math/coefficients.py` and `tabled/coefficients.py`."""
+"""The constants of float64 functions: `ep/cpu/vector_math/coefficients.py` and `tabled/coefficients.py`."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from mpmath import mpf
 
 DIGITS: Final = 90
 _STEPS = 30  # of Lawson's method: the largest error is then within a few percent of the least possible
-_PLACES = 400  # where the error is looked at
+_PLACES = 400  # the points at which the error is evaluated
 
 Function = Callable[[Any], Any]
 
@@ -23,8 +23,8 @@ class Polynomial(NamedTuple):
     of: what the error is relative to, in words.
     num_coefficients: the constant one among them.
     weight: the error at x counts this many times; with the inverse of a result it is relative to that.
-    fixed: the first coefficients, where they are given.
-    two_parts: the first coefficient is the sum of two numbers, of which the second stands apart.
+    fixed: the first coefficients, if they are given.
+    two_parts: the first coefficient is the sum of two numbers; the second one is returned separately.
     real: what the coefficients are numbers of.
     """
 
@@ -104,7 +104,8 @@ def fit(problem: Polynomial) -> Fitted:
 def fit_rational(problem: Rational) -> tuple[tuple[float, ...], tuple[float, ...], float]:
     """(coefficients above, coefficients below, the largest error), those rounded together.
 
-    What is linear in them, above - function below, is fitted, and weighted by what was found for `below` before.
+    The expression above - function below, which is linear in the coefficients, is fitted, with weights from the `below`
+    found before.
     """
     with mpmath.workdps(DIGITS):
         above, below = problem.num_above, problem.num_below
@@ -129,7 +130,7 @@ def fit_rational(problem: Rational) -> tuple[tuple[float, ...], tuple[float, ...
 
 
 def _row(x: Any, y: Any, above: int, below: int) -> list[Any]:
-    """Return the factors of the coefficients, and what their sum ought to be: above(x) - y (below(x) - 1) = y."""
+    """Return the factors of the coefficients, and the wanted sum: above(x) - y (below(x) - 1) = y."""
     return [*(x**i for i in range(above)), *(-y * x**i for i in range(1, below)), y]
 
 

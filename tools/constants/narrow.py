@@ -1,4 +1,4 @@
-"""What activations of 16 bits are made of on CUDA: `ep/cuda/compile/coefficients.py`."""
+"""The constants of 16-bit activations on CUDA: `ep/cuda/compile/coefficients.py`."""
 
 from __future__ import annotations
 

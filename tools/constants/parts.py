@@ -12,7 +12,7 @@ from tools.constants.fit import rounded
 
 
 class Parts(NamedTuple):
-    """Numbers, and what they are, in words."""
+    """Numbers, and a description of them."""
 
     text: str
     numbers: Any
@@ -26,7 +26,8 @@ def nearest(value: Any) -> float:
 def parts(
     text: str, value: Any, count: int, real: type[np.floating[Any]] = np.float64, last_bit: int | None = None
 ) -> Parts:
-    """`value` as `count` numbers, each nearest to what those before it lack; one is a number, more are a tuple.
+    """Return `value` as `count` numbers, each nearest to the rest after those before it; a number for one, else a
+    tuple.
 
     last_bit: the first is a multiple of 2 to this power.
     """

@@ -1,4 +1,4 @@
-"""What functions in float32 arithmetic are made of: the constants of `ep/cpu/vector_math/single`."""
+"""The constants of functions in float32 arithmetic: `ep/cpu/vector_math/single`."""
 
 from __future__ import annotations
 
@@ -220,4 +220,4 @@ OF_ROOT: Final[dict[str, Polynomial]] = {
         *(mpf("0.007"), mpf("0.126"), 3, lambda e: mpmath.sqrt(1 - e)),
     ),
 }
-"""Of the first step of both reciprocal roots: that in float64 arithmetic begins in the same way."""
+"""The constants of the first step of both reciprocal roots: in float64 arithmetic it is the same."""

@@ -26,7 +26,7 @@ def threads(device: Settings) -> Finding:
 
 def calibration(device: Settings) -> str:
     """Return the sizes from which launches use non-temporal stores. They are measured if they have not been yet."""
-    compiling("where launches write past the caches", "cpu", lambda: _calibrate(device))
+    compiling("the calibration of non-temporal stores", "cpu", lambda: _calibrate(device))
     found = device.calibration()
     return found.in_words() if found else "unknown"
 

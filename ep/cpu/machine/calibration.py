@@ -41,7 +41,8 @@ class Calibration(NamedTuple):
     def in_words(self) -> str:
         """Return one line for users."""
         ways = (f"by {way} from {_in_mib(sizes)}" for way, sizes in zip(("lines", "tiles"), self[:2], strict=True))
-        return f"past the caches (writing, copying, reading more) {', '.join(ways)}; {self.ahead} bytes fetched ahead"
+        ahead = f"operands are prefetched {self.ahead} bytes ahead" if self.ahead else "no software prefetch"
+        return f"non-temporal stores (for writing, copying, reading more) {', '.join(ways)}; {ahead}"
 
 
 class Kept(NamedTuple):
