@@ -1,4 +1,4 @@
-"""Which cases of each test a run has: some of them, by turns."""
+"""The choice of the cases of a run: some cases of each test, in rotation."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ STRUCTURES = ("expression", "draw")
 """The parameters that name an expression, and number a random one: its kernels are those of no other case."""
 
 COMPILED = ("key", "op", "name", "scalar_type", "dtype", "capability", *STRUCTURES)
-"""The parameters that say which kernels a case compiles, which is most of what it takes."""
+"""The parameters that determine the kernels of a case: compilation is most of its time."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """How many cases a run has.
+    """The numbers of cases of a run.
 
     cases: of a test, at most; keys: that these compile kernels for, at most; structures: expressions, at most.
     long: of all tests marked `ep_long`.

@@ -1,4 +1,4 @@
-"""What work costs in Python, counted: no clock is asked, so a busy machine changes nothing."""
+"""Counts of Python calls: no time is measured, so load on the machine does not matter."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Python code run in an interpreter of its own, where nothing has been imported yet."""
+"""Python code that runs in a separate interpreter, in which nothing has been imported yet."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ SOURCES = str(Path(ep.__file__).parents[1])
 
 
 def run(code: str, *path: str, fails: bool = False, **environment: str) -> str:
-    """Return what `code` prints, or what it prints to stderr where it `fails`.
+    """Return the output of `code`, or its output on stderr if it `fails`.
 
     path: goes in front of the module search path, then the sources, then what the environment has.
     environment: variables to set.

@@ -1,4 +1,4 @@
-"""Which cases of a test a run has: some, by turns, those that failed among them; or every one."""
+"""The choice of cases of a run: some in rotation, including those that failed; or all."""
 
 import json
 import os

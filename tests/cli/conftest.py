@@ -10,7 +10,7 @@ from ep.cli.main import main
 
 
 class Done(NamedTuple):
-    """What a command left behind."""
+    """The exit code and the output of a command."""
 
     code: int
     out: str

@@ -1,4 +1,4 @@
-"""What every rank of a job does: commands of `ep`, each in a folder of the rank's own, and a file of what they said."""
+"""The program of every rank of a job: it runs commands of `ep`, each in a separate folder, and writes their output."""
 
 import io
 import json

@@ -172,7 +172,7 @@ def test_warm_for_an_absent_device(ep, folder, toy):
 
 @pytest.mark.parametrize("deep", [False, True], ids=["folder", "parent"])
 def test_a_cache_that_cannot_be_read(ep, folder, deep):
-    """A file is where a folder should be; `ep` says so, and goes on where it can."""
+    """A file is in the place of a folder; `ep` reports it, and continues if it can."""
     place = folder if deep else CACHE.folder()
     if deep:
         place.rmdir()
@@ -221,7 +221,7 @@ def test_every_key_makes_a_primitive():
 
 
 def test_keys_that_share_kernels_stay_in_one_process():
-    """Those of one op; Gather's and BatchGather's of one type of indices; all of Expand's."""
+    """The keys of one op; those of Gather and BatchGather with one type of indices; all of Expand."""
     entries = [entry for entry in registered() if entry.device_type is DeviceType.kCPU]
     chunks = warm._chunks(entries)
     assert sorted(map(str, entries)) == sorted(str(entry) for chunk in chunks for entry in chunk)

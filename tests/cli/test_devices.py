@@ -24,7 +24,7 @@ class Nothing(CpuDeviceManager):
 
 @pytest.fixture
 def fresh_cpu(monkeypatch):
-    """The CPU device is made anew, with what the environment says now."""
+    """Create a new CPU device, with the present environment."""
     monkeypatch.setattr(DeviceManagerRegistry, "_managers", {})
 
 
@@ -122,7 +122,7 @@ class Talking(CpuDevice):
 
 
 def test_a_device_speaks_for_itself(ep, toy):
-    """What `ep devices` and `ep doctor` say of a device, they ask of it and its manager."""
+    """`ep devices` and `ep doctor` get all information on a device from it and its manager."""
 
     class Manager(CpuDeviceManager):
         def device_type(self):

@@ -63,7 +63,8 @@ def test_what_is_valid(monkeypatch, name, text, value):
 
 
 def test_the_table_is_the_one_place():
-    """No other module of the package looks into the environment, but for what a shell tells the command line."""
+    """No other module of the package reads the environment, except for the variables of a shell for the command
+    line."""
     folder = Path(ep.__file__).parent
     looking = {
         path.relative_to(folder).as_posix()

@@ -1,4 +1,4 @@
-"""What all commands have in common: dispatch, exit codes, and how they end."""
+"""Common properties of all commands: dispatch, exit codes, and how they end."""
 
 import os
 import pty
@@ -52,7 +52,7 @@ def test_version(ep):
 
 @pytest.mark.parametrize("closed", ["1", "1 2", "0 1", "0 1 2"])
 def test_closed_streams(closed):
-    """What cannot be printed is a failure, in one line where there is a stderr."""
+    """Output that cannot be printed is a failure, with one line on stderr if there is one."""
     command = " ".join([*map(shlex.quote, (*EP, "list")), *(f"{number}>&-" for number in closed.split())])
     done = subprocess.run(["sh", "-c", command], env=ENVIRONMENT, capture_output=True, text=True, check=False)
     assert done.returncode == 1

@@ -90,7 +90,7 @@ def test_a_model_is_compared(folder, monkeypatch, ep):
 
 
 def ep_results(result):
-    """Return what stands for ONNX Runtime: it gives a result, or the right one for None."""
+    """Return a mock of ONNX Runtime, which returns a given result, or the right one for None."""
 
     def run(inputs):
         total = inputs["x"] + inputs["b"]

@@ -1,4 +1,4 @@
-"""A device with a few primitives alone is as good as any: what it has runs, and what it lacks is said."""
+"""Commands on a device with a few primitives: they run these, and name the missing ones."""
 
 import numpy as np
 import pytest
@@ -94,7 +94,7 @@ COMMANDS = (["demo"], ["bench", "--size", "small"])
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
 def test_a_device_without_any_case(ep, device_type, command):
-    """On its own it is a failure; beside another device it is named."""
+    """If it is the only device, this is a failure; otherwise it is named."""
     add_reverse(device_type)
     done = ep(*command, "--device", "toy")
     assert done.code == 1

@@ -350,7 +350,7 @@ def test_places_that_take_no_output(run, folder, out, message):
 
 
 def test_output_to_stdout(folder):
-    """The array alone goes there; what the command says goes to stderr."""
+    """Only the array goes to stdout; messages go to stderr."""
     arguments = ["run", "relu", "--x", "f.npy", "--out", "-"]
     done = subprocess.run([sys.executable, "-m", "ep", *arguments], capture_output=True, check=False)
     assert done.returncode == 0

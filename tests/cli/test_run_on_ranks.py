@@ -38,7 +38,7 @@ ERRORS = {
 
 @pytest.fixture(scope="module")
 def job(tmp_path_factory):
-    """The folder of one job that has run all of these, and what each command said on each rank."""
+    """The folder of one job that has run all of these commands, and the output of each command on each rank."""
     folder, rng = tmp_path_factory.mktemp("ranks"), np.random.default_rng(5)
     table = rng.random((11, 5), np.float32)
     arrays = {

@@ -1,4 +1,4 @@
-"""`ep sbp`: what is chosen, what it moves, and what is refused."""
+"""`ep sbp`: the chosen signatures, the bytes that they move, and errors."""
 
 import pytest
 

@@ -51,7 +51,7 @@ with open(sys.argv[1], "w") as file:
 
 
 def on_terminal(columns, *command, **environment):
-    """Return what a process prints to a terminal with so many columns, without colours."""
+    """Return the output of a process on a terminal with a number of columns, without colours."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("4H", 50, columns, 0, 0))
     variables = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR", "LINES")}

@@ -1,4 +1,4 @@
-"""What a cache of plans keeps: what was used last, whoever uses it."""
+"""A cache of plans keeps the plans that were used last, by any thread."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""That garbage waits while kernels compile, and is collected afterwards as before."""
+"""Garbage collection is delayed while kernels compile, and works as before afterwards."""
 
 import gc
 

@@ -1,4 +1,4 @@
-"""Loops that are written out: what becomes of them, what is refused, and what tells the functions apart."""
+"""Unrolled loops: the resulting functions, errors, and the keys of the functions."""
 
 import importlib.util
 import linecache

@@ -97,7 +97,7 @@ Start = Callable[[], tuple[Machine, Sequence[Thread], Callable[[], None]]]
 
 
 def explore(start: Start, preemptions: int) -> int:
-    """Run threads in all orders with at most so many preemptions; return how many orders there are.
+    """Run threads in all orders with at most a given number of preemptions; return the number of orders.
 
     start: makes the machine, the threads, and a check for when all have ended. Raises Wrong with the order.
     """

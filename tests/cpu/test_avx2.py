@@ -41,7 +41,7 @@ TABLED = [
 @pytest.mark.ep_long
 @pytest.mark.skipif(not has_register_tables(), reason="the other tests have run on such a processor")
 def test_the_bounds_hold_with_avx2_alone():
-    """In a process of its own: for what kernels are compiled is decided once."""
+    """In a separate process: for what kernels are compiled is decided once."""
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--ep-every-case", *TABLED],
         env={**os.environ, "NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": ""},

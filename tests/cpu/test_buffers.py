@@ -1,4 +1,4 @@
-"""What counts as a buffer on the CPU, beyond plain arrays: subclasses, equal dtypes, unaligned and read-only memory."""
+"""Buffers on the CPU other than plain arrays: subclasses, equal dtypes, unaligned and read-only memory."""
 
 import ctypes
 

@@ -1,4 +1,4 @@
-"""From where on launches write with non-temporal stores: measured, kept on disk, and never seen in a result."""
+"""The size from which launches use non-temporal stores: it is measured, kept on disk, and never changes a result."""
 
 import json
 import shutil

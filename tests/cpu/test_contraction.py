@@ -1,4 +1,4 @@
-"""Which products and sums are fused is decided in the scalar function, and no instruction leaves it to LLVM."""
+"""The scalar function decides which products and sums are fused; no instruction leaves this to LLVM."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What the CPU device has of its own, beside the contracts that `ep.testing` tests: words, the number of threads."""
+"""Properties of the CPU device that the contracts leave open: messages, the number of threads."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ def test_memory_that_cannot_be_had(cpu):
 
 
 def test_streams_and_events(cpu):
-    """What the contract leaves open: nothing is ever waited for, and the words of errors."""
+    """Properties that the contract leaves open: there is never a wait; the messages of errors."""
     stream = cpu.CreateStream()
     assert cpu.device_manager().IsStreamWaitEventSupported()
     begin, end = cpu.CreateEvents(2)

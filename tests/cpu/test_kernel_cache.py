@@ -14,7 +14,7 @@ from tests.kernel_folders import LAUNCH, OF_MAPS, OF_RELU, files_of, remove
 from tests.subprocesses import run
 
 TO_STDOUT = "import logging, sys\nlogging.basicConfig(stream=sys.stdout, format='%(message)s')\n"
-"""What the package logs is printed with the rest."""
+"""Log messages of the package are part of the output."""
 
 
 def test_the_second_process_compiles_nothing(launched):

@@ -1,4 +1,4 @@
-"""Which kernels an edit compiles again: those that the edited source reaches, and no others. Compiles nothing."""
+"""The kernels that an edit compiles again: only those that depend on the edited source. Compiles nothing."""
 
 import ast
 import shutil

@@ -1,4 +1,4 @@
-"""Calls that compiled code does: what it takes for a call that it knows, and what it leaves behind."""
+"""Calls that compiled code runs: which calls it recognises, and the references that it keeps."""
 
 import sys
 import threading

@@ -1,4 +1,4 @@
-"""Tables in registers: every entry is found, in vectors and in what is left over, by instructions and not by calls."""
+"""Tables in registers: every entry is found, in vectors and in remainders, by instructions instead of calls."""
 
 import json
 

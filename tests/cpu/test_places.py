@@ -1,4 +1,5 @@
-"""An element has the same bits wherever it lies: in a vector, left over, alone, beside a single operand, in a tile."""
+"""An element has the same bits at every position: in a vector, in a remainder, alone, with a scalar operand, in a
+tile."""
 
 import numpy as np
 import pytest

@@ -141,7 +141,7 @@ def test_sums_are_of_short_parts(cpu, rows, columns):
 
 @pytest.mark.ep_long
 def test_tiles_of_other_processors():
-    """In a process of its own: for what kernels are compiled is decided once."""
+    """In a separate process: for what kernels are compiled is decided once."""
     run(
         """
 import numpy as np

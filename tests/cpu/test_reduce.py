@@ -1,4 +1,4 @@
-"""What reduces on the CPU: the same bits on any number of threads, whatever memory holds, and few ulps."""
+"""Reductions on the CPU: the same bits with any number of threads and any former contents of memory, and few ulps."""
 
 import math
 from functools import partial

@@ -1,6 +1,6 @@
 """Launches that write with non-temporal stores.
 
-The same bytes as others write, nothing beside them, and by such stores.
+They write the same bytes as other launches, nothing else, and with such stores.
 """
 
 import json

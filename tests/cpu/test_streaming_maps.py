@@ -1,4 +1,4 @@
-"""Launches of the primitives that map which write with non-temporal stores: the same bytes, and nothing beside them."""
+"""Launches of maps with non-temporal stores: they write the same bytes, and nothing else."""
 
 import numpy as np
 import pytest

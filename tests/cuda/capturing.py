@@ -1,4 +1,4 @@
-"""Captures launches into a graph of the device under test: a CUDA graph on a GPU, else what stands in for one."""
+"""Captures launches in a graph of the device under test: a CUDA graph on a GPU, else a mock."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class MainKernel(NamedTuple):
 
 
 def ptx(kernel: KernelSource, cc: tuple[int, int]) -> str:
-    """Return the PTX of a kernel for a device of compute capability `cc`, from the cache of kernels where it is there.
+    """Return the PTX of a kernel for a device of compute capability `cc`, from the kernel cache if it has it.
 
     The test is skipped without numba-cuda.
     """

@@ -1,4 +1,4 @@
-"""Gradients of traced functions: beside central differences in float64, and beside `vjp` of each operator.
+"""Gradients of traced functions: compared with central differences in float64, and beside `vjp` of each operator.
 
 test_gradients_torch.py has those of the expressions beside PyTorch's autograd.
 """

@@ -1,6 +1,7 @@
-"""What every rank of a job of tests runs: checks, one after the other, and a file of what became of each.
+"""The program of every rank of a test job: it runs checks one after another, and writes their results to a file.
 
-Where a check fails on one rank, all go on with the next one: a check raises on all ranks, or is wrong on all.
+If a check fails on one rank, all ranks continue with the next one: a check raises an error on all ranks, or is wrong on
+all.
 """
 
 import json

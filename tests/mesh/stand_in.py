@@ -1,4 +1,4 @@
-"""A stand-in for a communicator of MPI, which keeps what it is given."""
+"""A mock of an MPI communicator, which records the data that it receives."""
 
 import ctypes
 

@@ -1,4 +1,4 @@
-"""How a job ends: a rank that others wait for ends it, and nothing is said where all ranks come to the end."""
+"""The end of a job: a rank for which others wait ends it; there is no message if all ranks reach the end."""
 
 import pytest
 

@@ -1,4 +1,5 @@
-"""What one process shows: nothing starts MPI by itself, without mpi4py there is a word of help, and it is a mesh."""
+"""Properties of one process: nothing starts MPI implicitly, the error without mpi4py helps, and one process is a
+mesh."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a rank has printed is with the launcher before the job is ended."""
+"""The output of a rank reaches the launcher before the job is ended."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""What is handed to MPI."""
+"""The data that is passed to MPI."""
 
 import numpy as np
 import pytest

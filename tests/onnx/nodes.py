@@ -12,7 +12,7 @@ CHUNKS = 96
 """So many parts have about as many cases each; a case stays in its part."""
 
 ROUNDED_ELSEWHERE = ("test_attention_4d_causal_fp16", "test_attention_4d_causal_fp16_expanded")
-"""Ours add in float32, and are one float16 number away from what ONNX has rounded after each step."""
+"""ep adds in float32; the results differ by one float16 number from those of ONNX, which rounds after each step."""
 
 
 @functools.cache

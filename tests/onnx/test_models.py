@@ -1,4 +1,4 @@
-"""Models: loading, inputs and outputs, several sizes, and what is wrong with files."""
+"""Models: loading, inputs and outputs, several sizes, and errors in files."""
 
 import contextlib
 import re

@@ -24,7 +24,7 @@ def test_cases(chunk):
 
 @pytest.mark.parametrize("chunk", range(0, nodes.CHUNKS, 8))
 def test_cases_on_devices(device, chunk):
-    """What has elements of floating types is computed on the device, and what has sizes on the host."""
+    """Values of floating types are computed on the device, and sizes on the host."""
     backend_device = {"cpu": "CPU", "cuda": "CUDA"}[device.type.tag]
     for case in nodes.chunks()[chunk][:: 1 if backend_device == "CPU" else 4]:
         if Backend.is_compatible(case.model):

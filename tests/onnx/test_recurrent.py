@@ -1,4 +1,4 @@
-"""Recurrent operators: directions, lengths, functions, clipping and layouts, beside loops in float64."""
+"""Recurrent operators: directions, lengths, functions, clipping and layouts, compared with loops in float64."""
 
 import numpy as np
 import pytest

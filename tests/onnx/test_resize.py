@@ -1,4 +1,4 @@
-"""Resize where ONNX's own cases have nothing: types, sizes, and what is wrong."""
+"""Resize beyond ONNX's own cases: types, sizes, and errors."""
 
 import ml_dtypes
 import numpy as np

@@ -10,7 +10,7 @@ import ep.ops
 
 @pytest.fixture(scope="session")
 def on_device(device):
-    """What copies an array to the device under test; `ep.ops.copy_to_host` brings results back."""
+    """The function that copies an array to the device under test; `ep.ops.copy_to_host` copies results back."""
     return partial(ep.ops.copy_to_device, device_type=device.type)
 
 

@@ -1,4 +1,4 @@
-"""Gradients of any type beside central differences in float64, and beside None for types that have none."""
+"""Gradients of all types, compared with central differences in float64, or with None for types without gradients."""
 
 import ml_dtypes
 import numpy as np
@@ -15,7 +15,7 @@ TYPES = tuple(one for one in DataType if one is not DataType.kChar)
 STEP = 1e-6
 ULPS = 32
 LEAST = 2e-5
-"""How near central differences in float64 are, as a part of the sum of magnitudes."""
+"""The tolerance of central differences in float64, relative to the sum of magnitudes."""
 
 
 def call(name, inputs, attributes):
@@ -62,9 +62,9 @@ def _of_type(x, data_type, rng):
 
 
 def agrees(name, data_type, rng):
-    """Return whether gradients of an operator, of drawn inputs, could be compared; AssertionError where they are wrong.
+    """Return whether gradients of an operator, of drawn inputs, could be compared; AssertionError if they are wrong.
 
-    They cannot where the operator does not take the type, and where a slope jumps.
+    This is not possible if the operator does not support the type, or if a slope jumps.
     """
     inputs, attributes = drawn_of_type(name, data_type, rng)
     shapes = [one.shape for one in inputs]

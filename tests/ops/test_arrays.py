@@ -1,4 +1,4 @@
-"""What operators take as arrays on the CPU, and `out`."""
+"""The objects that operators accept as arrays on the CPU, and `out`."""
 
 import ctypes
 
@@ -15,7 +15,7 @@ as_buffer = arrays_on(DeviceType.kCPU).as_buffer
 
 
 class Exporter:
-    """What another library's array is to this one: DLPack, and nothing else."""
+    """An array of another library: it has DLPack, and nothing else."""
 
     def __init__(self, array, error=None, dtype=None):
         self._array, self._error = array, error

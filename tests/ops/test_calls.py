@@ -1,4 +1,4 @@
-"""Prepared calls: what functions of `ep.ops` keep of their calls gives what a call that is read anew gives."""
+"""Prepared calls: cached calls of functions of `ep.ops` have the same results as calls that are analysed again."""
 
 import sys
 import threading

@@ -1,4 +1,4 @@
-"""ep.ops.conv, against sums of windows that NumPy takes one by one in float64, and SciPy's where it has them."""
+"""ep.ops.conv, compared with sums of windows computed one by one in float64, and with SciPy where possible."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""The PTX of the kernels on indices, compiled without a device, and what ptxas makes of it."""
+"""The PTX of the kernels on indices, compiled without a device, and the report of ptxas."""
 
 import pytest
 

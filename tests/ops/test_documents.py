@@ -32,7 +32,7 @@ COMMANDS = [line for text in re.findall(r"```sh\n(.*?)```", DOCUMENT, re.DOTALL)
 
 @pytest.mark.parametrize("command", [line for line in COMMANDS if line.startswith("ep ")])
 def test_commands_run(command):
-    """Where there is no GPU, the one that is about CUDA says that nothing matches."""
+    """Without a GPU, the one that is about CUDA says that nothing matches."""
     arguments = command.split()[1:]
     assert main(arguments) in ((0, 1) if "cuda" in arguments else (0,))
 

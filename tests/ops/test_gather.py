@@ -1,4 +1,4 @@
-"""gather: TensorFlow's shapes, and what becomes of indices that are out of range."""
+"""gather: TensorFlow's shapes, and the handling of indices out of range."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Gradients of every type: of each operator beside central differences, and where the types have narrow limits."""
+"""Gradients of every type: of each operator compared with central differences, and at the limits of the types."""
 
 import ml_dtypes
 import numpy as np

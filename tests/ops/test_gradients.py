@@ -1,4 +1,4 @@
-"""Gradients: against central differences in float64. test_gradients_torch.py has them beside PyTorch's autograd."""
+"""Gradients, compared with central differences in float64. test_gradients_torch.py compares them with PyTorch."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ STEP = 1e-6
 
 
 def check(name, inputs, attributes, rng, tolerance=2e-7):
-    """The gradients by all floating inputs, in a random direction of each, beside central differences."""
+    """Compare the gradients of all floating inputs, in a random direction of each, with central differences."""
     output = call(name, inputs, attributes)
     dy = [rng.normal(size=one.shape) for one in output] if isinstance(output, list) else rng.normal(size=output.shape)
     dy = dy if isinstance(output, list) else dy.astype(output.dtype)

@@ -1,4 +1,4 @@
-"""The gradients of every operator that has one, beside PyTorch's autograd, where PyTorch is installed.
+"""The gradients of every operator that has one, compared with PyTorch's autograd if PyTorch is installed.
 
 Shapes, axes, what broadcasts and what indices name are drawn anew for each trial; axes of no elements are among them.
 """

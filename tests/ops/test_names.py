@@ -1,4 +1,4 @@
-"""The functions of the ops: that there is one for each, and what it says of itself."""
+"""The functions of the ops: each op has one, with a docstring."""
 
 import inspect
 import pickle

@@ -1,4 +1,4 @@
-"""ep.ops.max_pool and average_pool, against loops over windows, and PyTorch's where it is installed."""
+"""ep.ops.max_pool and average_pool, compared with loops over windows, and with PyTorch if it is installed."""
 
 import numpy as np
 import pytest

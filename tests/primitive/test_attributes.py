@@ -14,7 +14,7 @@ from ep.testing.agreement import check_binary, check_unary
 from ep.testing.samples import sized
 
 REACH = {2: 80, 4: 85, 8: 700}
-"""How large an exponent may be, by the bytes of an element, for a normal number."""
+"""The largest exponent of a normal number, by the bytes of an element."""
 
 SOFT_PLUS = [UnaryOp.kSoftPlus, BinaryOp.kSoftplusBackwardWithDyX]
 

@@ -64,7 +64,7 @@ def primitives(device):
 
 
 def launched_in_another_process(tag, several, connection=None):
-    """What another process does with primitives that it was given."""
+    """The work of another process with the primitives that it receives."""
     prepare(tag)
     device = DeviceUnderTest(DeviceType.FromTag(tag))
     for primitive in several:

@@ -1,4 +1,4 @@
-"""Every combination of placements of an operator, tried in one process: what holds, and what fails for some data.
+"""Every combination of placements of an operator, tested in one process: correct for all data, or wrong for some.
 
 A combination is tried as ranks would run it: each on its own pieces, with the operator's local attributes. It holds for
 some data where the pieces of the results are those of the whole result.

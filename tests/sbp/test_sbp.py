@@ -1,4 +1,4 @@
-"""Placements: how they are written, which pieces ranks have, what moves cost, and what is chosen."""
+"""Placements: their notation, the pieces of ranks, the cost of moves, and the choice of signatures."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""What no primitive may take for an argument of Launch."""
+"""Values that no primitive may accept as an argument of Launch."""
 
 import numpy as np
 

@@ -93,7 +93,7 @@ def undamaged(tag) -> Path:
 
 
 def launch_with(folder, tag):
-    """Launch in a new process that has its cache in `folder`; raise AssertionError where that goes wrong."""
+    """Launch in a new process that has its cache in `folder`; raise AssertionError if that goes wrong."""
     code = f"from tests.stress.cache_files import launch_all; launch_all({tag!r})"
     command = [sys.executable, "-X", "faulthandler", "-c", code]
     environment = {**os.environ, "EP_CACHE_DIR": str(folder)}

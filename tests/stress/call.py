@@ -64,7 +64,7 @@ class Call:
         raise NotImplementedError
 
     def agrees(self, device, primitive) -> None:
-        """Raise AssertionError where such launches differ from the reference by more than the op's tolerance."""
+        """Raise AssertionError if such launches differ from the reference by more than the op's tolerance."""
 
     def place(self, device, rng: np.random.Generator) -> tuple[dict[str, Guarded], dict[str, Any]]:
         """Return the buffers by argument, and all arguments of Launch but the stream."""
@@ -79,7 +79,7 @@ class Call:
         return buffers, placed
 
     def launch(self, device, primitive, rng: np.random.Generator, expected: np.ndarray) -> None:
-        """Launch once on buffers in new places; raise AssertionError where a byte is wrong, in them or around them."""
+        """Launch once on buffers in new places; raise AssertionError if a byte is wrong, in them or around them."""
         buffers, placed = self.place(device, rng)
         primitive.Launch(device.stream, **placed)
         for name, buffer in buffers.items():

@@ -1,4 +1,4 @@
-"""Gradients of random operators, of any type, beside central differences in float64."""
+"""Gradients of random operators, of any type, compared with central differences in float64."""
 
 from ep.ops.gradients.vjp import RULES
 from tests.ops.gradient_checks import TYPES, check

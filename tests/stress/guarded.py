@@ -19,7 +19,7 @@ class Guarded:
         self.view = self.block[self._first : self._end].view(contents.dtype)
 
     def check(self, name: str, expected: np.ndarray | None = None) -> None:
-        """Raise AssertionError where a byte is not as it was or, in the buffer, not as in `expected`."""
+        """Raise AssertionError if a byte is not as it was or, in the buffer, not as in `expected`."""
         image = self._image.copy()
         if expected is not None:
             contents = np.ascontiguousarray(expected).reshape(-1).view(np.uint8)

@@ -70,7 +70,7 @@ def overlap(rng, device, call, primitive):
 
 
 def must_refuse(what, names, function):
-    """Call `function`; raise AssertionError where it raises no error of the contract that names an argument."""
+    """Call `function`; raise AssertionError if it raises no error of the contract that names an argument."""
     try:
         result = function()
     except ERRORS as error:

@@ -1,6 +1,6 @@
-"""Ranks of a job that go wrong, one at a time: errors of any class, interrupts and ends, inside of all that ranks do.
+"""Failing ranks of a job, one at a time: errors of any class, interrupts and exits, in all functions of ranks.
 
-Each rank ends in time, and no other rank goes on as if nothing had happened: it is told of the error, or the job ends.
+Each rank ends in time, and no other rank continues unaware: it gets the error, or the job ends.
 """
 
 import json

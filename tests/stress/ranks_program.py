@@ -1,4 +1,4 @@
-"""What each rank of a trial of `ranks` runs: the same steps on all ranks, in one of which one of them goes wrong.
+"""The program of each rank of a trial of `ranks`: the same steps on all ranks; one rank fails in one of them.
 
 `python -m tests.stress.ranks_program PLAN`, of which a rank writes to `FOLDER/RANK.json` what became of each step, and
 to `FOLDER/fired.json` what it went wrong with.

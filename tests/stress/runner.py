@@ -35,7 +35,7 @@ class Failure:
 
 @dataclass
 class Outcome:
-    """What came of the trials of one kind."""
+    """The outcome of the trials of one kind."""
 
     trials: int = 0
     seconds: float = 0.0

@@ -1,4 +1,4 @@
-"""A property does not fail where the machine is slow: neither in the test, nor while its data are drawn."""
+"""A property does not fail on a slow machine: neither in the test, nor while its data are generated."""
 
 import itertools
 import time

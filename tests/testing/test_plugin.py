@@ -1,4 +1,4 @@
-"""What the plugin of the conformance suite tells, and what it refuses."""
+"""The output and the errors of the plugin of the conformance suite."""
 
 import inspect
 from importlib import import_module

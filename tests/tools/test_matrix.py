@@ -1,4 +1,4 @@
-"""What `python -m tools.matrix` decides and prints; the environments themselves are made by `.ci/run`."""
+"""The decisions and the output of `python -m tools.matrix`; `.ci/run` makes the environments themselves."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Whose files are read. Tests with another user need root, who alone can give files away."""
+"""The owners of files that are read. Tests with another user need root, because only root can change owners."""
 
 import contextlib
 import os

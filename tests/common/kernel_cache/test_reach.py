@@ -1,4 +1,4 @@
-"""What a function is made of: modules and constants."""
+"""The parts of a function: modules and constants."""
 
 import sys
 from enum import Enum

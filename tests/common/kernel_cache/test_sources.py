@@ -1,4 +1,4 @@
-"""Which sources a module reaches, and what a process knows of them."""
+"""The sources that a module depends on, and the state of these sources in a process."""
 
 import ast
 import importlib

@@ -1,4 +1,4 @@
-"""Broadcast dims and strided walks: the worked examples, and that a simplified walk meets the same elements."""
+"""Broadcast dims and strided walks: worked examples, and that a simplified walk visits the same elements."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""How data is moved: units, offsets, and that wider units move the same bytes."""
+"""Data movement: units, offsets, and that wider units move the same bytes."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Permute: the walk moves what NumPy moves, in as few axes as it takes, and what is not a permutation is refused."""
+"""Permute: the walk moves the same elements as NumPy, with the fewest axes; anything but a permutation is refused."""
 
 import math
 

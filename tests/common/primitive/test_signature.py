@@ -1,4 +1,4 @@
-"""What a signature says of a launch, and the check of its buffers that comes from it."""
+"""Signatures: their description of a launch, and the check of buffers that is derived from it."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What stands in for cuBLASLt where device memory is host memory: NumPy multiplies, at once.
+"""A mock of cuBLASLt for device memory that is host memory: NumPy multiplies, immediately.
 
 It is as strict as the library, or stricter: types, layouts, alignments and the workspace must be those that the
 algorithm was chosen for.

@@ -32,7 +32,7 @@ _FIRST_HANDLE: Final = 2**20  # far from the handles of the default streams
 class PtxDriver(Driver):
     """Runs kernels from their PTX. There is one device, and a launch has finished when `launch` returns.
 
-    A launch raises PtxError where a GPU might do anything.
+    A launch raises PtxError if a GPU might do anything.
     """
 
     loads_ptx = True

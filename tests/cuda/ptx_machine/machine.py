@@ -64,7 +64,7 @@ class Program:
         deviation: int = 0,
         trace: Trace | None = None,
     ) -> None:
-        """Run the kernel; PtxError where a GPU might do anything.
+        """Run the kernel; PtxError if a GPU might do anything.
 
         blocks, threads: along the three axes; shared_bytes: of dynamic shared memory; words: the parameters;
         ranges: the beginnings and ends of all memory that may be accessed; deviation: 1 or -1 for approximations that

@@ -36,7 +36,7 @@ _PERFORMANCE = (".noreturn", ".maxntid", ".minnctapersm", ".reqntid", ".maxnreg"
 
 
 def parse(text: str) -> Module:
-    """Read a module; UnknownPtxError where it has what is not known."""
+    """Read a module; UnknownPtxError if it has what is not known."""
     return _Parser(text).module()
 
 

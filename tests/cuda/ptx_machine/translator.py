@@ -41,7 +41,7 @@ class Translation:
 
 
 def translate(text: str) -> Translation:
-    """Translate a text with one entry; UnknownPtxError where it has what the machine does not know."""
+    """Translate a text with one entry; UnknownPtxError if it has what the machine does not know."""
     return ModuleTranslator(parse(text)).translate()
 
 
