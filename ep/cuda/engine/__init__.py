@@ -1,1 +1,1 @@
-"""The engines of CUDA, each of which serves several primitives: one file for each way to go over data."""
+"""The engines of CUDA, each for several primitives: one file for each way to traverse data."""

@@ -1,13 +1,13 @@
-"""The ways in which an operand that may be broadcast is read, and a result is written."""
+"""The ways to read an operand that may be broadcast, and to write a result."""
 
 from enum import Enum
 from typing import NamedTuple
 
 
 class Access(Enum):
-    """The access to an operand in a walk over the results, which goes a pack at a time.
+    """The access to an operand in a walk over the results, one pack at a time.
 
-    A result itself is written in the order of the walk, SAME, or where it has gaps by PACK or EACH.
+    A result is written in the order of the walk, SAME, or by PACK or EACH if it has gaps.
     """
 
     SAME = "in the order of the walk"
@@ -19,19 +19,18 @@ class Access(Enum):
 
     @property
     def follows_the_walk(self) -> bool:
-        """Whether the walk's offsets say where the elements are."""
+        """Whether elements are found by the offsets of the walk."""
         return self in (Access.PACK, Access.SPREAD, Access.EACH)
 
-    __hash__ = object.__hash__  # every launch looks its variant up, and Enum's own hash is a function of Python
+    __hash__ = object.__hash__  # every launch looks its variant up, and the hash of Enum is a Python function
 
 
 class Variant(NamedTuple):
     """One of the kernels of a functor.
 
-    elements: those of a pack; accesses: how the operands are read; num_axes, bits: of the walk, 0 and 32 where there
-    is none; results: how each result is written.
-    places: for each side that follows the walk, operands first, which of the walk's offsets it takes; empty if each
-        has its own, in this order.
+    elements: the elements of a pack; accesses: how the operands are read; num_axes, bits: those of the walk, 0 and 32
+    without a walk; results: how each result is written. places: for each side that follows the walk, operands first,
+    the number of its offset in the walk; empty if each has its own, in this order.
     """
 
     elements: int
@@ -42,8 +41,8 @@ class Variant(NamedTuple):
     places: tuple[int, ...] = ()
 
     def offsets(self) -> tuple[list[int], int]:
-        """For each side, operands first, which of the walk's offsets it takes (0 where it takes none), and how many
-        offsets the walk has."""
+        """For each side, operands first, the number of its offset in the walk (0 if it uses none), and the number of
+        offsets."""
         sides = (*self.accesses, *self.results)
         walked = [side for side, access in enumerate(sides) if access.follows_the_walk]
         places, found = self.places or tuple(range(len(walked))), [0] * len(sides)

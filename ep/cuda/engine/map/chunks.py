@@ -1,4 +1,4 @@
-"""Add of many operands: in chunks, whose sums lie in memory that is as exact as registers."""
+"""Add of many operands: in chunks, whose sums are in memory with the precision of registers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ep.include.data_type import DataType
 from ep.include.number_kind import FLOATS
 
 CHUNK: Final = 16
-"""The most operands of one launch; a sum of those before them is one."""
+"""The largest number of operands of one launch, including the sum of the operands before them."""
 
 
 class ChunkVariant(NamedTuple):
@@ -38,14 +38,14 @@ class ChunkLaunch(NamedTuple):
 
 
 def sum_type(data_type: DataType) -> DataType:
-    """Return the type of memory for a sum that is as exact as registers."""
+    """Return the type of memory that stores a sum with the precision of registers."""
     return DataType.kFloat if data_type in FLOATS and data_type.itemsize == 2 else data_type
 
 
 def chunk_launches(srcs: Sequence[Side], total: Side | None, dst: Side, count: int) -> Iterator[ChunkLaunch]:
     """Yield the launches that add `count` elements of all srcs.
 
-    total: memory for a sum, where there are more than CHUNK.
+    total: memory for a sum, if there are more than CHUNK.
     """
     chunk, rest = srcs[:CHUNK], srcs[CHUNK:]
     while rest and total:

@@ -1,4 +1,4 @@
-"""The plan of a launch of an Expression: what follows from their shapes, strides and types."""
+"""The plan of a launch of an Expression, which depends on shapes, strides and types."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ep.include.data_type import DataType
 from ep.include.primitive.structure import Structure
 
 _REGISTERS: Final = 128
-"""The registers that a thread has for the elements that it reads at once: half of all."""
+"""The registers of a thread for the elements that it reads at once: half of all."""
 
 
 class Layout(NamedTuple):
@@ -34,7 +34,8 @@ class ExpressionShape(NamedTuple):
     """The plan for the layouts of a launch's arrays, which are numbered: results, then sources.
 
     walk: its sides are the sources and, last of all, the results.
-    spans: of each array, the first byte of its elements and the one after the last, from its address.
+    spans: for each array, the offsets from its address of the first byte of its elements and of the byte after the
+    last.
     """
 
     walk: MapShape
@@ -42,8 +43,8 @@ class ExpressionShape(NamedTuple):
     spans: tuple[tuple[int, int], ...]
 
     def are_alike(self, one: int, other: int) -> bool:
-        """Return whether the elements of two arrays have the same places, from the array's address."""
-        strides = self.walk.strides  # an array's is that many places later, or before the end
+        """Return whether the elements of two arrays have the same offsets from the address of the array."""
+        strides = self.walk.strides  # the position in an array is shifted by this number, or counted from the end
         return self.spans[one] == self.spans[other] and (
             strides[one - self.num_results] == strides[other - self.num_results]
         )
@@ -52,7 +53,8 @@ class ExpressionShape(NamedTuple):
 def expression_shape(
     arrays: Sequence[Layout | None], itemsizes: Sequence[int], num_results: int, dims: Dims
 ) -> ExpressionShape:
-    """Return the shape of a launch over `dims`, to which all arrays broadcast; None is a number, which lies nowhere."""
+    """Return the shape of a launch over `dims`, to which all arrays broadcast; None is a number, which has no
+    address."""
     number = len(arrays)
     if 0 in dims:
         return ExpressionShape(MapShape((), (), (0,) * number, ()), num_results, ((0, 0),) * number)
@@ -77,12 +79,12 @@ def walk_in_order(sources: Sequence[Layout | None], dims: Dims) -> MapShape:
 
 
 def takes_packs(structure: Structure) -> bool:
-    """Return whether a thread computes a pack at a time; else, with much to compute, one element."""
+    """Return whether a thread computes a pack at a time; if computing takes long, it computes one element."""
     return all(step.op not in COMPUTE_BOUND for step in structure.steps)
 
 
 def elements_of_pack(sources: Sequence[DataType], results: Sequence[DataType]) -> int:
-    """The elements that a thread takes at once: those of 16 bytes, fewer where there are too many arrays for them."""
+    """The elements that a thread processes at once: 16 bytes, fewer if there are too many arrays."""
     elements = pack_elements(*sources, *results)
     registers = sum(max(storage_arithmetic(each)().itemsize // 4, 1) for each in sources)
     while elements > 1 and elements * registers > _REGISTERS:
@@ -91,12 +93,12 @@ def elements_of_pack(sources: Sequence[DataType], results: Sequence[DataType]) -
 
 
 def source_words(sources: Sequence[Any]) -> list[int]:
-    """Return the two words of each source of a launch: an address, or a number, which is its words."""
+    """Return the two words of each source of a launch: an address, or the words of a number."""
     return [word for side in sources for word in (side if isinstance(side, tuple) else (side, 0))]
 
 
 def are_aligned(sources: Sequence[Any], pack_bytes: Sequence[int]) -> list[bool | None]:
-    """Return whether each source lies at a multiple of its packs; None for a number."""
+    """Return whether each source is aligned to its packs; None for a number."""
     return [
         None if isinstance(side, tuple) else not side % pack for side, pack in zip(sources, pack_bytes, strict=True)
     ]
@@ -105,7 +107,7 @@ def are_aligned(sources: Sequence[Any], pack_bytes: Sequence[int]) -> list[bool 
 class ExpressionMap:
     """The launches of the map engine that compute a structure.
 
-    usual: the variant that most launches take.
+    usual: the variant of most launches.
     """
 
     def __init__(self, structure: Structure) -> None:

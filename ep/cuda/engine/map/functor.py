@@ -26,16 +26,17 @@ from ep.include.primitive.op_table import OPS, attributes_of
 from ep.include.primitive.unary_op import UnaryOp
 
 _PAIRED: Final = 4
-"""The operands and results of which a thread can have two packs each under way, without running out of registers."""
+"""The number of operands and results of which a thread can have two packs each in flight with its registers."""
 
 
 class Functor(NamedTuple):
     """A function of one element of each operand, and the types around it.
 
-    name: what it computes, unique among functors of the same types and fit for a file name.
-    function: compiled: the elements as they are loaded, then the attributes -> a tuple, an element of each result.
-    takes_packs: whether a thread computes a pack at a time; else, with much to compute, one element.
-    is_short: whether it is one op or little more: a kernel may have two packs under way, with the text once more.
+    name: describes the computation; unique among functors of the same types, and valid in a file name.
+    function: compiled: (the loaded elements, then the attributes) -> a tuple with an element of each result.
+    takes_packs: whether a thread computes a pack at a time; if computing takes long, it computes one element.
+    is_short: whether it is one op or little more: a kernel may have two packs in flight, with a second copy of the
+    code.
     """
 
     name: str
@@ -49,12 +50,12 @@ class Functor(NamedTuple):
 
     @property
     def takes_pairs(self) -> bool:
-        """Whether a thread may have two packs of each operand and result under way."""
+        """Whether a thread may have two packs of each operand and result in flight."""
         return self.is_short and len(self.src_types) + len(self.dst_types) <= _PAIRED
 
 
 def kernel_name(functor: Functor, variant: Variant) -> str:
-    """Return what a functor computes in a variant, unique and fit for a file name."""
+    """Return a unique name of a functor in a variant, valid in a file name."""
     elements, accesses, num_axes, bits, written, places = variant
     types = _in_short(data_type.name for data_type in (*functor.src_types, *functor.dst_types))
     ways, ends = _in_short(access.name for access in accesses), _in_short(access.name for access in written)
@@ -66,7 +67,7 @@ _LONGEST: Final = 50  # of a part of a name: a file's has 255 letters at most
 
 
 def _in_short(names: Iterable[str]) -> str:
-    """Return the names with dots between them, and a number where one follows itself; a digest of many."""
+    """Return the names joined by dots, with a count for repeated ones; a digest if there are many."""
     runs = ((name, len(tuple(run))) for name, run in groupby(names))
     text = ".".join(name if length == 1 else f"{name}-{length}" for name, length in runs)
     return text if len(text) <= _LONGEST else digest_of(text)
@@ -90,7 +91,7 @@ def functor_of(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType) -
 def made_functor(
     name: str, maker: Maker, src_types: tuple[DataType, ...], dst_type: DataType, scalar_type: type[np.generic]
 ) -> Functor:
-    """Return the functor of what `maker` makes, in the arithmetic of `scalar_type`; name: as a Functor has it."""
+    """Return the functor of `maker`, in the arithmetic of `scalar_type`; name: that of the Functor."""
     function = _with_one_result(_on_loaded(maker, src_types, scalar_type, 0), len(src_types))
     return Functor(name, function, src_types, (dst_type,))
 
@@ -106,7 +107,7 @@ def op_function(op: UnaryOp | BinaryOp, src_type: DataType) -> Any:
 def _on_loaded(
     maker: Maker, src_types: tuple[DataType, ...], scalar_type: type[np.generic], num_attributes: int
 ) -> Any:
-    """Return what `maker` makes in the arithmetic of `scalar_type`, as a function of elements as they are loaded."""
+    """Return the function of `maker` in the arithmetic of `scalar_type`, applied to loaded elements."""
     is_narrow = scalar_type is np.float32 and all(src_type in NARROW for src_type in src_types)
     function = cuda_math_library(scalar_type, is_narrow).use(maker)
     loaded, num_elements = tuple(map(storage_arithmetic, src_types)), len(src_types)

@@ -1,7 +1,7 @@
-"""The engine that applies a functor to each element: any number of operands and results, each in a way of its own.
+"""The engine that applies a functor to each element: any number of operands and results, each with its own access.
 
-A thread takes packs of the walk over the results in order, a grid apart. What does not lie in that order is found by
-the walk over the simplified axes of the launch.
+A thread processes packs of the walk over the results in order, with the grid as step. Operands in another order are
+found by the walk over the simplified axes of the launch.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ def kernel(functor: Functor, variant: Variant) -> KernelSource:
     apply, apply_one = over_packs(functor, elements)
     read_attributes = attribute_reader(functor.num_attributes, functor.attribute_type)
     takes_packs = functor.takes_packs
-    # a pack of single loads is enough by itself, and so are packs of many operands
+    # a pack of single loads is enough, and so are packs of many operands
     in_pairs = functor.takes_pairs and (elements == 1 or Access.EACH not in accesses)
-    # where no packs are aligned, all elements are taken one by one, and several are under way
+    # if no packs are aligned, all elements are processed one by one, with several in flight
     at_once = elements_at_once(*functor.src_types, *functor.dst_types) if elements == 1 and functor.takes_pairs else 1
     several = _several(read_one, apply_one, write_one, at_once)
     first_result, place = 2 * num_operands, 2 * num_operands + num_results
@@ -55,7 +55,7 @@ def kernel(functor: Functor, variant: Variant) -> KernelSource:
         first, step = thread_index(), num_threads()
         if takes_packs:
             i = first
-            while in_pairs and i + step < packs:  # the loads of two packs under way at a time
+            while in_pairs and i + step < packs:  # the loads of two packs in flight at a time
                 a, b = read(sources, i, walk_words), read(sources, i + step, walk_words)
                 write(dst, i, apply(a, attributes), walk_words)
                 write(dst, i + step, apply(b, attributes), walk_words)

@@ -1,4 +1,4 @@
-"""The plan of a launch of OneHot: what follows from sizes, and from the address of `out`."""
+"""The plan of a launch of OneHot, which depends on sizes and the address of `out`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from ep.include.data_type import DataType
 class OneHotVariant(NamedTuple):
     """One of the kernels of `kernels.one_hot`.
 
-    elements: of a pack; in_rows: whether a row is a whole number of packs; bits: of the arithmetic of offsets.
+    elements: the elements of a pack; in_rows: whether a row is a whole number of packs; bits: those of the arithmetic
+    of offsets.
     """
 
     elements: int
@@ -37,7 +38,7 @@ def one_hot_plan(
 
     aligned: whether packs can be written.
 
-    unit: what kernels write for an element.
+    unit: the data type that kernels write for an element.
     """
     elements = pack_elements(unit) if aligned else 1
     low = max(lower, 0) if indices_type.dtype.kind == "u" else lower

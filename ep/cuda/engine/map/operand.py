@@ -17,7 +17,7 @@ from ep.include.data_type import DataType
 class Operand(NamedTuple):
     """Functions that read an operand.
 
-    prepare(word0, word1): what stays the same for all elements, from the operand's two words.
+    prepare(word0, word1): the part that is the same for all elements, from the two words of the operand.
     pack(prepared, i, words): pack i, in the type of arithmetic; words: those of the walk.
     element(prepared, n, words): element n, as a pack of one.
     """
@@ -28,7 +28,7 @@ class Operand(NamedTuple):
 
 
 def all_operands(data_types: tuple[DataType, ...], variant: Variant) -> Operand:
-    """The functions that read all operands of a variant: `prepare` of all words, and a tuple of what each reads."""
+    """The functions that read all operands of a variant: `prepare` for all words, and a tuple of the values read."""
     elements, accesses, num_axes, bits, *_ = variant
     places, num_offsets = variant.offsets()
     operands = tuple(
@@ -39,12 +39,12 @@ def all_operands(data_types: tuple[DataType, ...], variant: Variant) -> Operand:
     return Operand(_prepared(tuple(one.prepare for one in operands)), pack, element)
 
 
-# What reads operands is compiled once for all functors of the same types.
+# The readers of operands are compiled once for all functors of the same types.
 
 
 @cache
 def _prepared(preparations: tuple[Any, ...]) -> Any:
-    """(words) -> what each operand prepares of its two words."""
+    """(words) -> the prepared part of each operand, from its two words."""
 
     @written_out(device_function)
     def prepared(words):
@@ -55,7 +55,7 @@ def _prepared(preparations: tuple[Any, ...]) -> Any:
 
 @cache
 def _read_by(readers: tuple[Any, ...]) -> Any:
-    """(sources, n, walk words) -> what each reader makes of its source."""
+    """(sources, n, walk words) -> the value of each reader for its source."""
 
     @written_out(device_function)
     def read_all(sources, n, words):
@@ -90,7 +90,7 @@ def operand(
 
 @cache
 def _without_walk(access: Access, data_type: DataType, count: int) -> Operand:
-    """Return the functions of an operand that is read alike whatever the walk."""
+    """Return the functions of an operand whose reads do not depend on the walk."""
     load, load_one = loader(data_type, count), loader(data_type, 1, aligned=False)
     if access is Access.NUMBER:
         return _constant(value_reader(storage_arithmetic(data_type)), count)
@@ -133,7 +133,7 @@ def _spread(count: int) -> Any:
 
 
 def _each(one: Any, count: int) -> Any:
-    """Return the pack of `count` elements from element `first` on, each read for itself."""
+    """Return the pack of `count` elements from element `first` on, each read separately."""
 
     @written_out(device_function)
     def each(address, first, words):

@@ -1,4 +1,4 @@
-"""The plan of a mapped launch: what follows from dims, and from the addresses of the operands."""
+"""The plan of a mapped launch, which depends on dims and the addresses of the operands."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from ep.cuda.engine.map.access import Access, Variant
 class MapShape:
     """The plan for the dims of a launch. Its sides are the operands and, last of all, the results.
 
-    counts: the elements that each side must have.
-    num_elements: those of dst that are written.
-    may_be_numbers: for each operand whether it has no dims, so that a plain number does for it.
-    in_place: whether an operand that has as many elements as dst is walked as dst is.
-    plans: those that were made, by where the sides lie.
+    counts: the number of elements that each side must have.
+    num_elements: the number of elements of dst that are written.
+    may_be_numbers: for each operand, whether it has no dims, so it may be a plain number.
+    in_place: whether an operand with as many elements as dst is traversed in the same order as dst.
+    plans: the plans made so far, by the alignments of the sides.
     """
 
     __slots__ = ("counts", "dims", "in_place", "may_be_numbers", "num_elements", "plans", "strides")
@@ -30,12 +30,12 @@ class MapShape:
     def __init__(
         self, dims: Dims, strides: Sequence[Dims], counts: tuple[int, ...], may_be_numbers: tuple[bool, ...]
     ) -> None:
-        """dims, strides: the simplified walk in the order of dst's memory, and the steps of all sides; none where dst
+        """dims, strides: the simplified walk in the order of dst's memory, and the strides of all sides; none if dst
         has no elements."""
         self.dims, self.strides = dims, tuple(strides)
         self.counts, self.may_be_numbers = counts, may_be_numbers
         self.num_elements = math.prod(dims) if dims else 0
-        alike = zip(strides, counts, strict=False)  # no strides where there are no elements
+        alike = zip(strides, counts, strict=False)  # no strides without elements
         self.in_place = all(steps == strides[-1] for steps, count in alike if count == counts[-1])
         self.plans: dict[tuple[bool | None, ...], MapPlan] = {}
 
@@ -65,7 +65,7 @@ def filled_shape(count: int) -> MapShape:
 def checked_shape(given: Sequence[Any], names: Sequence[str], max_num_dims: int | None) -> tuple[Hashable, MapShape]:
     """Return the dims of operands as Launch takes them, in tuples, and their shape.
 
-    Raises what is wrong, with `names`.
+    Raises an error, with `names`, for invalid ones.
     """
     dims = tuple(as_dims(each, name, max_num_dims or 0) for each, name in zip(given, names, strict=True))
     return dims, map_shape(dims, names)
@@ -74,7 +74,7 @@ def checked_shape(given: Sequence[Any], names: Sequence[str], max_num_dims: int 
 def map_shape(operands: Sequence[Dims], names: Sequence[str]) -> MapShape:
     """Return the shape of a launch whose operands have these dims.
 
-    ValueError, with `names`, where they do not broadcast.
+    Raises ValueError, with `names`, if they do not broadcast.
     """
     dims = broadcast_dims(*operands, names=names)
     sides = (*operands, dims)
@@ -98,15 +98,15 @@ def strided_shape(shape: ExpandShape) -> MapShape:
 def map_plan(shape: MapShape, aligned: Sequence[bool | None], elements: int, num_results: int = 1) -> MapPlan:
     """Return the plan of a launch with packs of `elements`.
 
-    aligned: whether each side lies at a multiple of its packs, None for an operand that is a number; False for results
-        where no packs are taken.
+    aligned: whether each side is aligned to its packs, None for an operand that is a number; False for results without
+    packs.
     """
     dims, strides, count = shape.dims, list(shape.strides), shape.num_elements
     sides, num_operands = range(len(aligned)), len(aligned) - num_results
     as_written = contiguous_strides(dims)
     accesses = [_access(strides[side], as_written, aligned[side]) for side in sides]
     walked = [side for side in sides if accesses[side] is Access.EACH]
-    # what is read in the order of the walk must be aligned as what is written must be
+    # operands that are read in the order of the walk must be aligned, and so must results
     whole = all(aligned[side] for side in sides if side >= num_operands or accesses[side] is Access.SAME)
     # offsets below 0 are those of 64 bits
     small = fits_32_bit_offsets(count, *shape.counts) and all(step >= 0 for steps in strides for step in steps)

@@ -1,4 +1,4 @@
-"""The writes of a result, in the order of the walk or where the walk says."""
+"""The writes of a result, in the order of the walk or at its offsets."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def result(
             device_function(lambda dst, n, pack, words: store_one(dst, n, pack)),
         )
     offsets = walk(num_axes, num_offsets, bits)
-    return Result(  # by PACK there are whole packs alone, and by EACH single elements alone
+    return Result(  # PACK has only whole packs, and EACH only single elements
         device_function(lambda dst, i, pack, words: store(dst, offsets(i, words)[position], pack)),
         device_function(lambda dst, n, pack, words: store_one(dst, offsets(n, words)[position], pack)),
     )

@@ -1,7 +1,7 @@
 """Gather and BatchGather: a kernel for each index type, unit and width of index arithmetic.
 
-Data moves by size, so that one kernel serves all data types: a row is a number of units of 1 to 16 bytes, and each
-thread moves units that are a grid apart, two at a time.
+Kernels depend only on the size of elements, not on the data type: a row is a number of units of 1 to 16 bytes, and each
+thread moves units with the grid as step, two at a time.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def kernel(indices_type: DataType, unit: int, bits: int, one_unit: bool, one_gro
 
     @device_function
     def locate(i, indices, low, num_valid, first_row, sizes):
-        """Return where the unit that becomes unit i of out lies in params, and whether there is one."""
+        """Return the position in params of unit i of out, and whether it exists."""
         units = narrow(1) if one_unit else narrow(sizes[0])
         num_indices, gather = narrow(sizes[3]), narrow(sizes[8])
         row_of_out = i if one_unit else quotient(i, narrow(sizes[1]), narrow(sizes[2]))
@@ -43,7 +43,7 @@ def kernel(indices_type: DataType, unit: int, bits: int, one_unit: bool, one_gro
         batch = narrow(0) if one_group else quotient(group, narrow(sizes[6]), narrow(sizes[7]))
         index = load_index(indices, widen(multiply_add(batch, num_indices, position)))[0]
         row, valid = row_of(index, low, num_valid)
-        # the first row stands in for one that does not exist: no branch, and no read outside
+        # the first row replaces one that does not exist: no branch, and no read out of bounds
         row = multiply_add(group, gather, narrow(row + first_row if valid else 0))
         return widen(multiply_add(row, units, column)), valid
 

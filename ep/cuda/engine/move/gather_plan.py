@@ -1,4 +1,4 @@
-"""The plan of a launch of Gather or BatchGather: what follows from sizes, and from the addresses of the buffers."""
+"""The plan of a launch of Gather or BatchGather, which depends on sizes and the addresses of the buffers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class GatherVariant(NamedTuple):
 
 
 class GatherPlan(NamedTuple):
-    """A launch of certain sizes by units of one width; words: all but the addresses."""
+    """A launch for given sizes with units of one width; words: all except the addresses."""
 
     variant: GatherVariant
     num_items: int

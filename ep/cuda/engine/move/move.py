@@ -18,7 +18,7 @@ from ep.cuda.compile.walk_words import num_walk_words
 def kernel(num_axes: int, unit: int, pack_units: int, bits: int) -> KernelSource:
     """Return the kernel of a walk over `num_axes` axes, in units of `unit` bytes.
 
-    pack_units: how many units a thread writes at once, 0 where dst is not written in the order of the walk.
+    pack_units: the number of units that a thread writes at once, 0 if dst is not written in the order of the walk.
     """
     return _packs(num_axes, unit, pack_units, bits) if pack_units else _strided(num_axes, unit, bits)
 
@@ -65,7 +65,7 @@ def _mover(read: Any, store: Any, pack_units: int, count: int) -> Any:
 def _reader(num_axes: int, unit: int, pack_units: int, bits: int) -> Any:
     """read(src, first, words): the units of src that become units [first, first + pack_units) of dst, as one pack.
 
-    One walk for all of them where they lie in one row.
+    There is one walk for all of them if they are in one row.
     """
     load, offsets = loader(*unit_type(unit)), walk(num_axes, 2, bits)
     narrow, quotient, _, remainder, minus, is_below, _ = index_math(bits)
@@ -128,7 +128,7 @@ def _taker(num_axes: int, unit: int, bits: int, count: int) -> Any:
 
 @cache
 def _putter(unit: int, count: int) -> Any:
-    """put(dst, taken): write `count` units where they belong."""
+    """put(dst, taken): write `count` units to their positions."""
     store = storer(*unit_type(unit))
 
     @written_out(device_function)

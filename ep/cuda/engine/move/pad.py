@@ -20,7 +20,7 @@ _OF_AXIS = 6  # the words of an axis that is not the outermost
 def kernel(num_axes: int, unit: int, pack_units: int, bits: int) -> KernelSource:
     """Return the kernel (src, dst, packs, count, even, odd, words) that writes units [0, count) of dst.
 
-    src: where the box that is copied begins in it.
+    src: the address of the copied box.
     pack_units: how many units a thread writes at once, in the first `packs` packs.
     even, odd: the value's bytes for units of even and of odd number; for units of 16 bytes its two halves.
     words: those of `plan.region_words`.
@@ -96,7 +96,8 @@ def _reader(num_axes: int, unit: int, bits: int) -> Any:
 
 @cache
 def _locate(num_axes: int, bits: int) -> Any:
-    """locate(n, offset, inside, words): where in the box unit `n` of dst is, past `offset`, and whether inside."""
+    """locate(n, offset, inside, words): `offset` plus the position of unit `n` of dst in the box, and whether it is
+    inside."""
     narrow, quotient, multiply_add, remainder, minus, is_below, _ = index_math(bits)
 
     outermost = _OF_AXIS * (num_axes - 1)
@@ -120,7 +121,7 @@ def _locate(num_axes: int, bits: int) -> Any:
 
 @cache
 def _pack_writer(num_axes: int, unit: int, pack_units: int, bits: int) -> Any:
-    """write(src, dst, i, even, odd, words): pack `i` of dst; one division for all of it where it lies in one row."""
+    """write(src, dst, i, even, odd, words): pack `i` of dst; one division for the whole pack if it is in one row."""
     data_type, elements = unit_type(unit)
     narrow, quotient, _, remainder, minus, is_below, _ = index_math(bits)
     store, store_one = storer(data_type, elements * pack_units), storer(data_type, elements)
@@ -154,7 +155,7 @@ def _pack_writer(num_axes: int, unit: int, pack_units: int, bits: int) -> Any:
 def _row_reader(unit: int, count: int, bits: int) -> Any:
     """read(src, begin, size, offset, inside, even, odd): units [begin, begin + count) of a row of the box, as one pack.
 
-    The row has `size` units from `offset` on, none where it is not `inside`; values stand for what it does not have.
+    The row has `size` units from `offset` on, none if it is not `inside`; missing units are the value.
     """
     load = loader(*unit_type(unit))
     narrow, _, multiply_add, _, minus, is_below, widen = index_math(bits)

@@ -1,4 +1,4 @@
-"""The plan of a launch of ConstantPad: what follows from dims, and from the addresses of the buffers."""
+"""The plan of a launch of ConstantPad, which depends on dims and the addresses of the buffers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class PadVariant(NamedTuple):
 class PadPlan(NamedTuple):
     """A launch of one shape between addresses of one alignment.
 
-    src_offset: the bytes from the beginning of src to that of the box that is copied.
+    src_offset: the bytes from the beginning of src to the copied box.
     sizes: the packs and the units of dst; walk_words: those of the walk.
     """
 

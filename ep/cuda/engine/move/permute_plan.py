@@ -11,8 +11,7 @@ from ep.cuda.engine.move.tile import TilePlan, tile_plan
 def permute_plan(shape: PermuteShape, itemsize: int, src_alignment: int, dst_alignment: int) -> MovePlan | TilePlan:
     """Return the plan; src has elements.
 
-    It goes by tiles where the innermost axis of dst is not that of src: memory is slow
-    to read otherwise.
+    It uses tiles if the innermost axes of dst and src differ: otherwise reading memory would be slow.
 
     An innermost axis of both that fits in a unit, such as the two parts of a complex number, is not an axis here.
     """

@@ -1,4 +1,4 @@
-"""The plan of a walk that moves data: what follows from its strides, and from the addresses of the buffers."""
+"""The plan of a walk that moves data, which depends on its strides and the addresses of the buffers."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from ep.cuda.compile.walk_words import walk_words
 class MoveVariant(NamedTuple):
     """One of the kernels of `move.move`.
 
-    unit: the bytes that are read at once; pack_units: how many units a thread writes at once, 0 where dst is not
-    written in the order of the walk; bits: of the arithmetic of offsets.
+    unit: the bytes that are read at once; pack_units: the number of units that a thread writes at once, 0 if dst is not
+    written in the order of the walk; bits: those of the arithmetic of offsets.
     """
 
     num_axes: int

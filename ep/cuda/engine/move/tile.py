@@ -12,17 +12,18 @@ from ep.cuda.compile.launch_config import BLOCK_THREADS
 from ep.cuda.compile.walk_words import walk_words
 
 _LEAST, _NARROW, _WIDE = 4, 32, 64
-"""The cells of a tile's axes: at least, of the narrower one at most, of the wider one at most."""
-_WORD_BYTES: Final = 4  # the narrowest access that is as fast as any
+"""The cells along the axes of a tile: the minimum, the maximum of the narrower axis, the maximum of the wider one."""
+_WORD_BYTES: Final = 4  # the narrowest access with full speed
 _BANK_BYTES: Final = 4  # of shared memory
-_SERVED_BYTES: Final = 128  # those that shared memory serves at once, to threads of one warp
+_SERVED_BYTES: Final = 128  # the numbers that shared memory delivers at once to the threads of one warp
 
 
 class Tile(NamedTuple):
     """A tile of `rows` times `columns` cells of a matrix, which dst has row by row, and src column by column.
 
-    unit: the bytes of an element. side: a cell is `side` times `side` elements, which one thread turns in registers, so
-    that it loads and stores `side` of them at once: words of 4 bytes where elements are smaller, and dims allow.
+    unit: the bytes of an element. side: a cell is `side` times `side` elements, which one thread transposes in
+    registers, so that it loads and stores `side` of them at once: words of 4 bytes if elements are smaller and dims
+    permit it.
     """
 
     unit: int
@@ -44,18 +45,18 @@ class Tile(NamedTuple):
     def cells_per_thread(self) -> int:
         """Return the number of cells that each thread has in flight.
 
-        Up to 64 bytes, but no fewer threads than a row or a column.
+        At most 64 bytes, and at least as many threads as a row or a column has cells.
         """
         return min(8 if self.planes == 1 else 4, self.columns, self.rows)
 
     @property
     def threads(self) -> int:
-        """The threads that take a tile; a block takes as many tiles as it has threads for."""
+        """The threads of a tile; a block processes as many tiles as it has threads for."""
         return self.columns * self.rows // self.cells_per_thread
 
     @property
     def tiles_per_block(self) -> int:
-        """The tiles that a block takes at once."""
+        """The tiles that a block processes at once."""
         return BLOCK_THREADS // self.threads
 
     @property
@@ -67,9 +68,9 @@ class Tile(NamedTuple):
     def pitch(self) -> int:
         """The numbers from one line of a tile in shared memory to the next. Lines run along the longer axis.
 
-        It is an odd multiple of what the threads that are served together take of a line when they go across the lines.
-        So they meet no bank twice, whichever way they go (in small squares of which they take two lines at once, a few
-        banks twice).
+        It is an odd multiple of the numbers that threads with one access read from a line when they cross the lines. So
+        there are no bank conflicts in either direction (in small squares, of which they access two lines at once, a
+        few).
         """
         lines, line = min(self.columns, self.rows), max(self.columns, self.rows)
         served = min(_SERVED_BYTES // max(self.number, _BANK_BYTES), self.threads)
@@ -82,7 +83,7 @@ class Tile(NamedTuple):
         return min(self.columns, self.rows) * self.pitch
 
     def place(self, column: int, row: int) -> int:
-        """Return where the cell is in a plane: a linear function of both."""
+        """Return the position of the cell in a plane: a linear function of both."""
         return row * self.pitch + column if self.columns >= self.rows else column * self.pitch + row
 
 
@@ -103,7 +104,7 @@ class TilePlan(NamedTuple):
 
 
 def tile_plan(walk: StridedWalk, unit: int, alignment: int) -> TilePlan:
-    """Return the plan for a walk over contiguous data whose innermost axis is one thing in src and another in dst.
+    """Return the plan for a walk over contiguous data whose innermost axes in src and dst differ.
 
     unit: the bytes of an element; alignment: those that both addresses are multiples of.
     """
@@ -138,9 +139,9 @@ def _tile(unit: int, side: int, width: int, height: int) -> Tile:
     widest = _WIDE if max(side, unit // 8) == 1 else _NARROW
     narrow = min(max(_power_of_two(min(width, height)), _LEAST), _NARROW)
     wide = min(max(_power_of_two(max(width, height)), narrow), widest)
-    if wide < _NARROW:  # small tiles side by side do as well, and meet no bank twice
+    if wide < _NARROW:  # adjacent small tiles are as fast, without bank conflicts
         wide = narrow
-    # dst has the longer rows where there is a choice: a line that is written in parts costs more than one read in parts
+    # if possible, dst has the longer rows: writing a line in parts costs more than reading it in parts
     columns, rows = (wide, narrow) if width >= height or width > narrow else (narrow, wide)
     return Tile(unit, side, columns, rows)
 

@@ -39,7 +39,7 @@ def kernel(tile: Tile, num_axes: int, bits: int) -> KernelSource:
     data_type, _ = unit_type(tile.word)
     numbers = shared_array(plane * tile.planes, data_type.dtype.type)
     offsets = walk(num_axes, _OPERANDS, bits)
-    # in src, neighbouring threads take neighbouring rows of one column, and go on to the column `columns_apart` away
+    # in src, neighbouring threads read neighbouring rows of one column, then of the column `columns_apart` away
     columns_apart, rows_apart = threads // rows, threads // columns
     row_place, column_place, tile_plane = tile.place(0, 1), tile.place(1, 0), tile.plane
     load, turned = _loader(tile, cells), _turned(tile, cells)
@@ -54,7 +54,7 @@ def kernel(tile: Tile, num_axes: int, bits: int) -> KernelSource:
         dst_row, dst_column = thread >> column_bits, thread & (columns - 1)
         memory, begin = numbers(), tile_of_block * tile_plane
         first = block_of_grid()[0] * tiles_per_block
-        while first < num_tiles:  # all threads of the block together: they meet at barriers
+        while first < num_tiles:  # for all threads of the block, because of the barriers
             exists = first + tile_of_block < num_tiles
             src_place, dst_place, top, left = offsets(first + tile_of_block if exists else first, words)
 
@@ -67,7 +67,7 @@ def kernel(tile: Tile, num_axes: int, bits: int) -> KernelSource:
             rows_left = height - top - dst_row if exists and left + dst_column < width else 0
             taken = get(memory, begin + dst_row * row_place + dst_column * column_place)
             store(dst, to_place, dst_step, rows_apart * side * dst_step, rows_left, rows_apart, taken)
-            barrier()  # before the next tiles take their place
+            barrier()  # before the next tiles replace them
             first += blocks_of_grid()[0] * tiles_per_block
 
     name = f"transpose.{tile.unit}.{side}.{columns}.{rows}.{num_axes}.{bits}"
@@ -77,7 +77,7 @@ def kernel(tile: Tile, num_axes: int, bits: int) -> KernelSource:
 def _loader(tile: Tile, count: int) -> Any:
     """load(src, place, step, cell_step, left, apart): the words of `count` cells, `cell_step` words apart.
 
-    step: words between the words of a cell; left: cells `apart` from one another are there while this is above 0.
+    step: words between the words of a cell; left: cells `apart` from each other exist while this is above 0.
     """
     data_type, elements = unit_type(tile.word)
     load, side = loader(data_type, elements), tile.side
@@ -98,7 +98,7 @@ def _loader(tile: Tile, count: int) -> Any:
 
 
 def _turned(tile: Tile, count: int) -> Any:
-    """Turn each of the `count` cells that are given one after the other."""
+    """Transpose each of `count` cells, given one after another."""
     one, side = turn(tile.unit, tile.side), tile.side
     if side == 1:
         return one
@@ -113,7 +113,7 @@ def _turned(tile: Tile, count: int) -> Any:
 def _shared(planes: int, plane: int, put_step: int, get_step: int, count: int) -> tuple[Any, Any]:
     """put(memory, place, numbers) and get(memory, place) of `count` cells, each with a number in every plane.
 
-    Places are unsigned where they are used: Numba lets negative ones count from the end, which takes instructions.
+    Positions are converted to unsigned numbers: for signed ones, Numba adds instructions that count from the end.
     """
 
     @written_out(device_function)
@@ -132,7 +132,7 @@ def _shared(planes: int, plane: int, put_step: int, get_step: int, count: int) -
 
 
 def _storer(tile: Tile, count: int) -> Any:
-    """store(dst, place, step, cell_step, left, apart, numbers): as `_loader` has it, for the cells of dst."""
+    """store(dst, place, step, cell_step, left, apart, numbers): like `_loader`, for the cells of dst."""
     data_type, elements = unit_type(tile.word)
     store, side, planes = storer(data_type, elements), tile.side, tile.planes
 

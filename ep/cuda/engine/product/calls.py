@@ -1,4 +1,4 @@
-"""The calls that a product of broadcast batches takes: each one multiplies a strided batch of matrices."""
+"""The calls for a product of broadcast batches: each call multiplies a strided batch of matrices."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Triple = tuple[int, int, int]
 class Call(NamedTuple):
     """A strided batch of products of `rows` rows: strides and offsets in elements of a, b and c.
 
-    first: whether no call before wrote these matrices of c. Those after the first add to them.
+    first: whether no earlier call wrote these matrices of c. Later calls add to them.
     """
 
     rows: int
@@ -26,9 +26,10 @@ class Call(NamedTuple):
 
 
 def calls(product: Product, transpose_a: bool, max_matrices: int, max_rows: int | None = None) -> Iterator[Call]:
-    """Yield one call for the longest axis of the batches and each place on the others, one term after the other.
+    """Yield one call for the longest batch axis and each index on the other axes, one term after another.
 
-    More where there are more matrices than `max_matrices`, or more rows than `max_rows`, where that is not None.
+    There are more calls if there are more matrices than `max_matrices`, or more rows than `max_rows`, unless it is
+    None.
     """
     dims, of_a, of_b = product.batches
     of_c = [stride * product.m * product.n for stride in contiguous_strides(dims)]
@@ -49,13 +50,13 @@ def calls(product: Product, transpose_a: bool, max_matrices: int, max_rows: int 
 
 
 def _pieces(size: int, most: int) -> Iterator[tuple[int, int]]:
-    """Pieces of at most this many: where each begins, and its size."""
+    """Yield the start and the size of pieces of at most a given size."""
     for begin in range(0, size, most):
         yield begin, min(most, size - begin)
 
 
 def _offsets(axes: Sequence[tuple[int, int, int, int]]) -> Iterator[Triple]:
-    """Yield where the matrices of a walk begin; an axis is its size and its strides."""
+    """Yield the offsets of the matrices of a walk; an axis is its size and its strides."""
     for place in itertools.product(*(range(size) for size, *_ in axes)):
         a, b, c = (sum(index * axis[operand] for index, axis in zip(place, axes, strict=True)) for operand in (1, 2, 3))
         yield a, b, c

@@ -18,7 +18,8 @@ from ep.include.primitive.reduce_op import SUMS, ReduceOp
 
 
 class Accumulator(NamedTuple):
-    """A reduction of elements of one type. scalar_type: of the numbers of a state; storage: the data type of these."""
+    """A reduction of elements of one type. scalar_type: the type of the numbers of a state; storage: their data type in
+    memory."""
 
     name: str
     states: States
@@ -52,7 +53,7 @@ def _scalar_type(op: ReduceOp, src_type: DataType, kind: Kind) -> type[np.generi
     return storage_arithmetic(src_type)
 
 
-# The mean of float64: its sum may be larger than any float64. Large numbers are summed up apart, made smaller.
+# The mean of float64: its sum may overflow. Large numbers are scaled down and added separately.
 
 _LARGE: Final = 2.0**900
 _SCALE: Final = 2.0**-128

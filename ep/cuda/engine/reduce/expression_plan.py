@@ -27,7 +27,7 @@ from ep.cuda.engine.reduce.shape import Shape, stored_for
 from ep.include.primitive.reduce_op import ReduceOp
 from ep.include.primitive.structure import Structure
 
-_LINE: Final = 256  # bytes, of which each value in memory begins at a multiple
+_LINE: Final = 256  # bytes: the alignment of each value in memory
 
 
 class StageVariant(NamedTuple):
@@ -69,7 +69,7 @@ class ReduceLaunch(NamedTuple):
 class ReduceStage:
     """A reduction of elements that a map computes.
 
-    structure: of the map. stored: how kernels see what is reduced, and what becomes of it.
+    structure: that of the map. stored: the types of the reduced elements and of the results for kernels.
     """
 
     def __init__(self, op: ReduceOp, structure: Structure, reads: Sequence[int], writes: Sequence[int]) -> None:
@@ -81,7 +81,7 @@ class ReduceStage:
         """Return the launch over a walk; sources: an address or a number for each."""
         plan = shape.plan(PACK_BYTES)
         whole, count = plan.variant.aligned, plan.variant.elements // (2 if self.stored.in_parts else 1)
-        elements = count if whole else 1  # else packs do not begin at multiples of their elements
+        elements = count if whole else 1  # otherwise packs are not aligned to their elements
         aligned = tuple(are_aligned(sources, [elements * size for size in self._itemsizes]))
         known = walk.plans.get(aligned)
         if known is None:
@@ -109,14 +109,14 @@ class StageWork(NamedTuple):
 
 
 class StagesPlan(NamedTuple):
-    """A launch. num_bytes: of the memory for what one stage writes for others."""
+    """A launch. num_bytes: the bytes of memory for values that one stage writes for others."""
 
     works: Sequence[StageWork]
     num_bytes: int
 
 
 class Stages:
-    """The stages of a structure that reduces alone, and copies of what they cannot write where it goes."""
+    """The stages of a structure that only reduces, and copies of results that stages cannot write directly."""
 
     def __init__(self, structure: Structure) -> None:
         self.structure = stored_in_full(structure)
@@ -179,7 +179,7 @@ class _Planning:
         return expression_shape(layouts, [1] * len(layouts), num_results, self._dims.reduced).walk
 
     def _place(self, value: int, stage: MapStage | ReduceStage, later: Sequence[MapStage | ReduceStage]) -> Place:
-        """Return where a stage writes a value: to its array at once, unless a later stage may read a source there."""
+        """Return the place to which a stage writes a value: its array, unless a later stage may read a source there."""
         if value in self._results:
             k = self._results.index(value)
             layout = self._layouts[k]

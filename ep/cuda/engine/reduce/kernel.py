@@ -1,8 +1,8 @@
 """The engine of reductions: all elements along some axes become one value.
 
-Where the last axis goes, neighbouring threads share a row of it, and merge their states by shuffles and through shared
-memory. Where it stays, each thread has results of its own, and threads of a block that share them merge through shared
-memory. Where that would not fill a GPU, blocks have parts of the values, and a second kernel merges the parts.
+If the last axis is reduced, neighbouring threads share a row of it, and merge their states by shuffles and through
+shared memory. If it is kept, each thread has separate results, and threads of a block that share results merge through
+shared memory. If this would not fill a GPU, blocks have parts of the values, and a second kernel merges the parts.
 Elements are loaded, or computed as they are read: see `source`.
 """
 
@@ -41,7 +41,7 @@ def kernel(
 ) -> KernelSource:
     """Return the kernel of a variant, for elements of `src_type` and values of `dst_type`.
 
-    computed: what makes elements.
+    computed: the function that computes elements, if any.
     """
     if isinstance(variant, FinishVariant):
         return _finish(op, src_type, dst_type, variant)
@@ -200,7 +200,7 @@ def _several(load: Any, reduced: Any, add: Any, apart: int, count: int) -> Any:
 
 
 def _of(given: Source) -> str:
-    """Return the end of a kernel's name, which says what is computed as it is read."""
+    """Return the end of a kernel's name, which describes the elements that are computed when they are read."""
     return f".of.{given.name}" if given.name else ""
 
 
@@ -209,7 +209,7 @@ def _merger(work: Accumulator, row_threads: int) -> Any:
 
 
 def _add_pack(add: Any, count: int) -> Any:
-    """(state, pack) -> the state with the pack's elements, one after the other."""
+    """(state, pack) -> the state with the elements of the pack added one after another."""
 
     @written_out(device_function)
     def add_pack(state, pack):
@@ -221,7 +221,7 @@ def _add_pack(add: Any, count: int) -> Any:
 
 
 def _states(work: Accumulator, count: int) -> Any:
-    """() -> a tuple of `count` states of nothing."""
+    """() -> a tuple of `count` empty states."""
     empty = work.states.empty
 
     @written_out(device_function)
@@ -263,7 +263,7 @@ def _each_finisher(finish: Any, elements: int) -> Any:
 
 
 def _shared_merger(work: Accumulator, elements: int, sharers: int) -> Any:
-    """(states, thread, sharer) -> in the first of the threads that share results the states of all of them."""
+    """(states, thread, sharer) -> the merged states, in the first of the threads that share results."""
     if sharers == 1:
         return device_function(lambda states, thread, sharer: states)
     numbers = shared_array(work.states.num_parts * elements * BLOCK_THREADS, work.scalar_type)

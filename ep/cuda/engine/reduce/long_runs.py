@@ -1,7 +1,7 @@
 """Sums of the rows of long runs, in two steps: parts are added up in the order of rows, then their sums in order.
 
-The rows of a part follow from those of its run (`part_bits`), so that the sum does, whatever the grid. The parts of all
-long runs are listed first: threads share what there is, be it one segment with all of the rows.
+The number of rows of a part depends only on the run (`part_bits`), so the sum does not depend on the grid. The parts of
+all long runs are listed first, and all threads share them, even if one segment has all rows.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from ep.include.data_type import DataType
 
 _BYTES_AT_ONCE: Final = 128
 _MOST_AT_ONCE: Final = 16
-"""The bytes of registers, and rows at most, that a thread loads at once."""
+"""The largest number of bytes and of rows that a thread loads at once."""
 
 
 def rows_at_once(data_type: DataType, elements: int) -> int:
@@ -60,9 +60,9 @@ def count_kernel(number: DataType) -> KernelSource:
 
 @cache
 def list_kernel(number: DataType) -> KernelSource:
-    """The kernel (keys, begins, before, parts, count, none, tiles): the number of parts, and where each of them begins.
+    """The kernel (keys, begins, before, parts, count, none, tiles): the number of parts, and the start of each.
 
-    before[tile]: the parts of earlier tiles, where there is more than one tile. The parts of a run are neighbours.
+    before[tile]: the parts of earlier tiles, if there is more than one tile. The parts of a run are contiguous.
     """
     parts_at, store, scan, sums_of = _finder(number), storer(number, 1), block_scan(), _sums(number)
     load = number_loader(number)
@@ -127,7 +127,7 @@ def sum_kernel(data_type: DataType, number: DataType, bits: int) -> KernelSource
     """Return the kernel that adds up the sums of each long run's parts, a column in a thread.
 
     Its words, a tuple: sums, keys, begins, parts, out; the columns, outer, the segments of a batch, each with the
-    multiplier and the shift to divide by it. The thread that finds the first part of a run is in charge.
+    multiplier and the shift to divide by it. The thread that finds the first part of a run does it.
     """
     load, store, load_number = loader(sum_type(data_type), 1), storer(data_type, 1), number_loader(number)
     zeros, part_shift = (addition(data_type)[1],), device_function(part_bits)
@@ -163,8 +163,8 @@ def sum_kernel(data_type: DataType, number: DataType, bits: int) -> KernelSource
 
 @cache
 def _finder(number: DataType) -> Any:
-    """(keys, begins, place, count, none) -> whether the part that `place` lies in is found there, whether the last part
-    of its run is, besides, and where the two begin.
+    """(keys, begins, place, count, none) -> whether the part with `place` is found there, whether the last part of its
+    run is found there too, and the starts of both.
 
     `place` is a multiple of LONG_RUN. A part is found at its first multiple; a last part that has none, at the run's
     last one.
@@ -195,8 +195,8 @@ def _sums(number: DataType) -> Any:
 def _add_rows(data_type: DataType, elements: int, load: Any, place_of: Any) -> Any:
     """(total, data, places, row, end, cols, column) -> the total and rows [row, end), of which there is one at least.
 
-    place_of(places, row): where a row lies. The places of rows are loaded two turns ahead, and the rows one, so that a
-    compiler cannot put off a load until its row is added.
+    place_of(places, row): the position of a row. Positions are loaded two iterations ahead, and rows one, so that the
+    compiler cannot delay a load until its row is added.
     """
     add, count = add_packs(addition(data_type)[0], elements), rows_at_once(data_type, elements)
 

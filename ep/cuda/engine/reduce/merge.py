@@ -24,10 +24,10 @@ def merger(
     to_all: bool,
     block_threads: int = BLOCK_THREADS,
 ) -> Any:
-    """(state, thread) -> the state of the row, in all of its threads or else in the first; in others anything.
+    """(state, thread) -> the state of the row, in all of its threads, or in the first only (undefined in others).
 
     All threads of the block call it. merge: (state, state) -> the state of both; a state is a tuple of `num_parts`
-    numbers. row_threads: a power of two, that of a part of a warp, or of whole warps.
+    numbers. row_threads: a power of two: the threads of a part of a warp, or of whole warps.
     """
     of_warp = _warp_merger(merge, num_parts, min(row_threads, WARP_THREADS))
     row_warps = row_threads // WARP_THREADS
@@ -48,7 +48,7 @@ def merger(
             state = get(states, first)
             for other in range(first + 1, first + row_warps):
                 state = merge(state, get(states, other))
-        barrier()  # before the next rows' states take their place
+        barrier()  # before the states of the next rows replace them
         return state
 
     return device_function(merge_row)

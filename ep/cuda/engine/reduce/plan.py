@@ -1,6 +1,6 @@
-"""The plan of a reduction: the elements that a thread takes, and the number of blocks that share one value.
+"""The plan of a reduction: the elements of a thread, and the number of blocks that share one value.
 
-All of it follows from the shape alone, so that results have the same bits wherever the data lies.
+It depends only on the shape, so results have the same bits at any address.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ep.include.primitive.structure import kMaxRow
 
 
 class Axes(NamedTuple):
-    """The numbers of axes that stay and that go, and the bits of offsets: what a kernel is compiled for."""
+    """The numbers of kept and of reduced axes, and the bits of offsets, for which a kernel is compiled."""
 
     kept: int
     reduced: int
@@ -26,10 +26,10 @@ class Axes(NamedTuple):
 
 
 class RowVariant(NamedTuple):
-    """A kernel where the last axis goes: `row_threads` threads share packs of `elements` of it.
+    """A kernel that reduces the last axis: `row_threads` threads share packs of `elements` of it.
 
     partial: whether a block has a part of the values, and writes states for a second kernel.
-    by_rows: what makes it unequal to a ColumnVariant: tuples are compared by their fields alone.
+    by_rows: distinguishes it from a ColumnVariant: tuples are compared only by their fields.
     """
 
     axes: Axes
@@ -41,7 +41,7 @@ class RowVariant(NamedTuple):
 
 
 class ColumnVariant(NamedTuple):
-    """A kernel where the last axis stays: a thread has packs of `elements` results, which `sharers` threads share."""
+    """A kernel that keeps the last axis: a thread has packs of `elements` results, which `sharers` threads share."""
 
     axes: Axes
     elements: int
@@ -64,7 +64,7 @@ class ReducePlan(NamedTuple):
     """A launch. words, walks: what the kernel takes besides addresses, and the number of elements of a value.
 
     parts: into which the elements of each value are divided; per_result: those elements.
-    finish, finish_grid: the second kernel, where there is more than one part.
+    finish, finish_grid: the second kernel, if there is more than one part.
     """
 
     variant: RowVariant | ColumnVariant
@@ -78,7 +78,7 @@ class ReducePlan(NamedTuple):
     finish_grid: Grid
 
     def part_words(self, dst: int, source: Sequence[int], walk: Sequence[int] = ()) -> tuple[int, ...]:
-        """Return the words of the first kernel. source, walk: those of what it reads, and of the walk over that."""
+        """Return the words of the first kernel. source, walk: the words of its source, and of the walk over it."""
         return dst, *self.words, self.per_result, *source, *self.walks, *walk
 
     def finish_words(self, states: int, dst: int) -> tuple[int, ...]:
@@ -121,7 +121,7 @@ def _by_rows(kept: list[tuple[int, int]], reduced: list[tuple[int, int]], itemsi
     num_results, count = _product(kept), _product(reduced)
     cols, pack = reduced[-1][0], PACK_BYTES // itemsize
     elements = elements_of_rows(num_results, cols, pack) if len(reduced) == 1 else row_elements(cols, pack)
-    packs, rest = count // elements, count % elements  # a rest is there where there is one row
+    packs, rest = count // elements, count % elements  # there is a rest only for one row
     aligned = alignment >= elements * itemsize
     threads = row_threads(packs, elements, pack)
     blocks = -(-num_results // (BLOCK_THREADS // threads))
@@ -173,14 +173,14 @@ def _product(axes: Sequence[tuple[int, int]]) -> int:
 
 
 def elements_of_rows(num_rows: int, cols: int, pack: int) -> int:
-    """Return the elements of the packs that rows are divided in: whole packs where there is one row, and a rest."""
+    """Return the elements of the packs of a row: for one row, whole packs and a rest."""
     return pack if num_rows == 1 else row_elements(cols, pack)
 
 
 def row_threads(packs: int, elements: int, pack: int) -> int:
-    """Return the threads of a row with this many packs: few numbers of them, as each is a kernel of its own.
+    """Return the threads of a row with this many packs: one of few numbers, because each needs a separate kernel.
 
-    Where packs have fewer elements than most rows' (`pack`), a thread has more of them.
+    If packs have fewer elements than those of most rows (`pack`), a thread has more of them.
     """
     if packs <= 4:
         return 1
@@ -189,7 +189,7 @@ def row_threads(packs: int, elements: int, pack: int) -> int:
 
 
 def _part(count: int, blocks: int, block_bytes: int) -> int:
-    """Return how many of `count` packs a part has, where a block without parts would read `block_bytes`."""
+    """Return how many of `count` packs a part has, if a block without parts would read `block_bytes`."""
     parts = max(min(-(-_BLOCKS // blocks), block_bytes // _PART_BYTES), 1) if blocks else 1
     return max(-(-count // parts), 1)
 

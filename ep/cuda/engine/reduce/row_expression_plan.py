@@ -1,4 +1,4 @@
-"""The plan of a launch over the rows of an Expression: what follows from their layouts and addresses."""
+"""The plan of a launch over the rows of an Expression, which depends on layouts and addresses."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from ep.cuda.engine.reduce.row_plan import threads_of_row
 from ep.cuda.engine.reduce.row_program import RowProgram, Sharing
 
 MEETING_BYTES: Final = 4096
-"""The bytes of a block's shared memory in which threads merge their values, and somewhat more."""
+"""The bytes of a block's shared memory in which threads merge their values, with a small reserve."""
 
 _MOST_BLOCKS: Final = 512
-"""The most blocks of a launch that keeps values in memory, in which each block has a part of its own."""
+"""The largest number of blocks of a launch that keeps values in memory, with a separate part for each block."""
 
 
 class Way(Enum):
@@ -60,7 +60,7 @@ class RowVariant(NamedTuple):
     ways: of results, then of sources. threads: of a row, for each sharing of the program; elements: of the packs that
     these take in turns. kept: where values are.
     again: the sources that a pass reads once more if they are not kept: those with elements of their own in each row.
-    late: the results that are written in the last pass, since a source that is read until then may lie there.
+    late: the results that are written in the last pass, since they may overlap a source that is read until then.
     num_axes, bits, places: of the walk over rows, and which of its offsets each array takes.
     """
 
@@ -76,7 +76,7 @@ class RowVariant(NamedTuple):
 
     @property
     def block_rows(self) -> int:
-        """The rows of a block: one where some passes have more threads for it than others."""
+        """The rows of a block: one if passes use different numbers of threads per row."""
         return 1 if self.has_idle_threads else BLOCK_THREADS // self.threads[0]
 
     @property
@@ -155,7 +155,7 @@ class RowPlan:
         self._is_one_row = [not any(each) for each in strides]
         divisions = [_division(sharing, self._rows, self._cols) for sharing in program.sharings]
         self._threads, self._elements = (tuple(each) for each in zip(*divisions, strict=True))
-        # packs begin at multiples of their elements where rows do
+        # packs are aligned if rows are
         self._width = width = max(self._elements)
         self._has_packs = [not any(step % width for step in each) for each in strides]
         self._ways = [
@@ -179,7 +179,7 @@ class RowPlan:
         self._launches: dict[tuple[tuple[bool, ...], int], tuple[RowVariant, Grid, int]] = {}
 
     def _is_late(self, result: int, value: int, places: Sequence[tuple[Dims, Dims]]) -> bool:
-        """Whether a pass after that which computes a result reads a source that may lie in the result's place."""
+        """Whether a pass after the one that computes a result reads a source that may overlap the result."""
         program = self._program
         if program.reduced[value]:
             return False  # those are written after all passes
@@ -190,7 +190,8 @@ class RowPlan:
         )
 
     def launch(self, sides: Sequence[Any], shared_bytes: int) -> RowLaunch:
-        """Return the launch for sides, each an address or a number; shared_bytes: what a block may have."""
+        """Return the launch for sides, each an address or a number; shared_bytes: the largest shared memory of a
+        block."""
         structure, width = self._program.structure, self._width
         values = (*structure.results, *range(len(structure.sources)))
         packs = tuple(

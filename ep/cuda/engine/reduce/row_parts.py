@@ -1,4 +1,4 @@
-"""Long rows of which there are few: several blocks have parts of a row, and meet in memory from one kernel to the next.
+"""Few long rows: several blocks have parts of a row, and merge them through memory in the next kernel.
 
 The numbers of part p of row r are at r * parts + p of arrays of float64: the maximum in the first one, the sum and its
 error in the next. Each block of the last kernel merges those of its whole row, all of them in the same order.

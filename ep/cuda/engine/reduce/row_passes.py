@@ -1,4 +1,4 @@
-"""Passes over a row in memory, or over a part of it: its maximum, and the sum of what its elements become below it."""
+"""Passes over a row in memory, or over a part of it: its maximum, and the sum of the terms below this maximum."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class RowFunction(NamedTuple):
     """The computation of a row, by functions that the engine compiles. `e`: a tuple of an element of each operand.
 
     from_maximum: whether `top` is the largest element of the row, of the one operand; else it is 0.
-    keep: (e, top) -> what is kept in its place; None if nothing else is. term: (kept e, top) -> what is summed up.
-    scale: (sum, its rounding error) -> a number for the row. result: (kept e, top, number) -> an element.
+    keep: (e, top) -> the value that is kept in its place; None if it is kept itself. term: (kept e, top) -> the term of
+    the sum. scale: (sum, its rounding error) -> a number for the row. result: (kept e, top, number) -> an element.
     """
 
     name: str
@@ -38,7 +38,7 @@ class RowFunction(NamedTuple):
 
 @cache
 def row_sums(data_type: DataType) -> States:
-    """Return the sums of terms: in float64, with their rounding errors beside them where the data is float64."""
+    """Return the sums of terms: in float64, with their rounding errors for float64 data."""
     return states(SUM, cuda_math_library(np.float64), compensated=data_type is DataType.kDouble)
 
 
@@ -120,7 +120,7 @@ def maximum(functions: Functions) -> Any:
 
 
 def sum_below(functions: Functions) -> Any:
-    """(begins, i, end, top) -> the sum of the thread's packs, where `top` is the maximum."""
+    """(begins, i, end, top) -> the sum of the thread's packs; `top` is the maximum."""
     read, keep, add, empty, step = functions.read, functions.keep, functions.add, functions.sums.empty, functions.step
 
     def sum_of_thread(begins, i, end, top):
@@ -140,7 +140,7 @@ def scaled() -> Any:
 
 
 def _at_once(functions: Functions) -> Any:
-    """Return the maximum and the sum, and all is read once: where the maximum of a thread grows, its sum is scaled."""
+    """Return the maximum and the sum, with one read: when the maximum of a thread grows, its sum is scaled."""
     read, highest, keep, add = functions.read, functions.highest, functions.keep, functions.add
     empty, lowest, highest_of_row = functions.sums.empty, functions.lowest, functions.highest_of_row
     scale, step = scaled(), functions.step

@@ -1,4 +1,4 @@
-"""The division of rows among threads: what follows from the number of columns, and from the addresses of rows."""
+"""The division of rows among threads, which depends on the number of columns and the addresses of rows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Keep(Enum):
 class RowVariant(NamedTuple):
     """One of the kernels of `engine.rows`.
 
-    elements: of the packs in which a row is divided; aligned: whether these lie at multiples of their bytes.
+    elements: those of the packs of a row; aligned: whether packs are aligned to their bytes.
     row_threads: those of a row; packs: how many each of them keeps in registers, 0 for another way to keep.
     """
 
@@ -47,7 +47,7 @@ class Stage(Enum):
 
 
 class PartVariant(NamedTuple):
-    """A stage for one way that rows lie, by blocks of `row_threads` threads.
+    """A stage for one layout of rows, with blocks of `row_threads` threads.
 
     elements, aligned: as RowVariant has them.
     """
@@ -59,9 +59,9 @@ class PartVariant(NamedTuple):
 
 
 class RowPlan(NamedTuple):
-    """A launch over rows of one length, by one kernel, or by one after the other for parts of rows.
+    """A launch over rows of one length, by one kernel, or by several in sequence for parts of rows.
 
-    part_packs: those of a part; part_bytes: of the memory for what is known of parts. 0 where rows are not divided.
+    part_packs: those of a part; part_bytes: the bytes of memory for the values of parts. 0 if rows are not divided.
     """
 
     variants: tuple[RowVariant | PartVariant, ...]
@@ -84,14 +84,14 @@ _LONG_BYTES: Final = 2**18
 fit the shared memory of a block."""
 
 _PART_NUMBERS: Final = 3
-"""The most numbers that are kept of a part: a maximum, a sum and its error, in float64."""
+"""The largest number of values kept for a part: a maximum, a sum and its error, in float64."""
 
 
 _IN_REGISTERS: Final = 16, 64, 256, 1024
-"""The classes of rows that are kept in registers, by columns at most: few, as each is a kernel of its own."""
+"""The classes of rows that are kept in registers, by their largest number of columns: few, as each needs a kernel."""
 
 _REGISTER_BYTES: Final = 128
-"""The most bytes of registers that an operand has in each thread."""
+"""The largest number of bytes of registers of an operand in each thread."""
 
 _MEETING_BYTES: Final = 1024
 """The bytes of a block's shared memory in which threads merge their values, and somewhat more."""
@@ -103,8 +103,8 @@ _PACKS_PER_THREAD: Final = 8
 def row_plan(data_type: DataType, rows: int, cols: int, addresses: Sequence[int], shared_bytes: int) -> RowPlan:
     """Return the plan for `rows` > 0 rows of `cols` > 0 elements of each of the operands at `addresses`.
 
-    shared_bytes: what a block may have. Which elements a thread takes follows from `cols` alone, so that the bits of
-    results do not depend on addresses, and how rows are divided from `rows` and `cols`.
+    shared_bytes: the largest shared memory of a block. The elements of a thread depend only on `cols`, so the bits of
+    results do not depend on addresses; the division of rows depends on `rows` and `cols`.
     """
     elements = row_elements(cols, pack_elements(data_type))
     pack_bytes = elements * data_type.itemsize
@@ -127,7 +127,7 @@ def threads_of_row(data_type: DataType, cols: int) -> tuple[int, int]:
 
     0 for another way to keep.
 
-    A row as an Expression has them is that of one block of usual size: the kernels of Expression add it up so.
+    Rows of an Expression are those of one block of usual size: its kernels add them up in this way.
     """
     usual, size = pack_elements(data_type), max(data_type.itemsize, 4)
     elements = row_elements(cols, usual)

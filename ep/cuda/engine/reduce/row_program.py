@@ -1,7 +1,8 @@
-"""The program of a kernel for the rows of an Expression: passes over a row, and between them what is one number a row.
+"""The program of a kernel for the rows of an Expression: passes over a row, and between them values with one number per
+row.
 
-A pass goes over the elements of a row as Reduce does, or Softmax, so that its sums have the same bits: it computes a
-map, adds the results to reductions, and writes. What later passes read is kept, in shared memory as long as there is
+A pass traverses the elements of a row in the same way as Reduce or Softmax, so its sums have the same bits: it computes
+a map, adds the results to reductions, and writes. Values that later passes read are kept, in shared memory if there is
 room. A softmax is three passes: maxima, sums below them, and the elements.
 """
 
@@ -22,7 +23,7 @@ from ep.include.primitive.structure import RowOp, Structure
 class Sharing(NamedTuple):
     """The division of a row among threads.
 
-    Packs of `elements` go in turns, as Reduce has it, or the softmax of a data type.
+    Packs of `elements` are processed in turns, as by Reduce, or by the softmax of a data type.
     """
 
     elements: int
@@ -31,7 +32,7 @@ class Sharing(NamedTuple):
 
 @dataclass
 class Reduced:
-    """A reduction of a pass. read, written: values. stored: how Reduce sees the elements."""
+    """A reduction of a pass. read, written: values. stored: the types of the elements for Reduce."""
 
     read: int
     written: int
@@ -39,7 +40,7 @@ class Reduced:
 
     @property
     def sharing(self) -> Sharing:
-        """The division that Reduce has."""
+        """The division of Reduce."""
         return Sharing(pack_elements(self.stored.loaded))
 
 
@@ -54,7 +55,7 @@ class Softmax:
 
     @property
     def sharing(self) -> Sharing:
-        """The division that the primitive has."""
+        """The division of the primitive."""
         return Sharing(pack_elements(self.data_type), self.data_type)
 
 
@@ -91,7 +92,7 @@ class RowProgram:
     """The steps of a row, in order.
 
     structure: stored in full. reduced: of its values, which have one element a row.
-    parts: passes, and maps of what is one number a row.
+    parts: passes, and maps of values with one number per row.
     """
 
     def __init__(self, structure: Structure) -> None:
@@ -120,7 +121,8 @@ class RowProgram:
 
     @property
     def sharings(self) -> tuple[Sharing, ...]:
-        """The different ones of the passes: one, unless what is reduced has several types, or softmaxes are there."""
+        """The different divisions of the passes: one, unless reduced elements have several types, or there are
+        softmaxes."""
         return tuple(dict.fromkeys(part.sharing for part in self.passes))
 
     def read_in(self, value: int) -> list[int]:
@@ -137,7 +139,7 @@ class RowProgram:
         return not self.reduced[value] and value >= len(self.structure.sources)
 
     def _of_rows(self, stage: Stage) -> Reduced | Softmax:
-        """Return what a stage reads whole rows for."""
+        """Return the reductions and softmaxes of a stage."""
         (read,), (written,), data_type = stage.reads, stage.writes, self.structure.data_type(stage.reads[0])
         if isinstance(stage.op, RowOp):
             return Softmax(read, written, stage.op, data_type)
@@ -145,7 +147,7 @@ class RowProgram:
         return Reduced(read, written, stored_for(stage.op, data_type))
 
     def _add_rows(self, added: Reduced | Softmax, last: Pass | Stage | None) -> None:
-        """Add what reads whole rows, to the pass before where that goes over elements alike."""
+        """Add a reduction or a softmax, to the previous pass if it traverses elements in the same way."""
         if isinstance(added, Softmax):
             if not isinstance(last, Pass):  # in whichever order a maximum is found, it is the same
                 last = Pass(added.sharing)

@@ -1,7 +1,7 @@
-"""The elements of a row that a thread has at once: read, folded, and written.
+"""The elements of a row that a thread processes at once: their reads, folds, and writes.
 
-A *slot* is a pack of each operand. A thread takes a *turn* of several, so far apart that all threads of the row read
-adjacent packs together: their loads are under way at a time.
+A *slot* is a pack of each operand. A thread processes a *turn* of several slots, at such a distance that all threads of
+the row together read adjacent packs: their loads are in flight at the same time.
 """
 
 from __future__ import annotations
@@ -42,9 +42,10 @@ class Functions(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """What a thread takes at once: `slots` of them, `row_threads` apart, each a pack of `elements` of each operand.
+    """The elements that a thread processes at once: `slots` slots, `row_threads` apart, each a pack of `elements` of
+    each operand.
 
-    aligned: whether packs lie at multiples of their bytes.
+    aligned: whether packs are aligned to their bytes.
     """
 
     num_operands: int
@@ -56,7 +57,7 @@ class Turn(NamedTuple):
 
 
 def row_begins(num_operands: int) -> Any:
-    """(words, begin) -> where each operand's row is, which begins this many bytes into it."""
+    """(words, begin) -> the address of each operand's row, which begins at this byte offset."""
 
     @written_out(device_function)
     def begins(words, begin):
@@ -155,7 +156,7 @@ def writer(turn: Turn, result: Any) -> Any:
 def shared_turns(turn: Turn) -> tuple[Any, Any]:
     """put(memory, i, end, packs) and get(memory, i, end): an array of `end` numbers for each element of a slot.
 
-    Places are unsigned where they are used: Numba lets negative ones count from the end, which takes instructions.
+    Positions are converted to unsigned numbers: for signed ones, Numba adds instructions that count from the end.
     """
     num_operands, data_type, elements, _, row_threads, slots = turn
     nothing = ((storage_arithmetic(data_type)(0),) * elements,) * num_operands

@@ -1,8 +1,8 @@
-"""The engine that makes a row of each row: of its maximum, its sum, and its elements.
+"""The engine that computes a row from each row, its maximum and its sum.
 
-A short row is kept in the registers of a part of a warp, a longer one in the shared memory of a block; a row that fits
-nowhere is read again. A long one of few rows is the work of several blocks: see `row_parts`. The order of all additions
-follows from the shape alone.
+A short row is kept in the registers of a part of a warp, a longer one in the shared memory of a block; a row that does
+not fit there is read again. If there are few long rows, several blocks share each: see `row_parts`. The order of all
+additions depends only on the shape.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _in_registers(function: RowFunction, turn: Turn, functions: Functions) -> Ca
         dst, rows, cols = words[num_operands], words[num_operands + 1], words[num_operands + 2]
         thread, packs = thread_of_block(), cols // elements
         i, first = thread % row_threads, block_of_grid()[0] * rows_per_block
-        while first < rows:  # all threads of a warp together: they meet at shuffles
+        while first < rows:  # for all threads of a warp, because of the shuffles
             row = first + thread // row_threads
             begin, end = row * cols * size, packs if row < rows else 0
             slots = read(begins_of(words, begin), i, end)
@@ -76,7 +76,7 @@ def _in_shared_memory(function: RowFunction, turn: Turn, functions: Functions) -
         while row < rows:
             begin, top, i = row * cols * size, lowest, thread
             begins = begins_of(words, begin)
-            while i < packs:  # each thread has the same slots throughout, and so waits for nobody
+            while i < packs:  # each thread always has the same slots, so it need not wait
                 slots = read(begins, i, packs)
                 put(memory, i, packs, slots)
                 if from_maximum:

@@ -1,4 +1,4 @@
-"""The plan of a segment sum: by a sort of the ids, whose course follows from sizes alone."""
+"""The plan of a segment sum, by a sort of the ids; it depends only on sizes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DIGITS: Final = 1 << DIGIT_BITS
 NUM_COUNTERS: Final = DIGITS * BLOCK_THREADS
 
 TILE_KEYS: Final = 8
-"""The keys of a thread, where many blocks sort."""
+"""The keys of a thread if many blocks sort."""
 
 _BLOCK_KEYS: Final = 2**13
 """Up to this many keys one block sorts them all."""
@@ -76,8 +76,8 @@ class SegmentPlan(NamedTuple):
     def bytes(self, sum_type: DataType) -> tuple[int, ...]:
         """The bytes of the memory that a launch needs; sums are of `sum_type`.
 
-        These are the keys and their places, both once more, the counts of tiles, the segments' begins, the number of
-        parts and where they begin, and their sums.
+        These are the keys and their places, second copies of both, the counts of tiles, the starts of segments, the
+        number and the starts of parts, and their sums.
         """
         counts = max(DIGITS * self.tiles, self.part_tiles)
         sizes = (*[self.num_keys] * 4, counts, self.num_segments + 1, 1 + self.most_parts)
@@ -93,7 +93,7 @@ def segment_plan(sizes: SegmentSizes) -> SegmentPlan:
     number = DataType.kInt32 if fits_32_bit_offsets(num_keys, num_segments) else DataType.kInt64
     digits = -(-num_segments.bit_length() // DIGIT_BITS)
     tiles = -(-num_keys // (BLOCK_THREADS * TILE_KEYS)) if num_keys > _BLOCK_KEYS else 1
-    # two of each run where all of them have LONG_RUN + 1 rows; runs of other lengths have fewer parts for their rows
+    # two for each run if all runs have LONG_RUN + 1 rows; runs of other lengths have fewer parts per row
     most_parts = 2 * num_keys // (LONG_RUN + 1) if num_keys > LONG_RUN else 0
     part_tiles = -(-num_keys // (LONG_RUN * BLOCK_THREADS))
     elements = sizes.outer * sizes.inner
@@ -111,8 +111,8 @@ def tile_grid(tiles: int) -> Grid:
 
 
 def part_bits(rows: int) -> int:
-    """The binary logarithm of the rows of a part of a long run: 64 rows, or up to 512 where there were more parts than
-    rows in each."""
+    """Return the binary logarithm of the rows of a part of a long run: 64 rows, or up to 512 if there would be more
+    parts than rows in each."""
     return 6 + (rows > 2**12) + (rows > 2**14) + (rows > 2**16)
 
 

@@ -1,4 +1,4 @@
-"""The kernels of a launch of UnsortedSegmentSum, one after the other: keys of ids, their sort, and the sums of runs."""
+"""The kernels of a launch of UnsortedSegmentSum, in sequence: keys of ids, their sort, and the sums of runs."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _long_runs(
 
 
 def _sort(plan: SegmentPlan, buffers: Buffers) -> Generator[StepLaunch, None, tuple[int, int]]:
-    """Yield the launches that sort the keys; returns where they and their places are then."""
+    """Yield the launches that sort the keys; returns the addresses of the sorted keys and places."""
     number, count, counts, tiles = plan.number, plan.num_keys, buffers.counts, plan.tiles
     source, target = (buffers.keys, buffers.places), (buffers.more_keys, buffers.more_places)
     one_block, grid = tile_grid(1), tile_grid(tiles)

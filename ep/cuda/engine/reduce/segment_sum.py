@@ -94,7 +94,7 @@ def sum_kernel(data_type: DataType, number: DataType, elements: int, bits: int) 
             place, end = load_number(begins, segment), load_number(begins, segment + 1)
             if end - place <= LONG_RUN:
                 first_row, total = (widen(group) - batch) * num_ids, zeros
-                while place + 1 < end:  # the loads of two rows under way at a time
+                while place + 1 < end:  # the loads of two rows in flight at a time
                     row0, row1 = load_number(places, place), load_number(places, place + 1)
                     a = load(data, (first_row + row0) * cols + column)
                     b = load(data, (first_row + row1) * cols + column)

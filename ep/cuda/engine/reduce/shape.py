@@ -1,4 +1,4 @@
-"""The part of a Reduce's plan that follows from its key and dims, whatever the addresses."""
+"""The part of a Reduce's plan that depends only on its key and dims."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _BY_SIZE: Final = ReduceOp.kSum, ReduceOp.kProd, ReduceOp.kAny, ReduceOp.kAll
 
 
 class Stored(NamedTuple):
-    """The elements of a key as kernels see them.
+    """The types of the elements of a key in kernels.
 
-    types: of src and dst, as Launch takes them; loaded, written: as kernels do. in_parts: whether the two parts of
-    complex numbers are reduced each for itself.
+    types: those of src and dst for Launch; loaded, written: those of kernels. in_parts: whether the two parts of
+    complex numbers are reduced separately.
     """
 
     op: ReduceOp
@@ -32,7 +32,7 @@ class Stored(NamedTuple):
 
 
 def stored_for(op: ReduceOp, data_type: DataType) -> Stored:
-    """Return how kernels see the elements that `op` reduces."""
+    """Return the types of the elements that `op` reduces in kernels."""
     kind, result = number_kind(data_type), REDUCTIONS[op].result_type(data_type)
     in_parts = kind is Kind.COMPLEX and op in SUMS
     if in_parts:
@@ -48,7 +48,7 @@ def usual_variant(stored: Stored) -> Variant:
 
 
 class Shape:
-    """The plan for dims and axes; plans: those that were made, by the alignment of src."""
+    """The plan for dims and axes; plans: the plans made so far, by the alignment of src."""
 
     __slots__ = ("_itemsize", "axes", "counts", "plans")
 

@@ -1,7 +1,7 @@
 """A stable sort of small integers and of their places, by digits of 4 bits from the lowest on.
 
-Numbers are stored as int32 or int64. Each thread of a block counts the digits of neighbouring keys of its own, so that
-no order is left to chance: there are no atomic operations.
+Numbers are stored as int32 or int64. Each thread of a block counts the digits of its own contiguous keys, without
+atomic operations, so the order is deterministic.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def scan_kernel(number: DataType) -> KernelSource:
                 if first + place < count:
                     store(counts, first + place, (before + counters[place],))
                 place += BLOCK_THREADS
-            barrier()  # before the next counts take their place
+            barrier()  # before the next counts replace them
             before += total
             first += NUM_COUNTERS
 
