@@ -87,7 +87,7 @@ for name in ("ops.relu", "ops.add", "ops.gather"):
 print(json.dumps(found))
 """
     found = json.loads(python("-c", code)[-1])
-    for name, most in (("ops.relu", 33), ("ops.add", 36), ("ops.gather", 46)):
+    for name, most in (("ops.relu", 32), ("ops.add", 35), ("ops.gather", 45)):
         assert 0 < found[name] <= most, found
 
 

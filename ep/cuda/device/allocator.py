@@ -52,8 +52,7 @@ class CachingAllocator:
         self._driver, self._device, self._fence_streams, self._wait = driver, device, fence, wait
         self._lock = new_lock(Rank.MEMORY)
         self._epoch = 0
-        self._free: dict[int, deque[Block]] = {}  # by capacity, the longest free first
-        self._returned: deque[Block] = deque()  # freed, not sorted in yet: `free` takes no lock
+        self._free: dict[int, deque[Block]] = {}  # by capacity, the longest free first; `free` appends without a lock
         self._held = 0  # bytes of all blocks, allocated or cached
 
     def allocate(self, size: int) -> Block:
@@ -63,7 +62,6 @@ class CachingAllocator:
         """
         capacity = capacity_of(size)
         with self._lock:
-            self._sort_in()
             if blocks := self._free.get(capacity):
                 block = blocks.popleft()
                 if block.epoch == self._epoch:
@@ -82,7 +80,7 @@ class CachingAllocator:
     def free(self, block: Block) -> None:
         """Free a block. Takes no lock and calls no driver, since the garbage collector may call it anywhere."""
         block.epoch = self._epoch
-        self._returned.append(block)
+        self._free[block.capacity].append(block)
 
     def fence(self) -> None:
         """Make every block that is free now safe for all streams."""
@@ -97,7 +95,6 @@ class CachingAllocator:
     def figures(self) -> tuple[int, int]:
         """Return the allocated bytes and the cached bytes."""
         with self._lock:
-            self._sort_in()
             cached = self._cached()
             return self._held - cached, cached
 
@@ -118,6 +115,7 @@ class CachingAllocator:
                 self._empty()
                 continue
             self._held += attempt
+            self._free.setdefault(attempt, deque())
             return Block(address, attempt)
         raise self.out_of_memory(size)
 
@@ -125,13 +123,7 @@ class CachingAllocator:
         self._epoch += 1  # first: what is freed while the streams are gone through may be missed by the fence
         self._fence_streams()
 
-    def _sort_in(self) -> None:
-        while self._returned:
-            block = self._returned.popleft()
-            self._free.setdefault(block.capacity, deque()).append(block)
-
     def _empty(self) -> None:
-        self._sort_in()
         self._wait()
         for blocks in self._free.values():
             while blocks:
