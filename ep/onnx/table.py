@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import onnx
 
 from ep import ops
-from ep.onnx.operators import choice
+from ep.onnx.operators import choice, scatter
 from ep.onnx.operators import elementwise as e
 from ep.onnx.operators import indices as i
 from ep.onnx.operators import products as p
@@ -79,6 +79,8 @@ _LINES: Final = (
     Line("ThresholdedRelu", 10, e.thresholded_relu),
     Line("ArgMax", 1, r.arg_max),
     Line("ArgMin", 1, r.arg_min),
+    Line("CumProd", 26, r.running(ops.mul, 1), host=(1,)),
+    Line("CumSum", 11, r.running(ops.add, 0), host=(1,)),
     Line("Hardmax", 13, r.hardmax),
     Line("LogSoftmax", 1, r.flat(ops.log_softmax)),
     Line("LogSoftmax", 13, ops.log_softmax),
@@ -119,15 +121,20 @@ _LINES: Final = (
     Line("Gather", 1, i.gather),
     Line("GatherElements", 11, i.gather_elements),
     Line("GatherND", 11, i.gather_nd),
+    Line("ReverseSequence", 10, i.reverse_sequence, host=(1,)),
+    Line("Scatter", 9, scatter.scatter_elements, host=(1,)),
+    Line("ScatterElements", 11, scatter.scatter_elements, host=(1,), check=scatter.check_reduction),
+    Line("ScatterND", 11, scatter.scatter_nd, host=(1,), check=scatter.check_reduction),
+    Line("TopK", 10, i.top_k, host=(0, 1)),
     Line("NonZero", 9, i.non_zero, host=(0,)),
     Line("OneHot", 9, i.one_hot, host=(1,)),
     Line("BatchNormalization", 7, p.batch_normalization, most_outputs=1),
     Line("Gemm", 7, p.gemm),
     Line("InstanceNormalization", 6, p.instance_normalization),
     Line("MatMul", 1, ops.matmul),
-    Line("GRU", 7, n.gru, host=(4,), check=n.check_gru, apart=True),
-    Line("LSTM", 7, n.lstm, host=(4,), check=n.check_lstm, apart=True),
-    Line("RNN", 7, n.rnn, host=(4,), check=n.check_rnn, apart=True),
+    Line("GRU", 7, n.gru, host=(4,), check=n.check("gru"), apart=True),
+    Line("LSTM", 7, n.lstm, host=(4,), check=n.check("lstm"), apart=True),
+    Line("RNN", 7, n.rnn, host=(4,), check=n.check("rnn"), apart=True),
     Line("Resize", 10, z.upsample, host=(1,), check=z.check),
     Line("Resize", 11, z.resize, host=(1, 2, 3), check=z.check),
     Line("Upsample", 7, z.upsample, check=z.check),
@@ -137,6 +144,7 @@ _LINES: Final = (
     Line("ConvTranspose", 1, w.conv_transpose),
     Line("GlobalAveragePool", 1, w.global_average_pool),
     Line("GlobalMaxPool", 1, w.global_max_pool),
+    Line("LRN", 1, w.lrn),
     Line("LpPool", 2, w.lp_pool),
     Line("MaxPool", 1, w.max_pool, most_outputs=1),
 )

@@ -10,6 +10,7 @@ import numpy as np
 from ep import ops
 from ep.onnx.operators.placing import placed
 
+NDArray = np.ndarray[Any, Any]
 _NEGATIVE = "wrap_negative"
 
 
@@ -48,7 +49,7 @@ def gather_nd(x: Any, indices: Any, batch_dims: int = 0) -> Any:
     return ops.gather(x.reshape((*batch, many, *inner)), places, batch_dims, batch_dims)
 
 
-def one_hot(indices: Any, depth: np.ndarray[Any, Any], values: Any, axis: int) -> Any:
+def one_hot(indices: Any, depth: NDArray, values: Any, axis: int) -> Any:
     """Return values[1] at `indices` along a new axis, and values[0] elsewhere."""
     classes = int(depth.reshape(-1)[0])
     axis %= len(indices.shape) + 1
@@ -64,16 +65,40 @@ def one_hot(indices: Any, depth: np.ndarray[Any, Any], values: Any, axis: int) -
     return ops.where(found, on.reshape(()), off.reshape(()))
 
 
-def compress(x: Any, condition: np.ndarray[Any, Any], axis: int | None = None) -> Any:
+def compress(x: Any, condition: NDArray, axis: int | None = None) -> Any:
     """Return the parts of x along an axis, or of flattened x, for which the condition is true."""
     if axis is None:
         x, axis = x.reshape((-1,)), 0
     return ops.gather(x, placed(np.flatnonzero(condition).astype(np.int64), x), axis)
 
 
-def non_zero(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def non_zero(x: NDArray) -> NDArray:
     """Return the indices of the elements that are not 0, one column for each."""
     return np.array(np.nonzero(x), np.int64)
+
+
+def top_k(x: NDArray, k: NDArray, *, axis: int, largest: int = 1, **_: Any) -> tuple[NDArray, NDArray]:
+    """Return the k largest or least elements along an axis, in order, and their places; of equal ones the first."""
+    count, keys = int(k.reshape(())), x.astype(np.float32) if x.dtype.itemsize == 2 and x.dtype.kind in "fV" else x
+    if not 0 <= count <= x.shape[axis]:
+        raise ValueError(f"k is {count}; axis {axis} of shape {x.shape} has {x.shape[axis]} elements")
+    last = x.shape[axis] - 1
+    order = np.flip(last - np.argsort(np.flip(keys, axis), axis, kind="stable"), axis) if largest else None
+    order = np.argsort(keys, axis, kind="stable") if order is None else order
+    places = np.take(order, np.arange(count), axis).astype(np.int64)
+    return np.take_along_axis(x, places, axis), places
+
+
+def reverse_sequence(x: Any, lengths: NDArray, *, batch_axis: int, time_axis: int) -> Any:
+    """Return x with the first elements along an axis reversed, as many of each batch as it has in `lengths`."""
+    steps, batches = x.shape[time_axis], x.shape[batch_axis]
+    if {batch_axis, time_axis} != {0, 1} or lengths.shape != (batches,) or ((lengths < 0) | (lengths > steps)).any():
+        raise ValueError(f"sequence_lens {lengths.tolist()} do not fit axes {batch_axis}, {time_axis} of {x.shape}")
+    at = np.arange(steps)[:, None]
+    order = np.where(at < lengths, lengths - 1 - at, at)
+    places = order.T + steps * np.arange(batches)[:, None] if batch_axis == 0 else order * batches + np.arange(batches)
+    rows = x.reshape((steps * batches, *x.shape[2:]))
+    return ops.gather(rows, placed(places.reshape(-1).astype(np.int64), x), 0).reshape(x.shape)
 
 
 def _counted(indices: Any, size: int) -> Any:

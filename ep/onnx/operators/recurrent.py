@@ -49,24 +49,17 @@ def _functions(default: Sequence[str], *, direction: str, activations: Any = Non
     return [tuple(found[k : k + len(default)]) for k in range(0, len(found), len(default))]
 
 
-def check_lstm(**attributes: Any) -> None:
-    """Raise NotImplementedError for a function of a gate that there is not."""
-    _functions(_LSTM, **attributes)
+_OF_GATES: Final = {"lstm": ("sigmoid", "tanh", "tanh"), "gru": ("sigmoid", "tanh"), "rnn": ("tanh",)}
+"""The functions of gates by default."""
 
 
-def check_gru(**attributes: Any) -> None:
-    """Raise NotImplementedError for a function of a gate that there is not."""
-    _functions(_GRU, **attributes)
+def check(operator: str) -> Callable[..., None]:
+    """Return what takes attributes and raises NotImplementedError for a function of a gate that there is not."""
 
+    def check_functions(**attributes: Any) -> None:
+        _functions(_OF_GATES[operator], **attributes)
 
-def check_rnn(**attributes: Any) -> None:
-    """Raise NotImplementedError for a function of a gate that there is not."""
-    _functions(_RNN, **attributes)
-
-
-_LSTM: Final = "sigmoid", "tanh", "tanh"
-_GRU: Final = "sigmoid", "tanh"
-_RNN: Final = ("tanh",)
+    return check_functions
 
 
 def _applied(function: _Function, x: Any, clip: float | None) -> Any:
@@ -132,7 +125,7 @@ def lstm(
     peepholes: Any = None, *, clip: float | None = None, input_forget: int = 0, layout: int = 0, **attributes: Any,
 ) -> tuple[Any, ...]:  # fmt: skip
     """Return h of all steps, and the last h and cell: the gates are i, o, f and c."""
-    functions = _functions(_LSTM, **attributes)
+    functions = _functions(_OF_GATES["lstm"], **attributes)
 
     def cell_of(k: int) -> tuple[Any, Any]:
         step, recurrent = _lstm_step(functions[k], clip, bool(input_forget)), _direction(r, k)
@@ -148,7 +141,7 @@ def gru(
     linear_before_reset: int = 0, layout: int = 0, **attributes: Any,
 ) -> tuple[Any, ...]:  # fmt: skip
     """Return h of all steps, and the last h: the gates are z, r and h."""
-    functions, size = _functions(_GRU, **attributes), r.shape[-1]
+    functions, size = _functions(_OF_GATES["gru"], **attributes), r.shape[-1]
 
     def cell_of(k: int) -> tuple[Any, Any]:
         resets, step = _gru_steps(functions[k], clip, not linear_before_reset)
@@ -179,7 +172,7 @@ def rnn(
     layout: int = 0, **attributes: Any,
 ) -> tuple[Any, ...]:  # fmt: skip
     """Return h of all steps, and the last h."""
-    functions = _functions(_RNN, **attributes)
+    functions = _functions(_OF_GATES["rnn"], **attributes)
 
     def cell_of(k: int) -> tuple[Any, Any]:
         step, recurrent = _rnn_step(functions[k][0], clip), _direction(r, k)

@@ -11,6 +11,8 @@ import numpy as np
 from ep import ops
 from ep.onnx.operators.placing import placed
 
+NDArray = np.ndarray[Any, Any]
+
 
 def _l1(x: Any, axes: Any, keepdims: bool) -> Any:
     return ops.sum(ops.abs(x), axes, keepdims=keepdims)
@@ -159,6 +161,23 @@ def lp_normalization(x: Any, axis: int, p: int) -> Any:
     """Return x divided by its norm along an axis, and 0 where the norm is 0."""
     norm = _l1(x, axis, True) if p == 1 else ops.sqrt(_sum_square(x, axis, True))
     return ops.where(ops.equal(norm, 0.0), ops.sub(x, x), ops.div(x, norm))
+
+
+def running(function: Callable[..., Any], neutral: int) -> Callable[..., Any]:
+    """Return the operator whose elements are sums, or products, of all up to them: of 2, then 4, then 8 neighbours."""
+
+    def call(x: Any, axis: NDArray, *, exclusive: int = 0, reverse: int = 0) -> Any:
+        place = int(axis.reshape(())) % len(x.shape)
+        size, width = x.shape[place], [(0, 0)] * len(x.shape)
+        steps = [2**k for k in range(max(size - 1, 0).bit_length())]
+        for step in [1, *steps] if exclusive and size else steps:
+            width[place] = (0, step) if reverse else (step, 0)
+            part = [(None, None)] * place + [(step, None) if reverse else (None, size - step)]
+            moved = ops.pad(ops.slice(x, *part), width, constant_values=neutral)
+            exclusive, x = 0, moved if exclusive else function(moved, x)
+        return x
+
+    return call
 
 
 def _shape_without(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:

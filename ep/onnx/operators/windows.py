@@ -97,6 +97,15 @@ def lp_pool(x: Any, *, p: int, kernel_shape: Sequence[int], **attributes: Any) -
     return ops.pow(ops.mul(means, float(math.prod(kernel_shape))), 1.0 / p)
 
 
+def lrn(x: Any, *, size: int, alpha: float, beta: float, bias: float) -> Any:
+    """Return x over a power of the mean of squares of some channels around each, times alpha, plus a bias."""
+    rows = ops.mul(x, x).reshape((x.shape[0], x.shape[1], math.prod(x.shape[2:])))
+    means = ops.average_pool(
+        rows.reshape((x.shape[0], 1, *rows.shape[1:])), (size, 1), 1, [(size - 1) // 2, 0, size // 2, 0], 1, False, True
+    )
+    return ops.div(x, ops.pow(ops.add(ops.mul(means.reshape(x.shape), alpha), bias), beta))
+
+
 def global_average_pool(x: Any) -> Any:
     """Return the mean of each channel."""
     return ops.mean(x, tuple(range(2, len(x.shape))), keepdims=True)

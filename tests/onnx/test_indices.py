@@ -1,0 +1,104 @@
+"""Operators on places: scatters with several elements for a place, the largest elements, sequences, running sums."""
+
+import functools
+import operator
+
+import numpy as np
+import pytest
+from onnx import helper
+
+import ep.onnx
+
+REDUCTIONS = {"none": lambda _, new: new, "add": operator.add, "mul": operator.mul, "max": max, "min": min}
+
+
+def run(name, inputs, opset=18, **attributes):
+    names = [f"i{k}" for k in range(len(inputs))]
+    outputs = ["values", "places"] if name == "TopK" else ["y"]
+    node = helper.make_node(name, names, outputs, **attributes)
+    results = ep.onnx.Backend.run_node(node, inputs, opset_version=opset)
+    return results if name == "TopK" else results[0]
+
+
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("dtype", ["float32", "int64"])
+def test_scattered_elements(rng, reduction, axis, dtype):
+    """Of several updates of one place, the last one is left, or all are reduced."""
+    x = rng.integers(-9, 9, (4, 3, 5)).astype(dtype)
+    updates = rng.integers(-9, 9, (3, 2, 4)).astype(dtype)
+    indices = rng.integers(-x.shape[axis], x.shape[axis], updates.shape)
+    expected = x.copy()
+    for place, update in np.ndenumerate(updates):
+        at = [*place]
+        at[axis] = indices[place]
+        expected[tuple(at)] = REDUCTIONS[reduction](expected[tuple(at)], update)
+    found = run("ScatterElements", [x, indices, updates], axis=axis, reduction=reduction)
+    np.testing.assert_array_equal(found, expected, strict=True)
+
+
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+@pytest.mark.parametrize("depth", [0, 1, 2, 3])
+def test_scattered_parts(rng, reduction, depth):
+    x = rng.integers(-9, 9, (3, 2, 5)).astype(np.float32)
+    indices = np.stack([rng.integers(-size, size, (2, 3)) for size in x.shape[:depth]] or [np.zeros((2, 3))], -1)
+    indices = indices[..., :depth].astype(np.int64)
+    updates = rng.integers(-9, 9, (2, 3, *x.shape[depth:])).astype(np.float32)
+    expected = x.copy()
+    for place in np.ndindex(2, 3):
+        at = (*indices[place], ...)
+        expected[at] = np.vectorize(REDUCTIONS[reduction])(expected[at], updates[place])
+    np.testing.assert_array_equal(run("ScatterND", [x, indices, updates], reduction=reduction), expected)
+
+
+def test_scatters_of_nothing():
+    x = np.float32([[1, 2, 3]])
+    for some in (np.zeros((0, 3)), np.zeros((1, 0))):
+        np.testing.assert_array_equal(run("ScatterElements", [x, some.astype(int), some.astype(np.float32)]), x)
+    assert run("ScatterElements", [x[:0], np.zeros((0, 3), int), x[:0]]).shape == (0, 3)
+
+
+def test_places_that_there_are_not():
+    x, update = np.zeros((2, 3), np.float32), np.ones((1, 1), np.float32)
+    for place in (2, -3):
+        with pytest.raises(IndexError, match="indices must be from -2 to 1"):
+            run("ScatterElements", [x, np.array([[place]]), update])
+    with pytest.raises(ep.onnx.UnsupportedError, match="reduction is mean; it must be one of none, add"):
+        run("ScatterElements", [x, np.array([[0]]), update], reduction="mean")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int32", "uint8"])
+@pytest.mark.parametrize("largest", [0, 1])
+@pytest.mark.parametrize("k", [0, 1, 4, 5])
+def test_largest_elements(rng, dtype, largest, k):
+    x = rng.integers(0, 4, (3, 5, 2)).astype(dtype)
+    values, places = run("TopK", [x, np.array([k])], axis=1, largest=largest)
+    assert (values.shape, values.dtype, places.dtype) == ((3, k, 2), x.dtype, np.int64)
+    for row, col in np.ndindex(3, 2):
+        order = sorted(range(5), key=lambda one: (x[row, one, col] * (1.0 - 2 * largest), one))[:k]
+        assert places[row, :, col].tolist() == order
+        assert values[row, :, col].tolist() == x[row, order, col].tolist()
+    with pytest.raises(ValueError, match="k is 6; axis 1 of shape"):
+        run("TopK", [x, np.array([6])], axis=1)
+
+
+@pytest.mark.parametrize("time_axis", [0, 1])
+def test_reversed_sequences(rng, time_axis):
+    x, lengths = rng.standard_normal((4, 4, 3), np.float32), np.array([4, 0, 3, 1])
+    rows = x.swapaxes(0, 1) if time_axis == 0 else x
+    expected = np.stack([[*row[:n][::-1], *row[n:]] for row, n in zip(rows, lengths, strict=True)])
+    found = run("ReverseSequence", [x, lengths], time_axis=time_axis, batch_axis=1 - time_axis)
+    np.testing.assert_array_equal(found, expected.swapaxes(0, 1) if time_axis == 0 else expected)
+    with pytest.raises(ValueError, match=r"sequence_lens .* do not fit"):
+        run("ReverseSequence", [x, lengths + 1], time_axis=time_axis, batch_axis=1 - time_axis)
+
+
+@pytest.mark.parametrize("size", [0, 1, 7])
+@pytest.mark.parametrize(("exclusive", "reverse"), [(0, 0), (1, 0), (0, 1), (1, 1)])
+def test_running_sums(rng, size, exclusive, reverse):
+    x = rng.integers(-9, 9, (3, size, 2)).astype(np.int32)
+    found = run("CumSum", [x, np.array(1)], exclusive=exclusive, reverse=reverse)
+    for row, col in np.ndindex(3, 2):
+        line = x[row, ::-1, col] if reverse else x[row, :, col]
+        totals = [functools.reduce(operator.add, line[: k + 1 - exclusive], 0) for k in range(size)]
+        assert found[row, :: -1 if reverse else 1, col].tolist() == totals
