@@ -94,5 +94,5 @@ def test_tensors_of_branches_outside_of_the_folder_are_refused(tmp_path):
         tensor.external_data.add(key="location", value="../weights")
     path = tmp_path / "inner" / "model.onnx"
     path.write_bytes(given.SerializeToString())
-    with pytest.raises(ep.onnx.ModelError, match="no file in the folder of the model"):
+    with pytest.raises(ep.onnx.ModelError, match="not a file in the folder of the model"):
         ep.onnx.load(path)

@@ -1,0 +1,166 @@
+"""Models that packages carry, beside ONNX Runtime: `python -m benchmarks.models` prints their table in docs/onnx.md.
+
+A run loads each model anew. The packages are installed by `pip install --no-deps`: magika, silero-vad, basic-pitch,
+speechmos and rapidocr-onnxruntime; models of others are left out. A cell of times is the median of some runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import onnx
+
+import ep.onnx
+from benchmarks.quiet import wait_for_threads
+from ep.bench.timing import interleaved
+from ep.include.device_manager_registry import DeviceManagerRegistry
+from ep.include.device_type import DeviceType
+
+Array = np.ndarray[Any, Any]
+_SECONDS: Final = 0.6
+_SEED: Final = 20
+
+
+class Model(NamedTuple):
+    """A file in a package. shapes: of its inputs, by name; scale: of the numbers in them, which are normal."""
+
+    what: str
+    package: str
+    file: str
+    shapes: Mapping[str, tuple[int, ...]]
+    scale: float = 1.0
+    rate: int = 0
+    """What the input `sr` is, in samples a second; 0 where there is none."""
+
+    def path(self) -> Path | None:
+        """Return where the file is, None where the package is not installed."""
+        found = find_spec(self.package)
+        places = None if found is None else found.submodule_search_locations
+        return Path(places[0]) / self.file if places else None
+
+    def inputs(self, rng: np.random.Generator) -> dict[str, Array]:
+        """Return inputs for one call."""
+        if self.package == "magika":
+            return {name: rng.integers(0, 257, shape).astype(np.int32) for name, shape in self.shapes.items()}
+        found: dict[str, Array] = {
+            name: (self.scale * rng.standard_normal(shape)).astype(np.float32) for name, shape in self.shapes.items()
+        }
+        return found | ({"sr": np.array(self.rate)} if self.rate else {})
+
+
+_FRAME: Final = {"input": (1, 576), "state": (2, 1, 128)}
+_ECHO: Final = {"input": (1, 3, 150, 160)}
+
+MODELS: Final = (
+    Model("types of files, 1", "magika", "models/standard_v3_3/model.onnx", {"bytes": (1, 2048)}),
+    Model("types of files, 32", "magika", "models/standard_v3_3/model.onnx", {"bytes": (32, 2048)}),
+    Model("speech, a frame of 8 or 16 kHz", "silero_vad", "data/silero_vad.onnx", _FRAME, rate=16000),
+    Model("speech, a frame of 16 kHz", "silero_vad", "data/silero_vad_16k_op15.onnx", _FRAME, rate=16000),
+    Model("speech, a frame without If", "silero_vad", "data/silero_vad_openvino_16k.onnx", _FRAME),
+    Model("speech, a frame in halves", "silero_vad", "data/silero_vad_half.onnx", _FRAME),
+    Model(
+        "speech, 10 s",
+        "silero_vad",
+        "data/silero_vad_16k_sequence.onnx",
+        {"input": (312, 576), "h": (1, 1, 128), "c": (1, 1, 128)},
+    ),
+    Model(
+        "notes, 2 s",
+        "basic_pitch",
+        "saved_models/icassp_2022/nmp.onnx",
+        {"serving_default_input_2:0": (1, 43844, 1)},
+        0.1,
+    ),
+    Model("quality of speech, 9 s", "speechmos", "dnsmos_models/sig_bak_ovr.onnx", {"input_1": (1, 144160)}, 0.1),
+    Model("quality of speech, 900 frames", "speechmos", "dnsmos_models/model_v8.onnx", {"input_1": (1, 900, 120)}),
+    Model(
+        "echo, 150 frames",
+        "speechmos",
+        "aecmos_models/Run_1663915512_Stage_0.onnx",
+        {**_ECHO, "h0": (4, 1, 64)},
+    ),
+    Model(
+        "loss, 150 frames",
+        "speechmos",
+        "plcmos_models/plcmos_v2.onnx",
+        {"degraded_audio": (1, 1, 150, 257), "rater_embed": (1, 64)},
+    ),
+    Model(
+        "text, its angle",
+        "rapidocr_onnxruntime",
+        "models/ch_ppocr_mobile_v2.0_cls_infer.onnx",
+        {"x": (1, 3, 48, 192)},
+    ),
+    Model("text, recognised", "rapidocr_onnxruntime", "models/ch_PP-OCRv4_rec_infer.onnx", {"x": (1, 3, 48, 320)}),
+    Model("text, found", "rapidocr_onnxruntime", "models/ch_PP-OCRv4_det_infer.onnx", {"x": (1, 3, 640, 640)}),
+)
+
+
+def session_of(path: Path, threads: int) -> Any:
+    """Return ONNX Runtime's session of a file, on a number of threads."""
+    onnxruntime = import_module("onnxruntime")
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level, options.intra_op_num_threads, options.inter_op_num_threads = 3, threads, 1
+    return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+
+
+def distance(found: Array, expected: Array) -> float:
+    """Return the largest difference of two outputs, as a part of the largest number in the second."""
+    largest = float(np.abs(expected).max(initial=0.0))
+    return float(np.abs(found - expected).max(initial=0.0)) / (largest or 1.0)
+
+
+def num_nodes(graph: onnx.GraphProto) -> int:
+    """Return how many nodes a graph has, with those of branches."""
+    inner = [one.g for node in graph.node for one in node.attribute if one.HasField("g")]
+    return len(graph.node) + sum(map(num_nodes, inner))
+
+
+def _measured(one: Model, path: Path, threads: int) -> tuple[float, float, float]:
+    """Return the largest difference, and seconds of ours and of ONNX Runtime."""
+    inputs = one.inputs(np.random.default_rng(_SEED))
+    model, session = ep.onnx.load(path), session_of(path, threads)
+    calls: dict[str, Callable[[], Any]] = {
+        "ep": lambda: model.run(None, inputs),
+        "onnxruntime": lambda: session.run(None, inputs),
+    }
+    far = max(map(distance, calls["ep"](), calls["onnxruntime"]()))
+    times = interleaved(calls, _SECONDS, wait_for_threads)
+    return far, times["ep"].median, times["onnxruntime"].median
+
+
+def _rows(runs: int, threads: int) -> Iterator[str]:
+    """Yield the lines of the table."""
+    yield "| model | package | nodes | largest difference | ONNX Runtime, ms | ep, ms | ratio |"
+    yield "|---|---|--:|--:|--:|--:|--:|"
+    for one in MODELS:
+        if (path := one.path()) is None:
+            continue
+        found = [_measured(one, path, threads) for _ in range(runs)]
+        far, ours, theirs = max(of for of, *_ in found), *(statistics.median(run[k] for run in found) for k in (1, 2))
+        ratio = statistics.median(run[2] / run[1] for run in found)
+        nodes = num_nodes(onnx.load(path).graph)
+        package = one.package.replace("_", "-")
+        cells = one.what, package, nodes, f"{far:.1e}", f"{theirs * 1e3:.2f}", f"{ours * 1e3:.2f}", f"{ratio:.2f}"
+        yield f"| {' | '.join(map(str, cells))} |"
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=5)
+    runs: int = parser.parse_args().runs
+    device: Any = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
+    for line in _rows(runs, device.GetNumThreads()):
+        print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()
