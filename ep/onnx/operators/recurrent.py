@@ -184,7 +184,14 @@ def rnn(
 
 def _direction(array: Any, k: int) -> Any:
     """Return the part of an array for direction k."""
-    return ops.slice(array, (k, k + 1)).reshape(array.shape[1:])
+    part = array if array.shape[0] == 1 else ops.slice(array, (k, k + 1))
+    return part.reshape(array.shape[1:])
+
+
+def _stacked(arrays: Sequence[Any], axis: int = 0) -> Any:
+    """Return arrays joined along a new axis, a single one without a copy."""
+    shape = arrays[0].shape
+    return ops.stack(arrays, axis) if len(arrays) > 1 else arrays[0].reshape((*shape[:axis], 1, *shape[axis:]))
 
 
 def _run(
@@ -210,7 +217,7 @@ def _run(
         zeros = placed(np.zeros((rows, size), x.dtype), x)
         now = [zeros if one is None else _direction(one, k) for one in states]
         found: list[Any] = [None] * steps
-        of_steps = ops.split(products, steps) if steps else []
+        of_steps = ops.split(products, steps) if steps > 1 else [products]
         for t in range(steps)[:: -1 if direction == "reverse" or k else 1]:
             new = cell(of_steps[t], *now)
             if lengths is not None and not (lengths > t).all():  # a sequence that has ended keeps its states
@@ -220,9 +227,9 @@ def _run(
             else:
                 found[t] = new[0]
             now = [*new]
-        all_h.append(ops.stack(found) if steps else placed(np.zeros((0, rows, size), x.dtype), x))
+        all_h.append(_stacked(found) if steps else placed(np.zeros((0, rows, size), x.dtype), x))
         last.append(now)
-    results = [ops.stack(all_h, 1), *(ops.stack(one) for one in zip(*last, strict=True))]
+    results = [_stacked(all_h, 1), *(_stacked(one) for one in zip(*last, strict=True))]
     if layout:
         results = [ops.permute(results[0], (2, 0, 1, 3)), *(ops.permute(one, (1, 0, 2)) for one in results[1:])]
     return tuple(results)
