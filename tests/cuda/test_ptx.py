@@ -100,7 +100,7 @@ def test_the_assembler_fuses_no_product_with_a_sum(text_of, name):
 
 
 def test_the_main_loop_is_the_one_that_writes_most(text_of):
-    loop = main_loop(text_of("move 2 4 4 32"))
+    loop = main_loop(text_of("move 2 4 1 32"))
     assert (loop.loaded, loop.stored) == (16, 16)
     assert 20 < loop.instructions < 100
     loop = main_loop(text_of("transpose 2 2 32 32 2 32"))

@@ -1,5 +1,7 @@
 """What softmaxes, reductions and segment sums have of their own on CUDA: plans, shuffles, parts, the sort of ids."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -22,6 +24,7 @@ from ep.include.primitive import (
     LogSoftmaxFactory,
     ReduceFactory,
     ReduceOp,
+    SoftmaxBackwardFactory,
     SoftmaxFactory,
     UnsortedSegmentSumFactory,
 )
@@ -110,8 +113,11 @@ def test_where_a_row_is_kept():
     assert not keep(DataType.kFloat, 1024, addresses=(0, 4)).aligned
     assert keep(DataType.kFloat, 1025) == (Keep.SHARED, 1, True, BLOCK_THREADS, 0)
     assert keep(DataType.kFloat, 50_257).row_threads == 2 * BLOCK_THREADS
-    assert keep(DataType.kFloat, 50_257).keep is Keep.SHARED
+    assert keep(DataType.kFloat, 50_257).keep is Keep.LOADED
+    assert keep(DataType.kDouble, 20_000).keep is Keep.SHARED
     assert keep(DataType.kFloat, 50_257, 100 * 1024).keep is Keep.NOWHERE
+    assert keep(DataType.kBFloat16, 50_257, 100 * 1024).keep is Keep.LOADED  # two blocks on a multiprocessor
+    assert keep(DataType.kFloat, 1025, addresses=(0, 0, 0)).keep is Keep.LOADED
     assert keep(DataType.kFloat, 31_000, addresses=(0, 0, 0)).keep is Keep.NOWHERE  # two operands
 
 
@@ -121,13 +127,42 @@ def test_the_largest_of_a_row_has_a_logarithm_of_its_own(gpu):
     assert gpu.array(y)[0] == pytest.approx(-np.log1p(np.exp(-30) + np.exp(-29)), rel=1e-3)
 
 
-def test_a_rising_row_that_is_read_again(gpu):
-    """The maximum of each thread grows with every pack, and the sum is scaled as often."""
-    x = np.linspace(-40, 40, 6000, dtype=np.float32)
-    y = gpu.empty(x.size, DataType.kFloat)
-    RequirePrimitive(SoftmaxFactory, DeviceType.kCUDA, "float32").Launch(gpu.stream, 1, x.size, gpu.buffer(x), y)
+@pytest.fixture
+def roomy(cuda, monkeypatch):
+    """The device, with as much shared memory for a block as a GPU has."""
+    roomy = dataclasses.replace(cuda.driver.properties(0), shared_bytes_per_block=227 * 1024)
+    monkeypatch.setitem(vars(cuda), "properties", roomy)
+
+
+@pytest.mark.parametrize("cols", [6000, 9001, 9004])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_a_rising_row_that_is_read_again(gpu, roomy, dtype, cols):
+    """The maximum of each thread grows with every pack, and the sum is scaled."""
+    x = np.linspace(-40, 40, cols, dtype=np.float32).astype(as_data_type(dtype).dtype)
     wide = np.exp(x.astype(np.float64) - 40)
-    np.testing.assert_allclose(gpu.array(y), wide / wide.sum(), 3e-7, 1e-37)
+    share, error = wide / wide.sum(), 3e-7 if dtype == "float32" else 2.0**-8
+    for factory, expected in ((SoftmaxFactory, share), (LogSoftmaxFactory, np.log(share))):
+        y = gpu.empty(x.size, as_data_type(x.dtype))
+        RequirePrimitive(factory, DeviceType.kCUDA, dtype).Launch(gpu.stream, 1, x.size, gpu.buffer(x), y)
+        np.testing.assert_allclose(gpu.array(y).astype(np.float64), expected, error, 1e-37)
+
+
+def test_the_largest_of_a_long_row_has_a_logarithm_of_its_own(gpu, roomy):
+    x = np.full(9001, -30, np.float32)
+    x[[77, 5000]] = -7, 0  # those of one thread come one after the other
+    y = gpu.empty(x.size, DataType.kFloat)
+    RequirePrimitive(LogSoftmaxFactory, DeviceType.kCUDA, "float32").Launch(gpu.stream, 1, x.size, gpu.buffer(x), y)
+    assert gpu.array(y)[5000] == pytest.approx(-np.log1p(np.exp(-7) + 8999 * np.exp(-30.0)), rel=1e-6)
+
+
+@pytest.mark.parametrize("cols", [1029, 1032, 9001])
+def test_gradients_of_rows_in_shared_memory(gpu, roomy, rng, cols):
+    y, dy = (rng.standard_normal((3, cols)).astype(np.float32) for _ in range(2))
+    dx = gpu.empty(y.size, DataType.kFloat)
+    buffers = [gpu.buffer(one.reshape(-1)) for one in (y, dy)]
+    RequirePrimitive(SoftmaxBackwardFactory, DeviceType.kCUDA, "float32").Launch(gpu.stream, 3, cols, *buffers, dx)
+    wide, products = dy.astype(np.float64), (y.astype(np.float64) * dy).sum(1, keepdims=True)
+    np.testing.assert_allclose(gpu.array(dx, y.shape), (wide - products) * y, 1e-5, 1e-5)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ instructions.
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -20,7 +20,10 @@ from ep.include.number_kind import part_of
 
 _BITS = {size: ir.IntType(8 * size) for size in (1, 2, 4, 8)}
 _FLOAT, _DOUBLE = ir.FloatType(), ir.DoubleType()
-_GLOBAL = 1  # the address space of device memory
+GLOBAL: Final = 1
+"""The address space of device memory."""
+SHARED: Final = 3
+"""That of a block's shared memory: see `shared_address`."""
 
 
 def unit_type(size: int) -> tuple[DataType, int]:
@@ -42,14 +45,16 @@ def _shape_of_words(data_type: DataType, count: int) -> tuple[Any, int]:
     return _BITS[word], size * count // word
 
 
-def _move(builder: Any, address: Any, index: Any, word: Any, count: int, alignment: int, words: Any = None) -> Any:
+def _move(
+    builder: Any, address: Any, index: Any, word: Any, count: int, alignment: int, space: int, words: Any = None
+) -> Any:
     """Load `count` words of pack `index` at `address`, or store `words` there."""
     size = count * _size(word)
     place = builder.add(address, builder.mul(index, ir.Constant(index.type, size)))
     vector_bytes = min(size, alignment, 16)
     per_vector = max(vector_bytes // _size(word), 1)
     vector = ir.VectorType(word, per_vector) if per_vector > 1 else word
-    pointer = builder.inttoptr(place, vector.as_pointer(_GLOBAL))
+    pointer = builder.inttoptr(place, vector.as_pointer(space))
     loaded = []
     for first in range(0, count, per_vector):
         target = builder.gep(pointer, [ir.Constant(_BITS[4], first // per_vector)])
@@ -88,7 +93,7 @@ def _assembly(builder: Any, text: str, constraints: str, result: Any, *args: Any
 
 
 @cache
-def loader(data_type: DataType, count: int, aligned: bool = True) -> Any:
+def loader(data_type: DataType, count: int, aligned: bool = True, space: int = GLOBAL) -> Any:
     """Return `load(address, index)`: pack `index` of `count` elements of a buffer, in the type of arithmetic.
 
     aligned: whether addresses are multiples of the pack's bytes, and not only of a number's (of one part of a complex
@@ -102,7 +107,7 @@ def loader(data_type: DataType, count: int, aligned: bool = True) -> Any:
     @intrinsic
     def load(typing_context: Any, address: Any, index: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            words = _move(builder, args[0], args[1], word, num_words, alignment)
+            words = _move(builder, args[0], args[1], word, num_words, alignment, space)
             values = elements_of(context, builder, words, data_type)
             return context.make_tuple(builder, pack_type, values)
 
@@ -140,7 +145,7 @@ def elements_of(context: Any, builder: Any, words: list[Any], data_type: DataTyp
 
 
 @cache
-def storer(data_type: DataType, count: int, aligned: bool = True) -> Any:
+def storer(data_type: DataType, count: int, aligned: bool = True, space: int = GLOBAL) -> Any:
     """Return `store(address, index, pack)`: converts the pack's elements to `data_type` and writes pack `index`.
 
     Floating-point numbers are converted to integers with saturation, NaN to 0; to bool by `!= 0`; to a narrower
@@ -161,7 +166,7 @@ def storer(data_type: DataType, count: int, aligned: bool = True) -> Any:
             values = cgutils.unpack_tuple(builder, args[2], count)
             pairs = [(value, _plain(numba_type)) for value, numba_type in zip(values, pack, strict=True)]
             words = _storage_words(context, builder, pairs, data_type, word)
-            _move(builder, args[0], args[1], word, num_words, alignment, words)
+            _move(builder, args[0], args[1], word, num_words, alignment, space, words)
             return context.get_dummy_value()
 
         return types.void(types.int64, types.int64, pack), generate

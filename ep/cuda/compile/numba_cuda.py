@@ -100,6 +100,28 @@ def shared_array(count: int, scalar_type: type[np.generic]) -> Any:
     return cuda.jit(device=True, inline="always")(array)
 
 
+def shared_address() -> Any:
+    """Return a function of no arguments: the address, as an int64, of the shared memory that a launch asks for."""
+    array = shared_array(0, np.int64)
+
+    @intrinsic
+    def address_of(typing_context: Any, memory: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            word = ir.IntType(64)
+            data = context.make_array(memory)(context, builder, args[0]).data
+            function_type = ir.FunctionType(word, [word])
+            return builder.asm(
+                function_type, "cvta.to.shared.u64 $0, $1;", "=l,l", [builder.ptrtoint(data, word)], False
+            )
+
+        return types.int64(memory), generate
+
+    def address():
+        return address_of(array())
+
+    return cuda.jit(device=True)(address)
+
+
 @intrinsic
 def shuffle_xor(typing_context: Any, value: Any, mask: Any) -> Any:
     """shuffle_xor(value, mask): the value of the thread of the warp whose number differs from the caller's in the bits

@@ -55,6 +55,7 @@ def log_softmax(data_type: DataType) -> RowFunction:
         term=lambda e, top: np.float64(exp(e[0], top)),
         scale=scale_with_error if data_type is DataType.kDouble else scale,
         result=lambda e, top, logarithm: (e[0] - top) - logarithm,
+        largest_is_one=True,
     )
 
 

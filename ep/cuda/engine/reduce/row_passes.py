@@ -25,6 +25,7 @@ class RowFunction(NamedTuple):
     from_maximum: whether `top` is the largest element of the row, of the one operand; else it is 0.
     keep: (e, top) -> the value that is kept in its place; None if it is kept itself. term: (kept e, top) -> the term of
     the sum. scale: (sum, its rounding error) -> a number for the row. result: (kept e, top, number) -> an element.
+    largest_is_one: whether the term of the largest element must be exactly 1.
     """
 
     name: str
@@ -34,6 +35,7 @@ class RowFunction(NamedTuple):
     term: Callable[..., Any]
     scale: Callable[..., Any]
     result: Callable[..., Any]
+    largest_is_one: bool = False
 
 
 @cache
@@ -91,7 +93,7 @@ def maximum_and_sum(function: RowFunction, data_type: DataType, functions: Funct
     Those of the thread are the ones of its turns from slot i on.
     """
     if function.from_maximum and sums_are_scaled(data_type):
-        return _at_once(functions)
+        return _at_once(functions, 0 if function.largest_is_one else _ABOVE)
     below = sum_below(functions)
     if not function.from_maximum:
         lowest = functions.lowest
@@ -139,22 +141,30 @@ def scaled() -> Any:
     return device_function(lambda state, top, new_top: (state[0] * exp(np.float64(top) - np.float64(new_top)),))
 
 
-def _at_once(functions: Functions) -> Any:
-    """Return the maximum and the sum, with one read: when the maximum of a thread grows, its sum is scaled."""
+_ABOVE: Final = 8
+"""By how much a maximum may exceed the number that a sum is below: few rows have more, and e^8 is not large."""
+
+
+def _at_once(functions: Functions, most_above: int) -> Any:
+    """Return the maximum and the sum, with one read.
+
+    A thread adds up what is below a maximum of what it read so far. Where the maximum exceeds that by more than
+    `most_above`, its sum is scaled, which takes long, and the exponentials are of differences from the new one.
+    """
     read, highest, keep, add = functions.read, functions.highest, functions.keep, functions.add
     empty, lowest, highest_of_row = functions.sums.empty, functions.lowest, functions.highest_of_row
-    scale, step = scaled(), functions.step
+    scale, step, above = scaled(), functions.step, type(lowest)(most_above)
 
     def maximum_with_sum(begins, i, end, thread):
-        top, state = lowest, empty()
+        top, base, state = lowest, lowest, empty()
         while i < end:
             packs = read(begins, i, end)
-            new_top = highest(top, packs)
-            if new_top > top:
-                state, top = scale(state, top, new_top), new_top
-            state = add(state, keep(packs, i, end, top), i, end, top)
+            top = highest(top, packs)
+            if top > base + above:
+                state, base = scale(state, base, top), top
+            state = add(state, keep(packs, i, end, base), i, end, base)
             i = next_index(i, step)
         row_top = highest_of_row((top,), thread)[0]
-        return row_top, scale(state, top, row_top)
+        return row_top, scale(state, base, row_top)
 
     return device_function(maximum_with_sum)

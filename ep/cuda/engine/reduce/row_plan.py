@@ -15,7 +15,8 @@ class Keep(Enum):
     """The place of a row between its maximum, its sum and the results."""
 
     REGISTERS = "in the registers of a part of a warp"
-    SHARED = "in the shared memory of a block"
+    SHARED = "in the shared memory of a block, in the type of arithmetic"
+    LOADED = "in the shared memory of a block, as it was loaded"
     NOWHERE = "it is read again"
 
     __hash__ = object.__hash__
@@ -109,16 +110,21 @@ def row_plan(data_type: DataType, rows: int, cols: int, addresses: Sequence[int]
     elements = row_elements(cols, pack_elements(data_type))
     pack_bytes = elements * data_type.itemsize
     aligned = not any(address % pack_bytes for address in addresses)
-    size = max(data_type.itemsize, 4)  # of a number in registers and in shared memory
     threads, packs = threads_of_row(data_type, cols)
     if packs:
         variant = RowVariant(Keep.REGISTERS, elements, aligned, threads, packs)
         return RowPlan((variant,), Grid((min(-(-rows // (BLOCK_THREADS // threads)), MAX_BLOCKS), 1, 1)))
     if divided := _in_parts(data_type, rows, cols, len(addresses) - 1, aligned):
         return divided
-    kept = (len(addresses) - 1) * cols * size
-    keep = Keep.SHARED if kept <= shared_bytes - _MEETING_BYTES else Keep.NOWHERE
-    blocks, shared_bytes = (min(rows, MAX_BLOCKS), 1, 1), kept if keep is Keep.SHARED else 0
+    num_operands = len(addresses) - 1
+    # sums of rows that an Expression has, too, have its bits: below the maximum of the row from the beginning
+    as_loaded = num_operands == 2 or (cols > kMaxRow and sums_are_scaled(data_type))
+    size = data_type.itemsize if as_loaded else max(data_type.itemsize, 4)
+    kept = num_operands * cols * size
+    keep = Keep.LOADED if as_loaded else Keep.SHARED
+    if kept > shared_bytes - _MEETING_BYTES:
+        keep, kept = Keep.NOWHERE, 0
+    blocks, shared_bytes = (min(rows, MAX_BLOCKS), 1, 1), kept
     return RowPlan((RowVariant(keep, elements, aligned, threads),), Grid(blocks, (threads, 1, 1), shared_bytes))
 
 

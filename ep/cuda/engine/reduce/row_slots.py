@@ -14,8 +14,8 @@ import numpy as np
 from ep.common.functor.reduction import States
 from ep.common.loops import unrolled, written_out
 from ep.cuda.compile.arithmetic import storage_arithmetic
-from ep.cuda.compile.memory import loader, storer
-from ep.cuda.compile.numba_cuda import device_function
+from ep.cuda.compile.memory import SHARED, loader, storer
+from ep.cuda.compile.numba_cuda import device_function, shared_address
 from ep.include.data_type import DataType
 
 
@@ -151,6 +151,34 @@ def writer(turn: Turn, result: Any) -> Any:
                 store(dst, i + k * row_threads, results(packs[k], top, number))
 
     return write
+
+
+def loaded_turns(turn: Turn) -> tuple[Any, Any]:
+    """put(i, end, packs) and get(i, end): packs in a block's shared memory, in the bytes that they were loaded as."""
+    num_operands, data_type, elements, _, row_threads, slots = turn
+    address, numbers = shared_address(), (storage_arithmetic(data_type)(0),) * elements
+    load, store = loader(data_type, elements, space=SHARED), storer(data_type, elements, space=SHARED)
+
+    @written_out(device_function)
+    def put(i, end, packs):
+        memory = address()
+        for k in unrolled(range(slots)):
+            if i + k * row_threads < end:
+                for operand in unrolled(range(num_operands)):
+                    store(memory, operand * end + i + k * row_threads, packs[k][operand])
+
+    pack = device_function(lambda memory, first, i, end: load(memory, first + i) if i < end else numbers)
+
+    @written_out(device_function)
+    def get_slot(memory, i, end):
+        return tuple(pack(memory, operand * end, i, end) for operand in unrolled(range(num_operands)))
+
+    @written_out(device_function)
+    def get(i, end):
+        memory = address()
+        return sum(((get_slot(memory, i + k * row_threads, end),) for k in unrolled(range(slots))), ())
+
+    return put, get
 
 
 def shared_turns(turn: Turn) -> tuple[Any, Any]:

@@ -1,23 +1,31 @@
 """The engine that computes a row from each row, its maximum and its sum.
 
-A short row is kept in the registers of a part of a warp, a longer one in the shared memory of a block; a row that does
-not fit there is read again. If there are few long rows, several blocks share each: see `row_parts`. The order of all
-additions depends only on the shape.
+A short row is kept in the registers of a part of a warp, a longer one in the shared memory of a block, as it was loaded
+or as numbers of arithmetic; a row that fits nowhere is read again. Several blocks share a long one of few rows: see
+`row_parts`. The order of all additions follows from the shape alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from typing import Any, Final
 
 from ep.cuda.compile.arithmetic import storage_arithmetic
 from ep.cuda.compile.compiler import KernelSource
 from ep.cuda.compile.launch_config import BLOCK_THREADS
-from ep.cuda.compile.numba_cuda import block_of_grid, blocks_of_grid, next_index, shared_array, thread_of_block
+from ep.cuda.compile.numba_cuda import (
+    block_of_grid,
+    blocks_of_grid,
+    device_function,
+    next_index,
+    shared_array,
+    thread_of_block,
+)
 from ep.cuda.engine.reduce.row_parts import stage
 from ep.cuda.engine.reduce.row_passes import RowFunction, functions_of, maximum_and_sum, turn_of
 from ep.cuda.engine.reduce.row_plan import Keep, PartVariant, RowVariant
-from ep.cuda.engine.reduce.row_slots import Functions, Turn, row_begins, shared_turns
+from ep.cuda.engine.reduce.row_slots import Functions, Turn, loaded_turns, row_begins, shared_turns
 from ep.include.data_type import DataType
 
 
@@ -32,9 +40,8 @@ def kernel(
     functions = functions_of(function, turn)
     if isinstance(variant, PartVariant):
         return stage(function, data_type, variant, functions)
-    run = {Keep.REGISTERS: _in_registers, Keep.SHARED: _in_shared_memory, Keep.NOWHERE: _read_again}[variant.keep](
-        function, turn, functions
-    )
+    make_run = _WAYS[variant.keep]
+    run = make_run(function, turn, functions)
     keep, elements, aligned, row_threads, packs = variant
     name = f"rows.{function.name}.{data_type.name}.{keep.name}.{elements}.{aligned:d}.{row_threads}.{packs}"
     return KernelSource(name, run, 0, function.num_operands + 3, is_contracted=True)
@@ -100,13 +107,37 @@ def _in_shared_memory(function: RowFunction, turn: Turn, functions: Functions) -
     return rows_in_shared_memory
 
 
-def _read_again(function: RowFunction, turn: Turn, functions: Functions) -> Callable[..., None]:
-    num_operands, data_type, elements, *_ = turn
-    size, step, read, keep, write = data_type.itemsize, functions.step, functions.read, functions.keep, functions.write
-    scale, sum_of_row, begins_of = functions.scale, functions.sum_of_row, row_begins(num_operands)
-    of_row = maximum_and_sum(function, data_type, functions)
+def _as_loaded(function: RowFunction, turn: Turn, functions: Functions) -> Callable[..., None]:
+    """Return the kernel that keeps rows in shared memory as they were loaded.
 
-    def rows_read_again(words):
+    So those of 16-bit types take half of it, and more blocks have room; exponentials are computed while others load,
+    and again while others store.
+    """
+    read, (put, get) = functions.read, loaded_turns(turn)
+
+    @device_function
+    def read_and_keep(begins, i, end):
+        packs = read(begins, i, end)
+        put(i, end, packs)
+        return packs
+
+    return _in_two_passes(function, turn, functions._replace(read=read_and_keep), lambda begins, i, end: get(i, end))
+
+
+def _read_again(function: RowFunction, turn: Turn, functions: Functions) -> Callable[..., None]:
+    return _in_two_passes(function, turn, functions, functions.read)
+
+
+def _in_two_passes(
+    function: RowFunction, turn: Turn, functions: Functions, read_again: Callable[..., Any]
+) -> Callable[..., None]:
+    """Return the kernel that reads a row for its maximum and its sum, and again, by `read_again`, for the results."""
+    num_operands, data_type, elements, *_ = turn
+    size, step, keep, write = data_type.itemsize, functions.step, functions.keep, functions.write
+    scale, sum_of_row, begins_of = functions.scale, functions.sum_of_row, row_begins(num_operands)
+    of_row, again = maximum_and_sum(function, data_type, functions), device_function(read_again)
+
+    def rows_in_two_passes(words):
         dst, rows, cols = words[num_operands], words[num_operands + 1], words[num_operands + 2]
         thread, row, packs = thread_of_block(), block_of_grid()[0], cols // elements
         while row < rows:
@@ -115,8 +146,16 @@ def _read_again(function: RowFunction, turn: Turn, functions: Functions) -> Call
             top, state = of_row(begins, i, packs, thread)
             number = scale(sum_of_row(state, thread))
             while i < packs:
-                write(dst + begin, i, packs, keep(read(begins, i, packs), i, packs, top), top, number)
+                write(dst + begin, i, packs, keep(again(begins, i, packs), i, packs, top), top, number)
                 i = next_index(i, step)
             row += blocks_of_grid()[0]
 
-    return rows_read_again
+    return rows_in_two_passes
+
+
+_WAYS: Final = {
+    Keep.REGISTERS: _in_registers,
+    Keep.SHARED: _in_shared_memory,
+    Keep.LOADED: _as_loaded,
+    Keep.NOWHERE: _read_again,
+}
