@@ -121,21 +121,20 @@ def _as_loaded(function: RowFunction, turn: Turn, functions: Functions) -> Calla
         put(i, end, packs)
         return packs
 
-    return _in_two_passes(function, turn, functions._replace(read=read_and_keep), lambda begins, i, end: get(i, end))
+    get_again = device_function(lambda begins, i, end: get(i, end))
+    return _in_two_passes(function, turn, functions._replace(read=read_and_keep), get_again)
 
 
 def _read_again(function: RowFunction, turn: Turn, functions: Functions) -> Callable[..., None]:
     return _in_two_passes(function, turn, functions, functions.read)
 
 
-def _in_two_passes(
-    function: RowFunction, turn: Turn, functions: Functions, read_again: Callable[..., Any]
-) -> Callable[..., None]:
+def _in_two_passes(function: RowFunction, turn: Turn, functions: Functions, read_again: Any) -> Callable[..., None]:
     """Return the kernel that reads a row for its maximum and its sum, and again, by `read_again`, for the results."""
     num_operands, data_type, elements, *_ = turn
     size, step, keep, write = data_type.itemsize, functions.step, functions.keep, functions.write
     scale, sum_of_row, begins_of = functions.scale, functions.sum_of_row, row_begins(num_operands)
-    of_row, again = maximum_and_sum(function, data_type, functions), device_function(read_again)
+    of_row = maximum_and_sum(function, data_type, functions)
 
     def rows_in_two_passes(words):
         dst, rows, cols = words[num_operands], words[num_operands + 1], words[num_operands + 2]
@@ -146,7 +145,7 @@ def _in_two_passes(
             top, state = of_row(begins, i, packs, thread)
             number = scale(sum_of_row(state, thread))
             while i < packs:
-                write(dst + begin, i, packs, keep(again(begins, i, packs), i, packs, top), top, number)
+                write(dst + begin, i, packs, keep(read_again(begins, i, packs), i, packs, top), top, number)
                 i = next_index(i, step)
             row += blocks_of_grid()[0]
 
