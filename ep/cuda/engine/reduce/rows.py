@@ -1,8 +1,8 @@
 """The engine that computes a row from each row, its maximum and its sum.
 
 A short row is kept in the registers of a part of a warp, a longer one in the shared memory of a block, as it was loaded
-or as numbers of arithmetic; a row that fits nowhere is read again. Several blocks share a long one of few rows: see
-`row_parts`. The order of all additions follows from the shape alone.
+or in the type of arithmetic; a row that does not fit there is read again. If there are few long rows, several blocks
+share each: see `row_parts`. The order of all additions depends only on the shape.
 """
 
 from __future__ import annotations
