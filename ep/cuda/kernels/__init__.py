@@ -1,1 +1,1 @@
-"""The compiled side of the CUDA device. Only its modules import Numba, and only a first launch imports them."""
+"""The compiled code of the CUDA device. These modules import Numba, and only a first launch imports them."""

@@ -16,7 +16,7 @@ from ep.include.number_kind import number_kind
 def kernel(data_type: DataType, variant: ChunkVariant) -> KernelSource:
     """Return the kernel that adds a chunk of operands from the left, rounded once.
 
-    All but the first are of `data_type`.
+    All operands except the first have `data_type`.
     """
     number, first_type, dst_type, elements = variant
     maker, types = sum_of(number, number_kind(data_type)), (first_type, *(data_type,) * (number - 1))

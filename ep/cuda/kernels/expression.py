@@ -1,4 +1,4 @@
-"""Expression: the functors of its ops, one after the other, as one functor with all results."""
+"""Expression: the functors of its ops, combined in one functor with all results."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ep.include.primitive.structure import Constant, Step, Structure
 from ep.include.primitive.unary_op import UnaryOp
 
 _FEW_STEPS = 4
-"""The steps of which a kernel has the text once more, to have two packs under way."""
+"""The largest number of steps of which a kernel has two copies, to have two packs in flight."""
 
 
 @cache
@@ -54,7 +54,7 @@ def _number(constant: Constant) -> Any:
 
 
 def _text(names: dict[str, Any], value: int, step: Step, structure: Structure) -> str:
-    """Return the text of a step's value; the names that it refers to are added."""
+    """Return the source code of a step's value, and add the names that it refers to."""
     operands = [f"v{operand}" for operand in step.operands]
     if step.op is None:
         condition, first, second = operands
@@ -75,6 +75,6 @@ def _text(names: dict[str, Any], value: int, step: Step, structure: Structure) -
 
 
 def _kept(data_type: DataType, rounded: bool) -> DataType:
-    """Return the data type that a value is kept in between steps."""
+    """Return the data type of a value between steps."""
     is_half = data_type in (DataType.kFloat16, DataType.kBFloat16)
     return DataType.kFloat if is_half and not rounded else stored_as(data_type)

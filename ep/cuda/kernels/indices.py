@@ -1,6 +1,6 @@
 """The indices of gather: checked, wrapped or clipped, by a kernel for each type of index.
 
-What is out of range where it must not be is reported to the stream, as `error_report` has it.
+Indices out of range that are errors are reported to the stream, through `error_report`.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ def check_kernel(indices_type: DataType) -> KernelSource:
 
 @cache
 def wrap_kernel(indices_type: DataType, result_type: DataType) -> KernelSource:
-    """Return the kernel (indices, result, count, size, report): indices below 0 count from the end, others stay.
+    """Return the kernel (indices, result, count, size, report): indices below 0 count from the end, others are kept.
 
-    What is outside `-size ... size - 1` becomes -1, and is reported.
+    An index outside `-size ... size - 1` becomes -1, and is reported.
     """
     load, store = loader(indices_type, 1), storer(result_type, 1)
     report_error, as_word, is_outside = _reporter(), _as_word(), _is_outside()
@@ -95,7 +95,7 @@ def clip_kernel(indices_type: DataType) -> KernelSource:
 
 
 def kernels() -> Iterator[KernelSource]:
-    """Yield every kernel that there is."""
+    """Yield all kernels."""
     for indices_type in INTEGERS:
         yield check_kernel(indices_type)
         yield clip_kernel(indices_type)
@@ -107,7 +107,7 @@ def kernels() -> Iterator[KernelSource]:
 
 @cache
 def _as_word() -> Any:
-    """as_word(index): an index of any type as an int64; what is past it turns up below 0."""
+    """as_word(index): an index of any type as an int64; larger ones become negative."""
 
     def as_word(index):
         return np.int64(index)
@@ -127,7 +127,7 @@ def _is_outside() -> Any:
 
 @cache
 def _reporter() -> Any:
-    """report_error(report, code, index, position, size): keeps an error, if there is room, for the host to read."""
+    """report_error(report, code, index, position, size): stores an error for the host, if there is room."""
     load_word, claim, store_word, publish = _words_of_the_host()
 
     def report_error(report, code, index, position, size):
@@ -141,10 +141,10 @@ def _reporter() -> Any:
 
 
 def _words_of_the_host() -> tuple[Any, Any, Any, Any]:
-    """Return the instructions on words of host memory, which the device and the host see at the same address.
+    """Return the instructions on words of host memory, which has the same address on the device and the host.
 
-    The claim is atomic among the threads of the device, which is all it has to be: the host changes the code only
-    where an error is, and no thread claims there. Loads and stores of whole words are atomic for both sides.
+    The claim is atomic only among the threads of the device, which is enough: the host changes the code only if there
+    is an error, and then no thread claims it. Loads and stores of whole words are atomic for both sides.
     """
     word = types.int64
     return (

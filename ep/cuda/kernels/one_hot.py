@@ -30,9 +30,9 @@ def kernel(indices_type: DataType, unit: DataType, elements: int, in_rows: bool,
 
     @device_function
     def distance(n, words):
-        """Return how many elements after element n of out its row has the one for its index.
+        """Return the distance from element n of out to the element of its row's index.
 
-        Any other number for none.
+        It is another number if there is no such element.
         """
         position = narrow(n)
         row = quotient(position, narrow(words[12]), narrow(words[13]))

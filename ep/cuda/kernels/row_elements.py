@@ -1,6 +1,7 @@
-"""The elements of a row in the text of a kernel: loaded, stored, and kept from one pass to the next.
+"""The elements of a row in the source code of a kernel: loads, stores, and values kept between passes.
 
-A value of one number a row is `v` and its number; element k of a pack of another is `x`, its number and `_k`.
+A value with one number per row is named `v` and its number; element k of a pack of another value `x`, its number and
+`_k`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from ep.include.data_type import DataType, as_data_type
 
 
 class RowElements:
-    """The texts for a variant of a program. names: what they refer to."""
+    """The source code for a variant of a program. names: the objects that it refers to."""
 
     def __init__(self, program: RowProgram, variant: RowVariant) -> None:
         self._program, self._variant, self._structure = program, variant, program.structure
@@ -30,7 +31,7 @@ class RowElements:
         ways = variant.ways
         self._result_ways, self._source_ways = ways[: len(self._results)], ways[len(self._results) :]
         self._width = variant.elements[0]
-        self._meets = len(variant.threads) > 1  # what a thread keeps, others may read
+        self._meets = len(variant.threads) > 1  # values that a thread keeps may be read by others
         self._alone = variant.has_idle_threads  # a block has one row
         self._kept = kept_values(program, variant)
         self._last = len(program.passes) - 1
@@ -62,7 +63,7 @@ class RowElements:
         return not self._program.reduced[value]
 
     def _read(self, value: int, number: int, count: int, is_pack: bool) -> Iterator[str]:
-        """Yield the elements of a value that an array has, or a pass before."""
+        """Yield the elements of a value from an array, or from an earlier pass."""
         is_source = value < self._num_sources
         if is_source and not self._has_elements(value):
             return
@@ -97,10 +98,10 @@ class RowElements:
             place = f"({_place(k, count, is_pack)})" + (f" * {stride}" if stride else "")
             yield f"store{result}(d{result}, {place}, ({self._name(value, k)},))"
 
-    # what is kept from one pass to the next
+    # values kept between passes
 
     def _kept_place(self, k: int, count: int, is_pack: bool) -> str:
-        """Return where element k of a pack of a kept value is: in as many planes as packs have elements."""
+        """Return the position of element k of a pack of a kept value: there is a plane for each element of a pack."""
         if is_pack and count == self._width:
             return f"{k} * planes + i"
         mask, shift, element = self._width - 1, self._width.bit_length() - 1, _place(k, count, is_pack)
@@ -112,7 +113,7 @@ class RowElements:
             if self._variant.kept is Kept.MEMORY:
                 self.names[f"put{value}"] = storer(self._kept_type(value), 1)
                 yield f"put{value}(m{value}, {place}, ({self._name(value, k)},))"
-            else:  # unsigned: Numba lets negative places count from the end, which takes instructions
+            else:  # unsigned: for signed positions, Numba adds instructions that count from the end
                 yield f"m{value}[np.uint64(k{value} + {place})] = {self._name(value, k)}"
 
     def _get(self, value: int, count: int, is_pack: bool) -> Iterator[str]:

@@ -1,7 +1,7 @@
-"""Expressions with rows: passes over a row, written as text, which call the functors of the ops.
+"""Expressions with rows: passes over a row, as generated source code that calls the functors of the ops.
 
-A reduction or a softmax has the number of its value: `s` is a state of it, `t` the maximum of a softmax, `u` what its
-sum becomes. `RowElements` has the names of values.
+A reduction or a softmax has the number of its value: `s` is its state, `t` the maximum of a softmax, `u` the scale from
+its sum. `RowElements` has the names of values.
 """
 
 from __future__ import annotations
@@ -63,13 +63,13 @@ def kernel(program: RowProgram, variant: RowVariant) -> KernelSource:
 
     Its words, a tuple: two for each source (its address and nothing, or the bytes of a number); the address of each
     result; the stride of each array whose elements are a stride apart, results first; rows, cols; those of the walk
-    over rows; the address of memory for what is kept there.
+    over rows; the address of the memory for kept values.
     """
     return _Text(program, variant).kernel()
 
 
 class _Text(RowElements):
-    """The text of a kernel."""
+    """The source code of a kernel."""
 
     def kernel(self) -> KernelSource:
         variant = self._variant
@@ -89,7 +89,7 @@ class _Text(RowElements):
         function = function_of(text, "rows", __name__, self.names)
         return KernelSource(name, function, 0, num_words + in_memory, is_contracted=True)
 
-    # what stays the same for all rows
+    # values that are the same for all rows
 
     def _once(self, num_words: int) -> Iterator[str]:
         for value, way in enumerate(self._source_ways):
@@ -149,7 +149,7 @@ class _Text(RowElements):
             yield "barrier()"
 
     def _written_last(self) -> Iterator[str]:
-        """Yield what is one number a row is written by one thread, when all have read what may lie there."""
+        """Yield the code by which one thread writes a value with one number per row, after all reads of that memory."""
         reduced = [k for k, value in enumerate(self._results) if self._program.reduced[value]]
         if reduced:
             yield "if lane0 == 0 and own > 0:"
@@ -182,7 +182,7 @@ class _Text(RowElements):
         shift, has_rest = elements.bit_length() - 1, part.sharing.softmax is None and elements > 1
         pack = "\n    ".join(self._elements(part, number, elements, is_pack=True))
         yield from _PASS.format(width=width, shift=shift, threads=threads, pack=pack).strip().splitlines()
-        if has_rest:  # of the one row that Reduce divides in packs of which the last is not whole
+        if has_rest:  # for one row, which Reduce divides into packs of which the last is incomplete
             element = "\n    ".join(self._elements(part, number, 1, is_pack=False))
             yield from _REST.format(width=width, shift=shift, element=element).strip().splitlines()
         for reduction in part.reductions:
@@ -193,7 +193,7 @@ class _Text(RowElements):
             yield self._end_sum(one, threads)
 
     def _elements(self, part: Pass, number: int, count: int, is_pack: bool) -> Iterator[str]:
-        """Yield the text for pack i of `count` elements, or for element e alone."""
+        """Yield the code for pack i of `count` elements, or for the single element e."""
         for value in sorted(part.reads):
             yield from self._read(value, number, count, is_pack)
         for one in part.applied:

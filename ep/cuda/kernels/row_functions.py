@@ -1,4 +1,4 @@
-"""The functions by which threads that share a row of an expression come to one number, and those of its softmaxes."""
+"""The functions with which threads that share a row of an expression compute one number, and those of its softmaxes."""
 
 from __future__ import annotations
 
@@ -54,9 +54,10 @@ def merged_sums(sums: States, threads: int) -> Any:
 
 
 class SoftmaxParts(NamedTuple):
-    """The functions of a softmax, of elements as they are loaded.
+    """The functions of a softmax, on loaded elements.
 
-    sums: of terms. term(x, top): what is summed up. scale(sum) -> a number for the row. result(x, top, number).
+    sums: those of the terms. term(x, top): the term of an element. scale(sum) -> a number for the row. result(x, top,
+    number).
     """
 
     sums: States
@@ -67,7 +68,7 @@ class SoftmaxParts(NamedTuple):
 
 @cache
 def softmax_parts(op: RowOp, data_type: DataType) -> SoftmaxParts:
-    """Return the functions that the primitive has. What it keeps of an element is computed again for the result."""
+    """Return the functions of the primitive. The value that it keeps of an element is computed again for the result."""
     function = {RowOp.kSoftmax: softmax, RowOp.kLogSoftmax: log_softmax}[op](data_type)
     keep = device_function(function.keep or (lambda e, top: e))
     term, result = device_function(function.term), device_function(function.result)
@@ -81,9 +82,9 @@ def softmax_parts(op: RowOp, data_type: DataType) -> SoftmaxParts:
 
 @cache
 def of_first(data_type: DataType, threads: int, by_block: bool) -> Callable[..., Any]:
-    """(number, thread) -> the number that the first thread of a row has, whose bits are Reduce's.
+    """(number, thread) -> the number of the first thread of a row, which has the bits of Reduce.
 
-    by_block: all threads of a block have it then, of which `threads` share its one row; else those that share a row.
+    by_block: whether all threads of a block get it, of which `threads` share its one row; else the threads of the row.
     """
     if by_block and threads < BLOCK_THREADS:
         numbers = shared_array(1, storage_arithmetic(data_type))

@@ -1,7 +1,7 @@
 """The softmaxes of rows and their gradients, as functions of rows.
 
-Sums are made in float64, with their rounding errors beside them where the data is float64. The largest exponential of a
-row is exactly 1, and so the logarithm of a sum is right even where the type of the data holds nothing but that 1.
+Sums are computed in float64, with their rounding errors for float64 data. The largest exponential of a row is exactly
+1, so the logarithm of a sum is accurate even if all other terms are lost in the type of the data.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _exponential(data_type: DataType) -> Function:
 
 
 def _exponential_of_rounded(m: MathLibrary) -> Function:
-    """With an error that does not show in 16 bits."""
+    """Return it with an error that vanishes in 16 bits."""
     exp = m.exp
 
     def f(x: Scalar, top: Scalar) -> Scalar:
@@ -107,12 +107,12 @@ def _exponential_of_rounded(m: MathLibrary) -> Function:
 
 
 def _exponential_of_difference(m: MathLibrary) -> Function:
-    """With the rounding error of the difference carried along: for large differences it would be many ulp."""
+    """Return it with the rounding error of the difference included: for large differences this would be many ulps."""
     exp, zero = m.exp, m.T(0)
 
     def f(x: Scalar, top: Scalar) -> Scalar:
         difference = x - top
-        negative = difference - x  # -top, but for a rounding
+        negative = difference - x  # -top, except for rounding
         error = (x - (difference - negative)) - (top + negative)
         power = exp(difference)
         return power + power * error if power > zero else power  # the error of an infinite difference is NaN

@@ -1,4 +1,4 @@
-"""Where: elements by their size, of whatever type."""
+"""Where: elements are selected by their size, independent of their type."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class KernelPrimitive(Primitive):
 
     @abstractmethod
     def _usual_variant(self) -> Any:
-        """The variant that most launches take."""
+        """The variant of most launches."""
 
     def Prepare(self) -> None:
         self._load(driver().current_device(), self._usual_variant())
@@ -51,9 +51,9 @@ class KernelPrimitive(Primitive):
     def _queue_parts(
         self, stream: CudaStream, variants: tuple[Hashable, Hashable], plan: Any, dst: int, *read: Any
     ) -> None:
-        """Queue a reduction by `plan`: one kernel, or one that reduces parts of it and one that finishes these.
+        """Queue a reduction by `plan`: one kernel, or one that reduces parts and one that merges them.
 
-        variants: of the two kernels. read: the operands of the first one.
+        variants: those of the two kernels. read: the operands of the first one.
         """
         first, finish = variants
         if plan.parts == 1:
@@ -83,7 +83,7 @@ class CudaPrimitive(KernelPrimitive):
         self._types: Any = self.signature.data_types(self._data_types(request))
 
     def _data_types(self, request: Request) -> Sequence[DataType]:
-        """Return the data types that the signature numbers: those of New, unless an operand has another."""
+        """Return the data types by the numbers of the signature: those of New, unless an operand has another."""
         return request.dtypes or ()
 
     def _read(

@@ -24,7 +24,7 @@ from ep.include.stream import Stream
 
 
 class ExpressionPrimitive(KernelPrimitive, Expression):
-    """An Expression, whatever its kernels. Sides are its results and sources, in this order.
+    """The base of Expressions with different kernels. Sides are the results and the sources, in this order.
 
     Sources may be plain numbers, too, which are words of the launch.
     """

@@ -1,4 +1,4 @@
-"""Fill on CUDA: the driver's memset where all bytes of the number are one, else the map engine."""
+"""Fill on CUDA: the driver's memset if all bytes of the number are equal, else the map engine."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from ep.include.stream import Stream
 
 
 class GatherPrimitive(CudaPrimitive):
-    """Gather is BatchGather of one batch."""
+    """Gather and BatchGather; Gather is a batch of one."""
 
     signature = signatures.BATCH_GATHER
 
@@ -42,7 +42,7 @@ class GatherPrimitive(CudaPrimitive):
         if not num_out:
             return
         size = self._types[0].itemsize
-        if not checked.gather:  # no index names a row
+        if not checked.gather:  # no index is valid
             driver().fill(stream.device_index, out, 0, num_out * size, stream.handle)
             return
         unit = widest_unit(params, out, checked.inner * size)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class MapPrimitive(PlannedPrimitive):
-    """A primitive that computes dst[n] = functor(operands at n). Its signature has the operands, and dst at last."""
+    """A primitive that computes dst[n] = functor(operands at n). Its signature has the operands, and dst last."""
 
     attribute_words: tuple[int, int] = 0, 0
     convert_number = staticmethod(convert_value)
@@ -92,7 +92,7 @@ class MapPrimitive(PlannedPrimitive):
         )
 
     def _with_numbers(self, shape: MapShape, buffers: Sequence[Any]) -> list[Any]:
-        """Return the buffers, with a `Number` for each plain number that stands where one may."""
+        """Return the buffers, with a `Number` for each operand that is a plain number."""
         sides = list(buffers)
         for position, may_be_number in enumerate(shape.may_be_numbers):
             if may_be_number and is_scalar(buffers[position]):
@@ -102,7 +102,7 @@ class MapPrimitive(PlannedPrimitive):
 
 
 def _or_number(read_buffer: Reader) -> Reader:
-    """Return a reader that takes a `Number` as it is; it lies nowhere."""
+    """Return a reader that returns a `Number` unchanged: it has no address."""
 
     def read(side: Any, argument: str, data_type: DataType | None, num_elements: int, written: bool) -> tuple[Any, int]:
         if type(side) is Number:

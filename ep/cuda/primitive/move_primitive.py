@@ -1,4 +1,4 @@
-"""The base of the primitives on CUDA that move elements as they are, by walks that follow from dims."""
+"""The base of the primitives on CUDA that copy elements unchanged, by walks derived from dims."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Shape:
     make: (itemsize, alignment of src, alignment of dst) -> the plan of a launch that has elements; alignments are the
         widest units that addresses are multiples of.
     in_place: whether src may be the memory of dst.
-    plans: those that were made.
+    plans: the plans made so far.
     """
 
     __slots__ = ("counts", "given", "in_place", "make", "plans")
@@ -36,7 +36,7 @@ class Shape:
 
 
 class MovePrimitive(PlannedPrimitive):
-    """A primitive that copies elements, and knows their size alone."""
+    """A primitive that copies elements and depends only on their size."""
 
     def _kernel(self, variant: Any) -> Any:
         from ep.cuda.engine.move.move import kernel

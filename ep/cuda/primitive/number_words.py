@@ -1,4 +1,4 @@
-"""Plain numbers as operands of kernels, which take them in their words."""
+"""Plain numbers as operands of kernels, passed in words."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WORDS: Final = struct.Struct("2q")
 
 
 class Number(NamedTuple):
-    """A plain number in the place of an operand, as kernels take it: its bytes, in the type that it is computed in."""
+    """A plain number as an operand of kernels: its bytes, in the type of the computation."""
 
     word0: int
     word1: int
@@ -28,17 +28,18 @@ class Number(NamedTuple):
 
 
 class NumberWords:
-    """The numbers that were given for an operand, kept for the next time."""
+    """The numbers used for an operand so far, cached."""
 
     def __init__(
         self, data_type: DataType, stored: DataType, convert: Callable[[Any, DataType, str], Any] = convert_value
     ) -> None:
-        """data_type: of the operand; stored: what kernels load it as; convert: makes an element of a number."""
+        """data_type: that of the operand; stored: the type that kernels load; convert: converts a number to an
+        element."""
         self._data_type, self._stored, self._convert = data_type, stored, convert
         self._kept = BoundedCache()
 
     def of(self, number: Any, argument: str) -> Number:
-        """Return a number that the caller calls `argument` as kernels take it; raises what `convert` raises."""
+        """Return a number, named `argument` in errors, in the form for kernels; raises the errors of `convert`."""
         key = number_key(number)
         kept: Number | None = self._kept.get(key)
         if kept is None:

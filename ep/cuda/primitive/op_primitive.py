@@ -1,4 +1,4 @@
-"""The base of the primitives on CUDA that are made for an op."""
+"""The base of the primitives on CUDA with an op."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class OpPrimitive(MapPrimitive):
-    """A primitive that applies a UnaryOp or a BinaryOp to its operands, which are all of one type."""
+    """A primitive that applies a UnaryOp or a BinaryOp to operands of one type."""
 
     def __init__(self, request: Request, op: Any = None) -> None:
-        """op: that of the request where left out."""
+        """op: by default, that of the request."""
         key: Any = (op or request.op, *(request.dtypes or ()))
         stored: Any = self.signature.data_types(stored_types(*key))
         super().__init__(request, stored, takes_packs=key[0] not in COMPUTE_BOUND)
@@ -36,9 +36,9 @@ class OpPrimitive(MapPrimitive):
 
 
 def _attribute_words(request: Request) -> tuple[int, int]:
-    """Return the attributes as kernels take them: two words with the bits of float32 or float64 values.
+    """Return the attributes in the form for kernels: two words with the bits of float32 or float64 values.
 
-    They have the type that the op is computed in, so that no kernel has to convert.
+    They have the type in which the op is computed, so kernels need not convert them.
     """
     scalar_type = attribute_type(request.op, (request.dtypes or ())[0])  # type: ignore[arg-type]
     with np.errstate(over="ignore"):  # beyond the range of float32 is infinity

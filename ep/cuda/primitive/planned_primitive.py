@@ -12,7 +12,7 @@ from ep.include.primitive.primitive import Request
 
 
 class PlannedPrimitive(CudaPrimitive):
-    """A primitive that keeps what follows from the dims of its launches, their *shapes*, for later ones."""
+    """A primitive that caches the plans for the dims of its launches, their *shapes*."""
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)
@@ -20,10 +20,10 @@ class PlannedPrimitive(CudaPrimitive):
 
     @abstractmethod
     def _check(self, dims: Any) -> tuple[Hashable, Any]:
-        """Check dims, strides or axes as Launch takes them; return them in tuples, in this order, and the shape."""
+        """Check dims, strides or axes, the arguments of Launch; return them as tuples, in this order, and the shape."""
 
     def _shape(self, *dims: Any) -> Any:
-        """Return the shape of a launch; raises what `_check` raises."""
+        """Return the shape of a launch; raises the errors of `_check`."""
         shape = self._shapes.find(*dims)
         if shape is None:
             key, shape = self._check(dims)

@@ -1,4 +1,4 @@
-"""The base of the primitives on CUDA that multiply matrices: cuBLASLt does."""
+"""The base of the matrix products on CUDA, which cuBLASLt computes."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from ep.include.primitive.registry import RequirePrimitive
 
 
 class Number(NamedTuple):
-    """alpha or beta: of the matrices' type, and as the library reads it."""
+    """alpha or beta: in the type of the matrices, and in the type of the library."""
 
     value: Any
     scale: np.ndarray[Any, Any]
 
 
 class _PlannedCall(NamedTuple):
-    """A call of the library; first: whether no call before wrote these matrices of c."""
+    """A call of the library; first: whether no earlier call wrote these matrices of c."""
 
     plan: Plan
     addresses: tuple[int, int, int]
@@ -48,7 +48,7 @@ class _PlannedCall(NamedTuple):
 
 
 class ProductPrimitive(Primitive):
-    """A product of matrices: checks the arguments of a launch, and queues as few calls of the library as it takes."""
+    """A matrix product: it checks the arguments of a launch, and queues the fewest possible calls of the library."""
 
     signature: ClassVar[Signature]
 
@@ -65,11 +65,11 @@ class ProductPrimitive(Primitive):
         self._one = Number(self.data_type.dtype.type(1), np.ones(1, self._scale_type.dtype))
 
     def Prepare(self) -> None:
-        if driver().is_there:  # the library brings its kernels compiled
+        if driver().is_there:  # the kernels of the library are compiled already
             library().prepare(driver().current_device())
 
     def _number(self, number: Any, argument: str) -> Number:
-        """alpha or beta; raises what `convert_value` raises."""
+        """Return alpha or beta; raises the errors of `convert_value`."""
 
         def make() -> Number:
             value = convert_value(number, self.data_type, argument)
@@ -114,7 +114,7 @@ class ProductPrimitive(Primitive):
 
     @lazy
     def _casts(self) -> tuple[Cast, Cast]:
-        """To float32, and back."""
+        """The casts to float32 and back."""
         narrow, wide = self.data_type, DataType.kFloat
         return (
             RequirePrimitive(CastFactory, DeviceType.kCUDA, narrow, wide),
@@ -144,7 +144,7 @@ class ProductPrimitive(Primitive):
     def _planned(
         self, stream: CudaStream, product: Product, addresses: tuple[int, int, int], dst_type: DataType
     ) -> list[_PlannedCall]:
-        """Return the calls of a product; addresses: of a, b and c, whose matrices are of `dst_type`."""
+        """Return the calls of a product; addresses: those of a, b and c; c has `dst_type`."""
         sizes = self.data_type.itemsize, self.data_type.itemsize, dst_type.itemsize
         a_columns = product.m if self._transpose_a else product.k
         planned = []
@@ -170,7 +170,7 @@ class ProductPrimitive(Primitive):
     def _plan(self, stream: CudaStream, wanted: Multiplication) -> Plan:
         """Return the plan of a call, on any stream of the device.
 
-        CaptureError for a new one while launches are captured.
+        Raises CaptureError for a new one during a capture.
         """
         device = stream.device_index
         key: Hashable = device, wanted

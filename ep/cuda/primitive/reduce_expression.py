@@ -1,4 +1,5 @@
-"""An Expression on CUDA that reduces alone: where axes go that are not rows, reductions compute what they read."""
+"""An Expression on CUDA that only reduces: reductions along other axes than rows compute their input as they read
+it."""
 
 from __future__ import annotations
 

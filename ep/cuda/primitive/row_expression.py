@@ -1,4 +1,4 @@
-"""An Expression on CUDA with rows: one launch, in which each row goes through all passes."""
+"""An Expression on CUDA with rows: one launch, in which all passes are applied to each row."""
 
 from __future__ import annotations
 

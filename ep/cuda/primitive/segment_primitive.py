@@ -22,7 +22,7 @@ from ep.include.stream import Stream
 
 
 class SegmentPrimitive(CudaPrimitive):
-    """UnsortedSegmentSum is BatchUnsortedSegmentSum of one batch."""
+    """UnsortedSegmentSum and BatchUnsortedSegmentSum; the former is a batch of one."""
 
     signature = signatures.BATCH_UNSORTED_SEGMENT_SUM
 

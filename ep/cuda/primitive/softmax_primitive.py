@@ -16,7 +16,7 @@ from ep.include.primitive.primitive import Request
 
 
 class SoftmaxPrimitive(CudaPrimitive):
-    """A primitive that makes a row of each row of its operands."""
+    """A primitive that computes a row from each row of its operands."""
 
     name: str
     """The name of its function in `kernels.softmax`."""
@@ -38,7 +38,7 @@ class SoftmaxPrimitive(CudaPrimitive):
         return RowVariant(Keep.REGISTERS, elements, True, threads, 256 // elements // threads)
 
     def _plan(self, rows: int, cols: int, addresses: Sequence[int], shared_bytes: int) -> RowPlan:
-        """Return the plan of a launch, which of the addresses knows only what unit all are multiples of."""
+        """Return the plan of a launch, which depends on the addresses only by their common alignment."""
         key = rows, cols, widest_unit(*addresses), shared_bytes
         plan: RowPlan | None = self._plans.get(key)
         if plan is not None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class CudaFill(MapPrimitive):
-    """The base of Fill and TensorFill: elements are moved as they are, and kernels know their size alone."""
+    """The base of Fill and TensorFill: elements are copied unchanged, and kernels depend only on their size."""
 
     access: Access
 

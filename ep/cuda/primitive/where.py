@@ -1,4 +1,4 @@
-"""Where on CUDA: elements are moved as they are, so that kernels know their sizes alone."""
+"""Where on CUDA: elements are copied unchanged, so kernels depend only on their sizes."""
 
 from __future__ import annotations
 
