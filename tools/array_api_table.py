@@ -79,12 +79,12 @@ def _section(title: str, names: list[str]) -> str:
             missing.append(name)
     lines = [f"## {title}", ""]
     if rows:
-        headings = ("the standard's", "`ep.ops`", "of types", "what is different")
+        headings = ("standard", "`ep.ops`", "types", "differences")
         columns = [position for position in range(4) if any(row[position] for row in rows)]
         table = [headings, ("---",) * 4, *rows]
         lines += [f"| {' | '.join(row[position] for position in columns)} |" for row in table]
         lines += [""] * bool(missing)
-    return "\n".join(lines + [f"Not there: {', '.join(missing)}."] * bool(missing))
+    return "\n".join(lines + [f"Not implemented: {', '.join(missing)}."] * bool(missing))
 
 
 def _types(name: str) -> str:

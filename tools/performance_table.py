@@ -356,7 +356,7 @@ def _startup(record: Record) -> Iterator[str]:
 
 
 _SECTIONS: Final[dict[str, Callable[[Record], Iterator[str]]]] = {
-    "In short": _summary,
+    "Summary": _summary,
     "By data type": _data_types,
     "Where another library is faster": _behind,
     "Case by case": _cases,
