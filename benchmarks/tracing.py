@@ -24,6 +24,7 @@ from ep.ops.devices import arrays_of
 _RUNS: Final = 60
 _CALLS: Final = 500
 _SHAPE: Final = (16, 16)
+_ASSIGNMENTS: Final = 10
 
 
 def layer_norm(x: Any, w: Any, b: Any) -> Any:
@@ -64,6 +65,7 @@ def main() -> None:
     output.table(("function", "values", "us a value"), traced, "what a trace costs", right=("values", "us a value"))
     called = [(name, *_of_call(one, (x, 0.5 if "number" in name else w, b))) for name, one in _CALLED.items()]
     output.table(("function", "Launch", "call"), called, "what a call costs, in us", right=("Launch", "call"))
+    print(f"a block of {_ASSIGNMENTS} assignments that is known: {_of_block() * 1e6:.1f} us")
 
 
 def _traced(function: Callable[..., Any], arguments: Sequence[Any]) -> tuple[Trace, Any]:
@@ -91,6 +93,19 @@ def _of_call(function: Callable[..., Any], arguments: Sequence[Any]) -> tuple[st
     fused = ep.fuse(function)
     launch = _least(lambda: kernel.Launch(stream, written, read), _CALLS)
     return f"{launch * 1e6:.2f}", f"{_least(lambda: fused(*arguments), _CALLS) * 1e6:.2f}"
+
+
+def _of_block() -> float:
+    """Seconds of a block of assignments that was traced before, with its kernel."""
+    arrays = np.random.default_rng(20).standard_normal((_ASSIGNMENTS, *_SHAPE)).astype(np.float32)
+
+    def block() -> None:
+        with ep.lazy() as lazy:
+            views = [lazy.view(one) for one in arrays]
+            for one, other in zip(views, views[1:] + views[:1], strict=True):
+                one[...] = one * 0.5 + other
+
+    return _least(block, _CALLS // 10)
 
 
 def _least(function: Callable[[], object], count: int) -> float:

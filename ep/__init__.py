@@ -63,7 +63,8 @@ def __getattr__(name: str) -> Any:
     if name == "ops":  # imported when first used: primitives alone do not need the operators
         return exclusively(lambda: import_module("ep.ops"))
     if name in _EXPRESSIONS:
-        return getattr(exclusively(lambda: import_module("ep.expressions")), name)
+        value = globals()[name] = getattr(exclusively(lambda: import_module("ep.expressions")), name)
+        return value
     raise AttributeError(f"module 'ep' has no attribute {name!r}")
 
 

@@ -109,16 +109,18 @@ class Block:
 
     def _run(self, trace: Any, program: Program) -> None:
         base, into = trace.base, dict[int, tuple[str, Any]]()
-        for k, array, view in self._assigned():
-            for j, (_, other, _) in enumerate(self._views):
-                if j != k and base.may_share_memory(array, other):
+        assigned = self._assigned()
+        numbers = {k for k, _, _ in assigned}
+        for k, array, view in assigned:
+            for j, (_, other, _) in enumerate(self._views):  # each two views once
+                if (j < k or j not in numbers) and j != k and base.may_share_memory(array, other):
                     raise ValueError(f"view {k} is assigned to and overlaps view {j}; copy one of them")
             into.setdefault(view.node.position, (f"view {k}", array))
         given = {k: base.number(one) if k in trace.numbers else one for k, one in trace.given.items()}
         # read again, after the work that other libraries have queued in the block
         given.update({view.view: base.as_view(array, "array") for array, _, view in self._views})
         program.run(base, given, into)
-        for _, array, view in self._assigned():  # of several views with one value, the first was written above
+        for _, array, view in assigned:  # of several views with one value, the first was written above
             written = into[view.node.position][1]
             if written is not array:
                 base.delivered(written, array)
