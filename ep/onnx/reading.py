@@ -38,6 +38,8 @@ def read(source: str | PathLike[str] | bytes | ModelProto) -> ModelProto:
         onnx.checker.check_model(model)
     except (onnx.checker.ValidationError, ValueError) as error:  # ValueError: of names that are not text
         raise ModelError(f"it is not a valid ONNX model: {error}") from None
+    if any(isinstance(name, bytes) for graph in _graphs(model.graph) for name in _names(graph)):
+        raise ModelError("it is not a valid ONNX model: a name is not text")
     for one in model.opset_import:
         newest = onnx.defs.onnx_opset_version()
         if one.domain in DOMAINS and not OLDEST_OPSET <= one.version <= newest:
@@ -88,6 +90,15 @@ def _graphs(graph: GraphProto) -> Iterator[GraphProto]:
         for attribute in node.attribute:
             for one in [attribute.g] if attribute.HasField("g") else attribute.graphs:
                 yield from _graphs(one)
+
+
+def _names(graph: GraphProto) -> Iterator[Any]:
+    """Yield the names in a graph; protobuf has bytes for those that are not UTF-8."""
+    for node in graph.node:
+        yield from (node.name, *node.input, *node.output, *(one.name for one in node.attribute))
+    for value in (*graph.input, *graph.output):
+        yield from (value.name, *(one.dim_param for one in value.type.tensor_type.shape.dim))
+    yield from (one.name for one in graph.initializer)
 
 
 def _inlined(model: ModelProto) -> ModelProto:

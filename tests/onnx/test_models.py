@@ -144,6 +144,14 @@ def test_damaged_files_are_refused(rng, perceptron, kind):
             ep.onnx.load(damaged)
 
 
+def test_names_that_are_not_text_are_refused(perceptron):
+    contents = perceptron[0].SerializeToString()
+    for name in (b"sizes", b"column", b"keepdims"):
+        for damaged in (contents.replace(name, b"\xff" + name[1:]), contents.replace(name, name[:-1] + b"\xe2")):
+            with pytest.raises(ep.onnx.ModelError):
+                ep.onnx.load(damaged)
+
+
 def test_damaged_models_do_not_crash():
     """Where a damaged file is a model still, running it gives results or an error of Python's."""
     rng = np.random.default_rng(3)  # always the same files: others might ask for more memory than there is

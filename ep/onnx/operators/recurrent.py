@@ -209,20 +209,20 @@ def _run(
     steps, rows, _ = x.shape
     if lengths is not None and not ((lengths >= 0) & (lengths <= steps)).all():
         raise ValueError(f"sequence_lens has {lengths.tolist()}; each must be one of 0 to {steps}")
+    zeros = np.zeros((rows, size), x.dtype)
     all_h, last = [], []
     for k in range(w.shape[0]):
         offset, cell = cell_of(k)
         products = ops.matmul(x.reshape((steps * rows, x.shape[2])), _direction(w, k), transpose_x2=True)
         products = products if offset is None else ops.add(products, offset)
-        zeros = placed(np.zeros((rows, size), x.dtype), x)
-        now = [zeros if one is None else _direction(one, k) for one in states]
+        now = [placed(zeros, x) if one is None else _direction(one, k) for one in states]
         found: list[Any] = [None] * steps
         of_steps = ops.split(products, steps) if steps > 1 else [products]
         for t in range(steps)[:: -1 if direction == "reverse" or k else 1]:
             new = cell(of_steps[t], *now)
             if lengths is not None and not (lengths > t).all():  # a sequence that has ended keeps its states
                 goes_on = placed((lengths > t)[:, None], x)
-                found[t] = ops.where(goes_on, new[0], zeros)
+                found[t] = ops.where(goes_on, new[0], placed(zeros, x))
                 new = [ops.where(goes_on, one, old) for one, old in zip(new, now, strict=True)]
             else:
                 found[t] = new[0]
