@@ -20,13 +20,18 @@ needs_stub = [
 ]
 
 
+def build(folder):
+    """Compile the stand-in into a folder."""
+    source, library = Path(__file__).with_name("stub_driver.c"), folder / "libcuda.so.1"
+    command = [COMPILER, "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-Wl,-soname,libcuda.so.1"]
+    subprocess.run([*command, "-o", library, source, "-ldl"], check=True)
+
+
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory):
     """Where a libcuda.so.1 is that needs no GPU."""
     folder = tmp_path_factory.mktemp("stub")
-    source, library = Path(__file__).with_name("stub_driver.c"), folder / "libcuda.so.1"
-    command = [COMPILER, "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-Wl,-soname,libcuda.so.1"]
-    subprocess.run([*command, "-o", library, source, "-ldl"], check=True)
+    build(folder)
     return folder
 
 

@@ -143,18 +143,19 @@ class TestInterface:
         with pytest.raises(TypeError, match="src has dtype"):
             as_address(array, "src", DataType.kFloat16, 8, stream)
 
-    @pytest.mark.parametrize(("producer", "waited_for"), [(None, []), (1, [1]), (2, [2]), ("own", [])])
+    @pytest.mark.parametrize(("producer", "waited_for"), [(None, []), (1, []), (2, [2]), ("own", [])])
     def test_its_stream_is_waited_for(self, cuda, stream, buffer, monkeypatch, producer, waited_for):
-        recorded = []
-        record = cuda.driver.record_event
+        """CUDA orders the default stream, 1, with those of CreateStream."""
+        producers = []
+        wait = cuda.driver.wait_stream
         monkeypatch.setattr(
             cuda.driver,
-            "record_event",
-            lambda device, event, on: recorded.append(on) or record(device, event, on),
+            "wait_stream",
+            lambda device, consumer, other, event: producers.append(other) or wait(device, consumer, other, event),
         )
         handle = stream.handle if producer == "own" else producer
         as_address(Interface(buffer.address, stream=handle), "src", F32, 8, stream)
-        assert recorded == waited_for
+        assert producers == waited_for
 
     def test_a_buffer_of_ours_through_it(self, stream, buffer):
         array = SimpleNamespace(__cuda_array_interface__=buffer.__cuda_array_interface__)

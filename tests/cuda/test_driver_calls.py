@@ -38,6 +38,10 @@ add = R(BroadcastElementwiseBinaryFactory, C, BinaryOp.kAdd, "float32", "float32
 gather = R(GatherFactory, C, "float32", "int64")
 softmax = R(SoftmaxFactory, C, "float32")
 array = ep.ops.copy_to_device(np.ones(1024, np.float32), C)
+class Foreign:
+    def __init__(self, buffer):
+        self.__cuda_array_interface__ = {{**buffer.__cuda_array_interface__, "stream": 1}}
+on_default_stream = Foreign(x), Foreign(o)
 array_of_ids = ep.ops.copy_to_device(np.arange(16), C)
 work = {{
     "relu": lambda: relu.Launch(stream, x, o, 1024),
@@ -47,6 +51,8 @@ work = {{
     "ops.relu": lambda: ep.ops.relu(array),
     "ops.add": lambda: ep.ops.add(array, array),
     "ops.gather": lambda: ep.ops.gather(array, array_of_ids),
+    "relu of arrays of the default stream": lambda: relu.Launch(stream, *on_default_stream, 1024),
+    "relu on the default stream": lambda: relu.Launch(CudaStream.from_handle(1, 0), x, o, 1024),
 }}
 """
 
@@ -68,6 +74,26 @@ print(json.dumps(found))
     for name in ("relu", "add", "gather", "softmax"):
         assert found[name] == {"cuLaunchKernel": 1}, name
     assert found["ops.relu"] == {"cuLaunchKernel": 1, "cuStreamIsCapturing": 1}
+    for name in ("relu of arrays of the default stream", "relu on the default stream"):
+        assert found[name].pop("cuLaunchKernel") == 1, name
+        # CUDA orders the default stream with those of CreateStream: no event is needed
+        assert not [call for call in found[name] if "Event" in call], found[name]
+    assert found["relu on the default stream"] == {"cuCtxPushCurrent": 1, "cuCtxPopCurrent": 1}
+
+
+def test_streams_that_wait_for_each_other_share_events(python):
+    code = f"""{COUNTS}
+others = [cuda.CreateStream() for _ in range(2)]
+waits = lambda: others[0].wait_for(others[1].handle)
+waits()
+calls.clear()
+for _ in range(10):
+    waits()
+print(json.dumps(calls))
+"""
+    found = json.loads(python("-c", code)[-1])
+    once = "cuEventRecord", "cuStreamWaitEvent", "cuCtxPushCurrent", "cuCtxPopCurrent", "cuStreamIsCapturing"
+    assert found == dict.fromkeys(once, 10)
 
 
 def test_calls_of_python(python):

@@ -20,7 +20,7 @@ from ep.cuda.device.event import CudaEvent, check_event
 from ep.cuda.device.graph_memory import GraphMemory
 from ep.cuda.device.stream import CudaStream, check_stream
 from ep.cuda.driver.current import driver
-from ep.cuda.driver.interface import CudaError, DeviceProperties
+from ep.cuda.driver.interface import LEGACY_STREAM, CudaError, DeviceProperties
 from ep.include.allocation_options import AllocationOptions
 from ep.include.buffer import Buffer
 from ep.include.device import Device
@@ -53,6 +53,8 @@ class CudaDevice(Device):
         self._streams: weakref.WeakValueDictionary[int, CudaStream] = weakref.WeakValueDictionary()
         self._owned: dict[int, None] = {}  # handles from CreateStream that were not destroyed
         self._left: deque[int] = deque()  # those of them whose objects are gone
+        self._legacy_stream: CudaStream | None = None
+        self._events: deque[int] = deque()  # those that streams wait for each other by, and that no thread is using
         self._is_shared = False  # whether memory may be used on several streams, so that fences have work to do
 
     @lazy
@@ -94,6 +96,8 @@ class CudaDevice(Device):
             if stream is not None:
                 return stream
             stream = self._streams[handle] = CudaStream(self, handle, owned=False)
+            if handle == LEGACY_STREAM:  # which lasts as long as the device
+                self._legacy_stream = stream
             self._is_shared = True
         self._allocator.fence()
         return stream
@@ -140,14 +144,18 @@ class CudaDevice(Device):
         with self._lock:
             self._destroy_left()
             handles = self._handles()
-            if len(handles) < 2:
+            if len(handles) < 2 or (len(handles) == 2 and self._are_in_order(*handles)):
                 self._is_shared = bool(self._left)
                 return
             handles = [handle for handle in handles if not self.driver.is_capturing(self._index, handle)]
             for handle in handles:
                 for other in handles:
-                    if other != handle:
+                    if other != handle and not self._are_in_order(handle, other):
                         self.let_wait(handle, other)
+
+    def _are_in_order(self, one: int, other: int) -> bool:
+        """Return whether CUDA orders two streams: the default stream and one of `CreateStream`."""
+        return (one <= LEGACY_STREAM and other in self._owned) or (other <= LEGACY_STREAM and one in self._owned)
 
     def _wait(self) -> None:
         """Wait for the work of all streams. Captured work does not run yet, and waiting for it would end the capture.
@@ -169,12 +177,16 @@ class CudaDevice(Device):
 
         If only the producer is captured, the consumer joins the capture.
         """
-        event = self.driver.create_event(self._index, timing=False)
         try:
-            self.driver.record_event(self._index, event, producer)
-            self.driver.wait_event(self._index, consumer, event)
-        finally:  # CUDA keeps it while something waits for it
+            event = self._events.pop()
+        except IndexError:
+            event = self.driver.create_event(self._index, timing=False)
+        try:
+            self.driver.wait_stream(self._index, consumer, producer, event)
+        except BaseException:
             self.driver.destroy_event(self._index, event)
+            raise
+        self._events.append(event)  # what waits for it waits for what was recorded by then
 
     def CreateEvent(self) -> CudaEvent:
         return CudaEvent(self.driver, self._index)

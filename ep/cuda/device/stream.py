@@ -157,7 +157,7 @@ class CudaStream(Stream):
 
     def wait_for(self, producer: int) -> None:
         """Make work queued later wait for the work queued on the stream with the handle `producer`."""
-        if (producer or LEGACY_STREAM) == self.handle:
+        if (producer or LEGACY_STREAM) == self.handle or self._is_in_order_with(producer):
             return
         # a graph cannot wait for work outside of it, and trying to would end the capture; the work queued before
         # the graph is in order with the stream that it is launched on
@@ -167,13 +167,17 @@ class CudaStream(Stream):
             return
         self._device.let_wait(self.handle, producer)
 
+    def _is_in_order_with(self, other: int) -> bool:
+        """Return whether CUDA orders a stream with this one: the default stream with those of `CreateStream`."""
+        return self._owned and other <= LEGACY_STREAM
+
     def let_wait(self, consumer: int) -> None:
         """Make work queued later on the stream with the handle `consumer` wait for the work queued on this one.
 
         It does nothing if one of them is captured and the other is not. Work after the graph is ordered with the stream
         of its launch; a stream of another framework does not join a capture implicitly.
         """
-        if (consumer or LEGACY_STREAM) == self.handle:
+        if (consumer or LEGACY_STREAM) == self.handle or self._is_in_order_with(consumer):
             return
         captured = self.is_capturing()
         if captured and consumer <= LEGACY_STREAM:  # it is never captured, whatever the driver returns

@@ -334,6 +334,11 @@ class CudaDriver(Driver):
     def wait_event(self, device: int, stream: int, event: int) -> None:
         self._in(device, self._cuda.cuStreamWaitEvent, stream, event, 0)
 
+    def wait_stream(self, device: int, consumer: int, producer: int, event: int) -> None:
+        with self._current(device):
+            self._ask(self._cuda.cuEventRecord, event, producer)
+            self._ask(self._cuda.cuStreamWaitEvent, consumer, event, 0)
+
     def create_event(self, device: int, *, timing: bool = True) -> int:
         kinds = self._cuda.CUevent_flags
         flags = kinds.CU_EVENT_DEFAULT if timing else kinds.CU_EVENT_DISABLE_TIMING

@@ -202,6 +202,10 @@ class Driver(ABC):
         """Make work queued later on `stream` wait for `event`."""
 
     @abstractmethod
+    def wait_stream(self, device: int, consumer: int, producer: int, event: int) -> None:
+        """Make work queued later on one stream wait for the work queued on another, by `event`, which is recorded."""
+
+    @abstractmethod
     def create_event(self, device: int, *, timing: bool = True) -> int:
         """A new event; one without timing costs less."""
 

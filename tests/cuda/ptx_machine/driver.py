@@ -173,6 +173,10 @@ class PtxDriver(Driver):
         elif stream in self.captures:
             raise CudaError("the machine", 905, "CUDA_ERROR_STREAM_CAPTURE_ISOLATION", "the event is in no graph")
 
+    def wait_stream(self, device: int, consumer: int, producer: int, event: int) -> None:
+        self.record_event(device, event, producer)
+        self.wait_event(device, consumer, event)
+
     def create_event(self, device: int, *, timing: bool = True) -> int:
         with self._lock:
             handle = self._new_handle()
