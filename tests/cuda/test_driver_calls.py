@@ -128,3 +128,13 @@ for _ in range(3):
 assert len(made) == 2, made
 """
     python("-c", code)
+
+
+def test_each_launch_that_is_timed(python):
+    code = """
+from benchmarks.gpu.host import launches
+for name, launch in launches().items():
+    launch()
+    print(name)
+"""
+    assert python("-c", code)[-1] == "ops.relu with two streams"
