@@ -166,6 +166,12 @@ class Arrays(Operands):
     has_views: bool = False
     """Whether the method `view` exists, and Expression reads its results."""
 
+    repeats: bool = False
+    """Whether operators get the same buffers, as objects, in one call after another.
+
+    None of them overlaps another one of its call.
+    """
+
     takes_host_arrays: bool = False
     """Whether operands may be ndarrays, also memory-mapped ones.
 

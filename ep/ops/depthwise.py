@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from operator import is_
+from typing import Any, Final, NamedTuple
 
 from ep.common.primitive.broadcast import Dims
 from ep.include.arrays import Array, Arrays
@@ -137,21 +138,43 @@ class DepthwiseKernel(ConvKernel):
         sums = [self._sum(len(run), run.start == 0, run.stop == taps) for run in runs]
         wide = DataType.kFloat.dtype if self.subject.data_types["x"] in _NARROW and len(runs) > 1 else None
 
-        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-            if not arrays.has_views or any(arrays.may_share_memory(one, outputs[0]) for one in inputs):
-                by_product(arrays, inputs, outputs)  # it reads all inputs before it writes, or raises
-                return
-            padded = self.moved(arrays, inputs[0], padding).reshape(of_x)
-            weights, (out,) = inputs[1].reshape(of_w), outputs
-            summed = out if cropping is None else arrays.empty(result, out.dtype)
+        def sums_of(arrays: Arrays, x: Array, w: Array, summed: Array, partial: Array) -> list[tuple[Any, ...]]:
+            """Return the arguments of each sum: its Expression, what it writes, and the views that it adds up."""
+            padded, weights = x.reshape(of_x), w.reshape(of_w)
             total = arrays.view(summed.reshape(result), rows.sums, None, None)
-            partial = total if wide is None else arrays.view(arrays.empty(result, wide), rows.sums, None, None)
+            between = total if partial is None else arrays.view(partial, rows.sums, None, None)
+            found = []
             for run, add in zip(runs, sums, strict=True):
                 taken = [arrays.view(padded, rows.places[tap], None, None) for tap in run]
                 taken += [arrays.view(weights, of_taps[tap], None, None) for tap in run]
                 if run.start:
-                    taken.append(partial)
-                add.Launch(arrays.stream, [total if run.stop == taps else partial], taken)
+                    taken.append(between)
+                found.append((add, [total if run.stop == taps else between], taken))
+            return found
+
+        last: tuple[Any, ...] | None = None  # the arrays of the call before, and what `sums_of` gave for them
+
+        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+            nonlocal last
+            (x, w), (out,) = inputs, outputs
+            if not arrays.has_views or (
+                not arrays.repeats and any(arrays.may_share_memory(one, out) for one in inputs)
+            ):
+                by_product(arrays, inputs, outputs)  # it reads all inputs before it writes, or raises
+                return
+            summed = out if cropping is None else arrays.empty(result, out.dtype)
+            given = (
+                self.moved(arrays, x, padding),
+                w,
+                summed,
+                None if wide is None else arrays.empty(result, wide),
+            )
+            known = last
+            if known is None or not all(map(is_, known[0], given)):
+                known = given, sums_of(arrays, *given)
+                last = known if arrays.repeats else None
+            for add, written, taken in known[1]:
+                add.Launch(arrays.stream, written, taken)
             if cropping is not None:
                 cropping(arrays, [summed], outputs)
 

@@ -23,7 +23,7 @@ from ep.include.stream import Stream
 
 NDArray = np.ndarray[Any, Any]
 _LINE: Final = 64  # bytes
-_SMALL: Final = 2**16  # bytes that the allocator has at hand
+_MOST_KNOWN: Final = 1024
 _OF_NUMPY: Final = (np.ndarray, np.generic, list, tuple)
 
 
@@ -152,30 +152,38 @@ class HostArrays(Arrays):
 
 
 class _Scratch(HostArrays):
-    """Arrays of the host that give one operator after another the same memory, if it is large."""
+    """Arrays of the host that give one operator after another the same memory, and the same arrays for the same sizes."""
+
+    repeats = True
 
     def __init__(self, of: HostArrays) -> None:
         super().__init__(of.device_type, of.place, of.new_finder)
         self._memory = np.empty(0, np.uint8)
         self._used = self._most = 0
+        self._known: dict[Any, NDArray] = {}  # by their places, shapes and dtypes
 
     def begin(self) -> None:
         """Give the memory anew, and as much as an operator has asked for so far."""
         if self._most > self._memory.nbytes:
+            self._known.clear()
             self._memory = np.empty(0, np.uint8)  # the old one is free before there is a new one
             self._memory = self.within(np.empty(self._most + _LINE, np.uint8), 0, (self._most,), np.dtype(np.uint8))
         self._used = 0
 
     def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> NDArray:
-        num_bytes = math.prod(shape) * dtype.itemsize
-        if num_bytes < _SMALL:
-            return np.empty(shape, dtype)
-        begin = self._used
+        key = self._used, shape, dtype
+        found = self._known.get(key)
+        begin, num_bytes = self._used, math.prod(shape) * dtype.itemsize if found is None else found.nbytes
         self._used = begin + -(-num_bytes // _LINE) * _LINE
+        if found is not None:
+            return found
         if self._used > self._memory.nbytes:
             self._most = max(self._most, self._used)
             return np.empty(shape, dtype)
-        return np.ndarray(shape, dtype, self._memory, begin)
+        if len(self._known) >= _MOST_KNOWN:
+            self._known.clear()
+        found = self._known[key] = np.ndarray(shape, dtype, self._memory, begin)
+        return found
 
     def destination(self, shape: Sequence[int], dtype: np.dtype[Any], out: NDArray | None) -> NDArray:
         return self.empty(shape, dtype) if out is None else super().destination(shape, dtype, out)
