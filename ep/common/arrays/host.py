@@ -152,7 +152,7 @@ class HostArrays(Arrays):
 
 
 class _Scratch(HostArrays):
-    """Arrays of the host that give one operator after another the same memory, and the same arrays for the same sizes."""
+    """Arrays of the host that give operators the same memory, and the same arrays for the same sizes."""
 
     repeats = True
 
@@ -171,7 +171,7 @@ class _Scratch(HostArrays):
         self._used = 0
 
     def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> NDArray:
-        key = self._used, shape, dtype
+        key = self._used, tuple(shape), dtype
         found = self._known.get(key)
         begin, num_bytes = self._used, math.prod(shape) * dtype.itemsize if found is None else found.nbytes
         self._used = begin + -(-num_bytes // _LINE) * _LINE
