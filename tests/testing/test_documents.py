@@ -17,7 +17,7 @@ def test_the_readmes_device_conforms(example):
     (commands,) = re.findall(r"```sh\n(.*?)```", section, re.DOTALL)
     assert commands in DOCUMENT
     install, test, use = commands.splitlines()
-    assert install == f'cp -r {EXAMPLE.relative_to(SOURCES)} my_device && pip install ".[testing]" ./my_device'
+    assert install == f'cp -r {EXAMPLE.relative_to(SOURCES)} my_device && pip install -e ".[testing]" ./my_device'
     said = example.run(*test.removeprefix("python -m pytest ").split(), device=None)
     assert passed(said) > 60
     assert "numpy: tested: device, memory, streams, events, Fill (5 keys)" in said
