@@ -8,6 +8,7 @@ import pytest
 from onnx import TensorProto
 
 import ep.onnx
+from ep import ops
 from ep.expressions.memory import Span, places_of
 from ep.ops import copy_to_host
 from tests.onnx.test_models import model_of
@@ -112,6 +113,29 @@ def test_normalisations_become_part_of_convolutions(rng):
     # what something else reads stays
     both = model_of(nodes, given[0], [*given[1], ("c", (2, 4, 5, 6))], given[2])
     np.testing.assert_array_equal(ep.onnx.load(both)(x=x)[1], plain)
+
+
+def test_convolutions_in_memory_that_is_used_again(rng):
+    """What operators keep of the arrays of a call is for those alone: other sizes come between, and other threads."""
+    of_each, w = rng.standard_normal((4, 1, 3, 3), np.float32), rng.standard_normal((12, 4, 3, 3), np.float32)
+    nodes = [
+        ("Relu", ["x"], ["r"]),
+        ("Conv", ["r", "of_each"], ["d"], {"pads": [1] * 4, "group": 4}),
+        ("Conv", ["d", "of_each"], ["e"], {"pads": [1] * 4, "group": 4}),
+        ("Conv", ["e", "w"], ["y"], {"pads": [1] * 4, "strides": [2, 2]}),
+    ]
+    constants = [("of_each", of_each), ("w", w)]
+    model = ep.onnx.load(model_of(nodes, [("x", (1, 4, "h", "w"))], [("y", (1, 12, None, None))], constants))
+    given = [rng.standard_normal((1, 4, *sizes), np.float32) for sizes in ((9, 11), (24, 40), (9, 11), (7, 5))]
+
+    def expected(x):
+        x = ops.relu(x)
+        for _ in range(2):
+            x = ops.conv(x, of_each, pads=1, groups=4)
+        return ops.conv(x, w, pads=1, strides=2)
+
+    for x in given * 3:
+        np.testing.assert_array_equal(model(x=x)[0], expected(x))
 
 
 def test_sizes_that_depend_on_data(device, rng):
