@@ -6,8 +6,12 @@ that these take at nine tenths of the bandwidth, and the bytes that a multiproce
 those that hide the latency. A kernel can keep up where the share is well below 100 and the bytes are well above. What a
 loop does in rare cases counts too: that of `pad` has code for packs that cross two rows.
 
-Below are the sums of the rows of one segment, part by part and then of the parts: the threads at work, the bytes that
-each loads at once, and the time, which is that of the bandwidth, or of the latency where too few bytes are under way.
+Below are softmaxes of long rows, which are kept in shared memory: the blocks of a multiprocessor, and the share of a
+copy's bandwidth that they reach, as far as instructions and the blocks let them. Scaling a sum, which is rare, counts.
+
+Below those are the sums of the rows of one segment, part by part and then of the parts: the threads at work, the bytes
+that each loads at once, and the time, which is that of the bandwidth, or of the latency where too few bytes are under
+way.
 """
 
 from __future__ import annotations
@@ -23,13 +27,13 @@ from ep.cuda.engine.move.tile import every_tile
 from ep.cuda.engine.reduce import kernel as reduce
 from ep.cuda.engine.reduce import long_runs, rows, segment_sum
 from ep.cuda.engine.reduce.plan import Axes, ColumnVariant, RowVariant
-from ep.cuda.engine.reduce.row_plan import Keep, PartVariant, Stage
+from ep.cuda.engine.reduce.row_plan import Keep, PartVariant, RowPlan, Stage, row_plan
 from ep.cuda.engine.reduce.row_plan import RowVariant as SoftmaxVariant
 from ep.cuda.engine.reduce.segment_plan import part_bits
 from ep.cuda.kernels import softmax
 from ep.include.data_type import DataType
 from ep.include.primitive.reduce_op import ReduceOp
-from tools.ptx import Loop, Resources, find_ptxas, main_loop, resources
+from tools.ptx import Loop, Resources, find_ptxas, loops_of, main_loop, resources
 
 _CC: Final = (9, 0)
 _MULTIPROCESSORS, _HERTZ, _ISSUED_AT_ONCE = 132, 1.755e9, 4 * 32
@@ -109,6 +113,42 @@ def segment_row(kernel: compiler.KernelSource, threads: int, num_rows: int, row_
     return f"{threads:9} {at_work:9} {num_rows:6} {at_once:6} {microseconds:7.0f} us  {kernel.name}"
 
 
+def long_rows() -> Iterator[tuple[compiler.KernelSource, DataType, RowPlan, int]]:
+    """Yield softmaxes of many rows that shared memory holds as they were loaded: their plans, and their columns."""
+    for data_type in (DataType.kFloat, DataType.kBFloat16):
+        for cols in (8200, 16384, 28000, 50256, 57000):
+            plan = row_plan(data_type, 2**16, cols, (0, 0), _SHARED)
+            (variant,) = plan.variants
+            yield rows.kernel(softmax.softmax, data_type, variant), data_type, plan, cols
+
+
+def long_row(kernel: compiler.KernelSource, data_type: DataType, plan: RowPlan, cols: int, ptxas: str) -> str:
+    """Return one line of the table of rows in shared memory.
+
+    The passes of a block come one after the other, each at the bandwidth or at the rate of instructions; those of the
+    other blocks of a multiprocessor fill what it leaves.
+    """
+    text, grid = compiler.ptx(kernel, _CC), plan.grid
+    used, threads = resources(ptxas, text, _CC), grid.threads[0]
+    by_registers = _REGISTERS // (-(-used.registers // 8) * 8 * threads)
+    shared = grid.shared_bytes + used.shared + _BLOCK_SHARED
+    blocks = max(min(by_registers, _SHARED // shared, _THREADS // threads), 1)
+    loops = [loop for loop in loops_of(text) if loop.moved]
+    load, store = max(loops, key=lambda loop: loop.loaded), max(loops, key=lambda loop: loop.stored)
+    byte_seconds, slot_seconds = _MULTIPROCESSORS / (_BYTES_PER_SECOND / 0.9), 1 / (_HERTZ * _ISSUED_AT_ONCE)
+    seconds_of = [
+        (
+            cols * data_type.itemsize * byte_seconds,
+            cols * loop.instructions / (loop.moved // data_type.itemsize) * slot_seconds,
+        )
+        for loop in (load, store)
+    ]
+    alone = sum(map(max, seconds_of)) + 2 * _LATENCY
+    memory, issue = (sum(each) for each in zip(*seconds_of, strict=True))
+    share = memory / max(memory, issue, alone / blocks)
+    return f"{cols:9,} {blocks:6} {threads:7} {issue / memory:7.0%} {share:7.2f}  {kernel.name}"
+
+
 def row(kernel: compiler.KernelSource, ptxas: str) -> str:
     """Return one line of the table."""
     text = compiler.ptx(kernel, _CC)
@@ -151,6 +191,10 @@ def main() -> int:
     for kernel in kernels():
         if match in kernel.name:
             print(row(kernel, ptxas), flush=True)
+    print("  columns blocks threads  issued of copy  kernel, for rows in shared memory")
+    for kernel, data_type, plan, cols in long_rows():
+        if match in kernel.name:
+            print(long_row(kernel, data_type, plan, cols, ptxas), flush=True)
     print("  threads   at work   rows  bytes       time  kernel, for one segment")
     for kernel, *figures in segments():
         if match in kernel.name:

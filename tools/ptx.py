@@ -78,6 +78,11 @@ class Loop:
 
 def main_loop(text: str) -> Loop:
     """Return the loop with most of a kernel's work; the whole kernel if it has no loop."""
+    return max(loops_of(text), key=lambda loop: (loop.moved, loop.stored))
+
+
+def loops_of(text: str) -> list[Loop]:
+    """Return all loops of a kernel, in the order of their ends; all of the kernel where it has none."""
     _, _, body = text.partition(".entry")
     lines = [line.strip() for line in body.splitlines() if line.strip() and not line.strip().startswith((".", "//"))]
     labels = {line[:-1]: place for place, line in enumerate(lines) if line.endswith(":")}
@@ -85,8 +90,7 @@ def main_loop(text: str) -> Loop:
     for place, line in enumerate(lines):
         if (branch := re.search(r"\bbra(?:\.uni)?\s+([$\w]+);", line)) and labels[branch[1]] <= place:
             loops.append((labels[branch[1]], place))
-    turns = (_turn(lines, loop, loops) for loop in loops[1:] or loops)
-    return max(turns, key=lambda loop: (loop.moved, loop.stored))
+    return [_turn(lines, loop, loops) for loop in loops[1:] or loops]
 
 
 def _turn(lines: list[str], loop: tuple[int, int], loops: list[tuple[int, int]]) -> Loop:
