@@ -37,7 +37,7 @@ class Model(NamedTuple):
     shapes: Mapping[str, tuple[int, ...]]
     scale: float = 1.0
     rate: int = 0
-    """What the input `sr` is, in samples a second; 0 where there is none."""
+    """The input `sr`, in samples per second; 0 if there is none."""
 
     def path(self) -> Path | None:
         """Return where the file is, None where the package is not installed."""

@@ -57,7 +57,7 @@ _WALKS: Final = tuple(product((2, 3, 8), (32, 64)))
 
 
 def kernels() -> Iterator[compiler.KernelSource]:
-    """What launches can ask for: of keys with operands that may be broadcast, every variant of a few and the usual one
+    """The kernels of launches: for keys with operands that may be broadcast, every variant of a few and the usual one
     of all."""
     for key in sorted(BROADCAST_ELEMENTWISE_UNARY, key=str):
         if key.op is UnaryOp.kCast and len(set(key.dtypes)) == 1:

@@ -1,4 +1,5 @@
-"""What the first call of a fused function costs, and when it pays. `python -m benchmarks.fuse.first_calls`.
+"""The time of the first call of a fused function, and the number of calls after which it pays. `python -m
+benchmarks.fuse.first_calls`.
 
 Each first call is in a process of its own, after one of another map, which brings what all kernels share: with an empty
 cache, for which both ways compile, and with the kernels on disk. A function pays after so many calls that operators one

@@ -62,7 +62,7 @@ def set_up(case: Case, device: Device, factory: type[Any]) -> Trial:
     made = [np.ascontiguousarray(array) for array in case.make(np.random.default_rng(_SEED))]
     inputs = [to_device(array, stream) for array in made]
     out = device.Alloc(_OPTIONS, math.prod(case.out_dims) * case.out_type.itemsize).view(case.out_type)
-    # if the host can access the device's memory, NumPy works on the very same inputs
+    # if the host can access the device's memory, NumPy works on the same inputs
     arrays = [
         buffer.reshape(array.shape) if isinstance(buffer, np.ndarray) else array
         for buffer, array in zip(inputs, made, strict=True)

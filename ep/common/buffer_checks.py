@@ -74,7 +74,7 @@ def check_overlap(
 ) -> None:
     """Raise ValueError if the used parts of two buffers, given by address and bytes, share memory.
 
-    in_place: the two may be the very same memory, since each element is read and written at the same place.
+    in_place: the two may be exactly the same memory, since each element is read and written at the same place.
     """
     if dst >= src + src_bytes or src >= dst + dst_bytes:
         return

@@ -14,7 +14,7 @@ from ep.include.errors import ArgumentTypeError, ArgumentValueError
 def read_buffer(
     buffer: Any, argument: str, data_type: DataType | None, num_elements: int, written: bool = False
 ) -> tuple[np.ndarray[Any, Any], int]:
-    """Return `buffer` as a plain ndarray with the very dtype object of `data_type`, and its address.
+    """Return `buffer` as a plain ndarray with the same dtype object as `data_type`, and its address.
 
     data_type: None for memory of any type, which is returned as bytes.
     num_elements: the least number of elements, or of bytes.

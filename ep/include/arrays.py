@@ -31,7 +31,7 @@ class KnownCall(NamedTuple):
     """A finished call of a function that is one launch.
 
     args, names: its arguments, and the names of the last of these. The first `num_operands` are arrays, and later calls
-        have equivalent ones; all others are the very same objects.
+        have equivalent ones; all others are the same objects.
     shape, dtype: of its result.
     launch, arguments: the launch, and its arguments with a Placeholder for each array.
     """

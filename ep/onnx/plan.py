@@ -23,7 +23,7 @@ from ep.ops.devices import arrays_on, copy_to_host
 NDArray = np.ndarray[Any, Any]
 _HOST: Final = DeviceType.kCPU
 _DONE: Final = Branch((), ())
-"""What takes the place of a node of which nothing is left to compute."""
+"""The replacement of a node that has nothing left to compute."""
 
 
 class Planner:

@@ -32,7 +32,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini("ep_devices", "the device types of ep that are tested without --ep-device", type="args", default=[])
     parser.addini(
         "ep_same_words",
-        "whether errors of launches must have the very words of ep's devices; else they must name the argument",
+        "whether errors of launches must have the exact words of ep's devices; else they must name the argument",
         type="bool",
         default=False,
     )

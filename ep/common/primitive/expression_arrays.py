@@ -107,7 +107,7 @@ class ExpressionArrays:
             raise ArgumentValueError(self.names[0], f"has shape {whole}; the product has {wanted}")
 
     def check_overlaps(self, places: Sequence[tuple[int, int]], are_same: Callable[[int, int], bool]) -> None:
-        """Raise ValueError if a result overlaps another array, unless that is a source of the very same elements.
+        """Raise ValueError if a result overlaps another array, unless that is a source with exactly the same elements.
 
         places: of each array, the addresses of its first byte and of the byte after its last; equal if it is empty.
         are_same: returns whether two arrays, given by number, have each element at the same address.

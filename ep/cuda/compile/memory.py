@@ -23,7 +23,7 @@ _FLOAT, _DOUBLE = ir.FloatType(), ir.DoubleType()
 GLOBAL: Final = 1
 """The address space of device memory."""
 SHARED: Final = 3
-"""That of a block's shared memory: see `shared_address`."""
+"""The address space of a block's shared memory: see `shared_address`."""
 
 
 def unit_type(size: int) -> tuple[DataType, int]:
