@@ -119,10 +119,6 @@ _IS_DEPTHWISE = attribute("is_depthwise") == True  # noqa: E712
 class DepthwiseKernel(ConvKernel):
     """A kernel of ConstantPad of x and Expression, which adds up views of it, one per place of a window, times w."""
 
-    def __init__(self, subject: Subject) -> None:
-        super().__init__(subject)
-        self._sums: dict[tuple[int, bool, bool], Expression] = {}
-
     def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
         (x, w), groups = shapes, attributes["groups"]
         found, by_product = windows(x[2:], w[2:], attributes), super().prepare(shapes, attributes)
@@ -189,9 +185,6 @@ class DepthwiseKernel(ConvKernel):
         return self.strided((outer, height, width), *strides)
 
     def _sum(self, taps: int, begins: bool, ends: bool) -> Expression:
-        key = taps, begins, ends
-        found = self._sums.get(key)
-        if found is None:
-            structure = _structure(self.subject.data_types["x"], taps, begins=begins, ends=ends)
-            found = self._sums[key] = RequirePrimitive(ExpressionFactory, self.subject.device_type, structure)
-        return found
+        """Return an Expression for the shapes of one call: launches with other shapes in between would be slow."""
+        structure = _structure(self.subject.data_types["x"], taps, begins=begins, ends=ends)
+        return RequirePrimitive(ExpressionFactory, self.subject.device_type, structure)
