@@ -1,7 +1,7 @@
 """Tasks written directly in LLVM IR that call functions compiled by Numba.
 
-Numba types and lowers a loop anew for each function that it calls. Row kernels share one loop and differ only in the
-function it calls. There, compiling the loop anew would take longer than compiling the function itself.
+Row kernels share one loop and differ only in the function that it calls. Numba would type and lower the loop again for
+each function, which takes longer than compiling the function itself.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def written(library: Any, module: Any, name: str, write: Write, kinds: Sequence[
     light: see `vector_width`.
     """
     function = ir.Function(module, ir.FunctionType(ir.VoidType(), kinds), name)
-    set.add(function.attributes, vector_width(light))  # llvmlite does not know attributes with values
+    set.add(function.attributes, vector_width(light))  # llvmlite does not support attributes with values
     code = Code(library, ir.IRBuilder(function.append_basic_block("entry")))
     write(code, *function.args)
     code.builder.ret_void()

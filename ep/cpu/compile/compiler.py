@@ -2,8 +2,8 @@
 
 Two kinds of code are compiled. A *task* is called by compiled code through its address; its arguments are int64 words.
 An *entry* is called by Python. Both are ordinary Numba functions. Unlike with `@njit(cache=True)`, each kernel has its
-own file, named by what it computes: Numba's index would be one file per source function, shared by all keys of a
-primitive, and it never finds a closure again. A file holds machine code and the names of the symbols to call. So
+own file, named after its computation: Numba's index would be one file per source function, shared by all keys of a
+primitive, and Numba never finds a closure again. A file holds machine code and the names of the symbols to call. So
 loading a kernel needs LLVM's linker, but no compiler.
 """
 
@@ -61,7 +61,7 @@ def compile_task(
 ) -> int:
     """Return the address of `function` as a C function of `num_words` int64 arguments that returns nothing.
 
-    name: identifies what the kernel computes; unique among all kernels and usable as a file name.
+    name: identifies the computation; unique among all kernels and usable as a file name.
     light: whether the kernel is bound by memory alone.
     streaming: whether, in addition, it writes its results with non-temporal stores; see `StreamingLibrary` for the
         requirements on dst.

@@ -1,8 +1,9 @@
 """Fusion of products and sums into fused multiply-adds, done once on the scalar function, before LLVM sees it.
 
-With the flag `contract`, LLVM would decide late, and for each copy of a function by itself: in the vector loop, in the
-loop over the remaining elements, with an operand that does not change. The copies would then differ in their last
-bits. So no instruction has the flag, and what is to be fused already is one instruction.
+With the flag `contract`, LLVM would decide late, and separately for each copy of a function: the copy in the vector
+loop, the one in the loop over the remaining elements, one with a loop-invariant operand. The results of the copies
+would then differ in their last bits. So no instruction has the flag: a product and a sum that are to be fused are one
+instruction already.
 """
 
 from collections import Counter

@@ -42,7 +42,7 @@ def narrowed(builder: Any, value: Any, data_type: DataType) -> Any:
 
 
 def _shaped(element: Any, like: Any) -> Any:
-    """Return the vector type of `element` as long as the value `like`; `element` itself if that is a scalar."""
+    """Return the vector type of `element` with the number of lanes of `like`; `element` itself if that is a scalar."""
     return ir.VectorType(element, like.type.count) if isinstance(like.type, ir.VectorType) else element
 
 
@@ -90,7 +90,7 @@ def _saturate(builder: Any, value: Any, llvm_type: Any, signed: bool) -> Any:
     if end.bit_length() - 1 <= digits:  # the largest integer is exact in the floating type
         largest = value.type(float(end - 1))
         packs = bits < 32 and not has_avx512() and (signed or value.type == FLOAT)
-        if packs and signed:  # without mask registers, a mask would have to be narrowed as the numbers are
+        if packs and signed:  # without mask registers, a mask would have to be narrowed like the numbers
             value = builder.select(builder.fcmp_unordered("uno", value, value), zero, value)
         number = builder.select(builder.fcmp_ordered(">", value, lowest), value, lowest)  # NaN becomes the lowest, too
         number = builder.select(builder.fcmp_ordered("<", number, largest), number, largest)

@@ -11,7 +11,7 @@ from ep.cpu.compile.lowering import Interleaved, Kernel, Separate, WideVectors
 from ep.cpu.compile.target import check_target
 from ep.include.errors import EnvironmentVariableError
 
-if numba.config.DISABLE_JIT:  # set by Numba's settings file or the program; the variable is checked already
+if numba.config.DISABLE_JIT:  # set by Numba's settings file or the program; the environment variable is checked already
     raise EnvironmentVariableError(
         "numba.config.DISABLE_JIT is set; it must be 0: kernels work on raw memory and cannot run uncompiled"
     )

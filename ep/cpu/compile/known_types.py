@@ -1,7 +1,8 @@
-"""The types of calls of operators and built-in functions, which Numba would find anew for each call.
+"""A cache of the types of calls of operators and built-in functions, which Numba would resolve again for each call.
 
-It tries one declaration of `+` after the other, those for arrays, tuples and texts too, each time that two integers are
-added: a seventh of the time that a kernel takes to compile. What it finds depends on the types of the operands alone.
+Each time that two integers are added, Numba tries one declaration of `+` after the other, including those for arrays,
+tuples and strings. This takes a seventh of a kernel's compile time. The result depends only on the types of the
+operands.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _known: Final[WeakKeyDictionary[BaseFunction, dict[Any, Any]]] = WeakKeyDictiona
 
 @contextmanager
 def known_call_types() -> Iterator[None]:
-    """Have Numba look up calls of built-in functions with numbers that it has met before; the caller has its lock."""
+    """Make Numba reuse the types of calls of built-in functions with numbers; the caller holds Numba's lock."""
     find = BaseFunction.get_call_type
 
     def look_up(self: Any, context: Any, args: Any, kws: Any) -> Any:
@@ -32,7 +33,7 @@ def known_call_types() -> Iterator[None]:
             found = find(self, context, args, kws)
             known[key] = found, self._impl_keys[found.args]
         found, declaration = known[key]
-        self._impl_keys[found.args] = declaration  # an equal function may have found it
+        self._impl_keys[found.args] = declaration  # an equal function may have resolved it
         return found
 
     BaseFunction.get_call_type = look_up

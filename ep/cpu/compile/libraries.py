@@ -1,6 +1,6 @@
 """The LLVM modules of compiled functions, which are optimised as part of the kernels that include them.
 
-Numba optimises each function together with everything it calls, and makes machine code of it. A kernel is a chain of
+Numba optimises each function together with everything it calls, and compiles it to machine code. A kernel is a chain of
 about a dozen functions, each called only by the next one, so the innermost would be optimised a dozen times.
 """
 
@@ -17,7 +17,7 @@ from ep.cpu.compile.target import has_avx512
 
 
 class _Library(JITCodeLibrary):
-    """A library that simplifies each function by itself first: kernels have less left to do, and loops are rotated."""
+    """A library that first simplifies each function by itself: this leaves less work for kernels, and rotates loops."""
 
     def _optimize_functions(self, ll_module: Any) -> None:
         ll_module.data_layout = self._codegen._data_layout
@@ -27,12 +27,12 @@ class _Library(JITCodeLibrary):
                 passes.run(function, builder)
 
     def add_linking_library(self, library: Any) -> None:
-        if library is not rtsys.library:  # rtsys counts references, and there are none
+        if library is not rtsys.library:  # rtsys counts references, which kernels do not have
             super().add_linking_library(library)
 
 
 class InnerLibrary(_Library):
-    """The library of a function that only other compiled functions call. No machine code is made of it."""
+    """The library of a function that only other compiled functions call. It is not compiled to machine code."""
 
     def finalize(self) -> None:
         self._finalized = True
@@ -57,7 +57,7 @@ class KernelLibrary(_Library):
 
 
 class StreamingLibrary(KernelLibrary):
-    """The library of a kernel with non-temporal stores. It must begin to write where a cache line of dst begins.
+    """The library of a kernel with non-temporal stores. It must begin to write at the start of a cache line of dst.
 
     LLVM does not vectorise a loop of non-temporal stores of single elements, since it cannot know that the vectors are
     aligned. So the vector stores are marked after vectorisation: loops begin with whole vectors and continue with
@@ -77,7 +77,7 @@ _RESULTS: Final = re.compile(
 """The vector stores that `storer` has marked; stores to a kernel's own buffers are not marked."""
 _STREAMED: Final = "!1000000"
 _LINE_BYTES: Final = 64
-_LEAST_BYTES: Final = 16  # bytes of a vector: there are no shorter non-temporal stores
+_LEAST_BYTES: Final = 16  # bytes of the shortest vector that has a non-temporal store
 
 
 def _streamed(store: re.Match[str]) -> str:
@@ -91,7 +91,7 @@ def _streamed(store: re.Match[str]) -> str:
 
 
 def _half_streamed(store: re.Match[str], size: int) -> str:
-    """Write a vector of float16 by an instruction: with AVX-512, LLVM makes an ordinary store of a non-temporal one."""
+    """Store a float16 vector by an instruction: with AVX-512, LLVM turns a non-temporal store into an ordinary one."""
     found = re.fullmatch(r"  store (<\d+ x half>) (.+), ptr (\S+)", store[1])
     assert found is not None
     kind, value, pointer = found.groups()

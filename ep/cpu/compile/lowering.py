@@ -30,7 +30,7 @@ def vector_width(light: bool) -> str:
 
     The width is 512 bits if the processor has such vectors; LLVM by itself prefers 256 on Intel's.
     light: whether the loop is bound by memory alone. It then uses 256 bits on processors with 256-bit data paths (Zen
-        4), where these move 10 to 30% more between the caches.
+        4), where such vectors move 10 to 30% more data between the caches.
     """
     return f'"prefer-vector-width"="{256 if light and moves_halves() else 512}"'
 
@@ -76,7 +76,7 @@ class _WithoutEnvironment(PyCallWrapper):
 def add_c_function(library: Any, context: Any, descriptor: Any) -> None:
     """Add to `library` the C function that calls the function of `descriptor`.
 
-    It leaves out Numba's code that passes exceptions to Python, which is as long as many a task.
+    It leaves out Numba's code that passes exceptions to Python, which is as long as some tasks.
     """
     result, arguments = descriptor.restype, descriptor.argtypes
     module = context.create_module("cfunc_wrapper")
@@ -112,7 +112,7 @@ class _LightKernel(_Kernel):
 
 
 def _pipeline(lower: type[lowering.Lower], library_class: type[Any] = InnerLibrary) -> type[compiler.CompilerBase]:
-    """Return Numba's pipeline with another lowering class, and without the passes that would find nothing to do.
+    """Return Numba's pipeline with another lowering class, and without the passes that would have no effect.
 
     library_class: the class of the code's library. The default is for functions that only compiled code calls, and
         which become part of their callers.

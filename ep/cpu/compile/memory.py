@@ -127,7 +127,7 @@ def unit_functions(size: int) -> tuple[Any, Any]:
 
     @emitted(valid=types.boolean)
     def copy_unit_or_zero(builder: Any, dst: Any, dst_index: Any, src: Any, src_index: Any, valid: Any) -> None:
-        # a row that does not exist reads the first unit instead: no branch, and no read out of bounds
+        # for a missing row, the first unit is read instead: no branch, and no read out of bounds
         value = load(builder, place(builder, src, builder.select(valid, src_index, WORD(0))), kind)
         store(builder, builder.select(valid, value, kind(None)), place(builder, dst, dst_index))
 

@@ -2,7 +2,7 @@
 
 An entry gets the address of the object and reads type, data type, flags and sizes from the array structure, at the
 offsets that `object_layout` has found. It only reports "as expected" or "not as expected". In the second case the
-Python checks explain what is wrong, or handle it.
+Python checks handle the arguments, or explain the error.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def array_data(array, ndarray_type, dtype, num_elements, flags):
 def array_of_bytes(array, ndarray_type, known_types, num_bytes, flags):
     """Return the address of an array's data, of any known data type, or 0 if the array is not as expected.
 
-    known_types: as in the launch state. num_bytes: the minimum number of bytes. The others are as above.
+    known_types: as in the launch state. num_bytes: the minimum number of bytes. The others are as for `array_data`.
     """
     if load_word(array + TYPE, 0) != ndarray_type:
         return 0

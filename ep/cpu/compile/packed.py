@@ -1,8 +1,8 @@
 """Vectors of 64 bytes in LLVM IR, and loops over a row by such vectors, with a masked last vector.
 
-LLVM keeps the order of floating-point sums, so it vectorises no loop that adds up. The code here fixes which lane adds
-which element, so the result has the same bits at any address of a row. On processors with shorter registers, a vector
-takes several of them.
+LLVM keeps the order of floating-point sums, so it does not vectorise a loop that computes a sum. The code here fixes
+which lane adds which element, so the result has the same bits at any address of a row. On processors with shorter
+registers, a vector occupies several of them.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class Packed:
     def whole(
         self, begin: Any, count: Any, carried: Sequence[Any], body: Body, unrolled: int = 1
     ) -> tuple[Any, list[Any]]:
-        """Carry values along the whole vectors from element `begin` of `count` on; return the end, and the values."""
+        """Loop over the whole vectors between `begin` and `count`, carrying values; return the end and the values."""
         builder, values = self.builder, list(carried)
         for width in sorted({unrolled * self.count, self.count}, reverse=True):
             end = builder.add(begin, builder.and_(builder.sub(count, begin), WORD(-width)))
@@ -127,7 +127,7 @@ class Packed:
         return begin, values
 
     def row(self, count: Any, carried: Sequence[Any], body: Body, unrolled: int = 1, begin: Any = None) -> list[Any]:
-        """Carry values along the vectors of a row, from element `begin` of `count` on; the last may be masked."""
+        """Loop over the vectors of a row from `begin` to `count`, carrying values; the last vector may be masked."""
         builder = self.builder
         begin, values = self.whole(WORD(0) if begin is None else begin, count, carried, body, unrolled)
         return vectors.where(
@@ -138,7 +138,7 @@ class Packed:
         )
 
     def _loop(self, begin: Any, end: Any, step: int, carried: Sequence[Any], body: Body) -> list[Any]:
-        """Carry values along the whole vectors from `begin` to `end`, of which there may be none."""
+        """Loop over the whole vectors from `begin` to `end`, carrying values; there may be no iteration."""
 
         def vectors_from(index: Any, values: list[Any]) -> Sequence[Any]:
             indices = [self.builder.add(index, WORD(offset)) for offset in range(0, step, self.count)]

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 
 class _MethodDef(ctypes.Structure):
-    """PyMethodDef."""
+    """The C structure PyMethodDef."""
 
     _fields_ = (
         ("name", ctypes.c_char_p),

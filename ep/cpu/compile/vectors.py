@@ -1,6 +1,6 @@
 """Instructions on vectors of any length, in LLVM IR: the only module that depends on LLVM's naming and signatures.
 
-The length of a register plays no role: LLVM uses as many registers as a vector needs. `packed.py` has vectors of one
+A vector may be longer than a register: LLVM uses as many registers as it needs. `packed.py` has vectors of one
 fixed length for rows of real numbers.
 """
 
@@ -22,7 +22,7 @@ _NAMES: Final = {HALF: "f16", FLOAT: "f32", DOUBLE: "f64"}
 
 _INTERLEAVED: Final = 4  # vectors at a time
 
-L1_CACHE: Final = 3  # LLVM's number for L1 in a prefetch; L2 is below
+L1_CACHE: Final = 3  # LLVM's number for L1 in a prefetch
 L2_CACHE: Final = 2
 
 
@@ -46,7 +46,7 @@ def splat(builder: Any, value: Any, count: int) -> Any:
 
 
 def taken(builder: Any, places: Sequence[int], vector: Any, behind: Any = None) -> Any:
-    """Return the lanes `places` of a vector; lanes of `behind` count on from the vector's own."""
+    """Return the lanes `places` of a vector; numbers beyond its last lane select lanes of `behind`."""
     lanes = ir.Constant(ir.VectorType(INT, len(places)), list(places))
     return builder.shuffle_vector(vector, vector if behind is None else behind, lanes)
 
@@ -65,7 +65,7 @@ def fma(builder: Any, x: Any, y: Any, z: Any) -> Any:
 
 
 def sum_in_any_order(builder: Any, value: Any) -> Any:
-    """Return the sum of the lanes of a vector of real numbers, in the order that suits the processor."""
+    """Return the sum of the lanes of a vector of real numbers, in the order that is best for the processor."""
     real = value.type.element
     name = f"llvm.vector.reduce.fadd.{mangled(value.type)}"
     return call(builder, name, real, real(0.0), value, fastmath=("reassoc",))
@@ -139,7 +139,7 @@ def store_nontemporal(builder: Any, value: Any, address: Any, index: Any = None,
 
 
 def prefetch(builder: Any, address: Any, cache: int) -> None:
-    """Prefetch the line at an address, which may be unreadable, into a cache level and those behind it."""
+    """Prefetch the line at an address, which may be unreadable, into a cache level and the levels behind it."""
     to_read, data = INT(0), INT(1)
     call(builder, "llvm.prefetch.p0", NOTHING, pointer_to(builder, address, BYTE), to_read, INT(cache), data)
 
@@ -147,7 +147,7 @@ def prefetch(builder: Any, address: Any, cache: int) -> None:
 def loop(
     builder: Any, end: Any, values: Sequence[Any], body: Callable[..., Sequence[Any]], mark: Any = None
 ) -> list[Any]:
-    """Carry values on while the first is below `end`, and return the last ones; there may be no iteration.
+    """Loop while the first of the carried values is below `end`; return the last values. There may be no iteration.
 
     body: `body(*values)` returns the next values. mark: the loop's metadata, from `interleaving`.
     """
@@ -170,7 +170,7 @@ def loop(
 def counted(
     builder: Any, begin: Any, end: Any, step: int, values: Sequence[Any], body: Callable[[Any, list[Any]], Any]
 ) -> tuple[Any, list[Any]]:
-    """Carry values on for each index from `begin` below `end`, by `step`; return the next index and the last values.
+    """Loop over indices from `begin` to `end`, by `step`, carrying values; return the next index and the last values.
 
     body: `body(index, values)` returns the next values, or None if there are no values.
     """
@@ -186,7 +186,7 @@ def counted(
 def counted_whole(
     builder: Any, begin: Any, end: Any, step: int, values: Sequence[Any], body: Callable[[Any, list[Any]], Any]
 ) -> tuple[Any, list[Any]]:
-    """Do the same for whole steps only; the remainder begins at the returned index."""
+    """Do the same as `counted`, for whole steps only; the remainder begins at the returned index."""
     return counted(builder, begin, builder.sub(end, WORD(step - 1)), step, values, body)
 
 
@@ -195,7 +195,7 @@ def counted_at_head(
 ) -> tuple[Any, list[Any]]:
     """Do the same as `counted`, by a step that may be a word, with the test at the head.
 
-    LLVM makes other code of it: that of reductions is 10 % shorter, that of products is longer.
+    LLVM generates different code for it: 10 % shorter code for reductions, longer code for products.
     """
     before, step = builder.block, WORD(step) if isinstance(step, int) else step
     head, inside, done = (builder.append_basic_block(name) for name in ("head", "loop", "done"))

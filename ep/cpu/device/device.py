@@ -31,9 +31,9 @@ class CpuDevice(Settings, Device):
     """The CPU, with the number of threads that its launches use."""
 
     def __init__(self, device_manager: DeviceManager) -> None:
-        """Made by the device manager.
+        """Called by the device manager.
 
-        The number of threads is `EP_CPU_NUM_THREADS`, else all that the process may use.
+        The number of threads is `EP_CPU_NUM_THREADS`, else that of all processors that the process may use.
         """
         self._device_manager = device_manager
         super().__init__(CPU_NUM_THREADS.value() or min(available_threads(), MAX_THREADS))

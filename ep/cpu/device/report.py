@@ -32,7 +32,7 @@ def calibration(device: Settings) -> str:
 
 
 def large_launches(device: Settings) -> Finding:
-    """Return the finding on large launches, for the number of threads that launches have."""
+    """Return the finding on large launches, for the current number of threads."""
     return Finding("large launches", "pass", calibration(device))
 
 

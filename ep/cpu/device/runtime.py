@@ -29,7 +29,7 @@ def start(device: Settings) -> int:
 
 
 def compile_streaming() -> None:
-    """Compile the tasks of launches with non-temporal stores, and those that measure from which size they pay off."""
+    """Compile the tasks of launches with non-temporal stores, and those that measure from which size it is faster."""
     streaming.stream()
     probe.tasks()
 

@@ -40,7 +40,7 @@ class CpuStream(Stream):
     """A stream of the CPU. A launch has finished when `Launch` returns, so there is never anything to wait for."""
 
     def __init__(self, device: Device) -> None:
-        """device: the stream's; `Device.CreateStream` makes streams."""
+        """device: the device of the stream. `Device.CreateStream` creates streams."""
         self._device = device
 
     def device_type(self) -> DeviceType:

@@ -1,8 +1,8 @@
 """Measurement of the size from which launches use non-temporal stores: the calibration of the processor at hand.
 
 A measurement is a launch and another one that reads its results: lines stored non-temporally must be fetched again by
-their next reader. A launch with non-temporal stores alternates with the same one with ordinary stores. For each, the
-least time that any process has measured counts, since all other activity of a machine only adds to it.
+their next reader. Launches with non-temporal stores alternate with the same launches with ordinary stores. The
+least time that any process has measured is used for each, since other activity of the machine only adds time.
 
 A host may move virtual processors from one last-level cache to two, and back seconds later. On a Zen 4, ordinary stores
 to 32 MiB took 0.5 ms on one last-level cache and 0.6 to 1.9 ms on two, non-temporal stores 1.1 ms on one and 0.8 to 1.3
@@ -32,9 +32,9 @@ from ep.cpu.threads.parallel import run
 from ep.include.data_type import DataType
 
 _SIZE: Final = 8  # bytes of an element
-_READ: Final = KINDS  # the number of sources that means: read dst, and write nothing
+_READ: Final = KINDS  # instead of the number of sources: the launch reads dst, and writes nothing
 _AHEAD: Final = 4096  # bytes of dst that tiles prefetch: some processors prefetch nothing across the ends of pages
-_SECONDS: Final = 0.12  # no further round begins after these
+_SECONDS: Final = 0.12  # after these no further round begins
 _ROUNDS: Final = 4  # per process, at most
 _PROCESSES: Final = 4  # number of processes that measure
 _MOST_BYTES: Final = 2**28  # at most, in a measurement
@@ -77,7 +77,7 @@ def _run(state, task, context, count):
 
 @cache
 def tasks() -> tuple[int, int, int]:
-    """Return the measured task, its twin with non-temporal stores, and the one that shares it among threads."""
+    """Return the measured task, its twin with non-temporal stores, and the task that shares it among threads."""
     tasks = (compile_task("probe", _probe, light=True), compile_task("probe", _probe, streaming=True))
     return (*tasks, compile_task("probe.run", _run, 4))
 
@@ -156,8 +156,8 @@ class _Probe:
         """Return the seconds of one round. The first two are a copy by tiles, without and with prefetching.
 
         Then, for each size and kind: with ordinary stores, with non-temporal ones in lines, and by tiles, whose
-        operands are prefetched by `ahead`. The launch with ordinary stores runs twice: before the first, the caches
-        hold data of the launch before.
+        operands are prefetched by `ahead`. The launch with ordinary stores runs twice: before its first run, the
+        caches hold data of the previous launch.
         """
         found = []
         for fetched in (0, _AHEAD):

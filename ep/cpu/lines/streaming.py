@@ -1,13 +1,13 @@
 """Non-temporal stores: whole cache lines that go to memory without being fetched first.
 
-An ordinary store fetches the line that it writes a part of. If all of the line will be written, and the caches cannot
-hold the results of a launch in any case, that is a third to a half of the memory traffic for nothing. (`probe.py`
-measures the size from which this is so.)
+An ordinary store first fetches the line that it writes to. If the whole line will be written, and the caches cannot
+hold the results of a launch anyway, the fetch is useless, and it is a third to a half of the memory traffic.
+(`probe.py` measures the size from which non-temporal stores are faster.)
 
 There are two ways. Data that is mostly moved is written *in lines*, by kernels with non-temporal stores; each has an
-ordinary twin for the parts of lines at the ends. All else is written *by tiles*: an ordinary task writes results to a
-tile in L1, from which whole lines are copied to dst. That costs a second store of every byte, and on some processors
-(Zen 4) no store to a tile can pass those that are on their way to memory.
+ordinary twin for the partial lines at the ends. All other data is written *by tiles*: an ordinary task writes results
+to a tile in L1, from which whole lines are copied to dst. This stores every byte twice, and on some processors (Zen 4)
+a store to a tile cannot overtake non-temporal stores that are still on their way to memory.
 """
 
 from __future__ import annotations
@@ -107,8 +107,8 @@ def stream_line_or_zero(builder: Any, dst: Any, dst_line: Any, src: Any, src_lin
 def finish_streams(builder: Any) -> None:
     """Make this thread's non-temporal stores visible to others before its later stores.
 
-    x86 orders ordinary stores, but not these. On other processors, the atomic operation that signals the end of the
-    work orders all stores.
+    x86 orders ordinary stores, but not non-temporal ones. On other processors, the atomic operation that signals the
+    end of the work orders all stores.
     """
     if builder.module.triple.startswith(("x86", "i686")):
         call(builder, "llvm.x86.sse.sfence", NOTHING)
@@ -116,7 +116,7 @@ def finish_streams(builder: Any) -> None:
 
 @jit
 def stream_row(dst, src, size):
-    """Copy `size` bytes, with non-temporal stores except for parts of lines at the ends.
+    """Copy `size` bytes, with non-temporal stores except for partial lines at the ends.
 
     Call `finish_streams` after the last.
     """
@@ -210,7 +210,7 @@ def _stream(context, begin, end):
 
 @cache
 def stream() -> int:
-    """Return the task (context, begin, end) that runs another one with non-temporal stores."""
+    """Return the task (context, begin, end) that runs another task with non-temporal stores."""
     return compile_task("stream", _stream)
 
 

@@ -16,7 +16,7 @@ _SCATTERED: Final = 4
 
 @cache
 def scattered_from() -> int:
-    """Return the most bytes that a launch writes with ordinary stores if it visits dst in another order than memory's.
+    """Return the most bytes that a launch writes with ordinary stores if it does not write dst in the order of memory.
 
     This is a part of the last-level caches: such writes wait for each line that they fetch. On a Zen 4, matrices of 9
     to 72 MB were transposed at 22 to 28 GB/s with non-temporal stores, at 15 to 18 with ordinary ones; below 4 MB
@@ -27,7 +27,7 @@ def scattered_from() -> int:
 
 @cache
 def far_from() -> int:
-    """Return the bytes of the last-level cache that are near enough: larger operands are prefetched."""
+    """Return the most bytes of an operand that the last-level cache keeps near; larger operands are prefetched."""
     return last_level_caches(1) // 2
 
 

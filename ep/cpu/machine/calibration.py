@@ -1,9 +1,9 @@
 """The measured properties of the processor: the size from which launches use non-temporal stores, and how.
 
 A calibration is made once for a machine and a number of threads, by the first launch that is large enough to depend on
-it, or ahead by `ep cache warm`. It is kept beside the kernels, with the measured times. The first few processes measure
-again, and the least times decide, so that a disturbance has no lasting effect. Only the time of a launch depends on it,
-never a bit of a result.
+it, or in advance by `ep cache warm`. It is stored with the kernels, together with the measured times. The first few
+processes measure again, and the least times decide, so that a disturbance has no lasting effect. A calibration changes
+only the time of a launch, never a bit of a result.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class Calibration(NamedTuple):
     """The sizes, in bytes read and written, above which launches use non-temporal stores, for each kind of work.
 
     lines: for tasks that write whole lines with non-temporal stores themselves; tiles: for tasks whose tiles are copied
-        so.
-    ahead: the distance, in bytes of dst, by which the operands of tiles are prefetched; 0 if that is left to the
-        processor.
+        with them.
+    ahead: the distance, in bytes of dst, by which the operands of tiles are prefetched; 0 if the processor's own
+        prefetching is used.
     """
 
     lines: tuple[int, ...]
@@ -39,7 +39,7 @@ class Calibration(NamedTuple):
     ahead: int
 
     def in_words(self) -> str:
-        """Return one line for users."""
+        """Return a description for users, in one line."""
         ways = (f"by {way} from {_in_mib(sizes)}" for way, sizes in zip(("lines", "tiles"), self[:2], strict=True))
         ahead = f"operands are prefetched {self.ahead} bytes ahead" if self.ahead else "no software prefetch"
         return f"non-temporal stores (for writing, copying, reading more) {', '.join(ways)}; {ahead}"
@@ -48,8 +48,8 @@ class Calibration(NamedTuple):
 class Kept(NamedTuple):
     """The contents of the file of a calibration.
 
-    times: the least seconds so far, in the order of `lines/probe.py`, or none.
-    again: the number of processes that are still to measure.
+    times: the least seconds so far, in the order of `lines/probe.py`, or empty.
+    again: the number of processes that have yet to measure.
     """
 
     calibration: Calibration

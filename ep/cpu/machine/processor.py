@@ -1,8 +1,8 @@
 """The processors that kernels run on. Imports no Numba.
 
 The elementary functions need a fused multiply-add for their accuracy, and float16 needs F16C: without them LLVM would
-call functions that may not exist. This module checks that an x86 processor has them, if the system tells. Kernels may
-be compiled for another processor, which is checked before the first compilation (`compile/target.py`).
+call functions that may not exist. This module checks that an x86 processor has them, if the system reports it.
+Kernels may be compiled for another processor, which is checked before the first compilation (`compile/target.py`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def why_unfit() -> str | None:
 def information(field: str) -> str:
     """Return a field of Linux's information about the first processor; empty if there is none."""
     try:
-        with INFORMATION.open() as lines:  # long if there are many processors, and the first is like the others
+        with INFORMATION.open() as lines:  # a long file for many processors; the first is like the others
             return next((line.partition(":")[2].strip() for line in lines if line.startswith(field)), "")
     except OSError:
         return ""

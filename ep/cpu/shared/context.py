@@ -18,7 +18,7 @@ CONTEXT: Final = layout(
     dst_count=1,
     dst_size=1,  # bytes of an element
     num_sources=1,
-    sources=SOURCE_WORDS * MAX_SOURCES,  # address, count and bytes of an element of each operand but the first written
+    sources=SOURCE_WORDS * MAX_SOURCES,  # address, count and bytes of an element of all operands but the first written
 )
 """The context of a launch: tasks receive its address, or that of a copy."""
 

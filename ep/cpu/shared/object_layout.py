@@ -1,9 +1,10 @@
 """The memory layout of arrays and tuples that compiled code reads, and the check that this Python and NumPy have it.
 
 An entry reads type, data, dims, dtype and flags directly from the array's structure, floats and the items of tuples
-from theirs (`compile/ndarray.py`), and a primitive's cached data from that one's slots (`engine/launchable.py`);
+from theirs (`compile/ndarray.py`), and a primitive's cached data from its slots (`engine/launchable.py`);
 integers are read by a function of Python's. The structures are part of NumPy's and Python's ABI, which may change with
-a release. So before any kernel runs, some objects are read like that and compared with their values. Imports no Numba.
+a release. So before any kernel runs, some objects are read in this way and compared with their values. This module
+imports no Numba.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ WRITABLE: Final = C_CONTIGUOUS | WRITEABLE
 
 @cache
 def why_unknown() -> str | None:
-    """Return how this Python or NumPy lays out objects otherwise than compiled code reads them, or None."""
+    """Return how the layout of objects differs from the one that compiled code reads; None if it does not."""
     square = np.arange(15, dtype=np.float32).reshape(3, 5)
     read_only = np.arange(8).reshape(1, 2, 4)
     read_only.flags.writeable = False

@@ -44,11 +44,11 @@ class Settings:
     def set_pool(self, address: int, start_threads: Callable[[int], None]) -> None:
         """Make launches share their work in the pool at `address`.
 
-        `start_threads(n)` starts the missing ones of n threads.
+        `start_threads(n)` starts threads until there are n.
         """
         self._settings[SETTINGS.pool] = address
         self._start_threads = start_threads
-        start_threads(self.GetNumThreads())  # last: threads for a number set meanwhile are started too
+        start_threads(self.GetNumThreads())  # last, so that threads for a number set meanwhile are started too
 
     def calibration(self) -> Calibration | None:
         """Return the calibration for the number of threads, or None if no launch has made it yet."""
@@ -65,14 +65,14 @@ class Settings:
         self._settle()
 
     def set_stream(self, address: int) -> None:
-        """Make these launches use the streaming task at `address`."""
+        """Make launches with non-temporal stores use the streaming task at `address`."""
         self._stream = address
         self._settle()
 
     def _settle(self) -> None:
         """Write the calibration to the settings.
 
-        Without one, a launch that is large enough finds no task, and requests one.
+        Without a calibration, a launch that is large enough finds no task, and requests a calibration.
         """
         found = self.calibration()
         lines, tiles, ahead = found or everywhere(least_size(self.GetNumThreads()))

@@ -64,7 +64,7 @@ def acquire_gil(typing_context: Any, state: Any) -> Any:
 
 @jit
 def run(state, task, context, count, grain):
-    """Call `task(context, begin, end)` over [0, count): up to one grain on this thread, else on all of the device's.
+    """Call `task(context, begin, end)` over [0, count): up to one grain on this thread, else on all threads.
 
     state: address of the primitive's launch state.
     """
@@ -77,7 +77,7 @@ def run(state, task, context, count, grain):
     if num_lanes == 1:
         call_task(task, context, 0, count)
     else:
-        # a few chunks each: a late or slow thread leaves some to the others
+        # a few chunks per thread: a late or slow thread leaves some to the others
         chunks_per_lane = min(num_grains // num_lanes, _CHUNKS_PER_LANE)
         call_task(
             load_word(state, STATE.share),

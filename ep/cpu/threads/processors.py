@@ -1,4 +1,4 @@
-"""The choice of the processor on which a sleeping thread wakes up: not that of the thread that wakes it.
+"""Keep a sleeping thread from waking up on the processor of the thread that wakes it.
 
 Linux mostly wakes a thread on the processor of the thread that wakes it. If both have work to do, one of them then
 waits, for a millisecond or more, while other processors are idle. So the waking thread removes its own processor from
@@ -21,7 +21,7 @@ MASK_WORDS: Final = 16
 
 @emitted(types.int64)
 def _processor(builder: Any) -> Any:
-    """Return the number of the processor that the calling thread runs on; -1 if the system does not tell."""
+    """Return the number of the processor that the calling thread runs on; -1 if unknown."""
     if "linux" not in builder.module.triple:
         return WORD(-1)
     return builder.sext(call(builder, "sched_getcpu", INT), WORD)
@@ -50,10 +50,10 @@ _read_mask, _write_mask = _of_mask("sched_getaffinity"), _of_mask("sched_setaffi
 def keep_away(thread, mask):
     """Keep a sleeping thread from waking up on this processor.
 
-    mask: receives the thread's mask from before, and has room for another one behind it.
+    mask: receives the thread's previous mask, and has room for another one behind it.
 
-    Return what `put_back` needs in order to restore the mask; 0 if the mask is as it was: the thread may not run here
-    anyway, or nowhere else.
+    Return the value that `put_back` needs to restore the mask; 0 if the mask is unchanged, because the thread may not
+    run on this processor anyway, or may run on no other.
     """
     number = _processor()
     if thread <= 0 or number < 0 or number >= MASK_WORDS * _BITS or _read_mask(thread, mask) != 0:
@@ -70,7 +70,7 @@ def keep_away(thread, mask):
 
 @jit
 def put_back(mask, away):
-    """Restore the calling thread's mask from before `keep_away`, unless something else has changed it since then.
+    """Restore the mask that the calling thread had before `keep_away`, unless other code has changed it since then.
 
     away: the result of `keep_away`.
     """

@@ -3,13 +3,13 @@
 A launch that is to be shared claims a *slot* and writes its *job* there: a task, its context and a range [0, count),
 divided into lanes, and lanes into chunks. The launching thread works on lane 0 and worker w on lane w, so the same part
 of an array is in the same core's cache at every launch. A thread that has finished its own lane continues with the
-chunks that are left in others. Several threads may launch at once, each with a slot of its own.
+remaining chunks of other lanes. Several threads may launch at once, each with a slot of its own.
 
 A worker without work spins for a while, then it sleeps until a launch wakes it up. Threads communicate through atomic
 words:
 
 - A lane's word is the number of its chunks that are not taken yet. A thread takes one by subtracting 1 from a positive
-  number. If it got one, it may read the job, which cannot end before that chunk is done; otherwise it must not.
+  number. If it got one, it may read the job, which cannot end before that chunk is done; otherwise it must not read it.
 - A worker marks itself as asleep, then looks for work once more; a launch opens its job, then looks for sleeping
   workers. So at least one of them notices the other. The thread that removes the mark releases the worker's lock, or,
   if it is the worker itself, stays awake.
@@ -40,7 +40,7 @@ from ep.cpu.threads.parallel import call_task
 from ep.cpu.threads.processors import MASK_WORDS, keep_away, put_back
 
 _NUM_SLOTS: Final = 8  # jobs in progress at once; a launch that finds no slot works alone
-_LINE: Final = 8  # words of a cache line: words that different threads write lie in different ones
+_LINE: Final = 8  # words of a cache line: words that different threads write are in different lines
 
 # words of the pool
 _STOP: Final = 0
@@ -61,8 +61,8 @@ _LANES: Final = 3 * _LINE  # per lane, a line: chunks that are not taken yet
 _ASLEEP, _SLEEP_LOCK, _THREAD, _AWAY = range(4)  # its id in the system; the result of `keep_away` of its last wake-up
 _MASK: Final = _LINE  # the mask that it restores if it was kept away, and the one that it then compares with
 
-_LOOKS: Final = 10_000  # 0.7 ms: of a worker for work, or of an owner for the last chunks, before it sleeps
-_LOOKS_PER_YIELD: Final = 16  # the thread that is waited for may need this processor
+_LOOKS: Final = 10_000  # in 0.7 ms: a worker looks for work, or an owner for the last chunks, before it sleeps
+_LOOKS_PER_YIELD: Final = 16  # the thread that this one waits for may need this processor
 
 
 OWNER_LOCKS: Final = tuple(_SLOTS + slot * _SLOT_WORDS + _WAIT_LOCK for slot in range(_NUM_SLOTS))

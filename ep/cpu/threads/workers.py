@@ -48,7 +48,7 @@ class Workers:
                 self._pool[thread_pool.worker_lock(number)] = new_taken_lock()
                 try:
                     thread = start_thread(self._work, (self.address, number), name=f"ep-{number}")
-                except RuntimeError:  # the system has no more, or the interpreter is ending: the existing ones share
+                except RuntimeError:  # no more threads, or the interpreter is ending: existing ones share
                     return
                 self._threads.append(thread)
                 self._pool[thread_pool.worker_thread(number)] = thread.native_id or 0

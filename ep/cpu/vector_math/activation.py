@@ -1,7 +1,7 @@
 """The gated activations in float64.
 
-The rounding error of an exponent of several hundred would be that many ulps of the result. So an exponent is a sum of
-two doubles.
+A rounding error in an exponent of several hundred would be an error of several hundred ulps in the result. So an
+exponent is a sum of two doubles.
 """
 
 from fractions import Fraction
@@ -16,7 +16,7 @@ from ep.cpu.vector_math.limits import at_least, at_most, clamp
 from ep.cpu.vector_math.sigmoid import ENOUGH, VANISHED, gated
 from ep.cpu.vector_math.sums import sum_of
 
-# the ends are where the argument of the sigmoid is beyond VANISHED and ENOUGH
+# at the ends, the argument of the sigmoid is beyond VANISHED and ENOUGH
 _SLOPE, _SLOPE_REST = pair(Fraction(repr(QUICK_GELU_SLOPE)))
 _QUICK_LOW, _QUICK_HIGH = -450.0, 24.0
 _TWO_A, _TWO_A_REST = pair(2 * Fraction(repr(FAST_GELU_A)))

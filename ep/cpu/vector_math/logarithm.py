@@ -56,7 +56,7 @@ def log_rest(f):
 
 @inlined
 def with_limits(x, y):
-    """Return y, the logarithm of x, if x is finite and above 0, else the logarithm of any other x."""
+    """Return y, the logarithm of x, if x is finite and above 0; else that of 0, infinity, NaN or a negative x."""
     y = select(x > 0.0, y, select(x == 0.0, -_INF, _NAN))
     return select(x == _INF, x, y)
 
@@ -95,7 +95,7 @@ def log10(x):
 
 @inlined
 def log_sum_parts(u, low, k_offset):
-    """Return ln(2^k_offset (u + low)) as a number and a small one, for a normal u > 0 with |low| below its last bit."""
+    """Return ln(2^k_offset (u + low)) as a number and a small rest, for normal u > 0 with |low| below its last bit."""
     bits, mantissa = split(u)
     k = exponent(bits, 1023.0)
     # f = mantissa - 1 + 2^-k low; 2^(1-k) is a normal number, or 0
@@ -129,7 +129,7 @@ def log1p(x):
 
 @inlined
 def log1p_parts(x, low):
-    """Return ln(1 + x + low) as a number and a small one, for finite x >= 0 with |low| below its last bit."""
+    """Return ln(1 + x + low) as a number and a small rest, for finite x >= 0 with |low| below its last bit."""
     u, lost = sum_of(1.0, x)
     # low is far below the last bit of u, or u is 1 and the lost part is x
     return log_sum_parts(u, lost + low, 0.0)

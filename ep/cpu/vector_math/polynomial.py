@@ -97,7 +97,7 @@ def polynomial_quads(*coefficients: float) -> Any:
 def polynomial_tree(*coefficients: float) -> Any:
     """Return the same as `polynomial`, but before its last two steps terms are joined in pairs repeatedly (Estrin).
 
-    `polynomial` has fewer instructions, but longer chains: if the polynomial is half of what a core can have in flight,
+    `polynomial` has fewer instructions, but longer chains: if the polynomial fills half of a core's instruction window,
     it would not overlap with the next iteration.
     """
 

@@ -75,7 +75,7 @@ softplus, logsigmoid = softplus_functions(exp, log_sum)
 def soft_plus(x, beta, threshold):
     """Return x if beta x > threshold, else ln(1 + e^(beta x)) / beta.
 
-    As softplus, including the rounding errors of beta x, of e^-|beta x|, of the sum and of the quotient.
+    Like softplus, including the rounding errors of beta x, of e^-|beta x|, of the sum and of the quotient.
     """
     z = fma(beta, x, 0.0)
     rest = select(fabs(z) < _INF, fma(beta, x, -z), 0.0)

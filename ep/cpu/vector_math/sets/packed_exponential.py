@@ -50,7 +50,7 @@ def _constants(double: bool) -> tuple[_Constants, bool]:
 
 
 def row_numbers(T: type[np.floating]) -> Any:
-    """Return a function numbers(largest) -> (c, shift, lowest), the `row` of `power`.
+    """Return a function numbers(largest) -> (c, shift, lowest), which is the argument `row` of `power`.
 
     If largest is not finite, lowest is infinite.
     """

@@ -1,7 +1,7 @@
 """The gated activations in float32 arithmetic.
 
-The rounding error of an exponent of a hundred would be that many ulps of the result. So an exponent is a sum of two
-numbers.
+A rounding error in an exponent of a hundred would be an error of a hundred ulps in the result. So an exponent is a sum
+of two numbers.
 """
 
 import numpy as np
