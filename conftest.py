@@ -1,4 +1,4 @@
-"""Which cases of a test a run has. In the root, since the conformance suite is not part of `tests`."""
+"""The choice of the test cases of a run. In the root, because the conformance suite is not part of `tests`."""
 
 import gc
 import os
@@ -15,19 +15,19 @@ from tests.choice import Choice
 from tests.devices import prepare
 
 _CHOICE = pytest.StashKey[Choice | None]()
-"""Which cases a run has; None where it has all."""
+"""The choice of the cases of a run; None if it has all of them."""
 
 _ON_PTX = pytest.StashKey[bool]()
 _OUTPUT = pytest.StashKey[dict]()
 _TAKEN = pytest.StashKey[list["Taken"]]()
 _LEFT_OUT = "ep_left_out"
-"""How many cases are left out, and how many of each test that takes long: a worker tells the process that reports."""
+"""The numbers of cases left out, in all and of each long test; a worker sends them to the process that reports."""
 _PROCESSOR = "ep_processor"
-"""What a process of tests has taken, as a tuple: so does this."""
+"""The times of a worker, a `Taken` as a tuple; a worker sends it to the process that reports."""
 
 
 class Taken(NamedTuple):
-    """What a process of tests has taken: processor seconds, also of its children, and those of so many kernels."""
+    """The processor seconds of a process of tests, of its children, and of compilation, and how many kernels it compiled."""
 
     seconds: float
     of_children: float
@@ -51,7 +51,7 @@ def pytest_configure(config):
     gc.set_threshold(50_000, 20, 20)  # collect garbage less often: cases and compilers make many objects
     config.stash[_ON_PTX] = any(prepare(tag) for tag in config.getoption("ep_device", None) or ())
     config.stash[_CHOICE] = choice = None if config.getoption("ep_every_case") else _choice(config)
-    if choice:  # before any module of tests is imported, whose property tests keep the number of that time
+    if choice:  # now, because property tests keep the number of examples that is set when their module is imported
         hypothesis.settings.register_profile(
             "ep-some", hypothesis.settings.get_profile("ep"), max_examples=choice.examples
         )
@@ -59,7 +59,7 @@ def pytest_configure(config):
 
 
 def _choice(config):
-    """Return what a run has time for: most of it is compilation, which takes longer for the CUDA device."""
+    """Return the numbers of cases that a run has time for. Most of the time is compilation, slower for the CUDA device."""
     turn = config.getoption("ep_turn") or _commit()
     if config.stash[_ON_PTX]:
         return Choice(cases=4, keys=2, structures=2, examples=25, long=0, turn=turn)
@@ -67,7 +67,7 @@ def _choice(config):
 
 
 def _commit():
-    """Return the name of the commit that is checked out; an empty one outside a repository."""
+    """Return the name of the commit that is checked out; an empty string outside a repository."""
     command = ["git", "-C", Path(__file__).parent, "rev-parse", "--short", "HEAD"]
     try:
         return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
@@ -76,13 +76,13 @@ def _commit():
 
 
 def pytest_collection_finish():
-    """Free the cases that were not chosen; the others are not garbage, and not looked through again."""
+    """Free the cases that were not chosen; later collections of garbage skip the others, which stay."""
     gc.collect()
     gc.freeze()
 
 
 def pytest_runtest_teardown(item, nextitem):
-    """Leave what compilers keep out of the next collections: a full one of all of it takes seconds."""
+    """Exclude the objects that compilers keep from later collections: a full collection of them takes seconds."""
     if nextitem is not None and nextitem.path != item.path:
         gc.freeze()
 
@@ -94,9 +94,9 @@ def pytest_report_header(config):
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
-    """Choose cases, and those that failed in the last run.
+    """Choose cases, and add those that failed in the last run.
 
-    It is done last: what the command line selects, by name or by `-k`, is chosen from.
+    This hook runs last, so that it chooses from the cases that the command line selects, by name or by `-k`.
     """
     if config.stash[_CHOICE] is None:
         return
@@ -112,7 +112,7 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session):
-    """Tell what this process has taken, or keep it where this process reports and runs the tests itself."""
+    """Send the times of a worker to the process that reports; store them if this process itself does."""
     config = session.config
     if hasattr(config, "workeroutput"):
         config.workeroutput[_PROCESSOR] = tuple(_taken())
@@ -134,7 +134,7 @@ def _taken():
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node):
-    """Keep what a worker of pytest-xdist has left out, since each has collected the same, and what it has taken."""
+    """Store the times of a worker of pytest-xdist, and the cases it left out: the same for all workers."""
     output = dict(getattr(node, "workeroutput", {}))
     if taken := output.pop(_PROCESSOR, None):
         node.config.stash.setdefault(_TAKEN, []).append(Taken(*taken))
@@ -142,7 +142,7 @@ def pytest_testnodedown(node):
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    """Say what a run did not have, since one that passes tells nothing of it, and what most of its time was."""
+    """Print which cases the run left out, which a run that passes does not show, and what took most of its time."""
     cases, long = config.stash.get(_OUTPUT, {}).get(_LEFT_OUT, (0, {}))
     if cases:
         terminalreporter.section("left to other turns, and to --ep-every-case")

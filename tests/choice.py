@@ -11,20 +11,20 @@ from dataclasses import dataclass
 import pytest
 
 STRUCTURES = ("expression", "draw")
-"""The parameters that name an expression, and number a random one: its kernels are those of no other case."""
+"""The parameters that name an expression, or number a random one: no other case shares its kernels."""
 
 COMPILED = ("key", "op", "name", "scalar_type", "dtype", "capability", *STRUCTURES)
-"""The parameters that determine the kernels of a case: compilation is most of its time."""
+"""The parameters that determine the kernels of a case; most of its time is compilation."""
 
 
 @dataclass(frozen=True)
 class Choice:
     """The numbers of cases of a run.
 
-    cases: of a test, at most; keys: that these compile kernels for, at most; structures: expressions, at most.
-    long: of all tests marked `ep_long`.
-    examples: of a property test.
-    turn: the name that the choice follows from.
+    cases: the most cases of a test; keys, structures: the most keys, or expressions, that they compile kernels for.
+    long: the cases of all tests marked `ep_long` together.
+    examples: the examples of a property test.
+    turn: a name that determines the choice.
     """
 
     cases: int
@@ -44,7 +44,7 @@ class Choice:
     def chosen(self, items: Iterable[pytest.Item]) -> set[str]:
         """Return the names of the cases that a run has.
 
-        Tests of one primitive have the same keys, as far as they have them at all: they share kernels.
+        Tests of one primitive run with the same keys, if they have them, so that they share kernels.
         """
         tests, long = defaultdict(list), []
         for item in items:
@@ -58,7 +58,7 @@ class Choice:
         return names
 
     def _of_one_test(self, items: list[pytest.Item]) -> list[str]:
-        """Return a case of each key, then another of each, until there are enough."""
+        """Return one case of each key, then a second one of each, until there are enough."""
         by_key = defaultdict(list)
         for item in items:
             by_key[_compiled(item)].append(item.nodeid)
@@ -68,7 +68,7 @@ class Choice:
         return [case for turn in turns for case in turn if case is not None][: self.cases]
 
     def _first(self, names: Iterable[str]) -> list[str]:
-        """Return names in the order of their digests, those of cases without the test: other tests have the same."""
+        """Return names in the order of the digests of their cases. The test is left out: all tests have the same order."""
         return sorted(names, key=lambda name: hashlib.sha256(f"{self.turn} {_case(name)}".encode()).digest())
 
 
@@ -81,7 +81,7 @@ def _parameters(item: pytest.Item) -> dict[str, object]:
 
 
 def _compiled(item: pytest.Item) -> str:
-    """Return what a case compiles kernels for, spelled; nothing if its test does not say."""
+    """Return the values that determine the kernels of a case, as text; an empty string if its test has none."""
     parameters = _parameters(item)
     parts = [parameters[name] for name in COMPILED if name in parameters]
     flat = [one for part in parts for one in (part if isinstance(part, tuple) else (part,))]

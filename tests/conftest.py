@@ -1,4 +1,4 @@
-"""Fixtures of the whole suite, and which tests a run for one device has."""
+"""The fixtures of the whole suite, and the choice of tests for a run for one device."""
 
 import signal
 
@@ -16,11 +16,11 @@ def pytest_configure():
 
 
 FIRST = ("tests/cpu/test_code.py", "tests/cuda/test_ptx.py", "tests/testing/")
-"""Files that take long; the first leave kernels to others."""
+"""Files that take long; the first ones leave compiled kernels for the others."""
 
 
 def pytest_collection_modifyitems(config, items):
-    """Tests of the CUDA device are part of runs for it, and such a run has no tests that need no device."""
+    """Run tests of the CUDA device only in runs for it; a run for one device has only tests that need a device."""
     asked, wanted, others = config.getoption("ep_device"), [], []
     for item in items:
         fixtures = getattr(item, "fixturenames", ())
@@ -34,7 +34,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def _place(item):
-    """Put what takes long first, lest a processor waits for another one at the end."""
+    """Return the place of a test in the order: long ones come first, so that no processor waits for another at the end."""
     if item.nodeid.startswith(FIRST):
         return 0
     return 1 if item.get_closest_marker("ep_long") else 2

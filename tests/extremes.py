@@ -14,7 +14,7 @@ from ep.testing.ulps import errors_in_ulps
 _NEEDS_NO_ZERO = (BinaryOp.kScalarBasePowerGrad, BinaryOp.kRsqrtBackwardWithDyX, BinaryOp.kSqrtBackwardWithDyX)
 _NEEDS_NO_ZERO += (BinaryOp.kLgammaBackwardWithDyX,)  # at its poles, the sign of the zero counts
 _POWER_GRADS = (BinaryOp.kScalarBasePowerGrad, BinaryOp.kScalarExpPowerGrad)
-# where e^x, 2^x, e^(x / 2) and their like overflow, vanish or lose bits, in float32 and in float64
+# where e^x, 2^x, e^(x / 2) and similar terms overflow, vanish or lose bits, in float32 and in float64
 _PLACES = [
     1e-3,
     0.07,
@@ -49,7 +49,7 @@ _PLACES += [1455, 1479, 1481, 1500, 1600, 2019, 2021, 2048, 2049, 2090, 2097, 21
 
 
 def dys(dtype: Any) -> np.ndarray:
-    """Zeros, the smallest and the largest numbers, infinities, NaN."""
+    """Return zeros, the smallest and the largest numbers, infinities, and NaN."""
     info = ml_dtypes.finfo(dtype)
     least, tiny, most = float(info.smallest_subnormal), float(info.tiny), float(info.max)
     positive = [0, least, 3 * least, tiny, 1, 1.7, most / 3, most, np.inf]
@@ -57,14 +57,14 @@ def dys(dtype: Any) -> np.ndarray:
 
 
 def xs(dtype: Any, op: BinaryOp) -> np.ndarray:
-    """Finite numbers of any size and both signs, where `op` has a meaning for them."""
+    """Return finite numbers of any size and both signs for which `op` is defined."""
     info = ml_dtypes.finfo(dtype)
     tiny, most = float(info.tiny), float(info.max)
     positive = [0, float(info.smallest_subnormal), tiny, tiny**0.5, *_PLACES, 2.0**60, most**0.5, most / 2, most]
     positive += [1 - float(info.eps) / 2, 1 + float(info.eps)]
     x = np.array([*positive, *(-value for value in positive)], np.float64)
     if op in (BinaryOp.kLgammaBackwardWithDyX, BinaryOp.kDigammaBackwardWithDyX):
-        x = x[(x > -50) & (x < 1e10)]  # the reference takes for ever
+        x = x[(x > -50) & (x < 1e10)]  # beyond, the reference takes too long
     x = x[np.abs(x) <= most].astype(dtype)
     if op is BinaryOp.kCeluBackwardWithDyY:
         x = x[x >= -100]  # y is -alpha at the least
@@ -78,10 +78,11 @@ def worst_of(
     x: np.ndarray,
     attributes: tuple[float, ...],
 ) -> tuple[float, str]:
-    """Return the largest error of `launch` on all pairs, in ulps of the largest term, and where it is, in words.
+    """Return the largest error of `launch` on all pairs, in ulps of the largest term, and a text with its operands.
 
-    A NaN is expected for a NaN, and if there is no slope. Left open is what an infinite dy becomes beside a slope
-    that is not a normal number, and a subnormal one beside a power whose root is beyond the range (docs/semantics.md).
+    A NaN is expected for a NaN, and if there is no slope. Results that docs/semantics.md leaves open are not compared:
+    those of an infinite dy with a slope that is not a normal number, and those of a subnormal dy with a power whose
+    root is beyond the range.
     """
     wide = dy.dtype if dy.dtype in (np.float32, np.float64) else np.dtype(np.float32)
     attributes = tuple(float(wide.type(attribute)) for attribute in attributes)

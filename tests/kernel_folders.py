@@ -1,7 +1,7 @@
 """Folders of compiled kernels for processes that tests start.
 
-Some kernels are those of every launch, such as the one by which threads share work: to compile them takes three
-seconds. Where a test is about others, its folder is a copy of one that has them.
+Every launch needs some kernels, such as the one that shares work among threads; compiling them takes three seconds. A
+test that is about other kernels has a copy of a folder with these.
 """
 
 import shutil
@@ -28,12 +28,12 @@ print(out.tolist(), statistics.compiled, statistics.loaded)
 OF_ANY_LAUNCH = ("thread_pool.work", "thread_pool.share", "enter", "launch")
 OF_MAPS = "launch.map"
 OF_RELU = "elementwise_unary.kRelu.kFloat.kFloat"
-"""The kernels of LAUNCH."""
+"""The kernels of LAUNCH, with those above."""
 
 
 @pytest.fixture(scope="session")
 def launched(shared):
-    """The kernels of LAUNCH, which one process of the run has compiled. Processes write to copies only."""
+    """Return the folder of the kernels of LAUNCH, which one process of the run compiles. Tests write only to copies."""
 
     def launch(folder: Path) -> None:
         assert run(LAUNCH, EP_CACHE_DIR=str(folder)).strip() == "[0.0, 0.0, 2.0] 6 0"
@@ -43,7 +43,7 @@ def launched(shared):
 
 @pytest.fixture
 def kernels(launched, tmp_path):
-    """A copy of them."""
+    """Return a copy of the folder of the kernels of LAUNCH."""
     return shutil.copytree(launched, tmp_path / "kernels")
 
 

@@ -9,17 +9,17 @@ import pytest
 
 @pytest.fixture(scope="session")
 def shared(tmp_path_factory):
-    """The folder that all processes of a run have in common."""
+    """Return the folder that all processes of a run have in common."""
     folder = tmp_path_factory.getbasetemp()
     return folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
 
 
 def made_once(path: Path, make: Callable[[Path], None]) -> Path:
-    """Return `path`, a file or a folder that the first process that asks for it makes; the others wait.
+    """Return `path`, a file or a folder. The first process that calls this makes it, and the others wait.
 
-    make: makes it at the path that it is called with.
+    make: called with the path at which to make it.
     """
-    import fcntl  # Windows has none
+    import fcntl  # not on Windows
 
     with open(f"{path}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -6,7 +6,7 @@ from ep.common.garbage import garbage_waits
 
 
 def calls_of(work):
-    """Return how many functions of Python are called, whatever the clock says, but for those that collect garbage."""
+    """Return how many Python functions `work` calls, while garbage collection, whose times vary, waits."""
     calls = 0
 
     def count(frame, event, argument):

@@ -15,7 +15,7 @@ SOURCES = str(Path(ep.__file__).parents[1])
 def run(code: str, *path: str, fails: bool = False, **environment: str) -> str:
     """Return the output of `code`, or its output on stderr if it `fails`.
 
-    path: goes in front of the module search path, then the sources, then what the environment has.
+    path: the first folders of the module search path; the sources follow, then the folders of the environment.
     environment: variables to set.
     Warnings are errors.
     """
@@ -28,7 +28,7 @@ def run(code: str, *path: str, fails: bool = False, **environment: str) -> str:
 
 @contextmanager
 def answering(code: str) -> Iterator[Callable[[str], str]]:
-    """Give a function that sends `code` a line and returns the line it prints then; `code` reads them until the end."""
+    """Yield a function that sends a line to `code` and returns the line that it prints next; at the end its input ends."""
     process = subprocess.Popen(
         _command(code), env=_environment((), {}), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )

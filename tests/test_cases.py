@@ -20,7 +20,7 @@ FILE, TEST = "tests/common/test_scalar.py", "test_floats"
 
 @pytest.fixture
 def collected(tmp_path):
-    """Return what runs with these options collect of a test that has hundreds of cases."""
+    """Return the cases that runs with these options collect of a test that has hundreds of them."""
 
     def collect(*options):
         fixed = ("--collect-only", "-q", "-p", "no:xdist", "-o", f"cache_dir={tmp_path}", "--ep-turn", "one")
@@ -54,7 +54,7 @@ def test_selected_cases_are_chosen_from(collected):
 
 
 def items(test, keys, sizes=(0,), long=False, parameter="key"):
-    """Return cases as pytest collects them, of each key and size."""
+    """Return cases of each key and size, in the form in which pytest collects them."""
     return [
         SimpleNamespace(
             nodeid=f"{test}[{key}-{size}]",
@@ -106,7 +106,7 @@ def test_of_long_tests_there_are_some_in_all():
 
 
 def test_what_a_run_took_is_said(kernels):
-    """By the process that reports: the seconds of all workers, and the kernels that they compiled."""
+    """The process that reports prints the seconds of all workers, and the number of kernels that they compiled."""
     test = "tests/cpu/test_concurrency.py::test_results_do_not_depend_on_the_number_of_threads"
     for more, compiled in (("-n", "2"), True), (("-n", "0"), False):
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *more, test]
@@ -117,7 +117,7 @@ def test_what_a_run_took_is_said(kernels):
 
 
 def test_what_a_run_leaves_out_is_said():
-    """By the process that reports, where workers have collected."""
+    """The process that reports prints it, also if workers have collected the cases."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--ep-turn", "one"]
     many = [*command, "-n", "1", f"{FILE}::{TEST}"]
     said = subprocess.run(many, cwd=ROOT, capture_output=True, text=True, check=True).stdout

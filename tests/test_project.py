@@ -1,4 +1,4 @@
-"""The repository keeps its own promises: README, generated table, layers, self-containment."""
+"""The repository is as its documents say: README, generated table, layers, self-containment."""
 
 import ast
 import re
@@ -40,7 +40,7 @@ def test_the_first_two_sh_blocks_are_the_whole_set_up():
 
 
 def test_the_ci_runs_the_readmes_test_command(tmp_path):
-    """The line of `.ci/run` that reads the command finds it."""
+    """The line of `.ci/run` that reads the command from the README finds it."""
     (line,) = re.findall(r"^tests=\$\((.*)\)$", (ROOT / ".ci/run").read_text(), re.MULTILINE)
     done = subprocess.run(["bash", "-c", line], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout == TESTS
@@ -113,7 +113,7 @@ def test_layers_import_only_what_lies_below(layer):
 
 
 def test_one_module_imports_numba_cuda():
-    """So that its successor is a change of one file."""
+    """If another package replaces numba-cuda, one file changes."""
     importing = [
         str(path.relative_to(ROOT))
         for path in (ROOT / "ep").rglob("*.py")
@@ -137,7 +137,7 @@ def test_python_m_ep_is_the_command():
 
 
 def _needs(paths):
-    """Return the files of `paths` that each of them imports: in functions and for type checkers, too."""
+    """Return, for each of `paths`, those of them that it imports, including imports in functions and for type checkers."""
     modules = {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in paths}
 
     def imported(path):
@@ -154,7 +154,7 @@ def _needs(paths):
 
 
 def _in_circles(needs):
-    """Return the members of a graph that can be reached from themselves, and what lies between circles."""
+    """Return the members of a graph that are part of circles, or reach one."""
     needs = dict(needs)
     while free := [one for one, needed in needs.items() if not needed & needs.keys()]:
         for one in free:
@@ -167,13 +167,13 @@ def _tree(*layers):
 
 
 def test_no_circle_of_files():
-    """Every import counts: what a file needs lies below it."""
+    """No file imports itself through others. Every import counts, also in functions."""
     circles = _in_circles(_tree("."))
     assert not circles, sorted(str(path.relative_to(ROOT)) for path in circles)
 
 
 def test_no_circle_of_rooms():
-    """A room is a folder: what its files need of others lies in rooms below."""
+    """A room is a folder. No folder imports itself through others."""
     rooms = {}
     for path, needed in _tree("include", "common", "cpu", "cuda").items():
         rooms.setdefault(path.parent, set()).update({other.parent for other in needed} - {path.parent})
@@ -182,7 +182,7 @@ def test_no_circle_of_rooms():
 
 
 def test_what_registers_a_primitive_is_short():
-    """A file with a primitive's Launch reads at a glance; what several primitives share lies in their bases."""
+    """A file with a primitive's Launch is short; the parts that several primitives share are in their base classes."""
     long = []
     for path in ROOT.glob("ep/*/primitive/*.py"):
         text = path.read_text()

@@ -1,6 +1,6 @@
 """The device for tests: buffers on it, and copies of them as arrays.
 
-The suite requires nothing else of buffers; `docs/adding-a-device.md` describes it.
+The suite requires only these two things of buffers; `docs/adding-a-device.md` describes them.
 """
 
 from typing import Any

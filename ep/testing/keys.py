@@ -72,7 +72,7 @@ def chosen(
     preferred: Sequence[FlatKey] | None,
     suits: Callable[[FlatKey], bool],
 ) -> list[FlatKey]:
-    """Return the keys that a test with such a mark runs with."""
+    """Return the keys that a test with one of the marks above runs with."""
     keys = registered_keys(device_type, factory)
     if preferred is None:
         return keys

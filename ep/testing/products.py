@@ -27,7 +27,7 @@ def try_dims(launch, device, rng, data_type, transposes, batches, sizes, alpha=1
     b = matrices(rng, data_type, *stored((*of_b, k, n), transposes[1]))
     c = matrices(rng, data_type, *of_c, m, n)
     if beta == 0:
-        c[...] = np.nan  # it must not be read
+        c[...] = np.nan  # c must not be read
     got = launch(device, data_type, transposes, a, b, c, alpha, beta)
     num_terms = math.prod(np.broadcast_shapes(of_a, of_b, of_c)) // max(math.prod(of_c), 1)
     check(got, *product(alpha, a, b, beta, c, transposes), k * num_terms)

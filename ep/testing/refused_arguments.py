@@ -1,4 +1,4 @@
-"""Arguments that several primitives refuse alike: tests for their classes of refusals, with the fixture `refused`."""
+"""Tests of the arguments that several primitives refuse, for their classes of refusals; with the fixture `refused`."""
 
 import numpy as np
 

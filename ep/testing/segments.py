@@ -66,7 +66,7 @@ def check_launch(
     got = launch(device, factory, key, data, ids, num_segments, offset)
     want = segment_sum(data, ids, num_segments, offset)
     if any(len(rows) > 64 for rows in rows_of_segments(ids, num_segments, offset).values()):
-        for part_rows in (64, 128, 256, 512):  # a device may choose one for each segment
+        for part_rows in (64, 128, 256, 512):  # a device may choose one of them for each segment
             other = segment_sum(data, ids, num_segments, offset, part_rows)
             same = np.all((got == other) | (np.isnan(got) & np.isnan(other)), axis=(1, 3), keepdims=True)
             want = np.where(same, other, want)

@@ -16,7 +16,7 @@ from ep.testing.samples import other_types, sized
 from ep.testing.softmaxes import SoftmaxPrimitive, check, launch
 
 KEYS: Final = ((DataType.kFloat,), (DataType.kDouble,), (DataType.kBFloat16,))
-"""The keys of a test for which not every key makes a difference."""
+"""The keys of tests that need not run with every key."""
 
 _COLS: Final = (*range(1, 10), 15, 16, 17, 31, 32, 33, 47, 63, 64, 65, 127, 129, 255, 257, 511, 769, 1023, 1025, 2047)
 _LARGE: Final = ((67, 4099), (3, 50_257), (1, 200_003), (20_011, 7), (5, 16_384))

@@ -77,7 +77,7 @@ def launch(
     sources: list[np.ndarray],
     place: int | None = None,
 ) -> np.ndarray:
-    """Launch, and return the result; `place`: the operand whose storage is written."""
+    """Launch, and return the result. place: the index of the operand whose memory is overwritten with the result."""
     rows, cols = sources[0].shape
     primitive = device.require(tested.factory, data_type)
     filler = np.full(3, 0xA5, np.uint8).repeat(data_type.itemsize).view(data_type.dtype)
@@ -123,7 +123,7 @@ def rows_at_level(rng: np.random.Generator, data_type: DataType, level: float) -
 
 
 def special_rows(data_type: DataType) -> np.ndarray:
-    """Return rows of 35 with NaN, infinities and huge values: the last three are ordinary ones."""
+    """Return rows of 35 with NaN, infinities and huge values; the last three rows are finite."""
     info_max = float(np.finfo(data_type.dtype).max) if data_type is not DataType.kBFloat16 else 3.3e38
     x = np.zeros((9, 35))
     x[0, 7], x[1, 34], x[2], x[3, [0, 30]], x[4, [1, 2]] = np.nan, np.inf, -np.inf, (np.inf, -np.inf), (np.nan, np.inf)

@@ -1,7 +1,7 @@
-"""Ops with an attribute in an exponent, launched with attributes at random on every floating-point type.
+"""Ops with an attribute in an exponent, launched with random attributes on every floating-point type.
 
 The attributes have more digits than float32, and the operands reach to where the results vanish or overflow: a
-rounding error of a product in the exponent would be multiplied by that exponent there.
+rounding error of a product in the exponent is multiplied by that exponent there.
 """
 
 import numpy as np
@@ -28,13 +28,13 @@ SLOPES = {
 
 
 def draw(rng, op):
-    """Return a random attribute or two."""
+    """Return one or two random attributes."""
     first = float(np.exp(rng.uniform(-2, 2)))
     return (first, 20.0) if op in SOFT_PLUS else (first,)
 
 
 def numbers(rng, op, data_type, attributes, count):
-    """Operands for exponents of any size."""
+    """Return operands that give exponents of any size."""
     reach = REACH[data_type.itemsize]
     exponents = np.concatenate([rng.uniform(-reach, reach, count), rng.uniform(-3, 3, count)])
     if op is BinaryOp.kScalarBasePowerGrad:
@@ -59,7 +59,7 @@ def test_unary(device, rng, op, data_type):
 @pytest.mark.parametrize(("beta", "threshold"), [(0.1, 1.0), (-0.1, -1.0), (0.3, 3.0), (-0.3, -3.0)])
 @pytest.mark.parametrize("op", SOFT_PLUS, ids=lambda op: op.name)
 def test_unrounded_products_are_compared_with_the_threshold(device, op, beta, threshold, data_type):
-    """10 beta rounds to the threshold, from above or from below."""
+    """The float32 product 10 beta rounds to the threshold, from above or from below."""
     x, dy = np.array([10], data_type.dtype), np.array([1], data_type.dtype)
     dst = device.empty(1, data_type)
     if op is UnaryOp.kSoftPlus:

@@ -1,4 +1,4 @@
-"""A primitive is its request: copies and pickles are new primitives, in this process and in others."""
+"""Copies and pickles of primitives: new primitives of the same request, in this process and in others."""
 
 import copy
 import multiprocessing
@@ -40,7 +40,7 @@ def launched(device, primitive):
     if interface == "ElementwiseUnary":
         primitive.Launch(device.stream, device.buffer(-x), out, 60)
         expected = np.maximum(-x, -x / 4)
-    elif interface == "BroadcastElementwiseBinary":  # rows so short that the column is written out by plans of its own
+    elif interface == "BroadcastElementwiseBinary":  # rows so short that other plans write out the column
         primitive.Launch(device.stream, (20, 3), device.buffer(x), (20, 1), device.buffer(column), out)
         expected = x.reshape(20, 3) + column[:, None]
     elif interface == "Expand":
@@ -64,7 +64,7 @@ def primitives(device):
 
 
 def launched_in_another_process(tag, several, connection=None):
-    """The work of another process with the primitives that it receives."""
+    """Launch the primitives that another process receives, in that process."""
     prepare(tag)
     device = DeviceUnderTest(DeviceType.FromTag(tag))
     for primitive in several:
@@ -90,7 +90,7 @@ def test_a_copy_is_a_primitive_of_its_own(device, way):
 
 
 def test_a_copy_outlives_its_original(device):
-    """A plan of short rows holds the addresses of other plans, which went with the original."""
+    """A plan of short rows holds the addresses of other plans, which are freed with the original."""
     original = device.require(BroadcastElementwiseBinaryFactory, BinaryOp.kAdd, "float32", "float32", 2)
     x, column = np.ones((1000, 3), np.float32), np.arange(1000, dtype=np.float32)
     arguments = (1000, 3), device.buffer(x), (1000, 1), device.buffer(column), device.empty(3000, DataType.kFloat)

@@ -1,4 +1,4 @@
-"""Every key that upstream registers, and its like in data types beyond upstream's, is registered."""
+"""Every key that upstream registers is registered, and the same keys with data types that upstream lacks."""
 
 import itertools
 import json
@@ -25,14 +25,14 @@ TYPED = (
     *("Gather", "BatchGather", "Expand", "Add", "Cast", "Fill", "TensorFill", "Where"),
     *("Permute", "CopyNd", "ConstantPad", *OPS),
 )
-"""What has data types."""
+"""The primitives whose keys have data types."""
 OPS_OR_KINDS = OPS | {"Memcpy": p.MemcpyKind}
 PRODUCTS = "Matmul", "BatchMatmul", "BroadcastMatmul"
 PRIMITIVES = (*TYPED, "Memcpy", "Memset", *PRODUCTS)
 
 
 def where_registered(primitives):
-    """Mark a test of `primitive`: it is left out where the device has none of it."""
+    """Mark a test of `primitive`: it is left out if the device registers no key of it."""
     return pytest.mark.parametrize(
         "primitive", [pytest.param(name, marks=needs_one_of(getattr(p, f"{name}Factory"))) for name in primitives]
     )
@@ -65,7 +65,7 @@ def missing(device, primitive, keys):
 
 
 def like(keys, data_type, others):
-    """`keys` with each of `others` wherever `data_type` stands."""
+    """Return those of `keys` that have `data_type`, with each of `others` in its place."""
     with_it = [key for key in keys if data_type in key.dtypes]
     return {
         Key(key.op, tuple(other if dtype is data_type else dtype for dtype in key.dtypes))
@@ -169,7 +169,7 @@ def test_memset_has_one_key(device, primitive):
 
 @where_registered([name for name in TYPED if name not in ("Add", "Fill", "TensorFill", "ConstantPad")])
 def test_a_key_beyond_the_table_is_none(device, primitive):
-    """More than 8 dims, or data types that no such op has."""
+    """Keys of more than 8 dims, or of data types that the op does not have, are not registered."""
     factory = getattr(p, f"{primitive}Factory")
     arguments = {
         "Gather": (DataType.kFloat, DataType.kFloat),

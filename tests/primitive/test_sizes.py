@@ -1,4 +1,4 @@
-"""Sizes and dims that are equal to integers and are none: the same answer before and after the first launch."""
+"""Sizes and dims that equal integers without being integers: the same result before and after the first launch."""
 
 from collections import namedtuple
 from decimal import Decimal
@@ -36,7 +36,7 @@ INTEGERS = [np.int64(2), np.uint8(2)]
 
 
 def cases(device):
-    """By name: what launches on `dst` with a size in place of each 2, and the arguments that it goes to."""
+    """Return by name: a function (size, dst) that launches with the size in place of a 2, and the name of its argument."""
     x, rows = device.buffer(np.arange(4, dtype=np.float32)), device.buffer(np.array([1, 0]))
     unary = device.require(ElementwiseUnaryFactory, UnaryOp.kAbs, "float32", "float32")
     binary = device.require(BroadcastElementwiseBinaryFactory, BinaryOp.kAdd, "float32", "float32", 2)
@@ -66,7 +66,7 @@ def cases(device):
 
 
 def move_case(device, factory, argument):
-    """Return the same of one argument of a primitive that moves."""
+    """Return such a case for one argument of a primitive that moves data."""
     s, t, x = device.stream, "float32", device.buffer(np.arange(4, dtype=np.float32))
     key = {PermuteFactory: (3,), CopyNdFactory: (2,), ConstantPadFactory: (t,), MemcpyFactory: (MemcpyKind.kDtoD,)}
     launch = device.require(factory, *key.get(factory, ())).Launch
@@ -89,7 +89,7 @@ def move_case(device, factory, argument):
 
 
 def map_case(device, factory, argument):
-    """Return the same of one argument of a primitive that maps."""
+    """Return such a case for one argument of a primitive that computes elements."""
     s, x, i = device.stream, device.buffer(np.arange(4, dtype=np.float32)), device.buffer(np.array([1, 0]))
     key = {CastFactory: ("float32",) * 2, OneHotFactory: ("int64", "float32"), WhereFactory: ("int64", "float32", 2)}
     key[BroadcastElementwiseUnaryFactory] = UnaryOp.kAbs, "float32", "float32", 2
@@ -175,7 +175,7 @@ NAMES = [
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_no_integer_is_refused_cold_and_warm(device, name):
     launch, argument = cases(device)[name]
-    for _ in range(3):  # before a launch, after one, and after another with what is refused
+    for _ in range(3):  # before a launch, after one, and after another one that follows refused launches
         dst = device.filled(4, DataType.kFloat)
         for wrong in NO_INTEGERS:
             with pytest.raises(TypeError, match=f"{argument} must be an integer, not"):
@@ -206,7 +206,7 @@ def test_true_is_one_cold_and_warm(device):
 
 
 def test_dims_of_other_types(device):
-    """Named tuples, as `torch.Size` is one, lists and arrays."""
+    """Test named tuples, of the kind of `torch.Size`, lists and arrays."""
     pair = namedtuple("pair", "rows columns")
     binary = device.require(BroadcastElementwiseBinaryFactory, BinaryOp.kAdd, "float32", "float32", 2)
     x = device.buffer(np.arange(4, dtype=np.float32))

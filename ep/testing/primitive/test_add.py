@@ -51,7 +51,7 @@ def test_any_number_of_operands(device, rng, key):
 
 @those_keys(AddFactory, (T.kFloat16,), (T.kBFloat16,))
 def test_narrow_floats_are_rounded_once(device, key):
-    """Each term alone is lost beside the first; together they are not, independent of their number."""
+    """Each term alone is too small to change the first one; their sum does, for any number of terms."""
     (data_type,) = key
     small = data_type.dtype.type(2.0**-9 if data_type is T.kBFloat16 else 2.0**-12)
     for num_srcs in (5, 9, 12, 40):

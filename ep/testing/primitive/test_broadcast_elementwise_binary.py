@@ -246,7 +246,7 @@ def test_the_gradient_of_a_clamp_knows_what_was_clamped(device, data_type, bound
 @needs(BroadcastElementwiseBinaryFactory, BinaryOp.kDiv, DataType.kDouble, DataType.kDouble)
 @needs(BroadcastElementwiseBinaryFactory, BinaryOp.kAdd, DataType.kComplex128, DataType.kComplex128)
 def test_numbers_that_are_equal_but_not_the_same(device):
-    """Test one primitive with different zeros in turn: zeros of either sign, alone or as a part of a complex number."""
+    """Test one primitive with zeros of either sign and any type in turn, also as parts of complex numbers."""
     divide = device.require(BroadcastElementwiseBinaryFactory, BinaryOp.kDiv, "float64", "float64", 1)
     dst, one = device.buffer(np.zeros(1)), device.buffer(np.ones(1))
     for number in (0.0, -0.0, 0, np.float32(-0.0), False):

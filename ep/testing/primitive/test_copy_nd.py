@@ -84,7 +84,7 @@ def test_every_size_of_a_row(device, rng, key, row):
 @pytest.mark.parametrize(
     ("dst_pos", "src_pos", "extent"),
     [
-        ((0, 0), (0, 5), (7, 5)),  # side by side: rows of one lie between those of the other
+        ((0, 0), (0, 5), (7, 5)),  # side by side: rows of one are between those of the other
         ((0, 6), (1, 0), (6, 4)),
         ((4, 0), (0, 0), (3, 9)),
         ((3, 3), (0, 0), (3, 3)),

@@ -38,7 +38,7 @@ ANY_AXES = Structure(
     (6, 5),
     reduced=(2,),
 )
-# the product of source 0 and the transposed source 1, plus source 2; and whether that is more than one half
+# source 0 times the transposed source 1, plus source 2; and whether the sum is more than one half
 PRODUCT = Structure(
     (REAL, REAL, REAL),
     (HALF,),

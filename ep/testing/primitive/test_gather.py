@@ -73,7 +73,7 @@ def test_every_row_size_in_batches(device, rng, key, inner):
 @needs(GatherFactory, *BYTES_BY_INT64)
 @pytest.mark.parametrize("inner", [1, 7, 16, 48, 300, 5000])
 def test_a_table_beyond_the_cache(device, rng, inner):
-    """Rows of a large table are prefetched; addresses outside of it are not."""
+    """Rows of a large table are prefetched; addresses outside the table are not."""
     rows = 2**25 // inner
     params = rng.integers(0, 256, (rows, inner), np.uint8)
     outside = [-1, rows, 2**40, -(2**40), np.iinfo(np.int64).min]

@@ -23,7 +23,7 @@ def test_rows_at_any_level(device, rng, key, level):
 
 @every_key(LogSoftmaxFactory)
 def test_special_rows(device, key):
-    """A row with NaN, with +inf, or of -inf alone gives NaN; -inf beside numbers is -inf."""
+    """A row with NaN, with +inf, or of only -inf gives NaN; an element -inf among numbers gives -inf."""
     x = softmaxes.special_rows(*key)
     got = softmaxes.launch(device, TESTED, key[0], [x])
     assert np.isnan(got[:5].astype(np.float32)).all()
@@ -34,7 +34,7 @@ def test_special_rows(device, key):
 
 @some_key(LogSoftmaxFactory, *KEYS)
 def test_what_is_left_of_one(device, key):
-    """The result of an element with nearly the whole sum comes from the others: 1 minus it would lose all digits."""
+    """The result of an element that is nearly the whole sum is computed from the others: 1 - y would lose all digits."""
     (data_type,) = key
     x = np.array([[30, 0, 1], [12, 0, -1], [0, -3, 20], [60, 0, 0]], data_type.dtype)
     got = softmaxes.launch(device, TESTED, data_type, [x])

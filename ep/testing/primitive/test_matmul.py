@@ -107,7 +107,7 @@ def test_products_of_no_terms_scale_c(device, rng, key):
 
 @those_keys(MatmulFactory, (D.kFloat16,), (D.kBFloat16,))
 def test_narrow_floats_are_summed_in_float32(device, key):
-    """In the type itself, a sum of ones would stop growing at the number beside which 1 is lost."""
+    """In the type itself, a sum of ones would stop growing where adding 1 rounds to the same number."""
     (data_type,) = key
     for m, n in ((1, 1), (1, 40), (40, 1), (33, 35)):
         a, b = (np.ones(dims, data_type.dtype) for dims in ((m, 4096), (4096, n)))

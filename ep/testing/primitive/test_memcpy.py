@@ -49,7 +49,7 @@ def test_every_kind_and_length(device, rng, key, count):
 @pytest.mark.parametrize("data_type", DataType, ids=lambda data_type: data_type.name)
 @needs(MemcpyFactory, MemcpyKind.kDtoD)
 def test_elements_of_any_type(device, rng, data_type):
-    """The types of the two sides may differ, and a count may be no multiple of an element."""
+    """The types of the two sides may differ, and a count need not be a multiple of the element size."""
     values = rng.integers(0, 256, 48, dtype=np.uint8)
     dst = device.filled(40 // data_type.itemsize, data_type)
     device.require(MemcpyFactory, MemcpyKind.kDtoD).Launch(

@@ -85,7 +85,7 @@ def test_every_kind_of_axes(device, rng, key, dims, axes):
 
 @some_key(ReduceFactory, *SOME)
 def test_one_primitive_for_rows_and_columns(device, rng, key):
-    """Test rows and columns that are alike otherwise: the same number of elements and of axes."""
+    """Test rows and columns with the same number of elements and of axes."""
     op, data_type = key
     primitive = device.require(ReduceFactory, op, data_type, 8)
     for dims, axes in (((6, 4), (1,)), ((9, 20), (0,)), ((6, 4), (1,))):

@@ -20,7 +20,7 @@ def test_rows_at_any_level(device, rng, key, level):
 
 @every_key(SoftmaxFactory)
 def test_special_rows(device, key):
-    """A row with NaN, with +inf, or of -inf alone gives NaN; -inf beside numbers is 0."""
+    """A row with NaN, with +inf, or of only -inf gives NaN; an element -inf among numbers gives 0."""
     x = softmaxes.special_rows(*key)
     got = softmaxes.launch(device, TESTED, key[0], [x])
     assert np.isnan(got[:5].astype(np.float32)).all()

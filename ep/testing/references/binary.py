@@ -378,4 +378,4 @@ _TERMS: dict[BinaryOp, Callable[..., np.ndarray]] = {
     BinaryOp.kSiluBackwardWithDyX: _silu_terms,
     BinaryOp.kQuickGeluBackwardWithDyX: lambda x: _silu_terms(x, _QUICK_GELU_SLOPE),
 }
-"""The largest term beside dy, if the formula is a sum; for all other ops the result is the only term."""
+"""The factor of dy in the largest term, if the formula is a sum; for all other ops the result is the only term."""

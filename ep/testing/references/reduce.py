@@ -10,7 +10,7 @@ from ep.include.primitive import ReduceOp
 
 
 def exact(op: ReduceOp, src: np.ndarray, axes: Sequence[int], data_type: DataType) -> np.ndarray:
-    """Return the exact result along axes, flat: integers and bools in their own type, others in that of long double."""
+    """Return the exact result along axes, flat: integers and bools in their own type, others in long double."""
     kind, axis = number_kind(data_type), tuple(axes)
     if op in (ReduceOp.kAny, ReduceOp.kAll):
         return (np.any if op is ReduceOp.kAny else np.all)(src != 0, axis=axis).reshape(-1)

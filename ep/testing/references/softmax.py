@@ -7,7 +7,7 @@ import numpy as np
 
 Rows: TypeAlias = np.ndarray
 Exact: TypeAlias = Callable[..., tuple[Rows, Rows]]
-"""Function of the operands that returns the results, and the least magnitude in whose ulps their errors count."""
+"""A function of the operands. It returns the results, and the least magnitudes whose ulps measure their errors."""
 
 
 def _wide(*operands: Rows) -> list[Rows]:

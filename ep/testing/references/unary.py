@@ -126,7 +126,7 @@ _LIMITS = {
     UnaryOp.kQuickGelu: (0, np.inf),
     UnaryOp.kSoftSign: (-1, 1),
 }
-"""The values at -inf and at +inf of ops whose formula gives NaN there."""
+"""The values at -inf and +inf of ops whose formulas give NaN there."""
 
 _TESTS: dict[UnaryOp, Callable[[np.ndarray], np.ndarray]] = {
     UnaryOp.kLogicalNot: lambda x: x == 0,
