@@ -27,7 +27,7 @@ _PROCESSOR = "ep_processor"
 
 
 class Taken(NamedTuple):
-    """The processor seconds of a process of tests, of its children, and of compilation, and how many kernels it compiled."""
+    """The processor seconds of a process of tests, of its children and of compilation, and the number of kernels compiled."""
 
     seconds: float
     of_children: float
@@ -59,7 +59,7 @@ def pytest_configure(config):
 
 
 def _choice(config):
-    """Return the numbers of cases that a run has time for. Most of the time is compilation, slower for the CUDA device."""
+    """Return the numbers of cases that a run has time for: most of it is compilation, which is slower for CUDA."""
     turn = config.getoption("ep_turn") or _commit()
     if config.stash[_ON_PTX]:
         return Choice(cases=4, keys=2, structures=2, examples=25, long=0, turn=turn)
@@ -112,7 +112,7 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session):
-    """Send the times of a worker to the process that reports; store them if this process itself does."""
+    """Send the times of a worker to the process that reports; without workers, store them."""
     config = session.config
     if hasattr(config, "workeroutput"):
         config.workeroutput[_PROCESSOR] = tuple(_taken())

@@ -34,7 +34,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def _place(item):
-    """Return the place of a test in the order: long ones come first, so that no processor waits for another at the end."""
+    """Return the place of a test in the order: long ones first, so that no processor waits for another at the end."""
     if item.nodeid.startswith(FIRST):
         return 0
     return 1 if item.get_closest_marker("ep_long") else 2

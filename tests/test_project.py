@@ -137,7 +137,7 @@ def test_python_m_ep_is_the_command():
 
 
 def _needs(paths):
-    """Return, for each of `paths`, those of them that it imports, including imports in functions and for type checkers."""
+    """Return, for each of `paths`, those of them that it imports, also in functions and for type checkers."""
     modules = {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in paths}
 
     def imported(path):

@@ -36,7 +36,7 @@ INTEGERS = [np.int64(2), np.uint8(2)]
 
 
 def cases(device):
-    """Return by name: a function (size, dst) that launches with the size in place of a 2, and the name of its argument."""
+    """Return by name: a function (size, dst) that launches with the size in place of a 2, and the argument's name."""
     x, rows = device.buffer(np.arange(4, dtype=np.float32)), device.buffer(np.array([1, 0]))
     unary = device.require(ElementwiseUnaryFactory, UnaryOp.kAbs, "float32", "float32")
     binary = device.require(BroadcastElementwiseBinaryFactory, BinaryOp.kAdd, "float32", "float32", 2)

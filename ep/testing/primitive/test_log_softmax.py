@@ -34,7 +34,7 @@ def test_special_rows(device, key):
 
 @some_key(LogSoftmaxFactory, *KEYS)
 def test_what_is_left_of_one(device, key):
-    """The result of an element that is nearly the whole sum is computed from the others: 1 - y would lose all digits."""
+    """The result of an element with nearly the whole sum is computed from the others: 1 - y would lose all digits."""
     (data_type,) = key
     x = np.array([[30, 0, 1], [12, 0, -1], [0, -3, 20], [60, 0, 0]], data_type.dtype)
     got = softmaxes.launch(device, TESTED, data_type, [x])
