@@ -28,7 +28,7 @@ def run(code: str, *path: str, fails: bool = False, **environment: str) -> str:
 
 @contextmanager
 def answering(code: str) -> Iterator[Callable[[str], str]]:
-    """Yield a function that sends a line to `code` and returns the line that it prints next; at last, close its input."""
+    """Yield a function that sends a line to `code` and returns the line that it prints next; then close its input."""
     process = subprocess.Popen(
         _command(code), env=_environment((), {}), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )

@@ -55,7 +55,7 @@ EXPONENTIAL = [BinaryOp[f"k{name}BackwardWithDyX"] for name in ("Exp", "Exp2", "
 )
 @pytest.mark.parametrize("factor", [0, np.inf])
 def test_zero_times_infinity_is_nan(device, op, attributes, factor, data_type):
-    """A dy of 0 times an infinite slope is NaN, or the other way round; not if the slope only rounds to 0 or infinity."""
+    """0 times infinity is NaN, whichever of dy and the slope is 0; not if the slope only rounds to 0 or infinity."""
     x = np.array([np.inf, -np.inf, 0, 50, -50]).astype(data_type.dtype)
     if op is BinaryOp.kScalarBasePowerGrad:
         x = np.abs(x)
