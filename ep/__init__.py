@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from ep import source_files as source_files  # first: what it says of a file is older than the file's import
+from ep import source_files as source_files  # first: its record of a file is older than the import of the file
 from ep.include import (
     ActiveDeviceGuard,
     AllocationOptions,

@@ -1,4 +1,4 @@
-"""`python -m ep` is `ep`."""
+"""`python -m ep` runs the command `ep`."""
 
 from ep.cli.main import main
 

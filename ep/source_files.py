@@ -1,7 +1,7 @@
 """The package's source files as they were when it was imported. `ep/__init__.py` imports this before all else.
 
-So what this notes of a file is older than the import of any module but the package's own: a file that has not changed
-since holds the code that the process runs (`ep/common/kernel_cache/sources.py`).
+So this record of a file is older than the import of any module but the package's own: a file that has not changed since
+then holds the code that the process runs (`ep/common/kernel_cache/sources.py`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 class FileState(NamedTuple):
     """The state of a file that changes when it is written or replaced.
 
-    Only compared with what it was, never with a clock.
+    It is only compared with an earlier state, never with a clock.
     """
 
     mtime_ns: int
@@ -23,7 +23,7 @@ class FileState(NamedTuple):
 
     @classmethod
     def of(cls, status: os.stat_result) -> FileState:
-        """Return the state in what the operating system says of a file."""
+        """Return the state from the operating system's record of a file."""
         return cls(status.st_mtime_ns, status.st_size, status.st_ino)
 
 
@@ -34,7 +34,7 @@ def _states(folder: str, prefix: str) -> Iterator[tuple[str, FileState]]:
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.endswith(".py"):
-                # not the entry's own stat, which has no inode on Windows
+                # `entry.stat()` has no inode on Windows
                 yield prefix + entry.name, FileState.of(os.stat(entry.path))
             elif entry.name != "__pycache__" and entry.is_dir():
                 yield from _states(entry.path, f"{prefix}{entry.name}/")

@@ -170,7 +170,9 @@ def binary(
     relative_error: float = 0.0,
     **about: Any,
 ) -> Case:
-    """Return a case of a binary op with broadcasting, the first operand from the domain; `numpy(x, y, out)` as above.
+    """Return a case of a binary op with broadcasting, the first operand from the domain.
+
+    `numpy(x, y, out)` computes it with NumPy.
 
     dst_type: that of the operands by default.
     """

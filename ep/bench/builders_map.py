@@ -107,7 +107,7 @@ def add(name: str, num_srcs: int, dims: tuple[int, ...], dtype: DTypeLike = np.f
         return partial(primitive.Launch, stream, list(inputs), out, count)
 
     moved = (num_srcs + 1) * count * item.itemsize
-    # other libraries round each sum of 16-bit floats, and the smallest numbers get lost beside the largest
+    # other libraries round each sum of 16-bit floats, and the smallest numbers are lost in sums with the largest
     error = 0.0 if item.kind in "iu" else 2.0**-6 * num_srcs if item.itemsize == 2 else 1e-6 * num_srcs
     return Case(
         name, Add, (item,), AddWork(), make, dims, item, bind,

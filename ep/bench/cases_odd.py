@@ -1,4 +1,4 @@
-"""Cases of sizes that are not powers of two, whatever sizes are asked for."""
+"""Cases of sizes that are not powers of two, independent of the requested sizes."""
 
 from __future__ import annotations
 

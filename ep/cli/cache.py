@@ -131,7 +131,7 @@ def _warm_for_absent(arguments: Namespace, fitting: Sequence[Entry]) -> int:
 
 
 def _compile(arguments: Namespace, entries: Sequence[Entry]) -> int:
-    """Compile the kernels of keys in processes, and print what is in the cache then; return the exit code."""
+    """Compile the kernels of keys in processes, then print the contents of the cache; return the exit code."""
     types = list(dict.fromkeys(entry.device_type for entry in entries))
     before, start = _usable(kernel_caches.on_disk(types)), time.perf_counter()
     print(f"preparing {text.plural(len(entries), 'key')} with {text.plural(arguments.jobs, 'process')}", flush=True)

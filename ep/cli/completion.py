@@ -13,7 +13,7 @@ from ep.cli.parser import Parser
 
 
 def complete(commands: Mapping[str, tuple[str, str]]) -> None:
-    """Answer the shell, and end the process; do nothing if argcomplete is missing."""
+    """Complete the command line for the shell, and end the process; do nothing if argcomplete is missing."""
     try:
         import argcomplete
     except ImportError:

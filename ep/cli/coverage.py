@@ -55,7 +55,7 @@ class Coverage:
         self.failures.append(f"{case.primitive.__name__} ({case.name}): {present.one_line(error)}")
 
     def in_words(self) -> str:
-        """Return what was not run, after `run`; an empty text if the cases and the device cover each other."""
+        """Return the work that was not run, after `run`; an empty text if the cases and the device cover each other."""
         implemented = list(dict.fromkeys(entry.interface for entry in registered(self.device.device_type())))
         covered = {case.primitive for case in self.cases}
         if not self.ran:

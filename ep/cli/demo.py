@@ -138,7 +138,7 @@ def _cases(device: Device) -> list[Case]:
 
 
 def _compile_ahead(coverage: Coverage) -> None:
-    """Compile what the cases launch in processes, one for each processor, if no kernels are on disk but could be."""
+    """Compile the kernels of the cases in processes, one for each processor, if no kernels are on disk but could be."""
     device, jobs = coverage.device, available_threads()
     device_type = device.device_type()
     there = kernel_caches.on_disk([device_type]).get(device_type.tag)
@@ -166,7 +166,7 @@ def _alike() -> list[list[int]]:
 def _launch_once(device_type: DeviceType, device_index: int, numbers: Sequence[int]) -> int:
     """Launch cases of the demo in this process, so that their kernels are on disk; return how many there are.
 
-    Errors are left to the demo, which meets them again.
+    Errors are left to the demo, in which they occur again.
     """
     device, cases = DeviceManagerRegistry.GetDevice(device_type, device_index), demo_cases()
     for number in numbers:

@@ -12,7 +12,7 @@ from ep.include.suggest import did_you_mean
 
 
 def load(path: Path, device_type: DeviceType) -> Any:
-    """Return a model; CommandError for a file that is none, for nodes that nothing serves, and without the package."""
+    """Return a model; CommandError for another file, for nodes without support, and without the package."""
     try:
         from ep import onnx
     except ModuleNotFoundError as error:
@@ -47,7 +47,7 @@ def shape(word: str) -> tuple[str, tuple[int, ...]]:
 
 
 def by_name(option: str, given: list[tuple[str, Any]], known: list[str]) -> dict[str, Any]:
-    """Return values by name; CommandError for a name that the model lacks, and one that is there twice."""
+    """Return values by name; CommandError for a name that the model lacks, and for one that is given twice."""
     found: dict[str, Any] = {}
     for name, value in given:
         if name not in known:

@@ -58,7 +58,7 @@ class Names(Generic[T]):
         otherwise: Callable[[str], str] = lambda text: "",
         all_of_them: Callable[[], str] | None = None,
     ) -> None:
-        """what: the kind of objects, in words.
+        """what: the noun for the objects.
 
         otherwise: returns a part of the error for a text that names an object of another kind.
         all_of_them: returns a part of the error if no name is near.

@@ -133,7 +133,7 @@ class SharedFile:
             os.replace(self._partial, self._path)
 
     def discard(self) -> None:
-        """Remove the file if it has not got its name."""
+        """Remove the file unless it has been given its name."""
         self._partial.unlink(missing_ok=True)
 
     @contextmanager
@@ -146,7 +146,7 @@ class SharedFile:
 
 def _write_to(file: BinaryIO, array: Array) -> None:
     raw = array.dtype == DataType.kBFloat16.dtype  # NumPy has no name for it
-    # for a file, NumPy asks for the position, which a pipe has not: it gets an object that can only write
+    # for a file, NumPy asks for the position, which a pipe does not have: it gets an object that can only write
     np.lib.format.write_array(_Writer(file.write), array.view("V2") if raw else array, allow_pickle=False)
 
 

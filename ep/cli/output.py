@@ -29,7 +29,7 @@ def add_format(parser: Parser, *formats: str) -> None:
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = "", right: Sequence[str] = ()) -> None:
     """Print a table. `right`: the columns whose cells are aligned to the right.
 
-    Nothing is ever left out. On a terminal cells are wrapped; if not even their longest words fit beside each other,
+    Nothing is ever left out. On a terminal cells are wrapped; if not even their longest words fit side by side,
     each row becomes a list of `column  cell` lines.
     """
     rows = [list(row) for row in rows]

@@ -12,7 +12,7 @@ from ep.include.suggest import did_you_mean
 
 
 class CommandError(Exception):
-    """A command cannot do what it was asked for; the user sees only the message, in one line."""
+    """Raised if a command cannot do its work; the user sees only the message, in one line."""
 
 
 class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
@@ -39,7 +39,7 @@ class Parser(argparse.ArgumentParser):
     """An ArgumentParser that suggests similar names."""
 
     def __init__(self, **options: Any) -> None:
-        """As ArgumentParser, but options are not abbreviated and help keeps the lines and words of long texts."""
+        """Make an ArgumentParser without abbreviated options, whose help keeps the lines and words of long texts."""
         options.setdefault("allow_abbrev", False)
         options.setdefault("formatter_class", _HelpFormatter)
         super().__init__(**options)
@@ -53,7 +53,7 @@ class Parser(argparse.ArgumentParser):
         )
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """As ArgumentParser; the innermost parser stores its name in the result, for later errors."""
+        """Parse as ArgumentParser does; the innermost parser stores its name in the result, for later errors."""
         namespace, rest = super().parse_known_args(args, namespace)
         if not hasattr(namespace, "prog"):
             namespace.prog = self.prog

@@ -109,7 +109,7 @@ def _print_attributes(entries: Sequence[Entry]) -> None:
 
 
 def support(entries: Sequence[Entry]) -> tuple[tuple[str, str], ...]:
-    """Return rows of what a device supports of an interface: data types in words, and the ops that support them."""
+    """Return rows about a device's keys of an interface: data types in words, and the ops that support them."""
     keys: dict[Any, list[Any]] = defaultdict(list)
     for entry in entries:
         keys[entry.op].append(entry.dtypes)

@@ -43,7 +43,7 @@ def warm(entries: Sequence[Entry], jobs: int, capability: str | None = None) -> 
 
 @contextmanager
 def processes(jobs: int, absent: tuple[DeviceType, str] | None = None) -> Iterator[ProcessPoolExecutor]:
-    """Start processes that compile kernels; what is left to do is dropped at the end.
+    """Start processes that compile kernels; the remaining work is dropped at the end.
 
     absent: a device type and a capability to compile for, as in `warm`.
     """
@@ -55,7 +55,7 @@ def processes(jobs: int, absent: tuple[DeviceType, str] | None = None) -> Iterat
 
 
 def _chunks(entries: Sequence[Entry]) -> list[list[Entry]]:
-    """Return `entries` grouped by what they share, the op or the type of the indices; the largest groups first."""
+    """Return `entries` grouped by the op, or the type of the indices, that they share; the largest groups first."""
     chunks: dict[Any, list[Entry]] = defaultdict(list)
     for entry in entries:
         chunks[entry.device_type, entry.op or entry.dtypes[1:]].append(entry)

@@ -10,7 +10,7 @@ from ep.include.primitive.primitive import Request
 
 
 def attribute_values(request: Request) -> tuple[float, ...]:
-    """Return the values of a request's attributes. Beside float32 and 16-bit types they are rounded to float32.
+    """Return the values of a request's attributes. For float32 and 16-bit types they are rounded to float32.
 
     Each device computes some ops on these types in float64; the rounding keeps attributes the same on all devices.
     An attribute that is compared with stored elements is rounded as they are: once more if they have 16 bits.

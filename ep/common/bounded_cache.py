@@ -18,8 +18,8 @@ class BoundedCache(dict[Hashable, Any]):
 
     It has two generations: the items of the dict itself are the younger one, `older` is the other. A value found in the
     older one moves to the younger one. When the younger one is full, it replaces the older one.
-    A lookup of a young value costs no more than in a dict, and nothing is sorted. There is no lock, which a forked
-    child could find held for ever. Threads that race lose a value at worst, which is then made again.
+    A lookup of a young value costs no more than in a dict, and nothing is sorted. There is no lock, since a
+    forked child could find it held for ever. At worst, a race between threads loses a value, which is then made again.
     """
 
     older: dict[Hashable, Any]

@@ -66,7 +66,7 @@ def as_dims(dims: Any, argument: str, max_num_dims: int) -> tuple[int, ...]:
 
 
 def are_integers(*sizes: Any) -> bool:
-    """Return whether each argument is None or holds integers alone: (2.0, 3) equals (2, 3), which a cache may have.
+    """Return whether each argument is None or holds integers alone. Otherwise a cache could find (2, 3) for (2.0, 3).
 
     A sum is an int if all elements are. NumPy's integers give False. Raises TypeError for other objects.
     """

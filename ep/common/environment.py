@@ -83,7 +83,7 @@ def _matching(pattern: str) -> Callable[[str], str]:
 
 
 def _number(text: str) -> int:
-    """Return the number that a text of digits alone is. int() also accepts spaces, underscores, signs and more."""
+    """Return the number that a text of digits represents. int() also accepts spaces, underscores, signs and more."""
     return int(_matching("[0-9]{1,9}")(text))
 
 
@@ -95,7 +95,7 @@ def _threads(text: str) -> int:
 
 
 def _folder(text: str) -> Path:
-    """Return the path of a text. It must be absolute; `~` is not expanded: the shell does that."""
+    """Return the path that a text names. It must be absolute; `~` is not expanded: the shell does that."""
     if not os.path.isabs(text):
         raise ValueError
     return Path(text)

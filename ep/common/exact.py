@@ -22,7 +22,7 @@ class Inexact(Exception):
 
 
 def exact(value: Any) -> Hashable:
-    """Return a key that tells a value from all others that a call could tell it from.
+    """Return a key of a value. Values that a call could distinguish have different keys.
 
     True, 1 and 1.0 have different keys; so do the two zeros, and tuples and lists that hold them. A NaN has a key.
     Supported are numbers and their types, dtypes, text, None, `...`, enumerators, ranges, and slices, tuples and lists

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def garbage_waits() -> Iterator[None]:
-    """Suspend garbage collection inside: Numba's allocations would start it over and over, a fifth of the time.
+    """Suspend garbage collection inside: Numba's allocations would start it repeatedly: a fifth of the time.
 
     Only one thread at a time may be inside; it may enter again: see `exclusively`.
     """

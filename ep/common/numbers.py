@@ -24,7 +24,7 @@ class Numbers:
         self._last: tuple[Any, Array | None] = None, None  # found without hashing
 
     def array(self, number: Any, argument: str) -> Array:
-        """Return the array of a number. argument: the caller's name for it. Raises what `convert` raises."""
+        """Return the array of a number. argument: the caller's name for it. Raises the errors of `convert`."""
         last, array = self._last
         if array is None or number is not last:
             array = self._find(number, argument)

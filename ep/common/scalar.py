@@ -121,7 +121,7 @@ def _nearest(number: Any) -> float:
 def _to_odd(number: Any) -> float:
     """Return a double that rounds to any narrower type as the number itself does.
 
-    It is the number itself, or, if that lies between two doubles, the one whose last bit is 1. So it is never a tie.
+    It is the number itself, or, if that is between two doubles, the one whose last bit is 1. So it is never a tie.
     """
     nearest = _nearest(number)
     if math.isnan(nearest) or nearest == number:

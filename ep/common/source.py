@@ -26,7 +26,7 @@ def digest_of(source: str) -> str:
 
 
 def kept_text(source: str, module: str, name: str) -> str:
-    """Keep the text of a function for tracebacks; and return the file name to compile it with."""
+    """Keep the text of a function for tracebacks, and return the file name to compile it with."""
     file_name = f"<{name} of {module}, {digest_of(source)}>"
     # no modification time: it would mean that there is a file to check
     linecache.cache[file_name] = len(source), None, source.splitlines(keepends=True), file_name

@@ -46,7 +46,7 @@ class KnownCall(NamedTuple):
 
 
 class CallFinder(ABC):
-    """A finder of the known calls of one function. It runs them faster than Python can tell them apart.
+    """A finder of the known calls of one function. It runs them in less time than Python needs to distinguish them.
 
     find: has the function's arguments and result; returns `UNKNOWN` for a call that is not known.
     """
@@ -96,7 +96,7 @@ class Operands(ABC):
     def as_view(self, value: ArrayLike, argument: str) -> Array:
         """Return `value` as an array that Expression can read, with any strides. It is copied if necessary.
 
-        Raises what `as_buffer` does. `as_buffer` accepts the result.
+        Raises the errors of `as_buffer`, which accepts the result.
         """
         return self.as_buffer(value, argument)
 
@@ -117,7 +117,7 @@ class Operands(ABC):
 
     @abstractmethod
     def indices(self, value: ArrayLike) -> Array:
-        """Return the indices of gather as a buffer of integers. Raises TypeError if they are none."""
+        """Return the indices of gather as a buffer of integers. Raises TypeError if they are not integers."""
 
     @abstractmethod
     def compute(
@@ -217,7 +217,7 @@ class Arrays(Operands):
         return self.destination(shape, dtype, None)
 
     def within(self, memory: Array, offset: int, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
-        """Return a buffer in memory that `empty` gave as bytes, 64 more than are used.
+        """Return a buffer in memory that `empty` returned as bytes, 64 more than the buffers in it need.
 
         offset: in bytes, a multiple of 64.
 
@@ -228,7 +228,7 @@ class Arrays(Operands):
     def scratch(self) -> tuple[Arrays, Callable[[], None]]:
         """Return Arrays for operators that run one after another, and a function to call before each.
 
-        The buffers that an operator gets from them may have the memory of those of the operator before.
+        The buffers that an operator gets from them may share memory with those of the previous operator.
         """
         return self, _do_nothing
 
@@ -237,7 +237,7 @@ class Arrays(Operands):
         """Return the result in the place that the caller wants: in `out`, if given. This ends a call."""
 
     def target(self, shape: Sequence[int], dtype: np.dtype[Any], out: Array) -> Array:
-        """Return `out` in the form that Expression writes in place. Raises what `destination` does."""
+        """Return `out` in the form that Expression writes in place. Raises the errors of `destination`."""
         self.destination(shape, dtype, out)
         return out
 

@@ -127,7 +127,7 @@ class Device(ABC):
         return {}
 
     def calibrate(self) -> str | None:
-        """Measure what launches depend on, unless it is known already. Return one line about it, or None."""
+        """Measure the properties that launches depend on, unless they are known. Return one line about it, or None."""
         return None
 
     def findings(self) -> Iterable[Finding]:

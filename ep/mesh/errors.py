@@ -64,7 +64,7 @@ def _text(error: BaseException) -> str:
 
 
 def _name(kind: type[BaseException]) -> str:
-    """Return the name as tracebacks show it."""
+    """Return the name of a class as tracebacks show it."""
     return (
         kind.__qualname__ if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__}.{kind.__qualname__}"
     )

@@ -23,7 +23,7 @@ class Placement:
     def __init__(self, mesh: int | Sequence[int]) -> None:
         """mesh: the number of ranks along each of its one or two axes.
 
-        Every rank must create it. Raises, on all ranks alike, ValueError if the mesh has another number of ranks than
+        Every rank must create it. Raises, on all ranks, ValueError if the mesh has another number of ranks than
         the job, or if ranks give different meshes; TypeError if `mesh` is not a mesh; ImportError without mpi4py.
         """
         every = world().from_all(lambda: _checked(mesh), "Placement")

@@ -119,7 +119,7 @@ def to_global(local: ArrayLike, placement: Placement, sbp: SbpLike) -> GlobalTen
     placement: the mesh.
     sbp: one for each axis of the mesh: "S(0)", or "S(0),B".
 
-    The logical shape follows from the pieces. Raises, on all ranks alike, ValueError for a piece of the wrong shape and
+    The logical shape follows from the pieces. Raises, on all ranks, ValueError for a piece of the wrong shape and
     for an SBP that does not fit; TypeError if the ranks' dtypes differ or `local` is not an array.
     """
     buffer, every = _alike("to_global", local, "local", placement, sbp)

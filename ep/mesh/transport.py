@@ -1,8 +1,8 @@
 """Communication between ranks by MPI: two collective operations on the bytes of flat arrays.
 
-MPI sees elements as bytes, so all data types are handled alike. It computes no sums: they would depend on the algorithm
-that it chooses. Counts are in bytes and may be above 2^31, which MPI 4 supports. An array of a GPU is passed to MPI
-directly if MPI reports support for such memory; else it goes through memory of the host.
+MPI sees elements as bytes, so all data types are handled in the same way. It computes no sums: they would depend on the
+algorithm that it chooses. Counts are in bytes and may be above 2^31, which MPI 4 supports. An array of a GPU is passed
+to MPI directly if MPI reports support for such memory; else it goes through memory of the host.
 """
 
 from __future__ import annotations

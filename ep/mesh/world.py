@@ -1,4 +1,4 @@
-"""The processes of an MPI job, kept in step: every rank learns of an error on another rank, or of its end.
+"""The processes of an MPI job, synchronised: every rank learns of an error on another rank, or of its end.
 
 Only this module imports mpi4py, on first use: importing it starts MPI.
 """
@@ -39,7 +39,7 @@ def mpi() -> Any:
         raise ModuleNotFoundError(
             f"tensors on a mesh need {error.name}: pip install 'ep[mpi]'", name=error.name
         ) from error
-    except (ImportError, RuntimeError) as error:  # mpi4py is there, but no library of MPI is
+    except (ImportError, RuntimeError) as error:  # mpi4py is installed, but no MPI library is
         raise ImportError(f"mpi4py finds no library of MPI ({error}): pip install 'ep[mpi]'") from error
 
 
@@ -107,7 +107,7 @@ class World:
         try:
             return exchange(ready)
         except BaseException as error:
-            if self.size > 1:  # others are in the exchange, and cannot be told
+            if self.size > 1:  # other ranks are in the exchange, and cannot receive the error
                 self.end_by(type(error), error, error.__traceback__)
             raise
 

@@ -78,7 +78,7 @@ def bitwise_and(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Arra
     """a & b."""
 
 def bitwise_not(x: ArrayLike, *, out: Array | None = None) -> Array:
-    """Return every bit inverted."""
+    """Return x with every bit inverted."""
 
 def bitwise_or(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
     """a | b."""
@@ -102,7 +102,7 @@ def concat(arrays: Sequence[ArrayLike], axis: int | None = 0) -> Array:
     """Return arrays joined along an axis, as `numpy.concat`."""
 
 def conj(x: ArrayLike, *, out: Array | None = None) -> Array:
-    """Return the imaginary part negated."""
+    """Return the complex conjugate: the imaginary part is negated."""
 
 def conv(x: ArrayLike, w: ArrayLike, bias: ArrayLike | None = None, strides: Any = 1, pads: Any = 0, dilations: Any = 1, groups: int = 1, *, out: Array | None = None) -> Array:
     """Return the convolution of `x` with `w`, as ONNX's Conv and PyTorch's `conv1d` to `conv3d`."""
@@ -327,16 +327,16 @@ def log_softmax_grad(y: ArrayLike, dy: ArrayLike, axis: int = -1, *, out: Array 
     """Return the gradient of `log_softmax`: `dy - exp(y) * sum(dy)`, the sum along the axis."""
 
 def logical_and(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
-    """Return both true; NaN is true."""
+    """Whether both are true; NaN is true."""
 
 def logical_not(x: ArrayLike, *, out: Array | None = None) -> Array:
     """x == 0: true for -0, false for a NaN."""
 
 def logical_or(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
-    """One of them true."""
+    """Whether at least one of them is true."""
 
 def logical_xor(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
-    """Exactly one of them true."""
+    """Whether exactly one of them is true."""
 
 def matmul(x1: ArrayLike, x2: ArrayLike, transpose_x1: bool = False, transpose_x2: bool = False, *, out: Array | None = None) -> Array:
     """Return the product of matrices, as `numpy.matmul`."""
@@ -345,7 +345,7 @@ def matmul_grad(dy: ArrayLike, x1: ArrayLike, x2: ArrayLike, transpose_x1: bool 
     """Return the gradients of `matmul` with respect to x1 and x2: products of dy with the other operand."""
 
 def max(x: ArrayLike, axis: int | tuple[int, ...] | None = None, keepdims: bool = False, *, out: Array | None = None) -> Array:
-    """Return the largest element along axes, as `numpy.max`; NaN if there is one. `maximum` is for two arrays."""
+    """Return the largest element along axes, as `numpy.max`; NaN if one of them is NaN. `maximum` is for two arrays."""
 
 def max_pool(x: ArrayLike, kernel: Any, strides: Any = 1, pads: Any = 0, dilations: Any = 1, ceil_mode: bool = False, *, out: Array | None = None) -> Array:
     """Return the largest element of each window of `x`, as ONNX's MaxPool and PyTorch's `max_pool1d` to `max_pool3d`."""
@@ -360,7 +360,7 @@ def mean(x: ArrayLike, axis: int | tuple[int, ...] | None = None, dtype: DTypeLi
     """Return the mean of elements along axes, as `numpy.mean`; NaN if there are none."""
 
 def min(x: ArrayLike, axis: int | tuple[int, ...] | None = None, keepdims: bool = False, *, out: Array | None = None) -> Array:
-    """Return the least element along axes, as `numpy.min`; NaN if there is one. `minimum` is for two arrays."""
+    """Return the least element along axes, as `numpy.min`; NaN if one of them is NaN. `minimum` is for two arrays."""
 
 def minimum(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
     """Return the smaller one, b where they are equal; NaN if either is."""

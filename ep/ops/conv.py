@@ -158,7 +158,7 @@ def _with_bias(function: Any) -> Any:
             raise ValueError(f"bias has shape {of_bias}; w of shape {of_w} needs {of_w[:1]}")
         result = function(x, w, **attributes)
         added = added.reshape((*added.shape, *(1,) * (len(x.shape) - 2)))
-        if out is None and isinstance(arrays, Arrays):  # nobody else has the result yet
+        if out is None and isinstance(arrays, Arrays):  # no other code has the result yet
             out = result
         return FUNCTIONS["add"](result, added) if out is None else FUNCTIONS["add"](result, added, out=out)
 

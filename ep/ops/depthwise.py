@@ -135,7 +135,7 @@ class DepthwiseKernel(ConvKernel):
         wide = DataType.kFloat.dtype if self.subject.data_types["x"] in _NARROW and len(runs) > 1 else None
 
         def sums_of(arrays: Arrays, x: Array, w: Array, summed: Array, partial: Array) -> list[tuple[Any, ...]]:
-            """Return the arguments of each sum: its Expression, what it writes, and the views that it adds up."""
+            """Return the arguments of each sum: its Expression, the views that it writes, and those that it adds up."""
             padded, weights = x.reshape(of_x), w.reshape(of_w)
             total = arrays.view(summed.reshape(result), rows.sums, None, None)
             between = total if partial is None else arrays.view(partial, rows.sums, None, None)
@@ -148,7 +148,7 @@ class DepthwiseKernel(ConvKernel):
                 found.append((add, [total if run.stop == taps else between], taken))
             return found
 
-        last: tuple[Any, ...] | None = None  # the arrays of the call before, and what `sums_of` gave for them
+        last: tuple[Any, ...] | None = None  # the arrays of the previous call, and the result of `sums_of` for them
 
         def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
             nonlocal last
@@ -177,7 +177,10 @@ class DepthwiseKernel(ConvKernel):
         return launches
 
     def _cropping(self, planes: int, found: Windows, rows: _Rows) -> Launches | None:
-        """Return the launches that crop the sums from longer rows, None if rows fit. planes: the number of results."""
+        """Return the launches that crop the sums from longer rows, None if rows are not longer.
+
+        planes: the number of planes of the result.
+        """
         if rows.width == found.counts[-1]:
             return None
         outer, (height, width) = planes * math.prod(found.counts[:-2]), found.counts[-2:]
@@ -185,6 +188,6 @@ class DepthwiseKernel(ConvKernel):
         return self.strided((outer, height, width), *strides)
 
     def _sum(self, taps: int, begins: bool, ends: bool) -> Expression:
-        """Return an Expression for the shapes of one call: launches with other shapes in between would be slow."""
+        """Return a new Expression for one plan. Its launches are fast because they all have the same shapes."""
         structure = _structure(self.subject.data_types["x"], taps, begins=begins, ends=ends)
         return RequirePrimitive(ExpressionFactory, self.subject.device_type, structure)

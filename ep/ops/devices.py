@@ -25,7 +25,7 @@ _HOST: Final = DeviceType.kCPU
 def arrays_of(operands: Sequence[ArrayLike], names: Sequence[str]) -> Operands:
     """Return the reader of operands, as a rule the Arrays of their device; for Python numbers, those of the CPU.
 
-    Raises TypeError, which names two of them, if they are in different places, and DeviceUnavailableError for an array
+    Raises TypeError, which names two of them, if they are on different devices, and DeviceUnavailableError for an array
     of a device type that has no device here.
     """
     for value in operands:

@@ -59,7 +59,7 @@ def _meaning(op: UnaryOp | BinaryOp) -> str:
 
 
 def _stand_ins(op: UnaryOp | BinaryOp) -> list[str]:
-    """Return a line about the names of operands in the functor's text, if they are others than the function's."""
+    """Return a line about the names of operands in the functor's text, if they differ from the function's."""
     if op in (UnaryOp.kRealGrad, UnaryOp.kImagGrad):
         return ["Here dy is x.", ""]
     return ["Here a is x, and b is y.", ""] if OPS[op].operands == ("x", "y") else []

@@ -203,7 +203,7 @@ _ABOUT_THE_REST: Final = {
 
 
 def why_not_listed(op: U | Bin, problem: Problem) -> str | None:
-    """Return why rows of an op that hold for all finite data are left out; None if none are."""
+    """Return why rows of an op that hold for all finite data are left out; None if it has no such rows."""
     if problem.types[0] in BOOL and op in (Bin.kFmod, Bin.kFloorMod):
         return "of bool it is constant"
     if problem.types[0] in BOOL and "dy" in OPS[op].operands:

@@ -67,14 +67,14 @@ def gather(
     batch_dims: the number of leading axes that params and indices share, `0 <= batch_dims <= axis`; negative: counted
         from the last axis of indices.
     mode: how an index outside `0 ... n - 1` is handled. "raise": IndexError, which gives its position. "wrap_negative":
-        -n ... -1 count from the end, IndexError past that. "zero": zeros. "clip": the nearest index, as in
+        -n ... -1 count from the end, others are an IndexError. "zero": zeros. "clip": the nearest index, as in
         `numpy.take`. An asynchronous device does not wait for an IndexError: the elements are zeros, and the error is
         raised by the call that waits for the result (`copy_to_host`, `Stream.Sync`).
     out: where to put the result, an array of its shape and dtype.
 
     The result has the shape `params.shape[:axis] + indices.shape[batch_dims:] + params.shape[axis + 1:]` and the dtype
-    of params. Raises TypeError for indices that are not integers, ValueError for axes that do not agree; nothing has
-    been written then, nor with an IndexError of the CPU.
+    of params. Raises TypeError for indices that are not integers, ValueError for axes that do not agree. After
+    these errors, and after an IndexError on the CPU, nothing has been written.
     """
     check_mode(mode)
     along, batch = gather_axes(params.shape, indices.shape, axis, batch_dims)

@@ -88,7 +88,10 @@ def _without(shape: Dims, axis: int) -> Dims:
 @register_kernel("concat", matches=RegionKernel.exists)
 @register_kernel("stack", matches=RegionKernel.exists)
 class JoinKernel(RegionKernel):
-    """A kernel of one launch of CopyNd: each array to its columns in the rows that the axes before `axis` form."""
+    """A kernel of one launch of CopyNd, which copies each array to its columns.
+
+    Columns are those of the rows that the axes before `axis` form.
+    """
 
     def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
         axis = attributes["axis"] or 0

@@ -57,7 +57,7 @@ def _number(arrays: Operands, number: Any, dtype: np.dtype[Any], argument: str) 
 def as_weak(number: complex, dtype: np.dtype[Any], argument: str) -> np.ndarray[Any, Any]:
     """Return a Python number as a read-only array without axes.
 
-    Raises ValueError if an integer type or bool lacks the value or a floating-point type would make it infinite,
+    Raises ValueError if an integer type or bool cannot hold the value or a floating-point type would make it infinite,
     TypeError for a complex number if `dtype` is real.
     """
     return numbers_of(as_data_type(dtype)).array(number, argument)

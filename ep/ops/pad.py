@@ -37,7 +37,7 @@ def _signatures(problem: Problem) -> Iterator[Signature]:
             size + one["before"][axis] + one["after"][axis]
             for size, one in zip(piece_sizes(shape[axis], ranks), padded, strict=True)
         ]
-        if sizes == piece_sizes(result[axis], ranks):  # padding at the ends leaves even pieces
+        if sizes == piece_sizes(result[axis], ranks):  # the padded pieces are those of the result
             yield split
         yield signature(B, Split(axis))
     for partial in partials_of(problem.types[0]):

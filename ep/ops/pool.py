@@ -72,7 +72,7 @@ def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
 
 
 def _resolved(x: Tensor, kernel: Any, strides: Any, pads: Any, dilations: Any, ceil_mode: Any) -> dict[str, Any]:
-    """Return the attributes of both operators; with their pads, all windows lie in padded x."""
+    """Return the attributes of both operators; with their pads, all windows are in padded x."""
     of_x = tuple(x.shape)
     num_axes, beyond = num_spatial(of_x), _truth(ceil_mode, "ceil_mode")
     places = for_each(kernel, "kernel", num_axes, least=1)
@@ -158,7 +158,7 @@ _MAX = primitive_exists(ReduceFactory, ReduceOp.kMax, data_type("x"), kMaxNumDim
 class MaxPoolKernel(_PoolKernel):
     """A kernel that handles one axis after the other: Expand writes the windows, and Reduce folds them.
 
-    Windows that lie side by side, and have all elements, are not written.
+    Adjacent windows that together have all elements are not written.
     """
 
     def __init__(self, subject: Subject) -> None:

@@ -65,7 +65,7 @@ def _resolved(name: str, x: Tensor, axis: Any, keepdims: Any) -> dict[str, Any]:
 
 
 def _signatures(op: ReduceOp) -> Any:
-    """Return the function that yields the signatures: a split kept axis stays split, a reduced one gives partials."""
+    """Return the function that yields the signatures: a kept axis stays split, a reduced one gives partials."""
 
     def signatures(problem: Problem) -> Iterator[Signature]:
         (shape,), (source,), given = problem.shapes, problem.types, problem.attributes
@@ -172,7 +172,7 @@ def mean(
     standard={"min": "a NaN spreads; no elements are an error"},
 )
 def min(x: Tensor, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Attributes:
-    """Return the least element along axes, as `numpy.min`; NaN if there is one. `minimum` is for two arrays.
+    """Return the least element along axes, as `numpy.min`; NaN if one of them is NaN. `minimum` is for two arrays.
 
     x: array of any type but complex ones.
     axis, keepdims, out: as of `sum`. Raises ValueError if there are no elements along the axes.
@@ -187,7 +187,7 @@ def min(x: Tensor, axis: int | tuple[int, ...] | None = None, keepdims: bool = F
     standard={"max": "a NaN spreads; no elements are an error"},
 )
 def max(x: Tensor, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Attributes:
-    """Return the largest element along axes, as `numpy.max`; NaN if there is one. `maximum` is for two arrays.
+    """Return the largest element along axes, as `numpy.max`; NaN if one of them is NaN. `maximum` is for two arrays.
 
     x: array of any type but complex ones.
     axis, keepdims, out: as of `sum`. Raises ValueError if there are no elements along the axes.

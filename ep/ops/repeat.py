@@ -79,7 +79,7 @@ def repeat_dims(shape: Dims, sizes: Dims) -> tuple[Dims, Dims, Dims]:
 
     An axis of size d that is repeated r times is `(1, d)` expanded to `(r, d)`, seen as one axis of size r d: `(3, 1,
     5)` repeated `(5, 3, 1)` is `(1, 3, 1, 5)` expanded to `(5, 3, 3, 5)`, seen as `(15, 3, 5)`. An axis of size 1, or
-    one that is not repeated, needs no second one.
+    one that is not repeated, needs no second axis.
     """
     num_new = len(sizes) - len(shape)
     if num_new < 0:

@@ -34,7 +34,7 @@ def sum_of(data_type: DataType) -> Sbp:
 
 
 def moved_signatures(problem: Problem, axes: Mapping[int, int]) -> Iterator[Signature]:
-    """Yield the rows of operators that move all inputs alike: input axis i becomes `axes[i]`; partials stay."""
+    """Yield the rows of operators that move all inputs in one way: input axis i becomes `axes[i]`; partials stay."""
     num_inputs, num_outputs = len(problem.shapes), len(problem.out_shapes)
     for source, target in axes.items():
         yield Signature((Split(source),) * num_inputs, (Split(target),) * num_outputs)

@@ -31,7 +31,7 @@ def from_front(value: Any, argument: str, num_dims: int, end: int) -> int:
 
 
 def launch_dims(operator: str, *operands: Dims) -> Sequence[Dims]:
-    """Return `operands` as dims that a primitive supports: simplified, to dims that broadcast alike, if too many.
+    """Return `operands` as dims that a primitive supports: simplified, if too many, to dims with the same broadcasting.
 
     An operand without axes keeps none. Raises ValueError if more than 8 axes are left.
     """

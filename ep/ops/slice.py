@@ -31,7 +31,7 @@ def _signatures(problem: Problem) -> Iterator[Signature]:
     for axis, size in enumerate(result):
         split = signature(Split(axis), Split(axis))
         sizes = [len(_local(problem, split, rank)["ranges"][axis]) for rank in range(ranks)]
-        if sizes == piece_sizes(size, ranks):  # the rest of each piece is a piece of the rest
+        if sizes == piece_sizes(size, ranks):  # the selected part of each piece of x is a piece of the result
             yield split
         yield signature(B, Split(axis))
     for partial in partials_of(problem.types[0]):

@@ -34,7 +34,7 @@ def _signatures(problem: Problem) -> Iterator[Signature]:
         offset = problem.attributes["offsets"][axis]
         ends = [[offset + end for end in span(shape[axis], ranks, rank)] for rank in range(ranks)]
         mine = [len(places_in(places, *one)) for one in ends]
-        if mine == piece_sizes(taken[axis], ranks):  # the slice of each piece is a piece of the slice
+        if mine == piece_sizes(taken[axis], ranks):  # the selected part of each piece of the result is a piece of dy
             yield signature(Split(axis), Split(axis))
         yield signature(Split(axis), sum_of(problem.types[0]))
         yield signature(B, Split(axis))

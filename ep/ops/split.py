@@ -60,7 +60,10 @@ def _sections(indices_or_sections: Any, size: int) -> list[tuple[int, int]]:
 
 @register_kernel("split", matches=RegionKernel.exists)
 class SplitKernel(RegionKernel):
-    """A kernel of one launch of CopyNd for all parts side by side, as most are: columns of the rows before `axis`."""
+    """A kernel of one launch of CopyNd for each run of adjacent parts: usually one run.
+
+    Parts are columns of the rows that the axes before `axis` form.
+    """
 
     def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
         (shape,), axis, sections = shapes, attributes["axis"], attributes["sections"]

@@ -19,7 +19,7 @@ _EXPAND = primitive_exists(ExpandFactory, data_type("out"), kMaxNumDims)
 
 
 class Move(NamedTuple):
-    """One step from an array to another, of `shape`; the launch reads the one and writes the other."""
+    """One step that computes an array of `shape` from another; its launch reads the one and writes the other."""
 
     shape: Dims
     launch: Launches

@@ -59,7 +59,7 @@ class Windows(NamedTuple):
     def meet(self, axis: int) -> bool:
         """Whether windows overlap along an axis: they do not if each begins after the end of the one before.
 
-        They do not either if all of them are between two places of the first one.
+        Nor do they overlap if all of them are between two places of the first one.
         """
         stride, dilation, places, count = (
             one[axis] for one in (self.strides, self.dilations, self.kernel, self.counts)
@@ -68,7 +68,7 @@ class Windows(NamedTuple):
 
     @property
     def is_split(self) -> bool:
-        """Whether each element is in exactly one window: windows lie side by side, as axes cut into parts."""
+        """Whether each element is in exactly one window: windows are adjacent, as parts of divided axes are."""
         side_by_side = self.strides == self.kernel and {1}.issuperset(self.dilations)
         return side_by_side and self.padded == tuple(map(mul, self.counts, self.kernel))
 
@@ -86,7 +86,7 @@ class Windows(NamedTuple):
         return all(begin <= -before and reach - before <= end for (begin, end), before, reach in each)
 
     def cut_to(self, box: Sequence[tuple[int, int]]) -> Windows:
-        """Return the same windows of the part of a box that lies in the padded array."""
+        """Return the same windows of the part of a box that is in the padded array."""
         begins, sizes = [], []
         for (begin, end), before, padded in zip(box, self.before, self.padded, strict=True):
             begins.append(max(0, begin + before))
@@ -116,7 +116,7 @@ class Windows(NamedTuple):
         return (*of_planes, *(step * stride for step, stride in zip(steps, of_places * 2, strict=True)))
 
     def map_of(self, planes: Dims) -> WindowMap:
-        """Return where the windows of padded planes (batch, groups, channels) are: a matrix for each group.
+        """Return the positions of the windows in padded planes (batch, groups, channels): a matrix for each group.
 
         It has a row for each channel and place, and a column for each window.
         """
@@ -142,7 +142,7 @@ class Windows(NamedTuple):
         return found
 
     def are_in(self, axis: int, piece: range, counts: range, places: range) -> bool:
-        """Whether the windows at `counts`, with only `places` of each, lie in a piece of the array.
+        """Whether the windows at `counts`, with only `places` of each, are in a piece of the array.
 
         A piece at the end of the array includes the padding there.
         """
@@ -154,7 +154,7 @@ class Windows(NamedTuple):
         return (first >= piece.start or piece.start == 0) and (last < piece.stop or piece.stop == self.sizes[axis])
 
     def stay(self, axis: int, places: Sequence[Sbp], ranks: int) -> bool:
-        """Whether each rank's windows lie in its piece of the array, with the three SBPs `places` as in `ranges`."""
+        """Whether each rank's windows are in its piece of the array, with the three SBPs `places` as in `ranges`."""
         return all(self.are_in(axis, *self.ranges(axis, places, ranks, rank)) for rank in range(ranks))
 
     def pads_of(self, axis: int, piece: range, counts: range, places: range) -> tuple[int, int]:

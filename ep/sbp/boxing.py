@@ -11,7 +11,7 @@ Bytes are the total that all ranks send, for a tensor of `size` bytes on p ranks
 | B -> S, B -> P, S -> P | local, without an exchange | 0 |
 
 PMax and PMin change to other SBPs as P does. B is a valid PMax or PMin without change. S becomes one of them by way of
-B, and so does one kind of partial another.
+B. So does a partial of one kind become one of another.
 """
 
 from __future__ import annotations

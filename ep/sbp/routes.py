@@ -30,7 +30,7 @@ class Step(NamedTuple):
 def piece_shape_on(
     shape: Dims, sbps: Sequence[Sbp], mesh: Sequence[int], coordinates: Sequence[int], but: int | None = None
 ) -> Dims:
-    """Return the shape of the piece at `coordinates` of a mesh; with `but`, of what its group along that axis has."""
+    """Return the shape of the piece at `coordinates` of a mesh; with `but`, of its group's part along that axis."""
     for axis, (sbp, ranks, coordinate) in enumerate(zip(sbps, mesh, coordinates, strict=True)):
         if axis != but:
             shape = piece_shape(shape, sbp, ranks, coordinate)

@@ -1,6 +1,6 @@
 """DLPack: reads the tensors in capsules without a copy, and makes capsules of this package's memory.
 
-NumPy itself reads those in host memory, except bfloat16.
+NumPy itself reads tensors in host memory, except those of bfloat16.
 """
 
 from __future__ import annotations

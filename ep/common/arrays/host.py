@@ -77,7 +77,7 @@ class HostArrays(Arrays):
     def resolved(self, indices: NDArray, size: int, mode: str) -> NDArray:
         return RESOLVERS[mode](indices, size)
 
-    empty: Any = staticmethod(np.empty)  # without a Python function around it: each call comes here
+    empty: Any = staticmethod(np.empty)  # not wrapped in a Python function, since every call comes here
 
     def within(self, memory: NDArray, offset: int, shape: Sequence[int], dtype: np.dtype[Any]) -> NDArray:
         begin = -memory.__array_interface__["data"][0] % _LINE
@@ -142,7 +142,7 @@ class HostArrays(Arrays):
         memory = np.empty(array.nbytes + _LINE, np.uint8)
         begin = (
             -memory.__array_interface__["data"][0] % _LINE
-        )  # if an array begins at a cache line, each of its vectors lies in one line
+        )  # if an array begins at a cache line, each of its vectors is in one line
         copy: NDArray = memory[begin : begin + array.nbytes].view(array.dtype).reshape(array.shape)
         copy[...] = array
         return copy
@@ -163,10 +163,10 @@ class _Scratch(HostArrays):
         self._known: dict[Any, NDArray] = {}  # by their places, shapes and dtypes
 
     def begin(self) -> None:
-        """Give the memory anew, and as much as an operator has asked for so far."""
+        """Make the memory available again, enlarged to the most that an operator has asked for so far."""
         if self._most > self._memory.nbytes:
             self._known.clear()
-            self._memory = np.empty(0, np.uint8)  # the old one is free before there is a new one
+            self._memory = np.empty(0, np.uint8)  # frees the old memory before the new one is allocated
             self._memory = self.within(np.empty(self._most + _LINE, np.uint8), 0, (self._most,), np.dtype(np.uint8))
         self._used = 0
 

@@ -14,9 +14,9 @@ from ep.include.stream import Stream
 
 NDArray = np.ndarray[Any, Any]
 
-_LEAST_ELEMENTS: Final = 1 << 16  # not adjacent; fewer are copied before threads have shared the work
-_LEAST_PIECES: Final = 1 << 13  # of some adjacent elements each
-_LONGEST_PIECE: Final = 128  # bytes; NumPy copies longer ones at memory bandwidth, as far as one thread can
+_LEAST_ELEMENTS: Final = 1 << 16  # a smaller view is copied before threads have shared the work
+_LEAST_PIECES: Final = 1 << 13  # runs of adjacent elements
+_LONGEST_PIECE: Final = 128  # bytes; NumPy copies longer ones at the memory bandwidth of one thread
 
 
 def gains(view: NDArray) -> bool:

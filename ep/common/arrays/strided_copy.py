@@ -1,4 +1,4 @@
-"""Copies of elements between strided arrays, by the primitive of the device that they lie on."""
+"""Copies of elements between strided arrays, by the primitive of the device that they are on."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def product_exceeds(m: MathLibrary) -> Function:
 
 
 def root_of_exp(m: MathLibrary) -> Function:
-    """Return the function e^(-(p + r) / 2) for a rest r whose square vanishes beside 1."""
+    """Return the function e^(-(p + r) / 2) for a remainder r whose square is negligible compared with 1."""
     half, minus_half, exp = m.T(0.5), m.T(-0.5), m.exp
 
     def f(p: Scalar, r: Scalar) -> Scalar:

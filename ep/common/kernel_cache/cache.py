@@ -171,7 +171,7 @@ class KernelCache(CompiledKernels):
         return freed
 
     def why_untrusted(self) -> str | None:
-        """Return who else can have written the cache, and what to do.
+        """Return who else could have written the cache, and advice to the user.
 
         None if nobody can, or if there is no cache yet.
         """

@@ -82,7 +82,7 @@ class _Walk:
         return True
 
     def _look_at(self, value: Any) -> Iterator[object]:
-        """Add `value` to the digest, and yield what it refers to."""
+        """Add `value` to the digest, and yield the values that it refers to."""
         if isinstance(value, FunctionType):
             yield from self._look_at_function(value)
         elif isinstance(inner := _inner(value), FunctionType):

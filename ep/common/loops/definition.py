@@ -30,7 +30,7 @@ _modules: Final[dict[str, _Module]] = {}  # by file; kept even if the file chang
 
 
 def definition_of(function: FunctionType) -> ast.FunctionDef:
-    """Return the syntax tree of a function. Raises RuntimeError if its source is missing or is not what was imported.
+    """Return the syntax tree of a function. Raises RuntimeError if its source is missing or not the imported one.
 
     A file is read when the first of its functions is asked for, as Python's tracebacks read it: also from an archive.
     """

@@ -108,7 +108,7 @@ def simplify_walk(dims: Dims, *strides: Dims) -> tuple[Dims, ...]:
 
 
 def _can_merge(dims: Dims, strides: Sequence[Dims]) -> bool:
-    """Return whether `simplify_walk` removes any axis. It mostly does not, and this is the fastest way to find out."""
+    """Return whether `simplify_walk` removes any axis. Usually it removes none, and this is the fastest test."""
     if 1 in dims:
         return True
     for inner in range(1, len(dims)):

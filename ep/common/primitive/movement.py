@@ -19,7 +19,7 @@ def widest_unit(*byte_counts: int) -> int:
 
 
 def fits_32_bit_offsets(*element_counts: int) -> bool:
-    """Return whether offsets into arrays of `element_counts` may be computed in 32 bits: upstream's 2^31 / 2."""
+    """Return whether offsets into arrays of `element_counts` may be computed in 32 bits: up to upstream's 2^31 / 2."""
     return max(element_counts, default=0) < 2**30
 
 

@@ -26,7 +26,7 @@ def offset_to_nd_index(offset: int, dims: Sequence[int], num_dims: int, index: M
 
 
 class NdIndexOffsetHelper:
-    """Row-major dims of any number, with upstream's two conversions."""
+    """The dims of a row-major array, any number of them, with upstream's two conversions."""
 
     def __init__(self, dims: Sequence[int]) -> None:
         """dims: of the arrays, each at least 1."""

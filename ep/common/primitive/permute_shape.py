@@ -25,7 +25,8 @@ class PermuteShape(NamedTuple):
         """Return the simplified walk over dst, in the order of its memory; src is not empty.
 
         Axes of size 1 are removed, and axes that follow one another in src and in dst are merged: `(5, 6, 7, 8)` by
-        `(2, 3, 0, 1)` is a walk over `(56, 30)`, with src strides `(1, 56)`. Contiguous arrays allow nothing else.
+        `(2, 3, 0, 1)` is a walk over `(56, 30)`, with src strides `(1, 56)`. Contiguous arrays allow no other
+        simplification.
         """
         dims = tuple([self.src_dims[axis] for axis in self.permutation])
         src_strides = contiguous_strides(self.src_dims)

@@ -132,10 +132,10 @@ class Signature:
         reader: Reader,
         in_place: bool = True,
     ) -> list[Any]:
-        """Check the buffers of a launch, in the order of the operands; return what `reader` returns for them.
+        """Check the buffers of a launch, in the order of the operands; return the results of `reader` for them.
 
         counts: the least number of elements of each; in_place: whether the walks of all operands agree.
-        Raises what `reader` raises, and ValueError for buffers that must not overlap but do.
+        Raises the errors of `reader`, and ValueError for buffers that must not overlap but do.
         """
         # without a Python loop if none is needed: every launch on CUDA comes here
         read = list(map(reader, buffers, self._names, data_types, counts, self._are_written))

@@ -100,7 +100,7 @@ class _Stages:
 
     def made(self) -> list[Stage]:
         stages: list[Stage] = []
-        for depth in range(max(self.depths), -1, -1):  # backwards: a stage determines what earlier ones must keep
+        for depth in range(max(self.depths), -1, -1):  # backwards: a stage determines the values that are kept
             here = [one for one in range(self.first, len(self.depths)) if self.depths[one] == depth]
             for reduced in (False, True) if self.by_rows else (True,):
                 maps = [one for one in here if one in self.maps and self.reduced[one] is reduced]

@@ -49,7 +49,7 @@ def span(dims: Sequence[int], strides: Sequence[int]) -> tuple[int, int]:
 
 
 def writes_once(dims: Sequence[int], strides: Sequence[int]) -> bool:
-    """Return whether no two elements overlap, by this rule: each stride steps past all that the smaller ones reach.
+    """Return whether no two elements overlap, by this rule: each stride is longer than the reach of the smaller ones.
 
     Strides that keep elements apart in another way, as dims (3, 2) with strides (2, 3) do, are refused.
     """

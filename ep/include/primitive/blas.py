@@ -4,7 +4,7 @@ from enum import Enum
 
 
 class BlasTransposeType(Enum):
-    """Whether a matrix is used as it lies in memory or transposed (`blas.h`).
+    """Whether a matrix is used as it is in memory or transposed (`blas.h`).
 
     T of a complex matrix is its conjugate transpose, as upstream has it on every device.
     """

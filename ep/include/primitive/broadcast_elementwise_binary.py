@@ -48,7 +48,7 @@ class BroadcastElementwiseBinaryFactory(Factory[BroadcastElementwiseBinary]):
     ) -> BroadcastElementwiseBinary | None:
         """Return a BroadcastElementwiseBinary, or None if the device has none; see `NewPrimitive`.
 
-        max_num_dims: the most dims of an operand, at most 8 (None past that).
+        max_num_dims: the most dims of an operand, at most 8 (New returns None for more).
         attr0, attr1: the op's attributes (`ep.include.primitive.attributes`), None for their defaults.
         """
         enumerator(op, BinaryOp, "op")

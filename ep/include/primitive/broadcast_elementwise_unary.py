@@ -57,7 +57,7 @@ class BroadcastElementwiseUnaryFactory(Factory[BroadcastElementwiseUnary]):
     ) -> BroadcastElementwiseUnary | None:
         """Return a BroadcastElementwiseUnary, or None if the device has none; see `NewPrimitive`.
 
-        max_num_dims: the most dims of dst, at most 8 (None past that).
+        max_num_dims: the most dims of dst, at most 8 (New returns None for more).
         attr0, attr1: the op's attributes (`ep.include.primitive.attributes`), None for their defaults.
         """
         enumerator(op, UnaryOp, "op")

@@ -86,7 +86,7 @@ class BroadcastMatmulFactory(Factory[BroadcastMatmul]):
     ) -> BroadcastMatmul | None:
         """Return a BroadcastMatmul of `data_type`, or None if the device has none; see `NewPrimitive`.
 
-        max_num_dims: the most dims of a, b or c, at most 8 (None past that).
+        max_num_dims: the most dims of a, b or c, at most 8 (New returns None for more).
         allow_tf32: whether a device may round the operands of float32 products to TensorFloat-32, whose fraction has 10
             bits; without it they are IEEE float32. It is not part of the key.
         """

@@ -55,7 +55,7 @@ class CopyNd(Primitive):
         Same as a Launch for each; many small ones may become one.
         data_type: the type of the elements of all buffers.
         whole: buffer of `[rows, cols]` elements; rows >= 1.
-        parts: buffers with a `size` of rows times their columns, in the order in which they lie side by side in whole,
+        parts: buffers with a `size` of rows times their columns, in the order of their columns in whole,
             the first from column `begin` on. None shares memory with whole.
         to_parts: whether the parts are written, and not whole.
 
@@ -78,6 +78,6 @@ class CopyNdFactory(Factory[CopyNd]):
     def New(self, max_num_dims: int) -> CopyNd | None:
         """Return a CopyNd, or None if the device has none; see `NewPrimitive`.
 
-        max_num_dims: the most dims of the two arrays, at most 8 (None past that).
+        max_num_dims: the most dims of the two arrays, at most 8 (New returns None for more).
         """
         return self.Select(Request(CopyNd, None, None, num_dims(max_num_dims)))

@@ -48,6 +48,6 @@ class ExpandFactory(Factory[Expand]):
     def New(self, data_type: DTypeLike, max_num_dims: int) -> Expand | None:
         """Return an Expand of `data_type`, or None if the device has none; see `NewPrimitive`.
 
-        max_num_dims: the most dims of dst, at most 8 (None past that).
+        max_num_dims: the most dims of dst, at most 8 (New returns None for more).
         """
         return self.Select(Request(Expand, None, data_types(data_type=data_type), num_dims(max_num_dims)))

@@ -28,7 +28,7 @@ class Expression(Primitive):
         kMaxRow elements; reduced results have one element along that axis. If the structure reduces alone, any axes of
         any length may be reduced: those along which such results have one element.
         All others may have any strides. A result may be the storage of a source with the same shape and strides that is
-        no matrix of a product, and must not overlap others. No two elements of a result overlap.
+        not a matrix of a product, and must not overlap others. No two elements of a result overlap.
 
         Raises TypeError or ValueError, naming the argument, before anything is written.
         """

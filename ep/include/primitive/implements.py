@@ -26,7 +26,7 @@ def implements(interface: type[Factory[Any]], *, on: DeviceType, keys: Iterable[
 
     It makes a factory with the table `keys`, whose Make calls the class, and passes it to `register_primitive_factory`.
     Use that directly for a factory that looks up its keys in another way. Raises TypeError for a class that does not
-    implement the interface, ValueError if there are no keys, and what `register_primitive_factory` raises.
+    implement the interface, ValueError if there are no keys, and the errors of `register_primitive_factory`.
     """
     check_contract(interface, on)
     try:

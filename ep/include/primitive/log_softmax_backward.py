@@ -18,7 +18,7 @@ class LogSoftmaxBackward(Primitive):
         """Compute on `stream`.
 
         y: buffer of `[rows, cols]` elements of data_type, the output of LogSoftmax.
-        dy: buffer of `[rows, cols]` elements of data_type, the gradient by `y`.
+        dy: buffer of `[rows, cols]` elements of data_type, the gradient with respect to `y`.
         dx: buffer of `[rows, cols]` elements of data_type; may be `y` or `dy` itself, but must not overlap them
             otherwise.
 

@@ -43,6 +43,6 @@ class PermuteFactory(Factory[Permute]):
     def New(self, max_num_dims: int) -> Permute | None:
         """Return a Permute, or None if the device has none; see `NewPrimitive`.
 
-        max_num_dims: the most dims of src, at most 8 (None past that).
+        max_num_dims: the most dims of src, at most 8 (New returns None for more).
         """
         return self.Select(Request(Permute, None, None, num_dims(max_num_dims)))

@@ -161,7 +161,7 @@ def enumerator(value: E_, kind: type[E_], argument: str) -> E_:
 def product_options(
     transpose_a: BlasTransposeType, transpose_b: BlasTransposeType, allow_tf32: bool
 ) -> dict[str, Enum | bool]:
-    """Return the options of a matrix product's request. Raises TypeError for no BlasTransposeType, or no bool."""
+    """Return the options of a matrix product's request. Raises TypeError for values of other types."""
     if not isinstance(allow_tf32, bool):
         raise ArgumentTypeError("allow_tf32", f"must be True or False, not {shown(allow_tf32)}")
     return {

@@ -13,7 +13,7 @@ from ep.include.stream import Stream
 
 
 class Reduce(Primitive):
-    """`dst = op of src along axes`; upstream has kernels of its own for it (`ndarray/ndarray_reduce`).
+    """`dst = op of src along axes`; upstream has separate kernels for it (`ndarray/ndarray_reduce`).
 
     The order in which elements are combined depends only on src_dims and axes, so the result has the same bits in every
     run. 16-bit floating types are computed in float32 or wider and rounded once.
@@ -46,7 +46,7 @@ class ReduceFactory(Factory[Reduce]):
     def New(self, op: ReduceOp, data_type: DTypeLike, max_num_dims: int) -> Reduce | None:
         """Return a Reduce by `op` of `data_type`, or None if the device has none; see `NewPrimitive`.
 
-        max_num_dims: the most dims of src, at most 8 (None past that).
+        max_num_dims: the most dims of src, at most 8 (New returns None for more).
         """
         enumerator(op, ReduceOp, "op")
         return self.Select(Request(Reduce, op, data_types(data_type=data_type), num_dims(max_num_dims)))

@@ -191,7 +191,7 @@ def _request(interface: Any, device_type: Any, args: Any, kwargs: Any) -> Reques
 
 
 def _why_unsupported(interface: type[Factory[Any]], device_type: DeviceType, request: Request) -> str:
-    """Return the first reason that holds, from the outside in: device, primitive, dims, op, data types."""
+    """Return the first reason that holds, in the order device, primitive, dims, op, data types."""
     name, tag = request.interface.__name__, device_type.tag
     manager = DeviceManagerRegistry.GetDeviceManagerOrNull(device_type)
     here = [entry for entry in registered(device_type) if entry.interface is request.interface]

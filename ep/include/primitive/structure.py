@@ -61,8 +61,9 @@ class Structure(NamedTuple):
     """The computation of an Expression, independent of sizes.
 
     Values are numbered: sources, constants and steps in order.
-    A value has an element for each position, or is *reduced*: it has one for each row. Reduced are the results of a
-    ReduceOp, constants, the sources listed in `reduced`, and the results of other ops on such values alone.
+    A value has an element for each position, or is *reduced*: it has one for each row. The reduced values are
+    the results of a ReduceOp, constants, the sources listed in `reduced`, and the results of other ops on such values
+    alone.
 
     sources: the types of the sources. results: the values that are written, in their own types.
     reduced: the sources that are reduced.
@@ -87,7 +88,7 @@ class Structure(NamedTuple):
 
     @property
     def reduces_alone(self) -> bool:
-        """Whether all results are reduced, and no unreduced value depends on a reduced one: any axes may then go."""
+        """Whether all results are reduced, and no unreduced value depends on a reduced one: any axes may be reduced."""
         reduced, first = self.are_reduced(), len(self.sources) + len(self.constants)
         reads_rows = any(
             isinstance(step.op, RowOp) or any(reduced[one] for one in step.operands if one >= first)

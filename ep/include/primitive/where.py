@@ -1,4 +1,4 @@
-"""Where: choose between the elements of two broadcast operands by those of a third."""
+"""Where: select elements of one of two broadcast operands by those of a third."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class WhereFactory(Factory[Where]):
     def New(self, cond_type: DTypeLike, data_type: DTypeLike, max_num_dims: int) -> Where | None:
         """Return a Where of `data_type` by `cond_type`, or None if the device has none; see `NewPrimitive`.
 
-        max_num_dims: the most dims of an operand, at most 8 (None past that).
+        max_num_dims: the most dims of an operand, at most 8 (New returns None for more).
         """
         types = data_types(cond_type=cond_type, data_type=data_type)
         return self.Select(Request(Where, None, types, num_dims(max_num_dims)))

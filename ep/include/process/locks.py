@@ -123,7 +123,7 @@ def _after_fork_in_parent() -> None:
 
 def _after_fork_in_child() -> None:
     if signals := _after_fork():
-        signals.forget()  # they were the parent's
+        signals.forget()  # they were sent to the parent
         signals.release()
 
 

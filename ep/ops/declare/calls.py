@@ -1,4 +1,4 @@
-"""The calls of operators' functions: how a call is read, and how a later call of the same kind is done at once.
+"""The calls of operators' functions: reading a call, and doing later calls of the same kind at once.
 
 A call depends on the types, dtypes and shapes of its operands and on the exact values of its attributes: these form its
 key. A function stores its plan of a call (`Prepared`) by this key. A call with a known key converts its Python number,

@@ -1,4 +1,4 @@
-"""The functions of operators: how a declaration is written, and what a call does."""
+"""The functions of operators: the form of a declaration, and the steps of a call."""
 
 from __future__ import annotations
 

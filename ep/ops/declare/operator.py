@@ -175,7 +175,7 @@ class Operator:
         Only `shape` and `dtype` of the inputs are read. Raises UnsupportedPrimitiveError if no kernel matches,
         ValueError for shapes that do not fit.
         """
-        dtypes = [one.dtype for one in inputs[: len(self.inputs)]]  # of a sequence of inputs, the first one's
+        dtypes = [one.dtype for one in inputs[: len(self.inputs)]]  # for a sequence of inputs, those of the first one
         shapes = [one.shape for one in inputs]
         kernel, dtype = self.kernel(device_type, dtypes, attributes)
         results = self.shape(shapes, attributes)
@@ -198,7 +198,7 @@ class Operator:
         call = device_type, key, *shapes, *types
         found: tuple[Sequence[Dims], DataType] | None = chosen.results.get(call)
         if found is None:
-            types = types[: len(self.inputs)]  # of a sequence of inputs, the first one's
+            types = types[: len(self.inputs)]  # for a sequence of inputs, those of the first one
             if device_type is not None:
                 self.kernel(device_type, [one.dtype for one in types], attributes)
             data_type = self.dtype.result(dict(zip(self.input_names, types, strict=True)), attributes)

@@ -86,7 +86,7 @@ def _largest(back: Backward) -> Gradients:
 
 @gradient_of("max_pool")
 def _max_pool(back: Backward) -> Gradients:
-    """Divide the gradient among the elements of a window equal to its result; NaN around x is equal to nothing."""
+    """Divide the gradient among the elements of a window equal to its result; the NaN in padding equals none."""
     (x,), (kernel, strides, pads, dilations) = back.inputs, (back.attributes[name] for name in _WINDOWS)
     num_axes, padded = len(kernel), x
     if any(pads):

@@ -326,7 +326,7 @@ def attribute(name: str) -> Value:
 
 
 def primitive_exists(factory: type[Any], *arguments: Any, **named: Any) -> PrimitiveExists:
-    """Return the condition that `NewPrimitive` makes a primitive for the subject's device, values and others."""
+    """Return the condition that `NewPrimitive` makes a primitive for the subject's device and these arguments."""
     return PrimitiveExists(factory, arguments, tuple(named.items()))
 
 

@@ -126,7 +126,7 @@ def _in_words(subject: Subject) -> str:
 
 
 def _nothing() -> None:
-    """Do nothing, for a name that no operator is declared under yet."""
+    """Do nothing: used for a name under which no operator is declared yet."""
 
 
 __all__: list[Any] = ["Registration", "choose", "kernels_of", "register_kernel", "when_registered"]

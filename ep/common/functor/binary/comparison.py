@@ -22,7 +22,7 @@ def equal(m: MathLibrary) -> Function:
 
 @functor(BinaryOp.kEqual, kinds=(Kind.COMPLEX,))
 def complex_equal(m: MathLibrary) -> Function:
-    """Return both parts equal."""
+    """Whether both parts are equal."""
 
     def f(a: Scalar, b: Scalar) -> Scalar:
         return (a.real == b.real) & (a.imag == b.imag)
@@ -42,7 +42,7 @@ def not_equal(m: MathLibrary) -> Function:
 
 @functor(BinaryOp.kNotEqual, kinds=(Kind.COMPLEX,))
 def complex_not_equal(m: MathLibrary) -> Function:
-    """One of the parts different, true with NaN."""
+    """Whether one of the parts differs; true with NaN."""
 
     def f(a: Scalar, b: Scalar) -> Scalar:
         return (a.real != b.real) | (a.imag != b.imag)

@@ -75,8 +75,8 @@ _STEP = (32, 64)
 def nearer(m: MathLibrary) -> Function:
     """Return the function that gives (dy', x') with dy e^-x = dy' e^-x', for x >= 0.
 
-    If dy x e^-x is not 0, e^(-x' / 2) keeps all bits. Far out only a large dy makes the product other than 0, so dy' is
-    not among the smallest numbers.
+    If dy x e^-x is not 0, e^(-x' / 2) keeps all bits. For large x, only a large dy makes the product other than 0, so
+    dy' is not among the smallest numbers.
     """
     one, zero, far = m.T(1), m.T(0), by_precision(m, *_FAR)
     step, factor = by_precision(m, *_STEP), by_precision(m, *map(math.exp, (-_STEP[0], -_STEP[1])))
@@ -138,7 +138,8 @@ def logistic_gate(m: MathLibrary) -> Function:
     """Return the function dy s (1 + w (1 - s)) for s = sigmoid(v), given dy', h = e^(-|v'|/2) of `nearer`, and v >= 0.
 
     This is the derivative of x s(v(x)), with w = x v'(x). On the left s = h^2 / (1 + h^2), and dy is multiplied by h
-    twice: the product can be a normal number even if h^2 is not. If v' differs from v, h^2 vanishes beside 1.
+    twice: the product can be a normal number even if h^2 is not. If v' differs from v, h^2 is negligible compared with
+    1.
     """
     one = m.T(1)
 

@@ -126,7 +126,7 @@ def power_of_natural(m: MathLibrary) -> Function:
 
 @functor(BinaryOp.kPow, kinds=(Kind.INTEGER,))
 def power(m: MathLibrary) -> Function:
-    """a^b modulo 2^n; for b < 0 the true value truncated: +-1 for a = +-1, 0 for all others, 0 among them."""
+    """a^b modulo 2^n; for b < 0 the true value truncated: +-1 for a = +-1, 0 for all others, including 0."""
     natural = m.use(power_of_natural)
     if not _is_signed(m):
 

@@ -10,7 +10,7 @@ _NUMBERS = (Kind.INTEGER, Kind.FLOAT)
 
 @functor(BinaryOp.kLogicalAnd, kinds=_NUMBERS)
 def logical_and(m: MathLibrary) -> Function:
-    """Return both true; NaN is true."""
+    """Whether both are true; NaN is true."""
     zero = m.T(0)
 
     def f(a: Scalar, b: Scalar) -> Scalar:
@@ -21,7 +21,7 @@ def logical_and(m: MathLibrary) -> Function:
 
 @functor(BinaryOp.kLogicalOr, kinds=_NUMBERS)
 def logical_or(m: MathLibrary) -> Function:
-    """One of them true."""
+    """Whether at least one of them is true."""
     zero = m.T(0)
 
     def f(a: Scalar, b: Scalar) -> Scalar:
@@ -32,7 +32,7 @@ def logical_or(m: MathLibrary) -> Function:
 
 @functor(BinaryOp.kLogicalXor, kinds=_NUMBERS)
 def logical_xor(m: MathLibrary) -> Function:
-    """Exactly one of them true."""
+    """Whether exactly one of them is true."""
     zero = m.T(0)
 
     def f(a: Scalar, b: Scalar) -> Scalar:

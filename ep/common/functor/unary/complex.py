@@ -12,7 +12,7 @@ from ep.include.primitive.unary_op import UnaryOp
 
 @functor(UnaryOp.kConj, kinds=(Kind.COMPLEX,))
 def conj(m: MathLibrary) -> Function:
-    """Return the imaginary part negated."""
+    """Return the complex conjugate: the imaginary part is negated."""
 
     def f(z: Scalar) -> Scalar:
         return complex(z.real, -z.imag)

@@ -95,7 +95,7 @@ def always(m: MathLibrary) -> Function:
 
 @functor(UnaryOp.kBitwiseNot, kinds=(Kind.INTEGER,))
 def bitwise_not(m: MathLibrary) -> Function:
-    """Return every bit inverted."""
+    """Return x with every bit inverted."""
 
     def f(x: Scalar) -> Scalar:
         return ~x
@@ -105,7 +105,7 @@ def bitwise_not(m: MathLibrary) -> Function:
 
 @functor(UnaryOp.kBitwiseNot, kinds=(Kind.BOOL,))
 def bool_not(m: MathLibrary) -> Function:
-    """Return the only bit inverted."""
+    """Return x with its only bit inverted."""
 
     def f(x: Scalar) -> Scalar:
         return not x

@@ -30,9 +30,9 @@ def digamma_on_1_to_2(m: MathLibrary) -> Function:
 
 
 def digamma_of_positive(m: MathLibrary) -> Function:
-    """Return the function psi(x) for x > 0: moved to 1 ...
+    """Return the function psi(x) for x > 0.
 
-    2 by psi(x + 1) = psi(x) + 1/x, or for large x the asymptotic series.
+    x is moved into 1 ... 2 by psi(x + 1) = psi(x) + 1/x. For large x, the asymptotic series is used.
     """
     zero, half, one, two, large, log = m.T(0), m.T(0.5), m.T(1), m.T(2), m.T(_ASYMPTOTIC_FROM), m.log
     central = m.use(digamma_on_1_to_2)
@@ -81,7 +81,7 @@ def digamma(m: MathLibrary) -> Function:
 
 
 def trigamma_of_positive(m: MathLibrary) -> Function:
-    """Return the function psi'(x) for x > 0: 1/x^2 + psi'(x + 1) up to where the asymptotic series holds."""
+    """Return the function psi'(x) for x > 0: 1/x^2 + psi'(x + 1) until the asymptotic series holds."""
     zero, half, one, large = m.T(0), m.T(0.5), m.T(1), m.T(_ASYMPTOTIC_FROM)
     c = tuple(m.T(b) for b in _BERNOULLI)
 
