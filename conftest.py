@@ -27,7 +27,7 @@ _PROCESSOR = "ep_processor"
 
 
 class Taken(NamedTuple):
-    """The processor seconds of a process of tests, of its children and of its compilers; and how many kernels these made."""
+    """The processor seconds of a process of tests, its children and its compilers; and how many kernels these made."""
 
     seconds: float
     of_children: float

@@ -68,7 +68,7 @@ class Choice:
         return [case for turn in turns for case in turn if case is not None][: self.cases]
 
     def _first(self, names: Iterable[str]) -> list[str]:
-        """Return names in the order of digests of their cases without the test, so that all tests have the same order."""
+        """Return names in the order of digests of their cases without the test, which is the same in all tests."""
         return sorted(names, key=lambda name: hashlib.sha256(f"{self.turn} {_case(name)}".encode()).digest())
 
 
