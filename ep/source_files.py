@@ -48,4 +48,4 @@ def _all_states() -> dict[str, FileState]:
 
 
 STATES: Final = _all_states()
-"""By path below FOLDER."""
+"""The states of the source files, by path below FOLDER."""

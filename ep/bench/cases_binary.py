@@ -15,7 +15,7 @@ from ep.include.primitive import BinaryOp
 Dims = tuple[int, ...]
 
 _SMALLEST: Final = 64
-"""The size below which all ways to broadcast are alike."""
+"""The size below which all ways to broadcast are the same."""
 
 
 def layouts(size: int) -> Iterator[tuple[str, Dims, Dims]]:

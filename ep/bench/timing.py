@@ -18,7 +18,7 @@ _FIRST_CALLS: Final = 9
 _FIRST_SECONDS: Final = 0.1
 _LONG: Final = 0.05  # in a call of this many seconds, the time to wake up threads does not show
 _SETTLING: Final = 0.01  # seconds of calls before a turn, which fill the caches with the call's data again
-_TURN: Final = 0.005  # seconds of samples in a turn with settling: 0.5 ms would be mostly settling
+_TURN: Final = 0.005  # seconds of samples in a turn with settling: much more than one sample
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ class Device(NamedTuple):
     def rehearse(self, plan: Plan) -> None:
         """Compile the kernels that the plan needs."""
         for tiny, attributes in plan.rehearsals:
-            with suppress(*REFUSALS):  # the real inputs raise the same, with their shapes in the message
+            with suppress(*REFUSALS):  # the real inputs raise the same error, with their shapes in the message
                 plan.call(list(map(self.place, tiny)), attributes)
                 self.stream.Sync()
 

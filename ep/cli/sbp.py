@@ -6,7 +6,7 @@
 
 Each input has S(axis), B, P, PMax or PMin; on a mesh of several axes, one for each, separated by commas. In a shell,
 S(0) needs quotes. Bytes are the total that all ranks send, by the ring formulas of `ep.sbp.boxing`. Without --out, the
-cost of a partial result includes its later reduction: nobody can read it before.
+cost of a partial result includes its later reduction: it cannot be read before.
 """
 
 from __future__ import annotations

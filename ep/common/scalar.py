@@ -28,7 +28,7 @@ def is_scalar(value: Any) -> bool:
 def number_key(number: Any) -> tuple[type, Any]:
     """Return a key that tells apart numbers that compare equal: True, 1 and 1.0, or the two zeros.
 
-    Equal for all NaNs.
+    All NaNs have the same key.
     """
     kind = type(number)
     if kind is int or kind is bool or (kind is float and number == number and number):  # the usual ones first

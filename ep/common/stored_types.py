@@ -21,11 +21,11 @@ _WITHOUT_SIGN: Final = frozenset(
 """The ops that give the same bits for signed and unsigned integers: sums are modulo 2^n."""
 
 UNITS: Final = {each.itemsize: each for each in (*UNSIGNED, DataType.kComplex128)}
-"""The data type, by size, as which elements are moved if their values do not matter."""
+"""The data type, by size, that is used to move elements whose values do not matter."""
 
 
 def unit_of(data_type: DataType) -> DataType:
-    """Return the data type as which elements of `data_type` are moved."""
+    """Return the data type that is used to move elements of `data_type`."""
     return UNITS[data_type.itemsize]
 
 
@@ -39,7 +39,7 @@ def stored_types(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType)
 
 
 def stored_as(data_type: DataType) -> DataType:
-    """Return the data type as which elements are stored and computed: kInt8 for kChar."""
+    """Return the data type that is used to store and compute elements: kInt8 for kChar."""
     return DataType.kInt8 if data_type is DataType.kChar else data_type
 
 
@@ -67,7 +67,7 @@ def _without_sign(data_type: DataType) -> DataType:
 
 
 def _same_conversion(src_type: DataType, dst_type: DataType) -> tuple[DataType, DataType]:
-    """Return the pair of types that stands for all pairs converted by the same instructions."""
+    """Return the pair of types that represents all pairs converted by the same instructions."""
     src_kind, dst_kind = number_kind(src_type), number_kind(dst_type)
     if src_type is dst_type and src_kind is not Kind.BOOL:  # a bool is normalized to 0 or 1
         return unit_of(src_type), unit_of(src_type)

@@ -9,14 +9,17 @@ from ep.include.errors import ArgumentError
 
 
 class RankError(RuntimeError):
-    """An error of another rank whose class cannot be rebuilt from text, named in the message; or ranks out of step."""
+    """Raised if another rank has an error whose class cannot be rebuilt from text, or if ranks make different calls.
+
+    The message names the class of the other rank's error.
+    """
 
 
 class Told(NamedTuple):
     """The error of one rank as it is sent to the others: bytes and text, so that any error can be sent.
 
     kind: the class to rebuild from `words`, pickled, which is its name.
-    words: one text; for an ArgumentError, the words of its message apart.
+    words: one text; for an ArgumentError, the separate words of its message.
     """
 
     kind: bytes

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 _HANGS: Final = 60.0
-"""Seconds after which nobody is assumed to read a pipe."""
+"""Seconds after which a pipe is assumed to have no reader."""
 
 
 def flush() -> None:

@@ -45,7 +45,7 @@ def _shape(names: tuple[str, ...], shapes: Sequence[Dims], attributes: Attribute
 def _declare(op: BinaryOp) -> None:
     """Declare the operator of `op`, whose function is `f(x, y, <attributes>, *, out=None)`.
 
-    The first operand of a gradient is dy.
+    Some functions have dy as their first operand.
     """
     operator = OpOperator(op, Role.OPERAND, partial(_shape, OPS[op].operands), binary_signatures)
     operator.add_kernel(BroadcastElementwiseBinaryFactory, BinaryKernel, kMaxNumDims)

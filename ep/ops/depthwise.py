@@ -1,4 +1,4 @@
-"""The kernel of depthwise convolutions, whose channels have their own filters: sums of shifted views, no product."""
+"""The kernel of depthwise convolutions, whose channels have their own filters: it adds up shifted views."""
 
 from __future__ import annotations
 

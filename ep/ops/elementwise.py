@@ -70,7 +70,7 @@ class OpOperator:
         shape: Callable[[Sequence[Dims], Attributes], Sequence[Dims]],
         signatures: Callable[[Any, Problem], Iterable[Signature]],
     ) -> None:
-        """Declare it. role: of its operands. rows: the signatures of an op for a problem."""
+        """Declare the operator. role: of its operands. rows: the signatures of an op for a problem."""
         self.op, self.parameters = op, Parameters(op)
         row = OPS[op]
         self.declared = add_operator(

@@ -46,7 +46,7 @@ _OF_SMALLEST: Final = {
 """The partial that monotonic ops make of a PMin if they are NaN below some number, since NaN propagates."""
 
 _ORDER: Final[Mapping[int, Mapping[Sbp, Sbp]]] = {1: {PMAX: PMAX, PMIN: PMIN}, -1: {PMAX: PMIN, PMIN: PMAX}}
-"""The partials that become of a PMax and of a PMin, for a rising (1) and a falling (-1) op."""
+"""The partials that a rising (1) and a falling (-1) op make of a PMax and of a PMin."""
 
 _SLOPES: Final[Mapping[Bin, tuple[int, int]]] = {
     Bin.kAdd: (1, 1),

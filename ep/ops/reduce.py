@@ -251,7 +251,7 @@ class ReduceKernel(PreparedKernel):
 
 
 class MeanOfPieceKernel(ReduceKernel):
-    """A kernel of a mean and its share in the mean of the whole; 0 for no elements."""
+    """A kernel of the mean of a piece, times its share of the elements; 0 for no elements."""
 
     op = ReduceOp.kMean
     converts = True

@@ -23,7 +23,7 @@ def gains(view: NDArray) -> bool:
     """Return whether a device may copy a view that is not C-contiguous faster than NumPy does.
 
     NumPy uses one thread and copies piece by piece, which is slow if the pieces are short and many. Wide elements take
-    less time per byte, above all if they are a step apart in the order of memory.
+    less time per byte, especially if the view is not transposed but has a step.
     """
     if view.size < min(_LEAST_ELEMENTS, 2 * _LEAST_PIECES):
         return False

@@ -122,7 +122,7 @@ def gate(m: MathLibrary) -> Function:
 def tail(m: MathLibrary) -> Function:
     """Return the function that gives the pair (e^(c - t), e^-c) for t >= 0.
 
-    c is 0 unless e^-t could be less than the smallest normal number. The square of e^(-t/2) would do as well, but
+    c is 0 unless e^-t could be less than the smallest normal number. The square of e^(-t/2) would serve as well, but
     doubles the relative error of the exponential.
     """
     zero, one, end = m.T(0), m.T(1), by_precision(m, *_TAIL)

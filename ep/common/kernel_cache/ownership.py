@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Final
 
 CHECKED: Final = hasattr(os, "geteuid")
-"""Whether owners and modes tell who can write a file. True except on Windows."""
+"""Whether owners and modes show who can write a file. True except on Windows."""
 
 _OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 _MOST_LINKS: Final = 40

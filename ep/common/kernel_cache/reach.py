@@ -17,7 +17,7 @@ from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, Modul
 from typing import Any, Final, NamedTuple
 
 _TOOLS: Final = frozenset(("cuda", "llvmlite", "ml_dtypes", "numba", "numba_cuda", "numpy"))
-"""Packages whose versions are part of every key. So is Python's, with the modules of its standard library."""
+"""Packages whose versions are part of every key. Python's version is too, which covers its standard library."""
 
 _LOADS: Final = frozenset(("LOAD_GLOBAL", "LOAD_NAME"))
 

@@ -43,7 +43,7 @@ def simplify_broadcast_dims(*operands: Sequence[int]) -> tuple[list[Dims], Dims]
     """Simplify dims that broadcast and have no size 0; return those of the operands and of the result.
 
     Axes of size 1 are removed, and neighbours that are broadcast in the same operands are merged:
-    `(2,5,10,5)` with `(5,1,5,10,1)` becomes `(1,2,50,5)` with `(5,1,50,1)`. All have one rank, which is at least 1.
+    `(2,5,10,5)` with `(5,1,5,10,1)` becomes `(1,2,50,5)` with `(5,1,50,1)`. All have the same rank, at least 1.
     """
     num_dims = max(map(len, operands))
     padded = [(1,) * (num_dims - len(dims)) + tuple(dims) for dims in operands]

@@ -49,4 +49,4 @@ BROADCAST_ELEMENTWISE_UNARY: Final = _of_ops(UnaryOp)
 BROADCAST_ELEMENTWISE_BINARY: Final = _of_ops(BinaryOp)
 CAST: Final = frozenset(Key(None, key.dtypes) for key in _of_ops([UnaryOp.kCast]))
 MATMUL: Final = frozenset(Key(None, (data_type,)) for data_type in FLOATS + COMPLEXES)
-"""Also the keys of BatchMatmul and BroadcastMatmul."""
+"""The keys of Matmul, BatchMatmul and BroadcastMatmul."""

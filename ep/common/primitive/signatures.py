@@ -81,7 +81,7 @@ SOFTMAX: Final = Signature(
     (reads("x", 0, "rows", "cols"), writes("y", 0, "rows", "cols", in_place=True)),
     sizes=("rows", "cols"),
 )
-"""Also the signature of LogSoftmax."""
+"""The signature of Softmax and LogSoftmax."""
 SOFTMAX_BACKWARD: Final = Signature(
     (
         reads("y", 0, "rows", "cols"),
@@ -90,7 +90,7 @@ SOFTMAX_BACKWARD: Final = Signature(
     ),
     sizes=("rows", "cols"),
 )
-"""Also the signature of LogSoftmaxBackward."""
+"""The signature of SoftmaxBackward and LogSoftmaxBackward."""
 REDUCE: Final = Signature(
     (reads("src", 0, "src_count"), writes("dst", 1, "dst_count")),
     sizes=("src_count", "dst_count"),

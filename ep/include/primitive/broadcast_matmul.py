@@ -15,9 +15,9 @@ from ep.include.stream import Stream
 
 
 class WindowMap(NamedTuple):
-    """The places of a matrix in an array that it is not written out from: element (k, n) is at rows[k] + columns[n].
+    """The places in an array of a matrix that is not written out: element (k, n) is at rows[k] + columns[n].
 
-    rows, columns: int64 arrays of places, in elements. step: the difference of most columns to the ones before.
+    rows, columns: int64 arrays of places, in elements. step: the difference of most columns to the previous one.
     size: the elements of the array. strides: elements from one matrix to the next along each axis of the batch.
     """
 
@@ -52,8 +52,8 @@ class BroadcastMatmul(Primitive):
 
         a_dims, b_dims, c_dims: 2 to max_num_dims sizes >= 0, row-major. The last two are those of a matrix: `(m, k)` of
             a, `(k, n)` of b, the other way round if it is transposed, and `(m, n)` of c. The others are aligned at the
-            right; the sizes of one axis that are not 1 are equal. If c has 1, or lacks the axis, and an operand does
-            not, the products along it are summed into c.
+            right; the sizes of one axis that are not 1 are equal. If an operand has a size other than 1 along an
+            axis that has size 1 in c, or that c lacks, the products along it are summed into c.
         a, b: buffers of data_type with as many elements as their dims have.
         c: buffer of data_type with as many elements as c_dims has, overlapping neither; it is not read if beta is 0,
             and is added only once if products are summed.

@@ -52,7 +52,7 @@ class CopyNd(Primitive):
     ) -> None:
         """Copy between a matrix and matrices that are its parts.
 
-        Same as a Launch for each; many small ones may become one.
+        It is the same as a Launch for each part; many small copies may become one.
         data_type: the type of the elements of all buffers.
         whole: buffer of `[rows, cols]` elements; rows >= 1.
         parts: buffers with a `size` of rows times their columns, in the order of their columns in whole,

@@ -13,7 +13,7 @@ from ep.include.stream import Stream
 
 
 class Expression(Primitive):
-    """All results of a structure at once, from any number of arrays."""
+    """The computation of all results of a structure in one launch, from any number of arrays."""
 
     @abstractmethod
     def Launch(self, stream: Stream, results: Sequence[Any], sources: Sequence[Any]) -> None:

@@ -27,7 +27,7 @@ class Memcpy(Primitive):
         """Copy on `stream`.
 
         dst, src: buffers of any element types with `count` bytes or more, each on the side that the kind names. They
-            must not overlap, or be the same storage; then nothing happens.
+            must not overlap, unless they are the same storage; then nothing happens.
         count: the number of bytes.
 
         Raises TypeError or ValueError, naming the argument, before anything is written.

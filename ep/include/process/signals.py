@@ -59,7 +59,7 @@ class HeldSignals:
         error: BaseException | None = None
         try:
             error = self._deliver(error)
-            # an interrupt is the likeliest signal; its handler comes last: then no other one is left to be restored
+            # SIGINT, the most likely signal, is restored last: its handler may raise once it is restored
             for number in sorted(self._handlers, key=lambda number: number == signal.SIGINT):
                 if signal.getsignal(number) is self:
                     signal.signal(number, self._handlers[number])

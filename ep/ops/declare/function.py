@@ -18,7 +18,7 @@ from ep.ops.operands import as_operands
 from ep.sbp import Problem, Signature
 
 Tensor: TypeAlias = Any
-"""The annotation of an input of a declaration; Role says what each kind means."""
+"""The annotation of an input of a declaration; `Role` describes the kinds."""
 Indices: TypeAlias = Any
 Condition: TypeAlias = Any
 Operand: TypeAlias = Any

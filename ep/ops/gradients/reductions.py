@@ -60,8 +60,8 @@ def _prod(back: Backward) -> Gradients:
 def _others(x: Any, axis: int) -> Any:
     """Return, for each element, the product of the other elements along an axis.
 
-    The halves of the axis are multiplied recursively until one element is left; on the way back, each half is
-    multiplied by the other half. There is no division, which would fail with a zero or a product out of range.
+    The halves of the axis are multiplied recursively until one element is left; when the recursion returns, each
+    half is multiplied by the other half. There is no division, which would fail with a zero or a product out of range.
     """
     size = x.shape[axis]
     if size < 2:

@@ -14,7 +14,7 @@ from ep.common.functor.unary.special import digamma, trigamma
 from ep.include.primitive.binary_op import BinaryOp
 
 _SQUARES_TO = (2.0**60, 2.0**500)
-"""In float32 and in float64: squares of smaller numbers do not overflow; beside those of larger ones 1 vanishes."""
+"""In float32 and in float64: squares of smaller numbers do not overflow; 1 is negligible beyond."""
 
 
 @functor(BinaryOp.kAcosBackwardWithDyX)
