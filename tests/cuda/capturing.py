@@ -9,7 +9,7 @@ from tests.cuda.ptx_machine.driver import PtxDriver
 
 
 def capture(stream: Any, work: Callable[[], object]) -> Any:
-    """Return what `work` queues on a stream, as a graph with `launch` and `destroy`; nothing of it is done."""
+    """Return the work that `work` queues on a stream as a graph with `launch` and `destroy`, without running it."""
     driver = stream.device().driver
     if not isinstance(driver, PtxDriver):
         from benchmarks.gpu.graph import Graph

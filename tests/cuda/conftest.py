@@ -16,7 +16,7 @@ def cuda():
 
 @pytest.fixture
 def stream(cuda):
-    """A stream of it."""
+    """A stream of CUDA device 0."""
     stream = cuda.CreateStream()
     yield stream
     cuda.DestroyStream(stream)

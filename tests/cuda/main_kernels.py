@@ -1,4 +1,4 @@
-"""The kernels whose PTX is looked at: the main ones of each engine, in the variants that differ in code."""
+"""The kernels whose PTX is inspected: the main kernels of each engine, in the variants that differ in code."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ T, U, B, A = DataType, UnaryOp, BinaryOp, Access
 
 
 class MainKernel(NamedTuple):
-    """How a kernel is made, and the bytes of its widest load and store of global memory."""
+    """How to make a kernel, and the bytes of its widest load and store of global memory."""
 
     make: Callable[[], KernelSource]
     load: int
@@ -50,7 +50,7 @@ class MainKernel(NamedTuple):
 
 
 def ptx(kernel: KernelSource, cc: tuple[int, int]) -> str:
-    """Return the PTX of a kernel for a device of compute capability `cc`, from the kernel cache if it has it.
+    """Return the PTX of a kernel for a device of compute capability `cc`, from the kernel cache if it is there.
 
     The test is skipped without numba-cuda.
     """
@@ -116,7 +116,7 @@ CHOICES = [
     (T.kBool, T.kFloat, (A.PACK, A.SAME, A.NUMBER), 2, 16, 16),
 ]
 ADDED = [
-    # the number of operands, the types of the first, of the others and of dst
+    # the number of operands, and the types of the first one, of the others and of dst
     (2, T.kFloat, T.kFloat, T.kFloat, 16, 16),
     (16, T.kFloat, T.kFloat, T.kFloat, 16, 16),
     (8, T.kBFloat16, T.kBFloat16, T.kBFloat16, 16, 16),
@@ -138,7 +138,7 @@ REDUCED_ROWS = [
     (ReduceOp.kProd, T.kComplex64, 2, 1, 1),
 ]
 REDUCED_COLUMNS = [
-    # the op and type, the results of a thread, the threads that share them, and whether blocks have parts
+    # the op and type, the results of a thread, the threads that share them, and whether blocks compute partial results
     (ReduceOp.kSum, T.kFloat, 4, 8, 1),
     (ReduceOp.kMax, T.kBFloat16, 4, 1, 0),
     (ReduceOp.kMean, T.kDouble, 2, 64, 0),
@@ -161,7 +161,7 @@ SOFTMAXES = [
     (softmax.log_softmax_backward, T.kFloat, Keep.NOWHERE, 1, 512, 0),
 ]
 STAGES = [
-    # the function and type, the kernel for parts of rows, and the bytes of its widest store
+    # the function and type, the kernel that processes parts of rows, and the bytes of its widest store
     (softmax.softmax, T.kFloat, Stage.MAXIMA_AND_SUMS, 8),
     (softmax.log_softmax, T.kBFloat16, Stage.MAXIMA_AND_SUMS, 8),
     (softmax.softmax, T.kDouble, Stage.MAXIMA, 8),
@@ -190,7 +190,7 @@ COMPUTED = [
     (ColumnVariant(Axes(2, 1, 32), 4, True, 64, False), (A.SAME, A.SAME), 0, 16, 4),
 ]
 ROW_EXPRESSIONS = [
-    # the expression, the elements of a row, and whether shared memory has room; 16-bit numbers go in packs of float32's
+    # the expression, the elements of a row, and whether rows fit in shared memory; 16-bit packs have float32's length
     ("layer norm", T.kFloat, 1024, True, 16, 16),
     ("layer norm", T.kFloat, 8192, False, 16, 16),
     ("layer norm", T.kBFloat16, 4096, True, 8, 8),
@@ -218,7 +218,9 @@ PAD = [(2, 16, 1, 32), (2, 4, 1, 32), (3, 1, 4, 64), (4, 2, 1, 32), (2, 8, 1, 32
 
 
 def _maps() -> Iterator[tuple[str, MainKernel]]:
-    """Yield the kernels of the map engine. What they compute is made when they are: it takes longer than the list."""
+    """Yield the kernels of the map engine. The functors are made only when a kernel is made, as that takes longer than
+    listing the kernels.
+    """
 
     def of(make_functor, variant):
         return lambda: map_engine.kernel(make_functor(), variant)
@@ -247,7 +249,7 @@ def _maps() -> Iterator[tuple[str, MainKernel]]:
 
 
 def _fused() -> Iterator[tuple[str, MainKernel]]:
-    """Yield the kernels of expressions. Numbers are given by the host."""
+    """Yield the kernels of expressions. The host passes their scalar operands."""
 
     def made(name, ways, num_axes):
         structure, arrays = structure_of(name)
@@ -271,7 +273,7 @@ def _computed(variant: RowVariant | ColumnVariant, ways: tuple[Access, ...], num
 
 
 def _row_expressions() -> Iterator[tuple[str, MainKernel]]:
-    """Yield the kernels of expressions with rows, for arrays that follow one another."""
+    """Yield the kernels of expressions with rows, for arrays that are contiguous."""
 
     def made(name, data_type, cols, has_room):
         function, kinds = FUNCTIONS[name]
@@ -290,7 +292,7 @@ def _row_expressions() -> Iterator[tuple[str, MainKernel]]:
 
 
 def _rows() -> Iterator[tuple[str, MainKernel]]:
-    """Yield the kernels that reduce, and those of softmax and its relatives."""
+    """Yield the kernels of reductions, and those of softmax, log-softmax and their gradients."""
     for op, data_type, elements, aligned, threads in REDUCED_ROWS:
         variant = RowVariant(Axes(1, 1, 32), elements, bool(aligned), threads, False)
         make = partial(reduce.kernel, op, data_type, data_type, variant)
@@ -318,7 +320,7 @@ def _rows() -> Iterator[tuple[str, MainKernel]]:
 
 
 def _moves() -> Iterator[tuple[str, MainKernel]]:
-    """Yield the kernels that move elements, and those that sum the elements of segments."""
+    """Yield the kernels that move elements, and those that sum segments."""
     for indices, data_type, in_rows, *widths in ONE_HOT:
         unit = unit_of(data_type)
         make = partial(one_hot.kernel, indices, unit, pack_elements(unit), bool(in_rows), 32)

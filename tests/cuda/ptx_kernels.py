@@ -1,4 +1,4 @@
-"""Kernels in PTX for tests of the machine: one instruction over arrays, or a body that is written out."""
+"""Kernels in PTX for tests of the machine: one instruction over arrays, or a given body."""
 
 import numpy as np
 
@@ -8,9 +8,10 @@ _REGISTERS = {"f": "f", "i": "b", "u": "b", "b": "b"}
 
 
 def program(body, *, parameters=("out",), declarations="", name="a kernel"):
-    """Return the program of a kernel whose parameters are addresses, in registers %name, and `body` after their loads.
+    """Return the program of a kernel: it loads its parameters, which are addresses, into registers %name, then runs
+    `body`.
 
-    Registers: %p<20>, %h<40> (16 bits), %r<40>, %rd<40>, %f<40>, %fd<40>; %i and %i64 have the number of the thread in
+    Registers: %p<20>, %h<40> (16 bits), %r<40>, %rd<40>, %f<40>, %fd<40>; %i and %i64 hold the number of the thread in
     the grid. declarations: variables of the module.
     """
     given = ", ".join(f".param .u64 param_{parameter}" for parameter in parameters)
@@ -48,16 +49,16 @@ def program(body, *, parameters=("out",), declarations="", name="a kernel"):
 
 
 def launch(kernel, arrays, blocks=(1, 1, 1), threads=(1, 1, 1), shared_bytes=0, more=()):
-    """Launch with the addresses of arrays, which may be accessed, and the words `more`."""
+    """Launch with the addresses of arrays, which the kernel may access, and the words `more`."""
     words = [array.ctypes.data for array in arrays] + list(more)
     kernel.launch(blocks, threads, shared_bytes, words, [address_range(array) for array in arrays])
 
 
 def apply(text, sources, results, more=""):
-    """Return the arrays that instructions make of arrays, element by element.
+    """Return the arrays that instructions compute from arrays, element by element.
 
     text: instructions on registers %s0, %s1, ... of the elements of `sources`; they set %d0, %d1, ..., of the dtypes
-    `results`, which are what is returned. more: declarations of registers.
+    `results`, which become the returned arrays. more: declarations of registers.
     """
     sources = [np.ascontiguousarray(source) for source in sources]
     (count,) = {source.size for source in sources}
@@ -85,12 +86,12 @@ def _memory(dtype):
 
 
 def pairs(values, *, times=2):
-    """Return all combinations of values, as one array for each place."""
+    """Return all combinations of values, as one array for each position."""
     return [np.ascontiguousarray(part.ravel()) for part in np.meshgrid(*[values] * times, indexing="ij")]
 
 
 def integers(dtype):
-    """Integers at the ends of the range, around zero, and between."""
+    """Return integers at the ends of the range, around zero, and between."""
     info = np.iinfo(dtype)
     near = [info.min, info.min + 1, info.max, info.max - 1, info.max // 2, 0, 1, 2, 3, 7, 31, 32, 33, 100]
     if info.min < 0:
@@ -99,7 +100,7 @@ def integers(dtype):
 
 
 def floats(dtype):
-    """Floating-point numbers of every class, and neighbours."""
+    """Return floating-point numbers of every class, and their neighbours."""
     info = np.finfo(dtype)
     near = [0.0, 1.0, 1.5, 0.1, 3.0, 1e10, 0.5, 2.5, 1 + info.eps, 1 - info.epsneg]
     ends = [info.max, info.tiny, info.tiny / 2, info.smallest_subnormal, info.tiny * 1.5, np.inf, info.max / 3]

@@ -1,4 +1,4 @@
-"""The stand-in for the driver's library: where it is, and Python processes that have it."""
+"""Builds the mock of the driver's library, and runs Python processes that load it."""
 
 import os
 import shutil
@@ -21,7 +21,7 @@ needs_stub = [
 
 
 def build(folder):
-    """Compile the stand-in into a folder."""
+    """Compile the mock into a folder."""
     source, library = Path(__file__).with_name("stub_driver.c"), folder / "libcuda.so.1"
     command = [COMPILER, "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-Wl,-soname,libcuda.so.1"]
     subprocess.run([*command, "-o", library, source, "-ldl"], check=True)
@@ -29,7 +29,7 @@ def build(folder):
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory):
-    """Where a libcuda.so.1 is that needs no GPU."""
+    """The folder of a libcuda.so.1 that needs no GPU."""
     folder = tmp_path_factory.mktemp("stub")
     build(folder)
     return folder
@@ -37,7 +37,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def python(folder):
-    """Runs Python where the stand-in is the driver; returns what it prints, to either stream."""
+    """A function that runs Python with the mock as the driver, and returns its stdout and stderr."""
 
     def run(*arguments, **environment):
         own = {"LD_LIBRARY_PATH": str(folder), "PYTHONPATH": SOURCES}

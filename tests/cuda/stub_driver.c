@@ -37,8 +37,8 @@ static void say(const char *format, ...) {
 #define NEEDS_CONTEXT \
   if (depth == 0) return INVALID_CONTEXT
 
-/* Captures: there is one at a time, of one or several streams. What CUDA refuses meanwhile ends it, as there. */
-static void *captured[8]; /* its streams, the one that began it first */
+/* Captures: there is one at a time, of one or several streams. Calls that CUDA refuses during a capture end it, as in CUDA. */
+static void *captured[8]; /* its streams; the first one began the capture */
 static int num_captured, is_spoilt, graph_number;
 static __thread int mode_of_thread;
 
@@ -135,7 +135,7 @@ Result cuMemsetD8Async(Address dst, unsigned char byte, size_t size, void *strea
   return memset((void *)dst, byte, size), 0;
 }
 Result cuPointerGetAttribute(void *value, int attribute, Address address) {
-  if (attribute != 9 || address == 4096) return INVALID_VALUE; /* the device's ordinal; memory it does not know */
+  if (attribute != 9 || address == 4096) return INVALID_VALUE; /* the device's ordinal; memory that it does not know */
   if (is_set("STUB_PAGEABLE") && (size_t)(address - (Address)pinned) >= pinned_size) return INVALID_VALUE;
   return *(int *)value = 0, 0;
 }

@@ -1,4 +1,4 @@
-"""Where CUDA packages, driver or GPU are missing: everything else works, and what is missing is named."""
+"""If CUDA packages, the driver or the GPU is missing, everything else works, and the error names the missing part."""
 
 import tomllib
 from pathlib import Path
@@ -13,7 +13,7 @@ from ep.cuda.driver.cuda_driver import CudaDriver
 from ep.include import DeviceUnavailableError
 from tests.subprocesses import run
 
-# a process on a machine without a driver, whatever this machine has
+# a process that finds no driver, even if this machine has one
 NO_DRIVER = "import ep.cuda.driver.cuda_driver as real\nreal._LIBRARY = 'libnothing.so.1'\n"
 
 NO_COMPILER = """
@@ -72,7 +72,7 @@ def test_a_run_of_tests_for_it_ends_at_once():
 
 
 class FakeCuda(SimpleNamespace):
-    """The functions of `cuda.bindings.driver` that are called before there is a device, with answers to choose."""
+    """The functions of `cuda.bindings.driver` that are called before there is a device; tests choose their results."""
 
     def __init__(self, init=0, version=13000, count=1):
         super().__init__(
@@ -86,7 +86,7 @@ class FakeCuda(SimpleNamespace):
 
 @pytest.fixture
 def driver(monkeypatch):
-    """A real driver with everything it looks for, none of which is used."""
+    """A real driver that finds all libraries it looks for; the tests do not use them."""
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setattr(packages, "version_of", lambda package: "13.5.0")
     monkeypatch.setattr(cuda_driver, "version_of", lambda package: "13.5.0")
@@ -120,7 +120,7 @@ def test_what_is_no_library_is_not_found():
 
 
 def test_numbas_simulator_is_no_device(driver, monkeypatch):
-    """It stands in for the compiler that kernels need."""
+    """The simulator replaces the compiler that kernels need."""
     monkeypatch.setenv("NUMBA_ENABLE_CUDASIM", "1")
     assert driver.device_count() == 0
     why = "NUMBA_ENABLE_CUDASIM is set, with which Numba compiles nothing for a GPU; unset it"
@@ -129,7 +129,7 @@ def test_numbas_simulator_is_no_device(driver, monkeypatch):
 
 @pytest.mark.parametrize("version", ["0.4.0", "0.30.3"])
 def test_a_compiler_that_is_too_old(driver, monkeypatch, version):
-    """As another package may have pinned it."""
+    """Another package may have pinned an old version."""
     monkeypatch.setattr(packages, "version_of", lambda package: version)
     assert driver.device_count() == 0
     assert driver.why_unavailable() == f"numba-cuda {version} is too old: 0.30.4 is needed; pip install 'ep[cuda]'"
@@ -144,7 +144,7 @@ def test_the_oldest_compiler_is_that_of_pyproject():
 
 
 def test_numpy_is_left_as_it_was():
-    """numba-cuda asks for a name that NumPy 2.5 does not have."""
+    """numba-cuda reads an attribute that NumPy 2.5 does not have."""
     code = "import numpy\nbefore = set(vars(numpy))\nimport ep.cuda.compile.numba_cuda\n"
     run(code + "assert 'row_stack' not in set(vars(numpy)) ^ before")
 
@@ -200,7 +200,7 @@ def test_the_manager_says_so(driver, monkeypatch):
 
 
 def test_arrays_of_a_gpu_that_is_not_there():
-    """An operator names the argument, and what is missing: packages, too."""
+    """The operator's error names the argument and the missing part, including missing packages."""
     run(
         """
 import sys

@@ -1,4 +1,4 @@
-"""Functors where all that a GPU approximates is as far off as it may be: the PTX ISA documents how far that is."""
+"""Functors in which every approximation of a GPU is off by its full error bound, as documented in the PTX ISA."""
 
 import numpy as np
 import pytest
@@ -80,7 +80,7 @@ def test_binary(device, cuda, rng, key, deviation):
 
 
 def test_results_are_off_by_the_bound_of_the_instruction(device, cuda, deviation):
-    """What is exact on a GPU stays so: powers of two, and all of what is not approximated."""
+    """Results that are exact on a GPU stay exact: powers of two, and all operations that are not approximated."""
     kernel = program("ld.global.f32 %f1, [%out];\nex2.approx.f32 %f2, %f1;\nst.global.f32 [%out], %f2;")
     for exponent, exact in ((0.5, 2**0.5), (-3.0, 0.125), (7.0, 128.0)):
         out = np.array([exponent], np.float32)

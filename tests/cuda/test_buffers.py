@@ -1,6 +1,6 @@
-"""What counts as a buffer on CUDA: arrays of all libraries with the interface, and what is told about those refused.
+"""The objects that CUDA accepts as buffers, arrays of all libraries with the interface, and the errors for others.
 
-PyTorch and CuPy need a GPU for arrays on one, so classes stand in for theirs that answer as theirs do.
+PyTorch and CuPy need a GPU for arrays on one, so mock classes with the same behaviour replace theirs.
 """
 
 import copy
@@ -45,7 +45,7 @@ class Interface:
 
 
 def named(module, name, **attributes):
-    """Return an object whose class says that it comes from another library."""
+    """Return an object whose class claims to come from another library."""
     kind = type(name, (SimpleNamespace,), {"__module__": module, "__hash__": object.__hash__})
     return kind(**attributes)
 
@@ -208,7 +208,7 @@ class TestPyTorch:
 
 
 def test_cupy(cuda, stream, buffer, monkeypatch):
-    """Its arrays are in order with CuPy's current stream."""
+    """CuPy's arrays are ordered with CuPy's current stream."""
     current = SimpleNamespace(ptr=0)
     module = ModuleType("cupy.cuda")
     module.get_current_stream = lambda device: current
@@ -244,11 +244,11 @@ class TestNumba:
 
 
 class TestFreed:
-    """Memory that was freed, by any buffer in it, is refused by all of them."""
+    """After memory was freed through any buffer in it, all buffers in it are refused."""
 
     @pytest.fixture(params=["Free", "FreeAsync", "a slice", "AllocAsync"])
     def freed(self, request, cuda, stream):
-        """What frees a buffer of eight float32, and the buffer."""
+        """A function that frees a buffer of eight float32, and the buffer."""
         if request.param == "AllocAsync":
             buffer = stream.AllocAsync(32).view(np.float32)
             return lambda: stream.FreeAsync(buffer), buffer
@@ -297,7 +297,7 @@ class TestFreed:
     def test_views_that_are_gone_are_forgotten(self, buffer):
         for _ in range(100):
             buffer[1:].view(np.uint8)
-        assert len(buffer.allocation._buffers) <= 2  # the one that the fixture made the view of may be there
+        assert len(buffer.allocation._buffers) <= 2  # the buffer that the fixture took a view of may still exist
 
     def test_they_are_not_copied(self, buffer):
         for attempt in (copy.copy, copy.deepcopy, pickle.dumps):

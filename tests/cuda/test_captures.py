@@ -1,4 +1,4 @@
-"""Captures on the stand-in for the driver's library, which ends one at whatever CUDA refuses meanwhile."""
+"""Captures on the mock of the driver's library, which ends a capture at every call that CUDA refuses during one."""
 
 from tests.cuda.stub import BEGIN, needs_stub
 
@@ -16,7 +16,7 @@ stream, options = default_stream(0), AllocationOptions()
 
 
 def test_operators(python):
-    """What a call allocates is new, and is given out again when the graph and what was instantiated from it is gone."""
+    """A call allocates new memory, which is reused once the graph and all its instances are gone."""
     code = f"""{CAPTURE}
 x = ep.ops.copy_to_device(np.zeros(5000, np.float32), DeviceType.kCUDA)
 cached = {{ep.ops.relu(x).address for _ in range(3)}}
@@ -41,7 +41,7 @@ assert own in free_addresses(9)
 
 
 def test_what_the_garbage_collector_finds(python):
-    """Nothing of it waits for a device or a stream that is captured."""
+    """Objects that the garbage collector finds do not wait for a device or a stream that is captured."""
     code = f"""{CAPTURE}
 left, pinned, other = [cuda.CreateStream()], [cuda.AllocPinned(options, 100)], cuda.CreateStream()
 unowned = [other.AllocAsync(100)]
@@ -68,7 +68,7 @@ graph = capture(stream, work)
 
 
 def test_a_framework_that_does_not_capture_is_left_out(python):
-    """Neither the stream of an operand's library nor the legacy one takes part in a capture of ep's own stream."""
+    """Neither the stream of an operand's library nor the legacy stream joins a capture of ep's own stream."""
     code = f"""{CAPTURE}
 x = ep.ops.copy_to_device(np.zeros(5000, np.float32), DeviceType.kCUDA)
 class Array:
@@ -84,7 +84,7 @@ for other in (1, 0x7770):
 
 
 def test_a_framework_that_captures(python):
-    """ep's stream takes part in the capture of an operand's stream, and that goes on after its work."""
+    """ep's stream joins the capture of an operand's stream, which then continues after ep's work."""
     code = f"""{CAPTURE}
 x = ep.ops.copy_to_device(np.zeros(5000, np.float32), DeviceType.kCUDA)
 ep.ops.relu(x)
@@ -105,7 +105,7 @@ print(f"own {{stream.handle:#x}} other {{other.handle:#x}}")
 
 
 def test_fused_functions_and_blocks(python):
-    """Maps, rows and reductions, what goes from kernel to kernel, and a number that is assigned to a whole array."""
+    """Maps, rows and reductions, intermediate results of kernels, and a number that is assigned to a whole array."""
     code = f"""{CAPTURE}
 x, y = (ep.ops.copy_to_device(np.ones((4, 900), np.float32), DeviceType.kCUDA) for _ in range(2))
 @ep.fuse

@@ -1,4 +1,4 @@
-"""What `ep devices` and `ep doctor` say of CUDA devices, and which commands leave a simulated one out."""
+"""The output of `ep devices` and `ep doctor` about CUDA devices, and the commands that leave out a simulated device."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Kernels that are compiled where no device is, for one that has a driver: `ep cache warm --capability`."""
+"""Kernels that are compiled without a device, for a machine that has a driver: `ep cache warm --capability`."""
 
 import os
 import subprocess
@@ -21,7 +21,7 @@ print(statistics.compiled, statistics.loaded)
 
 
 def warm(cache, *options):
-    """Return the exit code of the command, and what it says."""
+    """Return the exit code of the command, and its output."""
     command = [sys.executable, "-P", "-m", "ep", "cache", "warm", "--jobs", "1", *options]
     environment = {**os.environ, "EP_CACHE_DIR": str(cache), "PYTHONPATH": SOURCES}
     done = subprocess.run(command, env=environment, cwd=SOURCES, capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""How products of matrices call cuBLASLt, on what stands in for it: types, batches, alignments, the workspace."""
+"""The calls of cuBLASLt by products of matrices, on a mock of it: types, batches, alignments, the workspace."""
 
 import gc
 import itertools
@@ -22,7 +22,7 @@ N, T = BlasTransposeType
 
 @pytest.fixture
 def lt():
-    """What stands in for the library."""
+    """The mock of the library."""
     functions = cublas_lt._loaded()[0]
     if not isinstance(functions, HostCublasLt):
         pytest.skip("a GPU is here, and the library itself")
@@ -31,7 +31,7 @@ def lt():
 
 @pytest.fixture
 def launch(cuda, stream, lt):
-    """Launches a BroadcastMatmul of numbers 1 and returns c and the calls that it took."""
+    """A function that launches a BroadcastMatmul of ones, and returns c and the calls that it made."""
 
     def launch_ones(a_dims, b_dims, c_dims, transposes=(N, N), data_type="float32", beta=0, first=0, **options):
         arrays = []
@@ -119,7 +119,7 @@ def test_rows_that_are_too_many_for_one_call(launch, transpose):
 
 
 def test_pieces_are_those_of_the_operands(cuda, stream, lt, monkeypatch):
-    """Numbers that differ, where a call takes 2 rows and 3 matrices at most."""
+    """All numbers differ, and a call takes at most 2 rows and 3 matrices."""
     monkeypatch.setattr(product_primitive, "max_rows", lambda *_: 2)
     monkeypatch.setattr(product_primitive, "MAX_BATCH_COUNT", 3)
     rng = np.random.default_rng(1)

@@ -1,7 +1,7 @@
-"""The real driver wrapper, through the real `cuda.bindings`, on a stand-in for the driver's library.
+"""The real driver wrapper, through the real `cuda.bindings`, on a mock of the driver's library.
 
-The stand-in (`stub_driver.c`) computes nothing, but has memory, contexts, streams and events, so the whole device layer
-runs on it. What only a GPU can show is not shown here.
+The mock (`stub_driver.c`) computes nothing, but has memory, contexts, streams and events, so the whole device layer
+runs on it. Properties that need a GPU are not tested here.
 """
 
 import re
@@ -49,9 +49,9 @@ assert driver.current_device() == 1
     launches = [line for line in lines if line.startswith("launch")]
     rest = "(4,5,6) shared 7 stream {} words 41 -42 extra (nil) device {}"
     assert launches == [
-        f"launch 0x88 (1,2,3) {rest.format('0x5010', 0)}",  # on a thread that was new to CUDA
-        f"launch 0x88 (2,2,3) {rest.format('0x5010', 1)}",  # a kernel goes where its stream is
-        f"launch 0x88 (3,2,3) {rest.format('0x1', 0)}",  # and on the default stream of the device it is for
+        f"launch 0x88 (1,2,3) {rest.format('0x5010', 0)}",  # on a thread that had not used CUDA
+        f"launch 0x88 (2,2,3) {rest.format('0x5010', 1)}",  # a kernel runs on the device of its stream
+        f"launch 0x88 (3,2,3) {rest.format('0x1', 0)}",  # and on the default stream of its own device
         f"launch 0x88 (4,2,3) {rest.format('0x5010', 0)}",
     ]
 
@@ -191,9 +191,9 @@ print("end", file=sys.stderr)
     one, two, end = (lines.index(word) for word in ("one", "two", "end"))
     fence = [line for line in lines[one + 1 : two] if "event" not in line]
     assert fence == ["record on 0x5020", "0x5010 waits", "record on 0x5010", "0x5020 waits"]
-    assert lines[two + 1 : end] == []  # it was freed before that fence, too
+    assert lines[two + 1 : end] == []  # it was also freed before that fence
     captured = python("-c", code, STUB_LOG="1", STUB_CAPTURE="1")
-    assert "record on 0x5010" not in captured  # nothing of it gets into a graph
+    assert "record on 0x5010" not in captured  # no part of it is captured into a graph
 
 
 def test_copies_wait_for_pageable_memory_alone(python):
@@ -249,7 +249,7 @@ def test_the_framework_keeps_its_stream(python):
 
 
 def test_a_graph(python):
-    """As the benchmark captures one."""
+    """A graph that is captured as the benchmark does it."""
     code = f"""{BEGIN}
 from benchmarks.gpu.overhead import measure_graph
 from benchmarks.gpu.scale import SMALL
@@ -273,9 +273,9 @@ assert not found["replay_computes"]  # the stand-in computes nothing
 
 @pytest.mark.ep_long
 def test_rows_and_sums_in_a_graph(python):
-    """Rows kept in registers and in shared memory, read again, in parts; values in two steps; both sorts of ids.
+    """Rows kept in registers and in shared memory, read again, or in parts; values in two steps; both sorts of ids.
 
-    What launches need beside their operands is memory in the order of the stream, which a graph has, too.
+    Launches take temporary memory in stream order, which graphs support, too.
     """
     code = f"""{BEGIN}
 from benchmarks.gpu.graph import Graph

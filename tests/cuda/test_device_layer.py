@@ -1,4 +1,4 @@
-"""What the CUDA device has of its own, beside the contracts that `ep.testing` tests: on a GPU or from PTX."""
+"""The properties of the CUDA device that `ep.testing` does not test: on a GPU or from PTX."""
 
 import gc
 from types import SimpleNamespace
@@ -150,7 +150,7 @@ class TestBuffer:
         assert interface["data"] == (buffer.address, False)
         assert interface["strides"] is None
         assert np.dtype(interface["typestr"]).itemsize == 2
-        assert interface["stream"] == 1  # the default stream, which waits for all
+        assert interface["stream"] == 1  # the default stream, which waits for all streams
         assert stream.AllocAsync(8).__cuda_array_interface__["stream"] == stream.handle
         other = cuda.CreateStream()
         left = other.AllocAsync(8)
@@ -161,7 +161,7 @@ class TestBuffer:
 
 class TestStreams:
     def test_one_that_could_not_be_made_has_nothing_to_destroy(self):
-        """Else its finaliser would print an error, which is one of this test."""
+        """Otherwise its finaliser would print an error, which would fail this test."""
         with pytest.raises(AttributeError, match="device_index"):
             CudaStream(None, 8, owned=True)
 
@@ -237,7 +237,7 @@ class TestStreams:
         assert CudaStream.from_handle(stream) is stream
         buffer = on_device(cuda, wrapped, np.arange(5))
         assert buffer.copy_to_host(wrapped).tolist() == [0, 1, 2, 3, 4]
-        cuda.DestroyStream(wrapped)  # not the framework's stream itself
+        cuda.DestroyStream(wrapped)  # not the framework's own stream
         cuda.driver.synchronize_stream(0, handle)
         cuda.driver.destroy_stream(0, handle)
 
@@ -251,7 +251,7 @@ class TestStreams:
 
     @pytest.mark.parametrize("stream", [2, SimpleNamespace(__cuda_stream__=lambda: (0, 2))], ids=["number", "object"])
     def test_the_per_thread_default_stream_is_refused(self, cuda, stream):
-        """Two threads would share one workspace and one error report for what are two streams, and no fence."""
+        """Two threads would have two streams, but share one workspace and one error report without a fence."""
         with pytest.raises(
             ValueError, match=r"stream is 2, the per-thread default stream, .* another one in each thread"
         ):
@@ -274,7 +274,7 @@ class TestStreams:
 
 
 class TestErrorsOfKernels:
-    """What kernels report in words of the stream, here written by the host in their place."""
+    """Errors that kernels report in words of the stream; here the host writes these words."""
 
     def report(self, stream, *words):
         import ctypes
@@ -318,7 +318,7 @@ class TestErrorsOfKernels:
 
 
 class TestDriverErrors:
-    """Errors of the device itself, which a healthy one does not make: the driver is made to answer them."""
+    """Errors of the device itself, which a healthy device does not have: the driver is made to return them."""
 
     def failing(self, code):
         def fail(*arguments):

@@ -1,4 +1,4 @@
-"""What launches cost on the host: how often they call the driver, and what they work out anew."""
+"""The costs of launches on the host: how often they call the driver and functions of the package."""
 
 import json
 
@@ -58,7 +58,7 @@ work = {{
 
 
 def test_calls_of_the_driver(python):
-    """A launch is one call; an operator asks besides whether its stream is captured, before it takes memory."""
+    """A launch is one call; an operator also asks whether its stream is captured before it allocates memory."""
     code = f"""{COUNTS}
 found = {{}}
 for name, launch in work.items():
@@ -76,7 +76,7 @@ print(json.dumps(found))
     assert found["ops.relu"] == {"cuLaunchKernel": 1, "cuStreamIsCapturing": 1}
     for name in ("relu of arrays of the default stream", "relu on the default stream"):
         assert found[name].pop("cuLaunchKernel") == 1, name
-        # CUDA orders the default stream with those of CreateStream: no event is needed
+        # CUDA orders the default stream with the streams of CreateStream, so no event is needed
         assert not [call for call in found[name] if "Event" in call], found[name]
     assert found["relu on the default stream"] == {"cuCtxPushCurrent": 1, "cuCtxPopCurrent": 1}
 
@@ -97,7 +97,7 @@ print(json.dumps(calls))
 
 
 def test_calls_of_python(python):
-    """A known operator goes through few functions of the package, which are most of its time on the host."""
+    """A known call of an operator calls few functions of the package; they take most of its time on the host."""
     code = f"""{COUNTS}
 import sys
 from pathlib import Path

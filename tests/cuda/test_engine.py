@@ -67,7 +67,7 @@ def test_a_block_reverses_its_part_through_shared_memory(gpu, static):
 
 
 def gelu_of_sum_times(m):
-    """gelu(a + b) c: what several ops compute, as one functor."""
+    """Compute gelu(a + b) c: several ops as one functor."""
     gelu = m.use(functor_maker(UnaryOp.kGelu, Kind.FLOAT))
 
     def f(a, b, c):

@@ -1,4 +1,4 @@
-"""Errors of the driver, away from where they were raised."""
+"""Errors of the driver after they leave the process that raised them: pickles and copies."""
 
 import copy
 import pickle

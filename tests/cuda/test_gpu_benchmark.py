@@ -1,4 +1,4 @@
-"""`python -m benchmarks.gpu` on the device under test: everything but how long things take."""
+"""`python -m benchmarks.gpu` on the device under test: all but the measured times."""
 
 import ctypes
 import dataclasses
@@ -28,7 +28,7 @@ UNARY = {"set": "unary", "dtype": "float32", "size": 64}
 
 
 class NumPy:
-    """A peer by way of the host."""
+    """A library to compare with, which computes on the host."""
 
     version = "0"
 
@@ -62,14 +62,14 @@ def first_case(name, primitive=None, size=64):
 
 
 def primitives():
-    """Return every set and each primitive in it."""
+    """Return each set together with each of its primitives."""
     sets = [name for name in SETS if name != "transformer"]
     found = [(name, case.primitive) for name in sets for case in SETS[name](64, FLOAT32)]
     return [pytest.param(*pair, id="-".join((pair[0], pair[1].__name__))) for pair in dict.fromkeys(found)]
 
 
 def test_everything(cuda, tmp_path, capsys, monkeypatch):
-    if cuda.driver.loads_ptx:  # thousands of times slower than a GPU, and with graphs of its own
+    if cuda.driver.loads_ptx:  # it is thousands of times slower than a GPU, and has its own graphs
         monkeypatch.setattr(run, "GPU", SMALL)
         monkeypatch.setattr(overhead, "Graph", capture)
         monkeypatch.setattr(overhead, "_LAUNCHES", 3)
@@ -116,7 +116,7 @@ def test_a_wrong_result_of_ours_is_not_timed(stream):
 
 
 class Bombs:
-    """A bench whose cases fail, or end with what is given."""
+    """A bench whose cases fail, or raise the given exception."""
 
     def __init__(self, *errors):
         self._errors = iter(errors)
@@ -159,17 +159,17 @@ def test_what_was_stopped_is_listed(cuda):
     assert document["not_measured"] == [{**UNARY, "cases": 5, "why": "stopped from outside"}]
 
 
-# the adapters of libraries that need a GPU, where the device's memory is the host's
+# the adapters of libraries that need a GPU, on a device whose memory is the host's
 
 
 def host_array(buffer):
-    """Return a NumPy array on the memory of a buffer."""
+    """Return a NumPy array that shares the memory of a buffer."""
     memory = (ctypes.c_uint8 * buffer.nbytes).from_address(buffer.address)
     return np.frombuffer(memory, buffer.dtype)
 
 
 def check_adapter(adapter, cuda, rng, dtypes):
-    """Every case that the adapter takes computes what NumPy does."""
+    """Check that every case that the adapter supports has NumPy's results."""
     taken = set()
     for name, dtype in ((name, dtype) for name in SETS for dtype in dtypes):
         for case in SETS[name](2**10, dtype):
@@ -218,7 +218,7 @@ def test_torch_adapter(on_host, stream, rng, monkeypatch):
 
 
 def test_cupy_adapter(on_host, stream, rng, monkeypatch):
-    """With NumPy's and SciPy's functions, whose names and arguments CuPy's share."""
+    """Test CuPy's adapter with NumPy's and SciPy's functions, which have the same names and arguments as CuPy's."""
     special = pytest.importorskip("scipy.special")
     used = []
 

@@ -1,4 +1,4 @@
-"""Launches that are captured into graphs: their memory is the graph's, and so are workspaces."""
+"""Launches that are captured into graphs, which own the memory and the workspaces of these launches."""
 
 import gc
 
@@ -18,7 +18,7 @@ N, T = BlasTransposeType
 
 @pytest.fixture
 def to_device(cuda):
-    """Copies an array to the device."""
+    """A function that copies an array to the device."""
     return lambda array: ep.ops.copy_to_device(np.ascontiguousarray(array), DeviceType.kCUDA)
 
 
@@ -38,7 +38,7 @@ class TestOperators:
             graph.launch()
             assert all((other.copy_to_host() == 7).all() for other in others)
             assert (results[0].copy_to_host() == self.X).all()
-        results.clear()  # the graph goes on writing there
+        results.clear()  # the graph still writes there
         others += [to_device(np.full((1000, 4), 7, np.float32)) for _ in range(4)]
         graph.launch()
         default_stream(0).Sync()
@@ -81,7 +81,7 @@ class TestOperators:
         graph.destroy()
 
     def test_memory_is_new(self, cuda, to_device):
-        """What is cached may still be used by work that the stream does not wait for on which the graph is launched."""
+        """Cached memory may still be in use by work for which the stream that launches the graph does not wait."""
         x = to_device(self.X)
         cached = ep.ops.relu(x)
         address = cached.address
@@ -101,7 +101,7 @@ class TestProducts:
         return lambda stream: primitive.Launch(stream, m, 4, 3, 1, a, b, 1, c), c
 
     def test_a_fresh_stream_is_captured(self, cuda, stream):
-        """Plans are those of other streams, the workspace is the graph's."""
+        """The plans come from other streams, the workspace from the graph."""
         launch, c = self.launch(cuda, stream, RequirePrimitive(MatmulFactory, DeviceType.kCUDA, "float32", N, N))
         launch(stream)
         stream.Sync()
@@ -133,7 +133,7 @@ class TestProducts:
                 new(stream)
             launch(stream)
 
-        graph = capture(stream, work)  # which was not ended
+        graph = capture(stream, work)  # whose capture was not ended
         graph.launch()
         assert (c.copy_to_host(stream) == 1).all()
         graph.destroy()
@@ -182,7 +182,7 @@ class TestOrder:
         graph.destroy()
 
     def test_to_wait_for_a_captured_stream_is_an_error(self, cuda, stream):
-        """So the tests above would fail if something did."""
+        """So the tests above would fail if a stream waited for a captured one."""
 
         def work():
             with pytest.raises(CudaError):

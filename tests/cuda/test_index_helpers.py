@@ -26,7 +26,7 @@ def divided(numbers, multiplier, shift, result):
 
 
 def launch(function, *arguments):
-    """Run a kernel of arrays of the host and integers, as Numba passes them: an array is the words of its structure."""
+    """Run a kernel on host arrays and integers, passed as Numba does: an array as the words of its structure."""
     from numba import cuda
     from numba.cuda import types
     from numba.cuda.np.numpy_support import from_dtype

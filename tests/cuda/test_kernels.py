@@ -1,4 +1,4 @@
-"""What the kernels' variants are chosen by, and the variants that small aligned data does not take."""
+"""The choice of the kernels' variants, and the variants that small aligned data does not use."""
 
 import threading
 
@@ -29,13 +29,13 @@ ADD = (BinaryOp.kAdd, DataType.kFloat, DataType.kFloat)
 
 @pytest.fixture
 def gpu(cuda):
-    """The device with what a test needs of it."""
+    """The device, with the helper functions that a test needs."""
     return DeviceUnderTest(DeviceType.kCUDA)
 
 
 @pytest.fixture
 def in_64_bits(monkeypatch):
-    """Lets all launches compute indices in 64 bits."""
+    """Make all launches compute indices in 64 bits."""
     for module in (map_plan, move_plan, tile, pad_plan, gather_plan):
         monkeypatch.setattr(module, "fits_32_bit_offsets", lambda *counts: False)
 
@@ -165,7 +165,7 @@ SAME, NUMBER, SINGLE, PACK, SPREAD, EACH = Access
         ((5, 8), (8,), (True, True, True), Variant(4, (SAME, PACK), 2, 32)),
         ((5, 1), (5, 8), (True, True, True), Variant(4, (SPREAD, SAME), 2, 32)),
         ((5, 1), (1, 8), (True, True, True), Variant(4, (SPREAD, PACK), 2, 32)),
-        ((5, 1), (1, 8), (False, True, True), Variant(4, (SPREAD, PACK), 2, 32)),  # single elements may lie anywhere
+        ((5, 1), (1, 8), (False, True, True), Variant(4, (SPREAD, PACK), 2, 32)),  # single elements need no alignment
         ((5, 8), (8,), (True, False, True), Variant(4, (SAME, EACH), 2, 32)),
         ((5, 7), (7,), (True, True, True), Variant(4, (SAME, EACH), 2, 32)),
         ((5, 7), (), (True, None, True), Variant(4, (SAME, NUMBER))),

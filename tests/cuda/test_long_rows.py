@@ -1,4 +1,4 @@
-"""Long rows of which there are few: several blocks share each of them, and a second kernel has the sum of all parts."""
+"""A few long rows: several blocks share each row, and a second kernel combines the parts."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def gpu(cuda):
 
 @pytest.fixture
 def shorter(monkeypatch):
-    """Rows are long from 8 KiB on, so that tests are short."""
+    """Treat rows as long from 8 KiB on, so that tests are short."""
     monkeypatch.setattr(row_plans, "_LONG_BYTES", 2**13)
     monkeypatch.setattr(row_plans, "_PART_BYTES", 2**11)
 
@@ -92,7 +92,7 @@ def test_rows_in_parts_in_place(gpu, rng, shorter, tested, data_type):
 @pytest.mark.parametrize("data_type", TYPES, ids=lambda t: t.name)
 @pytest.mark.parametrize("tested", FOUR[:2], ids=["softmax", "log-softmax"])
 def test_parts_of_special_rows(gpu, rng, shorter, tested, data_type):
-    """One part alone has a NaN, an infinity, nothing but -inf, or a number beside which all others are nothing."""
+    """A single part has a NaN, an infinity, only -inf, or a number compared with which all others are negligible."""
     cols = 2**13 // data_type.itemsize + 1
     nan, infinite, mixed, nothing, sparse, far = tested.draw(rng, data_type, 6, cols)[0]
     nan[cols // 2], infinite[-1], nothing[:] = np.nan, np.inf, -np.inf

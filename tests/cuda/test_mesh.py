@@ -1,4 +1,4 @@
-"""Pieces in memory of a GPU: handed to MPI as they are where it takes them, else by way of the host."""
+"""Pieces in GPU memory: passed to MPI directly if it accepts GPU memory, otherwise copied through the host."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ pytest.importorskip("mpi4py")
 
 @pytest.mark.parametrize("kinds", ["mpi,system", "mpi,system,cuda"])
 def test_arrays_of_a_gpu(kinds, cuda, caplog):
-    """They are handed over as they are where MPI takes them, else they go through memory of the host."""
+    """They are passed to MPI directly if it accepts them; otherwise they are copied through host memory."""
     comm, arrays = Alike(kinds), arrays_on(DeviceType.kCUDA)
     piece = ep.ops.copy_to_device(np.arange(5, dtype=np.float16), DeviceType.kCUDA)
     with reporting() as report:

@@ -1,4 +1,4 @@
-"""What launches of ConstantPad and of moves by a walk are planned as."""
+"""The plans of launches of ConstantPad and of moves by a walk."""
 
 import pytest
 
@@ -30,11 +30,11 @@ def test_variants_of_padding(shape, itemsize, alignments, variant):
 
 
 def test_cropping_beyond_all_that_is_there_needs_no_wide_words():
-    """What does not fit in 32 bits is only how far away src would be."""
+    """Only the offset of src exceeds 32 bits, and src is not read."""
     plan = pad_plan(PadShape((5, 3), (-(10**12), 0), (10**12, 0)), 4, 16, 16)
     assert plan.variant.bits == 32
     assert all(0 <= word < 2**31 for word in plan.walk_words)
-    assert plan.walk_words[2] == 0  # nothing of src is read
+    assert plan.walk_words[2] == 0  # no element of src is read
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The PTX of the main kernels, compiled for sm_90 and sm_80 without a device, and what ptxas makes of it."""
+"""The PTX of the main kernels, compiled for sm_90 and sm_80 without a device, and the output of ptxas for it."""
 
 import re
 import subprocess
@@ -47,9 +47,9 @@ def test_memory_is_accessed_in_packs(text_of, name):
 
 @pytest.mark.parametrize("name", MAIN_KERNELS)
 def test_no_detours(text_of, name):
-    """Nothing goes through local memory, no index is divided, and 32-bit numbers are not computed with in 64 bits.
+    """Kernels use no local memory, divide no index, and do not compute with 32-bit numbers in 64 bits.
 
-    Sums of rows are, where that keeps their errors away.
+    Only sums of rows do the latter, to reduce their errors.
     """
     found = instructions(text_of(name))
     assert found.local == 0
@@ -67,7 +67,7 @@ def test_no_detours(text_of, name):
     ids=str,
 )
 def test_what_is_not_aligned_is_loaded_several_at_a_time(op, data_type, at_once, capability):
-    """Views that begin anywhere: a thread takes elements one by one."""
+    """Loads of views of any alignment: a thread loads elements one by one."""
     source = map_engine.kernel(functor_of(op, data_type, data_type), Variant(1, (Access.SAME,)))
     loop = main_loop(ptx(source, capability))
     assert loop.loaded == loop.stored == at_once * data_type.itemsize
@@ -82,7 +82,7 @@ def test_threads_of_a_row_meet_by_shuffles_and_shared_memory(text_of, name):
 
 @pytest.mark.parametrize("name", [name for name in MAIN_KERNELS if name.startswith("transpose")])
 def test_tiles_go_through_shared_memory_by_constant_offsets(text_of, name):
-    """A number of a cell is one store and one load of shared memory, a cell is turned without shifting."""
+    """A number of a cell takes one store and one load of shared memory; a cell is transposed without shifts."""
     text, (unit, side, columns, rows, *_) = text_of(name), map(int, name.split()[1:])
     tile = Tile(unit, side, columns, rows)
     numbers = tile.planes * tile.cells_per_thread
@@ -93,7 +93,7 @@ def test_tiles_go_through_shared_memory_by_constant_offsets(text_of, name):
 
 @pytest.mark.parametrize("name", ["kGelu kFloat kFloat", "fused saxpy chain SAME", "fused AMSGrad SAME"])
 def test_the_assembler_fuses_no_product_with_a_sum(text_of, name):
-    """It would across ops, so that a kernel of several had other bits than their own kernels; `.rn` forbids it."""
+    """Fusion across ops would give a kernel of several ops other bits than their own kernels; `.rn` forbids it."""
     text = text_of(name)
     assert re.search(r"\bmul\.rn\.f32", text)
     assert not re.search(r"\b(add|sub|mul)\.f(32|64)\b", text)

@@ -1,4 +1,4 @@
-"""The machine's branches and calls; what is counted; and what is not known."""
+"""The machine's branches and calls, its counts of instructions, and its errors for unknown PTX."""
 
 import numpy as np
 import pytest

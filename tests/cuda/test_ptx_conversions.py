@@ -87,7 +87,7 @@ def test_to_integral_floats(name):
 
 
 def halfway(half):
-    """Return numbers of float32 at, between and beside those of a type of 16 bits."""
+    """Return float32 numbers at, halfway between and next to the numbers of a 16-bit type."""
     bits = np.concatenate([np.arange(0, 2**16, 37), [0x7BFF, 0x7C00, 0x7F7F, 0x7F80, 1, 0x3FF, 0x400]]).astype(
         np.uint16
     )

@@ -1,4 +1,4 @@
-"""What `tools.ptx_counts` counts, where kernels run from their PTX."""
+"""The counts of `tools.ptx_counts`, if kernels run from their PTX."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The machine as the driver of a GPU: what it loads, and which memory and streams a launch may use."""
+"""The machine as the driver of a GPU: the PTX that it loads, and the memory and streams that a launch may use."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The machine's arithmetic of float32 and float64 against NumPy, and against exact fractions in each rounding."""
+"""The machine's float32 and float64 arithmetic, compared with NumPy, and with exact fractions in each rounding mode."""
 
 from fractions import Fraction
 
@@ -12,7 +12,7 @@ MODES = ("rn", "rz", "rm", "rp")
 
 
 def rounded(exact, dtype, mode):
-    """Return an exact number in a type of floating-point numbers, found from its two neighbours there."""
+    """Round an exact number to a floating-point type, by its two neighbours in that type."""
     top = np.finfo(dtype).max
     if abs(exact) > Fraction(float(top)):
         below, above = (top, dtype.type(np.inf)) if exact > 0 else (dtype.type(-np.inf), -top)
@@ -94,7 +94,7 @@ def test_all_classes_of_numbers(name):
 
 
 def same(got, want):
-    """Equal, with the signs of zeros, and NaN where NaN is expected."""
+    """Assert that results are equal, with the signs of zeros, and NaN at the places where NaN is expected."""
     np.testing.assert_array_equal(got, want)
     numbers = ~np.isnan(want)
     np.testing.assert_array_equal(np.signbit(got)[numbers], np.signbit(want)[numbers])
@@ -114,7 +114,7 @@ def test_extremes(name):
     a, b = pairs(floats(dtype))
     text = f"min.{name} %d0, %s0, %s1;\nmax.{name} %d1, %s0, %s1;"
     small, large = apply(text, [a, b], [dtype] * 2)
-    # -0 before +0, and the number beside a NaN
+    # -0 before +0, and the number if the other operand is NaN
     order = [(float(x), not np.signbit(x)) for x in a], [(float(x), not np.signbit(x)) for x in b]
     want_small = [
         y if np.isnan(x) else x if np.isnan(y) or p <= q else y for x, y, p, q in zip(a, b, *order, strict=True)
@@ -215,7 +215,7 @@ def test_classes(name):
 
 
 def test_approximations_of_float32():
-    """They are rounded correctly, but for a unit where the C library is off."""
+    """They are correctly rounded, except for one unit if the C library is off."""
     a = np.concatenate([floats(np.float32), np.linspace(-20, 20, 999, dtype=np.float32)])
     functions = {
         "ex2.approx.f32": np.exp2,

@@ -1,4 +1,4 @@
-"""The machine's integer instructions against Python's integers and NumPy."""
+"""The machine's integer instructions, compared with Python's integers and NumPy."""
 
 import numpy as np
 import pytest
@@ -12,14 +12,14 @@ BITS = {16: np.uint16, 32: np.uint32, 64: np.uint64}
 
 
 def wrapped(numbers, dtype):
-    """Python's integers modulo 2^n."""
+    """Return Python integers modulo 2^n."""
     dtype = np.dtype(dtype)
     unsigned = [int(number) % 2 ** (8 * dtype.itemsize) for number in numbers]
     return np.array(unsigned, f"u{dtype.itemsize}").view(dtype)
 
 
 def truncated(a, b):
-    """a / b, rounded towards zero; -1, which is all bits, where b is 0."""
+    """Return a / b, rounded towards zero; -1, which has all bits set, if b is 0."""
     if b == 0:
         return -1
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
@@ -87,7 +87,7 @@ def test_products_and_sums(name):
 
 
 def test_carries():
-    """Sums, differences and products of 64 bits in halves of 32."""
+    """Sums, differences and products of 64 bits, computed in 32-bit halves."""
     values = integers(np.uint64)
     a, b = pairs(values)
     halves = [
@@ -148,7 +148,7 @@ def test_funnel_shifts(past):
 
 
 def field(value, begin, size, width, signed):
-    """`size` bits from `begin` on; those past the number are its sign."""
+    """Return `size` bits from `begin` on; bits beyond the number are its sign."""
     bits = [
         value >> min(begin + place, width - 1) & 1 if signed else value >> (begin + place) & 1 for place in range(size)
     ]

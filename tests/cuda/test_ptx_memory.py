@@ -63,7 +63,8 @@ def test_constants_and_local_memory():
 
 
 ATOMICS = {
-    # how memory is after threads 0 to 9 came with their number, from 3 on, and what it was before for the last
+    # memory begins as 3, and threads 0 to 9 each apply their number: the final value, and the value that the last one
+    # saw
     "add.u32": (48, 39),
     "min.u32": (0, 0),
     "max.s32": (9, 8),

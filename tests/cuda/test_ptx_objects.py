@@ -1,4 +1,4 @@
-"""What the machine keeps on disk: compiled once, and compiled again where a file is damaged."""
+"""The machine's code on disk: compiled once, and compiled again if a file is damaged."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Races in global memory on the machine: nothing but a barrier orders threads of a block, and blocks nothing."""
+"""Races in global memory on the machine: only a barrier orders threads of a block, and nothing orders blocks."""
 
 import re
 
@@ -34,7 +34,7 @@ def test_two_writers(blocks, threads, who):
 @pytest.mark.parametrize(("blocks", "threads"), [(1, 40), (40, 1)])
 @pytest.mark.parametrize("order", ["reads what was written", "writes what was read"])
 def test_a_reader_and_a_writer(blocks, threads, order):
-    """Each thread reads its own word and writes the next, or the one before, which was read already."""
+    """Each thread reads its own word, and writes the next word or the one before, which has been read already."""
     step = {"reads what was written": 4, "writes what was read": -4}[order]
     with pytest.raises(PtxError, match=r"accesses|writes or reads some"):
         run(
@@ -43,7 +43,7 @@ def test_a_reader_and_a_writer(blocks, threads, order):
 
 
 def test_parts_of_an_access():
-    """Threads that write whole packs, and the last one a byte of another's."""
+    """Threads write whole packs, and the last one writes a byte of another thread's pack."""
     pack = "mad.wide.u32 %rd1, %i, 16, %out;\nst.global.v4.u32 [%rd1], {%i, %i, %i, %i};"
     run(pack, threads=32)
     byte = "st.global.u8 [%out+495], %h1;"

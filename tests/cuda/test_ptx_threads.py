@@ -1,4 +1,4 @@
-"""Threads that meet on the machine, at barriers, shuffles, votes and reductions; and kernels that do it wrong."""
+"""Synchronisation of threads on the machine, at barriers, shuffles, votes and reductions; and wrong uses of it."""
 
 import re
 
@@ -14,7 +14,7 @@ OWN_PLACE = "mov.u64 %rd1, kept;\nmad.wide.u32 %rd1, %i, 4, %rd1;\nmad.wide.u32 
 
 
 def test_a_barrier_lets_all_see_what_was_written():
-    """Each thread takes what the one before it put down, twice."""
+    """Each thread reads the value that the thread before it wrote, twice."""
     turn = """
         st.shared.u32 [%rd1], %r1;
         bar.sync 0;
@@ -74,7 +74,7 @@ def test_barriers_that_vote(how, want):
 
 
 def lanes(body, *, threads=64, results=1):
-    """Return what each thread has in %r1, %r2, ... after `body`."""
+    """Return each thread's values of %r1, %r2, ... after `body`."""
     stores = "\n".join(f"st.global.u32 [%rd2+{4 * place}], %r{place + 1};" for place in range(results))
     out = np.zeros((threads, results), np.uint32)
     kernel = program(f"{body}\nmad.wide.u32 %rd2, %i, {4 * results}, %out;\n{stores}")
@@ -165,7 +165,7 @@ def test_equal_values_are_found():
 
 
 def test_parts_of_a_warp_meet():
-    """Two halves at different places, each with its own mask; and a block that is not a whole number of warps."""
+    """Two halves of a warp at different instructions, each with its own mask; and a block with an incomplete warp."""
     (got,) = lanes(
         """
         setp.lt.u32 %p1, %i, 16;
@@ -222,7 +222,7 @@ def test_registers_and_local_memory_outlive_a_meeting():
     np.testing.assert_array_equal(out.T, [np.where(numbers > 20, 2 * numbers, numbers), numbers >= 16])
 
 
-# what a GPU may answer by anything
+# undefined behaviour on a GPU
 
 
 def faults(

@@ -1,4 +1,4 @@
-"""Kernels for the rows of expressions: what they keep, and where, and when they write."""
+"""Kernels for the rows of expressions: the values that they keep, in which memory, and when they write results."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from tests.fuse.test_random_graphs import bits
 from tests.fuse.test_rows import mean
 
 REAL = DataType.kFloat
-# h = x y; (h - sum(h)) x and h are the results
+# h = x y; the results are (h - sum(h)) x and h
 STRUCTURE = Structure(
     (REAL, REAL),
     (),
@@ -72,7 +72,9 @@ def test_rows_are_shared_in_a_way_for_each_size_of_what_is_reduced():
 
 
 def test_a_softmax_is_three_passes_and_joins_those_beside_it():
-    """Of f(softmax(x y)) the maximum is found as x y is computed, and f as the elements are."""
+    """In f(softmax(x y)), the pass that computes x y finds the maximum, and the pass that computes the elements applies
+    f.
+    """
     steps = Step(BinaryOp.kMul, (0, 1), REAL), Step(RowOp.kSoftmax, (2,), REAL), Step(UnaryOp.kExp, (3,), REAL)
     passes = RowProgram(Structure((REAL, REAL), (), steps, (4,))).passes
     assert [(len(one.tops), len(one.sums), len(one.applied), one.map is not None) for one in passes] == [

@@ -1,4 +1,4 @@
-"""What softmaxes, reductions and segment sums have of their own on CUDA: plans, shuffles, parts, the sort of ids."""
+"""Softmaxes, reductions and segment sums on CUDA, beyond the contract: plans, shuffles, parts, sorted ids."""
 
 import dataclasses
 
@@ -46,7 +46,7 @@ def reduced(gpu, op, data_type, array, axes, offset=0):
 
 
 def segment_sum(gpu, data, ids, num_segments):
-    """Return the sums of rows; data is [..., ids, columns], and has the outer axis or not."""
+    """Return the sums of rows; data is [..., ids, columns]; the outer axis is optional."""
     *outer, num_ids, inner = data.shape
     out = gpu.filled(int(np.prod([*outer, num_segments, inner])), as_data_type(data.dtype))
     primitive = RequirePrimitive(UnsortedSegmentSumFactory, DeviceType.kCUDA, data.dtype, "int32")
@@ -56,7 +56,9 @@ def segment_sum(gpu, data, ids, num_segments):
 
 
 def in_parts(data, ids, num_segments):
-    """Rows added in their order, those of more than 64 in parts: of 64 rows, but no fewer than parts up to 512."""
+    """Add rows in order; more than 64 rows in parts of 64, 128, 256 or 512: the first that gives no more parts than
+    rows in a part, or 512.
+    """
     wide = np.float32 if data.dtype == as_data_type("bfloat16").dtype else data.dtype
     out = np.zeros((*data.shape[:-2], num_segments, data.shape[-1]), wide)
     for segment in range(num_segments):
@@ -92,7 +94,7 @@ def test_shuffles_exchange_numbers_of_every_type(gpu, rng, data_type):
 
 
 def test_rows_and_columns_of_one_primitive_have_kernels_of_their_own(gpu):
-    """A thread has four elements of each row of 16, and then four columns of eight."""
+    """A thread reduces four elements of each row of 16, and then four columns of eight."""
     numbers = np.arange(128, dtype=np.float32).reshape(8, 16)
     primitive = RequirePrimitive(ReduceFactory, DeviceType.kCUDA, ReduceOp.kSum, "float32", 8)
     for axis in (1, 0):
@@ -129,7 +131,7 @@ def test_the_largest_of_a_row_has_a_logarithm_of_its_own(gpu):
 
 @pytest.fixture
 def roomy(cuda, monkeypatch):
-    """The device, with as much shared memory for a block as a GPU has."""
+    """Give the device as much shared memory per block as a GPU has."""
     roomy = dataclasses.replace(cuda.driver.properties(0), shared_bytes_per_block=227 * 1024)
     monkeypatch.setitem(vars(cuda), "properties", roomy)
 
@@ -137,7 +139,7 @@ def roomy(cuda, monkeypatch):
 @pytest.mark.parametrize("cols", [6000, 9001, 9004])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_a_rising_row_that_is_read_again(gpu, roomy, dtype, cols):
-    """The maximum of each thread grows with every pack, and the sum is scaled."""
+    """Each thread's maximum grows with every pack, so its sum is rescaled each time."""
     x = np.linspace(-40, 40, cols, dtype=np.float32).astype(as_data_type(dtype).dtype)
     wide = np.exp(x.astype(np.float64) - 40)
     share, error = wide / wide.sum(), 3e-7 if dtype == "float32" else 2.0**-8
@@ -149,7 +151,7 @@ def test_a_rising_row_that_is_read_again(gpu, roomy, dtype, cols):
 
 def test_the_largest_of_a_long_row_has_a_logarithm_of_its_own(gpu, roomy):
     x = np.full(9001, -30, np.float32)
-    x[[77, 5000]] = -7, 0  # those of one thread come one after the other
+    x[[77, 5000]] = -7, 0  # each thread processes its elements in order
     y = gpu.empty(x.size, DataType.kFloat)
     RequirePrimitive(LogSoftmaxFactory, DeviceType.kCUDA, "float32").Launch(gpu.stream, 1, x.size, gpu.buffer(x), y)
     assert gpu.array(y)[5000] == pytest.approx(-np.log1p(np.exp(-7) + 8999 * np.exp(-30.0)), rel=1e-6)
@@ -234,14 +236,14 @@ LENGTHS = (64, 65, 3, 193, 128, 0, 129, 4097, 67)
     [("float32", 1), ("float32", 16), ("bfloat16", 16), ("bfloat16", 5), ("uint8", 16), ("complex128", 3)],
 )
 def test_long_runs_are_added_in_parts(gpu, rng, dtype, inner):
-    """Ids of no segment, before and after the others, are a long run, too, which belongs to none."""
+    """Ids outside the segments, before and after the others, also form a long run, which belongs to no segment."""
     ids = rng.permutation(np.repeat(np.arange(-1, len(LENGTHS) + 1), (100, *LENGTHS, 100)).astype(np.int32))
     data = rng.integers(0, 2**24, (ids.size, inner)).astype(as_data_type(dtype).dtype)
     np.testing.assert_array_equal(segment_sum(gpu, data, ids, len(LENGTHS)), in_parts(data, ids, len(LENGTHS)))
 
 
 def test_the_parts_of_longer_runs_have_more_rows(gpu, rng):
-    """Their places are found by several blocks."""
+    """Several blocks find the places of the parts."""
     ids = np.repeat(np.arange(3, dtype=np.int32), (2**14, 2**14 + 1, 2**16 + 1))
     data = rng.standard_normal((ids.size, 1)).astype(np.float32)
     np.testing.assert_array_equal(segment_sum(gpu, data, ids, 3), in_parts(data, ids, 3))
@@ -274,7 +276,7 @@ def test_few_ids(gpu, rng, ids):
 
 
 def test_a_grid_of_fewer_blocks_than_there_is_work_for(gpu, rng, monkeypatch):
-    """Blocks go on where the grid ends, along each of its axes."""
+    """Blocks loop with the stride of the grid, along each of its axes."""
     for module in (reduce_plans, row_plans, segment_plans):
         monkeypatch.setattr(module, "MAX_BLOCKS", 2)
     monkeypatch.setattr(segment_plans, "_BLOCK_KEYS", 0)
@@ -295,7 +297,7 @@ def test_a_grid_of_fewer_blocks_than_there_is_work_for(gpu, rng, monkeypatch):
 
 
 def test_the_parts_of_complex_numbers_where_there_are_none(gpu):
-    """Their means are those of both parts, and the last axis is one that stays."""
+    """The real and the imaginary parts form a last axis, which is not reduced: the mean of nothing has NaN in both."""
     got = reduced(gpu, ReduceOp.kMean, DataType.kComplex128, np.zeros((3, 0), np.complex128), (1,))
     assert np.isnan(got.real).all()
     assert np.isnan(got.imag).all()

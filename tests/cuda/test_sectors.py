@@ -1,7 +1,7 @@
-"""The sectors of memory that warps ask for, for each byte that they load or store: rows of odd lengths, above all.
+"""The sectors of memory that warps request for each byte that they load or store, mainly for rows of odd lengths.
 
-A sector has 32 bytes. Lanes that access adjacent numbers of `size` bytes ask for 1 + 1 / size of them at most where the
-first one does not begin with a sector, and short rows end within one, too.
+A sector has 32 bytes. For each byte, lanes that access adjacent numbers of `size` bytes request at most 1 + 1 / size
+bytes if the first number does not begin a sector; short rows also end within a sector.
 """
 
 from functools import partial
@@ -26,7 +26,7 @@ images = (2, 3, 33, 35), (0, 0, 1, 1), (0, 0, 1, 1)
 boxes = (30, 131), (1, 3), (27, 125)
 
 CASES = {
-    # what makes a case, and the sectors for each byte that is loaded, and for each that is stored, at most
+    # a function that makes a case, its arguments, and upper bounds for the sectors per loaded and per stored byte
     "softmax f32 197": (soft, (64, 197, FLOAT), 1.3, 1.3),
     "softmax f32 31": (soft, (256, 31, FLOAT), 1.6, 1.6),
     "softmax bf16 577": (soft, (16, 577, HALF), 1.6, 1.6),
@@ -46,7 +46,7 @@ CASES = {
     "expand f32": (expand_rows, ((1, 197), (40, 197), FLOAT), 1.3, 1.1),
     "expand bf16": (expand_rows, ((1, 197), (40, 197), HALF), 1.6, 1.1),
     "expand int8": (expand_rows, ((1, 197), (40, 197), BYTE), 2.3, 1.1),
-    "expand int8 1001": (expand_rows, ((1, 1001), (8, 1001), BYTE), 5.0, 1.1),  # of a word, each byte for itself
+    "expand int8 1001": (expand_rows, ((1, 1001), (8, 1001), BYTE), 5.0, 1.1),  # bytes of a word, one by one
     "cut f32": (cut_rows, (*boxes, FLOAT), 1.4, 1.1),
     "cut int8": (cut_rows, (*boxes, BYTE), 2.4, 2.1),
     "permute f32": (turn, ((65, 131), (1, 0), FLOAT), 1.6, 1.6),

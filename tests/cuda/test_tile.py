@@ -1,4 +1,4 @@
-"""Transposing in tiles: their shapes, the banks that they meet, and tiles of the sizes that devices take."""
+"""Transposes in tiles: the shapes of tiles, their bank conflicts, and the tile sizes that devices use."""
 
 import math
 
@@ -67,14 +67,14 @@ def test_offsets_have_the_bits_that_they_need(elements, bits):
 
 @pytest.fixture
 def every_tile():
-    """All tiles that devices take."""
+    """Return all tiles that devices use."""
     found = tiles.every_tile()
     assert len(found) > 100
     return found
 
 
 def conflicts(tile, places):
-    """Return how many accesses the busiest bank has for the threads that are served together."""
+    """Return the number of accesses to the busiest bank by the threads that are served together."""
     number = tile.number
     served = WARP * BANK_BYTES // max(number, BANK_BYTES)
     most = 0

@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 
 class Value(NamedTuple):
-    """A value, by its LLVM type and its name or constant."""
+    """A value: its LLVM type, and its name or constant."""
 
     type: str
     name: str
 
 
 def constant(type: str, number: int | float) -> Value:
-    """Return a number of an LLVM type; floating-point numbers by their bits."""
+    """Return a constant of an LLVM type; floating-point numbers are written as their bits."""
     if type in ("float", "double"):
         width, form = ("i32", "<fI") if type == "float" else ("i64", "<dQ")
         (bits,) = struct.unpack(f"<{form[2]}", struct.pack(f"<{form[1]}", number))
@@ -52,7 +52,7 @@ class Code:
         self._last = 0
 
     def fresh(self, stem: str) -> str:
-        """Return a name that nothing else has."""
+        """Return an unused name."""
         self._last += 1
         return f"{stem}{self._last}"
 
@@ -60,7 +60,7 @@ class Code:
         self.lines.append(text)
 
     def make(self, type: str, text: str) -> Value:
-        """Return the value of an instruction."""
+        """Add an instruction, and return its value."""
         value = Value(type, self.fresh("%v"))
         self.lines.append(f"{value.name} = {text}")
         return value
@@ -82,7 +82,9 @@ class Code:
         return self.make(a.type, f"{operation} {a.type} {a.name}, {b.name}")
 
     def compare(self, predicate: str, a: Value, b: Value) -> Value:
-        """predicate: LLVM's, of integers or, for floating-point numbers, with o or u in front."""
+        """Return the result of a comparison. predicate: LLVM's, of integers or, for floating-point numbers, with o or u
+        in front.
+        """
         kind = "fcmp" if a.type in ("float", "double") else "icmp"
         return self.make("i1", f"{kind} {predicate} {a.type} {a.name}, {b.name}")
 
@@ -92,11 +94,11 @@ class Code:
         return self.make(type, f"{operation} {value.type} {value.name} to {type}")
 
     def bits(self, value: Value, type: str) -> Value:
-        """Return the same bits as another type of the same width."""
+        """Return the same bits as a value of another type of the same width."""
         return self.convert("bitcast", value, type)
 
     def resize(self, value: Value, type: str, signed: bool = False) -> Value:
-        """Return an integer with as many bits as `type`: its lower ones, or more."""
+        """Return an integer truncated or extended to the bits of `type`."""
         here, there = int(value.type[1:]), int(type[1:])
         return self.convert("trunc" if there < here else "sext" if signed else "zext", value, type)
 
@@ -104,7 +106,7 @@ class Code:
         return self.make(a.type, f"select i1 {condition.name}, {a.type} {a.name}, {b.type} {b.name}")
 
     def negate(self, value: Value) -> Value:
-        """Return the other truth value, or all bits inverted."""
+        """Return the logical negation of a truth value, or an integer with all bits inverted."""
         return self.binary("xor", value, constant(value.type, -1))
 
     def load(self, type: str, pointer: Value, alignment: int) -> Value:
@@ -114,12 +116,12 @@ class Code:
         self.line(f"store {value.type} {value.name}, ptr {pointer.name}, align {alignment}")
 
     def at(self, pointer: Value, offset: int | Value) -> Value:
-        """Return the pointer so many bytes further on."""
+        """Return the pointer advanced by a number of bytes."""
         place = offset.name if isinstance(offset, Value) else str(offset)
         return self.make("ptr", f"getelementptr i8, ptr {pointer.name}, i64 {place}")
 
     def call(self, type: str, function: str, *arguments: Value) -> Value:
-        """Return the result of a function, which is declared here where it is not defined in the module."""
+        """Call a function and return its result; declare the function if the module does not define it."""
         types = ", ".join(argument.type for argument in arguments)
         self.module.declared.setdefault(function, f"declare {type} @{function}({types})")
         given = ", ".join(f"{argument.type} {argument.name}" for argument in arguments)
@@ -129,7 +131,7 @@ class Code:
         return self.make(type, f"call {type} @{function}({given})")
 
     def intrinsic(self, name: str, *arguments: Value) -> Value:
-        """Return one of LLVM's that takes and gives values of one type."""
+        """Call an intrinsic of LLVM whose operands and result have one type, and return its result."""
         type = arguments[0].type
         suffix = {"float": "f32", "double": "f64", "half": "f16"}.get(type, type)
         return self.call(type, f"llvm.{name}.{suffix}", *arguments)

@@ -1,7 +1,7 @@
-"""A mock of cuBLASLt for device memory that is host memory: NumPy multiplies, immediately.
+"""A mock of cuBLASLt for device memory that is host memory: NumPy multiplies at once.
 
-It is as strict as the library, or stricter: types, layouts, alignments and the workspace must be those that the
-algorithm was chosen for.
+It is at least as strict as the library: types, layouts, alignments and the workspace must be those for which the
+algorithm was chosen.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests.cuda.ptx_machine.driver import PtxDriver
 
 _SUCCESS, _INVALID_VALUE, _INTERNAL_ERROR, _NOT_SUPPORTED = 0, 7, 14, 15
 _TYPES: Final = {number: data_type for data_type, number in lt.TYPES.items()}
-_COMPUTED: Final = {  # the type of alpha and beta, by the type of the computation: what NumPy computes in
+_COMPUTED: Final = {  # the type of alpha and beta, in which NumPy computes, by the type of the computation
     lt.COMPUTE_32F: (DataType.kFloat, DataType.kComplex64),
     lt.COMPUTE_32F_FAST_TF32: (DataType.kFloat, DataType.kComplex64),
     lt.COMPUTE_64F: (DataType.kDouble, DataType.kComplex128),
@@ -39,7 +39,7 @@ class HostCublasLt:
     """The functions of `cublas_lt.SIGNATURES`."""
 
     def __init__(self, its_driver: PtxDriver) -> None:
-        """its_driver: knows the streams."""
+        """Make the mock. its_driver: the driver that knows the streams."""
         self._driver = its_driver
         self._numbers = itertools.count(1)
         self.objects: dict[int, tuple[str, list[int], dict[int, int]]] = {}
@@ -136,7 +136,7 @@ class HostCublasLt:
         return arguments, attributes
 
     def _sizes(self, desc: int, a: int, b: int, c: int) -> tuple[int, int, int, int] | None:
-        """m, n, k and the number of matrices, column-major; None if descriptors do not fit together."""
+        """Return m, n, k and the number of matrices, column-major; None if the descriptors do not match."""
         (_, scale), operations = self._of("MatmulDesc", desc)
         dims, counts = [], set()
         for layout, operation in (
@@ -185,12 +185,12 @@ class HostCublasLt:
         number = _TYPES[scale].dtype
         places = (a, a_layout), (b, b_layout), (c, c_layout)
         left, right, target = (_Matrices(address, *self._of("MatrixLayout", layout)) for address, layout in places)
-        # alpha and beta are read at once, matrices when it is done
+        # alpha and beta are read at once, the matrices when the product is computed
         factor, addend = (np.frombuffer(ctypes.string_at(place, number.itemsize), number)[0] for place in (alpha, beta))
 
         def multiply() -> None:
             if needed:
-                ctypes.memset(workspace, 0xA5, needed)  # so that one which is not there is noticed
+                ctypes.memset(workspace, 0xA5, needed)  # so that a missing one is noticed
             _multiply(left, right, target, operations, factor, addend)
 
         self._driver.queue(stream, multiply)
@@ -203,7 +203,7 @@ class _Matrices:
     """The matrices of an operand, in their own memory."""
 
     def __init__(self, address: int, arguments: list[int], attributes: dict[int, int]) -> None:
-        """arguments, attributes: of the layout."""
+        """Make the matrices. arguments, attributes: those of the layout."""
         data_type, *self._sizes = arguments
         self._address, self._dtype = address, _TYPES[data_type].dtype
         self.count = attributes.get(lt.LAYOUT_BATCH_COUNT, 1)

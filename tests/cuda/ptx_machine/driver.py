@@ -1,4 +1,4 @@
-"""The device that the machine is to the package: a GPU whose memory is the host's and that does everything at once."""
+"""The machine as a device: a GPU whose memory is the host's, and which does all work at once."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _SHARED: Final = 12 * 1024
 _MULTIPROCESSORS, _BLOCKS = 2, 1
 """Few, so that data of a test crosses the grid."""
 
-_FIRST_HANDLE: Final = 2**20  # far from the handles of the default streams
+_FIRST_HANDLE: Final = 2**20  # far above the handles of the default streams
 
 
 class PtxDriver(Driver):
     """Runs kernels from their PTX. There is one device, and a launch has finished when `launch` returns.
 
-    A launch raises PtxError if a GPU might do anything.
+    A launch raises PtxError if its behaviour on a GPU would be undefined.
     """
 
     loads_ptx = True
@@ -50,7 +50,7 @@ class PtxDriver(Driver):
         self._used = 0
         self._streams: set[int] = set()
         self._events: dict[int, float | None] = {}
-        self._event_graphs: dict[int, HostGraph | None] = {}  # what they were captured into
+        self._event_graphs: dict[int, HostGraph | None] = {}  # the graphs that captured them
         self._next_handle = _FIRST_HANDLE
         self.captures: dict[int, HostGraph] = {}
         """The graphs that streams are captured into."""
@@ -114,7 +114,7 @@ class PtxDriver(Driver):
             graph.memory.append(address)
 
     def trim(self, device: int) -> None:
-        """Nothing is kept here: see `free`."""
+        """Do nothing, as the driver keeps no freed memory: see `free`."""
 
     def alloc_host(self, device: int, size: int) -> int:
         return self.alloc(device, size)
@@ -129,7 +129,7 @@ class PtxDriver(Driver):
         self.queue(stream, lambda: ctypes.memset(dst, byte, size))
 
     def device_of(self, address: int) -> int | None:
-        return 0  # the host's memory is the device's
+        return 0  # device memory is host memory
 
     def device_of_stream(self, stream: int) -> int:
         self._check_stream(stream)
@@ -239,24 +239,24 @@ class PtxDriver(Driver):
             function.launch(grid, block, shared_bytes, words, self._ranges(), self.deviation, self.trace)
 
     def _ranges(self) -> list[tuple[int, int]]:
-        """Return the memory that kernels may access: what the driver has allocated."""
+        """Return the memory that kernels may access: the allocations of the driver."""
         with self._lock:
             return [(at, at + block.size - kMaxAlignmentRequirement) for at, block in self._blocks.items()]
 
     # graphs, which only tests capture
 
     def begin_capture(self, stream: int) -> HostGraph:
-        """Capture what is queued on the stream from now on into the graph returned, instead of doing it."""
+        """Return a graph into which all work queued on the stream is captured from now on, instead of being run."""
         self._check_stream(stream)
         graph = self.captures[stream] = HostGraph(self, self._new_handle())
         return graph
 
     def end_capture(self, graph: HostGraph) -> None:
-        """Let the streams that take part in a capture do again what is queued on them."""
+        """End a capture: its streams run the work that is queued on them again."""
         self.captures = {stream: other for stream, other in self.captures.items() if other is not graph}
 
     def queue(self, stream: int, work: Callable[[], object]) -> None:
-        """Do what is queued on the stream: at once, or whenever the graph is launched that it is captured into."""
+        """Run work on the stream: at once or, if the stream is captured, whenever the graph is launched."""
         self._check_stream(stream)
         graph = self.captures.get(stream)
         if graph is None:
@@ -279,10 +279,10 @@ class PtxDriver(Driver):
 
 
 class HostGraph:
-    """What was captured, to be done any number of times."""
+    """Captured work, which can be run any number of times."""
 
     def __init__(self, its_driver: PtxDriver, number: int) -> None:
-        """number: of the capture."""
+        """Make an empty graph. number: the number of the capture."""
         self.number, self._driver = number, its_driver
         self.work: list[Callable[[], object]] = []
         self.memory: list[int] = []
@@ -291,12 +291,12 @@ class HostGraph:
         """Of those who watch it."""
 
     def launch(self) -> None:
-        """Do all of it."""
+        """Run all captured work."""
         for work in self.work:
             work()
 
     def destroy(self) -> None:
-        """Give its memory back, and let those who watch it know."""
+        """Free the memory of the graph, and release its locks: their owners learn that the graph is gone."""
         while self.memory:
             self._driver.free(0, self.memory.pop())
         while self.locks:

@@ -1,4 +1,4 @@
-"""Says in words what a launch ended with."""
+"""Describes in words the fault that ended a launch."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.cuda.ptx_machine.syntax import Instruction
 
 
 class PtxError(Exception):
-    """A launch did what a GPU may answer by anything: a fault, a wrong result, or none that shows."""
+    """A launch had undefined behaviour: on a GPU it may cause a fault, a wrong result, or no visible error."""
 
 
 def describe(
@@ -22,7 +22,7 @@ def describe(
     threads: Sequence[int],
     known: np.ndarray[Any, Any],
 ) -> str:
-    """Return what happened, to which thread, at which instruction of which kernel."""
+    """Return a message with the fault, its thread, its instruction and its kernel."""
 
     def place(index: int) -> str:
         x, y, z = index % threads[0], index // threads[0] % threads[1], index // (threads[0] * threads[1])
@@ -52,7 +52,7 @@ def _quoted(site: Instruction) -> str:
 
 
 def _nearest(address: int, known: np.ndarray[Any, Any]) -> str:
-    """Return where an address is, seen from the memory that is nearest."""
+    """Return the position of an address relative to the nearest piece of memory."""
     pieces = known.reshape(-1, 2).tolist()
     if not pieces:
         return "there is no memory"

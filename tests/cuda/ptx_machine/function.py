@@ -1,7 +1,8 @@
-"""Makes an LLVM function of a PTX function: statements, control flow, calls, and the places at which threads meet.
+"""Makes an LLVM function of a PTX function: statements, control flow, calls, and the instructions that synchronise
+threads.
 
-An entry becomes `void step(ptr thread, ptr block)`, which runs one thread until it returns or meets others. Where it
-has places at which they meet, a step goes on where the last one ended.
+An entry becomes `void step(ptr thread, ptr block)`, which runs one thread until it returns or waits for other threads.
+In a kernel that synchronises threads, a step continues at the point at which the last step ended.
 """
 
 from __future__ import annotations
@@ -36,10 +37,10 @@ FAULT: Final = "ptx_fault"
 
 
 class FunctionTranslator(Operands):
-    """Translates one function. The emitters of `instructions` write code by it."""
+    """Translates one function. The emitters of `instructions` write code with it."""
 
     def __init__(self, module: ModuleTranslator, function: Function, meets: bool) -> None:
-        """meets: whether it has places at which threads meet."""
+        """Begin the function. meets: whether it has instructions that synchronise threads."""
         super().__init__(module, in_record=meets)
         self.function, self._meets = function, meets
         self._targets: dict[str, tuple[str, ...]] = {}
@@ -143,7 +144,7 @@ class FunctionTranslator(Operands):
     # control flow
 
     def _begin(self, block: str) -> None:
-        """A block of instructions, which are counted together."""
+        """Begin a block of instructions, which are counted together."""
         self.code.begin(block)
         self._counter = self.module.num_blocks
         self.module.num_blocks += 1
@@ -152,19 +153,19 @@ class FunctionTranslator(Operands):
         self.code.store(count, place, 8)
 
     def jump(self, target: Operand) -> None:
-        """Go to a label; what follows is reached by labels alone."""
+        """Jump to a label; later code can be reached only by labels."""
         self.code.jump(label_name(self.name_of(target)))
         self._begin(self.code.fresh("unreached"))
 
     def jump_to_one_of(self, index: Value, targets: Operand) -> None:
-        """Go to one of the labels of a `.branchtargets`."""
+        """Jump to one of the labels of a `.branchtargets`."""
         labels = self._targets[self.name_of(targets)]
         cases = " ".join(f"i32 {number}, label %{label_name(label)}" for number, label in enumerate(labels))
         self.code.line(f"switch i32 {index.name}, label %faulted [{cases}]")
         self._begin(self.code.fresh("unreached"))
 
     def leave(self) -> None:
-        """Return from the function; what follows is reached by labels alone."""
+        """Return from the function; later code can be reached only by labels."""
         self._leave()
         self._begin(self.code.fresh("unreached"))
 
@@ -174,13 +175,13 @@ class FunctionTranslator(Operands):
         self.code.line("ret void")
 
     def fault(self, fault: int) -> None:
-        """End the thread by a fault."""
+        """End the thread with a fault."""
         self.code.call("void", FAULT, self.block, constant("i64", fault), constant("i64", self.site))
         self.code.jump("faulted")
         self._begin(self.code.fresh("unreached"))
 
     def call(self, function: str, results: tuple[Operand, ...], arguments: tuple[Operand, ...]) -> None:
-        """Call a function of the module, with parameters that are memory."""
+        """Call a function of the module, whose parameters are passed in memory."""
         if function not in self.module.functions:
             raise UnknownPtxError(f"the function {function}, which the PTX calls, is not in it")
         places = [self._places[self.name_of(part)] for part in (*results, *arguments)]
@@ -188,7 +189,7 @@ class FunctionTranslator(Operands):
         self.code.line(f"call void @{llvm_name(function)}(ptr %thread, ptr %block{given})")
 
     def meet(self, meeting: int, mode: int, mask: Value, *values: Value) -> None:
-        """End the step; the next one goes on here, with RESULT and FLAG in the thread record."""
+        """End the step; the next step continues here, with RESULT and FLAG in the thread record."""
         label = self.code.fresh("resumed")
         self._resumed.append(label)
         for word, value in (
@@ -201,11 +202,11 @@ class FunctionTranslator(Operands):
         ):
             self.set_word(word, value)
         self.code.line("ret void")
-        self.code.begin(label)  # counted with what came before it
+        self.code.begin(label)  # counted with the instructions before it
 
 
 def llvm_name(name: str) -> str:
-    """Return a function's name, as no other function's can be."""
+    """Return a unique LLVM name for a function."""
     return "ptx_" + name.replace("$", ".")
 
 

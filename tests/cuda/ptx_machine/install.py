@@ -1,4 +1,4 @@
-"""Puts the machine in the place of a GPU."""
+"""Makes the machine replace a GPU."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tests.cuda.ptx_machine.driver import PtxDriver
 
 @cache
 def install_without_gpu() -> bool:
-    """Let the machine be the CUDA device where kernels can be compiled, and there is no GPU.
+    """Make the machine the CUDA device if kernels can be compiled and there is no GPU.
 
-    Whether it is. Called before the process first uses a CUDA device.
+    Return whether it is. Call this before the process first uses a CUDA device.
     """
     if why_no_kernels() or CudaDriver().why_unavailable() is None:
         return False

@@ -1,7 +1,7 @@
-"""The words (int64) by which translated code, and what runs it, speak to each other.
+"""The words (int64) that translated code shares with the scheduler and the memory checks.
 
-A *thread record* has the words below; behind them its registers, where the kernel has places at which threads meet, and
-its local memory. The *block record* is one for all threads, filled in anew for each block.
+A *thread record* has the words below, then its registers if the kernel synchronises threads, then its local memory. All
+threads share one *block record*, which is filled in anew for each block.
 """
 
 from __future__ import annotations
@@ -10,22 +10,22 @@ from typing import Any, Final, NamedTuple
 
 
 def _numbered(names: Any) -> Any:
-    """Return the names with numbers from 0 on, in a form that compiled code reads as constants."""
+    """Return the names, numbered from 0, in a form that compiled code reads as constants."""
     return names(*range(len(names._fields)))
 
 
 class _Thread(NamedTuple):
     """Words of a thread record."""
 
-    STATE: int  # where the thread goes on: 0 at the start, a number of a meeting, or DONE
-    MEETING: int  # what it waits for, a Meeting
+    STATE: int  # the point at which the thread continues: 0 for the start, the number of a meeting, or DONE
+    MEETING: int  # the Meeting that it waits for
     SITE: int  # the instruction that it waits at
-    MODE: int  # of that instruction
-    VALUE: int  # what it brings
+    MODE: int  # the mode of that instruction
+    VALUE: int  # its first operand
     SECOND: int
     THIRD: int
     MASK: int  # the lanes of its warp that meet; for a barrier its number
-    RESULT: int  # what it takes away
+    RESULT: int  # its result
     FLAG: int
     TID_X: int
     TID_Y: int
@@ -33,7 +33,7 @@ class _Thread(NamedTuple):
     LANE: int
     WARP: int
     INDEX: int  # the thread's number in its block
-    SYNCS: int  # how often its warp has met so that memory is in order
+    SYNCS: int  # how often its warp has synchronised with memory ordered
     LOCAL: int  # the address of its local memory
     LOCAL_BYTES: int
 
@@ -58,31 +58,31 @@ class _Block(NamedTuple):
     SHARED_BYTES: int
     DYNAMIC_BYTES: int
     COUNTERS: int  # the address of a counter for each block of instructions
-    SHADOW_WRITES: int  # the address of a stamp for each byte of shared memory: who wrote it last
-    SHADOW_READS: int  # who read it last, and who of the others did
+    SHADOW_WRITES: int  # the address of a stamp for each byte of shared memory: the last writer
+    SHADOW_READS: int  # the last reader, and the last reader among the other threads
     RANGES: int  # the address of the beginnings and ends of memory that may be accessed, in order
     NUM_RANGES: int
-    WATCH_WRITES: int  # the address of a stamp for each watched byte of global memory: who wrote it last
-    WATCH_READS: int  # who read it last, and who of the others did
-    WATCH_PLACES: int  # the address of a word for each range: where its stamps begin, NOT_YET, or NOT_WATCHED
-    WATCH_NEXT: int  # where the stamps of the next range begin
+    WATCH_WRITES: int  # the address of a stamp for each watched byte of global memory: the last writer
+    WATCH_READS: int  # the last reader, and the last reader among the other threads
+    WATCH_PLACES: int  # the address of a word for each range: the begin of its stamps, NOT_YET, or NOT_WATCHED
+    WATCH_NEXT: int  # the begin of the next range's stamps
     WATCH_END: int  # how many stamps there are
-    TRACE: int  # the address of the records of accesses to global memory, and how many there is room for
+    TRACE: int  # the address of the records of accesses to global memory, and the number that fits
     TRACE_ROOM: int
-    TRACE_COUNT: int  # accesses so far, noted or not
+    TRACE_COUNT: int  # accesses so far, recorded or not
     EPOCH: int  # barriers so far, in all blocks of all launches
     FIRST_EPOCH: int  # the first of this block
     LAUNCH_EPOCH: int  # the first of this launch
-    DEVIATION: int  # of approximations: 0 for exact results, 1 for as far above as they may be, -1 for below
+    DEVIATION: int  # approximations: 0 for exact results, 1 for the upper error bound, -1 for the lower one
     CURRENT: int  # the address of the record of the thread that runs
-    FAULT: int  # a Fault, and what goes with it
+    FAULT: int  # a Fault; the words below describe it
     FAULT_SITE: int
     FAULT_ADDRESS: int
     FAULT_BYTES: int
     FAULT_THREAD: int
-    FAULT_OTHER: int  # another thread, or another site
+    FAULT_OTHER: int  # another thread or lane; the next word: another site
     FAULT_OTHER_SITE: int
-    FAULT_IS_OTHER_BLOCK: int  # whether the other thread is one of another block
+    FAULT_IS_OTHER_BLOCK: int  # whether the other thread is in another block
 
 
 Block: Final = _numbered(_Block)
@@ -92,7 +92,7 @@ DONE: Final = -1
 
 
 class _Meeting(NamedTuple):
-    """What threads wait for each other for."""
+    """The kinds of synchronisation that threads wait for."""
 
     NONE: int
     BARRIER: int
@@ -107,7 +107,7 @@ Meeting: Final = _numbered(_Meeting)
 
 
 class _Shuffle(NamedTuple):
-    """Modes of SHUFFLE: where a lane takes its value from."""
+    """Modes of SHUFFLE: the lane from which a lane takes its value."""
 
     UP: int
     DOWN: int
@@ -119,7 +119,7 @@ Shuffle: Final = _numbered(_Shuffle)
 
 
 class _Vote(NamedTuple):
-    """Modes of VOTE, and of a barrier that votes."""
+    """Modes of VOTE, and of a barrier with a vote."""
 
     NONE: int
     ALL: int
@@ -133,7 +133,7 @@ Vote: Final = _numbered(_Vote)
 
 
 class _Reduction(NamedTuple):
-    """Modes of REDUCE, of numbers of 32 bits."""
+    """Modes of REDUCE, for 32-bit numbers."""
 
     ADD: int
     MIN_SIGNED: int
@@ -170,7 +170,7 @@ Access: Final = _Access(1, 2, 4)
 
 
 class _Fault(NamedTuple):
-    """What a launch ends with where a GPU would do anything."""
+    """The faults that end a launch whose behaviour on a GPU would be undefined."""
 
     NONE: int
     MISALIGNED: int

@@ -26,7 +26,9 @@ class Program:
     """One kernel. `launch` runs it; `executed` says how often each instruction was run in all launches so far."""
 
     def __init__(self, text: str, name: str = "the kernel") -> None:
-        """text: PTX with one entry; name: of the kernel, for errors. UnknownPtxError for what is not known."""
+        """Compile a kernel. text: PTX with one entry; name: the kernel's, for errors. Raises UnknownPtxError for
+        unknown PTX.
+        """
         self.name, self._text = name, text
         self._translation = translation = translate(text)
         self._engine = _load(objects.kept(text, lambda: _compile(translation.llvm)))
@@ -41,16 +43,16 @@ class Program:
 
     @property
     def sites(self) -> list[Instruction]:
-        """The instructions, in the order of the text."""
+        """Return the instructions, in the order of the text."""
         return self._translation.sites
 
     @cached_property
     def shared_bytes(self) -> int:
-        """Bytes of shared memory that each block has besides those that a launch asks for."""
+        """Return the bytes of static shared memory of each block."""
         return self._translation.shared_bytes
 
     def executed(self) -> Counter[Instruction]:
-        """Return how often each instruction was run by all threads of all launches together."""
+        """Return how often all threads of all launches together ran each instruction."""
         counts = self._counters[self._translation.blocks].tolist() if self.sites else []
         return Counter(dict(zip(self.sites, counts, strict=True)))
 
@@ -64,11 +66,11 @@ class Program:
         deviation: int = 0,
         trace: Trace | None = None,
     ) -> None:
-        """Run the kernel; PtxError if a GPU might do anything.
+        """Run the kernel; raise PtxError if its behaviour on a GPU would be undefined.
 
         blocks, threads: along the three axes; shared_bytes: of dynamic shared memory; words: the parameters;
-        ranges: the beginnings and ends of all memory that may be accessed; deviation: 1 or -1 for approximations that
-            are as far above or below the exact result as they may be; trace: what notes the accesses to global memory.
+        ranges: the beginnings and ends of all memory that may be accessed; deviation: 1 or -1 for approximations at the
+        upper or the lower error bound; trace: the Trace that records the accesses to global memory.
         """
         translation, total = self._translation, math.prod(threads)
         if len(words) != translation.num_parameters:
@@ -127,7 +129,7 @@ class Program:
 
 
 def _target_machine() -> Any:
-    """This processor, for one module or engine, which owns it."""
+    """Return a target machine for this processor; one module or engine owns it."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     target = llvm.Target.from_default_triple()
@@ -137,7 +139,9 @@ def _target_machine() -> Any:
 
 
 def _compile(text: str) -> bytes:
-    """Object code. Registers are put in registers, and nothing else optimised: most kernels run for microseconds."""
+    """Return object code. LLVM only promotes PTX registers to registers; most kernels run for microseconds, so no other
+    optimisation pays.
+    """
     machine = _target_machine()
     module = llvm.parse_assembly(text)
     passes = llvm.create_new_module_pass_manager()

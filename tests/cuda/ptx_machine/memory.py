@@ -1,4 +1,5 @@
-"""Checks each access to memory: where it goes, and for shared memory who else was there since threads last met.
+"""Checks each access to memory: its address, and for shared memory the accesses of other threads since the last
+synchronisation.
 
 All bytes of shared memory have stamps, and those of global memory in launches that touch little of it.
 """
@@ -25,12 +26,12 @@ from tests.cuda.ptx_machine.stamps import (
 )
 from tests.cuda.ptx_machine.trace import RECORD
 
-_LOWEST = 4096  # no memory of a process is below
+_LOWEST = 4096  # a process has no memory below this
 
 
 @compiled(njit)
 def _fault(block, thread, fault, site, address, size, other):
-    """Note a fault, the first of a launch; 0, which ends the thread."""
+    """Record a fault, if it is the first of the launch; return 0, which ends the thread."""
     if block[Block.FAULT] == 0:
         block[Block.FAULT] = fault
         block[Block.FAULT_SITE] = site
@@ -43,7 +44,7 @@ def _fault(block, thread, fault, site, address, size, other):
 
 @compiled(njit)
 def _shared(block, thread, offset, size, site, flags):
-    """Return the address of an access to shared memory, with the stamps of its bytes set; 0 for a fault."""
+    """Set the stamps of the bytes of an access to shared memory, and return its address; 0 for a fault."""
     if offset < 0 or offset + size > block[Block.SHARED_BYTES]:
         return _fault(block, thread, Fault.SHARED_OUT_OF_BOUNDS, site, offset, size, 0)
     writes, reads = words_at(block[Block.SHADOW_WRITES]), words_at(block[Block.SHADOW_READS])
@@ -74,9 +75,9 @@ def _shared(block, thread, offset, size, site, flags):
 
 @compiled(njit)
 def _range_of(block, address, size):
-    """Return the number of the piece of memory that may be accessed and has all of an access; -1 for none."""
+    """Return the number of the piece of memory that may be accessed and contains the whole access; -1 for none."""
     ranges, low, high = words_at(block[Block.RANGES]), 0, block[Block.NUM_RANGES]
-    while low < high:  # the last piece that begins at the address or before it
+    while low < high:  # the last piece that begins at or before the address
         middle = (low + high) // 2
         if ranges[2 * middle] <= address:
             low = middle + 1
@@ -87,7 +88,7 @@ def _range_of(block, address, size):
 
 @compiled(njit)
 def _global(block, thread, number, address, size, site, flags):
-    """Return the address of an access to global memory, with the stamps of its bytes set; 0 for a fault."""
+    """Set the stamps of the bytes of an access to global memory, and return its address; 0 for a fault."""
     ranges = words_at(block[Block.RANGES])
     begin, end = ranges[2 * number], ranges[2 * number + 1]
     place = place_of(block, number, end - begin)
@@ -115,7 +116,7 @@ def _global(block, thread, number, address, size, site, flags):
 
 @compiled(njit)
 def _note(block, thread, address, size, site, flags):
-    """Note an access to global memory, where there is room."""
+    """Record an access to global memory if there is room."""
     count = block[Block.TRACE_COUNT]
     if count < block[Block.TRACE_ROOM]:
         records, at = words_at(block[Block.TRACE]), RECORD * count
@@ -162,7 +163,7 @@ _WORD = types.int64
 
 
 def _access_of_any(block, address, space, size, site, flags):
-    """Return the address in this process of an access, or 0 where it is a fault, which is noted in the block record.
+    """Return the address of an access in this process, or 0 for a fault, which is recorded in the block record.
 
     address: in its space; space: a number of `operands.SPACES`; size: bytes; site: the instruction; flags: of `Access`.
     """
@@ -170,17 +171,17 @@ def _access_of_any(block, address, space, size, site, flags):
 
 
 def _fault_of_any(block, what, site):
-    """Note a fault of the thread that runs."""
+    """Record a fault of the running thread."""
     _fault(block, words_at(block[Block.CURRENT]), what, site, 0, 0, 0)
 
 
 @cache
 def access() -> Any:
-    """Return `_access_of_any` for kernels to call, compiled when the first kernel is loaded."""
+    """Return `_access_of_any` as a function that kernels call, compiled when the first kernel is loaded."""
     return compiled(cfunc, _WORD(WORDS, _WORD, _WORD, _WORD, _WORD, _WORD))(_access_of_any)
 
 
 @cache
 def fault() -> Any:
-    """Return `_fault_of_any` for kernels to call, compiled when the first kernel is loaded."""
+    """Return `_fault_of_any` as a function that kernels call, compiled when the first kernel is loaded."""
     return compiled(cfunc, types.void(WORDS, _WORD, _WORD))(_fault_of_any)

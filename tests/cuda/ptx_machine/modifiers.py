@@ -1,4 +1,4 @@
-"""What follows an instruction's name: `.rn.ftz.f32`. Each emitter takes what it knows; what is left is an error."""
+"""The modifiers of an instruction: `.rn.ftz.f32`. Each emitter takes those that it knows; the rest is an error."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from tests.cuda.ptx_machine.types import TYPES, PtxType
 
 
 class Modifiers:
-    """The modifiers of an instruction that were not taken yet."""
+    """The modifiers of an instruction that have not been taken yet."""
 
     def __init__(self, modifiers: tuple[str, ...]) -> None:
         self.left = list(modifiers)
 
     def type(self) -> PtxType:
-        """Take the last one, which is a type; ValueError where it is none."""
+        """Take the last modifier and return it as a type; ValueError if it is not a type."""
         name = self.left.pop()
         if name not in TYPES:
             raise ValueError(name)
         return TYPES[name]
 
     def take(self, *options: str, default: str = "") -> str:
-        """Take the first of `options` that is there; `default` where none is."""
+        """Take the first of `options` that is present; return `default` if there is none."""
         for option in options:
             if option in self.left:
                 self.left.remove(option)
@@ -27,5 +27,5 @@ class Modifiers:
         return default
 
     def flag(self, name: str) -> bool:
-        """Take a modifier; whether it was there."""
+        """Take a modifier, and return whether it was present."""
         return bool(self.take(name))

@@ -1,4 +1,4 @@
-"""What the machine compiled, on disk beside the kernels: keyed by the PTX and by the sources of the machine."""
+"""The machine's compiled code on disk, next to the cached kernels; its keys are the PTX and the machine's sources."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ from ep.common.kernel_cache.ownership import PrivateFolder, UntrustedError
 
 @cache
 def folder_name() -> str:
-    """Return the folder, in the user's cache for ep, of what these sources compile for this processor.
+    """Return the folder in the user's cache for ep with the code that these sources compile for this processor.
 
-    By its name it is one of the CUDA device: `ep cache` counts and clears it with the folders of other versions.
+    Its name marks it as a folder of the CUDA device: `ep cache` counts and clears it with the folders of other
+    versions.
     """
     digest = hashlib.sha256()
     for path in sorted(Path(__file__).parent.rglob("*.py")):
@@ -33,7 +34,9 @@ def folder_name() -> str:
 
 
 def kept(text: str, make: Callable[[], bytes]) -> bytes:
-    """Return what `make` makes of a text, or what it made before. Files that others can write are not read."""
+    """Return the result of `make` for a text, from disk if it was made before. Files that others can write are not
+    read.
+    """
     name = f"{hashlib.sha256(text.encode()).hexdigest()}.kernel"
     full_name = f"{folder_name()}/{name}"
     with suppress(OSError, UntrustedError), PrivateFolder(user_cache_folder(), folder_name()) as folder:
@@ -47,9 +50,9 @@ def kept(text: str, make: Callable[[], bytes]) -> bytes:
 
 
 def compiled(decorate: Callable[..., Any], *signature: Any) -> Callable[[Any], Any]:
-    """Numba's `njit` or `cfunc`, with compiled code kept in the same folder.
+    """Compile with Numba's `njit` or `cfunc`, and keep the compiled code in the same folder.
 
-    Numba by itself would look at the date of a function's own file alone, and not at the files of what it calls.
+    Numba's own cache checks only the date of a function's file, not those of the functions that it calls.
     """
 
     def apply(function: Any) -> Any:

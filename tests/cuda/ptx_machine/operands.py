@@ -1,6 +1,6 @@
-"""What the operands of a function's instructions are: registers, parameters, variables, and places in memory.
+"""The operands of a function's instructions: registers, parameters, variables, and memory.
 
-Where a kernel has no places at which threads meet, its registers are LLVM's. Else they live in the thread record.
+The registers of a kernel that does not synchronise threads are LLVM's; otherwise they are in the thread record.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Operands:
     """The registers and memory of one function, and code that reads and writes them."""
 
     def __init__(self, module: ModuleTranslator, in_record: bool) -> None:
-        """in_record: whether registers have to live in the thread record."""
+        """Make the operands. in_record: whether registers have to be in the thread record."""
         self.module = module
         self.code = Code(module.llvm)
         self.thread, self.block = Value("ptr", "%thread"), Value("ptr", "%block")
@@ -52,7 +52,7 @@ class Operands:
         self._places: dict[str, Value] = {}  # of parameters, in memory
         self._carry: Value | None = None
 
-    # what is written before everything else
+    # code that is written before all other code
 
     def at_entry(self, type: str, text: str) -> Value:
         value = Value(type, self.code.fresh("%e"))
@@ -66,7 +66,7 @@ class Operands:
     # declarations
 
     def open_scope(self) -> None:
-        """What is declared from here on holds up to `close_scope`."""
+        """Open a scope: later declarations are valid until `close_scope`."""
         self._scopes.append({})
 
     def close_scope(self) -> None:
@@ -110,7 +110,7 @@ class Operands:
         return operand.text
 
     def register(self, name: str) -> tuple[PtxType, Value]:
-        """Return a register's type, and where it is kept."""
+        """Return a register's type, and the pointer to its value."""
         stem = name.rstrip("0123456789")
         for depth in range(len(self._scopes) - 1, -1, -1):
             declared = self._scopes[depth]
@@ -134,13 +134,13 @@ class Operands:
 
     @property
     def carry(self) -> Value:
-        """Where the carry of `.cc` is kept."""
+        """Return the pointer to the carry of `.cc`."""
         if self._carry is None:
             self._carry = self._new_slot(PRED)
         return self._carry
 
     def read(self, operand: Operand, type: PtxType) -> Value:
-        """Return an operand as a value of `type`: the lower bits of a wider register."""
+        """Return an operand as a value of `type`; of a wider register, the lower bits."""
         if isinstance(operand, Literal):
             bits = literal_bits(operand, type)
             number = constant(type.integer, bits)
@@ -181,7 +181,7 @@ class Operands:
         return self.code.bits(bits, type.llvm)
 
     def write(self, operand: Operand, value: Value, type: PtxType) -> None:
-        """Set a register to a value of `type`, widened where the register is wider."""
+        """Set a register to a value of `type`, extended if the register is wider."""
         name = self.name_of(operand)
         if name == "_":
             return
@@ -204,7 +204,7 @@ class Operands:
     # memory
 
     def place(self, name: str) -> Value:
-        """Return where a parameter is, in memory that is not checked."""
+        """Return the pointer to a parameter, in memory that is not checked."""
         return self._places[name]
 
     def variable_address(self, name: str) -> Value:
@@ -217,7 +217,7 @@ class Operands:
         return self.code.convert("ptrtoint", Value("ptr", f"@{self.module.memory_address(variable)}"), "i64")
 
     def address(self, operand: Operand) -> Value:
-        """Return what stands in brackets, as a number of 64 bits."""
+        """Return the address in brackets, as a 64-bit number."""
         if not isinstance(operand, Address):
             raise ValueError
         base = operand.base
@@ -231,7 +231,7 @@ class Operands:
         return self.code.binary("add", number, constant("i64", operand.offset)) if operand.offset else number
 
     def access(self, space: str, address: Value, size: int, flags: int) -> Value:
-        """Return the pointer for an access that was checked; a fault ends the thread."""
+        """Check an access, and return its pointer; a fault ends the thread."""
         given = (SPACES.index(space), size, self.site, flags)
         numbers = [constant("i64", number) for number in given]
         found = self.code.call("i64", ACCESS, self.block, address, *numbers)
@@ -242,7 +242,7 @@ class Operands:
 
 
 def literal_bits(literal: Literal, type: PtxType) -> int:
-    """Return the bits of a number as it is written, as a number of `type`."""
+    """Return the bits of a literal, as a number of `type`."""
     text = literal.text
     if re.fullmatch("0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}", text):
         return int(text[2:], 16)

@@ -36,7 +36,7 @@ _PERFORMANCE = (".noreturn", ".maxntid", ".minnctapersm", ".reqntid", ".maxnreg"
 
 
 def parse(text: str) -> Module:
-    """Read a module; UnknownPtxError if it has what is not known."""
+    """Read a module; raise UnknownPtxError for unknown PTX."""
     return _Parser(text).module()
 
 
@@ -74,7 +74,7 @@ class _Parser:
         line = self._line
         return UnknownPtxError(f"line {line} of the PTX is not known: {self._text.splitlines()[line - 1].strip()!r}")
 
-    # what a module has
+    # the contents of a module
 
     def module(self) -> Module:
         module = Module()
@@ -99,7 +99,7 @@ class _Parser:
             self._place += 1
 
     def _function(self) -> Function | None:
-        """Return a function; None for one that is only declared."""
+        """Read a function; return None if it is only declared."""
         entry = self._take() == ".entry"
         results = self._parameters() if self._next == "(" else []
         function = Function(self._take(), entry, results)
@@ -134,7 +134,7 @@ class _Parser:
         return parameters
 
     def _variables(self, extern: bool, one: bool = False) -> list[Variable]:
-        """`.space .align 4 .v2 .type name[count] = {...}, name, ...`."""
+        """Read variables: `.space .align 4 .v2 .type name[count] = {...}, name, ...`."""
         line, space, type_name, alignment, lanes = self._line, "", "", 0, 1
         while self._next.startswith("."):
             word = self._take()[1:]
@@ -252,7 +252,7 @@ class _Parser:
 
 
 def _tokens(text: str) -> Iterator[tuple[str, int, int]]:
-    """Yield each token, with its place in the text and its line; two empty ones at the end."""
+    """Yield each token with its position in the text and its line; then two empty tokens."""
     place, line = 0, 1
     while place < len(text):
         match = _TOKEN.match(text, place)

@@ -1,4 +1,4 @@
-"""Memory by its address, and calls by address, in functions that Numba compiles."""
+"""Access to memory by address, and calls by address, in functions that Numba compiles."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WORDS = types.CPointer(types.int64)
 
 @intrinsic
 def words_at(typing_context: Any, address: Any) -> Any:
-    """Return the words (int64) at an address, to be indexed."""
+    """Return the words (int64) at an address as an array."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.inttoptr(args[0], ir.IntType(64).as_pointer())

@@ -1,4 +1,4 @@
-"""Runs the threads of a launch in turn, each until it returns or meets others, block after block."""
+"""Runs the threads of a launch in turn, each until it returns or waits for others, block after block."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from tests.cuda.ptx_machine.warp import WARP, meet_in_warp, note_fault
 
 @compiled(njit)
 def run(function, block, records, blocks, threads, meets, local_offset):
-    """Run all blocks of a launch; stops at the first fault, which is then in the block record.
+    """Run all blocks of a launch; stop at the first fault, which is then in the block record.
 
     function: the address of translated code; block: the block record; records: a thread record for each thread of a
-    block, or only one where threads do not meet; blocks, threads: along the three axes; local_offset: where, in a
-    record, local memory begins, in bytes.
+    block, or only one if threads do not synchronise; blocks, threads: along the three axes; local_offset: the offset of
+    local memory in a record, in bytes.
     """
     total = threads[0] * threads[1] * threads[2]
     for z in range(blocks[2]):
@@ -59,7 +59,7 @@ def _step(function, block, thread):
 
 @compiled(njit)
 def _run_meeting(function, block, records, total):
-    """Run the threads of a block until all have returned, letting those go on whose meeting is complete."""
+    """Run the threads of a block until all have returned; threads continue when their meeting is complete."""
     while True:
         for index in range(total):
             thread = records[index]
@@ -80,7 +80,7 @@ def _run_meeting(function, block, records, total):
 
 @compiled(njit)
 def _explain(block, records):
-    """Note who waits in vain, where not all threads have returned."""
+    """Record a thread that waits in vain, if not all threads have returned."""
     for thread in records:
         if thread[Thread.STATE] == DONE:
             continue
@@ -98,7 +98,7 @@ def _explain(block, records):
 
 @compiled(njit)
 def _meet_at_barrier(block, records):
-    """Let all threads go on that wait at a barrier, once all do. Whether they went on."""
+    """Let all threads continue once all of them wait at a barrier; return whether they continued."""
     first, returned, waiting = -1, -1, 0
     for index in range(len(records)):
         thread = records[index]

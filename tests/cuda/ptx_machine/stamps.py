@@ -1,8 +1,8 @@
-"""Stamps say who touched a byte: the thread, and when.
+"""Stamps, which record the last access to a byte: its thread and its time.
 
-A *stamp* has the number of barriers by then, that of meetings of the warp, whether the access was strong, and the
-thread. Two accesses of a block race where neither a barrier nor a warp barrier lies between them, and two of different
-blocks always: nothing but the end of the launch orders them. Strong ones do not race with each other.
+A *stamp* has the numbers of barriers and of warp synchronisations before the access, whether the access was strong, and
+the thread. Two accesses of one block race if neither a barrier nor a warp barrier is between them; two accesses of
+different blocks always race, as only the end of the launch orders them. Strong accesses do not race with each other.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _WATCHED_BYTES: Final = 2**22
 
 
 class Watch:
-    """Stamps of global memory, which launches use one after the other: those of earlier launches are old."""
+    """Stamps of global memory, which successive launches share: stamps of earlier launches count as old."""
 
     def __init__(self) -> None:
         self.writes, self.reads = np.zeros(_WATCHED_BYTES, np.int64), np.zeros(2 * _WATCHED_BYTES, np.int64)
@@ -49,7 +49,7 @@ def stamp_of(block, thread, strong):
 
 @compiled(njit)
 def races(block, thread, stamp, strong):
-    """Return whether an access now races with the one that left a stamp."""
+    """Return whether an access now races with the access that left a stamp."""
     other = stamp & THREAD_MASK
     if stamp >> EPOCH_SHIFT != block[Block.EPOCH] or other == thread[Thread.INDEX]:
         return False
@@ -61,13 +61,13 @@ def races(block, thread, stamp, strong):
 
 @compiled(njit)
 def is_of_other_block(block, stamp):
-    """Return whether a stamp is one of another block of this launch."""
+    """Return whether a stamp is from another block of this launch."""
     return block[Block.LAUNCH_EPOCH] <= stamp >> EPOCH_SHIFT < block[Block.FIRST_EPOCH]
 
 
 @compiled(njit)
 def races_globally(block, thread, stamp, strong):
-    """Return whether an access to global memory races with the one that left a stamp."""
+    """Return whether an access to global memory races with the access that left a stamp."""
     if is_of_other_block(block, stamp):
         return not (strong and stamp >> _STRONG_SHIFT & 1)
     return races(block, thread, stamp, strong)
@@ -75,7 +75,9 @@ def races_globally(block, thread, stamp, strong):
 
 @compiled(njit)
 def place_of(block, number, size):
-    """Where the stamps of a range of `size` bytes begin, which are given to it when first asked for, or NOT_WATCHED."""
+    """Return the begin of the stamps of a range of `size` bytes, which are allotted at the first request, or
+    NOT_WATCHED.
+    """
     places = words_at(block[Block.WATCH_PLACES])
     if places[number] == NOT_YET:
         begin = block[Block.WATCH_NEXT]

@@ -1,4 +1,4 @@
-"""What PTX consists of: a module's variables and functions, and the statements of each function."""
+"""The syntax of PTX: a module's variables and functions, and the statements of each function."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Name:
 
 @dataclass(frozen=True)
 class Literal:
-    """A number as it is written: `-1`, `0x1F`, `0f3F800000`."""
+    """A number in its written form: `-1`, `0x1F`, `0f3F800000`."""
 
     text: str
 
@@ -62,7 +62,7 @@ class Instruction:
 
 @dataclass(frozen=True)
 class Label:
-    """A place to branch to."""
+    """A branch target."""
 
     name: str
 
@@ -72,7 +72,7 @@ class Variable:
     """A register, parameter or piece of memory.
 
     space: `reg`, `param`, `local`, `shared`, `global` or `const`; count: elements, 0 for memory of a size that the
-    launch gives; registers: for `%r<9>` 9, the number of registers %r0 to %r8; values: what it is initialised with.
+    launch gives; registers: for `%r<9>` 9, the number of registers %r0 to %r8; values: its initial values.
     """
 
     line: int
@@ -87,7 +87,7 @@ class Variable:
 
 @dataclass(frozen=True)
 class Scope:
-    """`{` or `}`, between which declared names hold."""
+    """`{` or `}`, the limits of a scope of names."""
 
     opens: bool
 
@@ -105,7 +105,7 @@ Statement: TypeAlias = Instruction | Label | Variable | Scope | BranchTargets
 
 @dataclass
 class Function:
-    """An entry (a kernel) or a function that is called."""
+    """An entry (a kernel), or a function that other functions call."""
 
     name: str
     entry: bool

@@ -1,7 +1,7 @@
-"""The accesses of launches to global memory, and the sectors that warps ask for with them.
+"""The accesses of launches to global memory, and the sectors that warps request.
 
-Memory moves in sectors of 32 bytes. What the lanes of a warp access by one instruction, the n-th time that each of them
-comes to it, is one request, which takes each sector that it touches once.
+Memory moves in sectors of 32 bytes. The accesses of a warp's lanes by one instruction, at each lane's n-th execution of
+it, form one request, which moves each sector that it touches once.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ _MOST: Final = 2**22
 
 @dataclass
 class Requests:
-    """The requests of one kind. num_bytes: of all lanes together; num_sectors: of all requests."""
+    """The requests of one kind. num_bytes: bytes of all lanes together; num_sectors: sectors of all requests."""
 
     num_bytes: int = 0
     num_sectors: int = 0
 
     @property
     def sectors_per_byte(self) -> float:
-        """The bytes of the sectors, for each byte that is accessed: 1 where each sector is used in full."""
+        """Return the bytes of the sectors for each accessed byte: 1 if each sector is used in full."""
         return self.num_sectors * SECTOR_BYTES / self.num_bytes if self.num_bytes else 0.0
 
 
 class Trace:
-    """Notes each access of the launches that are given it. loads, stores: by the name of the kernel."""
+    """Records each access of the launches that it is passed to. loads, stores: requests by the name of the kernel."""
 
     def __init__(self) -> None:
         self.records = np.zeros((_MOST, RECORD), np.int64)
@@ -45,9 +45,9 @@ class Trace:
         self.stores: defaultdict[str, Requests] = defaultdict(Requests)
 
     def add(self, kernel: str, count: int) -> None:
-        """Count what the first `count` records have, those of one launch.
+        """Count the first `count` records, those of one launch.
 
-        ValueError where there was no room for all.
+        Raises ValueError if there was no room for all.
         """
         if count > len(self.records):
             raise ValueError(f"{kernel} makes {count} accesses to global memory, and at most {_MOST} are noted")
@@ -63,13 +63,13 @@ def _num_sectors(records: np.ndarray[Any, Any]) -> int:
     if not len(records):
         return 0
     site, epoch, thread, address, size = records.T[:5]
-    by_lane = np.lexsort((thread, epoch, site))  # stable: those of a lane stay in order
+    by_lane = np.lexsort((thread, epoch, site))  # stable: the accesses of a lane stay in order
     lanes = np.stack((site, epoch, thread), 1)[by_lane]
     is_first = np.concatenate(([True], (lanes[1:] != lanes[:-1]).any(1)))
     begins = np.maximum.accumulate(np.where(is_first, np.arange(len(lanes)), 0))
     turn = np.arange(len(lanes)) - begins
     request = np.stack((lanes[:, 0], lanes[:, 1], lanes[:, 2] // WARP, turn), 1)
     first, last = address[by_lane] // SECTOR_BYTES, (address[by_lane] + size[by_lane] - 1) // SECTOR_BYTES
-    # an access is aligned to its bytes, and so lies in one sector, or is several whole ones
+    # an access is aligned to its size, so it is within one sector or consists of whole sectors
     touched = np.concatenate([np.column_stack((request, first)), np.column_stack((request, last))])
     return len(np.unique(touched, axis=0))

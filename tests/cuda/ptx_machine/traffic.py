@@ -1,4 +1,4 @@
-"""What executed instructions moved to and from global memory."""
+"""The bytes that executed instructions moved to and from global memory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.cuda.ptx_machine.types import TYPES
 
 
 def bytes_moved(executed: Counter[Instruction]) -> int:
-    """Return the bytes of all loads, stores and atomic operations on global memory, however caches would serve them."""
+    """Return the bytes of all loads, stores and atomic operations on global memory, regardless of caches."""
     return sum(count * _bytes(site) for site, count in executed.items())
 
 

@@ -1,6 +1,6 @@
-"""Makes an LLVM module of a text in PTX.
+"""Translates PTX into an LLVM module.
 
-Here is what the functions of a module share; `function` has the translation of one.
+This file has the state that the functions of a module share; `function` translates one of them.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from tests.cuda.ptx_machine.types import TYPES
 
 @dataclass
 class Translation:
-    """A module in LLVM's assembly language, and what has to be known to run it.
+    """A module in LLVM's assembly language, and the data needed to run it.
 
-    record_words: the words of a thread record; local_offset, local_bytes: where in it local memory is.
+    record_words: the words of a thread record; local_offset, local_bytes: the place of local memory in it.
     memory: the names and sizes of the module's variables in global and constant memory.
-    sites: all instructions, and `blocks`: for each of them the counter that says how often it was run.
+    sites: all instructions, and `blocks`: for each of them the counter of its executions.
     """
 
     llvm: str
@@ -41,12 +41,12 @@ class Translation:
 
 
 def translate(text: str) -> Translation:
-    """Translate a text with one entry; UnknownPtxError if it has what the machine does not know."""
+    """Translate PTX with one entry; raise UnknownPtxError for PTX that the machine does not know."""
     return ModuleTranslator(parse(text)).translate()
 
 
 class ModuleTranslator:
-    """What the functions of a module share."""
+    """The state that the functions of a module share."""
 
     def __init__(self, module: Module) -> None:
         entries = [function for function in module.functions if function.entry]
@@ -90,7 +90,7 @@ class ModuleTranslator:
         )
 
     def add_shared(self, variable: Variable) -> None:
-        """Give a variable its place in shared memory; those without a size share the dynamic part."""
+        """Allot a variable its place in shared memory; variables without a size share the dynamic part."""
         if not variable.count:
             return
         self.shared_bytes += -self.shared_bytes % max(variable.alignment, TYPES[variable.type].bytes)
@@ -98,7 +98,7 @@ class ModuleTranslator:
         self.shared_bytes += _bytes_of(variable)
 
     def add_local(self, variable: Variable) -> int:
-        """Return the offset of a variable in local memory, which all functions have a part of: none calls itself."""
+        """Return the offset of a variable in local memory. Each function has its own part: none is recursive."""
         self.local_bytes += -self.local_bytes % 16
         offset = self.local_bytes
         self.local_bytes += _bytes_of(variable)
@@ -120,7 +120,7 @@ class ModuleTranslator:
 
 
 def is_meeting(statement: object) -> bool:
-    """Return whether a statement is an instruction at which threads meet."""
+    """Return whether a statement is an instruction that synchronises threads."""
     return isinstance(statement, Instruction) and statement.name in MEETINGS
 
 

@@ -1,4 +1,4 @@
-"""PTX's types, and how the machine keeps them: in LLVM's i1, iN, float and double."""
+"""PTX's types, and the LLVM types that represent them: i1, iN, float and double."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Final
 
 @dataclass(frozen=True)
 class PtxType:
-    """A type. Its kind: u, s (integers), b (bits), f (f32, f64), h (halves, kept as their bits), p (predicates)."""
+    """A type. Its kind is u, s (integers), b (bits), f (f32, f64), h (16-bit floats, kept as their bits) or p
+    (predicates).
+    """
 
     name: str
     kind: str
@@ -17,24 +19,24 @@ class PtxType:
 
     @property
     def llvm(self) -> str:
-        """The type of a value that a register holds."""
+        """Return LLVM's type for the value of a register."""
         if self.kind == "f":
             return "float" if self.bits == 32 else "double"
         return f"i{self.bits}"
 
     @property
     def integer(self) -> str:
-        """LLVM's integer type of the same bits."""
+        """Return LLVM's integer type of the same width."""
         return f"i{self.bits}"
 
     @property
     def bytes(self) -> int:
-        """The bytes in memory."""
+        """Return the bytes in memory."""
         return max(self.bits // 8, 1)
 
     @property
     def signed(self) -> bool:
-        """Whether it is widened by its sign."""
+        """Return whether it is sign-extended."""
         return self.kind == "s"
 
 
@@ -57,5 +59,5 @@ U16, U32, U64, F32, F64 = (TYPES[name] for name in ("u16", "u32", "u64", "f32", 
 
 
 def bits_of(width: int) -> PtxType:
-    """Return the type of so many bits."""
+    """Return the type `b` of a number of bits."""
     return TYPES[f"b{width}"]

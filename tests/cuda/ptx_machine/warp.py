@@ -1,4 +1,4 @@
-"""What the lanes of a warp do where they meet: shuffles, votes, reductions, matches, and order in memory."""
+"""The operations that synchronise the lanes of a warp: shuffles, votes, reductions, matches, and memory ordering."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WARP = 32
 
 @compiled(njit)
 def note_fault(block, fault, thread, other, other_site):
-    """Put a fault, of a thread that meets others, into the block record."""
+    """Record a fault of a thread that synchronises with others in the block record."""
     block[Block.FAULT] = fault
     block[Block.FAULT_SITE] = thread[Thread.SITE]
     block[Block.FAULT_ADDRESS] = thread[Thread.MASK]
@@ -23,7 +23,7 @@ def note_fault(block, fault, thread, other, other_site):
 
 @compiled(njit)
 def meet_in_warp(block, warp):
-    """Let the lanes of a warp go on whose meeting is complete. Whether any went on."""
+    """Let the lanes of a warp continue whose meeting is complete; return whether any continued."""
     goes_on = False
     for lane in range(len(warp)):
         thread = warp[lane]
@@ -62,7 +62,7 @@ def _takes_part(thread, mask):
 def _complete(warp, thread):
     """Return whether all lanes of a meeting wait for it.
 
-    Those that have returned, or that a small block lacks, need not.
+    Lanes that have returned, or that a small block lacks, need not wait.
     """
     for other in warp:
         if _takes_part(other, thread[Thread.MASK]) and (
@@ -170,7 +170,7 @@ def _match(warp, mask, mode):
 
 @compiled(njit)
 def _order(warp, mask):
-    """What lanes did to memory is before what the others do from now on."""
+    """Order memory: all earlier accesses of the lanes come before all later accesses of the other lanes."""
     latest = 0
     for thread in warp:
         if _takes_part(thread, mask):

@@ -1,4 +1,4 @@
-"""The instructions that the machine knows: emitters, which write LLVM's code for one PTX instruction each."""
+"""The instructions that the machine knows: emitters, each of which writes LLVM's code for one PTX instruction."""
 
 from tests.cuda.ptx_machine.instructions import (
     approximations,

@@ -1,4 +1,6 @@
-"""What a GPU approximates: exponentials, logarithms, sines. Here the results are exact, or off by what they may be."""
+"""Functions that a GPU approximates: exponentials, logarithms, sines. Here the results are exact, or off by the error
+bound.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ _LIBM: Final = {"ex2": "exp2", "lg2": "log2", "sin": "sin", "cos": "cos", "tanh"
 
 @instruction(*_LIBM, kinds="f")
 def of_libm(e: Any, i: Instruction, m: Modifiers, type: PtxType) -> None:
-    """Computed in float64 by the C library, which every process has."""
+    """Compute a function in float64 by the C library, which every process has loaded."""
     if not m.flag("approx") or type.bits != 32:
         raise ValueError
     flushes = m.flag("ftz")

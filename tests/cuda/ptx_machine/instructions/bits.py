@@ -29,7 +29,7 @@ def shift(e: Any, i: Instruction, m: Modifiers, type: PtxType) -> None:
     value, count = e.read(source, type), e.code.resize(e.read(amount, U32), f"i{max(type.bits, 32)}")
     if i.name == "shl":
         result = _shifted(e, "shl", value, count)
-    elif type.signed:  # past the width, all bits are the sign
+    elif type.signed:  # a shift beyond the width gives the sign in all bits
         last = constant(count.type, type.bits - 1)
         count = e.code.intrinsic("umin", count, last)
         result = e.code.binary("ashr", value, e.code.resize(count, type.llvm))
@@ -39,7 +39,7 @@ def shift(e: Any, i: Instruction, m: Modifiers, type: PtxType) -> None:
 
 
 def _shifted(e: Any, operation: str, value: Value, count: Value) -> Value:
-    """Return a shift that gives 0 past the width."""
+    """Return a shift that gives 0 if it exceeds the width."""
     width = int(value.type[1:])
     past = e.code.compare("uge", count, constant(count.type, width))
     inside = e.code.select(past, constant(count.type, 0), count)
@@ -49,7 +49,7 @@ def _shifted(e: Any, operation: str, value: Value, count: Value) -> Value:
 
 @instruction("shf")
 def funnel_shift(e: Any, i: Instruction, m: Modifiers) -> None:
-    """A shift of two registers as one of 64 bits, of which a half is the result."""
+    """Shift two registers as one number of 64 bits, and return one half of it."""
     direction, past = m.take("l", "r"), m.take("clamp", "wrap")
     m.take("b32")
     dst, *sources = i.operands
@@ -72,7 +72,7 @@ def extract_field(e: Any, i: Instruction, m: Modifiers, type: PtxType) -> None:
     value, begin, size = e.read(source, type), _byte(e, first, type), _byte(e, length, type)
     if not type.signed:
         result = e.code.binary("and", _shifted(e, "lshr", value, begin), _ones(e, size))
-    else:  # the sign is the field's last bit, or the number's where the field ends past it
+    else:  # the sign is the field's last bit, or the number's last bit if the field ends beyond the number
         last = constant(type.llvm, type.bits - 1)
         field = e.code.binary("ashr", value, e.code.intrinsic("umin", begin, last))
         unused = e.code.binary("sub", constant(type.llvm, type.bits), e.code.intrinsic("umin", size, last))
@@ -95,12 +95,12 @@ def insert_field(e: Any, i: Instruction, m: Modifiers, type: PtxType) -> None:
 
 
 def _byte(e: Any, operand: Any, type: PtxType) -> Value:
-    """Return the lower 8 bits of an operand of 32."""
+    """Return the lower 8 bits of a 32-bit operand."""
     return e.code.resize(e.code.binary("and", e.read(operand, U32), constant("i32", 255)), type.llvm)
 
 
 def _ones(e: Any, count: Value) -> Value:
-    """So many bits set, from the lowest on."""
+    """Return a number whose lowest `count` bits are set."""
     return e.code.negate(_shifted(e, "shl", constant(count.type, -1), count))
 
 
@@ -117,7 +117,7 @@ def count_bits(e: Any, i: Instruction, m: Modifiers, type: PtxType) -> None:
 
 @instruction("bfind", kinds="us")
 def find_bit(e: Any, i: Instruction, m: Modifiers, type: PtxType) -> None:
-    """The place of the highest bit that is not the sign; all bits set if there is none."""
+    """Return the position of the highest bit that differs from the sign; all bits set if there is none."""
     distance = m.flag("shiftamt")
     dst, source = i.operands
     value = e.read(source, type)
@@ -138,7 +138,7 @@ def reverse(e: Any, i: Instruction, m: Modifiers, type: PtxType) -> None:
 
 @instruction("prmt")
 def permute(e: Any, i: Instruction, m: Modifiers) -> None:
-    """Each byte is one of the eight of two registers, or eight times its sign."""
+    """Permute: each result byte is one of the eight bytes of two registers, or eight copies of the sign of one."""
     m.take("b32")
     dst, *sources = i.operands
     low, high, selectors = (e.code.resize(e.read(source, U32), "i64") for source in sources)
@@ -157,7 +157,7 @@ def permute(e: Any, i: Instruction, m: Modifiers) -> None:
 
 @instruction("lop3")
 def logic_of_three(e: Any, i: Instruction, m: Modifiers) -> None:
-    """Any function of three bits: bit n of the table is its value where the bits, as a number, are n."""
+    """Apply any function of three bits: bit n of the table is its value for the bits that form the number n."""
     type = m.type()
     dst, *sources, table = i.operands
     values = [e.read(source, type) for source in sources]

@@ -24,7 +24,9 @@ _OF_FLOATS: Final = {
 
 @instruction("setp", kinds="usbf")
 def compare(e: Any, i: Instruction, m: Modifiers, type: PtxType) -> None:
-    """p = a ? b, or combined with a third predicate; q is the same of the opposite."""
+    """Set p to a comparison of a and b, perhaps combined with a third predicate, and q to the same with the comparison
+    negated.
+    """
     how = m.left.pop(0)
     combine = m.take("and", "or", "xor")
     dst, first, second, *third = i.operands
@@ -40,7 +42,7 @@ def compare(e: Any, i: Instruction, m: Modifiers, type: PtxType) -> None:
 
 
 def _predicate(how: str, type: PtxType) -> str:
-    """Return the predicate of LLVM."""
+    """Return LLVM's predicate for a comparison of PTX."""
     if type.kind == "f":
         return _OF_FLOATS[how]
     if how in ("eq", "ne"):

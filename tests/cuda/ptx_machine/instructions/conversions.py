@@ -62,7 +62,7 @@ def _from_float(e: Any, m: Modifiers, value: Value, src: PtxType, dst: PtxType) 
 
 
 def _to_integer(e: Any, value: Value, src: PtxType, dst: PtxType, saturates: bool) -> Value:
-    """Return an integral number, clamped to the range; NaN is 0, or only the highest bit where 64 bits are involved."""
+    """Return an integral number clamped to the range; NaN is 0, or the highest bit alone if 64 bits are involved."""
     suffix, kind = f"f{src.bits}", "s" if dst.signed else "u"
     number = e.code.call(dst.integer, f"llvm.fpto{kind}i.sat.{dst.integer}.{suffix}", value)
     if src.bits < 64 and dst.bits < 64:

@@ -1,7 +1,7 @@
-"""How far what a GPU approximates may be from the exact result, and results that are just so far off.
+"""The error bounds of the functions that a GPU approximates, and results that are off by exactly these bounds.
 
-The bounds are those of the PTX ISA. A launch runs with exact results, or with all of them as far above or below as they
-may be, as far as the word DEVIATION of the block record says: a GPU's are somewhere between.
+The bounds are those of the PTX ISA. The word DEVIATION of the block record says whether a launch runs with exact
+results, or with all results at the upper or at the lower bound; a GPU's results are between the bounds.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ RELATIVE: Final = {
     "rcp": 2.0**-23,
     "rsqrt": 2.0**-22.9,
     "sqrt": 2.0**-23,
-    "div": 2.0**-23,  # 2 ulps, which are this at least
+    "div": 2.0**-23,  # 2 ulps, which are at least this
     "tanh": 2.0**-11,
 }
 ABSOLUTE: Final = {"lg2": 2.0**-22.6, "sin": 2.0**-20.9, "cos": 2.0**-20.9}
@@ -24,9 +24,9 @@ ABSOLUTE: Final = {"lg2": 2.0**-22.6, "sin": 2.0**-20.9, "cos": 2.0**-20.9}
 
 
 def deviated(e: Any, name: str, argument: Value, exact: Value) -> Value:
-    """Return the result, a double, of an approximation; argument: the double that it is of.
+    """Return the result of an approximation, a double; argument: the double that it is computed from.
 
-    Powers of two are exact, and so are their logarithms and reciprocals: functions of CUDA's rely on it.
+    Powers of two are exact, and so are their logarithms and reciprocals: some functions of CUDA rely on this.
     """
     one = constant("double", 1.0)
     deviation = e.code.convert("sitofp", e.block_word(Block.DEVIATION), "double")

@@ -1,4 +1,6 @@
-"""Arithmetic of float32 and float64: rounded as asked for, subnormal numbers flushed to zero, results saturated."""
+"""Arithmetic of float32 and float64: with the requested rounding, subnormal numbers flushed to zero, and saturated
+results.
+"""
 
 from __future__ import annotations
 
@@ -17,21 +19,21 @@ _LEAST_NORMAL: Final = {"float": 2.0**-126, "double": 2.0**-1022}
 
 
 def flush(e: Any, value: Value) -> Value:
-    """Return the number, or a zero of its sign where it is subnormal."""
+    """Return the number, or a zero of its sign if it is subnormal."""
     zero = constant(value.type, 0.0)
     small = e.code.compare("olt", e.code.intrinsic("fabs", value), constant(value.type, _LEAST_NORMAL[value.type]))
     return e.code.select(small, e.code.intrinsic("copysign", zero, value), value)
 
 
 def saturate(e: Any, value: Value) -> Value:
-    """Return the number in [0, 1]; 0 for NaN and for -0."""
+    """Return the number clamped to [0, 1]; 0 for NaN and for -0."""
     zero, one = constant(value.type, 0.0), constant(value.type, 1.0)
     above = e.code.select(e.code.compare("ogt", value, zero), value, zero)
     return e.code.select(e.code.compare("olt", above, one), above, one)
 
 
 def nan(type: str) -> Value:
-    """Return the NaN that instructions make."""
+    """Return the NaN that instructions produce."""
     if type == "float":
         return Value(type, f"bitcast (i32 {0x7FFFFFFF} to float)")
     return Value(type, f"bitcast (i64 {0x7FFFFFFFFFFFFFFF} to double)")
@@ -71,14 +73,14 @@ def square_root(e: Any, i: Instruction, m: Modifiers, type: PtxType) -> None:
 
 
 def _approximated(e: Any, name: str, argument: Value, exact: Value, flushes: bool) -> Value:
-    """Return the float32 of a result in float64, off by what the instruction may be."""
+    """Return a float64 result as a float32, off by the error bound of the instruction."""
     result = e.code.convert("fptrunc", deviated(e, name, argument, exact), "float")
     return flush(e, result) if flushes else result
 
 
 @instruction("div", kinds="f")
 def divide(e: Any, i: Instruction, m: Modifiers, type: PtxType) -> None:
-    """`.full` and `.approx` are approximations; `.approx` makes zero of a quotient by more than 2^126."""
+    """Divide. `.full` and `.approx` are approximations; `.approx` returns zero if the divisor exceeds 2^126."""
     how = m.take("approx", "full")
     if not how:
         _with_rounding(e, i, m, type, "fdiv")
@@ -105,7 +107,7 @@ def divide(e: Any, i: Instruction, m: Modifiers, type: PtxType) -> None:
 
 
 def quotient_sign(e: Any, value: Value) -> Value:
-    """1 with the sign of a number."""
+    """Return 1 with the sign of a number."""
     return e.code.intrinsic("copysign", constant(value.type, 1.0), value)
 
 
@@ -131,7 +133,7 @@ def reciprocal(e: Any, i: Instruction, m: Modifiers, type: PtxType) -> None:
 
 
 def coarse(e: Any, value: Value, function: Any) -> Value:
-    """Return what `.approx.ftz.f64` gives: of argument and result the upper 32 bits count."""
+    """Return the result of `.approx.ftz.f64`, which uses only the upper 32 bits of the argument and of the result."""
     upper = constant("i64", -(2**32))
     taken = e.code.bits(e.code.binary("and", e.code.bits(value, "i64"), upper), "double")
     result = flush(e, function(flush(e, taken)))
@@ -160,7 +162,7 @@ def copy_sign(e: Any, i: Instruction, m: Modifiers, type: PtxType) -> None:
 
 @instruction("min", "max", kinds="f")
 def extreme(e: Any, i: Instruction, m: Modifiers, type: PtxType) -> None:
-    """The number where one operand is NaN, unless `.NaN` is asked for; -0 is less than +0."""
+    """Return the minimum or maximum: the number if one operand is NaN, unless `.NaN` is given; -0 is less than +0."""
     flushes, keeps_nan = m.flag("ftz"), m.flag("NaN")
     dst, *sources = i.operands
     a, b = (flush(e, value) if flushes else value for value in (e.read(source, type) for source in sources))

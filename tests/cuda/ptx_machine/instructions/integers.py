@@ -24,7 +24,7 @@ def add(e: Any, i: Instruction, m: Modifiers, type: PtxType) -> None:
 
 
 def _sum(e: Any, operation: str, a: Value, b: Value, carry_in: bool, carry_out: bool) -> Value:
-    """a + b or a - b, with the carry, or the borrow, of the instruction before, and for the one after."""
+    """Return a + b or a - b; read the carry or borrow of the previous instruction, and set that for the next one."""
     width = int(a.type[1:])
     wide = f"i{width + 1}" if carry_in or carry_out else a.type
     total = e.code.binary(operation, e.code.resize(a, wide), e.code.resize(b, wide))
@@ -66,13 +66,15 @@ def _product(e: Any, a: Value, b: Value, type: PtxType, m: Modifiers) -> tuple[V
 
 @instruction("div", "rem", kinds="us")
 def divide(e: Any, i: Instruction, m: Modifiers, type: PtxType) -> None:
-    """Division by zero, which PTX leaves open, gives what NVIDIA's GPUs do: all bits set, and the dividend as rest."""
+    """Divide. Division by zero, which PTX leaves open, gives the results of NVIDIA's GPUs: all bits set, and the
+    dividend as the remainder.
+    """
     dst, *sources = i.operands
     a, b = (e.read(source, type) for source in sources)
     operation = ("s" if type.signed else "u") + i.name
     zero = e.code.compare("eq", b, constant(b.type, 0))
     special, instead = zero, constant(b.type, -1) if i.name == "div" else a
-    if type.signed:  # the one quotient that overflows would end the process
+    if type.signed:  # the only quotient that overflows would end the process
         minus_one = e.code.compare("eq", b, constant(b.type, -1))
         negated = e.code.binary("sub", constant(a.type, 0), a) if i.name == "div" else constant(a.type, 0)
         special, instead = e.code.binary("or", zero, minus_one), e.code.select(zero, instead, negated)

@@ -1,4 +1,4 @@
-"""Where threads meet: barriers, shuffles, votes, and reductions over a warp."""
+"""Instructions that synchronise threads: barriers, shuffles, votes, and reductions over a warp."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _REDUCTIONS: Final = {
 
 @instruction("bar", "barrier", meets=True)
 def barrier(e: Any, i: Instruction, m: Modifiers) -> None:
-    """All threads of the block meet; `.warp`: lanes of a warp do, and memory is in order among them."""
+    """Synchronise all threads of the block; `.warp`: the lanes of a warp, which also orders memory among them."""
     if m.flag("warp"):
         m.take("sync")
         e.meet(Meeting.WARP_BARRIER, 0, e.read(i.operands[0], U32))
@@ -34,7 +34,7 @@ def barrier(e: Any, i: Instruction, m: Modifiers) -> None:
     m.take("cta")
     m.take("aligned")
     if m.flag("sync"):
-        (number,) = i.operands  # a barrier of some of the threads is not known
+        (number,) = i.operands  # a barrier of only some of the threads is not supported
         e.meet(Meeting.BARRIER, Vote.NONE, e.read(number, U32))
         return
     if not m.flag("red"):
@@ -50,7 +50,7 @@ def _predicate(e: Any, mask: Operand, value: Operand) -> tuple[Value, Value]:
 
 
 def _take(e: Any, dst: Operand, type: PtxType) -> None:
-    """Write what the meeting gave."""
+    """Write the result of the synchronisation."""
     e.write(dst, e.code.resize(e.thread_word(Thread.RESULT), type.integer), type)
 
 
@@ -90,7 +90,7 @@ def reduce(e: Any, i: Instruction, m: Modifiers, type: PtxType) -> None:
 
 @instruction("match", kinds="b", meets=True)
 def match(e: Any, i: Instruction, m: Modifiers, type: PtxType) -> None:
-    """The lanes that have the same value; `.all`: all of them, or none, and a predicate that says which."""
+    """Return the lanes that have the same value; `.all`: all lanes or no lane, with a predicate that says which."""
     m.take("sync")
     mode = getattr(Match, m.take("any", "all").upper())
     dst, value, mask = i.operands

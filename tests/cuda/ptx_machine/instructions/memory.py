@@ -17,7 +17,7 @@ _CACHES: Final = ("ca", "cg", "cs", "cv", "lu", "wb", "wt", "nc")
 
 
 def space_and_flags(m: Modifiers, flags: int) -> tuple[str, int]:
-    """Take what says where an access goes and how; the caches that it prefers do not matter."""
+    """Take the modifiers of an access: its space and its flags; cache hints are ignored."""
     m.take("cta", "cluster", *_SCOPES)
     strong = m.take(*_STRONG)
     m.take("weak")
@@ -68,7 +68,7 @@ def _pointer(e: Any, space: str, operand: Any, size: int, flags: int) -> Any:
 
 @instruction("cvta")
 def convert_address(e: Any, i: Instruction, m: Modifiers) -> None:
-    """Between generic addresses and those of a space; only those of shared memory differ."""
+    """Convert between generic addresses and those of a space; only those of shared memory differ."""
     m.take("u64")
     to_space, space = m.flag("to"), m.take("shared::cta", *_SPACES)
     dst, source = i.operands
@@ -80,5 +80,5 @@ def convert_address(e: Any, i: Instruction, m: Modifiers) -> None:
 
 @instruction("membar", "fence")
 def fence(e: Any, i: Instruction, m: Modifiers) -> None:
-    """Nothing: threads run in turn, and see what was written."""
+    """Do nothing: threads run in turn, so each sees all earlier writes."""
     m.left.clear()

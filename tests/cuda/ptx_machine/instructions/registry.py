@@ -1,4 +1,4 @@
-"""Which emitter an instruction has."""
+"""The registry of emitters, by instruction."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BY_KIND: Final[dict[str, dict[str, Callable[..., None]]]] = {}
 def instruction(*names: str, kinds: str = "", meets: bool = False) -> Callable[[Callable[..., None]], Any]:
     """Register an emitter.
 
-    kinds: those of `PtxType` that it is for; it then takes the type, which is the last modifier, as well.
+    kinds: the kinds of `PtxType` that it supports; the emitter then also receives the type, which is the last modifier.
     """
 
     def register(emitter: Callable[..., None]) -> Callable[..., None]:

@@ -1,4 +1,4 @@
-"""Operations in each direction of rounding. For those but the nearest, a function changes the direction."""
+"""Operations in each rounding mode. For every mode but to nearest, a function changes the mode."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def rounded(code: Code, operation: str, mode: str, type: str, *values: Value) ->
 
 
 def _directed(code: Code, operation: str, mode: str, type: str, values: tuple[Value, ...]) -> str:
-    """Return the function that rounds in one direction, which is defined where it is not yet."""
+    """Return the function that computes in one rounding mode; define it if necessary."""
     given = values[0].type
     name = f"{operation}.{mode}.{type}.{given}"
     module = code.module
@@ -39,7 +39,7 @@ def _directed(code: Code, operation: str, mode: str, type: str, values: tuple[Va
     module.declared[intrinsic] = f"declare {type} @{intrinsic}({types}, metadata, metadata)"
     module.declared["llvm.set.rounding"] = "declare void @llvm.set.rounding(i32)"
     module.defined.add(name)
-    # noinline: around it, LLVM takes numbers for rounded to nearest
+    # noinline: in the code around it, LLVM assumes rounding to nearest
     module.functions.append(
         f"define internal {type} @{name}({parameters}) noinline strictfp nounwind {{\n"
         f"call void @llvm.set.rounding(i32 {_LLVM_MODES[mode]}) strictfp\n"
