@@ -2,7 +2,7 @@
 
 It reads the results of `python -m benchmarks.accuracy --json` in benchmarks/results/accuracy-float32.json and
 accuracy-float64.json, and those of `python -m benchmarks.accuracy.sums --json` in accuracy-sums.json. With `--check` it
-only looks.
+only compares.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _TITLES: Final = {"ep": "ep", "numpy": "NumPy", "torch": "PyTorch"}
 
 
 def parts() -> list[tuple[str, str, str]]:
-    """(file, name of the part, text) of each table."""
+    """Return (file, name of the part, text) of each table."""
     measured = {dtype: _read(dtype) for dtype in _DTYPES}
     tables = [("docs/accuracy.md", f"accuracy in {dtype}", _whole(measured[dtype])) for dtype in _DTYPES]
     tables.append(("docs/accuracy.md", "accuracy of softmaxes and sums", _sums(_read("sums"))))
@@ -48,7 +48,7 @@ def _read(name: str) -> dict[str, Any]:
 
 
 def _whole(document: dict[str, Any]) -> str:
-    """Largest and mean errors of all ops, and ep's worst argument."""
+    """Return the largest and mean errors of all ops, and ep's worst argument."""
     columns = [
         "op",
         *(f"{_TITLES[name]} {figure}" for name in _NAMES for figure in ("max", "mean")),
@@ -112,7 +112,7 @@ def _markdown(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def main() -> int:
-    """Rewrite the tables, or with `--check` say whether they are up to date; return the exit code."""
+    """Rewrite the tables, or with `--check` report whether they are up to date; return the exit code."""
     return max(update(file, name, text, "tools.accuracy_table") for file, name, text in parts())
 
 

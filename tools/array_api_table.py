@@ -1,7 +1,7 @@
 """Writes the tables of docs/array-api.md, which compare `ep.ops` with the array API standard.
 
 With `--check` it changes nothing. Functions of `ep.ops` have the names of the standard, unless an operator declares
-that it implements another function, or this file says so.
+that it implements another function, or this file names it.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _KINDS: Final = {Kind.BOOL: "bool", Kind.INTEGER: "integer", Kind.FLOAT: "floati
 
 
 def parts() -> list[tuple[str, str, str]]:
-    """(file, name of the part, text) of the table."""
+    """Return (file, name of the part, text) of the table."""
     return [(_FILE, NAME, "\n\n".join(_section(title, names.split()) for title, names in STANDARD.items()))]
 
 
@@ -88,7 +88,7 @@ def _section(title: str, names: list[str]) -> str:
 
 
 def _types(name: str) -> str:
-    """Return the kinds of types that a function takes which is one of an op."""
+    """Return the kinds of data types that the function of an op accepts."""
     op = _OPS.get(name)
     if op is None:
         return ""
@@ -97,7 +97,7 @@ def _types(name: str) -> str:
 
 
 def main() -> int:
-    """Rewrite the table, or with `--check` say whether it is up to date; return the exit code."""
+    """Rewrite the table, or with `--check` report whether it is up to date; return the exit code."""
     return max(update(file, name, text, "tools.array_api_table") for file, name, text in parts())
 
 

@@ -15,7 +15,7 @@ def block(name: str, text: str) -> str:
 
 
 def replace(file: str, text: str, program: str) -> int:
-    """Make `text` the contents of a file, or with `--check` only look; return the exit code."""
+    """Make `text` the contents of a file, or with `--check` only compare; return the exit code."""
     path = ROOT / file
     if path.exists() and path.read_text() == text:
         return 0
@@ -28,7 +28,7 @@ def replace(file: str, text: str, program: str) -> int:
 
 
 def update(file: str, name: str, text: str, program: str) -> int:
-    """Put `text` in the place of the part called `name`, or with `--check` only look; return the exit code."""
+    """Replace the part called `name` by `text`, or with `--check` only compare; return the exit code."""
     path = ROOT / file
     contents = path.read_text()
     before, _, rest = contents.partition(f"<!-- {name}: begin -->")

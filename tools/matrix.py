@@ -1,8 +1,8 @@
 """Runs the demo and the tests with each Python found, and with the lowest versions promised: `python -m tools.matrix`.
 
-Each environment is made with `pip install -e ".[test]"`. Pythons are searched for on the path and where pyenv keeps
-them. The environment `lowest` has the oldest Python of `requires-python`, and of each requirement in pyproject.toml the
-lower bound. The exit code is 1 if anything failed or nothing was run. Only Python is required.
+Each environment is made with `pip install -e ".[test]"`. Pythons are searched for on the path and in pyenv's folder.
+The environment `lowest` has the oldest Python of `requires-python`, and each requirement of pyproject.toml at its lower
+bound. The exit code is 1 if a step failed or nothing was run. Only Python is required.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from typing import Any, Final
 ROOT: Final = Path(__file__).resolve().parent.parent
 LOWEST: Final = "lowest"
 EXTRAS: Final = ("cuda", "test")
-"""The extras whose bounds are tried; the peers of `bench` are only measured against."""
+"""The extras whose lower bounds are tested; the peers of `bench` are used only in comparisons."""
 
 NEWEST: Final = ("numpy", "numba", "numba-cuda[cu13]", "ml_dtypes")
 """The packages of which `--pre` installs the newest version, regardless of the upper bounds in pyproject.toml."""
@@ -57,7 +57,7 @@ class Interpreter:
 
     @property
     def name(self) -> str:
-        """The version, such as "3.12", or "3.13t" if it is free-threaded."""
+        """Return the version, such as "3.12", or "3.13t" if it is free-threaded."""
         return ".".join(map(str, self.version[:2])) + "t" * self.free_threaded
 
 
@@ -70,11 +70,11 @@ class Row:
     failed: bool = False
 
 
-# what there is
+# The Pythons of this machine
 
 
 def candidates(path: str, pyenv: Path) -> list[str]:
-    """Commands that may be a Python 3, on the search path `path` and among the versions of pyenv; this one first."""
+    """Return commands that may be a Python 3, on the search path `path` and in pyenv; the running Python first."""
     folders = [Path(folder) for folder in path.split(os.pathsep) if folder]
     there = [file for folder in folders for file in sorted(folder.glob("python3.*")) if _PYTHON.fullmatch(file.name)]
     return list(
@@ -90,7 +90,7 @@ print(*sys.version_info[:3], int(bool(sysconfig.get_config_var("Py_GIL_DISABLED"
 
 
 def ask(command: str) -> Interpreter | None:
-    """Return what a command is; None if it is not a Python that can make environments."""
+    """Return the interpreter of a command; None if it is not a Python that can make environments."""
     try:
         done = subprocess.run([command, "-c", _ASK], capture_output=True, text=True, check=True, cwd=ROOT)
     except (OSError, subprocess.CalledProcessError):
@@ -100,7 +100,7 @@ def ask(command: str) -> Interpreter | None:
 
 
 def choose(found: Iterable[Interpreter], oldest: tuple[int, ...]) -> dict[str, Interpreter]:
-    """Return one of each minor version from `oldest` on, by name: the newest, and of equals the first."""
+    """Return one Python of each minor version from `oldest` on, by name: the newest, or the first of equal ones."""
     chosen: dict[str, Interpreter] = {}
     for one in found:
         if one.version >= oldest and (one.name not in chosen or one.version > chosen[one.name].version):
@@ -118,7 +118,7 @@ def constraints(project: Mapping[str, Any]) -> list[str]:
     extras = project["optional-dependencies"]
     requirements = [*project["dependencies"], *(one for extra in EXTRAS for one in extras[extra])]
     lines = []
-    for requirement in requirements:  # which grow meanwhile, by the extras that an extra includes
+    for requirement in requirements:  # the list grows during the loop, by the extras that an extra includes
         name, inner, _, bound = re.match(r"([\w.-]+)(\[[^]]*\])?\s*(>=\s*([\w.]+))?", requirement).groups()  # type: ignore[union-attr]
         if name == project["name"]:
             included = set(inner.strip("[]").split(",")) - set(EXTRAS)
@@ -130,11 +130,11 @@ def constraints(project: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-# what is done
+# The steps
 
 
 def run_environment(name: str, python: Interpreter, folder: Path, arguments: argparse.Namespace, workers: int) -> Row:
-    """Make the environment `folder`, or use the one that is there, and run all steps in it."""
+    """Make the environment `folder`, or use the existing one, and run all steps in it."""
     row, started = Row(name), time.perf_counter()
     log = folder.with_name(f"{folder.name}.log")
     environment = {**os.environ, "EP_CACHE_DIR": str(folder.parent / "cache"), "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
@@ -199,7 +199,7 @@ def outcome(output: str, code: int) -> str:
     return said if code == 0 else f"FAILED: {said if counted else f'exit code {code}'}"
 
 
-# what is said
+# The report
 
 COLUMNS: Final = (
     "Python",

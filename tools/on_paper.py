@@ -1,17 +1,18 @@
-"""Memory-bound kernels on paper, compared with nine tenths of the bandwidth of a copy; needs no GPU.
+"""Estimates of memory-bound CUDA kernels, compared with nine tenths of the bandwidth of a copy; needs no GPU.
 
 `python -m tools.on_paper [--match TEXT]`, for an H100 SXM. A row for each kernel: its registers and shared memory, the
-blocks that a multiprocessor holds, the PTX instructions for each 16 bytes read or written, the share of the issue slots
-that these take at nine tenths of the bandwidth, and the bytes that a multiprocessor has under way, in hundredths of
-those that hide the latency. A kernel can keep up where the share is well below 100 and the bytes are well above. What a
-loop does in rare cases counts too: that of `pad` has code for packs that cross two rows.
+blocks that a multiprocessor holds, the PTX instructions for each 16 bytes read or written, the percentage of the issue
+slots that these take at nine tenths of the bandwidth, and the bytes that a multiprocessor has in flight, as a
+percentage of the bytes that hide the latency. A kernel can reach this bandwidth if the first percentage is well below
+100 and the second well above. The instructions of rare cases in a loop are counted too: the loop of `pad` has code for
+packs that cross two rows.
 
-Below are softmaxes of long rows, which are kept in shared memory: the blocks of a multiprocessor, and the share of a
-copy's bandwidth that they reach, as far as instructions and the blocks let them. Scaling a sum, which is rare, counts.
+The second table has softmaxes of long rows, which are kept in shared memory: the blocks of a multiprocessor, and the
+share of a copy's bandwidth that instructions and the number of blocks allow. Scaling a sum, which is rare, is counted.
 
-Below those are the sums of the rows of one segment, part by part and then of the parts: the threads at work, the bytes
-that each loads at once, and the time, which is that of the bandwidth, or of the latency where too few bytes are under
-way.
+The third table has sums of the rows of one segment, first in parts and then of the parts: the threads at work, the
+bytes that each loads at once, and the time, which is limited by the bandwidth, or by the latency if too few bytes are
+in flight.
 """
 
 from __future__ import annotations
@@ -41,11 +42,11 @@ _BYTES_PER_SECOND: Final = 0.9 * 3.0e12
 """Nine tenths of the bandwidth of a copy."""
 _LATENCY: Final = 800e-9
 """Seconds from a load to its data on a busy device."""
-_REGISTERS, _SHARED, _THREADS, _BLOCK_SHARED = 65536, 227 * 1024, 2048, 1024  # the last: what a block costs besides
+_REGISTERS, _SHARED, _THREADS, _BLOCK_SHARED = 65536, 227 * 1024, 2048, 1024  # the last: overhead of a block
 
 
 def kernels() -> Iterator[compiler.KernelSource]:
-    """The kernels of Expand, CopyNd, ConstantPad and Permute for walks over few axes, and those of rows and sums."""
+    """Yield kernels of Expand, CopyNd, ConstantPad and Permute for walks over few axes, and those of rows and sums."""
     for unit in (16, 8, 4, 2, 1):
         yield move.kernel(2, unit, units_of_pack(unit, 2**12, PACK_BYTES), 32)
         yield move.kernel(2, unit, 0, 32)
@@ -58,8 +59,8 @@ def kernels() -> Iterator[compiler.KernelSource]:
 
 
 def kernels_of_rows(data_type: DataType) -> Iterator[compiler.KernelSource]:
-    """The softmaxes of rows in registers, of the longest rows that are kept there, of rows that are read again, and of
-    rows in parts."""
+    """Yield the softmaxes of rows in registers, of the longest rows that are kept there, of rows that are read again,
+    and of rows in parts."""
     elements = pack_elements(data_type)
     most = 256 if data_type is DataType.kDouble else 1024
     for function in (softmax.softmax, softmax.log_softmax, softmax.softmax_backward, softmax.log_softmax_backward):
@@ -77,7 +78,7 @@ def kernels_of_rows(data_type: DataType) -> Iterator[compiler.KernelSource]:
 
 
 def kernels_of_sums(data_type: DataType) -> Iterator[compiler.KernelSource]:
-    """Reductions along the last and the first axis, and sums of segments."""
+    """Yield reductions along the last and the first axis, and sums of segments."""
     elements, axes = pack_elements(data_type), Axes(1, 1, 32)
     for op in (ReduceOp.kSum, ReduceOp.kMean, ReduceOp.kMax):
         for row_threads in (8, 32, 256):
@@ -91,10 +92,10 @@ def kernels_of_sums(data_type: DataType) -> Iterator[compiler.KernelSource]:
 
 
 def segments() -> Iterator[tuple[compiler.KernelSource, int, int, int]]:
-    """Yield the kernels for one hot id with 500,000 rows of 768 columns, and for one with 2^20 of 64.
+    """Yield the kernels for one frequent id with 500,000 rows of 768 columns, and for one with 2^20 rows of 64.
 
-    How many threads have
-    work, and the rows of each with their bytes."""
+    With each: the number of threads that have work, the rows of each, and the bytes that it loads of a row.
+    """
     data_type, number, pack = DataType.kFloat, DataType.kInt32, pack_elements(DataType.kFloat)
     for num_rows, cols in ((500_000, 768), (2**20, 64)):
         part_rows = 1 << part_bits(num_rows)
@@ -114,7 +115,7 @@ def segment_row(kernel: compiler.KernelSource, threads: int, num_rows: int, row_
 
 
 def long_rows() -> Iterator[tuple[compiler.KernelSource, DataType, RowPlan, int]]:
-    """Yield softmaxes of many rows that shared memory holds as they were loaded: their plans, and their columns."""
+    """Yield softmaxes of many rows that shared memory holds unconverted: their plans, and their columns."""
     for data_type in (DataType.kFloat, DataType.kBFloat16):
         for cols in (8200, 16384, 28000, 50256, 57000):
             plan = row_plan(data_type, 2**16, cols, (0, 0), _SHARED)
@@ -125,8 +126,8 @@ def long_rows() -> Iterator[tuple[compiler.KernelSource, DataType, RowPlan, int]
 def long_row(kernel: compiler.KernelSource, data_type: DataType, plan: RowPlan, cols: int, ptxas: str) -> str:
     """Return one line of the table of rows in shared memory.
 
-    The passes of a block come one after the other, each at the bandwidth or at the rate of instructions; those of the
-    other blocks of a multiprocessor fill what it leaves.
+    The passes of a block run one after the other, each limited by the bandwidth or by the rate of instructions. The
+    other blocks of a multiprocessor use the remaining bandwidth and issue slots.
     """
     text, grid = compiler.ptx(kernel, _CC), plan.grid
     used, threads = resources(ptxas, text, _CC), grid.threads[0]
@@ -169,12 +170,12 @@ def resident_blocks(used: Resources) -> int:
 
 
 def issue_share(loop: Loop) -> float:
-    """The share of all instructions that the device can issue while it moves memory at the bandwidth that is wanted."""
+    """Return the share of the issue slots that the loop takes while the device moves memory at the target bandwidth."""
     return loop.instructions / loop.moved * _BYTES_PER_SECOND / (_MULTIPROCESSORS * _HERTZ * _ISSUED_AT_ONCE)
 
 
 def needed_bytes(loop: Loop) -> float:
-    """Return the bytes that a multiprocessor must have under way: what arrives within the latency."""
+    """Return the bytes that a multiprocessor must have in flight: those that arrive within the latency."""
     return _BYTES_PER_SECOND * loop.loaded / loop.moved * _LATENCY / _MULTIPROCESSORS
 
 

@@ -15,7 +15,7 @@ _OLDEST: Final = 7
 
 
 def parts() -> list[tuple[str, str, str]]:
-    """(file, name of the part, text) of the table."""
+    """Return (file, name of the part, text) of the table."""
     lines = ["| operator | opsets |", "|---|---|"]
     meanings: dict[tuple[int, ...], list[str]] = {}
     first: dict[str, int] = {}

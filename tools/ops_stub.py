@@ -1,6 +1,6 @@
-"""Writes ep/ops/__init__.pyi, by which editors and type checkers know the functions of ops: `python -m tools.ops_stub`.
+"""Writes ep/ops/__init__.pyi, which describes `ep.ops` to editors and type checkers: `python -m tools.ops_stub`.
 
-The functions are made from declarations when `ep.ops` is imported. With `--check` it only looks.
+The functions are made from declarations when `ep.ops` is imported. With `--check` it only compares.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _parameters(signature: inspect.Signature) -> str:
 
 
 def main() -> int:
-    """Rewrite the file, or with `--check` say whether it is up to date; return the exit code."""
+    """Rewrite the file, or with `--check` report whether it is up to date; return the exit code."""
     path = ROOT / _FILE
     if path.exists() and path.read_text() == stub():
         return 0

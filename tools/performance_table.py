@@ -1,8 +1,8 @@
-"""Writes what was measured into the documents: `python -m tools.performance_table`.
+"""Writes the measurements into the documents: `python -m tools.performance_table`.
 
 It reads benchmarks/results/NAME/host.json and avx2.json, which `python -m benchmarks.record NAME` wrote for each
 machine. It writes a page for each machine, the list of machines, and the README's figures. With `--check` it
-only looks.
+only compares.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ class Record(NamedTuple):
     isa: str
     document: dict[str, Any]
     results: list[Result]
-    """One for each case, of all runs."""
+    """One result for each case, from all runs."""
 
     @property
     def is_whole(self) -> bool:
-        """Whether every primitive was measured."""
+        """Return whether every primitive was measured."""
         return {result["set"] for result in self.results} >= {*SETS} - {"startup"}
 
     @property
     def kernels_changed(self) -> bool:
-        """Whether the kernels of today are others than those that were measured."""
+        """Return whether the kernels differ from those that were measured."""
         return bool(self.document.get("kernels") != machine.kernels())
 
     def primitives(self, dtype: str | None = None) -> list[Result]:
@@ -98,7 +98,7 @@ def _headline() -> str:
 
 
 def _model() -> str:
-    """Return how the newest encoder compares."""
+    """Return a comparison of the newest record of the encoder with other libraries."""
     newest = next(record for record in records() if record.isa == HOST and record.document.get("encoder"))
     times = [case["seconds"] for case in newest.document["encoder"]["times"]]
     shares = {name: [one["ep"] / one[name] for one in times] for name in ("onnxruntime", "torch")}
@@ -180,7 +180,7 @@ def _summary(record: Record) -> Iterator[str]:
 
 
 def _data_types(record: Record) -> Iterator[str]:
-    """Geometric means of the ratios: a row for each set of cases, a column for each data type."""
+    """Yield geometric means of the ratios: a row for each set of cases, a column for each data type."""
     chosen = record.primitives()
     if not chosen:
         return
@@ -230,7 +230,7 @@ def _order(column: tuple[str, int]) -> tuple[int, int]:
 
 
 def _products(record: Record) -> Iterator[str]:
-    """The rate of each product, and the ratio to the best peer: a row for each shape, a column for each data type."""
+    """Yield the rate of each product and its ratio to the best peer: a row for each shape, a column for each type."""
     by_dtype: dict[str, dict[str, Result]] = {}
     for result in record.results:
         if result["set"] == PRODUCTS and result["ratio"]:
@@ -256,7 +256,7 @@ def _products(record: Record) -> Iterator[str]:
 
 
 def _rows(record: Record) -> Iterator[str]:
-    """Nanoseconds for an element and the ratio: a row for each softmax and data type, a column for each row length."""
+    """Yield nanoseconds per element and ratios: a row for each softmax and data type, a column for each length."""
     found: dict[str, dict[int, str]] = {}
     for result in record.results:
         if result["set"] == ROWS and result["ratio"]:
@@ -287,7 +287,7 @@ def _odd(record: Record) -> Iterator[str]:
 
 
 def _expressions(record: Record) -> Iterator[str]:
-    """For each data type how expressions compare with the best peer, and with single operators."""
+    """Yield comparisons of expressions with the best peer and with single operators, for each data type."""
     cases = record.document.get("fuse", {}).get("cases", [])
     if cases:
         yield (
@@ -378,7 +378,7 @@ def _header(title: str, columns: list[str]) -> str:
 
 
 def main() -> int:
-    """Write the documents, or with `--check` say whether they are up to date; return the exit code."""
+    """Write the documents, or with `--check` report whether they are up to date; return the exit code."""
     written = [update(file, name, text, _PROGRAM) for file, name, text in parts()]
     found = pages()
     written += [replace(file, text, _PROGRAM) for file, text in found.items()]

@@ -1,4 +1,4 @@
-"""Draws the pictures of the documents that follow from the package: `python -m tools.pictures`."""
+"""Draws the pictures of the documents that depend on the package: `python -m tools.pictures`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Writes the table of docs/placement.md: what the cost model says for many ranks; `python -m tools.placement_table`.
+"""Writes the table of docs/placement.md: the cost model's choices for many ranks; `python -m tools.placement_table`.
 
-With `--check` it only looks.
+With `--check` it only compares.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ROWS, _HIDDEN, _LAYERS = 32 * 64, 384, 6
 
 
 def parts() -> list[tuple[str, str, str]]:
-    """(file, name of the part, text) of the table."""
+    """Return (file, name of the part, text) of the table."""
     headings = (
         "ranks",
         "rows on every rank",
@@ -50,7 +50,7 @@ def _each(bytes_of_all: int, ranks: int) -> str:
 
 
 def _gather(mesh: Sequence[int], params: str, indices: str, out: str) -> Choice:
-    """Return what is chosen for a gather."""
+    """Return the choice of the cost model for a gather."""
     operator = operator_named("gather")
     inputs: list[Any] = [np.broadcast_to(np.float32(0), _TABLE), np.broadcast_to(np.int64(0), _TOKENS)]
     problem = operator.problem(inputs, operator.resolve(*inputs), 1)
@@ -62,7 +62,7 @@ def _route(source: str, target: str, shape: tuple[int, ...], mesh: Sequence[int]
 
 
 def main() -> int:
-    """Rewrite the table, or with `--check` say whether it is up to date; return the exit code."""
+    """Rewrite the table, or with `--check` report whether it is up to date; return the exit code."""
     return max(update(file, name, text, "tools.placement_table") for file, name, text in parts())
 
 

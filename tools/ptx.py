@@ -16,7 +16,7 @@ from pathlib import Path
 class Instructions:
     """The instructions of one kernel.
 
-    accesses: how often each access to global memory occurs, such as "ld.v4.f32".
+    accesses: the number of each access to global memory, such as "ld.v4.f32".
     """
 
     accesses: Counter[str]
@@ -27,12 +27,12 @@ class Instructions:
 
     @property
     def widest_load(self) -> int:
-        """Bytes of the widest load from global memory; 0 if there is none."""
+        """Return the bytes of the widest load from global memory; 0 if there is none."""
         return max((_bytes(access) for access in self.accesses if access.startswith("ld")), default=0)
 
     @property
     def widest_store(self) -> int:
-        """Bytes of the widest store to global memory; 0 if there is none."""
+        """Return the bytes of the widest store to global memory; 0 if there is none."""
         return max((_bytes(access) for access in self.accesses if access.startswith("st")), default=0)
 
 
@@ -46,7 +46,7 @@ def instructions(text: str) -> Instructions:
     return Instructions(
         accesses,
         local=len(re.findall(r"\.local\b", body)),
-        # the names of registers' types are not instructions
+        # the types of registers are not instructions
         float64=len(re.findall(r"^\s*(?:@!?%p\d+ )?[a-z][\w.]*\.f64\b", body, re.MULTILINE)),
         division64=len(re.findall(r"\b(?:div|rem)\.[su]64", body)),
         calls=len(re.findall(r"\bcall\b", body)),
@@ -61,9 +61,9 @@ def _bytes(access: str) -> int:
 
 @dataclass(frozen=True)
 class Loop:
-    """The loop of a kernel that moves the most: what one turn of it is for one thread, without loops inside of it.
+    """The loop of a kernel that moves the most bytes: one iteration of one thread, without inner loops.
 
-    instructions: those of PTX, some of which are two of the machine; loaded, stored: bytes of global memory.
+    instructions: those of PTX, some of which become two machine instructions; loaded, stored: bytes of global memory.
     """
 
     instructions: int
@@ -72,7 +72,7 @@ class Loop:
 
     @property
     def moved(self) -> int:
-        """Bytes of global memory, in both directions."""
+        """Return the bytes of global memory that are loaded or stored."""
         return self.loaded + self.stored
 
 
@@ -82,7 +82,7 @@ def main_loop(text: str) -> Loop:
 
 
 def loops_of(text: str) -> list[Loop]:
-    """Return all loops of a kernel, in the order of their ends; all of the kernel where it has none."""
+    """Return all loops of a kernel, in the order of their ends; the whole kernel if it has none."""
     _, _, body = text.partition(".entry")
     lines = [line.strip() for line in body.splitlines() if line.strip() and not line.strip().startswith((".", "//"))]
     labels = {line[:-1]: place for place, line in enumerate(lines) if line.endswith(":")}
@@ -119,7 +119,7 @@ class Resources:
 
 
 def find_ptxas() -> str | None:
-    """The ptxas of the nvidia-cuda-nvcc package, which takes the PTX of its release, or else the one on the path."""
+    """Return the ptxas of the nvidia-cuda-nvcc package, which accepts the PTX of its release, else that on the path."""
     try:
         files = metadata.files("nvidia-cuda-nvcc") or ()
     except metadata.PackageNotFoundError:

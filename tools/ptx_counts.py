@@ -1,10 +1,10 @@
-"""Counts what CUDA kernels execute per element of the result: what there is to compare them by without a GPU.
+"""Counts the instructions that CUDA kernels execute per element of the result, to compare them without a GPU.
 
 `python -m tools.ptx_counts [--set unary] [--dtype float32] [--size 65536] [--match TEXT]` launches the cases of the
-benchmark once each, on the CPU, from the PTX of their kernels. The instructions are PTX's; ptxas makes a GPU's of them.
-The last figures of a line are the bytes of the sectors that warps ask for, for each byte that they load, and for each
-that they store: 1.00 where lanes access what lies side by side, below where they read the same, above where they leave
-gaps.
+benchmark once each, on the CPU, from the PTX of their kernels. The instructions are those of PTX, which ptxas turns
+into machine instructions. The last figures of a line are the bytes of the sectors that warps access, per byte that
+they load and per byte that they store: 1.00 if lanes access adjacent addresses, less if they read the same ones, more
+if they leave gaps.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Count:
 
 
 def counts(case: Case, driver: PtxDriver) -> list[Count]:
-    """Return what each kernel of one launch of a case executed."""
+    """Return the counts of each kernel of one launch of a case."""
     device = DeviceManagerRegistry.GetDevice(DeviceType.kCUDA, 0)
     trial = set_up(case, device, factory_of(case.primitive))
     if not trial.is_right:

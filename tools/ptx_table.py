@@ -1,4 +1,4 @@
-"""Compiles every kernel of the CUDA device that can be made and prints what is in it; needs no GPU.
+"""Compiles every kernel of the CUDA device and prints its contents; needs no GPU.
 
 `python -m tools.ptx_table [--cc 9.0] [--match TEXT] [--processes N]`: registers and spills are those that ptxas
 reports, if it is found. The exit status is 1 if a kernel does not compile or spills.
@@ -39,8 +39,8 @@ _BINARY_SAMPLES: Final = (
     (BinaryOp.kLessThan, DataType.kInt8, DataType.kBool),
     (BinaryOp.kMul, DataType.kComplex128, DataType.kComplex128),
 )
-"""The binary keys that are compiled for every way to read the operands; others for operands that are read in the same
-way."""
+"""The binary keys that are compiled for every way to read the operands; other keys only for operands that are read in
+the same way."""
 _STRIDED_SAMPLES: Final = (
     (UnaryOp.kNegative, DataType.kFloat, DataType.kFloat),
     (UnaryOp.kCast, DataType.kFloat, DataType.kBFloat16),
@@ -49,19 +49,21 @@ _STRIDED_SAMPLES: Final = (
 )
 """The unary keys that are compiled for every way to read src and to write dst."""
 _CHOICE_SAMPLES: Final = ((DataType.kBool, DataType.kFloat), (DataType.kInt64, DataType.kInt8))
-"""The types of cond and of the rest that Where is compiled for with every way to read the operands."""
+"""The types of cond and of the other operands for which Where is compiled with every way to read the operands."""
 _CONSTANT: Final = (Access.SAME, Access.NUMBER, Access.SINGLE)
 _BY_PACKS: Final = (Access.PACK, Access.SPREAD)
 _WALKS: Final = tuple(product((2, 3, 8), (32, 64)))
-"""Axes, and bits of the positions on them."""
+"""The numbers of axes, and the bits of positions on them."""
 
 
 def kernels() -> Iterator[compiler.KernelSource]:
-    """The kernels of launches: for keys with operands that may be broadcast, every variant of a few and the usual one
-    of all."""
+    """Yield the kernels of launches.
+
+    For keys whose operands may be broadcast: every variant of a few keys, and the usual variant of all.
+    """
     for key in sorted(BROADCAST_ELEMENTWISE_UNARY, key=str):
         if key.op is UnaryOp.kCast and len(set(key.dtypes)) == 1:
-            continue  # launches take kIdentity
+            continue  # launches use kIdentity
         elements = 1 if key.op in COMPUTE_BOUND else pack_elements(*key.dtypes)
         yield kernel(functor_of(key.op, *key.dtypes), Variant(elements, (Access.SAME,)))  # type: ignore[arg-type]
     for key in sorted(BROADCAST_ELEMENTWISE_BINARY, key=str):
@@ -95,22 +97,22 @@ def kernels() -> Iterator[compiler.KernelSource]:
 
 
 def _packs_of(unit: int) -> set[int]:
-    """Return the numbers of units of a pack, in long rows and in short ones."""
+    """Return the numbers of units that a pack has in long rows and in short ones."""
     return {units_of_pack(unit, row, PACK_BYTES) for row in (1, 2**12)}
 
 
 def _unit_types() -> list[DataType]:
-    """Return what elements are moved as: a type for each size."""
+    """Return the types as which elements are moved: one for each size."""
     return sorted({unit_of(data_type) for data_type in _types(ADD)}, key=lambda each: each.itemsize)
 
 
 def _types(keys: Iterable[Key], side: int = 0) -> list[DataType]:
-    """Return the data types that keys have at a place."""
+    """Return the data types that keys have at place `side`."""
     return sorted({key.dtypes[side] for key in keys}, key=str)
 
 
 def _choices() -> Iterator[compiler.KernelSource]:
-    """Yield where."""
+    """Yield the kernels of Where."""
     conds = sorted({unit_of(cond) for cond in _types(WHERE)}, key=str)
     for cond, unit_type in product(conds, _unit_types()):
         usual = Variant(pack_elements(cond, unit_type), (Access.SAME,) * 3)
@@ -122,7 +124,7 @@ def _choices() -> Iterator[compiler.KernelSource]:
 
 
 def _sums() -> Iterator[compiler.KernelSource]:
-    """Add: of whole chunks, whose first operand or result may be a sum, and of fewer operands."""
+    """Yield the kernels of Add: of whole chunks, whose first operand or result may be a sum, and of fewer operands."""
     for data_type in sorted({stored_types(BinaryOp.kAdd, each, each)[0] for each in _types(ADD)}, key=str):
         for first, last in product({data_type, sum_type(data_type)}, repeat=2):
             for number in range(2, CHUNK + 1):
@@ -160,7 +162,7 @@ def _strided(elements: int) -> Iterator[Variant]:
 
 
 def _row(place: int, cc: tuple[int, int], ptxas: str | None) -> tuple[str, bool]:
-    """Return one line of the table, and whether the kernel is as it should be."""
+    """Return one line of the table, and whether the kernel compiles without spills."""
     kernel = _ALL[place]
     try:
         text = compiler.ptx(kernel, cc)
@@ -171,7 +173,7 @@ def _row(place: int, cc: tuple[int, int], ptxas: str | None) -> tuple[str, bool]
         used = resources(ptxas, text, cc)
         spills = used.spill_stores + used.spill_loads
         return f"{used.registers:9} {used.stack:5} {spills:6} {used.code:6} {line}  {kernel.name}", not spills
-    except Exception as error:  # whatever it is, the rest of the table is wanted
+    except Exception as error:  # for any error, print the rest of the table
         return f"{kernel.name} FAILED: {error!r}", False
 
 

@@ -1,4 +1,4 @@
-"""Writes the pages of the manual that follow from the contracts and the declared operators.
+"""Writes the pages of the manual that are made from the contracts and the declared operators.
 
 `docs/conf.py` calls `write` whenever the manual is built: the pages are not part of the repository.
 """
@@ -23,19 +23,19 @@ _SUMMARY = re.compile(r"(.+?[.:])(\s|$)", re.DOTALL)
 
 
 def write(folder: Path) -> None:
-    """Write `pages` to a folder, and remove what else is there."""
+    """Write `pages` to a folder, and remove all other files from it."""
     folder.mkdir(exist_ok=True)
     found = pages()
     for old in set(folder.glob("*.md")) - {folder / name for name in found}:
         old.unlink()
     for name, text in found.items():
         path = folder / name
-        if not path.exists() or path.read_text() != text:  # Sphinx reads again what has a new date
+        if not path.exists() or path.read_text() != text:  # Sphinx reads files with a new date again
             path.write_text(text)
 
 
 def pages() -> dict[str, str]:
-    """Return the text of a page for each primitive and for each family of operators, and of those that list them."""
+    """Return the text of each page: one for each primitive and each family of operators, and those that list them."""
     return {f"{name}.md": text for name, text in (*_primitives(), *_operators())}
 
 

@@ -1,4 +1,4 @@
-"""Brings documents of the repository into the manual, with links that lead to its pages.
+"""Copies documents of the repository into the manual, with links that lead to its pages.
 
 In the repository, documents link to each other and to sources by path. On the site, a link to a document that is a page
 leads to the page; if its text is the path, the title of the page replaces it. A link to another file becomes its text.
@@ -32,7 +32,7 @@ def write(folder: Path) -> None:
     folder.mkdir(exist_ok=True)
     for document, name in COPIED.items():
         path, text = folder / f"{name}.md", for_site((ROOT / document).read_text(), ROOT / document, folder)
-        if not path.exists() or path.read_text() != text:  # Sphinx reads again what has a new date
+        if not path.exists() or path.read_text() != text:  # Sphinx reads files with a new date again
             path.write_text(text)
 
 

@@ -1,6 +1,6 @@
 """Writes the support tables from the registry: `python -m tools.support_table`, or with `--check`.
 
-docs/support.md has every op and its data types, the README the primitives of each device.
+docs/support.md lists every op and its data types, the README lists the primitives of each device.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ NAME: Final = "support table"
 
 
 def parts() -> list[tuple[str, str, str]]:
-    """(file, name of the part, text) of each table."""
+    """Return (file, name of the part, text) of each table."""
     return [("README.md", NAME, _short()), ("docs/support.md", NAME, _long())]
 
 
@@ -42,7 +42,7 @@ def _short() -> str:
 
 def _long() -> str:
     """Return every op: those with the same data types share a row, and devices with the same rows a column."""
-    entries_by_device = sorted(registered(), key=lambda entry: entry.device_type.tag)  # whichever was imported first
+    entries_by_device = sorted(registered(), key=lambda entry: entry.device_type.tag)  # not by order of import
     devices = list(dict.fromkeys(entry.device_type.tag for entry in entries_by_device))
     by_op: dict[tuple[str, str], dict[str, list[Entry]]] = defaultdict(lambda: defaultdict(list))
     for entry in entries_by_device:
@@ -50,7 +50,7 @@ def _long() -> str:
     rows: dict[tuple[str, tuple[str, ...]], list[str]] = defaultdict(list)
     for (primitive, op), entries in by_op.items():
         rows[primitive, tuple(_types(entries[device]) for device in devices)].append(op)
-    columns: dict[tuple[str, ...], list[str]] = defaultdict(list)  # the devices, by what they support
+    columns: dict[tuple[str, ...], list[str]] = defaultdict(list)  # the devices, by the keys that they support
     for position, device in enumerate(devices):
         columns[tuple(types[position] for _, types in rows)].append(device)
     lines = [f"| primitive | ops | {' | '.join(map(', '.join, columns.values()))} |", "|---" * (2 + len(columns)) + "|"]
@@ -80,7 +80,7 @@ def _types(entries: list[Entry]) -> str:
 
 
 def main() -> int:
-    """Rewrite the tables, or with `--check` say whether they are up to date; return the exit code."""
+    """Rewrite the tables, or with `--check` report whether they are up to date; return the exit code."""
     return max(update(file, name, text, "tools.support_table") for file, name, text in parts())
 
 

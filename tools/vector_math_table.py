@@ -1,7 +1,7 @@
 """Writes the tables of elementary functions of the CPU's README: `python -m tools.vector_math_table`.
 
-The functions are in `names.py`; what their extra forms gain is what `python -m benchmarks.forms --json` wrote to
-benchmarks/results/forms.json. With `--check` it only looks.
+The functions are those of `names.py`. The gains of their extra forms are those that `python -m benchmarks.forms --json`
+wrote to benchmarks/results/forms.json. With `--check` it only compares.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _PROCESSORS: Final = ("computed", "tabled", "ordinary")
 
 
 def parts() -> list[tuple[str, str, str]]:
-    """(file, name of the part, text) of each table."""
+    """Return (file, name of the part, text) of each table."""
     return [(_FILE, "functions", _functions()), (_FILE, "gains", _gains())]
 
 
@@ -38,7 +38,7 @@ def _functions() -> str:
 
 
 def _gains() -> str:
-    """Return what each form gains, at both numbers of elements, with AVX-512 and without it."""
+    """Return the gain of each form, at both numbers of elements, with AVX-512 and without it."""
     measured = json.loads((ROOT / _MEASURED).read_text())
     found: dict[tuple[str, str, str, str], dict[bool, str]] = {}
     for gain in measured["gains"]:
@@ -57,7 +57,7 @@ def _gains() -> str:
 
 
 def _place(function: Any) -> str:
-    """Return the module that a compiled function is named in, as a path in the package."""
+    """Return the module of a compiled function, as a path in the package."""
     if function is None:
         return ""
     modules = sorted(name for name in sys.modules if name.startswith(_PACKAGE))
@@ -70,7 +70,7 @@ def _place(function: Any) -> str:
 
 
 def main() -> int:
-    """Rewrite the table, or with `--check` say whether it is up to date; return the exit code."""
+    """Rewrite the table, or with `--check` report whether it is up to date; return the exit code."""
     return max(update(file, name, text, "tools.vector_math_table") for file, name, text in parts())
 
 

@@ -1,6 +1,6 @@
 """Writes the constants of the elementary functions: `python -m tools.constants` (half a minute).
 
-With `--check` it only looks. The last bits of the pieces depend on NumPy's libraries.
+With `--check` it only compares. The last bits of the pieces depend on NumPy's libraries.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from typing import Final
 
 
 def constants(name: str, problem: Polynomial | Rational | Parts) -> dict[str, tuple[str, Any]]:
-    """(text, numbers) of the constants that are called `name`, or begin with it."""
+    """Return (text, numbers) of the constants that are called `name`, or begin with it."""
     if isinstance(problem, Parts):
         return {name: (problem.text, problem.numbers)}
     if isinstance(problem, Rational):
@@ -79,7 +79,7 @@ def _written(numbers: Any) -> str:
 
 
 def main() -> int:
-    """Rewrite the modules, or with `--check` say which are out of date; return the exit code."""
+    """Rewrite the modules, or with `--check` report which are out of date; return the exit code."""
     code = 0
     texts = {file: module(problems()) for file, problems in MODULES.items()} | pieces.modules()
     for file, text in texts.items():

@@ -21,27 +21,27 @@ _ERF_ROOT: Final = mpmath.root(1 - mpf(_ERF_ONE), 4)
 
 
 def scaled_erfc(x: Any) -> Any:
-    """e^(x^2) erfc(x)."""
+    """Return e^(x^2) erfc(x)."""
     return mpmath.exp(x * x) * mpmath.erfc(x)
 
 
 def exp_rest(r: Any) -> Any:
-    """(e^r - 1 - r) / r^2."""
+    """Return (e^r - 1 - r) / r^2."""
     return (mpmath.expm1(r) - r) / r**2
 
 
 def log_rest(f: Any) -> Any:
-    """(ln(1 + f) - f) / f^2."""
+    """Return (ln(1 + f) - f) / f^2."""
     return (mpmath.log1p(f) - f) / f**2
 
 
 def odd_rest(function: Any) -> Any:
-    """(f(x) / x - 1) / x^2 in z = x^2, of an odd f."""
+    """Return the function (f(x) / x - 1) / x^2 of z = x^2, for an odd f."""
     return lambda z: (function(mpmath.sqrt(z)) / mpmath.sqrt(z) - 1) / z
 
 
 def odd_weight(function: Any) -> Any:
-    """Return what makes its error relative to f."""
+    """Return the weight that makes the error of `odd_rest` relative to f."""
     return lambda z: z * mpmath.sqrt(z) / function(mpmath.sqrt(z))
 
 
@@ -74,7 +74,7 @@ def _cotangent_rest(z: Any) -> Any:
 
 
 def _rational(centre: int) -> Any:
-    """x of q = (x - centre) / (x + centre)."""
+    """Return the function of q = (x - centre) / (x + centre) that gives x."""
     return lambda q: centre * (1 + q) / (1 - q)
 
 

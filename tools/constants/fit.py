@@ -10,7 +10,7 @@ import numpy as np
 from mpmath import mpf
 
 DIGITS: Final = 90
-_STEPS = 30  # of Lawson's method: the largest error is then within a few percent of the least possible
+_STEPS = 30  # of Lawson's method: after them the largest error is within a few percent of the least possible
 _PLACES = 400  # the points at which the error is evaluated
 
 Function = Callable[[Any], Any]
@@ -19,13 +19,13 @@ Function = Callable[[Any], Any]
 class Polynomial(NamedTuple):
     """A polynomial in x that is near `function` on [lower, upper].
 
-    text: what it is, in words.
-    of: what the error is relative to, in words.
-    num_coefficients: the constant one among them.
-    weight: the error at x counts this many times; with the inverse of a result it is relative to that.
+    text: a description of the polynomial.
+    of: a description of the quantity that the error is relative to.
+    num_coefficients: includes the constant one.
+    weight: the factor of the error at x; with the inverse of a result, the error is relative to the result.
     fixed: the first coefficients, if they are given.
     two_parts: the first coefficient is the sum of two numbers; the second one is returned separately.
-    real: what the coefficients are numbers of.
+    real: the type of the coefficients.
     """
 
     text: str
@@ -41,7 +41,7 @@ class Polynomial(NamedTuple):
 
 
 class Rational(NamedTuple):
-    """A quotient of two polynomials in x that is near `function` on [lower, upper]; the lower one begins with 1."""
+    """A quotient of two polynomials in x that is near `function` on [lower, upper]; the denominator begins with 1."""
 
     text: str
     of: str
@@ -54,7 +54,7 @@ class Rational(NamedTuple):
 
 
 class Fitted(NamedTuple):
-    """Coefficients, the constant one first, what the first one lacks, and the largest error."""
+    """Coefficients, the constant one first, the rounding error of the first one, and the largest error."""
 
     coefficients: tuple[float, ...]
     first_rest: float
@@ -102,7 +102,7 @@ def fit(problem: Polynomial) -> Fitted:
 
 
 def fit_rational(problem: Rational) -> tuple[tuple[float, ...], tuple[float, ...], float]:
-    """(coefficients above, coefficients below, the largest error), those rounded together.
+    """Return (coefficients of the numerator, those of the denominator, the largest error), rounded together.
 
     The expression above - function below, which is linear in the coefficients, is fitted, with weights from the `below`
     found before.
@@ -130,7 +130,7 @@ def fit_rational(problem: Rational) -> tuple[tuple[float, ...], tuple[float, ...
 
 
 def _row(x: Any, y: Any, above: int, below: int) -> list[Any]:
-    """Return the factors of the coefficients, and the wanted sum: above(x) - y (below(x) - 1) = y."""
+    """Return the factors of the coefficients, and the sum to reach: above(x) - y (below(x) - 1) = y."""
     return [*(x**i for i in range(above)), *(-y * x**i for i in range(1, below)), y]
 
 
@@ -142,7 +142,7 @@ def _least_squares(rows: Sequence[Sequence[Any]], emphasis: Sequence[Any]) -> li
 
 
 def largest_error(problem: Polynomial, coefficients: Sequence[float], first_rest: float = 0.0) -> float:
-    """Return the largest weighted error of a polynomial, as its function is known."""
+    """Return the largest weighted error of a polynomial, compared with its exact function."""
     with mpmath.workdps(40):
         terms = [mpf(c) for c in coefficients]
         terms[0] += mpf(first_rest)
@@ -151,7 +151,7 @@ def largest_error(problem: Polynomial, coefficients: Sequence[float], first_rest
 
 
 def _nodes(lower: Any, upper: Any, count: int) -> list[Any]:
-    """Chebyshev's nodes; an even number of them, so that the middle is none."""
+    """Return Chebyshev's nodes; an even number of them, so that the middle is not a node."""
     count += count % 2
     middle, half = (mpf(lower) + mpf(upper)) / 2, (mpf(upper) - mpf(lower)) / 2
     return [middle + half * mpmath.cos(mpmath.pi * (2 * i + 1) / (2 * count)) for i in range(count)]
@@ -167,7 +167,7 @@ def _evaluated(terms: Sequence[Any], x: Any) -> Any:
 def _solved(
     nodes: Sequence[Any], weights: Sequence[Any], emphasis: Sequence[Any], want: Sequence[Any], first: int, count: int
 ) -> list[Any]:
-    """The coefficients of the degrees from `first` on, by the normal equations: their matrix is made of moments."""
+    """Return the coefficients of the degrees from `first` on, by normal equations, whose matrix is made of moments."""
     factors = [a * w * w * x ** (2 * first) for a, w, x in zip(emphasis, weights, nodes, strict=True)]
     sides = [a * w * w * y * x**first for a, w, y, x in zip(emphasis, weights, want, nodes, strict=True)]
     size = count - first
@@ -182,5 +182,5 @@ def _solved(
     for i in range(size):
         for j in range(size):
             matrix[i, j] = moments[i + j]
-    # mpmath 1.3 makes no matrix without rows
+    # mpmath 1.3 cannot make a matrix without rows
     return list(mpmath.cholesky_solve(matrix, mpmath.matrix(right))) if right else []

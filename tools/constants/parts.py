@@ -26,8 +26,9 @@ def nearest(value: Any) -> float:
 def parts(
     text: str, value: Any, count: int, real: type[np.floating[Any]] = np.float64, last_bit: int | None = None
 ) -> Parts:
-    """Return `value` as `count` numbers, each nearest to the rest after those before it; a number for one, else a
-    tuple.
+    """Return `value` as the sum of `count` numbers, or as one number if count is 1.
+
+    Each is the number nearest to `value` less the numbers before it.
 
     last_bit: the first is a multiple of 2 to this power.
     """

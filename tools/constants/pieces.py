@@ -31,7 +31,7 @@ FAST, CUBIC = 2 * FAST_GELU_A, FAST_GELU_B
 class Pieces(NamedTuple):
     """A function on pieces, entry i on [lower[i], upper[i]].
 
-    linear: in the first this many pieces the centre is 0 and the polynomial, without a constant, is that of f(x) - x.
+    linear: the number of first pieces with centre 0, whose polynomial is that of f(x) - x, without a constant.
     """
 
     function: Callable[[Values], Values]
@@ -77,13 +77,13 @@ def _rows(pieces: Pieces) -> NDArray[np.float32]:
 
 
 def _quarters_of_octaves(first: float) -> tuple[Values, Values]:
-    """Four pieces to each octave from `first` on, the lowest piece from 0 on."""
+    """Return the bounds of four pieces for each octave from `first` on; the lowest piece begins at 0."""
     edges: Values = first * 2.0 ** (np.arange(_ENTRIES + 1) // 4) * (1 + np.arange(_ENTRIES + 1) % 4 / 4)
     return np.concatenate([[0.0], edges[1:-1]]), edges[1:]
 
 
 def _equal(width: float, first: int = 0) -> tuple[Values, Values]:
-    """Pieces around the multiples of `width` from number `first` on; number 0, if it is the first, begins at 0."""
+    """Return the bounds of pieces around multiples of `width`, from number `first` on; a first number 0 begins at 0."""
     edges: Values = np.asarray((np.arange(first, first + _ENTRIES + 1) - 0.5) * width, np.float64)
     return np.concatenate([[edges[0] if first else 0.0], edges[1:-1]]), edges[1:]
 
@@ -103,7 +103,7 @@ MODULES: dict[str, dict[str, Pieces]] = {
         "ERFC_TAIL": Pieces(special.erfcx, *_equal(1 / 5, 20), 4),
     },
     "gelu_coefficients": {
-        # the share of |x| that is taken off max(x, 0)
+        # the share of |x| that is subtracted from max(x, 0)
         "GELU": Pieces(lambda a: special.erfc(a / math.sqrt(2)) / 2, *_equal(1 / 6.375), 6),
         "GELU_TAIL": Pieces(lambda a: a * special.erfcx(a / math.sqrt(2)) / 2, *_equal(1 / 3, 14), 4),
         "FAST_GELU": Pieces(lambda a: _sigmoid_of_minus(FAST * a * (1 + CUBIC * a * a)), *_equal(1 / 6.375), 6),
@@ -116,7 +116,7 @@ MODULES: dict[str, dict[str, Pieces]] = {
 
 
 def _text(name: str, rows: NDArray[np.float32]) -> str:
-    """Return the rows as a constant of Python."""
+    """Return the rows as the Python source of a constant."""
     lines = [", ".join(str(number) for number in row) + "," for row in rows]
     filled = [fill(line, 119, initial_indent=" " * 8, subsequent_indent=" " * 8) for line in lines]
     return "\n".join([f"{name}: Final = (", *(f"    (\n{line}\n    )," for line in filled), ")"]) + "\n"

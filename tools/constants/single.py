@@ -21,7 +21,7 @@ _parts = partial(parts, real=np.float32)
 _HALF_LN2, _SQRT_TWO = LN2 / 2, mpmath.sqrt(2)
 _LOG2_E, _LOG10_E = 1 / LN2, 1 / mpmath.log(10)
 _CANDIDATES = 4000
-_REDUCED = mpf("0.7915")  # |r|, somewhat more than pi / 4
+_REDUCED = mpf("0.7915")  # the largest |r|, somewhat more than pi / 4
 
 
 class _Quotient:
@@ -39,7 +39,7 @@ class _Quotient:
         self.first = rounded(self._ratio(mpf(self.centre)), np.float32)
 
     def _ratio(self, t: Any) -> Any:
-        """R / t."""
+        """Return R / t."""
         return self._function(self._above / t - self._offset) / t
 
     def _lack(self, centre: float) -> Any:
@@ -220,4 +220,4 @@ OF_ROOT: Final[dict[str, Polynomial]] = {
         *(mpf("0.007"), mpf("0.126"), 3, lambda e: mpmath.sqrt(1 - e)),
     ),
 }
-"""The constants of the first step of both reciprocal roots: in float64 arithmetic it is the same."""
+"""The constants of the first step of both reciprocal roots, which is the same in float32 and float64 arithmetic."""

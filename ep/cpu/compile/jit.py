@@ -28,7 +28,7 @@ OUTER: Final[dict[str, Any]] = {**OPTIONS, "pipeline_class": Kernel}
 """The options of functions that Python calls: everything they call becomes part of their machine code."""
 
 INNER: Final[dict[str, Any]] = {**OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-"""The options of functions called by compiled code only: wrappers would cost a good part of the compile time."""
+"""The options of functions called by compiled code only: wrappers would take a large part of the compile time."""
 
 
 class _Inlined(CPUDispatcher):

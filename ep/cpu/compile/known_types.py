@@ -17,7 +17,7 @@ from numba.core.types.functions import BaseFunction
 
 _SCALARS: Final = types.Number, types.Boolean, types.IntegerLiteral
 _known: Final[WeakKeyDictionary[BaseFunction, dict[Any, Any]]] = WeakKeyDictionary()
-"""By function, for a context and types of operands: the signature that was found, and by which declaration."""
+"""The signatures found, with their declarations: by function, context and types of operands."""
 
 
 @contextmanager

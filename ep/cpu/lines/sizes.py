@@ -8,4 +8,4 @@ LINE: Final = 64
 """Bytes of a cache line."""
 
 LEAST_STREAMED_ROW: Final = 1024
-"""The least bytes of rows that use non-temporal stores of whole lines though a row may begin anywhere in a line."""
+"""The least bytes of rows that are written with non-temporal stores although they may begin inside a line."""

@@ -47,7 +47,7 @@ STREAM: Final = layout(
     count=1,  # elements that the task writes
     size=1,  # bytes of an element
 )
-"""The context of the task that streams, that is, uses non-temporal stores."""
+"""The context of the streaming task: the one that uses non-temporal stores."""
 _STREAM_WORDS: Final[int] = STREAM.num_words
 
 LINE_BYTES: Final = LINE

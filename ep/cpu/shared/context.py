@@ -27,6 +27,6 @@ CONTEXT_WORDS: Final[int] = CONTEXT.num_words
 NONE: Final = 0
 """No task uses non-temporal stores without tiles."""
 LATER: Final = 1
-"""There is such a task, but it has not been compiled yet."""
+"""A task uses non-temporal stores without tiles, but it has not been compiled yet."""
 ITSELF: Final = 2
-"""The task itself does, if its context says so, too."""
+"""The task itself uses non-temporal stores, if its context says so."""

@@ -61,7 +61,7 @@ _LANES: Final = 3 * _LINE  # per lane, a line: chunks that are not taken yet
 _ASLEEP, _SLEEP_LOCK, _THREAD, _AWAY = range(4)  # its id in the system; the result of `keep_away` of its last wake-up
 _MASK: Final = _LINE  # the mask that it restores if it was kept away, and the one that it then compares with
 
-_LOOKS: Final = 10_000  # in 0.7 ms: a worker looks for work, or an owner for the last chunks, before it sleeps
+_LOOKS: Final = 10_000  # before sleeping, in 0.7 ms: a worker looks for work, or an owner for the last chunks
 _LOOKS_PER_YIELD: Final = 16  # the thread that this one waits for may need this processor
 
 

@@ -17,7 +17,7 @@ SHIFT_SIXTEENTHS: Final = SHIFT / 16
 """Adding it leaves the nearest multiple of 1/16, whose sixteenths are the lowest bits of the sum."""
 
 SHIFT_FLOAT32: Final = np.float32(1.5 * 2.0**23)
-"""As SHIFT, in float32."""
+"""Like SHIFT, in float32."""
 
 
 def pair(value: Fraction, last_bit: int | None = None) -> tuple[float, float]:

@@ -16,7 +16,7 @@ _BITS = 64  # of a word
 _WORDS = np.array([0, *TWO_OVER_PI_WORDS], np.uint64).view(np.int64)
 """2 / pi after a word of zeros, for arguments down to 1.
 
-After the last bit of the largest double there are 192 more.
+192 bits follow the last bit that the largest double needs.
 """
 
 
