@@ -43,7 +43,7 @@ def cast(name: str, dims: tuple[int, ...], src_type: DTypeLike, dst_type: DTypeL
 
     moved = count * (src.itemsize + dst.itemsize)
     is_half = dst in (np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16))
-    error = 2.0**-7 if is_half else 0.0  # other libraries round twice, by way of float32
+    error = 2.0**-7 if is_half else 0.0  # other libraries round twice, through float32
     return Case(name, Cast, (src, dst), CastWork(), make, dims, dst, bind, numpy, moved, relative_error=error, **about)
 
 

@@ -74,7 +74,7 @@ def draw(panels: Mapping[str, Sequence[Point]], copies: Mapping[str, float], tit
 
 
 def pyplot() -> ModuleType:
-    """Return matplotlib's functions, which draw to files; ImportError, with what to install, if it is missing."""
+    """Return matplotlib's functions, which draw to files; ImportError, with advice, if it is missing."""
     try:
         import matplotlib
     except ImportError:

@@ -119,7 +119,7 @@ def _coverage(arguments: Namespace, device: Device, count: int) -> Coverage:
 
 
 def _status(arguments: Namespace, coverages: list[Coverage], measured: list[dict[str, Any]]) -> int:
-    """Print what was left out and what failed; return 1 if a result is wrong or a case failed, else 0."""
+    """Print the cases left out and the failures; return 1 if a result is wrong or a case failed, else 0."""
     if why := why_nothing_ran(coverages):
         raise CommandError(why)
     for left_out in dict.fromkeys(coverage.in_words() for coverage in coverages):

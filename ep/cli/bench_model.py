@@ -82,7 +82,7 @@ def _inputs(model: Any, shapes: Mapping[str, tuple[int, ...]]) -> Arrays:
     for name, dtype, shape in model.inputs:
         own = () if shape is None else tuple(size if isinstance(size, int) else 1 for size in shape)
         sizes = shapes.get(name, own)
-        if dtype.kind in "iub":  # indices, masks, lengths: what most models can take
+        if dtype.kind in "iub":  # indices, masks, lengths: values that most models accept
             found[name] = rng.integers(0, 2, sizes).astype(dtype)
         else:
             found[name] = rng.standard_normal(sizes).astype(dtype)

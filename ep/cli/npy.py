@@ -74,7 +74,7 @@ def target(name: str) -> Target:
 
 
 def targets(name: str, several: bool, count: int) -> list[Target]:
-    """Return the destinations of results: `name`; for several results, y.npy stands for y.0.npy, y.1.npy and so on."""
+    """Return the destinations of results: `name`; for several results, y.npy means y.0.npy, y.1.npy and so on."""
     if not several:
         return [target(name)]
     if name == "-":

@@ -10,7 +10,7 @@
   ep run mean --x x.npy --axis 0,1 --keepdims --out y.npy
   ep run concat --arrays x.npy y.npy --axis 1 --out z.npy
 
-Or run an ONNX model; 'ep run model.onnx --help' says what it takes:
+Or run an ONNX model; 'ep run model.onnx --help' lists its options:
 
   ep run model.onnx --input bytes=x.npy --out label=y.npy
 

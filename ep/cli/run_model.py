@@ -5,7 +5,7 @@
 
 Each input of the model needs a file, and --out chooses the outputs that are computed. Inputs are memory-mapped; an
 output appears under its name when it is complete, and none does after an error. With "--out NAME=-" the result goes to
-stdout, and messages of the command to stderr. 'ep onnx check model.onnx' lists what the model consists of.
+stdout, and messages of the command to stderr. 'ep onnx check model.onnx' lists the operators of its nodes.
 
 It needs the extra onnx. No code of a model is run.
 """

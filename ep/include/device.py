@@ -46,7 +46,7 @@ class Device(ABC):
 
     @abstractmethod
     def Reset(self) -> None:
-        """Free what the device caches between uses (memory). Its streams must be idle."""
+        """Free the memory that the device caches between uses. Its streams must be idle."""
 
     @abstractmethod
     def device_type(self) -> DeviceType:

@@ -31,8 +31,8 @@ class DeviceManager(ABC):
     def GetDevice(self, device_index: int) -> Device:
         """Return device `device_index`, the same object each time.
 
-        Raises DeviceUnavailableError if the device is not present, with `device_index` and what is missing; TypeError
-        if `device_index` is not an integer.
+        Raises DeviceUnavailableError if the device is not present: it names `device_index` and the missing part. Raises
+        TypeError if `device_index` is not an integer.
         """
 
     @abstractmethod

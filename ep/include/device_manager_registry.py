@@ -64,7 +64,7 @@ class DeviceManagerRegistry:
 
     @classmethod
     def GetDevice(cls, device_type: DeviceType, device_index: int = 0) -> Device:
-        """Return device `device_index` of `device_type`. Raises DeviceUnavailableError, which says what is missing."""
+        """Return device `device_index` of `device_type`. DeviceUnavailableError names the missing part."""
         return cls.GetDeviceManager(device_type).GetDevice(device_index)
 
     @classmethod

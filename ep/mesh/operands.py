@@ -35,7 +35,7 @@ _ASKED: Final[ContextVar[tuple[Signature, ...] | None]] = ContextVar("_ASKED", d
 def under(*signatures: str | Signature) -> Iterator[None]:
     """Make operators on a mesh use a signature, one for each axis of it: `with under("S(0), B -> P"): ...`.
 
-    An operator that does not list it raises ValueError, which says what it lists.
+    An operator that does not list it raises ValueError with the signatures that it lists.
     """
     asked = tuple(parse_signature(one) if isinstance(one, str) else one for one in signatures)
     token = _ASKED.set(asked)
@@ -148,7 +148,7 @@ def _planned(
 
 
 def _check(operator: Operator, problem: Problem, placement: Placement, asked: tuple[Signature, ...]) -> None:
-    """Raise ValueError, which says what is listed, if a requested signature is not listed."""
+    """Raise ValueError, with the listed signatures, if a requested signature is not listed."""
     if len(asked) != len(placement.mesh):
         raise ValueError(f"{len(asked)} signatures are asked for, and {placement} has {len(placement.mesh)} axes")
     for axis, signature in enumerate(asked):

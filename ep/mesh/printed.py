@@ -1,4 +1,4 @@
-"""The output of a rank before the job is ended: MPI_Abort ends processes whose output nobody has read yet."""
+"""The output of a rank before the job is ended: MPI_Abort ends processes whose output has not been read yet."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ _THE_END: Final = "the end of the program"
 
 @cache
 def mpi() -> Any:
-    """Return the module `mpi4py.MPI`; ImportError, which says what to install, if it does not load."""
+    """Return the module `mpi4py.MPI`; ImportError, with the package to install, if it does not load."""
     try:
         return exclusively(_import_mpi)
     except ModuleNotFoundError as error:

@@ -5,9 +5,9 @@ function for each UnaryOp and BinaryOp. Those are named in snake_case after the 
 and `minimum`, since `max` and `min` reduce), and have the array API's names as well: `multiply` is `mul`. All run on
 the device of their operands; a Python number can be combined with operands on any device.
 
-On the CPU they accept whatever NumPy converts to an array and whatever exports DLPack from host memory, and return
-ndarrays. On CUDA they accept what exports DLPack or `__cuda_array_interface__` (PyTorch, CuPy, Numba, buffers of this
-package), and return arrays that export both. They return at once: the device computes asynchronously. Only
+On the CPU they accept objects that NumPy converts to arrays or that export DLPack from host memory, and return
+ndarrays. On CUDA they accept objects that export DLPack or `__cuda_array_interface__` (PyTorch, CuPy, Numba, buffers of
+this package), and return arrays that export both. They return at once: the device computes asynchronously. Only
 `copy_to_device` and `copy_to_host` move arrays between host and device.
 """
 

@@ -216,7 +216,7 @@ class ConvKernel(WindowKernel):
         return launches
 
     def _over_windows(self, multiply: WindowProduct, moves: Sequence[Move]) -> Launches:
-        """Return the moves and a product that reads windows where they are."""
+        """Return the moves and a product that reads windows in place, without writing them out."""
 
         def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
             multiply(arrays.stream, inputs[1], self.moved(arrays, inputs[0], moves), outputs[0])

@@ -81,7 +81,7 @@ class Windows(NamedTuple):
         return Windows(sizes, kernel, strides, nothing, nothing, dilations)
 
     def are_within(self, box: Sequence[tuple[int, int]]) -> bool:
-        """Whether all windows lie within a box, given as its begin and end along each axis of the array."""
+        """Whether all windows are within a box, given as its begin and end along each axis of the array."""
         each = zip(box, self.before, self.reach, strict=True)
         return all(begin <= -before and reach - before <= end for (begin, end), before, reach in each)
 

@@ -10,8 +10,8 @@ Bytes are the total that all ranks send, for a tensor of `size` bytes on p ranks
 | S(i) -> S(j) | all-to-all | size less the part that stays in place: (p - 1) / p size |
 | B -> S, B -> P, S -> P | local, without an exchange | 0 |
 
-PMax and PMin change to other SBPs as P does. B is a valid PMax or PMin without change. S becomes one of them by way of
-B. So does a partial of one kind become one of another.
+PMax and PMin change to other SBPs as P does. B is a valid PMax or PMin without change. S becomes one of them through B.
+A partial of one kind becomes a partial of another kind through B, too.
 """
 
 from __future__ import annotations

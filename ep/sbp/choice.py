@@ -54,8 +54,8 @@ def choices(
 
     problem: of whole tensors; its `ranks` is not read.
     mesh: the number of ranks along each of its axes.
-    given: the SBPs of the inputs, one for each axis of the mesh. wanted: the SBPs of the outputs, likewise; None if any
-        will do. A partial output then costs what a reduce-scatter moves: its value cannot be read until it is reduced.
+    given: the SBPs of the inputs, one for each axis of the mesh. wanted: the SBPs of the outputs, likewise; None for any.
+        A partial output then costs the bytes of a reduce-scatter: its value cannot be read until it is reduced.
 
     Among equal costs, the choice whose outputs are nearest to broadcast comes first, so that broadcast tensors stay
     broadcast; then the one listed first. Raises ValueError if an input has no SBP, or one that its shape does not
@@ -149,7 +149,7 @@ def problem_on_axis(
     mesh: Sequence[int],
     coordinates: Sequence[int],
 ) -> Problem:
-    """Return the problem along an axis of a mesh, where the whole is the piece of the rank at `coordinates`.
+    """Return the problem along an axis of a mesh, in which the whole is the piece of the rank at `coordinates`.
 
     before: the signatures of the axes before it; if these are all axes, the result is the problem of one rank.
     coordinates: of the rank along the axes before it.

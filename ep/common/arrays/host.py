@@ -38,7 +38,7 @@ class HostArrays(Arrays):
     def __init__(
         self, device_type: DeviceType, place: str, new_finder: Callable[[], CallFinder | None] = lambda: None
     ) -> None:
-        """place: where the arrays are, in words for users; new_finder: see the method of this name."""
+        """place: the place of the arrays, in words for users; new_finder: see the method of this name."""
         self.device_type, self.place, self._new_finder = device_type, place, new_finder
 
     def new_finder(self) -> CallFinder | None:

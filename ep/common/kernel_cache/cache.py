@@ -29,7 +29,7 @@ _KEPT: Final = 4  # files of one kernel, each from another state of its sources
 
 
 def user_cache_folder() -> Path:
-    """Return ep's folder in the user's cache: `EP_CACHE_DIR` if set, else a folder where the platform keeps caches."""
+    """Return ep's folder in the user's cache: `EP_CACHE_DIR` if set, else one in the platform's folder of caches."""
     if override := environment.CACHE_DIR.value():
         return override
     if sys.platform == "win32":
@@ -72,7 +72,7 @@ class KernelCache(CompiledKernels):
         return f"{self._tag}-{_versions(self._tools)}"
 
     def file_name(self, kernel: str, variant: str, function: object) -> str | None:
-        """Return the name of a kernel's file, or None if this process cannot tell which sources the kernel is made of.
+        """Return the name of a kernel's file, or None if this process cannot determine the kernel's sources.
 
         kernel: the computation; variant: the target of the compilation. Both are valid in a file name.
         function: the function that is compiled, or a tuple of functions. The name ends with the digest of all sources
@@ -173,7 +173,7 @@ class KernelCache(CompiledKernels):
     def why_untrusted(self) -> str | None:
         """Return who else could have written the cache, and advice to the user.
 
-        None if nobody can, or if there is no cache yet.
+        None if nobody else could, or if there is no cache yet.
         """
         try:
             with PrivateFolder(user_cache_folder(), self._folder_name) as folder:

@@ -1,7 +1,7 @@
 """The format of a cached file: a magic number, a digest, and the contents.
 
 The digest is of the contents and of the name of the file. It does not match a file that was damaged, cut short, or put
-in another's place. It does not tell who wrote the file: `ownership` checks that.
+in another's place. It does not show who wrote the file: `ownership` checks that.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def pack(name: str, contents: bytes) -> bytes:
 
 
 def unpack(name: str, packed: bytes) -> bytes | None:
-    """Return the contents of the file `name`, or None if `packed` is not what `pack` made for that name."""
+    """Return the contents of the file `name`, or None if `packed` is not a result of `pack` for that name."""
     begin = len(_MAGIC) + _DIGEST_BYTES
     digest, contents = packed[len(_MAGIC) : begin], packed[begin:]
     if not packed.startswith(_MAGIC) or not hmac.compare_digest(digest, _digest(name, contents)):

@@ -1,10 +1,11 @@
-"""The check of who owns the files that are read.
+"""The check of the owners of files that are read.
 
-A file in a folder is opened such that the file checked is the file read.
-Cached files are code. A file is read only if only this user and root could have put it there: the folder and the
-file belong to one of the two, nobody else may write them, and nobody else may put another folder in their place.
-Folders and files that are made here are private to this user, whatever the umask. Windows separates users by other
-means, which are not checked.
+A file in a folder is opened in a way that ensures that the checked file is the one that is read.
+
+Cached files are code. A file is read only if only this user and root could have put it there: the folder and the file
+belong to one of the two, nobody else may write them, and nobody else may put another folder in their place. Folders and
+files that are made here are private to this user, with any umask. Windows separates users by other means, which are not
+checked.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _ELSEWHERE: Final = "or set EP_CACHE_DIR to a folder of your own"
 
 
 class UntrustedError(Exception):
-    """Raised if somebody else could have written a file or folder. The message names it, and says what to do."""
+    """Raised if somebody else could have written a file or folder. The message names it, and gives advice."""
 
 
 class PrivateFolder:

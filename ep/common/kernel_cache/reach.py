@@ -1,8 +1,8 @@
 """The parts of a kernel's function: the modules that its functions come from, and the constants that they use.
 
-Compiled code includes what Python's functions refer to: closures, defaults, and globals. Some of it comes from modules
-that the function's own module does not import: a functor from a table that others fill, a constant that a caller passes
-to the maker of a closure. So all of it is walked here, and becomes part of the kernel's key.
+Compiled code includes the objects that Python's functions refer to: closures, defaults, and globals. Some of it comes
+from modules that the function's own module does not import: a functor from a table that others fill, a constant that a
+caller passes to the maker of a closure. So all of it is walked here, and becomes part of the kernel's key.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Reach(NamedTuple):
     """The parts of a function.
 
     modules: the names of the modules that define it, without those of Python and of the tools.
-    digest: of its structure and its constants, as far as the modules do not determine them.
+    digest: of its structure, and of the constants that the modules do not determine.
     """
 
     modules: frozenset[str]

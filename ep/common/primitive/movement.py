@@ -24,7 +24,7 @@ def fits_32_bit_offsets(*element_counts: int) -> bool:
 
 
 def widen(walk: StridedWalk, itemsize: int, max_unit: int = MAX_UNIT) -> tuple[StridedWalk, int]:
-    """Widen the elements of a walk to units of several where runs are contiguous at both ends. Return walk and unit.
+    """Widen the elements of a walk to units of several if runs are contiguous on both sides. Return walk and unit.
 
     Only whole axes or whole parts of the last axis become units, and only if every other stride is a multiple of the
     unit: the returned walk moves the same bytes.

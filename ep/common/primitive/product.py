@@ -15,7 +15,7 @@ _BATCH_NAMES = [f"{name}[:-2]" for name in _NAMES]
 
 
 class Walk(NamedTuple):
-    """A walk over matrices of a and b, with strides in elements, 0 where an operand is broadcast."""
+    """A walk over matrices of a and b, with strides in elements, 0 along axes that are broadcast."""
 
     dims: Dims
     a_strides: Dims

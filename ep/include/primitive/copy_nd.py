@@ -34,7 +34,7 @@ class CopyNd(Primitive):
             array. If the arrays' strides differ, neither box may begin before the other ends.
         dst_dims, src_dims: sizes >= 0, the same number for both, at most max_num_dims.
         dst_pos, src_pos: for each dim, the position of the box, in elements, >= 0.
-        extent: the sizes of the box, >= 0; it lies inside both arrays.
+        extent: the sizes of the box, >= 0; it is inside both arrays.
 
         Raises TypeError or ValueError, naming the argument, before anything is written.
         """

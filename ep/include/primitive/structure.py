@@ -61,8 +61,8 @@ class Structure(NamedTuple):
     """The computation of an Expression, independent of sizes.
 
     Values are numbered: sources, constants and steps in order.
-    A value has an element for each position, or is *reduced*: it has one for each row. The reduced values are
-    the results of a ReduceOp, constants, the sources listed in `reduced`, and the results of other ops on such values
+    A value has an element for each position, or is *reduced*: it has one for each row. The reduced values are the
+    results of a ReduceOp, constants, the sources listed in `reduced`, and the results of other ops on such values
     alone.
 
     sources: the types of the sources. results: the values that are written, in their own types.

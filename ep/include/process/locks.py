@@ -91,7 +91,7 @@ def _before_fork() -> None:
     if sys.is_finalizing():  # an ended thread may hold a lock, and its data is no longer needed
         return
     signals = HeldSignals()
-    signals.hold()  # an interrupt would leave locks that nobody releases
+    signals.hold()  # an interrupt would leave locks that are never released
     section_lock.acquire()
     taken: list[AbstractContextManager[Any]] = [section_lock]
     _fork.signals = signals

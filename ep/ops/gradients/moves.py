@@ -78,7 +78,7 @@ def _stack(back: Backward) -> Gradients:
 def _matmul(back: Backward) -> Gradients:
     """Return products with the other operand, summed over broadcast axes; a vector is seen as a matrix.
 
-    matmul conjugates what it transposes, so these are the gradients of complex matrices, too.
+    matmul conjugates the matrices that it transposes, so these are the gradients of complex matrices, too.
     """
     x1, x2 = back.inputs
     t1, t2 = (back.attributes[name] is BlasTransposeType.T for name in ("transpose_x1", "transpose_x2"))

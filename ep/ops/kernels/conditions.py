@@ -34,7 +34,7 @@ class Part(NamedTuple):
     """One part of a condition, as it was evaluated.
 
     depth: the nesting depth of the part in the condition.
-    why: what the subject has, if the part alone does not say it.
+    why: the value that the subject has, if the part alone does not show it.
     """
 
     depth: int
@@ -52,7 +52,7 @@ class Predicate(ABC):
 
     @abstractmethod
     def why(self, subject: Subject) -> str:
-        """Return what the subject has; an empty text if the condition consists of others, which say it."""
+        """Return the value that the subject has; an empty text for a condition of others, which show it."""
 
     def parts(self) -> tuple[Predicate, ...]:
         """Return the conditions that this one consists of."""

@@ -120,7 +120,7 @@ def log_sigmoid_backward(m: MathLibrary) -> Function:
 def softplus_backward(m: MathLibrary) -> Function:
     """dy where beta x > threshold, else dy e^(beta x) / (e^(beta x) + 1).
 
-    The rounding error of beta x would be multiplied by beta x, so that is computed to double precision where it
+    The rounding error of beta x would be multiplied by beta x, so beta x is computed to double precision if this error
     matters.
     """
     zero, limit, large = m.T(0), by_precision(m, *_VANISHED), by_precision(m, 2.0**100, 2.0**990)

@@ -47,9 +47,9 @@ def quotient(m: MathLibrary) -> Function:
 
 
 def square_product(m: MathLibrary) -> Function:
-    """Return the function dy c p^2 for p > 0, where p^2 or dy c may be out of range though the result is not.
+    """Return the function dy c p^2 for p > 0, if p^2 or dy c may be out of range though the result is not.
 
-    c is multiplied where the intermediate product stays between dy and the result. A subnormal dy is scaled first: the
+    c is multiplied when the intermediate product stays between dy and the result. A subnormal dy is scaled first: the
     rounding error of dy p would be multiplied by the second p.
     """
     one, tiny, large = m.T(1), m.T(np.finfo(m.T).tiny), by_precision(m, 2.0**60, 2.0**500)

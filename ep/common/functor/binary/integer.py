@@ -1,8 +1,8 @@
 """Arithmetic on integers of any width, signed or not.
 
 Sums and products wrap around by themselves: only the low bits of the result are stored. In a division, a zero divisor
-and a divisor of -1 are replaced by 1 before the machine's division, which traps on the former and, for the most
-negative dividend, on the latter.
+and a divisor of -1 are replaced by 1 before the machine's division, which traps on 0 and, for the most negative
+dividend, on -1.
 """
 
 import numpy as np

@@ -211,7 +211,7 @@ def log2_backward(m: MathLibrary) -> Function:
 def log10_backward(m: MathLibrary) -> Function:
     """dy / (x ln 10).
 
-    1 / ln 10 is less than 1: it goes first where dy / x alone could overflow, last where dy alone would lose bits.
+    1 / ln 10 is less than 1: it goes first if dy / x alone could overflow, last if dy alone would lose bits.
     """
     one, factor, small = m.T(1), m.T(1 / math.log(10)), m.T(2.0**-60)
 

@@ -80,7 +80,7 @@ def log_sigmoid(m: MathLibrary) -> Function:
 def soft_plus(m: MathLibrary) -> Function:
     """x where beta x > threshold, else ln(1 + e^(beta x)) / beta.
 
-    With z = beta x the latter is max(z, 0) / beta, which is 0 or x, plus ln(1 + e^-|z|) / beta. The rounding error of z
+    With z = beta x the second is max(z, 0) / beta, which is 0 or x, plus ln(1 + e^-|z|) / beta. The rounding error of z
     would be multiplied by z, so z is computed to double precision. Far from 0 the logarithm is e^-|z|, and a constant
     is taken out of it: the quotient can be a normal number even if e^-|z| is not.
     """

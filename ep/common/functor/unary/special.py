@@ -60,7 +60,7 @@ def digamma(m: MathLibrary) -> Function:
     """psi(x) = d/dx ln gamma(x); -inf at +0, +inf at -0, NaN at the other poles.
 
     For x < 0 by reflection, psi(1 - x) - pi cot(pi x). The distance to the nearest integer is exact, and so is its
-    distance to one half, from which the cotangent is computed where it is small.
+    distance to one half, from which the cotangent is computed if it is small.
     """
     zero, quarter, half, one, pi, nan = m.T(0), m.T(0.25), m.T(0.5), m.T(1), m.T(math.pi), m.T(math.nan)
     tan, rint, copysign, positive = m.tan, m.rint, m.copysign, m.use(digamma_of_positive)
