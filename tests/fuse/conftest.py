@@ -1,4 +1,4 @@
-"""What fused functions are compared with."""
+"""The reference for fused functions."""
 
 import pytest
 

@@ -16,7 +16,9 @@ EXPRESSIONS = {
 
 
 def losses(ops, name, rng):
-    """A function of the arrays of an expression to one number, and those arrays: weighted sums of all its results."""
+    """Return a function of an expression's arrays with one number as result, the weighted sum of all its results, and
+    the arrays.
+    """
     expression = EXPRESSIONS[name]
     arrays = expression.draw(rng, ROWS, COLUMNS)
     results = expression.function(ops, *arrays)

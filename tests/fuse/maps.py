@@ -1,4 +1,4 @@
-"""Expressions that go element by element, by name: each is one kernel."""
+"""Elementwise expressions by name; each is one kernel."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -60,14 +60,15 @@ def bias_and_residual(x, bias, residual):
 
 
 def draw(rng, *shapes, dtype=REAL):
-    """Random numbers from 0.5 to 1.5."""
+    """Return random numbers from 0.5 to 1.5."""
     return [(rng.random(shape) + 0.5).astype(dtype) for shape in shapes]
 
 
 class Expression(NamedTuple):
     """An expression.
 
-    function: of arrays, and then of numbers. draw: (rng, rows) -> the arrays, of so many rows. numbers: such as a rate.
+    function: takes arrays, and then numbers. draw: (rng, rows) -> the arrays with that number of rows. numbers: such as
+    a rate.
     """
 
     function: Callable[..., Any]
@@ -76,7 +77,7 @@ class Expression(NamedTuple):
 
 
 def planes(rng, rows):
-    """Three arrays of bytes."""
+    """Return three arrays of bytes."""
     return list(rng.integers(0, 256, (3, rows, 48)).astype(np.uint8))
 
 
@@ -108,7 +109,7 @@ def structure_of(name):
 
 
 def traced(function, arrays):
-    """Return the structure of the one kernel that a function of arrays on the host is."""
+    """Return the structure of the single kernel of a function of host arrays."""
     base = arrays_of(arrays, ["array"] * len(arrays))
     trace = Trace(base, "a function", LazyArray, numbers_vary=False)
     found = function(*(trace.give(array, array.shape, array.dtype) for array in arrays))

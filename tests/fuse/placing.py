@@ -1,4 +1,4 @@
-"""Arrays of the host on a device under test, with the strides that they have."""
+"""Copies of host arrays on a device under test, with the same strides."""
 
 import numpy as np
 
@@ -7,10 +7,10 @@ from ep import DeviceType
 
 
 class Strided:
-    """An array of another library on CUDA, which exports the CUDA array interface and nothing else."""
+    """An array of another library on CUDA, which exports only the CUDA array interface."""
 
     def __init__(self, owner, shape, strides, offset=0):
-        """strides: in bytes. offset: of the first element, in bytes."""
+        """Make the array. strides: in bytes. offset: that of the first element, in bytes."""
         self.owner, self.shape, self.dtype, self.strides = owner, shape, owner.dtype, strides
         self.__cuda_array_interface__ = {
             "shape": shape,

@@ -60,7 +60,7 @@ def test_strided_and_broadcast_operands(device, rng):
 
 
 def test_numbers_and_places_of_packs(device, rng):
-    """A number is given at each launch; an array may begin anywhere."""
+    """A number is passed at each launch; an array may have any alignment."""
     fused = ep.fuse(lambda x, rate: ops.sum(ops.square(x * rate), None))
     x = placed(device, rng.random(603, np.float32))
     for begin, rate in ((0, 0.5), (1, 0.5), (0, 2.0)):

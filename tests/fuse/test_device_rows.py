@@ -21,7 +21,7 @@ def tuple_of(found):
 
 @pytest.fixture
 def compare(one_by_one):
-    """A function that checks that another is one row kernel, and has the bits of its operators one by one."""
+    """A function that checks that its argument is one row kernel, with the bits of the operators one by one."""
 
     def compare(function, *arrays, round_each=False):
         fused = ep.fuse(function, round_each=round_each)
@@ -45,7 +45,7 @@ def test_the_bits_of_the_operators_one_by_one(name, dtype, shape, device, rng, c
 
 @pytest.mark.parametrize("draw_", range(12))
 def test_random_graphs_with_rows(draw_, device, rng):
-    """Softmaxes and complex sums, other axes and several types among them."""
+    """Random graphs, including softmaxes, complex sums, other axes and several types."""
     graph = Graph(rng, int(rng.integers(3, 9 if device.simulated else 20)), ROWS, REALS, 0.5)
     leaves = [placed(device, leaf) for leaf in graph.leaves]
     fused = ep.fuse(graph.rerun, round_each=True)
@@ -56,7 +56,7 @@ def test_random_graphs_with_rows(draw_, device, rng):
 
 
 def test_reductions_of_several_types(device, rng, compare):
-    """They share a row among threads in several ways."""
+    """Each type divides a row among threads in its own way."""
 
     def several(x):
         share = ops.mean(ops.cast(x > 0, "float32"), -1, keepdims=True)
@@ -92,7 +92,7 @@ def test_strided_and_broadcast_operands(device, rng, compare, one_by_one):
 
 
 def test_outputs_that_are_inputs(device, rng, one_by_one):
-    """A first result may lie where an operand is that is read again: then it is written last."""
+    """The first result may be in the memory of an operand that is read again: then it is written last."""
     x, w = draw(rng, "xy", 40, 40)
 
     def both(x, w):

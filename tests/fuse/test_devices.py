@@ -1,4 +1,4 @@
-"""Expressions on the device under test: the bits of its operators one by one."""
+"""Expressions on the device under test have the bits of its operators one by one."""
 
 import numpy as np
 import pytest
@@ -40,7 +40,7 @@ def test_expressions(expression, device, rng):
 
 
 def test_a_product_is_not_fused_with_a_sum_of_another_op(device):
-    """1 + 2^-12 squared, less what it is rounded to: nothing in two ops, 2^-24 in a fused multiply-add."""
+    """The square of 1 + 2^-12, minus its rounded value: 0 in two ops, 2^-24 in a fused multiply-add."""
     x = placed(device, np.full(7, 1 + 2.0**-12, REAL))
     y = placed(device, np.full(7, 1 + 2.0**-11, REAL))
     assert not host(ep.fuse(lambda x, y: x * x - y)(x, y)).any()
@@ -76,7 +76,7 @@ def test_reductions_and_reshapes_are_computed_one_by_one(device, rng):
 
 
 def test_a_product_and_its_bias(device, rng):
-    """A product of transposed operands; a device whose products are a library's has a map kernel after it."""
+    """A product of transposed operands; a device whose products are a library's computes the bias in a map kernel."""
     x, w, bias = (placed(device, one) for one in draw(rng, (12, 5), (7, 12), (7,)))
     fused = ep.fuse(lambda x, w, bias: ep.ops.relu(x.T @ w.T + bias))
     said = fused.explain(x, w, bias)

@@ -1,4 +1,4 @@
-"""The drawing of what a program computes."""
+"""The drawing of a program."""
 
 import re
 from xml.etree import ElementTree
@@ -14,7 +14,7 @@ _SVG = "{http://www.w3.org/2000/svg}"
 
 
 def boxes_of(root):
-    """(class, left, top, right, bottom) of each box but the page."""
+    """Return (class, left, top, right, bottom) of each box but the page."""
     found = []
     for rect in root.iter(f"{_SVG}rect"):
         x, y, width, height = (float(rect.get(name)) for name in ("x", "y", "width", "height"))
@@ -24,7 +24,9 @@ def boxes_of(root):
 
 
 def check(explanation):
-    """Check that a drawing has all that the text says, in boxes that lie apart or within a kernel; return its texts."""
+    """Check that a drawing has the whole content of the text, in boxes that are disjoint or within a kernel; return its
+    texts.
+    """
     root = ElementTree.fromstring(explanation.svg())
     texts = ["".join(one.itertext()) for one in root.iter(f"{_SVG}text")]
     boxes = boxes_of(root)

@@ -1,4 +1,4 @@
-"""Fused functions and blocks: what they take, what they refuse, and when they trace."""
+"""Fused functions and blocks: the arguments that they accept and refuse, and when they trace."""
 
 import numpy as np
 import pytest
@@ -78,7 +78,7 @@ def test_a_fused_function_in_another_is_part_of_it(x):
 
 
 def test_arrays_of_another_trace_are_refused(x):
-    """Of a function of the same name, too."""
+    """This includes arrays of a function of the same name."""
 
     def total(x):
         def total(y):
@@ -224,7 +224,9 @@ def test_another_length_compiles_nothing(rng):
 
 
 def test_signs_of_numbers_that_were_computed_in_float64(rng):
-    """copysign of such a number, rounded to float16, is a chain of which LLVM makes calls of what need not be there."""
+    """copysign of such a number, rounded to float16, is a chain that LLVM compiles to calls of functions that may not
+    exist.
+    """
     x = np.linspace(0.1, 3, 40)
     of_zeta = ep.fuse(lambda x: ep.ops.atanh(ep.ops.zeta(x, x)), round_each=True)
     half = x.astype(np.float16)

@@ -1,6 +1,6 @@
-"""Gradients of traced functions: compared with central differences in float64, and beside `vjp` of each operator.
+"""Gradients of traced functions, compared with central differences in float64, and with `vjp` of each operator.
 
-test_gradients_torch.py has those of the expressions beside PyTorch's autograd.
+test_gradients_torch.py compares gradients of the expressions with PyTorch's autograd.
 """
 
 import functools
@@ -68,7 +68,7 @@ class Graph:
             if max(np.abs(one).max(initial=0) for one in results) < 100:
                 self.calls.append((name, operands, attributes))
                 values += results
-        # those that nothing reads, so that all has a part in the loss
+        # unread values, so that every value contributes to the loss
         read = {one for _, operands, _ in self.calls for one in operands}
         self.ends = [k for k in range(len(values)) if k not in read]
 
@@ -90,7 +90,7 @@ class Graph:
         return functools.reduce(ep.ops.add, sums)
 
     def one_by_one(self):
-        """Return the gradients by the leaves, from `vjp` of each operator."""
+        """Return the gradients by the leaves, computed with `vjp` of each operator."""
         values = self.values(*self.leaves)
         found = {}
 
@@ -145,7 +145,7 @@ def cross_entropy(w, b, x, labels):
 
 
 def test_a_classifier_learns(rng):
-    """Logistic regression of what three clusters are: the loss falls at each step."""
+    """Logistic regression on three clusters: the loss falls at each step."""
     labels = rng.integers(0, 3, (60, 1))
     x = rng.normal(size=(60, 4)) + 3 * np.eye(3, 4)[labels[:, 0]]
     w, b = rng.normal(size=(4, 3)) * 0.1, np.zeros(3)
@@ -260,7 +260,7 @@ def test_another_length_compiles_nothing(rng):
 
 
 def test_gradients_are_arrays_of_their_own():
-    """Those that are numbers of the trace, too."""
+    """This includes gradients that are constants of the trace."""
     one, other = np.array(1.0), np.array(2.0)
     function = ep.grad(lambda x, y: x, by=(0, 1))
     for _ in range(2):
@@ -294,7 +294,9 @@ def test_in_fused_functions_and_over_them(arguments):
 
 
 def test_what_is_computed_alike_elsewhere_is_a_constant(rng):
-    """Values are found again by what they are; only those of the function's argument have a part in its gradient."""
+    """The trace finds the same value again; but only values computed from the function's argument contribute to its
+    gradient.
+    """
     x = rng.normal(size=5)
 
     @ep.fuse

@@ -1,4 +1,4 @@
-"""The gradients of expressions beside PyTorch's autograd, where PyTorch is installed."""
+"""The gradients of expressions, compared with PyTorch's autograd if PyTorch is installed."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from tests.fuse.expressions import EXPRESSIONS, losses
 
 @pytest.fixture(scope="module")
 def operators():
-    """PyTorch's functions, by the names and with the parameters of `ep.ops`."""
+    """PyTorch's functions with the names and parameters of `ep.ops`."""
     torch = pytest.importorskip("torch", reason="PyTorch is not installed; the extra `bench` has it")
 
     class Operators:

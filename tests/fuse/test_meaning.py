@@ -1,4 +1,4 @@
-"""Calls that a kept trace, memory in common or bad input could make wrong."""
+"""Calls whose results a kept trace, shared memory or bad input could make wrong."""
 
 import gc
 import weakref
@@ -75,7 +75,7 @@ def test_a_view_of_what_can_only_be_copied_is_refused(x):
 
 
 class Elsewhere:
-    """An array of a device that there is none of."""
+    """An array of a device that does not exist."""
 
     shape, dtype = (4, 4), np.dtype(np.float32)
 
@@ -156,7 +156,7 @@ def test_a_read_only_view_is_named(x):
 
 
 def test_a_long_chain(x):
-    """Five thousand values, in kernels of one structure but for the last."""
+    """Five thousand values, in kernels that all have one structure, except for the last kernel."""
 
     def chain(x, half):
         y = x

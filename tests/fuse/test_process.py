@@ -1,4 +1,4 @@
-"""Traces and first calls beside threads, forks, interrupts and other processes."""
+"""Traces and first calls during threads, forks, interrupts and other processes."""
 
 import os
 import shutil
@@ -31,7 +31,7 @@ print(statistics.loaded)
 
 @pytest.mark.ep_long
 def test_the_second_process_compiles_nothing_but_what_was_edited(kernels, tmp_path):
-    """relu is changed in a file that no kernel lies in."""
+    """relu is edited in a file that contains no kernel."""
     sources, cache = tmp_path / "sources", {"EP_CACHE_DIR": str(kernels)}
     shutil.copytree(Path(ep.__file__).parent, sources / "ep")
     results, compiled, loaded = run(CALL, str(sources), **cache).splitlines()
@@ -50,7 +50,9 @@ def test_the_second_process_compiles_nothing_but_what_was_edited(kernels, tmp_pa
 
 
 def test_threads_trace_and_call_one_function(rng):
-    """Each has a number that the trace depends on, which other threads change between its trace and its look-up."""
+    """Each thread has a number on which the trace depends; other threads change it between the thread's trace and
+    look-up.
+    """
     fused = ep.fuse(lambda x, rate, power: (x * rate if power > 2 else x + rate) * 3.0)
     x, start, wrong = rng.random((8, 8), np.float32), threading.Barrier(8), []
 

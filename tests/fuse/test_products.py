@@ -14,11 +14,11 @@ SHAPES = [
     ((1, 70), (70, 33)),
     ((130, 40), (40, 1)),
     ((7, 300), (300, 5)),  # few rows and columns
-    ((2, 5000), (5000, 50)),  # its sums are cut
+    ((2, 5000), (5000, 50)),  # its sums are split
     ((301, 700), (700, 203)),  # several pieces of rows and of sums
     ((600, 3), (3, 700)),  # blocks of rows and of columns
     ((3, 1, 11, 8), (2, 8, 13)),
-    ((2, 9, 6), (6, 4)),  # batches that become rows
+    ((2, 9, 6), (6, 4)),  # batches are merged into rows
     ((4, 0), (0, 5)),
     ((0, 4), (4, 5)),
 ]
@@ -84,11 +84,11 @@ def test_results_in_the_place_of_operands(rng, one_by_one):
     for shapes in (SHAPES[0], SHAPES[5], ((5, 5), (5, 5))):
         x, w, bias, rest = draw(rng, shapes, np.float32)
         expected, fused = one_by_one(layer, x, w, bias, rest), ep.fuse(layer)
-        for _ in range(2):  # of a plan that is new, and of one that is known
+        for _ in range(2):  # with a new plan, and with a known one
             place = rest.copy()
             assert fused(x, w, bias, place, out=place) is place
             check(place, expected)
-    place = x.copy()  # a matrix of the product is read until all is computed
+    place = x.copy()  # the product reads this matrix until its end
     check(fused(place, w, bias, rest, out=place), expected)
     check(place, expected)
 
@@ -121,7 +121,7 @@ def test_two_products_and_one_of_a_product(rng, one_by_one):
 
 
 def test_what_needs_a_product_before(rng, one_by_one):
-    """A map that also reads what is computed from the product cannot be computed on it."""
+    """A map that also reads a value computed from the whole product cannot be computed block by block."""
 
     def softer(x, w):
         product = x @ w
@@ -158,7 +158,7 @@ def test_16_bit_products_stay_in_float32(dtype, rng):
     x, w, bias, rest = draw(rng, ((33, 70), (70, 50)), dtype)
     wide = ep.fuse(layer)(*(one.astype(np.float32) for one in (x, w, bias, rest)))
     check(ep.fuse(layer)(x, w, bias, rest), (wide.astype(dtype),))
-    compared = ep.fuse(lambda x, w, rest: x @ w + rest > rest)  # what a comparison reads is rounded
+    compared = ep.fuse(lambda x, w, rest: x @ w + rest > rest)  # operands of a comparison are rounded
     total = ep.fuse(lambda x, w, rest: x @ w + rest)(x, w, rest)
     np.testing.assert_array_equal(compared(x, w, rest), total > rest)
 

@@ -1,4 +1,4 @@
-"""Graphs of random operators, fused, give the bits of the operators one by one."""
+"""Fused graphs of random operators have the bits of the operators one by one."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ REDUCTIONS = ["sum", "mean", "max", "min", "prod", "any", "all"]
 
 
 def bits(array):
-    """Return the bits of an array, all NaN alike."""
+    """Return the bits of an array, with all NaN replaced by the same one."""
     array = np.array(array)
     if array.dtype.kind in "fc" or array.dtype.itemsize == 2:
         with np.errstate(all="ignore"):
@@ -47,10 +47,12 @@ def draw_array(rng, shape, data_type):
 
 
 class Graph:
-    """A random graph; `rerun` computes it with other arrays in the place of those that it was made of."""
+    """A random graph; `rerun` computes it with other arrays in place of its original ones."""
 
     def __init__(self, rng, num_nodes, shapes=SHAPES, types=TYPES, row_share=0.0, product_share=0.0):
-        """row_share: of calls that reduce, or are softmaxes. product_share: of products of matrices."""
+        """Draw a graph. row_share: the share of calls that reduce, or are softmaxes. product_share: the share of
+        products of matrices.
+        """
         self.row_share, self.product_share = row_share, product_share
         self.leaves = [
             draw_array(rng, shapes[rng.integers(len(shapes))], types[rng.integers(len(types))]) for _ in range(6)
@@ -117,13 +119,13 @@ def test_random_graphs(draw, rng):
 
 
 def check_graph(rng, graph, expected=None):
-    """The bits of the operators one by one, also in place."""
+    """Check that a graph has the bits of the operators one by one, also in place."""
     expected, fused = expected or graph.rerun(*graph.leaves), ep.fuse(graph.rerun, round_each=True)
     for _ in range(2):
         check(fused(*graph.leaves), expected, fused.explain(*graph.leaves))
     leaves, free = [np.copy(leaf) for leaf in graph.leaves], set(range(len(graph.leaves)))
     out = [None] * len(graph.results)
-    for k, one in enumerate(expected):  # in place, where an input is like the result
+    for k, one in enumerate(expected):  # in place, if an input has the shape and dtype of the result
         like = [j for j in free if (leaves[j].dtype, leaves[j].shape) == (one.dtype, one.shape)]
         if like:
             out[k] = leaves[like[0]]

@@ -43,7 +43,7 @@ FUNCTIONS = {
 
 
 def draw(rng, kinds, rows, length, dtype=np.float32):
-    """Arrays of elements (x, y, m), of one row for all (w, b), of one number a row (r)."""
+    """Return arrays of elements (x, y, m), of one row for all rows (w, b), and of one number for each row (r)."""
     shapes = {"w": (length,), "b": (length,), "r": (rows, 1)}
     return [rng.normal(size=shapes.get(kind, (rows, length))).astype(dtype) for kind in kinds]
 
@@ -89,7 +89,7 @@ def test_any_number_of_threads(threads, rng, one_by_one):
 
 
 def test_rows_and_columns_of_one_size(rng, one_by_one):
-    """A mean without its axis is one number a column for what it is taken from, and so is computed before."""
+    """A mean without its axis broadcasts as one number for each column, so it is computed before."""
     x, v = rng.random((37, 37), np.float32), rng.random(37, np.float32)
 
     def confused(x, v):
@@ -143,7 +143,7 @@ def test_what_is_not_finite(rng, one_by_one):
 
 
 def test_outputs_that_are_inputs(rng, one_by_one):
-    """A first result may lie where an operand is that is read again: then it is written last."""
+    """The first result may be in the memory of an operand that is read again: then it is written last."""
     x, w = draw(rng, "xw", 40, 40)
 
     def both(x, w):

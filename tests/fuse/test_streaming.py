@@ -1,4 +1,4 @@
-"""Fused launches with non-temporal stores read nothing but their operands, whatever the stack holds."""
+"""Fused launches with non-temporal stores read only their operands, whatever values are on the stack."""
 
 from tests.subprocesses import run
 

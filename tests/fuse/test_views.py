@@ -1,4 +1,4 @@
-"""Slices, permutations and expansions that kernels read in the memory of what they are taken from."""
+"""Slices, permutations and expansions that kernels read in place, in the memory of the original array."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from tests.fuse.placing import placed
 
 
 def shape_of(lines):
-    """Return what each line of an explanation is."""
+    """Return the kind of each line of an explanation."""
     return [line.split(": ", 1)[1].split(";")[0] for line in lines.splitlines() if line[0].isdigit()]
 
 
@@ -44,7 +44,7 @@ def test_views_of_views_and_of_what_a_kernel_wrote(device, rng):
 
 
 def test_a_view_of_a_view_is_one_of_the_array(device, rng):
-    """Integers, new axes, steps and expansions of what is a view already: nothing is computed between."""
+    """Integers, new axes, steps and expansions of an existing view: no copy is made in between."""
     x, b = draw(rng, (3, 5, 7, 4), (3, 2, 4))
 
     def function(x, b):
@@ -82,7 +82,7 @@ def test_rows_that_do_not_stay_rows_are_written(device, rng):
     "function", [lambda x: x[::1, ::1][:, :5] + x, lambda x: x * 2.0 + x[:1]], ids=["all", "first"]
 )
 def test_what_a_view_reads_may_be_written(device, rng, function):
-    """A kernel that reads a view of an array does not write to that array before it has read all."""
+    """A kernel that reads a view of an array does not write to the array before it has read the whole view."""
     (x,) = draw(rng, (6, 5))
     given, fused = placed(device, x), ep.fuse(function)
     expected = host(fused(given))

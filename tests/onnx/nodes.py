@@ -1,4 +1,4 @@
-"""The cases that the package onnx has for each of its operators, with the results that it wants."""
+"""The test cases of the package onnx for each of its operators, with the expected results."""
 
 import functools
 import warnings
@@ -17,7 +17,7 @@ ROUNDED_ELSEWHERE = ("test_attention_4d_causal_fp16", "test_attention_4d_causal_
 
 @functools.cache
 def chunks():
-    """Return the cases of each part; making their inputs overflows here and there."""
+    """Return the cases of each part; warnings of overflow while inputs are made are ignored."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         cases = loader.load_model_tests(kind="node")
@@ -33,7 +33,7 @@ def as_array(value):
 
 
 def check(case, run):
-    """Assert that a model gives the results of a case; run: takes the inputs, and returns the outputs."""
+    """Assert that a model returns the results of a case; run: takes the inputs, and returns the outputs."""
     for inputs, outputs in case.data_sets:
         found = run([as_array(one) for one in inputs])
         assert len(found) == len(outputs), case.name

@@ -1,4 +1,4 @@
-"""If: conditions that are constants, that follow from shapes, and that are data; names in branches."""
+"""If: conditions that are constants, computed from shapes, or data; and names in branches."""
 
 import numpy as np
 import onnx
@@ -17,7 +17,7 @@ def branch(nodes, output, constants=()):
 
 
 def model_of(nodes, inputs, constants=()):
-    """Return a model that gives y; inputs: name, type and shape."""
+    """Return a model with the output y; inputs: name, type and shape."""
     infos = [helper.make_tensor_value_info(*one) for one in inputs]
     tensors = [onnx.numpy_helper.from_array(array, name) for name, array in constants]
     graph = helper.make_graph(nodes, "g", infos, [helper.make_tensor_value_info("y", F, ("rows", 3))], tensors)

@@ -1,4 +1,4 @@
-"""Operators on places: scatters with several elements for a place, the largest elements, sequences, running sums."""
+"""Operators on indices: scatters with several elements for one index, TopK, sequences, running sums."""
 
 import functools
 import operator
@@ -24,7 +24,7 @@ def run(name, inputs, opset=18, **attributes):
 @pytest.mark.parametrize("axis", [0, 1, -1])
 @pytest.mark.parametrize("dtype", ["float32", "int64"])
 def test_scattered_elements(rng, reduction, axis, dtype):
-    """Of several updates of one place, the last one is left, or all are reduced."""
+    """Of several updates of one element, the last one wins, or all are reduced."""
     x = rng.integers(-9, 9, (4, 3, 5)).astype(dtype)
     updates = rng.integers(-9, 9, (3, 2, 4)).astype(dtype)
     indices = rng.integers(-x.shape[axis], x.shape[axis], updates.shape)

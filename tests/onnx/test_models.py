@@ -16,7 +16,7 @@ F = TensorProto.FLOAT
 
 
 def model_of(nodes, inputs, outputs, constants=(), opset=20):
-    """Return a model; inputs and outputs: name and shape, of float32, or with a type behind."""
+    """Return a model; inputs and outputs: name, shape, and optionally a type (float32 by default)."""
 
     def info(name, shape, kind=F):
         return helper.make_tensor_value_info(name, kind, shape)
@@ -34,7 +34,9 @@ def model_of(nodes, inputs, outputs, constants=(), opset=20):
 
 @pytest.fixture
 def perceptron(rng):
-    """Return a model of two layers, whose second is reshaped by the sizes of its input, and its weights."""
+    """Return a model of two layers, and its weights; the result of the second layer is reshaped by the sizes of the
+    input.
+    """
     w, b = rng.standard_normal((5, 3), np.float32), rng.standard_normal(3, np.float32)
     nodes = [
         ("Shape", ["x"], ["sizes"], {"end": 1}),
@@ -100,7 +102,7 @@ def test_a_tensor_behind_the_end_of_its_file_is_refused(tmp_path, perceptron):
 
 
 def branching(rng):
-    """Return a model with most kinds of nodes: branches, steps, sizes from data, places, text among attributes."""
+    """Return a model with most kinds of nodes: branches, steps, sizes from data, indices, text attributes."""
     then_branch, else_branch = (
         helper.make_graph(
             [helper.make_node(name, ["t", "c"], ["z"])],
@@ -127,7 +129,7 @@ def branching(rng):
 
 
 def damaged_models(rng, contents, count):
-    """Yield contents with some other bytes, and some of them without their end."""
+    """Yield contents of models with some bytes changed, some of them also truncated."""
     for _ in range(count):
         damaged = bytearray(contents)
         for place in rng.integers(0, len(contents), 3):
@@ -153,8 +155,8 @@ def test_names_that_are_not_text_are_refused(perceptron):
 
 
 def test_damaged_models_do_not_crash():
-    """Where a damaged file is a model still, running it gives results or an error of Python's."""
-    rng = np.random.default_rng(3)  # always the same files: others might ask for more memory than there is
+    """If a damaged file is still a model, running it returns results or raises a Python exception."""
+    rng = np.random.default_rng(3)  # always the same files: other ones might request more memory than there is
     inputs = {"x": rng.standard_normal((4, 2, 5), np.float32), "on": np.array(True)}
     ran = 0
     for damaged in damaged_models(rng, branching(rng).SerializeToString(), 60):

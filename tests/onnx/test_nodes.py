@@ -1,4 +1,4 @@
-"""Operators as ONNX's own cases have them."""
+"""Operators, tested with ONNX's own cases."""
 
 import collections
 
@@ -10,7 +10,7 @@ from tests.onnx import nodes
 
 @pytest.mark.parametrize("chunk", range(nodes.CHUNKS))
 def test_cases(chunk):
-    """A case gives ONNX's results, or is refused by name before anything is computed."""
+    """Each case has ONNX's results, or is refused by name before anything is computed."""
     computed = 0
     for case in nodes.chunks()[chunk]:
         if Backend.is_compatible(case.model):
@@ -24,7 +24,7 @@ def test_cases(chunk):
 
 @pytest.mark.parametrize("chunk", range(0, nodes.CHUNKS, 8))
 def test_cases_on_devices(device, chunk):
-    """Values of floating types are computed on the device, and sizes on the host."""
+    """Floating-point values are computed on the device, and sizes on the host."""
     backend_device = {"cpu": "CPU", "cuda": "CUDA"}[device.type.tag]
     for case in nodes.chunks()[chunk][:: 1 if backend_device == "CPU" else 4]:
         if Backend.is_compatible(case.model):
@@ -32,7 +32,7 @@ def test_cases_on_devices(device, chunk):
 
 
 def test_how_many_cases_are_computed():
-    """Each of the others has a reason: an operator that nothing serves, or a type that no DataType is."""
+    """All other cases have a reason: an unsupported operator, or a type without a DataType."""
     counts, reasons = collections.Counter(), collections.Counter()
     for case in (one for chunk in nodes.chunks() for one in chunk):
         try:

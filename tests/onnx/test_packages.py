@@ -1,4 +1,6 @@
-"""Models that packages carry: what they give beside ONNX Runtime, and what the packages make of that."""
+"""Models that packages contain: their outputs compared with ONNX Runtime's, and the packages' results from these
+outputs.
+"""
 
 import numpy as np
 import onnx
@@ -12,7 +14,7 @@ ITS_SIGMOID = 1e-7
 
 
 def path_of(package, file):
-    """Return the path of a model of the benchmarks, or skip the test where its package is not installed."""
+    """Return the path of a model of the benchmarks, or skip the test if its package is not installed."""
     model = next(one for one in models.MODELS if (one.package, one.file) == (package, file))
     return model.path() or pytest.skip(f"the package {package} is not installed: no model")
 
@@ -24,7 +26,7 @@ def session_of(path):
 
 @pytest.mark.parametrize("model", models.MODELS, ids=lambda one: one.what)
 def test_outputs_are_those_of_onnx_runtime(rng, model):
-    """No output is farther from ONNX Runtime's than 1e-5 of the largest, and what its Sigmoid is off."""
+    """Outputs differ from ONNX Runtime's by at most 1e-5 of the largest one, plus the error of its Sigmoid."""
     path, inputs = path_of(model.package, model.file), model.inputs(rng)
     expected = session_of(path).run(None, inputs)
     for found, wanted in zip(ep.onnx.load(path).run(None, inputs), expected, strict=True):
@@ -33,7 +35,7 @@ def test_outputs_are_those_of_onnx_runtime(rng, model):
 
 
 def test_a_line_of_text_is_read():
-    """The model that recognises text reads what was drawn, by the characters that its file lists."""
+    """The text-recognition model reads the drawn line, with the characters that its file lists."""
     path = path_of("rapidocr_onnxruntime", "models/ch_PP-OCRv4_rec_infer.onnx")
     image, draw, font = (pytest.importorskip(f"PIL.{one}") for one in ("Image", "ImageDraw", "ImageFont"))
     (characters,) = [one.value for one in onnx.load(path).metadata_props if one.key == "character"]
@@ -51,7 +53,7 @@ def test_a_line_of_text_is_read():
 
 
 def speech_probabilities(run, signal):
-    """Return the probability of speech of each 512 samples, as the package silero-vad computes them."""
+    """Return the probability of speech for each 512 samples, as the package silero-vad computes it."""
     state, context, found = np.zeros((2, 1, 128), np.float32), np.zeros((1, 64), np.float32), []
     for begin in range(0, len(signal), 512):
         chunk = np.concatenate([context, signal[None, begin : begin + 512]], 1)
@@ -62,7 +64,7 @@ def speech_probabilities(run, signal):
 
 
 def voice(rng):
-    """Return 2 s at 16 kHz: noise, then vowels of a voice whose pitch falls, then noise."""
+    """Return 2 s of sound at 16 kHz: noise, then vowels of a voice with falling pitch, then noise."""
     time = np.arange(16000) / 16000
     pitch = 2 * np.pi * np.cumsum(150 - 40 * time + 6 * np.sin(2 * np.pi * 5 * time)) / 16000
     formants = np.where((time % 0.4 < 0.2)[:, None], [730, 1090, 2440], [270, 2290, 3010])

@@ -1,4 +1,4 @@
-"""Plans: what is folded, memory, several threads, and sizes that depend on data."""
+"""Plans: constant folding, memory, several threads, and sizes that depend on data."""
 
 import itertools
 import threading
@@ -15,7 +15,7 @@ from tests.onnx.test_models import model_of
 
 
 def layers(rng, number=5, width=7):
-    """Return the nodes, the weights and the results of layers, each of which is added to the one before."""
+    """Return the nodes, the weights and the results of layers; each layer is added to the one before."""
     weights = [rng.standard_normal((width, width), np.float32) / 3 for _ in range(number)]
     nodes = []
     for k in range(number):
@@ -90,7 +90,7 @@ def test_outputs_that_are_inputs_constants_or_each_other(device, rng):
         if device.type.tag == "cpu":
             for k, one in enumerate(found):
                 assert not any(np.shares_memory(one, other) for other in (x, *found[:k]))
-                one[...] = 0  # the next run has all of them again
+                one[...] = 0  # the next run computes all of them again
                 assert x.any()
 
 
@@ -110,13 +110,15 @@ def test_normalisations_become_part_of_convolutions(rng):
     scale, offset, mean, variance = (one.reshape(-1, 1, 1) for _, one in numbers)
     expected = np.maximum((plain - mean) / np.sqrt(variance + 1e-3) * scale + offset, 0)
     np.testing.assert_allclose(model(x=x)[0], expected, rtol=1e-4, atol=1e-5)
-    # what something else reads stays
+    # a value with another reader is not folded away
     both = model_of(nodes, given[0], [*given[1], ("c", (2, 4, 5, 6))], given[2])
     np.testing.assert_array_equal(ep.onnx.load(both)(x=x)[1], plain)
 
 
 def test_convolutions_in_memory_that_is_used_again(rng):
-    """What operators keep of the arrays of a call is for those alone: other sizes come between, and other threads."""
+    """Operators do not reuse data that they keep for one call's arrays: calls with other sizes, and other threads, come
+    between.
+    """
     of_each, w = rng.standard_normal((4, 1, 3, 3), np.float32), rng.standard_normal((12, 4, 3, 3), np.float32)
     nodes = [
         ("Relu", ["x"], ["r"]),

@@ -13,7 +13,7 @@ KINDS |= {"float64": TensorProto.DOUBLE, "uint8": TensorProto.UINT8}
 
 
 def resized(x, sizes=(), scales=(), place=None, **attributes):
-    """Return x as Resize of opset 19 has it."""
+    """Return x resized by the definition of Resize of opset 19."""
     inputs = [
         helper.make_tensor_value_info("x", KINDS[x.dtype.name], x.shape),
         helper.make_tensor_value_info("scales", TensorProto.FLOAT, (len(scales),)),
@@ -31,7 +31,7 @@ def resized(x, sizes=(), scales=(), place=None, **attributes):
 @pytest.mark.parametrize("dtype", KINDS)
 @pytest.mark.parametrize("axes", [(1,), (0, 2), (0, 1, 2)])
 def test_whole_times(device, rng, dtype, axes):
-    """The nearest element is each element some times, of every type; other axes stay as they are."""
+    """With whole scales, each element is repeated as the nearest one, in every type; other axes are unchanged."""
     x = (100 * rng.random((3, 2, 5))).astype(np.dtype(dtype))
     scales, expected = [1.0] * 3, x
     for axis in axes:

@@ -10,13 +10,13 @@ import ep.ops
 
 @pytest.fixture(scope="session")
 def on_device(device):
-    """The function that copies an array to the device under test; `ep.ops.copy_to_host` copies results back."""
+    """A function that copies an array to the device under test; `ep.ops.copy_to_host` copies results back."""
     return partial(ep.ops.copy_to_device, device_type=device.type)
 
 
 @pytest.fixture(scope="session")
 def gather(on_device):
-    """`ep.ops.gather` of arrays on the host, on the device under test."""
+    """A function that computes `ep.ops.gather` of host arrays on the device under test, and returns a host array."""
 
     def gather(params, indices, *args, **kwargs):
         return ep.ops.copy_to_host(ep.ops.gather(on_device(params), on_device(indices), *args, **kwargs))
@@ -26,19 +26,19 @@ def gather(on_device):
 
 @pytest.fixture(scope="session")
 def expand(on_device):
-    """`ep.ops.expand` alike."""
+    """A function that computes `ep.ops.expand` of host arrays on the device under test, and returns a host array."""
     return lambda x, *sizes: ep.ops.copy_to_host(ep.ops.expand(on_device(x), *sizes))
 
 
 @pytest.fixture(scope="session")
 def repeat(on_device):
-    """`ep.ops.repeat` alike."""
+    """A function that computes `ep.ops.repeat` of host arrays on the device under test, and returns a host array."""
     return lambda x, *sizes: ep.ops.copy_to_host(ep.ops.repeat(on_device(x), *sizes))
 
 
 @pytest.fixture(scope="session")
 def elementwise(on_device):
-    """The function of an op, by its name: Python numbers go with the call as they are."""
+    """A function that calls the function of an op by its name; it passes Python numbers unchanged."""
 
     def elementwise(name, *operands, **attributes):
         placed = [x if type(x) in (bool, int, float, complex) else on_device(x) for x in operands]
@@ -49,7 +49,9 @@ def elementwise(on_device):
 
 @pytest.fixture(scope="session")
 def operate(on_device):
-    """Any function of `ep.ops` by its name: ndarrays, also those of a list, go to the device, all else as it is."""
+    """A function that calls any function of `ep.ops` by its name. It copies ndarrays, also those in lists, to the
+    device, and passes other arguments unchanged.
+    """
 
     def placed(value):
         if isinstance(value, list):

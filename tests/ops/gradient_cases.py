@@ -1,4 +1,4 @@
-"""Uses of operators that have a gradient, drawn at random: shapes, axes, what broadcasts, what indices name."""
+"""Random calls of operators that have a gradient: shapes, axes, broadcasting, and the values of indices."""
 
 import numpy as np
 
@@ -16,7 +16,7 @@ DOMAINS = {
 
 
 def a_shape(rng, least=0, most=4, sizes=5):
-    """Return some axes; now and then one of no elements."""
+    """Return the sizes of some axes; now and then one size is 0."""
     shape = rng.integers(1, sizes + 1, rng.integers(least, most + 1))
     if shape.size and rng.random() < 0.15:
         shape[rng.integers(shape.size)] = 0
@@ -24,7 +24,7 @@ def a_shape(rng, least=0, most=4, sizes=5):
 
 
 def broadcasting(rng, shape):
-    """Return what broadcasts to a shape."""
+    """Return a shape that broadcasts to `shape`."""
     kept = shape[rng.integers(len(shape) + 1) :]
     return tuple(1 if rng.random() < 0.3 else size for size in kept)
 
@@ -146,7 +146,9 @@ def of_matmul(rng):
 
 
 def of_conv(rng):
-    """Windows may lie apart or over each other, and beyond x; now and then there is no image, channel or filter."""
+    """Draw a convolution: windows may have gaps, overlap, or exceed x; now and then there is no image, channel or
+    filter.
+    """
     groups, num_axes = int(rng.integers(1, 4)), int(rng.integers(1, 4))
     batch, channels, filters = (int(rng.integers(low, 3)) for low in (0, 0, 0))
     strides, dilations, kernel = (tuple(map(int, rng.integers(1, 4, num_axes))) for _ in range(3))
@@ -159,7 +161,9 @@ def of_conv(rng):
 
 
 def _of_windows(rng):
-    """Return a kernel, sizes, and attributes by which each window has an element; now and then there is no window."""
+    """Return a kernel, sizes, and attributes such that each window has an element of x; now and then there is no
+    window.
+    """
     num_axes = int(rng.integers(1, 4))
     strides, dilations, kernel = (tuple(map(int, rng.integers(1, 4, num_axes))) for _ in range(3))
     reach = [far * (places - 1) for far, places in zip(dilations, kernel, strict=True)]
@@ -216,7 +220,7 @@ def of_softmax(name, rng):
 
 
 def drawn(name, rng, ties=True):
-    """Inputs and attributes of an operator that has a gradient; ties: whether some that are compared are equal."""
+    """Return inputs and attributes of an operator with a gradient; ties: whether some compared elements are equal."""
     family = operator_named(name).family
     if name in COMPLEX:
         return of_complex(name, rng)

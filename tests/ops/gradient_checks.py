@@ -28,7 +28,7 @@ def call(name, inputs, attributes):
 
 
 def drawn_of_type(name, data_type, rng):
-    """Inputs of a data type, and attributes; as far as that is known, not where a slope jumps."""
+    """Return inputs of a data type, and attributes; as far as is known, not at points at which a slope jumps."""
     inputs, attributes = drawn(name, rng, ties=False)
     if name == "cast" and data_type in COMPLEXES:
         attributes = {"dtype": "complex128"}

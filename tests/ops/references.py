@@ -1,10 +1,10 @@
-"""The operators that move data, element by element."""
+"""References for the operators that move data, computed element by element."""
 
 import numpy as np
 
 
 def gather(params, indices, axis, batch_dims=0):
-    """TensorFlow's gather for indices that are all in range."""
+    """Return TensorFlow's gather, for indices that are all in range."""
     params, indices = np.asarray(params), np.asarray(indices)
     num_index_axes = indices.ndim - batch_dims
     result = np.empty(params.shape[:axis] + indices.shape[batch_dims:] + params.shape[axis + 1 :], params.dtype)
@@ -16,7 +16,7 @@ def gather(params, indices, axis, batch_dims=0):
 
 
 def expand(x, shape):
-    """x repeated along axes of size 1 and along new ones, which come first."""
+    """Return x repeated along axes of size 1 and along new axes, which come first."""
     x = np.asarray(x)
     result = np.empty(shape, x.dtype)
     for place in np.ndindex(result.shape):
@@ -26,7 +26,7 @@ def expand(x, shape):
 
 
 def repeat(x, sizes):
-    """x side by side: the element at i is that at i modulo the size of x."""
+    """Return copies of x side by side: the element at i is the element of x at i modulo the size of x."""
     x = np.asarray(x)
     x = x.reshape((1,) * (len(sizes) - x.ndim) + x.shape)
     result = np.empty([size * times for size, times in zip(x.shape, sizes, strict=True)], x.dtype)

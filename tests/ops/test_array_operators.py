@@ -40,7 +40,7 @@ def check(got, expected):
 @pytest.mark.parametrize("dtype", [np.float32, np.int32])
 @pytest.mark.parametrize("name", [*ARITHMETIC, *COMPARED])
 def test_two_operands(cuda, name, dtype):
-    """Both orders, with an array that is broadcast and with a Python number: what the function gives on the host."""
+    """Both orders, with a broadcast array and with a Python number, give the results of the function on the host."""
     symbol, function = getattr(operator, name), getattr(ep.ops, {**ARITHMETIC, **COMPARED}[name])
     a, b = (np.abs(one).astype(dtype) for one in (A, B))
     x, y = cuda(a), cuda(b)
@@ -83,7 +83,9 @@ def test_results_are_operands(cuda):
 
 @pytest.mark.parametrize("name", ["iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow"])
 def test_in_place(cuda, name):
-    """The same array, and so all that share its memory, has the result; its shape and dtype stay."""
+    """The same array has the result, so all arrays that share its memory have it, too; its shape and dtype are
+    unchanged.
+    """
     symbol = getattr(operator, name)
     a = np.abs(A).astype(np.float32)
     x = cuda(a)

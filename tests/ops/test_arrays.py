@@ -15,7 +15,7 @@ as_buffer = arrays_on(DeviceType.kCPU).as_buffer
 
 
 class Exporter:
-    """An array of another library: it has DLPack, and nothing else."""
+    """An array of another library that supports only DLPack."""
 
     def __init__(self, array, error=None, dtype=None):
         self._array, self._error = array, error
@@ -83,7 +83,7 @@ def test_dlpack_that_numpy_cannot_read():
 
 
 class BFloat16Exporter:
-    """Exports bfloat16 as frameworks do, through a capsule made by hand: shape (2, 3), or its transpose."""
+    """Exports bfloat16 as frameworks do, through a handmade capsule: shape (2, 3), or its transpose."""
 
     def __init__(self, values, device_type=1, transposed=False):
         self.bits = np.array(values, ml_dtypes.bfloat16).view(np.uint16)
@@ -122,7 +122,7 @@ def test_torch():
 
 
 def calls():
-    """Return each kind of operator, with the shape and the dtype of its result."""
+    """Return a call of each kind of operator, with the shape and the dtype of its result."""
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     return [
         (lambda out: ep.ops.relu(x, out=out), x),
@@ -180,7 +180,7 @@ def test_masks_are_refused():
 
 
 def test_tensors_that_are_conjugated_or_negated_lazily():
-    """Their memory does not hold the numbers; DLPack says nothing of it."""
+    """The memory of such tensors does not hold their numbers, and DLPack does not report it."""
     for mark, message in (("is_conj", "x is a tensor that is conjugated lazily"), ("is_neg", "x is .* negated lazily")):
         x = Exporter(np.ones(3, np.float32))
         x.is_conj = x.is_neg = lambda: False

@@ -17,7 +17,7 @@ CASES = [*ELEMENTWISE, *OTHERS]
 
 
 class Unknown(np.ndarray):
-    """ndarrays of a subclass: calls with them have no key."""
+    """A subclass of ndarray: calls with it have no key."""
 
 
 def read_anew(value):
@@ -27,13 +27,13 @@ def read_anew(value):
 
 
 def kept_of(name):
-    """Return how many calls an operator keeps."""
+    """Return the number of calls that an operator keeps."""
     calls = operator_named(name).chosen.calls
     return len(calls) + len(calls.older)
 
 
 def functions_called(call):
-    """Return how many functions of Python's a call takes."""
+    """Return the number of Python functions that a call runs."""
     count = 0
 
     def note(frame, event, argument):
@@ -56,7 +56,7 @@ def same(result, expected):
 
 
 def error_of(call):
-    with pytest.raises(Exception) as caught:  # noqa: PT011  which one is what is compared
+    with pytest.raises(Exception) as caught:  # noqa: PT011  the test compares the exceptions
         call()
     return type(caught.value), str(caught.value)
 
@@ -75,11 +75,11 @@ def test_a_known_call_gives_what_an_unknown_one_gives(case, rng):
         same(function(*given, *case.args, **case.kwargs), expected)
         # the same call may have been made by another case
         assert kept_of(case.operator.name) >= max(before, 1)
-        # each launch may be two calls of functions; a split has five parts, and a stack as many arrays
+        # a launch may call two functions; a split has five parts, and a stack has five arrays
         assert functions_called(lambda: function(*given, *case.args, **case.kwargs)) <= 32
         for _ in range(2):
             same(function(*given, *case.args, **case.kwargs), expected)
-        for one in inputs:  # what is known is not a data
+        for one in inputs:  # a kept call does not keep the data
             one[...] = one[::-1].copy() if one.ndim else one
         same(
             function(*given, *case.args, **case.kwargs),
@@ -138,7 +138,7 @@ def test_numbers_are_converted_at_each_call():
 
 
 class Float(float):
-    """Numbers that are shown alike."""
+    """Numbers that all have the same repr."""
 
     def __repr__(self):
         return "a number"
@@ -291,7 +291,7 @@ def test_what_is_kept_is_bounded_and_holds_no_array():
         ep.ops.negative(x)
         ep.ops.negative(X)
         assert kept_of("negative") <= 2 * KEPT + 1
-        assert functions_called(lambda: ep.ops.negative(X)) <= 1  # what is used stays
+        assert functions_called(lambda: ep.ops.negative(X)) <= 1  # calls that are in use are kept
     last = weakref.ref(x)
     del x
     assert last() is None
@@ -300,7 +300,7 @@ def test_what_is_kept_is_bounded_and_holds_no_array():
     assert kept_of("slice") <= 2 * KEPT + 1
     before = kept_of("split")
     for _ in range(2):
-        ep.ops.split(np.zeros(100), [1] * 65)  # a long sequence is not a key
+        ep.ops.split(np.zeros(100), [1] * 65)  # a long sequence cannot be a key
     assert kept_of("split") == before
 
 
@@ -324,13 +324,13 @@ def test_attributes_that_change_are_read_again():
 
 
 def test_a_call_leaves_no_references():
-    """Neither to what it was given nor to what it made."""
+    """A call keeps neither its arguments nor its results alive."""
     x, axis, out_type = X.copy(), (0,), np.dtype(np.float32)
     calls = (lambda: ep.ops.add(x, x), lambda: ep.ops.sum(x, axis=axis), lambda: ep.ops.cast(x, "float64"))
     for call in calls:
         for _ in range(3):
             call()
-        assert functions_called(call) <= 2  # it is done by compiled code
+        assert functions_called(call) <= 2  # compiled code runs the call
         counted = x, axis, out_type, np.ndarray, np.empty
         before = [sys.getrefcount(one) for one in counted]
         for _ in range(1000):

@@ -17,7 +17,7 @@ TYPES = ("bool", "int8", "uint16", "int64", "float16", "bfloat16", "float32", "c
 @pytest.mark.parametrize("source", TYPES)
 @pytest.mark.parametrize("target", TYPES)
 def test_small_numbers(operate, source, target):
-    """Those that every type holds become what NumPy makes of them; the shape stays."""
+    """Casts of numbers that every type can hold have NumPy's results; the shape is unchanged."""
     dtype = np.dtype(ml_dtypes.bfloat16) if target == "bfloat16" else np.dtype(target)
     x = np.array([[0, 1, 1], [1, 0, 3]]).astype(ml_dtypes.bfloat16 if source == "bfloat16" else source)
     if (source, dtype.kind == "c") == ("complex64", False):
@@ -30,7 +30,7 @@ def test_small_numbers(operate, source, target):
 
 
 def test_edges(operate):
-    """Where NumPy's answers depend on the processor, or raise a warning."""
+    """Casts for which NumPy's results depend on the processor, or raise a warning."""
     x = np.array([np.nan, np.inf, -np.inf, 300.7, -300.7, -0.5], np.float32)
     assert operate("cast", x, "int8").tolist() == [0, 127, -128, 127, -128, 0]
     assert operate("cast", x, "uint8").tolist() == [0, 255, 0, 255, 0, 0]

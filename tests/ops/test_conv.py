@@ -19,7 +19,7 @@ pytestmark = needs_one_of(BroadcastMatmulFactory)
 
 
 def reference(x, w, bias=None, strides=None, pads=None, dilations=None, groups=1):
-    """Return the definition: for each window, what it covers of padded x times w."""
+    """Return the convolution by its definition: for each window, the sum of its part of padded x times w."""
     num_axes = x.ndim - 2
     strides, dilations, pads = strides or (1,) * num_axes, dilations or (1,) * num_axes, pads or (0,) * 2 * num_axes
     x, w = np.asarray(x, np.float64), np.asarray(w, np.float64)
@@ -53,7 +53,7 @@ def near(found, expected, dtype):
 
 
 def drawn(rng, dtype):
-    """Return a use of conv: sizes, groups and attributes at random."""
+    """Return a random call of conv: sizes, groups and attributes."""
     groups, num_axes = int(rng.integers(1, 4)), int(rng.integers(1, 4))
     batch, channels, filters = (int(rng.integers(1, 4)) for _ in range(3))
     channels += groups > 1 and channels == 1  # depthwise ones, whose kernels differ by the size of windows, are below
@@ -131,7 +131,7 @@ def test_windows_of_more_places_than_a_launch_adds_up(operate, rng):
 
 
 def test_many_small_products_are_rounded_once(operate):
-    """27 of a quarter of a unit beside 1: each would be lost, were they added in float16."""
+    """1 plus 27 products of a quarter of a unit: each product would be lost if they were added in float16."""
     x, w = np.full((1, 2, 4, 7), 2.0**-12, np.float16), np.ones((2, 1, 4, 7), np.float16)
     x[:, :, 0, 0] = 1
     assert operate("conv", x, w, groups=2).ravel().tolist() == [1 + 7 * 2.0**-10] * 2
@@ -229,7 +229,7 @@ def test_an_out_that_is_read():
 
 @pytest.mark.parametrize("of_w", [(3, 1, 3), (3, 1, 27)], ids=str)
 def test_an_out_over_operands_of_sums(of_w, rng):
-    """x is read before out is written, or out is refused; w is not written."""
+    """x is read before out is written, or out is refused; w is not overwritten."""
     memory = rng.normal(size=300)
     x, w = memory[:90].reshape(1, 3, 30), memory[100 : 100 + 3 * of_w[2]].reshape(of_w)
     expected = reference(x, w, groups=3)

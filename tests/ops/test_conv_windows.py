@@ -1,4 +1,4 @@
-"""Convolutions whose product reads windows where they are: they have the bits of windows that are written out."""
+"""Convolutions whose product reads windows in place: they have the same bits as with windows that are written out."""
 
 import math
 
@@ -38,7 +38,7 @@ def test_windows_are_read_as_if_they_were_written(rng, case, dtype):
 
 
 def test_windows_that_are_no_windows(rng):
-    """A map may have any places; all columns of the last strip are in the array."""
+    """A map may have any offsets; all columns of the last strip are within the array."""
     m, k, n, size = 11, 37, 101, 997
     matmul = RequirePrimitive(
         BroadcastMatmulFactory, DeviceType.kCPU, "float32", BlasTransposeType.N, BlasTransposeType.N, 3

@@ -1,4 +1,4 @@
-"""Operators on CUDA: what they take as arrays, what they return, and the order of their work with other libraries'."""
+"""Operators on CUDA: the arrays that they accept and return, and the order of their work and other libraries'."""
 
 import gc
 import sys
@@ -22,13 +22,13 @@ X = np.arange(-12, 12, dtype=np.float32).reshape(4, 6)
 
 @pytest.fixture
 def cuda():
-    """Copies an array to CUDA device 0."""
+    """A function that copies an array to CUDA device 0."""
     return lambda array: ep.ops.copy_to_device(array, "cuda")
 
 
 @pytest.fixture
 def stream(cuda):
-    """The stream that operators launch on."""
+    """The stream on which operators launch."""
     from ep.cuda.arrays.streams import default_stream
 
     stream = default_stream(0)
@@ -41,7 +41,7 @@ def host(array):
 
 
 class View:
-    """Part of a CudaArray as another library has it. strides: in elements."""
+    """Part of a CudaArray, as an array of another library. strides: in elements."""
 
     def __init__(self, base, shape=None, strides=None, offset=0):
         self.base, self.dtype = base, base.dtype
@@ -51,7 +51,7 @@ class View:
 
 
 class Interface(View):
-    """Exports the CUDA array interface, and nothing else."""
+    """Exports only the CUDA array interface."""
 
     more: ClassVar[dict] = {}
 
@@ -63,7 +63,7 @@ class Interface(View):
 
 
 class Exporter(View):
-    """Exports DLPack, and nothing else."""
+    """Exports only DLPack."""
 
     device = (CUDA, 0)
     stream = None
@@ -315,7 +315,7 @@ class TestOperands:
 
 
 def calls(x):
-    """Return each kind of operator."""
+    """Return a call of each kind of operator."""
     return {
         "relu": lambda out: ep.ops.relu(x, out=out),
         "sub": lambda out: ep.ops.sub(x, ep.ops.gather(x, 0), out=out),
@@ -368,16 +368,16 @@ def test_in_place(cuda):
 
 
 class TestOrder:
-    """The order of the operators' work and that of the libraries which the operands come from."""
+    """The order of the operators' work and the work of the libraries from which operands come."""
 
     @pytest.fixture
     def order(self, stream, monkeypatch):
-        """What waits for streams that are not ep's, and they for what, as pairs of stream handles."""
+        """The list of waits between ep's streams and other streams, as pairs of stream handles."""
         from ep.cuda.device.stream import CudaStream
 
         pairs = []
 
-        def note(consumer, producer):  # among its own streams, the allocator keeps order
+        def note(consumer, producer):  # the allocator orders ep's own streams
             if min(consumer, producer) < 100:
                 pairs.append((consumer, producer))
 
@@ -450,7 +450,7 @@ class TestErrorsOfIndices:
     def test_sync_raises_the_first_once(self, cuda, stream):
         ep.ops.gather(cuda(X), cuda([-1]))
         ep.ops.gather(cuda(X), cuda([9]))
-        copy = cuda(X)  # a copy to the device is no place to hear of it
+        copy = cuda(X)  # a copy to the device does not raise the error
         with pytest.raises(IndexError, match=r"flat\[0\] is -1"):
             stream.Sync()
         stream.Sync()

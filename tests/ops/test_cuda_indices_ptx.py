@@ -1,4 +1,4 @@
-"""The PTX of the kernels on indices, compiled without a device, and the report of ptxas."""
+"""The PTX of the kernels that read indices, compiled without a device, and the report of ptxas."""
 
 import pytest
 
@@ -35,7 +35,7 @@ def test_instructions(texts):
 
 
 def test_reports(texts):
-    """One thread claims the report, writes the words, and then the code, all where the host sees it."""
+    """One thread claims the report, then writes the words, and then the code, in memory that the host can read."""
     for name, text in texts[0].items():
         _, *steps = text.split("// begin inline asm")
         steps = [step.split()[0] for step in steps]

@@ -1,4 +1,4 @@
-"""On which device operators run, and devices that other packages add."""
+"""The device on which operators run, and devices that other packages add."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from tests.subprocesses import run
 
 
 class FooArray:
-    """An array of a device of which this package knows nothing; its memory is a list of numbers of the host."""
+    """An array of a device that is unknown to this package; its memory is a list of numbers on the host."""
 
     def __init__(self, array):
         self.array = np.array(array)
@@ -21,7 +21,7 @@ class FooArray:
 
 
 class FooArrays(HostArrays):
-    """Operators on FooArrays, computed by the CPU's primitives on what they hold."""
+    """Operators on FooArrays, computed by the CPU's primitives on the contents of these arrays."""
 
     def __init__(self, index):
         super().__init__(DeviceType.kCPU, f"foo:{index}")
@@ -46,7 +46,7 @@ class FooDeviceArrays(DeviceArrays):
 
 @pytest.fixture
 def foo(toy):
-    """A device type with arrays of its own; the manager brings them."""
+    """A device type with its own arrays, which its manager provides."""
 
     class Manager(CpuDeviceManager):
         def arrays(self):
@@ -79,7 +79,7 @@ def test_operands_on_different_devices(foo):
 
 
 def test_devices_without_operators(toy):
-    """One without a manager, and one whose manager brings no arrays."""
+    """Devices without a manager, and devices whose manager provides no arrays."""
     with pytest.raises(ValueError, match="operators do not run on toy; they run on cpu, cuda"):
         ep.ops.copy_to_device([1], toy)
 

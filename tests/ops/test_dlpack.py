@@ -1,4 +1,4 @@
-"""Capsules of DLPack: what is read from them, and that memory lasts as long as they and their consumers."""
+"""Capsules of DLPack: how they are read, and that memory lives as long as capsules and their consumers."""
 
 import ctypes
 import gc
@@ -17,7 +17,7 @@ CPU = (dlpack.CPU, 0)
 
 
 class Owner:
-    """Memory that says when it is gone."""
+    """Memory that reports when it is freed."""
 
     def __init__(self, array):
         self.array = np.array(array, order="C")
@@ -27,7 +27,7 @@ class Owner:
 
 
 class Exporter:
-    """Exports a capsule, of a version or none, as other libraries do."""
+    """Exports a capsule, with or without a version, as other libraries do."""
 
     def __init__(self, capsule, options=("max_version", "stream")):
         self._capsule, self._options = capsule, options
@@ -79,7 +79,9 @@ def test_a_capsule_that_nobody_consumes():
 
 
 def test_a_capsule_that_goes_while_an_exception_is_on_its_way():
-    """NumPy drops it once it has found that it is of a GPU; what it says of that must arrive, and the memory go."""
+    """NumPy drops a capsule of a GPU and raises an error; the error must reach the caller, and the memory must be
+    freed.
+    """
     owner = Owner(np.ones(3))
     gone = weakref.ref(owner)
 
@@ -135,7 +137,7 @@ def test_exporters_from_before_versions():
 
 
 def versioned(major, flags):
-    """Return a capsule of DLPack `major`, with what has to stay alive."""
+    """Return a capsule of DLPack `major`, and the objects that have to stay alive."""
     values, sizes = np.arange(6, dtype=np.float32), (ctypes.c_int64 * 2)(2, 3)
     tensor = dlpack._Tensor(values.ctypes.data - 8, CUDA, 1, 2, 2, 32, 1, sizes, None, 8)
     managed = dlpack._ManagedVersioned(major, 3, None, dlpack._Deleter(), flags, tensor)

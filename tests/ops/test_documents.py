@@ -1,4 +1,4 @@
-"""The examples of docs/operators.md and docs/placement.md run, and those of docs/expressions.md that are whole."""
+"""Run the examples of docs/operators.md and docs/placement.md, and the complete ones of docs/expressions.md."""
 
 import re
 import shlex
@@ -32,7 +32,7 @@ COMMANDS = [line for text in re.findall(r"```sh\n(.*?)```", DOCUMENT, re.DOTALL)
 
 @pytest.mark.parametrize("command", [line for line in COMMANDS if line.startswith("ep ")])
 def test_commands_run(command):
-    """Without a GPU, the one that is about CUDA says that nothing matches."""
+    """Without a GPU, the command about CUDA prints that nothing matches."""
     arguments = command.split()[1:]
     assert main(arguments) in ((0, 1) if "cuda" in arguments else (0,))
 

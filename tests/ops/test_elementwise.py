@@ -12,7 +12,7 @@ from ep.common.primitive.keys import BROADCAST_ELEMENTWISE_BINARY, ELEMENTWISE_U
 from ep.include.primitive.op_table import OPS
 from ep.ops.operands import as_weak
 
-HALVES = (DataType.kFloat16, DataType.kBFloat16)  # NumPy has no complex numbers of such parts
+HALVES = (DataType.kFloat16, DataType.kBFloat16)  # NumPy has no complex numbers with parts of these types
 
 
 @pytest.mark.parametrize("keys", [ELEMENTWISE_UNARY, BROADCAST_ELEMENTWISE_BINARY], ids=["unary", "binary"])

@@ -12,7 +12,7 @@ from tests.ops import references
 
 @st.composite
 def expansions(draw):
-    """Return a shape, the shape it is expanded to, and sizes that say so."""
+    """Return a shape, the shape that it is expanded to, and the sizes to pass for it."""
     new = draw(st.lists(st.integers(0, 3), max_size=2))
     old = draw(st.lists(st.tuples(st.integers(0, 4), st.booleans(), st.booleans()), max_size=4))
     shape = [1 if grows else size for size, grows, _ in old]
@@ -46,7 +46,7 @@ def test_repeat(repeat, axes, new):
 @pytest.mark.parametrize("shape", [(), (3,), (2, 1, 3)])
 @pytest.mark.parametrize("repetitions", [2, 0, (), (2,), [3, 1], np.array([2, 1, 2]), (2, 1, 2, 2)], ids=str)
 def test_tile(on_device, shape, repetitions):
-    """Also where there are fewer repetitions than axes, which is what `repeat` refuses."""
+    """Fewer repetitions than axes are allowed, too; `repeat` refuses them."""
     x = np.arange(np.prod(shape), dtype=np.int16).reshape(shape)
     expected = np.tile(x, repetitions)
     result = ep.ops.copy_to_host(ep.ops.tile(on_device(x), repetitions))

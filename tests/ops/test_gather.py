@@ -87,7 +87,7 @@ def test_empty_lists(params, indices):
 
 
 def at(device, *position, shape):
-    """Return how an error names a position: the CPU by axes, CUDA counted through."""
+    """Return an error's name of a position: indices by axis on the CPU, a flat index on CUDA."""
     named = list(position) if device.type is DeviceType.kCPU else f".flat[{np.ravel_multi_index(position, shape)}]"
     return re.escape(f"indices{named or ''}")
 
@@ -101,7 +101,7 @@ def test_raise(device, on_device, params, dtype, wrong):
     indices = on_device(np.array([0, wrong, 4], dtype))
     with pytest.raises(IndexError, match=rf"^{at(device, 1, shape=3)} is {wrong}; the axis holds 0 \.\.\. 4$"):
         ep.ops.copy_to_host(ep.ops.gather(on_device(params), indices, 1, out=out))
-    result = ep.ops.copy_to_host(out)  # the error is told once
+    result = ep.ops.copy_to_host(out)  # the error is raised only once
     if device.type is DeviceType.kCPU:
         assert (result == 7).all()
     else:

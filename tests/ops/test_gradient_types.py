@@ -1,4 +1,4 @@
-"""Gradients of every type: of each operator compared with central differences, and at the limits of the types."""
+"""Gradients of every type: those of each operator, compared with central differences, and those at limits of types."""
 
 import ml_dtypes
 import numpy as np
@@ -18,7 +18,7 @@ INTEGERS = [one for one in TYPES if one not in FLOATS + COMPLEXES]
 
 @pytest.mark.parametrize("name", sorted(RULES))
 def test_every_operator_of_every_kind_of_type(name, rng):
-    """Of gradients' own shapes and types; None of integers and bool."""
+    """Gradients have the shapes and types of the inputs; those of integers and bool are None."""
     compared = [check(name, data_type, rng) for data_type in FLOATS]
     of_complex = [check(name, data_type, rng) for data_type in COMPLEXES]
     assert any(compared + of_complex) if name in COMPLEX else all(compared)
@@ -50,7 +50,7 @@ def test_infinite_elements_share_the_gradient():
     [(np.float16, [300, 300, 0.5]), (np.float32, [1e30, 1e30, 1e-30]), (np.float32, [1e-30, 1e-30, 0])],
 )
 def test_products_out_of_range_whose_gradients_are_in_it(dtype, x):
-    """The product of the others is taken from them, and not from a product that overflowed or is 0."""
+    """Gradients are products of the other elements, not quotients of the whole product, which overflows or is 0."""
     x = np.array(x, dtype)
     others = [np.prod(np.delete(x.astype(np.float64), place)) for place in range(3)]
     with np.errstate(over="ignore"):
@@ -92,7 +92,7 @@ def test_integers_have_no_gradient(name, inputs, dtype):
 
 
 def test_results_without_a_gradient():
-    """What is cut to an integer, or counted, has none by its operands."""
+    """Results that are rounded to integers, or that are counts, have no gradient."""
     assert vjp("cast", (np.ones(3),), {"dtype": "int32"}, None, np.ones(3)) == [None]
     assert vjp("sum", (np.ones(3),), {"dtype": "int64"}, None, 1) == [None]
 
@@ -106,7 +106,7 @@ def test_complex_products_are_with_the_conjugate():
 
 
 def test_a_python_number_among_operands():
-    """It has the dtype of the other operand, and so has its gradient."""
+    """It has the dtype of the other operand, as has its gradient."""
     of_x, of_y = vjp("mul", (np.float32([1, 2]), 3.0), {}, None, np.float32([1, 1]))
     assert (of_x.dtype, of_x.tolist()) == (np.float32, [3, 3])
     assert (of_y.dtype, of_y.shape, float(of_y)) == (np.float32, (), 3)

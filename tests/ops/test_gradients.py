@@ -48,7 +48,7 @@ def check(name, inputs, attributes, rng, tolerance=2e-7):
 
 @pytest.mark.parametrize("name", [name for name in RULES if name not in COMPLEX])
 def test_every_operator(name, rng):
-    """With shapes, axes, broadcasting and indices drawn anew."""
+    """Every operator, with new random shapes, axes, broadcasting and indices."""
     for _ in range(4):
         inputs, attributes = drawn(name, rng, ties=False)
         check(name, inputs, attributes, rng)
@@ -186,7 +186,7 @@ def test_segment_sum(rng):
 
 
 def test_a_product_with_zeros():
-    """One zero has the product of the others; of two, each has 0."""
+    """The gradient of a single zero is the product of the others; that of each of two zeros is 0."""
     x = np.array([[2.0, 0, 3], [0, 5, 0]])
     assert vjp("prod", (x,), {"axis": 1}, None, np.array([1.0, 1]))[0].tolist() == [[0, 6, 0], [0, 0, 0]]
 
@@ -269,7 +269,9 @@ def test_wrong_gradients_of_shapes():
 
 
 def test_which_operators_have_none():
-    """Those whose results or operands are not numbers, and gradients, which would be of second order."""
+    """Operators whose results or operands are not numbers, and gradient operators, whose gradients would be of second
+    order.
+    """
     without = {one.name for one in operators() if not has_gradient(one.name)}
     gradients = {name for name in without if "_grad" in name or "backward" in name}
     others = without - gradients
@@ -297,7 +299,7 @@ ON_DEVICE = {
 
 @pytest.mark.parametrize("name", ON_DEVICE)
 def test_on_the_device(name, on_device, rng):
-    """The same as on the host."""
+    """Gradients on the device are the same as on the host."""
     shapes, attributes = ON_DEVICE[name]
     inputs = [rng.normal(size=shape) for shape in shapes]
     if name == "gather":

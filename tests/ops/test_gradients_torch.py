@@ -1,6 +1,6 @@
 """The gradients of every operator that has one, compared with PyTorch's autograd if PyTorch is installed.
 
-Shapes, axes, what broadcasts and what indices name are drawn anew for each trial; axes of no elements are among them.
+Each trial draws new shapes, axes, broadcasting and indices; some axes have no elements.
 """
 
 import numpy as np
@@ -117,14 +117,14 @@ def conv(torch, x, w, strides, pads, dilations, groups):
     x = torch.nn.functional.pad(x, widths)
     spans = [far * (places - 1) + 1 for far, places in zip(dilations, w.shape[2:], strict=True)]
     counts = [(size - one) // step + 1 for size, one, step in zip(x.shape[2:], spans, strides, strict=True)]
-    if min(*counts, *x.shape[:2], w.shape[0]) < 1:  # which PyTorch refuses in part
+    if min(*counts, *x.shape[:2], w.shape[0]) < 1:  # PyTorch refuses some of them
         zeros = torch.zeros((x.shape[0], w.shape[0], *(max(0, one) for one in counts)), dtype=x.dtype)
         return zeros * (x.sum() + w.sum())
     return function(x, w, None, strides, 0, dilations, groups)
 
 
 def _windows(torch, x, kernel, strides, pads, dilations, counts, value=0):
-    """Windows as places, then planes, then windows: slices of x, padded as far as any window reaches."""
+    """Return windows with the axes places, planes, windows: slices of x, padded as far as any window reaches."""
     num_axes = x.ndim - 2
     far = [
         most * (places - 1) + step * count
@@ -170,7 +170,7 @@ def unfold(torch, x, kernel, strides, pads, dilations):
 
 
 def fold(torch, x, sizes, strides, pads, dilations):
-    """Return the gradient of unfold, whose own gradient autograd has, too."""
+    """Return fold as the gradient of unfold; autograd differentiates it, too."""
     kernel, zeros = x.shape[2 : 2 + len(sizes)], torch.zeros((*x.shape[:2], *sizes), dtype=x.dtype, requires_grad=True)
     written = unfold(torch, zeros, kernel, strides, pads, dilations)
     return torch.autograd.grad(written, zeros, x, create_graph=True)[0]

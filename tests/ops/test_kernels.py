@@ -1,4 +1,4 @@
-"""Kernels by match: conditions, priorities, ties, what is kept, and kernels that another package registers."""
+"""The choice of kernels: conditions, priorities, ties, kept kernels, and kernels that another package registers."""
 
 from pathlib import Path
 
@@ -137,7 +137,7 @@ def test_every_operator_has_a_kernel_and_says_what_it_is():
     for one in operators():
         assert kernels_of(one.name), one.name
         assert one.meaning.splitlines()[0].strip()
-        # how operands lie, and which form of the work there is, a call finds out
+        # a call determines the layout of operands and the form of the work
         assert set(one.asked_for) <= {"strided", "is_piece", "is_depthwise"} | {
             attribute.name for attribute in one.attributes
         }
@@ -238,5 +238,5 @@ assert refused(Two("src", 2)) == "('src', 2)"
 
 
 def test_names_of_arguments_in_errors():
-    """Of a kernel's launch the operator's are put into the place of the arguments, and all other words stay."""
+    """In errors of a kernel's launch, the operator's names replace those of arguments; all else is unchanged."""
     run(RENAMED)

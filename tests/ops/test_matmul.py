@@ -54,7 +54,7 @@ def test_transposed(operate, rng):
 
 
 def test_views_are_not_copied(monkeypatch, rng):
-    """Axes that were exchanged become transposes; other views are copied first."""
+    """Exchanged axes become transposes; other views are copied first."""
     x1, x2 = data((4, 5, 3), "f4", rng), data((7, 5), "f4", rng)
     seen = []
     as_buffer = ep.common.arrays.host.HostArrays.as_buffer

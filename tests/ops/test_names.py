@@ -56,7 +56,7 @@ def test_every_op_has_a_function():
 
 @pytest.mark.parametrize("op", ALIASES, ids=lambda op: op.name)
 def test_the_array_apis_names(op):
-    """They are NumPy's names as well, of the same functions."""
+    """NumPy has the same names for the same functions."""
     function, numpys = getattr(ep.ops, ALIASES[op]), getattr(np, ALIASES[op])
     assert function is getattr(ep.ops, function_name(op))
     operands = [np.array([7, -3, 5], np.int32), np.array([2, 4, 5], np.int32)][: len(OPS[op].operands)]

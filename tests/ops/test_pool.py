@@ -16,7 +16,7 @@ TOLERANCE = {np.float64: 1e-12, np.float32: 1e-6, np.float16: 1e-3, bfloat16: 8e
 
 
 def drawn(rng, num_axes):
-    """Return the attributes of windows, and sizes: now and then no window, and windows of padding alone."""
+    """Return sizes and attributes of windows: now and then there is no window, or some windows have only padding."""
     kernel, strides, dilations = (tuple(map(int, rng.integers(1, 4, num_axes))) for _ in range(3))
     pads = tuple(map(int, rng.integers(0, 4, 2 * num_axes)))
     sizes = tuple(map(int, rng.integers(1, 8, num_axes)))

@@ -110,7 +110,7 @@ def test_slice_to_out(on_device):
 
 @pytest.fixture
 def on_the_cpu(device):
-    """For tests of views and overlap, which NumPy's arrays show."""
+    """Run a test of views and overlap, for which it needs NumPy's arrays, only on the CPU."""
     if device.type is not DeviceType.kCPU:
         pytest.skip("it is about ndarrays")
 
@@ -175,7 +175,7 @@ def test_overlap(on_the_cpu):
 
 @pytest.mark.parametrize("axis", [0, 1])
 def test_many_arrays_take_no_more_steps_of_python_than_a_few(axis):
-    """Not a launch for each, nor a function that is called for each."""
+    """There is neither a launch nor a function call for each array."""
 
     def calls(count):
         arrays = [numbers((3, 4), np.float32, place) for place in range(count)]
@@ -194,7 +194,7 @@ def test_many_parts_take_few_steps_of_python():
 
 @pytest.mark.parametrize("axis", [0, 1, 2, None])
 def test_many_arrays_large_and_small(operate, rng, axis):
-    """Some are moved by one thread, several at once, and others are shared among threads."""
+    """Some arrays are moved by one thread each, several at once; others are shared among threads."""
     sizes = [int(size) for size in rng.integers(0, 9, 90)]
     shapes = [tuple(size if place == (axis or 0) else (5, 3, 2)[place] for place in range(3)) for size in sizes]
     arrays = [numbers(shape, np.int32, 50 * place) for place, shape in enumerate(shapes)]

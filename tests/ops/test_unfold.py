@@ -13,7 +13,7 @@ pytestmark = needs_one_of(ExpandFactory)
 
 
 def drawn(rng, num_axes):
-    """Sizes, a kernel, and where windows lie; padding may take elements away."""
+    """Return sizes, a kernel, and attributes of windows; negative padding may remove elements."""
     kernel, strides, dilations = (tuple(map(int, rng.integers(1, 4, num_axes))) for _ in range(3))
     sizes, pads = tuple(map(int, rng.integers(1, 8, num_axes))), tuple(map(int, rng.integers(-2, 4, 2 * num_axes)))
     return sizes, kernel, {"strides": strides, "pads": pads, "dilations": dilations}

@@ -1,4 +1,4 @@
-"""Views that are not C-contiguous, as operands and as `out`: the device's own primitives copy those that are large."""
+"""Views that are not C-contiguous, as operands and as `out`: the device's own primitives copy large views."""
 
 import sys
 
@@ -17,7 +17,7 @@ windows = np.lib.stride_tricks.sliding_window_view
 
 
 def numbers(*dims, dtype=np.float32):
-    """Return all different as far as the type allows."""
+    """Return numbers that are all different as far as the type allows."""
     return (np.arange(np.prod(dims)) % 30_011).astype(dtype).reshape(dims)
 
 
@@ -75,7 +75,7 @@ COPIED_BY_NUMPY = {
 
 @pytest.fixture
 def launched(monkeypatch):
-    """The shapes of what primitives copied, who copy smaller views than elsewhere."""
+    """The list of the shapes that primitives copied; here they copy smaller views than in normal use."""
     monkeypatch.setattr(host_views, "_LEAST_ELEMENTS", 1 << 10)
     monkeypatch.setattr(host_views, "_LEAST_PIECES", 1 << 9)
     shapes, copy = [], host_views.copy_strided
@@ -137,7 +137,7 @@ def test_what_lies_between_the_elements_of_out(launched):
 
 
 def test_views_that_reach_far_keep_their_memory(launched):
-    """The copy is of a view of the view, whose memory may have no other owner."""
+    """The primitive copies a view of the view, and that view may be the only owner of the memory."""
     buffer = as_buffer(numbers(301, 203).T, "x")
     assert buffer.base is None
     assert sys.getrefcount(buffer) <= 3

@@ -139,7 +139,7 @@ def test_repeat(repeat, example):
     assert np.array_equal(result, np.tile(x, example["repeat"]))
     if "expand" in example:
         src_dims, dst_dims, _ = repeat_dims(x.shape, tuple(example["repeat"]))
-        # leading axes of size 1 of the source go without saying
+        # leading axes of size 1 of the source may be left out
         padding = (1,) * (len(src_dims) - len(example["reshaped_input"]))
         assert (src_dims, dst_dims) == ((*padding, *example["reshaped_input"]), tuple(example["expand"]))
 

@@ -1,4 +1,4 @@
-"""Windows by their definition: a loop over all places, which shares nothing with the kernels."""
+"""Windows by their definition: a loop over all places, which shares no code with the kernels."""
 
 import itertools
 import math
@@ -7,7 +7,7 @@ import numpy as np
 
 
 def counts_of(sizes, kernel, strides, pads, dilations, ceil_mode=False):
-    """Return how many windows there are along each axis, counted one by one."""
+    """Return the number of windows along each axis, counted one by one."""
     num_axes, found = len(sizes), []
     for axis, size in enumerate(sizes):
         end, spanned, count = size + pads[axis + num_axes], dilations[axis] * (kernel[axis] - 1) + 1, 0
@@ -23,7 +23,7 @@ def counts_of(sizes, kernel, strides, pads, dilations, ceil_mode=False):
 
 
 def each_window(sizes, counts, kernel, strides, pads, dilations):
-    """Yield for each window its place, and the places in x that it has, beside those that it has in itself."""
+    """Yield each window's place, and for each element its place in the window, its place in x, and whether x has it."""
     for window in itertools.product(*map(range, counts)):
         each = zip(window, strides, pads, strict=False)
         begins = [at * stride - before for at, stride, before in each]
@@ -66,7 +66,7 @@ def max_pool(x, kernel, strides, pads, dilations, ceil_mode=False):
 
 
 def average_pool(x, kernel, strides, pads, dilations, ceil_mode=False, count_include_pad=False):
-    """In float64; NaN where nothing counts."""
+    """Return the averages in float64; NaN for a window without elements."""
     sizes, num_axes = x.shape[2:], x.ndim - 2
     counts = counts_of(sizes, kernel, strides, pads, dilations, ceil_mode)
     result = np.zeros((*x.shape[:2], *counts))
