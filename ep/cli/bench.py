@@ -12,7 +12,8 @@ draws the bandwidth for results of 1,024 to 16,777,216 elements instead, with a 
   ep bench --onnx model.onnx --shape bytes=1,2048
 
 times an ONNX model on random inputs instead, on the CPU or with --device elsewhere, and compares it with ONNX Runtime
-if that is installed, on as many threads. Sizes that are free are 1, unless --shape gives them. It needs the extra onnx.
+if that is installed, on equally many threads. Sizes that are free are 1, unless --shape gives them. It needs the extra
+onnx.
 """
 
 from __future__ import annotations

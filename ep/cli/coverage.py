@@ -38,7 +38,7 @@ class Coverage:
             with output.status(f"{self.label}: {case.name}"):
                 try:
                     trial = set_up(case, self.device, names.factory_of(case.primitive))
-                except UnsupportedPrimitiveError:  # also if no primitive brings the data to the device
+                except UnsupportedPrimitiveError:  # also if no primitive copies the data to the device
                     self.left_out.append(case)
                     continue
                 except EnvironmentVariableError:

@@ -69,8 +69,8 @@ UNKNOWN: Final = False
 class Keyed:
     """An array of a device whose calls are cached. Its type has the attribute `call_key`.
 
-    Two arrays with one key are the same to every operator: they have the same dtype and shape, and the Arrays of one
-    device accept both as they are.
+    Two arrays with the same key are equivalent for every operator: they have the same dtype and shape, and the Arrays
+    of one device accept both as they are.
     """
 
     __slots__ = ()
@@ -188,7 +188,7 @@ class Arrays(Operands):
         return self
 
     def new_finder(self) -> CallFinder | None:
-        """Return the finder of known calls of one function, or None if the device has nothing faster than Python."""
+        """Return the finder of known calls of one function, or None if the device has none."""
         return None
 
     def compute(

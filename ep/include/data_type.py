@@ -39,7 +39,7 @@ class DataType(Enum):
     itemsize: int
     """Bytes of one element."""
 
-    __hash__ = object.__hash__  # Enum's is a Python function, and plans are looked up by types
+    __hash__ = object.__hash__  # Enum's `__hash__` is a slower Python function, and types are keys of plans
 
     def __repr__(self) -> str:
         return f"DataType.{self.name}"

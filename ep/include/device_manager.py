@@ -17,7 +17,7 @@ class DeviceManager(ABC):
     """All devices of one type (`device_manager.h`). Registered with DeviceManagerRegistry, created on first use.
 
     The constructor must not touch the hardware: `GetDeviceCount` does, when called. There is one manager per type in a
-    process; copying or unpickling gives that one.
+    process; copying or unpickling it returns the same object.
 
     The first six methods are the contract. `arrays`, `compiled_kernels`, `compile_for` and `findings` are optional: for
     operators, for `ep cache` and for `ep doctor`.

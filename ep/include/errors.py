@@ -74,7 +74,7 @@ class UnsupportedPrimitiveError(LookupError):
 
 
 class DeviceUnavailableError(RuntimeError):
-    """Raised if a device type is unknown, or its hardware, driver or package is missing. The message says which."""
+    """Raised if a device type is unknown, or its hardware, driver or package is missing. The message names it."""
 
 
 class EnvironmentVariableError(ValueError):

@@ -66,7 +66,7 @@ def world() -> World:
 class World:
     """All processes of a job, which do the same things in the same order.
 
-    Before ranks exchange data, all of them meet: each rank gives a few numbers, from which every rank learns whether
+    Before ranks exchange data, all of them meet: each rank sends a few numbers, from which every rank learns whether
     all do the same thing next. If one has failed, all raise its error. If one has ended, the job ends, since others
     wait for it. Work that may fail on one rank alone is therefore done before a meeting. An error in the exchange after
     it ends the job.
@@ -204,7 +204,7 @@ class World:
             waiting = _places(every, f"waits for {them}", f"wait for {them}")
             self._end(f"{_named(ended)} of {self.size} {have} ended, which ends the job: {waiting}\n")
         with suppress(Exception):
-            self.comm.Barrier()  # wait until the rank that ends the job is gone, since its message says more
+            self.comm.Barrier()  # wait until the rank that ends the job is gone, since its message is more precise
         self._end("")
 
     def _end(self, words: str) -> NoReturn:

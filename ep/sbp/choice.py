@@ -54,7 +54,7 @@ def choices(
 
     problem: of whole tensors; its `ranks` is not read.
     mesh: the number of ranks along each of its axes.
-    given: the SBPs of the inputs, one for each axis of the mesh. wanted: the SBPs of the outputs, likewise; None for any.
+    given: the SBPs of the inputs, one for each axis of the mesh. wanted: the SBPs of the outputs, likewise; None: any.
         A partial output then costs the bytes of a reduce-scatter: its value cannot be read until it is reduced.
 
     Among equal costs, the choice whose outputs are nearest to broadcast comes first, so that broadcast tensors stay

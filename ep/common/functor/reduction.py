@@ -304,6 +304,7 @@ def first_reduction(op: ReduceOp, kind: Kind) -> ReduceOp:
 def reduction_of(op: ReduceOp, kind: Kind) -> Reduction:
     """Return the reduction of `op` on numbers of a kind.
 
-    The mean is the sum over the number of elements: a device has to keep the sum from overflowing if the mean does not.
+    The mean is the sum divided by the number of elements: a device has to keep the sum from overflowing if the mean
+    does not.
     """
     return _OF_OPS[first_reduction(op, kind)]

@@ -40,7 +40,7 @@ def user_cache_folder() -> Path:
 
 
 def usage(folder: Path) -> tuple[int, int]:
-    """Return the number of files in and below `folder`, and their total bytes, as far as they are accessible."""
+    """Return the number of files in and below `folder`, and their total bytes; inaccessible ones are left out."""
     sizes = []
     for inside, _, names in os.walk(folder):
         for name in names:

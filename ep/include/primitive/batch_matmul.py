@@ -12,7 +12,7 @@ from ep.include.stream import Stream
 
 
 class BatchMatmul(Primitive):
-    """`c[i] = alpha * a[i] @ b[i] + beta * c[i]`, with a and b transposed if New says so (`batch_matmul.h`)."""
+    """`c[i] = alpha * a[i] @ b[i] + beta * c[i]`, with a and b transposed as requested in New (`batch_matmul.h`)."""
 
     @abstractmethod
     def Launch(

@@ -12,7 +12,7 @@ from ep.include.stream import Stream
 
 
 class Matmul(Primitive):
-    """`c = alpha * a @ b + beta * c`, with a and b transposed if New says so (`matmul.h`)."""
+    """`c = alpha * a @ b + beta * c`, with a and b transposed as requested in New (`matmul.h`)."""
 
     @abstractmethod
     def Launch(self, stream: Stream, m: int, n: int, k: int, alpha: Any, a: Any, b: Any, beta: Any, c: Any) -> None:

@@ -20,9 +20,9 @@ class HeldSignals:
     the first exception of a handler, after all have been called. Handlers run only in the main thread of the main
     interpreter; elsewhere nothing is held.
 
-    Between the two calls, this object is the handler of those signals. An attribute says whether it records a signal or
-    passes it on. So an exception that arrives while handlers are being exchanged does no harm: a handler that is not
-    restored yet passes signals on.
+    Between the two calls, this object is the handler of those signals. An attribute determines whether it records a
+    signal or passes it on. So an exception that arrives while handlers are being exchanged does no harm: a handler that
+    is not restored yet passes signals on.
     """
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class HeldSignals:
             return
         for number in signal.valid_signals():
             handler = signal.getsignal(number)
-            if isinstance(handler, HeldSignals) and not handler._is_holding:  # left over, as the docstring says
+            if isinstance(handler, HeldSignals) and not handler._is_holding:  # not restored: see the docstring
                 handler = handler._handlers[number]
             if callable(handler):
                 self._handlers[number] = handler

@@ -215,7 +215,7 @@ class Operator:
     ) -> tuple[Kernel, np.dtype[Any]]:
         """Return the kernel for inputs of `dtypes`, chosen on first use, and the dtype of its results.
 
-        Raises UnsupportedPrimitiveError, which says why, if no kernel matches.
+        Raises UnsupportedPrimitiveError, with the reasons, if no kernel matches.
         """
         chosen = self.chosen
         key = (device_type, *dtypes, *(_key(attributes[name]) for name in chosen.asked_for))

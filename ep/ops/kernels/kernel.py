@@ -85,7 +85,7 @@ class Kernel(ABC):
 
 
 class PreparedKernel(Kernel):
-    """A kernel whose launches depend on shapes and attributes only: they are planned once for all such calls.
+    """A kernel whose launches depend on shapes and attributes only: they are planned once per combination of these.
 
     If a class overrides `compute` as well, `compute` does every call.
     """
