@@ -48,7 +48,7 @@ def _data(array, block, state, plan, count):
 
 @jit
 def _check_many(state, form, numbers, operands, context):
-    """Check a tuple of like operands and the written one; return the bytes, or -1, and whether a source is dst."""
+    """Check a tuple of similar operands and the written one; return the bytes, or -1, and whether a source is dst."""
     srcs, count = load_word(operands, 0), load_word(numbers, 0)
     if load_word(srcs + TYPE, 0) != load_word(state, STATE.tuple_type):
         return -1, False

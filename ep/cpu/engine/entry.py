@@ -36,12 +36,12 @@ from ep.cpu.shared.object_layout import DATA, TUPLE_ITEMS, TUPLE_LENGTH, TYPE
 from ep.cpu.shared.state import STATE
 
 _OPERANDS = MAX_SOURCES + 1
-_FEW = 32  # arguments that are passed on without heap memory
+_FEW = 32  # the most arguments that are passed on without heap memory
 
 
 @cache
 def launcher(name: str, launch: Any, plan: Any = None, many: bool = False) -> Launcher:
-    """Compile `launch`. Its context is filled in: dst is the written operand, the sources are all others.
+    """Compile `launch`. The check fills in its context: dst is the written operand, the sources are all others.
 
     name: for the kernel cache.
     """
@@ -138,7 +138,7 @@ def _is_done(primitive, state, args, num_args, names):
             store_word(operands, place, load_word(args, argument))
         elif role == NUMBER:
             store_word(numbers, place, as_word(load_word(args, argument)))
-    # only now, since converting objects to integers may run any code
+    # after the conversion of objects to integers, which may run any code
     num_keys, plan = load_word(form, FORM.num_keys), 0
     if load_word(form, FORM.many) != 0:
         return _launch_several(state, form, numbers, operands) == 0
@@ -184,7 +184,7 @@ def _method(primitive, args, num_args, names):
     if words == 0:
         bad_argument()  # the slot has been deleted
         return 0
-    add_reference(words)  # converting objects to integers may replace the words, as may other threads
+    add_reference(words)  # a conversion of objects to integers, or another thread, may replace the words
     state = load_word(words + DATA, 0)
     written, none = load_word(state, STATE.written), load_word(state, STATE.none)
     done = load_word(state, STATE.form) != 0 and _is_done(primitive, state, args, num_args, names)

@@ -23,9 +23,9 @@ _MAX_FACTORS: Final = 5
 
 OPERAND: Final = layout(
     "OperandOfForm",
-    kind=1,  # where its data type is found
+    kind=1,  # the source of its data type: OF_STATE, OF_PLAN, or OF_BYTES for any type
     type=1,  # the first word of the data type
-    flags=1,  # of the array
+    flags=1,  # the flags that the array must have
     num_factors=1,
     factors=_MAX_FACTORS,  # the sizes whose product is its number of elements
 )
@@ -42,10 +42,10 @@ FORM: Final = layout(
     plan_sizes=1,  # the place of the sizes in the plan
     plan_in_place=1,
     num_sizes=1,
-    num_numbers=1,  # sizes and others
-    num_keys=1,  # arguments that remembered launches are found by
-    num_values=1,  # operands that may be numbers in Launch, and are arrays in remembered launches
-    num_arguments=1,  # of Launch, with the stream; 0 if compiled code cannot run Launch
+    num_numbers=1,  # sizes and other integers
+    num_keys=1,  # the number of arguments by which remembered launches are found
+    num_values=1,  # the number of operands that may be numbers in Launch; remembered launches have arrays for them
+    num_arguments=1,  # of Launch, including the stream; 0 if compiled code cannot run Launch
     names=MAX_ARGUMENTS,  # the addresses of their names
     defaults=MAX_ARGUMENTS,  # the addresses of their defaults; 0 if an argument is required
     numbers=MAX_NUMBERS,  # defaults of the numbers that Launch does not take
@@ -54,16 +54,16 @@ FORM: Final = layout(
     roles=2 * MAX_ARGUMENTS,  # two words for each argument: its role, and its index among those of this role
     operands=OPERAND.num_words * (MAX_SOURCES + 1),
 )
-KEY, NUMBER, ARRAY = range(3)  # the stream is a KEY, too: it is not read in turn
+KEY, NUMBER, ARRAY = range(3)  # the stream is a KEY, too: it is checked separately
 
 
 class Launcher(NamedTuple):
     """The function that runs a launch after its check.
 
-    address: of the C function (context, bytes read and written, whether dst is the storage of another operand, address
-        of sizes and others). It returns 0, or does nothing and returns 1.
+    address: that of the C function (context, bytes read and written, whether dst is the storage of another operand,
+        address of sizes and other integers). It returns 0, or does nothing and returns 1.
     plan: the layout of the engine's plans; None if there are none.
-    many: whether the first operand is a tuple of like operands. The context's plan is then the tuple's address.
+    many: whether the first operand is a tuple of similar operands. The context's plan is then the tuple's address.
     """
 
     address: int
@@ -73,7 +73,7 @@ class Launcher(NamedTuple):
 
 @cache
 def check_form(signature: Signature, state: Any, plan: Any, many: bool) -> np.ndarray[Any, Any]:
-    """Return the words for the expected operands, sizes and others. state, plan: layouts; plan may be None."""
+    """Return the words for the expected operands and integers. state, plan: layouts; plan may be None."""
     if len(signature.operands) > MAX_SOURCES + 1:
         raise ValueError(f"{len(signature.operands)} operands; a launch has room for {MAX_SOURCES + 1}")
     if len(signature.written) != 1:
@@ -115,9 +115,9 @@ def launch_form(
 ) -> np.ndarray[Any, Any]:
     """Return the words of `check_form`, with the arguments of Launch.
 
-    Arguments named as operands, sizes and others of the signature stand for these. The rest are keys: dims and data
-    types.
-    launch: the function written in Python. A size that it does not take is 1.
+    An argument with the name of an operand, a size or another integer of the signature is that operand or integer. All
+    other arguments are keys: dims and data types.
+    launch: the function written in Python. A size that is not an argument of it is 1.
     values: the operands that may be numbers in Launch; these are keys, too.
     """
     words = check_form(signature, state, plan, many).copy()
@@ -136,7 +136,7 @@ def launch_form(
             keys.append(position)
             places += [place] if name in values else []
         words[FORM.roles + 2 * position :][:2] = role, place
-        words[FORM.names + position] = id(sys.intern(name))  # as callers spell it
+        words[FORM.names + position] = id(sys.intern(name))  # the same string object as in calls
         if parameter.default is not parameter.empty:
             words[FORM.defaults + position] = id(parameter.default)
     words[FORM.keys :][: len(keys)] = keys

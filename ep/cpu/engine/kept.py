@@ -1,4 +1,4 @@
-"""The compiled search for what a primitive remembers of earlier launches, by the arguments of Launch."""
+"""The compiled search among the launches that a primitive remembers, by the arguments of Launch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ep.cpu.shared.state import STATE
 
 @jit
 def _key(args, form, key, state):
-    """Return an argument that is a key; for any array, the type ndarray."""
+    """Return an argument that is a key; for an array, return the type ndarray instead."""
     given, ndarray_type = load_word(args, load_word(form, FORM.keys + key)), load_word(state, STATE.ndarray_type)
     return ndarray_type if load_word(given + TYPE, 0) == ndarray_type else given
 
@@ -84,7 +84,7 @@ def find_kept(primitive, state, form, args):
     drop_reference(keys)
     if kept == 0:
         return 0
-    if not _has_keys(kept, state, form, args):  # 1.0 and True are found by 1
+    if not _has_keys(kept, state, form, args):  # 1.0 and True equal 1, and so find its tuple
         drop_reference(kept)
         return 0
     _put_first(primitive, kept)

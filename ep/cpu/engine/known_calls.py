@@ -1,7 +1,7 @@
 """Repeated calls of operators, run by compiled code: it compares the arguments, makes the result, and launches.
 
 A call is determined by the dtypes and shapes of its operands, which are plain C-contiguous arrays, and by all its other
-arguments, which are the same objects again. So no Python code runs between the called function and Launch.
+arguments, which must be the same objects as before. So no Python code runs between the called function and Launch.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from ep.cpu.shared.object_layout import (
 )
 from ep.include.arrays import CallFinder, KnownCall, Placeholder
 
-_MOST_ARGUMENTS: Final = 8  # of a call, keyword arguments included
+_MOST_ARGUMENTS: Final = 8  # of a call, including keyword arguments
 _MOST_DIMS: Final = 8
 _MOST_OF_LAUNCH: Final = 16
 _KEPT: Final = 16  # the number of most recent calls, which are compared one by one
@@ -103,7 +103,7 @@ class CpuCallFinder(CallFinder):
     def add(self, known: tuple[Any, ...]) -> None:
         recent = self._calls.recent
         for one in recent:  # not `in`, which would compare arrays
-            if one is known:  # a call may look the same while its dtype or axis is another object
+            if one is known:  # another call may be equal, but have another object as its dtype or axis
                 return
         self._calls.recent = (known, *recent[: _KEPT - 1])
 

@@ -1,4 +1,4 @@
-"""The slots of a primitive that compiled code reads: three of them, at offsets that `object_layout` has checked."""
+"""The three slots of a primitive that compiled code reads, at offsets that `object_layout` has checked."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ep.cpu.shared.state import STATE, LaunchState
 KEPT, RECENT, WORDS = FIRST_SLOT, SECOND_SLOT, THIRD_SLOT
 
 NUM_RECENT: Final = 4
-"""The number of last launched combinations of dims, data types and numbers that are found without hashing."""
+"""The number of most recent combinations of dims, data types and numbers, which are found without hashing."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -28,15 +28,15 @@ class Forward:
 
 
 def launched(written: F) -> F:
-    """Mark a Launch to be replaced by compiled code, as soon as there is any.
+    """Mark a Launch that compiled code replaces, as soon as there is any.
 
-    The Python function runs the launches that compiled code does not: if something is not as expected. Its arguments
-    are found in the signature by name (`engine/form.py`).
+    The Python function runs the launches in which compiled code finds something unexpected. Its arguments are found in
+    the signature by their names (`engine/form.py`).
     """
     forward = Forward(written)
 
     @wraps(written)
-    def launch(self: Launchable, /, *args: Any, **kwargs: Any) -> Any:  # for callers that took the method earlier
+    def launch(self: Launchable, /, *args: Any, **kwargs: Any) -> Any:  # for callers that got the method earlier
         if self._words is _UNMADE.words:
             _refuse(self)
         return forward.to(self, *args, **kwargs)
@@ -51,9 +51,9 @@ class Launchable:
     _kept: maps the arguments of Launch to one of the tuples below; it is emptied when it is full.
     _recent: tuples that compiled code compares with the arguments of Launch. Each holds the dims, data types and
         numbers of a launch in the order of Launch, the words of the plan (None if there is none), the object that keeps
-        these alive, and the arrays that stand for the numbers. Python only ever replaces it as a whole. Compiled code
-        holds a reference to the tuple it has found and moves it to the front; a tuple found in `_kept` replaces another
-        one.
+        these alive, and the arrays that replace the numbers. Python never changes `_recent` in place, but replaces it
+        as a whole. Compiled code holds a reference to the tuple it has found and moves it to the front; a tuple found
+        in `_kept` replaces another one.
     _words: the launch state, which is never replaced.
     """
 
@@ -71,16 +71,16 @@ class Launchable:
     def _enter(self, plan: Any, *args: Any) -> bool:
         """Return whether a launch was refused; then nothing has been written. Without compiled code, all are refused.
 
-        plan: its words, with args the operands; or None, with args the sizes and others of the signature, then the
-            operands.
+        plan: its words, with args the operands; or None, with args the sizes and other integers of the signature, then
+            the operands.
         """
         return True
 
     def _remember(self, given: tuple[Any, ...], plan: Any = None, arrays: tuple[Any, ...] = ()) -> None:
         """Remember a plan, and arrays for numbers, by the arguments of Launch, for compiled code to find.
 
-        given: the arguments in the order of Launch. Numbers, and dims that `are_of_ints`, are compared by value; the
-            type ndarray stands for any array of an operand that may be a number; all others are compared by identity.
+        given: the arguments in the order of Launch. Numbers, and dims that `are_of_ints`, are compared by value; for an
+            operand that may be a number, the type ndarray represents any array; all others are compared by identity.
         arrays: one for each operand that may be a number, in the order of Launch; None if it was given as an array.
         """
         words = None if plan is None else plan.words
@@ -102,7 +102,7 @@ class Launchable:
 def are_of_ints(dims: tuple[Any, ...]) -> bool:
     """Return whether each dim, stride or position is None, an object of exactly type int, or a tuple of such ints.
 
-    Other objects that are equal to such dims would find the same plan, but have to be refused or converted.
+    Other objects may be equal to such dims and so find the same plan, but must be refused or converted.
     """
     for each in dims:
         if each is not None and type(each) is not int:

@@ -1,9 +1,9 @@
 """The walk over the outer axes of a plan: the offsets of each row of the innermost axes in two operands.
 
 dims, strides: addresses of the sizes of the axes, and of kMaxNumDims strides for each operand.
-index: words that the functions write: the index of a row among the outer axes.
+index: the words in which the functions write the index of a row along each outer axis.
 
-Offsets are returned, in the unit of the strides: in memory they would cost a short row more than its elements.
+Offsets are returned, in the unit of the strides: in memory, they would take more time than the elements of a short row.
 """
 
 from __future__ import annotations

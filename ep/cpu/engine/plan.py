@@ -15,7 +15,7 @@ from ep.cpu.shared.object_layout import data_address
 from ep.cpu.shared.state import TYPE_WORDS, type_words
 from ep.include.data_type import DataType
 
-# functions that write 0, 1, 2 ... words in one call, where assigning to an array takes one call for each word
+# functions that write 0, 1, 2 ... words in one call; assigning to an array takes one call for each word
 _WRITE: Final = [Struct(f"{count}q").pack_into for count in range(65)]
 
 

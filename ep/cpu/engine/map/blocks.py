@@ -22,7 +22,7 @@ from ep.cpu.threads.parallel import call_task
 from ep.include.primitive.primitive import kMaxNumDims
 
 _FIELDS: Final = map_layout(1)
-_MOST_LINES: Final = 4  # the most lines of a row of src in a block: processors fetch longer runs better
+_MOST_LINES: Final = 4  # the most cache lines of a row of src in a block; processors prefetch long runs better
 _TILE_WORDS: Final = (TILE_BYTES + LINE) // 8
 
 
@@ -68,7 +68,7 @@ def walk_blocks(context, begin, end):
     row_context, index, tile = stack_words(CONTEXT_WORDS), stack_words(kMaxNumDims), stack_words(_TILE_WORDS)
     tile += -tile & (LINE - 1)
     store_word(row_context, CONTEXT.state, state)
-    # the shape of a block: the longest runs of src with which the parts of rows of dst are two lines
+    # the shape of a block: the runs of src are as long as they can be if parts of rows of dst are two cache lines
     run = LINE * min(dst_size, _MOST_LINES)
     width, length = run // size, TILE_BYTES // run
     while begin < end:

@@ -1,4 +1,4 @@
-"""The plan of a OneHot: the classes that a row of out stands for."""
+"""The plan of OneHot: the range of classes of each row of out."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class ClassPlan(Plan):
         """Make the plan.
 
         lower_bound: the first class.
-        sizes: those of the signature: the numbers of indices and of classes.
+        sizes: the sizes of the signature: the number of indices and the number of classes.
         """
         super().__init__(CLASSES, signature)
         self.set_words(_ALL, (sizes[1], lower_bound))

@@ -1,8 +1,9 @@
 """Row kernels: a function of one element of each operand, in a loop over contiguous elements.
 
-A row kernel is made of functions and a name; the op they stand for, if any, plays no role here. There are two forms. A
-row kernel of two operands is called on blocks of rows, and either operand may be one element. A row kernel of any other
-number of operands is called on a range of contiguous elements, so it serves as the task of a launch without a walk.
+A row kernel is made of functions and a name; it does not depend on the op that they compute, if any. There are two
+forms. A row kernel of two operands is called on blocks of rows, and either operand may be one element. A row kernel of
+any other number of operands is called on a range of contiguous elements, so it serves as the task of a launch without a
+walk.
 """
 
 from __future__ import annotations
@@ -42,12 +43,12 @@ class RowFunctions(NamedTuple):
     apply: computes the result from the elements, then the attributes.
     widened: whether `apply` computes in float64 for elements of float32 and narrower types.
     attributes: the types of the attributes that `apply` takes: float32 or float64.
-    apply_any: if `apply` is not valid for every element, the functor that is. If `apply` is valid only for |x| <=
+    apply_any: the functor that is valid for every element, if `apply` is not. If `apply` is valid only for |x| <=
         LIMIT, it is called for one element at a time.
     exceeds: the compiled function that returns whether `apply` is invalid for a block: (address, begin, end), or (src0,
         step0, src1, step1, begin, end) for two operands; None if there is no `apply_any`.
-    interleaved: whether `apply` is a long dependency chain, as elementary functions are: its loop becomes a separate
-        function and computes several vectors at a time.
+    interleaved: whether `apply` is a long dependency chain, as elementary functions are. If so, its loop becomes a
+        separate function and computes several vectors at a time.
     beyond: for one operand, the means to compute elements for which `apply` is invalid: the number of a function of
         WHICH, and the tasks of `beyond_limit`.
     light: whether `apply` is so short that the kernel is bound by memory alone.

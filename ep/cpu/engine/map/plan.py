@@ -24,19 +24,19 @@ MAP_PLAN: Final = layout(
     count=1,  # elements of the walk
     gaps=1,  # whether dst has gaps: its elements are not adjacent in the order of the walk
     spill=1,  # with gaps, the plan that moves a tile of results to dst
-    tiled=1,  # whether the walk goes by tiles
+    tiled=1,  # whether the walk proceeds in tiles
     blocked=1,  # whether the tiles are transposed blocks of the last two axes; in plans of one operand only
     scattered=1,  # for blocks: whether dst is so large that its scattered lines are written with non-temporal stores
     crossed=1,  # for blocks: whether dst is contiguous along the last axis but one, not along the last
     dims=kMaxNumDims,
 )
-"""The fields that the plans of any number of operands begin with."""
+"""The fields at the start of every plan, for any number of operands."""
 
 _SIZES: Final = adjacent(MAP_PLAN, "num_axes", "count", "gaps", "spill", "tiled")
 _BLOCKS: Final = adjacent(MAP_PLAN, "num_axes", "count", "gaps", "spill", "tiled", "blocked", "scattered", "crossed")
 
 TILE_BYTES: Final = 8192
-"""The bytes of the tiles of all operands together; a limit, since a thread may have little stack."""
+"""The limit of the bytes of the tiles of all operands together, since a thread may have little stack."""
 
 # a broadcast operand is copied to a tile if its rows are too short to fill a vector
 _SHORT: Final = 16
@@ -72,8 +72,8 @@ class MapPlan(Plan):
         dst_strides: None if dst has no gaps.
 
         A row kernel of two operands reads rows in which each operand is contiguous or one element; any other row kernel
-        reads contiguous elements only. All else is done by tiles: each operand that is not in the order of the walk is
-        copied to a tile.
+        reads contiguous elements only. All other walks proceed in tiles: each operand that is not in the order of the
+        walk is copied to a tile.
         """
         fields = map_layout(len(strides))
         super().__init__(fields, signature)

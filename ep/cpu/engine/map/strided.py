@@ -59,7 +59,7 @@ OPERAND: Final = layout(
     step=1,  # elements from one to the next along the innermost axis
     walk=kMaxNumDims,  # bytes from one to the next along each outer axis
     num_dims=1,
-    dims=kMaxNumDims,  # the array's own
+    dims=kMaxNumDims,  # of the array itself
     strides=kMaxNumDims,
 )
 
@@ -104,7 +104,7 @@ def strides_over(array: np.ndarray[Any, Any], shape: Dims) -> Dims:
     return array.strides if array.shape == shape else np.broadcast_to(array, shape).strides
 
 
-_NOWHERE: Final = 1 << 62  # the step of an array whose place no result may have
+_NOWHERE: Final = 1 << 62  # the step of an array whose memory no result may share
 
 
 class StridedPlan:
@@ -119,7 +119,8 @@ class StridedPlan:
         """Make the plan.
 
         arrays: results first. shape: the shape that they broadcast to; no size is 0.
-        apart: the numbers of sources that need not broadcast: they are read as a whole, and are not result's place.
+        apart: the numbers of sources that need not broadcast. They are read as a whole, so no result may share their
+            memory.
         """
         still = (0,) * len(shape)
         strides = [still if k in apart else strides_over(array, shape) for k, array in enumerate(arrays)]
@@ -159,7 +160,7 @@ class StridedPlan:
 
 @cache
 def strided_entry() -> Callable[..., int]:
-    """Return the entry (state, plan, arrays). Its result is 0 if it ran, NO_MEMORY, or 1 if nothing was written."""
+    """Return the entry (state, plan, arrays). It returns 0 if it ran, NO_MEMORY, or 1 if nothing was written."""
 
     @jit
     def same_place(plan, one, other):

@@ -30,14 +30,14 @@ _TILE: Final = 1024  # the most elements of an operand that are copied to a tile
 _LINE: Final = LINE_BYTES
 _TILE_WORDS: Final = (TILE_BYTES + _LINE) // 8
 
-_SIZE: Final = CONTEXT.sources + 2  # of the first source; the others follow every SOURCE_WORDS
+_SIZE: Final = CONTEXT.sources + 2  # of the first source; those of the others follow at steps of SOURCE_WORDS
 
 
 @jit
 def launch(context, num_bytes, in_place, sizes):
     """Launch without a plan, after the check; the state's task is a row kernel of any number of operands but two."""
     state, count = load_word(context, CONTEXT.state), load_word(context, CONTEXT.dst_count)
-    size = 0 if in_place else load_word(context, CONTEXT.dst_size)  # in place, lines are fetched anyway
+    size = 0 if in_place else load_word(context, CONTEXT.dst_size)  # in place, cache lines are read anyway
     store_word(context, CONTEXT.streaming, load_word(state, MAP_STATE.streaming_kernel))
     return run_writing(context, load_word(state, STATE.task), count, size, num_bytes, load_word(state, STATE.grain))
 

@@ -45,7 +45,7 @@ def _num_elements(array):
 
 
 def _move(columns, begin, end):
-    """Move those of the parts [begin, end) that are not large."""
+    """Move the parts in [begin, end) that are not large."""
     whole, row_bytes = load_word(columns, _COLUMNS.whole), load_word(columns, _COLUMNS.row_bytes)
     rows, size = load_word(columns, _COLUMNS.rows), load_word(columns, _COLUMNS.size)
     to_parts, items = load_word(columns, _COLUMNS.to_parts), load_word(columns, _COLUMNS.parts) + TUPLE_ITEMS

@@ -43,7 +43,7 @@ def launch(context, num_bytes, in_place, sizes):
     low = 0 if offset < 0 and load_word(state, GATHER_STATE.unsigned) != 0 else offset
     first_row = low - offset
     num_valid = gather - first_row if gather > first_row else 0
-    # the number of rows that is worth a second thread; a row that alone is worth several threads is cut into pieces
+    # the number of rows that makes a second thread worthwhile; a row that is enough for several is cut into pieces
     row_cost, pieces, grain = 2 * row_bytes + _INDEX_COST, 1, 1
     if row_cost < GRAIN_BYTES:
         grain = GRAIN_BYTES // row_cost

@@ -29,10 +29,10 @@ from ep.include.data_type import DataType
 _CACHE_LINE = 64
 _AHEAD = 64  # prefetch distance, in rows
 _AHEAD_BYTES = 2**15  # the most bytes that are prefetched ahead: a part of L2
-_SHORT = 16  # bytes of a row, up to which indices are checked in blocks
+_SHORT = 16  # the most bytes of a row for which indices are checked in blocks
 _BLOCK = 16  # rows
-_CACHED = 2**24  # bytes of params that stay in the last-level cache, and need no prefetch
-_LONGEST_FETCHED = 4096  # bytes of a row: the processor itself fetches the rest of a longer one
+_CACHED = 2**24  # the most bytes of params that stay in the last-level cache, and need no prefetch
+_LONGEST_FETCHED = 4096  # the most bytes of a row that are prefetched: the processor fetches the rest itself
 
 
 @cache

@@ -29,7 +29,7 @@ GATHER: Final = layout(
     low=1,  # the valid indices are [low, low + num_valid)
     num_valid=1,
     first_row=1,  # the row of index `low`
-    params_bytes=1,  # of all groups
+    params_bytes=1,  # the bytes of params, for all groups
     pieces=1,  # the number of pieces that a row is cut into; the task's range counts pieces
     streamed=1,  # whether rows are written with non-temporal stores
 )

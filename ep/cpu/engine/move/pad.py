@@ -1,4 +1,4 @@
-"""ConstantPad: writes dst in its order, the rows of a box with padding between them."""
+"""ConstantPad: dst is written in order, the rows of a box with padding between them."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from ep.cpu.lines.streaming import finish_streams, stream_row, streaming_filler
 from ep.cpu.shared.context import CONTEXT, ITSELF, SOURCE_WORDS
 from ep.include.primitive.primitive import kMaxNumDims
 
-_TILE: Final = 2048  # bytes of dst that are assembled in a tile before they are streamed, if rows are short
+_TILE: Final = 2048  # bytes of dst that are assembled in a tile for non-temporal stores, if rows are short
 _TILE_WORDS: Final = (_TILE + LINE) // 8
 _VECTOR_WORDS: Final = VECTOR // 8
-_SHORT: Final = 512  # bytes of a row and its padding, up to which both are written in whole vectors
+_SHORT: Final = 512  # the most bytes of a row and its padding that are written in whole vectors
 
 _SRC, _DST = 0, 1  # the two sides, as in the odometer
 
@@ -47,7 +47,7 @@ def _row_that_ends_after(plan, place):
 
 @jit
 def _num_reached(count, first, step, reach, end):
-    """Return how many of the `count` places `first`, `first + step`, ... have their `reach` bytes end by `end`."""
+    """Return how many of `count` runs of `reach` bytes, at `first`, `first + step`, ..., end at `end` or before."""
     if first + (count - 1) * step + reach <= end:  # the usual case, without a division
         return count
     return (end - reach - first) // step + 1 if first + reach <= end else 0
@@ -55,7 +55,7 @@ def _num_reached(count, first, step, reach, end):
 
 @jit
 def _write_short_rows(dst, dst_row, src, src_row, length, num_rows, padding):
-    """Write rows and the padding after each, in whole vectors; the next rows overwrite bytes written too far."""
+    """Write rows and the padding after each, in whole vectors; the next rows overwrite the excess bytes."""
     for _ in range(num_rows):
         for offset in range(0, length, VECTOR):
             _copy_vector(dst + offset, 0, src + offset, 0)
@@ -109,7 +109,7 @@ def _pad(size: int) -> Any:
         done = first
         while done < last:
             start_of_tile, stop_of_tile, to = done, last, dst
-            if by_tiles:  # a tile ends at the end of a line, if elements do
+            if by_tiles:  # a tile ends at the end of a cache line, if an element ends there
                 stop_of_tile = min(done + ((_TILE - ((dst + done) & (LINE - 1))) & -size), last)
                 to = tile + ((dst + done) & (LINE - 1)) - done
             while row < num_rows:

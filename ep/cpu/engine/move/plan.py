@@ -24,11 +24,11 @@ MOVE_PLAN: Final = layout(
     "MovePlan",
     num_axes=1,
     count=1,  # units
-    grain=1,  # units up to which a launch stays on one thread
+    grain=1,  # the most units of a launch on one thread
     unit=1,  # bytes
     streamed=1,  # the unit if dst has no gaps, so that a tile of results can be streamed; else 0
     in_lines=1,  # bits of dst that must be 0 for the writer to use non-temporal stores itself; -1 if it cannot
-    far=1,  # whether src is too large to be near: blocks of it are prefetched
+    far=1,  # whether src is too large for the caches, so that blocks of it are prefetched
     writer=1,  # the address of the task that writes rows
     walk=1,  # the address of the task that walks
     whole_rows=1,  # whether a range is rounded to whole rows: rows are not cut
@@ -39,19 +39,19 @@ MOVE_PLAN: Final = layout(
 BOX_PLAN: Final = layout(
     "RegionPlan",
     MOVE_PLAN,
-    begins=2,  # where the walk begins in src, and in dst, in bytes
-    ends=2,  # where the walk ends in src, and in dst, in bytes
+    begins=2,  # the start of the walk in src, and in dst, in bytes
+    ends=2,  # the end of the walk in src, and in dst, in bytes
     apart=1,  # the distance in bytes from src to dst if the boxes interleave in memory without sharing a byte
 )
-"""The plan of a walk that uses parts of both sides, which may lie in one array."""
+"""The plan of a walk that uses parts of both sides, which may be parts of one array."""
 
 PAD_PLAN: Final = layout(
     "PadPlan",
     MOVE_PLAN,
-    begins=2,  # where the copied box begins in src, and in dst, in bytes
+    begins=2,  # the start of the copied box in src, and in dst, in bytes
     num_rows=1,  # of the box; 0 if all of dst is padding
 )
-"""The plan of a launch that writes dst in its order, of which a walk copies a part; `count` is that of dst."""
+"""The plan of a launch that writes dst in order; a walk copies a part of it. `count`: the units of dst."""
 
 LINKED: Final = adjacent(MOVE_PLAN, "writer", "walk")
 """The fields that `link` writes."""
@@ -68,7 +68,7 @@ _PAD: Final = adjacent(PAD_PLAN, "begins", "num_rows")
 _NOT_COMPILED: Final = 0, 0
 
 _NOWHERE: Final = 2**62  # no two buffers are this far apart
-_WRITTEN: Final = 2  # the cost of a written byte, in bytes read and written by other launches
+_WRITTEN: Final = 2  # the cost of a written byte, relative to the bytes that other launches read and write
 
 
 class WalkPlan(Plan):
@@ -112,7 +112,7 @@ class MovePlan(WalkPlan):
     ) -> None:
         """Make the plan.
 
-        writer: of rows. streamed, whole_rows: see `MOVE_PLAN`.
+        writer: the writer of rows. streamed, whole_rows: see `MOVE_PLAN`.
         fields: the layout: the engine's, or one that begins with it.
         """
         super().__init__(fields, signature)
@@ -165,7 +165,7 @@ def _in_any_order(walk: StridedWalk, itemsize: int) -> tuple[StridedWalk, int, R
     """Return the arguments of a `MovePlan` for launches of a whole walk, which may visit its axes in any order."""
     walk, unit = widen(walk, itemsize)
     blocks = transposed(walk, unit, scattered_from())
-    if blocks is not None:  # a writer of whole rows alone would write beyond a streamed tile
+    if blocks is not None:  # a writer of whole rows only would write beyond a streamed tile
         return blocks[0], unit, blocks[1], 0, True
     return walk, unit, run_writer(walk, unit), streamed_unit(walk, unit), False
 
@@ -176,7 +176,7 @@ class RegionPlan(MovePlan):
     def __init__(self, signature: Signature, box: RegionCopy, data_type: DataType, apart: int | None = None) -> None:
         """Make the plan.
 
-        apart: the distance in bytes from src's buffer to dst's if the box of one spans the other's.
+        apart: the distance in bytes from src's buffer to dst's, if the address ranges of the two boxes overlap.
         """
         walk, size = box.walk(), data_type.itemsize
         super().__init__(*_in_any_order(walk, size), signature, BOX_PLAN)

@@ -14,18 +14,18 @@ VECTOR: Final = 32
 LANE: Final = 16
 """Bytes of the parts of vectors in which units are transposed."""
 
-_WIDE: Final = 4096  # bytes of a row of src, from which on it crosses enough rows of dst for threads to share
+_WIDE: Final = 4096  # the least bytes of a row of src that crosses enough rows of dst for threads to share
 
-_FEW: Final = 3  # units of a row, up to which they are moved one by one
+_FEW: Final = 3  # the most units of a row that are moved one by one
 
 
-_LEAST_SIDE: Final = 16  # units of either axis of blocks that are transposed to tiles
+_LEAST_SIDE: Final = 16  # the least units along either axis of a block that is transposed to tiles
 
 _PLANES: Final = (2, 3, 4)  # the numbers of units in a row that weaving supports
 
 
 class RunWriter(NamedTuple):
-    """A kind of row writer. unit, count: bytes of a unit and units of a row; 0 if the writer is for any.
+    """A kind of row writer. unit, count: bytes of a unit and units of a row; 0 if the writer is for any number.
 
     For "transpose", count is 1 if it uses non-temporal stores.
     """
@@ -71,9 +71,10 @@ def streamed_in_lines(writer: RunWriter, walk: StridedWalk, unit: int) -> int:
 
 
 def transposed(walk: StridedWalk, unit: int, streamed_from: int) -> tuple[StridedWalk, RunWriter] | None:
-    """Return the walk in the order for a writer of transposed blocks, and the writer; None if these gain nothing.
+    """Return the walk in the order for a writer of transposed blocks, and the writer; None if this gains nothing.
 
-    In a block of two axes, src has adjacent units along one axis and dst along the other; the longer axis is the rows'.
+    In a block of two axes, src has adjacent units along one axis and dst along the other; the longer axis is that of
+    the rows.
     streamed_from: the most bytes of dst that are written with ordinary stores.
     """
     across, last = _crossing(walk), len(walk.dims) - 1
@@ -118,7 +119,7 @@ def _crossing(walk: StridedWalk) -> int | None:
 
 
 def _rows_of_blocks(walk: StridedWalk, unit: int, across: int) -> int:
-    """Return which of a block's two axes is that of the rows that threads share: dst's, if there are enough."""
+    """Return the axis of a block's rows, which threads share: that of dst's rows, if there are enough."""
     width, length = walk.dims[across], walk.dims[-1]
     return across if width > length or width * unit >= _WIDE else len(walk.dims) - 1
 

@@ -1,7 +1,7 @@
 """The compiled writers, which the walk calls on blocks of rows.
 
 Strides are in bytes. `count` is the length of a row, or less if a thread's range begins or ends within the row; then
-`num_rows` is 1. `past`: 1 if whole lines of dst are to be written with non-temporal stores; plans request this only
+`num_rows` is 1. `past`: 1 to write whole cache lines of dst with non-temporal stores; plans request this only
 from writers that can (`in_lines`), and the walk calls `finish_streams`. `following`: the start of the next block in
 src, for writers that prefetch it; 0 if src is near, or no block follows.
 """
@@ -86,7 +86,7 @@ def _repeat_tiny(unit: int, of_count: int) -> Writer:
 
 
 def _few(unit: int, of_count: int) -> Writer:
-    """Return the writer of rows of a few units, `of_count`."""
+    """Return the writer of rows of a few units; of_count: their number."""
     copy_unit = unit_functions(unit)[0]
 
     def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past, following):
@@ -102,7 +102,7 @@ def _few(unit: int, of_count: int) -> Writer:
 
 
 def _each(unit: int, of_count: int) -> Writer:
-    """Return the writer of rows that repeat one unit a few times: `of_count`."""
+    """Return the writer of rows that repeat one unit a few times; of_count: the number of times."""
     copy_unit, repeat_units = unit_functions(unit)[0], unit_repeater(unit, of_count)
 
     def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past, following):

@@ -41,7 +41,7 @@ def block_transposer(unit: int) -> Any:
     """Return a function transpose(dst, dst_row, src, src_row, width, length, following) of rows of `width` units.
 
     length: the number of rows of src; each row of dst has room for at least one lane.
-    following: where the next block begins in src, or 0. Its lines are prefetched meanwhile, since processors do not
+    following: the start of the next block in src, or 0. Its lines are prefetched meanwhile, since processors do not
         predict this many short runs.
     """
     copy_unit = unit_functions(unit)[0]
@@ -125,7 +125,7 @@ def _vectors(unit: int, size: int, whole: bool) -> Any:
     vector, run = ir.VectorType(BYTE, size), num_rows * unit
 
     def interleaved(half: int, block: int, within: int) -> list[int]:
-        """Return the bytes that are one half of every `within` bytes of two vectors, by blocks from each in turn."""
+        """Return the indices of bytes of two vectors: one half of every `within` bytes, in blocks of each in turn."""
         return [
             number * size + first + half * within // 2 + place + part
             for first in range(0, size, within)

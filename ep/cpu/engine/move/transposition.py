@@ -25,11 +25,11 @@ _NEAR_RUN: Final = 128  # bytes of a run of dst
 _NEAR_PITCH: Final = _NEAR_RUN + _LINE  # from row to row: rows a power of two apart would map to few cache sets
 _NEAR_WORDS: Final = (_NEAR_WIDTH * _NEAR_PITCH + _LINE) // 8
 
-# a tile for non-temporal stores, held by L2: long runs suit both the prefetch of src and the writing of dst
+# a tile for non-temporal stores, which fits in L2: long runs suit both the prefetch of src and the writing of dst
 _FAR_WIDTH: Final = 256
 _FAR_BYTES: Final = 1024  # the most bytes of a run of src
 _FAR_RUN: Final = 256
-_FAR_PITCH: Final = _FAR_RUN + _LINE  # plus a part of a line; an incomplete line stays for the next tile
+_FAR_PITCH: Final = _FAR_RUN + _LINE  # plus room for an incomplete line, which stays for the next tile
 
 
 def transpose(unit: int, streamed: int) -> Callable[..., None]:
@@ -57,7 +57,7 @@ def transpose(unit: int, streamed: int) -> Callable[..., None]:
 
 
 def _through_caches(unit: int) -> Callable[..., bool]:
-    """Return a function move(dst, dst_row, src, src_row, width, length, following): whether memory sufficed."""
+    """Return a function move(dst, dst_row, src, src_row, width, length, following). It returns False without memory."""
     transpose_block, copy_line, lane, run = (
         block_transposer(unit),
         unit_functions(_LINE)[0],
@@ -104,7 +104,7 @@ def _past_caches(unit: int) -> Callable[..., bool]:
 
     @jit
     def stream_tile(dst, dst_row, tile, pitch, width, size, first, last, following, src_row, src_size):
-        """Stream the lines that are complete by now; first, last: whether rows begin, or end, with this tile."""
+        """Write complete lines with non-temporal stores; first, last: whether rows begin, or end, with this tile."""
         per_row = src_size // _LINE + 1  # lines of a run of src that is to be prefetched
         fetches = per_row * (size // unit) // width + 1 if following != 0 else 0  # before each row of the tile
         of_row = 0

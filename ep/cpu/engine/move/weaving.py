@@ -1,6 +1,6 @@
 """Writers between rows of a few units and planes, such as a pixel's channels: interleaved, or each in its own plane.
 
-One vector of each plane holds the same units as this number of vectors of rows; they are shuffled in registers.
+One vector of each plane holds the same units as an equal number of vectors of rows; they are shuffled in registers.
 """
 
 from __future__ import annotations
