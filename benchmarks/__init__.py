@@ -1,1 +1,1 @@
-"""Measurements of the package, run from the root of its sources: `python -m benchmarks.accuracy`."""
+"""Benchmarks of the package, run from the root of its sources: `python -m benchmarks.accuracy`."""

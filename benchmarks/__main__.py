@@ -7,7 +7,7 @@ from benchmarks.options import parse, set_threads
 
 if __name__ == "__main__":
     arguments = parse()
-    set_threads(arguments.threads)  # before anything with threads is imported
+    set_threads(arguments.threads)  # before any library with threads is imported
     hold(arguments.isa)
 
     from benchmarks.run import run

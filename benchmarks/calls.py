@@ -1,7 +1,7 @@
 """The time of a call of `ep.ops`, compared with the same call of NumPy and PyTorch: 4,096 float32 numbers.
 
-So few numbers take some tenths of a microsecond themselves: the rest is reading the call, making the result and
-launching. A time is the least of many short runs of calls, which what else the machine does can only add to.
+Computing these numbers takes some tenths of a microsecond: the rest is the time to read the call, to make the result
+and to launch. A time is the least of many short runs of calls, since other work of the machine can only add to it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PEERS: Final = ("numpy", "torch")
 
 
 def measure(arguments: Namespace) -> dict[str, dict[str, float]]:
-    """Seconds of each call, by library: of `ep`, and of the peers asked for that are installed and have the call."""
+    """Return the seconds of each call by library: `ep`, and the requested and installed peers that have the call."""
     calls = {"ep": of_ep()}
     if "numpy" in arguments.peers:
         calls["numpy"] = of_numpy()
@@ -52,7 +52,7 @@ def show(measured: Mapping[str, Mapping[str, float]]) -> None:
 
 
 def _least(call: Call) -> float:
-    """Return the seconds of one call: of the fastest run."""
+    """Return the seconds of one call in the fastest run."""
     clock, least = time.perf_counter_ns, float("inf")
     for _ in range(_CALLS):
         call()
@@ -112,7 +112,7 @@ def of_ep() -> dict[str, Call]:
 
 
 def of_numpy() -> dict[str, Call]:
-    """Return what NumPy has for them."""
+    """Return the corresponding calls of NumPy, by name."""
     x, y, square, row, positive, indices, out = _data().values()
     zero, half = np.float32(0), np.float32(0.5)
     return {

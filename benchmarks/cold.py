@@ -1,7 +1,8 @@
-"""`python -m benchmarks.cold`: how long keys take to compile in an empty cache, after what all of a primitive share.
+"""The time to compile keys with an empty cache: `python -m benchmarks.cold`.
 
-Each primitive has a process of its own, and its first key brings what all share: the entry, the walk, the threads. What
-only some ops share is part of the first of them: sin, cos and tan have a task in common. Without filters, some keys.
+Each primitive has a process of its own. Its first key includes the code that all keys share: the entry, the walk, the
+threads. Code that only some ops share is included in the first of them: sin, cos and tan have a task in common. Without
+filters, some keys are measured.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _COLUMNS: Final = ("key", "s", "s of the processor", "kernels")
 
 
 def measure(entries: Sequence[Entry]) -> list[tuple[float, float, int]]:
-    """Prepare the keys in turn; of each, the seconds, those of the processor, and how many kernels were compiled."""
+    """Prepare the keys in turn; return for each the seconds, the processor's seconds, and the number of kernels."""
     with tempfile.TemporaryDirectory() as folder:
         os.environ["EP_CACHE_DIR"] = folder
         import_module("numba")

@@ -1,6 +1,6 @@
 """Convolutions of models in float32, compared with PyTorch, ONNX Runtime, and the matrix product that they contain.
 
-A time is the least of some runs, in which all libraries take turns. A result that differs is an error.
+A time is the least of some runs, in which all libraries take turns. A wrong result is an error.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _RUNS: Final = 60
 _SEED: Final = 20
 _PEERS: Final = ("torch", "onnxruntime")
 _PRODUCT: Final = "product"
-"""The column of the product alone, of matrices that are there already."""
+"""The column of the product alone, of matrices that exist already."""
 
 
 class Convolution(NamedTuple):
@@ -40,7 +40,7 @@ class Convolution(NamedTuple):
 
     @property
     def given(self) -> dict[str, int]:
-        """The attributes, as `ep.ops.conv` takes them."""
+        """Return the attributes, as arguments of `ep.ops.conv`."""
         return {"strides": self.stride, "pads": self.pad, "groups": self.groups}
 
 
@@ -57,7 +57,7 @@ CONVOLUTIONS: Final = {
 
 
 def measure(arguments: Namespace) -> dict[str, dict[str, float]]:
-    """Seconds of each convolution, by library: of `ep`, and of the peers asked for that are installed."""
+    """Return the seconds of each convolution, by library: `ep`, and the requested peers that are installed."""
     return {name: _measured(one, arguments) for name, one in CONVOLUTIONS.items()}
 
 
@@ -78,7 +78,7 @@ def show(measured: Mapping[str, Mapping[str, float]]) -> None:
 
 
 def calls_of(one: Convolution, peers: tuple[str, ...] | list[str], threads: int) -> dict[str, Call]:
-    """Return what computes a convolution, by library: as an array that NumPy takes."""
+    """Return calls that compute a convolution, by library; their results are arrays that NumPy accepts."""
     rng = np.random.default_rng(_SEED)
     x, w = (rng.standard_normal(shape).astype(np.float32) for shape in (one.x, one.w))
     calls = {"ep": lambda: ep.ops.conv(x, w, **one.given)}
@@ -107,7 +107,7 @@ def _measured(one: Convolution, arguments: Namespace) -> dict[str, float]:
 
 
 def _operations(one: Convolution) -> int:
-    """Multiplications and additions."""
+    """Return the number of multiplications and additions."""
     counts = [
         (size + 2 * one.pad - kernel) // one.stride + 1 for size, kernel in zip(one.x[2:], one.w[2:], strict=True)
     ]
@@ -129,7 +129,7 @@ def _of_torch(one: Convolution, x: Array, w: Array, threads: int) -> Call:
 
 
 def _of_onnxruntime(one: Convolution, x: Array, w: Array, threads: int) -> Call:
-    """w is part of the model: the runtime packs it once."""
+    """Return the call of ONNX Runtime. w is part of the model: the runtime packs it once."""
     import onnxruntime
     from onnx import TensorProto, helper, numpy_helper
 

@@ -123,7 +123,7 @@ def _ours() -> Any:
 
 
 def padded(sentences: Sequence[Sequence[int]]) -> tuple[Any, Any]:
-    """Tokens and mask as tensors `[sentences, tokens]`."""
+    """Return tokens and mask as tensors `[sentences, tokens]`."""
     import torch
 
     longest = max(map(len, sentences))
@@ -210,7 +210,7 @@ class _Runtime:
         return self._session.run(None, {"ids": ids.numpy(), "mask": mask.numpy()})
 
     def rest(self, ids: Any, mask: Any, times: int = 5) -> float:
-        """Return the share of the time that is not products, by the runtime's own profile."""
+        """Return the share of the time outside of products, by the runtime's own profile."""
         import onnxruntime
 
         options = self._options()
@@ -225,7 +225,7 @@ class _Runtime:
 
 
 class _Clock:
-    """Measures what the products of an encoder take."""
+    """Measures the time of the products of an encoder."""
 
     def __init__(self, encoder: Any) -> None:
         self._run, self._spent = encoder._run, 0.0

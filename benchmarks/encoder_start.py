@@ -1,7 +1,7 @@
 """The time of the encoder from the start of a process to the first vector, compared with other libraries.
 
-Seconds to the first vector of a sentence, and the most memory that the process had, medians of several processes; the
-megabytes that each library takes installed, with all that it needs. The kernels of `ep` are in its cache by then.
+Measured are the seconds to the first vector of a sentence and the peak memory of the process, as medians of several
+processes, and the installed megabytes of each library with its requirements. The kernels of `ep` are in its cache.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _WAYS: Final = {
     + "session.run(None, {'ids': numpy.array([ids]), 'mask': numpy.ones((1, len(ids)), numpy.int64)})",
 }
 
-# not what the system counts of a child, which begins with the memory of the process that starts it
+# not the system's count for a child, which begins with the memory of the process that starts it
 _PEAK: Final = """
 status = open("/proc/self/status")
 print(next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) * 1024)
@@ -67,7 +67,7 @@ def measure(libraries: Sequence[str]) -> dict[str, dict[str, float]]:
 
 
 def _run(code: str, model: str) -> tuple[float, int]:
-    """Return the seconds until a process has done what `code` says, and the bytes that it had at most."""
+    """Return the seconds until a process has run `code`, and its peak memory in bytes."""
     start = time.perf_counter()
     command = [sys.executable, "-c", f"{code}\nprint(flush=True)\n{_PEAK}", model]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -90,7 +90,7 @@ def _installed(names: tuple[str, ...]) -> int:
         seen.add(name)
         try:
             distribution = metadata.distribution(name)
-        except metadata.PackageNotFoundError:  # of another system
+        except metadata.PackageNotFoundError:  # a requirement on another system only
             continue
         for file in distribution.files or ():
             path = Path(str(distribution.locate_file(file)))

@@ -1,8 +1,8 @@
 """The gain of the additional forms of the CPU's elementary functions: with tables, and for ordinary elements.
 
 `python -m benchmarks.forms [--only log] [--seconds 1] [--json FILE]` measures each function with the form and without
-it, by turns, in one thread, on ordinary elements: with all that the processor has, and in a second process as if it
-had no AVX-512. The gain is the processor time without the form over that with it, less 1: the median of many.
+it, in turns, in one thread, on ordinary elements: with all instructions of the processor, and in a second process
+without AVX-512. The gain is the processor time without the form, divided by that with it, less 1: the median of many.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Gain(NamedTuple):
 
 
 def measure(only: str | None, seconds: float) -> Iterator[Gain]:
-    """Measure the forms that this processor has, of the functions whose name is `only`."""
+    """Measure the forms that this processor has, of the function called `only`, or of all if it is None."""
     from ep.cpu.kernels.math_library import Precision
     from ep.cpu.kernels.ordinary import ORDINARY
     from ep.cpu.vector_math.lookup import has_register_tables
@@ -104,7 +104,7 @@ def _gains(name: str, real_type: Any, without: int, with_it: int, seconds: float
 
 
 def _call(kernel: int, name: str, x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> Callable[[], None]:
-    """Return a call of a row kernel on x, or on x and the same as its power."""
+    """Return a call of a row kernel on x; x is also the exponent of pow."""
     from ep.cpu.engine.map.inner_loop import INNER, INNER_WORDS
     from ep.cpu.shared.context import CONTEXT, CONTEXT_WORDS
 
@@ -126,7 +126,7 @@ def _call(kernel: int, name: str, x: np.ndarray[Any, Any], y: np.ndarray[Any, An
 
 
 def _ratio(slow: Callable[[], None], fast: Callable[[], None], seconds: float) -> float:
-    """The time of one call divided by that of another: the median of many pairs, which other load affects equally."""
+    """Return the time of one call over that of another: the median of many pairs, which other load affects equally."""
     ratios: list[float] = []
     end = time.perf_counter() + seconds
     while len(ratios) < _PAIRS or time.perf_counter() < end:
@@ -135,7 +135,7 @@ def _ratio(slow: Callable[[], None], fast: Callable[[], None], seconds: float) -
             call()
             times.append(time.thread_time())
         one, between, other = (after - before for before, after in pairwise(times))
-        ratio = 2 * between / (one + other)  # the calls before and after it estimate its time
+        ratio = 2 * between / (one + other)  # the calls before and after estimate its time
         ratios.append(1 / ratio if len(ratios) % 2 else ratio)
     return statistics.median(ratios)
 

@@ -1,7 +1,7 @@
-"""The instructions that the libraries may use: all of the machine, or those of an older processor only.
+"""The instructions that the libraries may use: all of the machine, or only those of an older processor.
 
-So AVX2 kernels can be measured on every machine. Like `options`, it imports neither NumPy
-nor a peer: libraries choose their instructions when they are imported.
+So AVX2 kernels can be measured on every machine. Like `options`, this module imports neither NumPy nor a peer, since
+libraries choose their instructions when they are imported.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NOT_HELD: Final = {
     "onnxruntime": "it takes all instructions that it finds, and has no switch for that",
     "jax": "its products take all instructions that they find, whatever XLA's flag says",
 }
-"""The peers that no variable holds, and why."""
+"""The peers whose instructions no environment variable limits, and the reasons."""
 
 _NEWER: Final = """
 from numpy._core._multiarray_umath import __cpu_dispatch__, __cpu_features__
@@ -43,7 +43,7 @@ def hold(isa: str) -> None:
     if isa == HOST:
         return
     os.environ.update(_VARIABLES[isa])
-    # NumPy takes names of features that it was built for and that are there, and warns of all others
+    # NumPy accepts names of features that it was built for and that the processor has, and warns of all others
     command = [sys.executable, "-c", _NEWER]
     newer = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     os.environ["NPY_DISABLE_CPU_FEATURES"] = newer.strip()

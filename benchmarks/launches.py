@@ -17,7 +17,7 @@ from ep.include import primitive as p
 from ep.include.primitive import BlasTransposeType, ReduceOp
 
 _F32: Final = np.dtype(np.float32)
-_ROWS: Final = 1000  # at most: launches of so few elements wait for nothing but Python
+_ROWS: Final = 1000  # at most: the time of launches of so few elements is that of Python alone
 _ARRAYS: Final = 1000
 _ELEMENTS: Final = 8
 _VIEWED: Final = (1001, 1003)
@@ -61,10 +61,10 @@ _NEW_DIMS: Final[Mapping[str, tuple[tuple[Any, ...], Arguments]]] = {
 
 
 def new_dims() -> dict[str, dict[str, float]]:
-    """Seconds of a launch with new dims, and of one with the same dims again: the minimum of a thousand.
+    """Return the seconds of a launch with new dims, and of one with the same dims again: the minimum of a thousand.
 
-    A launch can be the first of its dims once: so these are not medians of samples, and the least is what a launch
-    takes that nothing else on the machine disturbs.
+    A launch with certain dims is the first only once, so these are not medians of samples; the minimum is the time of a
+    launch that no other work on the machine disturbs.
     """
     stream = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0).CreateStream()
     a, b, c = (np.zeros(16 * (_ROWS + 1009), _F32) for _ in range(3))
@@ -83,7 +83,7 @@ def new_dims() -> dict[str, dict[str, float]]:
 
 
 def many_arrays() -> dict[str, dict[str, float]]:
-    """Seconds to join a thousand arrays, or to make a thousand, compared with NumPy."""
+    """Return the seconds to join a thousand arrays, or to split one into a thousand, compared with NumPy."""
     arrays = [np.full(_ELEMENTS, place, _F32) for place in range(_ARRAYS)]
     whole = np.concatenate(arrays)
     ends = list(itertools.accumulate(map(len, arrays)))[:-1]
@@ -104,7 +104,7 @@ def many_arrays() -> dict[str, dict[str, float]]:
 
 
 def views() -> dict[str, dict[str, float]]:
-    """Seconds of an operator on a view, compared with the operator on a copy by NumPy."""
+    """Return the seconds of an operator on a view, compared with the operator on a copy by NumPy."""
     found = {}
     for dtype in (np.dtype(np.int8), _F32, np.dtype(np.float64)):
         array = np.ones(_VIEWED, dtype)
@@ -126,7 +126,7 @@ def measure(arguments: Namespace) -> dict[str, Any]:
 
 
 def show(found: Mapping[str, Any]) -> None:
-    """Print them."""
+    """Print the figures."""
     groups = {
         "new_dims": "new dims, least of many",
         "many_arrays": f"{_ARRAYS:,} arrays, medians",

@@ -1,4 +1,4 @@
-"""The machine and the versions of the measurements."""
+"""A description of the machine and the versions with which measurements are made."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PACKAGES: Final = (
 
 
 def describe(threads: int, isa: str = HOST) -> dict[str, Any]:
-    """Machine, versions, date, threads, and the instructions that libraries were held to."""
+    """Return machine, versions, date, threads, and the instructions to which libraries were limited."""
     return {
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "threads": threads,
@@ -51,7 +51,7 @@ def kernels() -> str:
 
 
 def _code(source: str) -> str:
-    """Return the lines of a module that are code, which no version of Python changes, unlike syntax trees."""
+    """Return the lines of a module that are code; unlike syntax trees, they do not depend on the version of Python."""
     lines = source.splitlines()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):

@@ -1,4 +1,4 @@
-"""One case: made, computed by everyone and compared, then timed in turns."""
+"""One case: created, computed by all libraries and compared, then timed in turns."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ Result = dict[str, Any]
 
 COPY_ELEMENTS: Final = 2**25  # 128 MiB of float32
 _SEED: Final = 20
-_COMPARED: Final = 2**20  # of a larger result, the ends of this size are compared, and every 1009th element
-_BESIDE_COPY: Final = 2**26  # a case that moves this many bytes takes turns with the copy
+_COMPARED: Final = 2**20  # of a larger result, both ends of this size are compared, and every 1009th element
+_BESIDE_COPY: Final = 2**26  # a case that moves at least this many bytes takes turns with the copy
 _ONE_BY_ONE: Final = 2**12
 
 
 class Bench:
-    """The device, its peers, and how long a case may take."""
+    """The device, the peers, and the time limit of a case."""
 
     def __init__(self, peers: Sequence[Peer], threads: int, seconds: float) -> None:
         self._peers, self._seconds = peers, seconds
@@ -38,7 +38,7 @@ class Bench:
         self._copy_seconds = math.nan
 
     def copy_bandwidth(self) -> dict[str, float]:
-        """GB/s of everyone's own copy of 128 MiB. The fastest, ep's aside, is what cases are compared with."""
+        """Return GB/s of each library's own copy of 128 MiB. Cases are compared with the fastest except ep's."""
         ready = self._ready(self._copy, {})
         times = self._time(ready)
         best = min((name for name in times if name != "ep"), key=lambda name: times[name].median, default="ep")
@@ -46,7 +46,7 @@ class Bench:
         return {name: self._copy.bytes_moved / timing.median / 1e9 for name, timing in times.items()}
 
     def measure(self, case: Case) -> Result:
-        """Return the times of a case; `wrong` says of those whose result differs, which are not timed."""
+        """Return the times of a case; `wrong` names the libraries whose results differ, which are not timed."""
         wrong: dict[str, str] = {}
         with np.errstate(all="ignore"):
             ready = self._ready(case, wrong)
@@ -89,7 +89,7 @@ class Bench:
         return buffer
 
     def _ready(self, case: Case, wrong: dict[str, str]) -> dict[str, Contender]:
-        """Everyone who computes what the others do."""
+        """Return the libraries whose results agree."""
         primitive = RequirePrimitive(factory_of(case.primitive), DeviceType.kCPU, *case.key)
         inputs = [self._buffer(np.asarray(array)) for array in case.make(np.random.default_rng(_SEED))]
         out = self._empty(case.out_dims, case.out_type)
@@ -133,7 +133,7 @@ def _dtype(case: Case) -> np.dtype[Any]:
 
 
 def _sample(array: Array) -> Array:
-    """Return what is compared of a result."""
+    """Return the elements of a result that are compared."""
     flat = array.reshape(-1)
     if flat.size <= 4 * _COMPARED:
         return flat

@@ -1,7 +1,7 @@
-"""Models that packages carry, beside ONNX Runtime: `python -m benchmarks.models` prints their table in docs/onnx.md.
+"""Models in packages, compared with ONNX Runtime: `python -m benchmarks.models` prints their table in docs/onnx.md.
 
 A run loads each model anew. The packages are installed by `pip install --no-deps`: magika, silero-vad, basic-pitch,
-speechmos and rapidocr-onnxruntime; models of others are left out. A cell of times is the median of some runs.
+speechmos and rapidocr-onnxruntime; models of missing packages are left out. A cell of times is the median of some runs.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SEED: Final = 20
 
 
 class Model(NamedTuple):
-    """A file in a package. shapes: of its inputs, by name; scale: of the numbers in them, which are normal."""
+    """A file in a package. shapes: those of its inputs, by name; scale: that of their numbers, normally distributed."""
 
     what: str
     package: str
@@ -40,7 +40,7 @@ class Model(NamedTuple):
     """The input `sr`, in samples per second; 0 if there is none."""
 
     def path(self) -> Path | None:
-        """Return where the file is, None where the package is not installed."""
+        """Return the path of the file; None if the package is not installed."""
         found = find_spec(self.package)
         places = None if found is None else found.submodule_search_locations
         return Path(places[0]) / self.file if places else None
@@ -118,13 +118,13 @@ def distance(found: Array, expected: Array) -> float:
 
 
 def num_nodes(graph: onnx.GraphProto) -> int:
-    """Return how many nodes a graph has, with those of branches."""
+    """Return the number of nodes of a graph, including those of branches."""
     inner = [one.g for node in graph.node for one in node.attribute if one.HasField("g")]
     return len(graph.node) + sum(map(num_nodes, inner))
 
 
 def _measured(one: Model, path: Path, threads: int) -> tuple[float, float, float]:
-    """Return the largest difference, and seconds of ours and of ONNX Runtime."""
+    """Return the largest difference, the seconds of ep and those of ONNX Runtime."""
     inputs = one.inputs(np.random.default_rng(_SEED))
     model, session = ep.onnx.load(path), session_of(path, threads)
     calls: dict[str, Callable[[], Any]] = {

@@ -15,25 +15,25 @@ SETS: Final = (
     *("permute", "pad", "copy_nd", "memcpy", "memset", "matmul", "softmax", "reduce", "segment_sum", "startup"),
 )
 MEMORY: Final = "memory"
-"""The group of memory-bound cases, with arrays that fit in the caches and larger ones: cases of other sets."""
+"""The group of memory-bound cases, with arrays that fit in the caches and larger ones. Its cases are in other sets."""
 PRODUCTS: Final = "products"
-"""The group of products of the shapes of models, which have sizes of their own, when asked for."""
+"""The group of products with the shapes of models, which have sizes of their own. Run only on request."""
 ROWS: Final = "rows"
-"""The group of the softmaxes of rows of 31 to 50,257 columns, when asked for."""
+"""The group of softmaxes of rows of 31 to 50,257 columns. Run only on request."""
 ODD: Final = "odd"
-"""The group of sizes that are not powers of two, when asked for."""
+"""The group of sizes that are not powers of two. Run only on request."""
 LAUNCHES: Final = "launches"
-"""The group of launches of new dims and of operators on many arrays and on views, when asked for."""
+"""The group of launches with new dims, and of operators on many arrays and on views. Run only on request."""
 CALLS: Final = "calls"
-"""The group of calls of `ep.ops` with few numbers, when asked for."""
+"""The group of calls of `ep.ops` with few numbers. Run only on request."""
 PAUSES: Final = "pauses"
-"""The group of launches after a pause, when asked for."""
+"""The group of launches after a pause. Run only on request."""
 CONV: Final = "conv"
-"""The group of convolutions of models, when asked for."""
+"""The group of convolutions of models. Run only on request."""
 FUSE: Final = "fuse"
-"""The group of expressions that are computed in one kernel, when asked for."""
+"""The group of expressions that are computed in one kernel. Run only on request."""
 ENCODER: Final = "encoder"
-"""The group of the encoder of `examples/encoder`, when asked for."""
+"""The group of the encoder of `examples/encoder`. Run only on request."""
 GROUPS: Final = {
     MEMORY: "what waits for memory alone",
     PRODUCTS: "products of models, whatever the sizes",
@@ -96,7 +96,7 @@ def _help_on_sets(comma: str) -> str:
 
 
 def set_threads(threads: int) -> None:
-    """Tell every library that has yet to be imported how many threads to use."""
+    """Set the number of threads of every library that is imported later."""
     os.environ.update(dict.fromkeys(_THREADS, str(threads)))
 
 
@@ -105,7 +105,7 @@ def _available() -> int:
 
 
 class names:
-    """Reads a comma-separated list of known names."""
+    """A reader of a comma-separated list of known names."""
 
     def __init__(self, known: tuple[str, ...]) -> None:
         self._known = known
@@ -118,7 +118,7 @@ class names:
 
 
 def sizes(text: str) -> tuple[int, ...]:
-    """Read a comma-separated list of sizes, powers such as 2^20 too."""
+    """Read a comma-separated list of sizes, including powers such as 2^20."""
     found = []
     for part in text.split(","):
         base, _, exponent = part.partition("^")

@@ -1,8 +1,8 @@
 """Launches after a pause, as in most programs, compared with NumPy and PyTorch after the same pause.
 
-Threads that slept have to be woken, and the scheduler chooses where they run. So each launch of ours is noted with how
-many of its threads ended on how many processors, and how long they were ready without one. A sample in which the host
-took a processor away is thrown away.
+Sleeping threads have to be woken, and the scheduler chooses their processors. So for each launch of ep, the number of
+its threads, the number of processors on which they ended, and the time for which they were ready but not running are
+recorded. A sample in which the host took a processor away is discarded.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _F32: Final = np.dtype(np.float32)
 _SIDE: Final = 1024
 _PRODUCT: Final = 512
 _SAMPLES: Final = 25
-_TRIES: Final = 4  # for each sample, where the host takes processors away
+_TRIES: Final = 4  # for each sample, if the host takes processors away
 _SEED: Final = 20
 _SECONDS: Final = {"0 ms": 0.0, "1 ms": 1e-3, "20 ms": 2e-2, "100 ms": 0.1}
 _AFTER_PRODUCT: Final = "a product of NumPy's"
 
 
 def measure(arguments: Namespace) -> dict[str, dict[str, dict[str, Any]]]:
-    """For each op and pause, by library: seconds, the median of 25; and for ep how its threads were scheduled."""
+    """Return for each op and pause, by library, the median seconds of 25; and the scheduling of the threads of ep."""
     peers, threads = arguments.peers, arguments.threads
     a = np.random.default_rng(_SEED).standard_normal((_SIDE, _SIDE)).astype(_F32)
     libraries = {"ep": _of_ep(a, threads)}
@@ -60,7 +60,7 @@ def measure(arguments: Namespace) -> dict[str, dict[str, dict[str, Any]]]:
 
 
 def show(found: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> None:
-    """Print a table: microseconds of each library, and for ep how its threads were scheduled."""
+    """Print a table: microseconds of each library, and the scheduling of the threads of ep."""
     libraries = list(
         dict.fromkeys(name for of_op in found.values() for of_pause in of_op.values() for name in of_pause)
     )
@@ -76,9 +76,9 @@ def show(found: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> None:
 
 
 def _measure(call: Call, pause: Call) -> dict[str, float]:
-    """Seconds of a call after a pause, and the scheduling of its threads, from samples without steal time.
+    """Return the seconds of a call after a pause, and the scheduling of its threads, from samples without steal time.
 
-    together: the share of launches whose threads, more than one, ended on one processor.
+    together: the share of launches with several threads that all ended on one processor.
     waited: seconds that all threads of a launch were ready to run without a processor, the median.
     stolen: the number of discarded samples; none is discarded if all have steal time.
     """

@@ -1,4 +1,4 @@
-"""The measured cases that are drawn."""
+"""The choice of measured cases that are drawn."""
 
 from __future__ import annotations
 

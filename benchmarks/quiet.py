@@ -1,4 +1,4 @@
-"""Waiting for the threads of the library that had its turn before: many spin for a while after their work."""
+"""Wait for the threads of the library whose turn was before: many spin for a while after their work."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Final
 _TASKS: Final = Path("/proc/self/task")
 _LONGEST: Final = 0.2
 _UNKNOWN: Final = 0.02  # if threads cannot be observed; GNU's OpenMP spins for about 10 ms
-_LOOKS: Final = 2  # in a row that find none: a thread between two spins looks asleep
+_LOOKS: Final = 2  # in a row that find no running thread: a thread between two spins looks asleep
 
 
 def wait_for_threads() -> None:
-    """Return when no other thread of this process runs, after 0.2 s at the latest.
+    """Wait until no other thread of this process runs, for at most 0.2 s.
 
-    The wait is a busy one. A process that sleeps between its launches leaves its processors idle, and schedulers then
-    put threads that wake up onto one processor for some milliseconds; a program at work has no such gaps.
+    This is a busy wait. A process that sleeps between its launches leaves its processors idle, and schedulers then
+    put threads that wake up onto one processor for some milliseconds; a working program has no such gaps.
     """
     start, quiet = time.perf_counter(), 0
     known = _TASKS.exists()
@@ -36,7 +36,7 @@ def _others_run() -> bool:
             continue
         try:
             state = (task / "stat").read_text().rpartition(")")[2].split()[0]
-        except OSError:  # it ended just now
+        except OSError:  # the thread has just ended
             continue
         if state == "R":
             return True

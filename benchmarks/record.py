@@ -1,8 +1,8 @@
-"""Measures a machine, all of it: `python -m benchmarks.record NAME`.
+"""Measures a machine completely: `python -m benchmarks.record NAME`.
 
 It runs the groups of the benchmark one after another, with the instructions of the machine and with no more than AVX2.
 It writes benchmarks/results/NAME/host.json and avx2.json, and draws docs/performance.png. It takes about an hour, in
-which nothing else should run. `--isa` and `--only` measure a part again, beside what build/benchmarks has of the rest.
+which nothing else should run. `--isa` and `--only` measure a part again; the rest is taken from build/benchmarks.
 `python -m tools.performance_table` then writes the documents.
 """
 
@@ -70,7 +70,7 @@ CHAPTERS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def main(given: list[str] | None = None) -> int:
-    """Measure and write; return 1 if a part failed, and measure the others all the same."""
+    """Measure and write; return 1 if a part failed. The other parts are measured in any case."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.record", description=__doc__)
     parser.add_argument("name", type=_name, help="of the machine: the folder in benchmarks/results")
     parser.add_argument("--isa", type=names(ISAS), default=ISAS, help="comma-separated; default: host,avx2")

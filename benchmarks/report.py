@@ -1,4 +1,4 @@
-"""Runs put together: the median of each case over the runs, the table, the summary."""
+"""The combination of runs: the median of each case over the runs, the table, the summary."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Result = dict[str, Any]
 
 WANTED: Final = 0.95
 FROM: Final = 2**16
-"""Elements of a case that measures more than the launch."""
+"""The elements from which a case measures more than the launch."""
 _COMPUTES_FROM: Final = 2**20
 _COLUMNS: Final = (
     *("set", "case", "dtype", "size", "ep ms", "spread", "best peer", "peer ms", "ratio"),
@@ -21,12 +21,12 @@ _COLUMNS: Final = (
 
 
 def key(result: Result) -> tuple[str, str, str, int]:
-    """Return what is the same in every run."""
+    """Return the key of a case, which is the same in every run."""
     return result["set"], result["case"], result["dtype"], result["size"]
 
 
 def combined(runs: Sequence[Sequence[Result]]) -> list[Result]:
-    """Return one result per case: medians over the runs in which it is."""
+    """Return one result per case: medians over the runs that include it."""
     found: dict[tuple[Any, ...], list[Result]] = {}
     for run in runs:
         for result in run:
@@ -57,7 +57,7 @@ def _middle(quartiles: Iterable[list[float]]) -> list[float]:
 
 
 def show(results: Sequence[Result]) -> None:
-    """The table."""
+    """Print the table."""
     output.table(_COLUMNS, [_row(result) for result in results], right=(*_COLUMNS[3:6], *_COLUMNS[7:]))
 
 
@@ -83,7 +83,7 @@ def _milliseconds(seconds: float) -> str:
 
 
 def summarise(results: Sequence[Result]) -> None:
-    """Geometric means, the cases that are behind, and results that differ."""
+    """Print geometric means, the cases that are slower than a peer, and the results that differ."""
     print("\ngeometric means of the ratios (time of the best peer / time of ep):")
     for what, ratio, number in means(results):
         print(f"  {ratio:5.2f}  {what} ({text.plural(number, 'case')})")
@@ -94,7 +94,7 @@ def summarise(results: Sequence[Result]) -> None:
 
 
 def means(results: Sequence[Result]) -> list[tuple[str, float, int]]:
-    """Return what was measured in words, a geometric mean of ratios, and of how many cases."""
+    """Return for each group of cases its description, the geometric mean of its ratios, and its size."""
     rated = [result for result in results if result["ratio"]]
     launched = [result for result in rated if result["size"] >= FROM]
     groups: dict[str, list[Result]] = {"all cases": rated, f"all cases of at least {FROM:,} elements": launched}
@@ -130,7 +130,7 @@ def _halves(results: Sequence[Result]) -> dict[str, list[float]]:
 
 
 def behind(results: Sequence[Result]) -> list[str]:
-    """Return how many cases are behind the best peer, and a line for each, the farthest first."""
+    """Return the number of cases that are slower than the best peer, and a line for each, the slowest first."""
     rated = [result for result in results if result["ratio"] and result["size"] >= FROM]
     slow = sorted((r for r in rated if r["ratio"] < WANTED), key=lambda r: r["ratio"])
     lines = ["", f"ratio below {WANTED} at {FROM:,} elements or more: {len(slow)} of {len(rated)}"]

@@ -1,4 +1,4 @@
-"""A whole benchmark: measured or read, shown, written, drawn."""
+"""A whole benchmark: measure or read the results, then show, write and draw them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _WITHOUT_CASES: Final[dict[str, Any]] = {
     FUSE: fused,
     ENCODER: encoder,
 }
-"""The groups that have no cases: the module that measures each, and shows it."""
+"""The groups without cases: the module that measures and shows each."""
 
 
 def run(arguments: Namespace) -> int:
@@ -87,14 +87,14 @@ def _measure(arguments: Namespace, selection: Selection) -> dict[str, Any]:
                 results.append({"set": name, "size": size, **bench.measure(case)})
                 advance(1)
         document["runs"].append(results)
-        if arguments.json:  # what there is so far
+        if arguments.json:  # the results so far
             _write(arguments.json, document)
     print(f"{total:,} cases, {time.perf_counter() - start:.0f} s\n")
     return document
 
 
 def _write(path: Path, document: dict[str, Any]) -> None:
-    """As JSON, a line for each case; no measurement has more than four digits that mean something."""
+    """Write JSON, a line for each case; no measurement has more than four significant digits."""
     rest = {name: value for name, value in _rounded(document).items() if name != "runs"}
     runs = ",\n".join(
         "[\n" + ",\n".join(json.dumps(result, separators=(",", ":")) for result in _rounded(run)) + "\n]"

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 _TASKS: Final = Path("/proc/self/task")
 _STEAL: Final = 8  # the field of /proc/stat: ticks that the host took from this machine
 _PROCESSOR: Final = 36  # the field of a thread's stat, after its name, with its last processor
-_AT_WORK: Final = 50_000  # nanoseconds; who ran for less has only looked for work
+_AT_WORK: Final = 50_000  # nanoseconds; a thread that ran for less has only looked for work
 
 
 class Threads(NamedTuple):
@@ -20,20 +20,20 @@ class Threads(NamedTuple):
 
     @classmethod
     def now(cls) -> Threads:
-        """Read it; without threads if /proc does not have it."""
+        """Read the scheduling from /proc; without threads if /proc does not have it."""
         found = {}
         for task in _TASKS.iterdir() if _TASKS.exists() else ():
             try:
                 ran, waited, _ = map(int, (task / "schedstat").read_text().split())
                 processor = int((task / "stat").read_text().rpartition(")")[2].split()[_PROCESSOR])
-            except OSError:  # it ended just now
+            except OSError:  # the thread has just ended
                 continue
             found[task.name] = ran, waited, processor
         steal = int(Path("/proc/stat").read_text().split(maxsplit=_STEAL + 1)[_STEAL]) if found else 0
         return cls(found, steal)
 
     def until(self, later: Threads) -> Scheduled:
-        """Return what happened between two readings."""
+        """Return the scheduling between two readings."""
         at_work = [
             (waited - self.threads[name][1], processor)
             for name, (ran, waited, processor) in later.threads.items()
@@ -45,8 +45,8 @@ class Threads(NamedTuple):
 
 
 class Scheduled(NamedTuple):
-    """How many threads worked, on how many processors they ended, the seconds that they waited, and whether the host
-    took a processor away meanwhile."""
+    """The number of threads that worked and of processors on which they ended, the seconds that they waited, and
+    whether the host took a processor away meanwhile."""
 
     threads: int
     processors: int

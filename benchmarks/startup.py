@@ -100,7 +100,7 @@ def _medians(runs: list[Mapping[str, float]]) -> dict[str, float]:
 
 
 def processes() -> dict[str, float]:
-    """Seconds of imports and first launches, with an empty and with a filled cache."""
+    """Return the seconds of imports and first launches, with an empty and with a filled cache."""
     found = _medians([_python(_IMPORTS) for _ in range(_PROCESSES)])
     cold, warm = [], []
     for _ in range(_PROCESSES):
@@ -117,7 +117,7 @@ def processes() -> dict[str, float]:
 
 
 def overheads() -> dict[str, dict[str, float]]:
-    """Seconds of a launch of one element, with all checks, compared with NumPy's call with `out=`."""
+    """Return the seconds of a launch of one element, with all checks, compared with NumPy's call with `out=`."""
     chosen = {name: next(iter(SETS[name](1, _F32))) for name in ("unary", "binary", "gather", "batch_gather", "expand")}
     found = {}
     for name, case in chosen.items():
@@ -143,19 +143,19 @@ def _calls(case: Case) -> dict[str, Callable[[], object]]:
 
 
 def memory() -> dict[str, int]:
-    """The bytes by which a launch of 2^24 elements raises the peak use of memory, if Linux reports it."""
+    """Return the bytes by which a launch of 2^24 elements raises the peak use of memory, if Linux reports it."""
     if not os.path.exists("/proc/self/clear_refs"):
         return {}
     return {f"{name}: {case}": _python(_MEMORY, name, case) for name, case in _MEMORY_CASES}
 
 
 def measure(arguments: Namespace) -> dict[str, Any]:
-    """Return all figures of this module, which measures no peers and says itself how many threads there are."""
+    """Return all figures of this module, which measures no peers and reports the number of threads itself."""
     return {"seconds": processes(), "one_element": overheads(), "peak_bytes_beyond_buffers": memory()}
 
 
 def show(found: Mapping[str, Any]) -> None:
-    """Print them."""
+    """Print the figures."""
     print("\nstart-up, medians of new processes:")
     output.facts({name: f"{taken * 1e3:8.1f} ms" for name, taken in found["seconds"].items()})
     print("\none element, checks included:")

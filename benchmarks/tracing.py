@@ -1,6 +1,7 @@
 """The overhead of a fused function: the trace, and each call. `python -m benchmarks.tracing`.
 
-Microseconds of processor time, the least of many runs, of arrays so small that their kernels take next to nothing.
+The figures are microseconds of processor time, the least of many runs, with arrays so small that their kernels take
+almost no time.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ def main() -> None:
 
 
 def _traced(function: Callable[..., Any], arguments: Sequence[Any]) -> tuple[Trace, Any]:
-    """Return a trace of a function of arrays and numbers, and what it returns."""
+    """Return a trace of a function of arrays and numbers, and the function's result."""
     arrays = [np.asarray(one, np.float32) for one in arguments]
     trace = Trace(arrays_of(arrays, ["array"] * len(arrays)), "a function", LazyArray, numbers_vary=False)
     return trace, function(*(trace.give(one, one.shape, one.dtype) for one in arrays))
@@ -82,7 +83,7 @@ def _of_trace(function: Callable[..., Any], arguments: Sequence[Any]) -> tuple[s
 
 
 def _of_call(function: Callable[..., Any], arguments: Sequence[Any]) -> tuple[str, str]:
-    """Microseconds of the Launch in a call, and of the call."""
+    """Return the microseconds of the Launch in a call, and of the call."""
     trace, value = _traced(function, arguments)
     results = [one.node.position for one in (value if isinstance(value, tuple) else (value,))]
     (group,) = Program(trace, results).schedule.groups
@@ -96,7 +97,7 @@ def _of_call(function: Callable[..., Any], arguments: Sequence[Any]) -> tuple[st
 
 
 def _of_block() -> float:
-    """Seconds of a block of assignments that was traced before, with its kernel."""
+    """Return the seconds of a block of assignments that was traced before, with its kernel."""
     arrays = np.random.default_rng(20).standard_normal((_ASSIGNMENTS, *_SHAPE)).astype(np.float32)
 
     def block() -> None:
@@ -109,7 +110,7 @@ def _of_block() -> float:
 
 
 def _least(function: Callable[[], object], count: int) -> float:
-    """Seconds of processor time that a call takes, of the run that took the least."""
+    """Return the seconds of processor time of a call in the fastest run."""
     function()
     collecting, least = gc.isenabled(), float("inf")
     gc.disable()

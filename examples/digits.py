@@ -1,8 +1,8 @@
-"""A network that learns to read digits, with one fused function a step: `python -m examples.digits`.
+"""A network that learns to read digits, with one fused function per step: `python -m examples.digits`.
 
 Its data is digits.npz, 1,797 images of 8 x 8: E. Alpaydin and C. Kaynak, Optical Recognition of Handwritten Digits, UCI
 Machine Learning Repository, 1998 (CC BY 4.0), the part that scikit-learn includes. scikit-learn's MLPClassifier, of
-this size and trained on the same images, classifies 0.987 to 0.989 of the others correctly.
+this size and trained on the same images, classifies 0.987 to 0.989 of the other images correctly.
 """
 
 from __future__ import annotations

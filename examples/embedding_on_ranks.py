@@ -1,7 +1,7 @@
-"""mpiexec -n 4 python -m examples.embedding_on_ranks: a table of embeddings that no rank has whole.
+"""mpiexec -n 4 python -m examples.embedding_on_ranks: a table of embeddings that is split over the ranks.
 
 Its rows are split over the ranks, and all ranks have the indices. Each rank gathers the rows that it has, with zeros
-for the others, and the sums over the ranks are the rows.
+for the others; the sums over the ranks are the gathered rows.
 """
 
 from __future__ import annotations

@@ -27,10 +27,10 @@ def folder() -> Path | None:
 
 
 class Namer:
-    """The model with its input and output: it names the types of contents."""
+    """The model with its input and output; it returns the type of each content."""
 
     def __init__(self, device: str = "cpu") -> None:
-        """Load the model; ModuleNotFoundError says what to install."""
+        """Load the model; ModuleNotFoundError names the package to install."""
         place = folder()
         if place is None:
             raise ModuleNotFoundError("the model is not installed; pip install --no-deps magika", name=PACKAGE)

@@ -25,7 +25,7 @@ from ep.testing import tolerances
 
 
 def rounding_ops(dtype: np.dtype[Any], device_type: DeviceType) -> list[UnaryOp]:
-    """Return the ops on `dtype` whose results are rounded; the others only select or move."""
+    """Return the ops on `dtype` whose results are rounded; the other ops only select or move numbers."""
     data_type = as_data_type(dtype)
     return [
         entry.op

@@ -1,4 +1,4 @@
-"""The arguments, in pieces that any process can make by number."""
+"""The arguments, in numbered pieces; any process can make a piece from its number."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Arguments(Protocol):
     def num_pieces(self) -> int: ...
 
     def piece(self, number: int) -> Array:
-        """The arguments of one piece, always the same."""
+        """Return the arguments of one piece, the same at every call."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Sample:
         rng, steps = np.random.default_rng((SEED, number)), self._steps(number)
         bits = np.dtype(f"u{self.dtype.itemsize}")
         largest = int(np.array(np.finfo(self.dtype).max).view(bits))
-        # every piece goes through all numbers, somewhere in each step: the steps themselves would all end in zero bits
+        # each piece covers all numbers, with a random one in each step: the ends of steps would all end in zero bits
         width = largest / steps
         anywhere = (np.arange(steps) * width + rng.random(steps) * width).astype(bits).view(self.dtype)
         around_1 = (2.0 ** rng.uniform(-12, 12, steps)).astype(self.dtype)
@@ -58,7 +58,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class AllFloat32:
-    """Every float32, infinities and NaNs among them."""
+    """Every float32, including infinities and NaNs."""
 
     size: int = 2**32
     num_pieces: int = 2**32 // _PIECE

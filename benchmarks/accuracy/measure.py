@@ -1,4 +1,4 @@
-"""Errors of one op: piece by piece, in several processes, put together."""
+"""The errors of one op, measured piece by piece in several processes, then combined."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from ep.testing.references.unary import exact
 from ep.testing.ulps import errors_in_ulps
 
 SLOW_SAMPLES: Final = 2**12
-"""The most arguments of an op whose reference is computed number by number."""
+"""The most arguments of an op whose reference is evaluated number by number."""
 
 
 @dataclass
 class Errors:
-    """The errors of one implementation: their sum and number, of which argument the largest is, what came out."""
+    """The errors of one implementation: their sum and number, and the argument and result of the largest."""
 
     implementation: str
     maximum: float
@@ -42,7 +42,7 @@ class Errors:
         return self.total / self.finite if self.finite else 0.0
 
     def add(self, other: Errors) -> None:
-        """Take in the errors of more arguments."""
+        """Include the errors of more arguments."""
         if other.maximum > self.maximum:
             self.maximum, self.worst_argument, self.got, self.exact = (
                 *(other.maximum, other.worst_argument),
@@ -54,7 +54,7 @@ class Errors:
 
 @dataclass(frozen=True)
 class Accuracy:
-    """One op: ep's errors and those of its peers. `slow_reference`: fewer samples, evaluated number by number."""
+    """One op: ep's errors and those of its peers. `slow_reference`: number by number, so of fewer samples."""
 
     op: str
     dtype: str
@@ -65,7 +65,7 @@ class Accuracy:
 
 @dataclass(frozen=True)
 class Task:
-    """The task of a process: the op, the device, the arguments, and whether peers are measured, too."""
+    """The task of a process: the op, the device, the arguments, and whether peers are measured too."""
 
     op: UnaryOp
     device: str
@@ -76,7 +76,7 @@ class Task:
         """Return the errors for the arguments of one piece."""
         x = self.arguments.piece(number)
         want = exact(self.op, x, *_defaults(self.op)).astype(np.longdouble)
-        # a difference of two terms is as accurate as the larger of them
+        # a difference of two terms can only be as accurate as the larger term
         term = tolerances.TERM_BELOW_ZERO.get(self.op, 0.0)
         with np.errstate(all="ignore"):
             at_least = np.where(x < 0, term, 0.0)
@@ -106,7 +106,7 @@ def measure(
 
 
 def sample_of(op: UnaryOp, dtype: np.dtype[Any], samples: int) -> Sample:
-    """`samples` arguments for `op`, or as many as its reference allows."""
+    """Return `samples` arguments for `op`, or fewer if its reference is slow."""
     slow = op in tolerances.SLOW_REFERENCE and dtype == np.float64
     return Sample(dtype, min(samples, SLOW_SAMPLES) if slow else samples)
 
@@ -142,7 +142,7 @@ def _errors(implementation: str, got: Array, want: Array, x: Array, at_least: Ar
 
 
 def as_fields(results: Sequence[Accuracy]) -> list[dict[str, Any]]:
-    """For JSON, which knows neither infinity nor NaN: those are spelled as strings."""
+    """Return the results for JSON, which has neither infinity nor NaN: they become strings."""
 
     def number(value: float) -> float | str:
         return value if np.isfinite(value) else str(value)

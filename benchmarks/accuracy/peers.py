@@ -1,4 +1,4 @@
-"""The same functions of NumPy and of PyTorch."""
+"""The functions of NumPy and PyTorch that compute the ops."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The accuracy of softmaxes, sums and means: `python -m benchmarks.accuracy.sums --json FILE`.
 
-Errors are in ulps of the result, as the contract has them: of LogSoftmax at least of 2^-24 or 2^-53, of the gradients
-of the largest term. The exact softmaxes are those of the tests' references, in long double; the exact sums are made of
-`math.fsum` and what it rounds off. Results below the smallest normal number are left out.
+Errors are in ulps of the result, as in the contract: for LogSoftmax, ulps of at least 2^-24 or 2^-53; for gradients,
+ulps of the largest term. The exact softmaxes are those of the tests' references, in long double; an exact sum is that
+of `math.fsum` plus its rounding error. Results below the smallest normal number are excluded.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _ONE_HAS_ALL: Final = (30.0, 0.0, 1.0)
 
 
 def exact_sum(x: Array) -> np.longdouble:
-    """Return the sum of `x` in long double, exact but for that rounding."""
+    """Return the sum of `x` in long double, exact except for that rounding."""
     parts: list[float] = []
     for begin in range(0, x.size, _PIECE):
         parts += _sum_and_rest(x[begin : begin + _PIECE].tolist())
@@ -101,7 +101,7 @@ def _errors_of_rows(tested: softmaxes.RowPrimitive, functions: dict[str, Functio
 
 
 def measure_sums(device: DeviceUnderTest, dtype: np.dtype[Any], lengths: tuple[int, ...]) -> Iterator[Any]:
-    """Yield the errors of kSum and kMean of this many numbers from [0, 1)."""
+    """Yield the errors of kSum and kMean of `lengths` numbers from [0, 1)."""
     rng = np.random.default_rng(SEED)
     for length in lengths:
         x = rng.random(length, dtype)

@@ -1,4 +1,4 @@
-"""Expressions of real kernels, written once: for the functions of `ep.ops`, and for other libraries like them.
+"""Expressions of real kernels, written once for the functions of `ep.ops` and of other libraries.
 
 Each is a function of a namespace with the operators (`ep.ops`, or one of `libraries.py`) and of arrays.
 """
@@ -17,10 +17,9 @@ Draw = Callable[[np.random.Generator, int, int], Arrays]
 class Expression(NamedTuple):
     """One expression.
 
-    function: (functions, arrays) -> a result, or several. draw: (rng, rows, columns) -> the arrays, in float64 where
-        they are not masks or integers.
-    formulas: for each result, the formula for numexpr, with a, b, c ... for the arrays in order; none if it has no
-    formula.
+    function: (functions, arrays) -> a result, or several. draw: (rng, rows, columns) -> the arrays, in float64
+        unless they are masks or integers.
+    formulas: for each result, the formula for numexpr, with a, b, c ... for the arrays in order; or empty.
     """
 
     function: Callable[..., Any]

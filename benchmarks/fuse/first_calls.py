@@ -1,9 +1,9 @@
-"""The time of the first call of a fused function, and the number of calls after which it pays. `python -m
-benchmarks.fuse.first_calls`.
+"""The first call of a fused function, and the calls until fusion saves time: `python -m benchmarks.fuse.first_calls`.
 
-Each first call is in a process of its own, after one of another map, which brings what all kernels share: with an empty
-cache, for which both ways compile, and with the kernels on disk. A function pays after so many calls that operators one
-by one, whose kernels are on disk, would have taken as long as its compilation and its calls.
+Each first call is in a process of its own, after a call of another map, which loads the code that all kernels share. It
+is measured with an empty cache, for which both ways compile, and with the kernels on disk. Fusion saves time from the
+number of calls on for which operators one by one, whose kernels are on disk, take as long as the compilation and the
+calls of the fused function.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _arrays(kind: str, rows: int, columns: int) -> Arrays:
 
 
 def _prepared(kind: str, way: str, arrays: Arrays) -> Callable[[], Any]:
-    """Return the call of one way; made in the process that calls it."""
+    """Return the call of one way. It is made in the process that calls it."""
     import ep
     from benchmarks.fuse.libraries import libraries
 
@@ -99,7 +99,7 @@ def _first(kind: str, way: str, folder: str) -> First:
 
 
 def _calls(kind: str, shape: tuple[int, int], compiling: float) -> str:
-    """Return the number of calls after which a function has paid for its compilation."""
+    """Return the number of calls after which a function has saved the time of its compilation."""
     from ep.bench.timing import interleaved
 
     arrays = _arrays(kind, *shape)

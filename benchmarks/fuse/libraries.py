@@ -1,4 +1,4 @@
-"""The libraries that compute expressions, each with the functions of `ep.ops` that these call, under their names."""
+"""The libraries that compute expressions, each with the functions that these call, by their names in `ep.ops`."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ import ep.ops
 from benchmarks.fuse.expressions import Arrays, Expression
 
 Call = Callable[[], Any]
-"""Computes the results, anew each time, and returns when they are there."""
+"""Computes the results anew at each call, and returns when they are complete."""
 
 Library = Callable[[Expression, Arrays], Call | None]
-"""(an expression, its arrays) -> what computes it; None if the library has no way to."""
+"""(an expression, its arrays) -> the call that computes it; None if the library cannot."""
 
 _BFLOAT16: Final = np.dtype(ml_dtypes.bfloat16)
 
 
 def libraries(names: Sequence[str], threads: int) -> dict[str, Library]:
-    """`ep`, its operators one by one, and those of the peers that are installed; PyTorch compiled and not."""
+    """Return `ep`, its operators one by one, and the installed peers; PyTorch both compiled and not."""
     found: dict[str, Library] = {"ep": _ep, "ep.ops": _one_by_one}
     if "numpy" in names:
         found["numpy"] = _numpy
@@ -72,7 +72,7 @@ for _sign, _name in (("add", "add"), ("sub", "sub"), ("mul", "mul"), ("truediv",
 
 
 class _OneByOne:
-    """The functions of `ep.ops`, of such arrays."""
+    """The functions of `ep.ops` for arrays of `_Operators`."""
 
     def __getattr__(self, name: str) -> Callable[..., _Operators]:
         function = getattr(ep.ops, name)
@@ -142,7 +142,7 @@ def _numexpr(threads: int) -> Library:
         if not expression.formulas or any(array.dtype == _BFLOAT16 for array in arrays):
             return None
         given = dict(zip("abcde", arrays, strict=False))
-        # as arrays of one element: numbers in a formula are float64, and all that is computed with them
+        # as arrays of one element: numbers in a formula are float64, and so are results computed with them
         numbers = {number: f"n{place}" for place, number in enumerate(_numbers_in(expression.formulas))}
         given |= {name: np.asarray(number, arrays[0].dtype) for number, name in numbers.items()}
         formulas = [_NUMBER.sub(lambda found: numbers[found[0]], formula) for formula in expression.formulas]
@@ -208,7 +208,7 @@ def _torch(threads: int) -> dict[str, Library]:
 
     def compiled(expression: Expression, arrays: Arrays) -> Call:
         given = [of(array) for array in arrays]
-        torch.compiler.reset()  # each size is compiled for itself, and only this many versions of a function are
+        torch.compiler.reset()  # each size is compiled for itself, and the versions of a function are limited
         function = torch.compile(lambda *arrays: expression.function(ops, *arrays), dynamic=False)
         return lambda: function(*given)
 

@@ -1,7 +1,7 @@
 """Products with the operators after them: in one kernel, and one by one. `python -m benchmarks.fuse.products`.
 
-Medians of samples in turns, of layers of an encoder and of others. The ways are a product kernel, a product with a map
-kernel after it, and operators one by one; ratio: the time of the second over that of the first.
+Medians of samples taken in turns, of layers of an encoder and of others. There are three ways: one product kernel, a
+product with a map kernel after it, and operators one by one. ratio: the time of the second way over that of the first.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Measuring the expressions: each library's result is compared first, and times are taken in turns."""
+"""Measurement of the expressions: the results of all libraries are compared, then they are timed in turns."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ SHAPES: Final = {2**12: (16, 256), 2**16: (128, 512), 2**20: (1024, 1024), 2**24
 _TYPES: Final = {"float32": np.dtype(np.float32), "bfloat16": np.dtype(ml_dtypes.bfloat16)}
 _SEED: Final = 20
 _TOLERANCES: Final = {"float32": 1e-3, "bfloat16": 0.1}
-"""Distance from the float64 result over its largest element: this finds other formulas, not other rounding."""
+"""The largest distance from the float64 result over its largest element: finds a wrong formula, not other rounding."""
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 _OWN: Final = ("ep", "ep.ops")
 
 
 def measure(arguments: Namespace) -> dict[str, Any]:
-    """Seconds of each expression by library, for each type and size that was asked for, and is there."""
+    """Return the seconds of each expression by library, for each requested type and size that exists."""
     _keep_memory()
     device: Any = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
     device.SetNumThreads(arguments.threads)

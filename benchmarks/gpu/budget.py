@@ -11,20 +11,20 @@ _RESERVE: Final = 10.0
 
 
 class Budget:
-    """Seconds from now on. What a part leaves of its share falls to the parts after it."""
+    """The seconds of a run, which begins now. Later parts get the unused seconds of a part's share."""
 
     def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
         self.total, self._clock = seconds, clock
         self._start = clock()
 
     def elapsed(self) -> float:
-        """Seconds since the start."""
+        """Return the seconds since the start."""
         return self._clock() - self._start
 
     def remaining(self) -> float:
-        """The remaining seconds for work, or 0."""
+        """Return the remaining seconds for work, or 0."""
         return max(0.0, self.total - min(_RESERVE, self.total / 10) - self.elapsed())
 
     def share(self, fraction: float) -> float:
-        """Seconds for a part that may take this fraction of the whole."""
+        """Return the seconds of a part that may take this fraction of the whole."""
         return min(fraction * self.total, self.remaining())

@@ -1,4 +1,4 @@
-"""CuPy: ufuncs with `out=`, those of `cupyx.scipy.special` too, `take` and `copyto`."""
+"""CuPy: ufuncs with `out=`, including those of `cupyx.scipy.special`, `take` and `copyto`."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ _REDUCE: Final[dict[ReduceOp, Any]] = {
 
 
 class Adapter:
-    """Makes the stream CuPy's current one for this thread, for good."""
+    """The adapter of CuPy. Makes the stream CuPy's current one for this thread, permanently."""
 
     name = "cupy"
     version: str = cupy.__version__
@@ -144,12 +144,12 @@ class Adapter:
                 call = partial(_REDUCE[op], arrays[0], axis=axes, out=result)
             case SetBytesWork(value):
                 call = partial(result.view(cupy.uint8).fill, value)
-        # take_along_axis and softmax allocate their results, and scatter_add adds to what is there
+        # take_along_axis and softmax allocate their results, and scatter_add adds to existing values
         return {} if call is None else {"cupy": call}
 
 
 def _where(chosen: Any, x: Any, y: Any, out: Any) -> None:
-    """In two steps: `cupy.where` allocates its result."""
+    """Compute where in two steps, since `cupy.where` allocates its result."""
     cupy.copyto(out, y)
     cupy.copyto(out, x, where=chosen)
 
@@ -171,7 +171,7 @@ def _one_hot(rows: Any, indices: Any, out: Any) -> None:
 
 
 class _Protocol:
-    """A stream as libraries hand it to each other."""
+    """A stream in the form in which libraries exchange it."""
 
     def __init__(self, handle: int) -> None:
         self._handle = handle
@@ -181,7 +181,7 @@ class _Protocol:
 
 
 def _external(stream: Any) -> Any:
-    """CuPy's object for a stream, which CuPy 14 made otherwise than those before it."""
+    """Return CuPy's object for a stream; CuPy 14 creates it differently from earlier versions."""
     if hasattr(cupy.cuda.Stream, "from_external"):
         return cupy.cuda.Stream.from_external(_Protocol(stream.handle))
     return cupy.cuda.ExternalStream(stream.handle, stream.device_index)

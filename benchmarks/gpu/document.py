@@ -13,7 +13,7 @@ from typing import Any, Final
 from benchmarks import machine
 
 RESULTS: Final = Path(__file__).resolve().parents[1] / "results"
-_DIGITS: Final = 4  # no measurement has more that mean something
+_DIGITS: Final = 4  # no measurement has more significant digits
 _PACKAGES: Final = (
     *("numba-cuda", "cuda-bindings", "nvidia-nvvm", "nvidia-nvjitlink", "nvidia-cuda-runtime"),
     *("cupy-cuda13x", "cupy-cuda12x", "cupy"),
@@ -21,7 +21,7 @@ _PACKAGES: Final = (
 
 
 def describe(device: Any) -> dict[str, Any]:
-    """Device, driver, versions, machine, date."""
+    """Return device, driver, versions, machine and date."""
     properties = device.properties
     described = machine.describe(1)
     del described["threads"]
@@ -38,13 +38,13 @@ def describe(device: Any) -> dict[str, Any]:
 
 
 def default_path(document: dict[str, Any]) -> Path:
-    """benchmarks/results/gpu-DEVICE-DATE.json."""
+    """Return the path benchmarks/results/gpu-DEVICE-DATE.json."""
     name = re.sub(r"[^a-z0-9]+", "-", document["device"]["name"].lower()).strip("-")
     return RESULTS / f"gpu-{name}-{document['date'][:10]}.json"
 
 
 def write(path: Path, document: dict[str, Any]) -> None:
-    """As JSON, a line for each case; a reader finds the file before or the new one, never a part."""
+    """Write JSON, a line for each case. A reader sees the old file or the whole new one, never a part."""
     rest = {name: value for name, value in _rounded(document).items() if name != "results"}
     lines = ",\n".join(json.dumps(result, separators=(",", ":")) for result in _rounded(document["results"]))
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -62,7 +62,7 @@ def _rounded(value: Any) -> Any:
 
 
 def _driver_version() -> str:
-    """Return the version of NVIDIA's kernel driver; empty if nvidia-smi does not say."""
+    """Return the version of NVIDIA's kernel driver; empty if nvidia-smi does not report it."""
     query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
     try:
         done = subprocess.run(query, capture_output=True, text=True, timeout=20, check=True)

@@ -10,7 +10,7 @@ class Graph:
     """A graph of the launches that `work` queues on a stream from `Device.CreateStream`, captured and instantiated."""
 
     def __init__(self, stream: Any, work: Callable[[], object]) -> None:
-        """work: launches that were made once before, so that their kernels are loaded."""
+        """work: launches that have run once before, so that their kernels are loaded."""
         from cuda.bindings import driver  # noqa: TID251  # graphs are not part of ep's own interface to the driver
 
         self._driver, self._stream = driver, stream.handle
@@ -25,13 +25,13 @@ class Graph:
         self._ask(driver.cuGraphDestroy, graph)
 
     def launch(self) -> None:
-        """Queue all of it."""
+        """Queue all launches of the graph."""
         (result,) = self._driver.cuGraphLaunch(self._graph, self._stream)
         if result:
             raise RuntimeError(f"cuGraphLaunch: {result!r}")
 
     def destroy(self) -> None:
-        """Give the graph back, once its work is done."""
+        """Release the graph, once its work is done."""
         self._ask(self._driver.cuGraphExecDestroy, self._graph)
 
     @staticmethod

@@ -1,7 +1,7 @@
 """The time of a launch on the host, without a GPU: `python -m benchmarks.gpu.host`.
 
-A stand-in for the driver's library is compiled, which does nothing at a launch. Microseconds of the thread's processor
-time, the median of several runs: what the package does, and NVIDIA's bindings.
+The driver's library is replaced by a compiled one that does nothing at a launch. The figures are microseconds of the
+thread's processor time, the median of several runs: the time of the package and of NVIDIA's bindings.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _ON_THE_STAND_IN: Final = "EP_ON_STUB_DRIVER"
 
 
 class _OfDefaultStream:
-    """An array of another library, whose work is on the default stream."""
+    """An array of another library that works on the default stream."""
 
     def __init__(self, buffer: Any) -> None:
         self.__cuda_array_interface__ = {**buffer.__cuda_array_interface__, "stream": 1}
 
 
 def launches() -> Mapping[str, Callable[[], object]]:
-    """Return the launches that are timed, by name; the second stream is there from its first launch on."""
+    """Return the launches that are timed, by name; the second stream is created at its first launch."""
     cuda = DeviceManagerRegistry.GetDevice(DeviceType.kCUDA, 0)
     cuda.SetAsActiveDevice()
     stream = cuda.CreateStream()
@@ -79,7 +79,7 @@ def launches() -> Mapping[str, Callable[[], object]]:
 
 
 def microseconds(launch: Callable[[], object]) -> float:
-    """Return what a launch takes of the thread's processor time."""
+    """Return the thread's processor time of a launch."""
     for _ in range(_CALLS // 10):
         launch()
     taken = []

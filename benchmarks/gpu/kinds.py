@@ -29,7 +29,7 @@ from ep.bench.case import (
 from ep.include.primitive import Memcpy
 
 _WIDE: Final = 512
-"""Bytes of a row from which on a gather is to reach the speed of a copy."""
+"""Bytes of a row from which a gather should reach the speed of a copy."""
 
 AT_COPY_SPEED: Final = (
     "unary, memory-bound",
@@ -52,7 +52,7 @@ AT_COPY_SPEED: Final = (
     "softmax",
     "reduce",
 )
-"""The kinds that are to reach nine tenths of the bandwidth of a copy."""
+"""The kinds that should reach nine tenths of the bandwidth of a copy."""
 
 
 def kind_of(case: Case) -> str:

@@ -1,4 +1,4 @@
-"""One case on the GPU: made, computed by everyone and compared, then timed in turns."""
+"""One case on the GPU: created, computed by all libraries and compared, then timed in turns."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _ONE_BY_ONE: Final = 2**12
 
 
 class TooLarge(Exception):
-    """A case does not fit into the memory of the device."""
+    """Raised if a case does not fit into the memory of the device."""
 
 
 class Bench:
-    """The device, a stream that everyone uses, the peers, and how long the timing of a case may take."""
+    """The device, the stream that all libraries use, the peers, and the time limit of a case."""
 
     def __init__(self, stream: Any, clock: EventClock, peers: Sequence[Peer], seconds: float) -> None:
         self._stream, self._clock, self._peers, self._seconds = stream, clock, peers, seconds
@@ -43,11 +43,11 @@ class Bench:
         self._driver.fill(self._index, self._from.address, 1, size, stream.handle)
 
     def copy(self) -> None:
-        """Queue the device's own copy, which is the yardstick."""
+        """Queue the device's own copy, with which cases are compared."""
         self._driver.copy(self._index, self._to.address, self._from.address, self._from.nbytes, self._stream.handle)
 
     def copy_speed(self) -> float:
-        """Return bytes per second of that copy, those read and those written."""
+        """Return the bytes per second that this copy reads and writes."""
         return self._speed(self._clock.interleaved({"copy": self.copy}, self._seconds)["copy"])
 
     def _speed(self, copy: Measured) -> float:
@@ -56,7 +56,7 @@ class Bench:
     def measure(self, case: Case, size: int) -> Result:
         """Return the times of a case of about `size` elements.
 
-        `wrong` says of those whose result differs, or who failed, that they were not timed.
+        `wrong` names the libraries that failed or had another result; they are not timed.
         """
         wrong: dict[str, str] = {}
         rotated = size >= self._clock.scale.rotated_from
@@ -103,7 +103,7 @@ class Bench:
         }
 
     def _sets(self, case: Case, arrays: Arrays, rotated: bool) -> list[tuple[list[Operand], Operand]]:
-        """The inputs and the result on the device, in several copies if they must not come from the cache."""
+        """Return the inputs and the result on the device, in several copies if the cache must not hold them."""
         scale = self._clock.scale
         size = sum(array.nbytes for array in arrays) + math.prod(case.out_dims) * case.out_type.itemsize
         number = min(scale.most_sets, -(-scale.rotated // size)) if rotated else 1
@@ -136,7 +136,7 @@ class Bench:
     def _ready(
         self, case: Case, arrays: Arrays, sets: list[tuple[list[Operand], Operand]], wrong: dict[str, str]
     ) -> dict[str, Call]:
-        """Everyone who computes what the others do."""
+        """Return the calls of the libraries whose results agree."""
         primitive = RequirePrimitive(factory_of(case.primitive), DeviceType.kCUDA, *case.key)
         ways: dict[str, list[Call]] = {
             "ep": [
@@ -149,7 +149,7 @@ class Bench:
                 for inputs, out in sets:
                     for name, call in peer.prepare(case, inputs, out).items():
                         ways.setdefault(name, []).append(call)
-            except Exception as error:  # a dtype that the library lacks, say
+            except Exception as error:  # for example, a dtype that the library lacks
                 wrong[peer.name] = _text(error)
         out = sets[0][1].buffer
         result = self._computed(ways["ep"][0], out)
@@ -166,7 +166,7 @@ class Bench:
                 ready[name] = _in_turn(calls)
             else:
                 wrong[name] = f"differs from ep, {_difference(result, got)}"
-        confirmed = len(ready) > 1 and math.prod(case.out_dims) > _COMPARED  # by a peer, and NumPy would take long
+        confirmed = len(ready) > 1 and math.prod(case.out_dims) > _COMPARED  # by a peer; NumPy would take long
         if not confirmed and not self._is_right(case, arrays, result):
             wrong.clear()
             wrong["ep"] = "differs from NumPy"
@@ -174,7 +174,7 @@ class Bench:
         return ready
 
     def _computed(self, call: Call, out: Any) -> Array:
-        """Return what a call writes over bytes that no right result is likely to have."""
+        """Return the result of a call, written over bytes that a correct result is unlikely to have."""
         self._driver.fill(self._index, out.address, _POISON, out.nbytes, self._stream.handle)
         call()
         self._stream.Sync()
@@ -182,7 +182,7 @@ class Bench:
         return np.concatenate(pieces)
 
     def _is_right(self, case: Case, arrays: Arrays, result: Array) -> bool:
-        """Return whether NumPy computes the same."""
+        """Return whether the result agrees with NumPy's."""
         if not case.numpy_has_it:
             x = arrays[0].reshape(-1)[:_ONE_BY_ONE]
             expected = np.empty(x.shape, case.out_type)
@@ -207,7 +207,7 @@ def compared(count: int) -> list[slice]:
 
 
 def _in_turn(calls: list[Call]) -> Call:
-    """Return one call after the other, over and over."""
+    """Return a call that makes one of the calls at a time, in a cycle."""
     if len(calls) == 1:
         return calls[0]
     endless = itertools.cycle(calls)

@@ -9,7 +9,7 @@ from typing import Final
 from benchmarks.options import DTYPES, names, sizes
 from benchmarks.options import SETS as SETS_OF_CPU
 
-SETS: Final = SETS_OF_CPU[:-1]  # all but the start of the program
+SETS: Final = SETS_OF_CPU[:-1]  # all sets except the start of the program
 PEERS: Final = ("torch", "cupy")
 
 

@@ -17,13 +17,13 @@ from ep.bench.builders import binary, gather, unary
 from ep.bench.case import Case
 from ep.cli.names import factory_of
 
-_LAUNCHES: Final = 100  # of a batch: fewer than a stream takes before it makes its caller wait
+_LAUNCHES: Final = 100  # of a batch: fewer than a stream queues before its caller has to wait
 _BATCHES: Final = 50
 _REPLAYS: Final = 10
 
 
 def cases() -> list[Case]:
-    """Return one element each."""
+    """Return the cases, of one element each."""
     return [
         unary("relu", UnaryOp.kRelu, (1,), numpy_ways.relu),
         binary("add", BinaryOp.kAdd, (1,), (1,), np.add),
@@ -32,7 +32,7 @@ def cases() -> list[Case]:
 
 
 def measure(stream: Any, peers: Sequence[Peer]) -> dict[str, Any]:
-    """Microseconds of a launch by case and kind of array, and of the corresponding calls of peers."""
+    """Return microseconds of a launch by case and kind of array, and of the corresponding calls of peers."""
     found: dict[str, Any] = {}
     for case in cases():
         primitive = RequirePrimitive(factory_of(case.primitive), DeviceType.kCUDA, *case.key)
@@ -52,7 +52,7 @@ def measure(stream: Any, peers: Sequence[Peer]) -> dict[str, Any]:
 
 
 def measure_graph(stream: Any, clock: EventClock) -> dict[str, Any]:
-    """Microseconds of a launch that is one of a hundred of a graph, in Python and on the device, and if it computed."""
+    """Return microseconds of a launch in a graph of a hundred, in Python and on the device, and whether it computed."""
     case = cases()[0]
     primitive = RequirePrimitive(factory_of(case.primitive), DeviceType.kCUDA, *case.key)
     inputs, out = _operands(case, stream)

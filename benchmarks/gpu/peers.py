@@ -1,4 +1,4 @@
-"""The libraries that a user of a GPU might pick instead, each behind one adapter, on the same memory and stream."""
+"""The other libraries for GPUs, each behind an adapter, on the same memory and stream."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ class Peer(Protocol):
     version: str
 
     def array(self, operand: Operand) -> Any:
-        """The library's array on the operand's memory."""
+        """Return the library's array on the operand's memory."""
 
     def prepare(self, case: Case, inputs: Sequence[Operand], out: Operand) -> Mapping[str, Call]:
-        """Its functions that compute a case into `out`, by name; empty if the library has none."""
+        """Return the library's functions that compute a case into `out`, by name; empty if it has none."""
 
 
 _ADAPTERS: Final = {"torch": "torch_", "cupy": "cupy_"}
 
 
 def installed(wanted: Sequence[str], stream: Any) -> tuple[list[Peer], dict[str, str]]:
-    """Return the wanted libraries that work here, and why the others do not."""
+    """Return the wanted libraries that work on this machine, and the errors of the others."""
     peers: list[Peer] = []
     absent: dict[str, str] = {}
     for name in _ADAPTERS:
@@ -49,6 +49,6 @@ def installed(wanted: Sequence[str], stream: Any) -> tuple[list[Peer], dict[str,
         else:
             try:
                 peers.append(import_module(f"benchmarks.gpu.{_ADAPTERS[name]}").Adapter(stream))
-            except Exception as error:  # a build without CUDA, a library that is missing: in its own words
+            except Exception as error:  # such as a build without CUDA, or a missing library
                 absent[name] = f"{type(error).__name__}: {error}"
     return peers, absent

@@ -19,7 +19,7 @@ WANTED_MEAN: Final = 1.1
 WANTED_SHARE: Final = 0.9
 WANTED_MICROSECONDS: Final = 5.0
 RATED_FROM: Final = 2**20
-SHARE_FROM: Final = 2**26  # a smaller launch is over before the memory is as busy as in a copy of 1 GiB
+SHARE_FROM: Final = 2**26  # a smaller launch ends before it uses the memory as fully as a copy of 1 GiB
 _MOST_LINES: Final = 40
 
 
@@ -87,7 +87,7 @@ def _least(what: str, values: Sequence[float], wanted: float) -> Target:
 
 
 def geometric_mean(values: Iterable[float]) -> float | None:
-    """None of no values."""
+    """Return the geometric mean; None if there are no values."""
     logs = [math.log(value) for value in values]
     return math.exp(statistics.fmean(logs)) if logs else None
 
@@ -98,7 +98,7 @@ def behind(results: Iterable[Result]) -> list[Result]:
 
 
 def below_copy(results: Iterable[Result]) -> list[Result]:
-    """Return the cases that are to run at the speed of a copy and do not, the worst first."""
+    """Return the cases that should run at the speed of a copy and do not, the worst first."""
     found = (r for r in results if _shares(r) and r["kind"] in AT_COPY_SPEED and r["share_of_copy"] < WANTED_SHARE)
     return sorted(found, key=lambda r: r["share_of_copy"])
 
@@ -112,7 +112,7 @@ def _shares(result: Result) -> bool:
 
 
 def grid(results: Sequence[Result], value: str) -> tuple[list[str], list[list[str]]]:
-    """Geometric means of `ratio` or `share_of_copy`: a row for each kind and dtype, a column for each size."""
+    """Return geometric means of `ratio` or `share_of_copy`: a row for each kind and dtype, a column for each size."""
     valued = [result for result in results if result[value]]
     sizes = sorted({result["size"] for result in valued})
     rows = []
@@ -175,7 +175,7 @@ def _suite(tests: dict[str, Any]) -> None:
 
 
 def _wrong(results: Sequence[Result]) -> None:
-    """Results of ep that are wrong, each; those that a peer has not or has otherwise, counted."""
+    """Print each wrong result of ep, and the number of results that peers lack or compute differently."""
     ours = [result for result in results if "ep" in result["wrong"]]
     print(f"\nwrong results of ep: {len(ours)}")
     _lines([f"{_name(result)}: {result['wrong']['ep']}" for result in ours])

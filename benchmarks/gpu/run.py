@@ -46,7 +46,7 @@ def run(arguments: Namespace) -> int:
             _parts(arguments, device, document, budget, path)
         except KeyboardInterrupt:
             document["left_out"]["what came after"] = f"stopped from outside after {budget.elapsed():.0f} s"
-        except Exception as error:  # what was measured before is worth its file
+        except Exception as error:  # keep the earlier measurements in the file
             traceback.print_exc()
             document["failed"].append({"what": "the run", "error": f"{type(error).__name__}: {error}"})
     document["seconds"] = budget.elapsed()
@@ -57,7 +57,7 @@ def run(arguments: Namespace) -> int:
 
 
 def new_document(device: Any) -> dict[str, Any]:
-    """Return what there is before anything was measured."""
+    """Return the document before any measurement."""
     empty: dict[str, Any] = {
         **{"tests": {}, "peers": {}, "absent_peers": {}, "copy_bytes": None, "copy_gb_per_s": None},
         **{"overhead": {}, "graph": {}, "left_out": {}, "not_measured": [], "failed": [], "results": []},
@@ -124,7 +124,7 @@ def measure_cases(
             if position + 1 == len(plan) or _group(plan[position + 1]) != _group(entry):
                 _summarise(entry, document, budget)
                 if not failed:
-                    device.Reset()  # the next group's buffers have other sizes
+                    device.Reset()  # the buffers of the next group have other sizes
             if path and now - written > _WRITE_EVERY:
                 files.write(path, document)
                 written = now
@@ -144,7 +144,7 @@ def _measure(entry: Planned, bench: Bench, document: dict[str, Any]) -> bool:
         document["results"].append(_about(entry) | bench.measure(entry.case, entry.size))
     except (TooLarge, UnsupportedPrimitiveError, MemoryError) as error:
         document["not_measured"].append(_about(entry) | {"case": entry.case.name, "cases": 1, "why": str(error)})
-    except Exception as error:  # it is a finding; the other cases may well work
+    except Exception as error:  # it is recorded; other cases may work
         document["failed"].append({"what": what, "error": f"{type(error).__name__}: {error}"})
         _say(f"FAILED {what}: {type(error).__name__}: {error}")
         return True
@@ -184,7 +184,7 @@ def _say(text: str) -> None:
 
 @contextmanager
 def _stoppable() -> Iterator[None]:
-    """Yield what asks the process to end interrupts it as Ctrl-C does."""
+    """Make signals that ask the process to end interrupt it, as Ctrl-C does."""
 
     def interrupt(number: int, frame: Any) -> None:
         raise KeyboardInterrupt

@@ -10,13 +10,13 @@ from typing import Final
 class Scale:
     """Sizes in bytes.
 
-    copy: the copy that is the yardstick.
-    rotated: what the buffers of a case take together at least, from `rotated_from` elements on; several times the L2
-        cache, which has 50 MB on an H100 and 60 MB on an H200.
-    most_sets: into how many sets of buffers that may be divided.
-    filler: what is filled to keep the stream busy while a batch is queued.
-    batch_seconds: about what a batch of launches takes on the device; `most_launches` ends it in any case.
-    rounds: samples at least.
+    copy: the copy with which cases are compared.
+    rotated: the least total of the buffers of a case, from `rotated_from` elements on: several times the L2 cache,
+        which has 50 MB on an H100 and 60 MB on an H200.
+    most_sets: the most sets of buffers of a case.
+    filler: the memory that is filled to keep the stream busy while a batch is queued.
+    batch_seconds: the approximate time of a batch on the device; it has at most `most_launches` launches.
+    rounds: the least number of samples.
     """
 
     copy: int

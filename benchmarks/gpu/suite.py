@@ -17,14 +17,14 @@ from typing import Any, Final
 _ROOT: Final = Path(__file__).resolve().parents[2]
 _LAST_LINES: Final = 25
 _GRACE: Final = 10.0
-"""Seconds for pytest to print what it found when it is interrupted."""
+"""Seconds for pytest to print its findings when it is interrupted."""
 _MOST_WORKERS: Final = 8
 _FIRST: Final = ("tests/cuda", "ep/testing/device_layer", "ep/testing/primitive", "tests/ops")
 """The tests that need the device most, in case the time is not enough for all."""
 
 
 def command() -> list[str]:
-    """Run `pytest --ep-device cuda`, on several processors if pytest-xdist is installed: most of it is compilation."""
+    """Return the command `pytest --ep-device cuda`, parallel if pytest-xdist is installed: it mostly compiles."""
     folders = (_ROOT / "tests", _ROOT / "ep" / "testing")
     there = {folder / path.relative_to(folder).parts[0] for folder in folders for path in folder.rglob("test_*.py")}
     names = (path.relative_to(_ROOT).as_posix() for path in there)
@@ -37,7 +37,7 @@ def command() -> list[str]:
 def run(seconds: float, given: Sequence[str] | None = None) -> dict[str, Any]:
     """Run the tests for a number of seconds at most.
 
-    exit_code: None if they were stopped at the limit; `failed` tells if some had failed by then.
+    exit_code: None if they were stopped at the limit; `failed` says whether some had failed by then.
     """
     arguments = list(given or command())
     begin = time.monotonic()

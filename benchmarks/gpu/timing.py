@@ -20,12 +20,12 @@ Call = Callable[[], object]
 _FIRST: Final = 5
 _SLOW: Final = 10
 _ROUNDS_OF_SLOW: Final = 3
-_MARGIN: Final = 1.5  # of the time for which the stream is kept busy over the time that queueing takes
+_MARGIN: Final = 1.5  # the time for which the stream is kept busy, over the time of queueing
 
 
 @dataclass(frozen=True)
 class Sample:
-    """One batch, per launch. `ahead`: whether all of it was queued before the device began with it."""
+    """One batch, per launch. `ahead`: whether all of it was queued before the device began to execute it."""
 
     device_seconds: float
     host_seconds: float
@@ -77,7 +77,7 @@ class EventClock:
         """Time several calls, one batch of each per round, for `seconds` in all and a few rounds at least.
 
         A call that takes ten times as long as the fastest is left out after three rounds.
-        yardstick: a call which does other work than the rest, so that none is slow beside it.
+        yardstick: a call that does other work, so that no call counts as slow compared with it.
         """
         first = {name: self._first(call) for name, call in calls.items()}
         launches = {name: self._launches(sample) for name, sample in first.items()}
@@ -104,10 +104,10 @@ class EventClock:
 
 
 def measured(samples: list[Sample], launches: int) -> Measured:
-    """Medians of the samples.
+    """Return the medians of the samples.
 
-    A batch that was not queued ahead of the device is bound by the launch where its launches took the device no longer
-    than they took Python: a longer kernel hides what comes before the next.
+    A batch that was not queued ahead of the device is bound by the launch if its launches took the device no longer
+    than they took Python: a longer kernel hides the queueing of the next one.
     """
     lower, median, upper = statistics.quantiles((sample.device_seconds for sample in samples), n=4)
     bound = [not sample.ahead and sample.device_seconds < _MARGIN * sample.host_seconds for sample in samples]
@@ -116,7 +116,7 @@ def measured(samples: list[Sample], launches: int) -> Measured:
 
 
 def host_seconds(call: Call, wait: Call, launches: int, batches: int) -> float:
-    """Return what a launch takes in Python: the median over batches; `wait` is called after each, and not counted."""
+    """Return the seconds of a launch in Python, the median over batches; `wait` is called after each, untimed."""
     samples = []
     call()
     wait()

@@ -16,7 +16,7 @@ from ep.bench.case import BatchGatherWork, Case
 
 
 class Adapter(torch_.Adapter):
-    """Makes the stream PyTorch's current one for this thread, for good."""
+    """The adapter of PyTorch. Makes the stream PyTorch's current one for this thread, permanently."""
 
     def __init__(self, stream: Any) -> None:
         if not torch.cuda.is_available():
@@ -40,7 +40,7 @@ class Adapter(torch_.Adapter):
         tensors, result = [self.array(operand) for operand in inputs], self.array(out)
         call = self._call(case, tensors, result)
         calls = {} if call is None else {"torch": call}
-        if isinstance(case.work, BatchGatherWork):  # indexing reads an index once for a row, gather for every element
+        if isinstance(case.work, BatchGatherWork):  # indexing reads an index once per row, gather once per element
             batches = torch.arange(case.work.batch, device=self._device)[:, None]
             calls["torch index"] = partial(
                 torch.ops.aten.index.Tensor_out, tensors[0], [batches, tensors[1]], out=result

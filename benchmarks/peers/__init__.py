@@ -1,7 +1,7 @@
-"""The libraries that a user might pick instead, each behind one small adapter.
+"""The other libraries, each behind a small adapter.
 
-An adapter computes what a case asks for with its library's fastest public way, or says that it has none. All read the
-same inputs and write to the same preallocated result, as far as the library allows it.
+An adapter computes a case in the fastest public way of its library, or reports that there is none. All adapters read
+the same inputs and write to the same preallocated result, as far as the library allows it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Contender:
 
     call: returns when the work is done.
     result: returns the computed result.
-    keeps: the arrays of which `call` knows no more than the address.
+    keeps: arrays of which `call` has only the addresses.
     """
 
     call: Callable[[], object]

@@ -16,7 +16,7 @@ _DTYPES: Final = tuple(map(np.dtype, (np.float32, np.float64, np.int32, np.int64
 _UNARY: Final = {
     UnaryOp.kAbs: "abs(x)",
     UnaryOp.kNegative: "-x",
-    UnaryOp.kRelu: "x * (x > 0)",  # a quarter of the time of where
+    UnaryOp.kRelu: "x * (x > 0)",  # takes a quarter of the time of where
     UnaryOp.kExp: "exp(x)",
     UnaryOp.kExpm1: "expm1(x)",
     UnaryOp.kLog: "log(x)",
@@ -58,7 +58,7 @@ class Adapter:
             case UnaryWork(op):
                 expression = _UNARY.get(op)
                 if op is UnaryOp.kAbs and out.dtype.kind == "i":
-                    expression = "where(x < 0, -x, x)"  # its abs gives float64
+                    expression = "where(x < 0, -x, x)"  # its abs returns float64
             case BinaryWork(op):
                 expression = _BINARY.get(op)
             case _:
@@ -66,7 +66,7 @@ class Adapter:
         if expression is None or any(array.dtype not in _DTYPES for array in (*inputs, out)):
             return None
         operands = dict(zip("xy", inputs, strict=False))
-        # compiled once; a call runs what was compiled last, so that there can be one contender at a time
+        # compiled once; a call runs the last compiled expression, so only one contender can exist at a time
         if error := numexpr.validate(expression, operands, out=out):
             raise error
         return Contender(partial(numexpr.re_evaluate, operands), lambda: out)

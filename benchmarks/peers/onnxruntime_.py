@@ -59,7 +59,7 @@ class Adapter:
         if any(array.dtype.name not in _TYPES for array in (*inputs, out)):
             return None
         if isinstance(case.work, BatchGatherWork):
-            inputs = [inputs[0], inputs[1][:, :, None]]  # GatherND takes indices of as many axes as the last one has
+            inputs = [inputs[0], inputs[1][:, :, None]]  # GatherND reads as indices the numbers along the last axis
         model = _model(case, inputs, out)
         if model is None:
             return None

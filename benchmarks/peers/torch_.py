@@ -1,4 +1,4 @@
-"""PyTorch: the `out=` forms, those of the activations too, which `torch.nn.functional` hides."""
+"""PyTorch: the `out=` forms, including those of the activations, which `torch.nn.functional` does not expose."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def _reduce(op: ReduceOp, src: torch.Tensor, axes: tuple[int, ...], out: torch.T
 
 
 def _segment_sum(rows: torch.Tensor, ids: torch.Tensor, out: torch.Tensor) -> None:
-    if out.ndim > 2:  # the batches one behind the other
+    if out.ndim > 2:  # one batch after the other
         ids = (ids + out.shape[1] * torch.arange(len(ids))[:, None]).flatten()
         rows, out = rows.flatten(0, 1), out.flatten(0, 1)
     out.zero_().index_add_(0, ids, rows)
@@ -176,7 +176,7 @@ def _one_hot(indices: torch.Tensor, out: torch.Tensor) -> None:
 
 
 def _pad(out: torch.Tensor, value: int, inside: torch.Tensor, src: torch.Tensor) -> None:
-    out.fill_(value)  # as torch.nn.functional.pad does, which has no out=
+    out.fill_(value)  # like torch.nn.functional.pad, which has no out=
     inside.copy_(src)
 
 

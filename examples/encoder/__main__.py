@@ -18,7 +18,7 @@ from examples.encoder.search import Index, lines_of
 
 
 def main(given: list[str] | None = None) -> int:
-    """Run the command; return 1 if something is missing."""
+    """Run the command; return 1 if a package or a file is missing."""
     parser = argparse.ArgumentParser(prog="python -m examples.encoder", description=__doc__)
     parser.add_argument("sentence", nargs="*", help="two or more: each is compared with each")
     parser.add_argument("--file", type=Path, metavar="TEXT", help="a text whose lines are searched")

@@ -1,4 +1,4 @@
-"""An encoder of the BERT family, in launches of primitives alone: tokens in, a vector of length 1 out."""
+"""An encoder of the BERT family that only launches primitives: from tokens to a vector of length 1."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Encoder:
             batch_matmul_t=launch(p.BatchMatmulFactory, F, N, T),
         )
         stored = {}
-        for name, array in weights.items():  # linear layers as [in, out]: products of few rows are faster with it
+        for name, array in weights.items():  # linear layers as [in, out], with which products of few rows are faster
             stored[name] = array if name.startswith("embeddings") else array.T
         for layer in range(config.num_hidden_layers):  # queries, keys and values in one product
             for kind in ("weight", "bias"):
@@ -134,7 +134,7 @@ class Encoder:
         self._norm(out, rows, f"{name}.LayerNorm")
 
     def _norm(self, x: Any, rows: int, name: str) -> None:
-        """Compute each row less its mean, over its standard deviation; then scale and shift it by the weights."""
+        """Normalise each row to mean 0 and standard deviation 1, then scale and shift it by the weights."""
         run, size, per_row, squares = self._run, self.config.hidden_size, self._buffers.per_row, self._buffers.squares
         run.matmul(rows, 1, size, 1 / size, x, self._ones, 0, per_row)
         run.subtract((rows, size), x, (rows, 1), per_row, x)

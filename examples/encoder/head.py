@@ -15,7 +15,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Head:
-    """Scores of classes, from vectors less the mean of the training vectors, in units of their spread."""
+    """A linear layer that scores classes, on vectors less the mean of the training vectors, divided by their spread."""
 
     def __init__(self, size: int, num_classes: int) -> None:
         """Start with equal classes. size: the size of a vector."""
@@ -51,7 +51,7 @@ class Head:
 
 
 def _cross_entropy(weights: Array, bias: Array, vectors: Array, wanted: Array) -> Any:
-    """Return the mean over vectors; wanted: `[n, 1]`, the class of each."""
+    """Return the mean cross entropy over vectors; wanted: `[n, 1]`, the class of each."""
     scores = ops.log_softmax(ops.add(ops.matmul(vectors, weights), bias))
     return ops.negative(ops.mean(ops.gather(scores, wanted, axis=1, batch_dims=1)))
 

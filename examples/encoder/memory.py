@@ -25,7 +25,7 @@ class Memory:
         self._buffers = SimpleNamespace()
 
     def buffers(self, **counts: int) -> SimpleNamespace:
-        """Return buffers of `counts` float32 elements, by name: those of the last call if the counts are equal."""
+        """Return buffers of `counts` float32 elements, by name; those of the last call if the counts are equal."""
         if counts != self._counts:
             self._buffers = SimpleNamespace(**{name: self._empty(count, "f4") for name, count in counts.items()})
             self._counts = counts
@@ -39,7 +39,7 @@ class Memory:
         return buffer
 
     def upload_all(self, arrays: Mapping[str, np.ndarray[Any, Any]]) -> dict[str, Any]:
-        """Return copies of float32 arrays, in one buffer: systems give large pages only to large buffers."""
+        """Return copies of float32 arrays, in one buffer: operating systems use large pages only for large buffers."""
         places = np.cumsum([0, *(-(-array.size // _ALIGNED) * _ALIGNED for array in arrays.values())]).tolist()
         whole, copies = self._empty(places[-1], "f4"), {}
         for (name, array), begin in zip(arrays.items(), places, strict=False):

@@ -27,7 +27,7 @@ def folder() -> Path | None:
 
 
 def required_folder() -> Path:
-    """Return the folder of the model's files; ModuleNotFoundError, which says what to install, if there is none."""
+    """Return the folder of the model's files; raise ModuleNotFoundError if it is not installed."""
     found = folder()
     if found is None:
         raise ModuleNotFoundError(f"the model is not installed; {REMEDY}", name=PACKAGE)
@@ -49,7 +49,7 @@ def weights() -> dict[str, np.ndarray[Any, Any]]:
 
 
 class Model:
-    """A model with its tokenizer: text in, vectors out."""
+    """A model with its tokenizer: from text to vectors."""
 
     def __init__(self, device_type: DeviceType = DeviceType.kCPU) -> None:
         from tokenizers import Tokenizer

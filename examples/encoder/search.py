@@ -21,7 +21,7 @@ class Index:
     def __init__(self, model: Model, lines: Sequence[str], progress: Progress | None = None) -> None:
         """progress: shows the progress."""
         self._model, self.lines = model, lines
-        # lines of one length together, so that there is little padding
+        # lines of similar length together, so that there is little padding
         order = sorted(range(len(lines)), key=lambda number: len(lines[number]))
         self._vectors: np.ndarray[Any, Any] | None = None
         task = progress.add_task("reading", total=len(lines)) if progress else None

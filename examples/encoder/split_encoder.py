@@ -1,4 +1,4 @@
-"""The encoder on several ranks: each has some heads and some inner units, and two all-reduces per layer join them.
+"""The encoder on several ranks: each has some heads and some inner units; two all-reduces per layer sum their results.
 
 Matrices from the hidden vectors are split by columns, matrices back to them by rows. The first product gives each rank
 its own columns, and the next one a partial sum. Tensors are those of `ep.mesh`, for which `ep.ops` finds the
@@ -25,7 +25,7 @@ class SplitEncoder:
     """A model on all ranks of a mesh of one axis. Every rank creates and calls it with the same arguments."""
 
     def __init__(self, config: Config, weights: Mapping[str, Array], placement: Placement) -> None:
-        """weights: as in Encoder; of memory-mapped ones, only the rank's pieces are read.
+        """weights: as for Encoder; of memory-mapped weights, only the rank's pieces are read.
 
         Raises ValueError if the number of ranks does not divide the number of heads.
         """
@@ -92,7 +92,7 @@ class SplitEncoder:
         return self._norm(total, f"{name}.LayerNorm")
 
     def _norm(self, x: GlobalTensor, name: str) -> GlobalTensor:
-        """Return each row less its mean, over its standard deviation, then scaled and shifted by the weights."""
+        """Normalise each row to mean 0 and standard deviation 1, then scale and shift it by the weights."""
         x = ops.sub(x, ops.mean(x, axis=1, keepdims=True))
         variance = ops.mean(ops.square(x), axis=1, keepdims=True)
         x = ops.mul(x, ops.rsqrt(ops.add(variance, self.config.layer_norm_eps)))
@@ -103,5 +103,5 @@ class SplitEncoder:
         return from_whole(array, self._ranks, "B")
 
     def _reshaped(self, x: GlobalTensor, *shape: int) -> GlobalTensor:
-        """Return a tensor that every rank has whole, in another shape."""
+        """Reshape a tensor that is whole on every rank."""
         return to_global(x.to_local().reshape(shape), self._ranks, "B")

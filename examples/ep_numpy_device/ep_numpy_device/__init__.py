@@ -1,4 +1,4 @@
-"""A device for ep: the host's memory, and a few primitives in NumPy. Importing it registers all of it."""
+"""A device for ep: the host's memory, and a few primitives in NumPy. Importing the package registers them."""
 
 from ep import DeviceManagerRegistry
 from ep_numpy_device import primitives

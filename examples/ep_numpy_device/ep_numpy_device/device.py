@@ -110,7 +110,7 @@ class NumpyDevice(Device):
 
 
 class NumpyStream(Stream):
-    """A stream that has nothing to wait for."""
+    """A stream whose work is always done."""
 
     def __init__(self, device):
         self._device = device
