@@ -2,10 +2,10 @@
 
 A file in a folder is opened in a way that ensures that the checked file is the one that is read.
 
-Cached files are code. A file is read only if only this user and root could have put it there: the folder and the file
-belong to one of the two, nobody else may write them, and nobody else may put another folder in their place. Folders and
-files that are made here are private to this user, with any umask. Windows separates users by other means, which are not
-checked.
+Cached files are code. A file is read on condition that only this user and root could have put it there: the folder and
+the file belong to one of the two, nobody else may write them, and nobody else may put another folder in their place.
+Folders and files that are made here are private to this user, with any umask. Windows separates users by other means,
+which are not checked.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 _MOST_LINKS: Final = 40
 _NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0)
 _READ_FOLDER: Final = os.O_RDONLY | _NO_LINK | getattr(os, "O_DIRECTORY", 0)
-_READ: Final = os.O_RDONLY | _NO_LINK | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # nor wait for a pipe
+_READ: Final = os.O_RDONLY | _NO_LINK | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # no wait for a pipe
 _MAKE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK | getattr(os, "O_BINARY", 0)
 _KERNELS: Final = re.compile(r"[a-z]+-[0-9a-f]+")
 _ELSEWHERE: Final = "or set EP_CACHE_DIR to a folder of your own"

@@ -7,7 +7,7 @@ the way, only the contents of the `__init__` count.
 A file that has not changed since the package was imported (`ep/source_files.py`) holds the code that was imported from
 it. This is checked when its digest is first taken. Later changes of the file do not change the digest: it is that of
 the code which the process runs. Before the module is imported, each digest checks the file again. If the file has
-changed, or the module was imported anew, the code that the process runs is unknown.
+changed, or the module was imported again, the code that the process runs is unknown.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class _Source(NamedTuple):
 
 class _Known(NamedTuple):
     source: _Source | None
-    spec: object  # replaced by another one if the module is imported anew
+    spec: object  # another object if the module is imported again
 
 
 class Sources:

@@ -2,7 +2,7 @@
 
 A call depends on the types, dtypes and shapes of its operands and on the exact values of its attributes: these form its
 key. A function stores its plan of a call (`Prepared`) by this key. A call with a known key converts its Python number,
-creates or checks `out`, and launches. A call without a key is read anew: one with a view, a list, an array of a
+creates or checks `out`, and launches. A call without a key is read each time: one with a view, a list, an array of a
 subclass or of another library, an operand by name, or an attribute that has no exact key.
 
 If a call is one launch on plain arrays, a device may do it without computing a key (`CallFinder`).

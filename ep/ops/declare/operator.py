@@ -75,7 +75,7 @@ class Attribute(NamedTuple):
 
 
 class Chosen:
-    """The data that depends on the kernels of an operator: created anew when one is registered, never changed.
+    """The data that depends on the kernels of an operator: a new object after each registration, never changed.
 
     asked_for: the attributes that the choice of a kernel depends on.
     calls: the stored calls of the operator's functions (`ep/ops/declare/calls.py`).
@@ -268,7 +268,7 @@ class Operator:
         return problem.attributes if self.local is None else self.local(problem, signature, rank)
 
     def forget(self) -> None:
-        """Choose kernels anew. A call that has begun continues with the previous choice."""
+        """Discard the choice of kernels. A call that has begun continues with the previous choice."""
         object.__setattr__(self, "chosen", Chosen(kernels_of(self.name), self.dtype))  # the class is frozen
 
 
