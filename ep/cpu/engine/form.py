@@ -117,7 +117,7 @@ def launch_form(
 
     An argument with the name of an operand, a size or another integer of the signature is that operand or integer. All
     other arguments are keys: dims and data types.
-    launch: the function written in Python. A size that is not an argument of it is 1.
+    launch: the function written in Python. If it has no argument for a size, that size is 1.
     values: the operands that may be numbers in Launch; these are keys, too.
     """
     words = check_form(signature, state, plan, many).copy()

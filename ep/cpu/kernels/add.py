@@ -23,7 +23,7 @@ from ep.cpu.shared.state import GRAIN_BYTES, STATE, LaunchState
 from ep.include.data_type import DataType
 from ep.include.number_kind import Kind, number_kind
 
-_BLOCK_BYTES: Final = 256  # of a sum, in its arithmetic type: four of the widest vectors
+_BLOCK_BYTES: Final = 256  # of a block of sums, in their arithmetic type: four of the widest vectors
 _FEW: Final = 8  # elements of the blocks for the remainder
 
 

@@ -31,7 +31,7 @@ def _prepared(request: Request, signature: Signature, state: LaunchState) -> int
     """Return the row kernel of the op, and write the op's attributes to the state."""
     op, (src_type, dst_type) = _op(request), request.dtypes or ()
     grain = grain_elements(op, signature.data_types((src_type, dst_type)))  # type: ignore[arg-type]
-    # an op bound by computation has time to write by tiles, and needs no second kernel
+    # an op that is bound by computation loses no time by writing through tiles, and needs no second kernel
     state.set(grain=grain, streaming_kernel=LATER if is_light(op, src_type) else NONE)
     values = attribute_values(request)
     state.set_reals(attributes=values)

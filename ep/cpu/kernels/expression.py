@@ -135,7 +135,7 @@ def _kernel(structure: Structure, steps: tuple[int, ...]) -> int:
 class _Loops:
     """The loops over contiguous elements of a structure: either one loop, or one for ordinary elements and one for any.
 
-    names: the objects that the texts refer to. functions: of the steps that have a form for ordinary elements, by
+    names: the objects that the texts refer to. functions: those of the steps that have a form for ordinary elements, by
         value.
     """
 
@@ -213,7 +213,7 @@ class _Loops:
         return template.format(once="\n    ".join(once), each="\n        ".join(each), **self._given, **given)
 
     def _cone(self, value: int) -> set[int] | None:
-        """Return the values that a step's argument is computed from, with the argument; None if that takes long."""
+        """Return a step's argument and the values that it is computed from; None if that computation takes long."""
         todo, cone = [*self._structure.steps[value - self._first].operands], set[int]()
         while todo:
             one = todo.pop()

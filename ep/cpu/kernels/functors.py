@@ -62,9 +62,10 @@ def is_light(op: UnaryOp | BinaryOp, src_type: DataType) -> bool:
 def row_functions(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType, wide: bool = False) -> RowFunctions:
     """Return the functions of the row kernel of `op` from `src_type` to `dst_type`.
 
-    Not all elementary functions are vectorised in float32. An op that calls one that is not is computed in float64, on
-    narrower floating types too; its result is rounded to float32 if it would have been computed in float32.
-    wide: do not use float32 arithmetic, for attributes that it is not suited to.
+    Not all elementary functions are vectorised in float32. An op that calls a function without a vectorised float32
+    form is computed in float64, on narrower floating types too; its result is rounded to float32 if it would have been
+    computed in float32.
+    wide: whether to avoid float32 arithmetic, for attributes that it is not suited to.
     """
     if function := on_bits(op, src_type, dst_type):
         bits = unit_of(src_type)
@@ -133,7 +134,7 @@ def _arithmetic(op: UnaryOp | BinaryOp, src_type: DataType, wide: bool) -> _Arit
 class ElementFunction(NamedTuple):
     """An op as a compiled function, valid for all elements, with the same bits as its row kernel.
 
-    widened: whether it takes and returns float64 numbers that stand for float32.
+    widened: whether it takes and returns float64 numbers in place of float32.
     attributes: the arguments after the elements, in their type.
     vectorised: whether it is a long dependency chain, as elementary functions are.
     ordinary: a faster function with the same bits, valid for elements that pass `check`; None if there is none.
@@ -226,8 +227,8 @@ _THRESHOLDS = 1e-20, 1e38  # limits at which beta x does not vanish and the thre
 def need_float64(op: UnaryOp, attributes: Sequence[float]) -> bool:
     """Return whether float32 arithmetic is unsuited to these attributes of a float32 op, because of their magnitude.
 
-    A kernel for all attributes would need float64, which takes 4 times as long: 2.8 ns an element, compared with 0.67
-    in float32 (Zen 4).
+    A kernel for all attributes would need float64, which takes 4 times as long: 2.8 ns per element, compared with 0.67
+    ns in float32 (Zen 4).
     """
     if op is not UnaryOp.kSoftPlus:
         return False

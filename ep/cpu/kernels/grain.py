@@ -13,7 +13,7 @@ from ep.include.primitive.op_definition import Cost
 from ep.include.primitive.op_table import OPS
 from ep.include.primitive.unary_op import UnaryOp
 
-# the cost of an element beyond moving its operands, in bytes that could be moved in that time: 170 per nanosecond
+# the cost of computing an element, without moving its operands, in bytes that could be moved meanwhile: 170 per ns
 _SINGLE = 20  # a function in float32 arithmetic: 0.1 (exp) to 0.4 ns (gelu)
 _DOUBLE = 80  # a function in float64 arithmetic: 0.3 (sin) to 1.8 ns (gelu)
 _POWER = 200  # 0.8 or 2.3 ns for floating types, 1.2 to 1.7 for integers

@@ -38,7 +38,7 @@ _LIBM: dict[str, Function] = {
 
 
 def _elementary(name: str) -> Maker:
-    """Return a maker that gives a library its own function of that name."""
+    """Return a maker that returns a library's own function of that name."""
     return lambda m: getattr(m, name)  # type: ignore[no-any-return]
 
 

@@ -42,7 +42,7 @@ class Ordinary(NamedTuple):
     functions: the elementary functions that replace those for all elements, by name.
     exceeds: (load, arithmetic type) returns the compiled function (address, begin, end), or (src0, step0, src1, step1,
         begin, end) for a binary op, that returns whether an element is not ordinary.
-    check: the same for one element, by the arithmetic type; None if one element does not decide.
+    check: the same for one element, by the arithmetic type; None if a single element does not determine this.
     """
 
     functions: Mapping[str, Any]

@@ -27,8 +27,8 @@ from ep.include.primitive.unary_op import UnaryOp
 
 _WORK_OF_MAP: Final = 16  # multiplications that take as long as an element of a light map: 0.3 ns
 _ENOUGH_BLOCKS: Final = 8
-_MANY: Final = 2**15  # elements of a block that is not cut for its map
-_LEAST_ROWS: Final = 64  # of a block that is
+_MANY: Final = 2**15  # the most elements of a block that is not cut for its map
+_LEAST_ROWS: Final = 64  # the least rows of a block that is cut for its map
 
 
 def map_of(structure: Structure) -> Structure:
@@ -37,7 +37,7 @@ def map_of(structure: Structure) -> Structure:
     num_read = len(structure.sources) + len(structure.constants)
     summed = DataType.kFloat if data_type in HALVES else data_type
     steps, numbers = list[Step](), [-1, -1, *range(1, num_read - 1), 0]
-    if data_type in HALVES:  # a copy where it stays in float32
+    if data_type in HALVES:  # a copy, if the product stays in float32
         op = UnaryOp.kCast if product.rounded else UnaryOp.kIdentity
         steps.append(Step(op, (0,), data_type, (), product.rounded))
         numbers[-1] = num_read - 1
@@ -55,7 +55,7 @@ class MappedProductPlan(StridedPlan):
     def __init__(self, structure: Structure, arrays: Sequence[np.ndarray[Any, Any]], shape: Dims) -> None:
         """Make the plan.
 
-        arrays: results first, then the matrices. shape: of the product, which no size is 0 of.
+        arrays: results first, then the matrices. shape: that of the product; no size is 0.
         """
         self._num_results, first = len(structure.results), len(structure.results)
         super().__init__(arrays, self._num_results, shape, apart=(first, first + 1))
@@ -103,7 +103,7 @@ class MappedProductPlan(StridedPlan):
         return data_address(words)
 
     def _product_words(self, product: Product) -> np.ndarray[Any, Any]:
-        """Return the words of the product, whose sums are cut as without a map; more blocks share a map of many."""
+        """Return the words of the product. Sums are cut as without a map; a map of many elements has more blocks."""
         words = ProductPlan(product).words
         row_parts, others = int(words[PRODUCT.row_parts]), int(words[PRODUCT.column_parts]) * product.batches.size
         if product.m > 1 and product.n > 1 and words[PRODUCT.depth_parts] == 1:
@@ -118,7 +118,7 @@ class MappedProductPlan(StridedPlan):
         return words
 
     def _map_words(self, summed: DataType, in_parts: bool) -> tuple[np.ndarray[Any, Any], tuple[int, ...], list[int]]:
-        """Return the plan of the map, the steps of its operands in elements, and from column to column in bytes."""
+        """Return the map's plan, the steps of its operands in elements, and the bytes from column to column."""
         first, shape = self._num_results, self._shape
         of_values, step = list[int](), summed.itemsize
         for size in reversed(shape):
@@ -128,7 +128,7 @@ class MappedProductPlan(StridedPlan):
         strides.insert(first, tuple(reversed(of_values)))
         sizes = [array.itemsize for array in (*self._arrays[:first], *self._arrays[first + 2 :])]
         sizes.insert(first, summed.itemsize)
-        if in_parts:  # rows stay rows
+        if in_parts:  # rows are not merged
             dims, *walks = simplify_walk(shape[:-1], *(one[:-1] for one in strides))
             dims, walks = (*dims, shape[-1]), [(*walk, one[-1]) for walk, one in zip(walks, strides, strict=True)]
         else:
@@ -137,7 +137,7 @@ class MappedProductPlan(StridedPlan):
         return words, set_walk(words, dims, walks, sizes), [one[-1] for one in strides]
 
     def _direct(self, structure: Structure, summed: DataType) -> int:
-        """Return the number of a result where the product's values may be first, or -1; the values' own if possible."""
+        """Return the number of a result that can hold the product's values at first, or -1; prefer their own result."""
         first = len(structure.sources) + len(structure.constants)
         fits = [
             k

@@ -30,8 +30,8 @@ from ep.include.primitive.reduce_op import ReduceOp
 from ep.include.primitive.softmax import Softmax
 from ep.include.primitive.structure import RowOp, Structure
 
-_NEAR: Final = 2**15  # bytes that the rows of one turn take in all stages: those of an L1
-_NEAR_FROM_MEMORY: Final = 2**13  # the same if data comes from memory, which is to be busy meanwhile
+_NEAR: Final = 2**15  # the most bytes of the rows of one turn, in all stages: those of an L1
+_NEAR_FROM_MEMORY: Final = 2**13  # the same if data comes from memory, which is to stay busy during the computation
 _SOFTMAXES: Final = {RowOp.kSoftmax: Softmax, RowOp.kLogSoftmax: LogSoftmax}
 
 
@@ -52,7 +52,7 @@ class _Place(NamedTuple):
 class StagesPlan(StridedPlan):
     """The plan of a launch in stages. Making one compiles the tasks that the stages need.
 
-    Rows go through all stages a few at a time. If other axes are reduced, or long ones, each stage covers the whole
+    Rows go through all stages a few at a time. If other axes or long rows are reduced, each stage covers the whole
     launch, and the input of a reduction is computed as Reduce reads it.
     """
 
@@ -116,7 +116,7 @@ class StagesPlan(StridedPlan):
         return all(a == b or size == 1 for a, b, size in zip(place.strides, wanted, sizes, strict=True))
 
     def _written_at_once(self, value: int, stages: Sequence[Stage]) -> int | None:
-        """Return the result's array if the first stage can write it directly, else None: others may read it."""
+        """Return the result that the first stage can write directly, or None: other stages may yet read its memory."""
         if value not in self._structure.results:
             return None
         result = self._structure.results.index(value)
@@ -219,5 +219,5 @@ class StagesPlan(StridedPlan):
 
 
 def _may_be_one(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:
-    """Return whether arrays that Launch has checked may be the same memory."""
+    """Return whether arrays that Launch has checked may have the same memory."""
     return (one.shape, one.strides, one.itemsize) == (other.shape, other.strides, other.itemsize)

@@ -220,8 +220,8 @@ def _log_softmax(data_type: DataType) -> Passes:
     def results(parts, numbers, results, row):
         """Compute the largest element plus ln of the sum, as two numbers.
 
-        The sum is one 1 for each of the largest elements, plus the others. These are kept apart, since they would be
-        lost in it.
+        The sum has a term of 1 for each of the largest elements. The other terms are summed separately, since small
+        ones would be lost if they were added to these.
         """
         largest, c, shift = load(numbers, row), load(numbers, ROWS + row), load(numbers, 2 * ROWS + row)
         total, error = sum_of_ordered(_load(parts, _TOTAL + row), _load(parts, _ERROR + row))

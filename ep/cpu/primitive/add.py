@@ -40,7 +40,7 @@ class AddImpl(CpuPrimitive, Add):
 
     @launched
     def Launch(self, stream: Stream, srcs: Sequence[Any], dst: Any, count: int) -> None:
-        given = tuple(srcs) if type(srcs) is list else srcs  # a list could be changed by another thread meanwhile
+        given = tuple(srcs) if type(srcs) is list else srcs  # another thread could change a list during the launch
         check_stream(stream)
         srcs, size = as_buffers(given, "srcs"), as_size(count, "count")
         signature = signatures.add(len(srcs))

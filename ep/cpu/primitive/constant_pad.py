@@ -1,4 +1,4 @@
-"""ConstantPad on the CPU: the move engine, over the box that is copied, writing the padding on the way."""
+"""ConstantPad on the CPU: the move engine copies a box, and writes the padding in the same pass."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ep.include.stream import Stream
 
 _SRC, _DST = signatures.CONSTANT_PAD.operands
 _WITH_NUMBER: Final = Signature((_SRC, reads("pad_val", 0), _DST), signatures.CONSTANT_PAD.sizes)
-"""Here the number is an operand of one element."""
+"""The signature in which the number is an operand of one element."""
 
 
 @implements(ConstantPadFactory, on=DeviceType.kCPU, keys=CONSTANT_PAD)

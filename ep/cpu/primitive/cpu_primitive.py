@@ -27,7 +27,7 @@ from ep.include.device_type import DeviceType
 from ep.include.primitive.primitive import Primitive, Request
 
 NO_DIMS: Final = ()  # the only empty tuple in Python
-_ATTEMPTS: Final = 4  # another thread may change the number of threads meanwhile, which needs another calibration
+_ATTEMPTS: Final = 4  # another thread may change the number of threads, which needs another calibration
 
 
 class CpuPrimitive(Launchable, Primitive):
@@ -35,8 +35,8 @@ class CpuPrimitive(Launchable, Primitive):
 
     If compiled code finds anything unexpected, it writes nothing, and the Python version of Launch does the launch: it
     finds or makes a plan, or arrays for numbers, and calls `_enter`. Arguments that `_enter` refuses are checked in
-    Python. That raises an error, or corrects what is only unusual (a subclass of ndarray, an equal dtype that is
-    another object) and calls `_enter` once more.
+    Python. That raises an error, or converts arguments that are only unusual (a subclass of ndarray, an equal dtype
+    that is another object) and calls `_enter` once more.
     """
 
     signature: ClassVar[Signature]
@@ -82,12 +82,12 @@ class CpuPrimitive(Launchable, Primitive):
         return numbers.array(given, name) if is_scalar(given) else None
 
     def _data_types(self, request: Request) -> Any:
-        """Return the data types of the operands; None for one that is an argument of Launch, and for any type."""
+        """Return the data types of the operands; None if the type is an argument of Launch, or may be any."""
         return self.signature.data_types(request.dtypes or ())
 
     @abstractmethod
     def _compile(self) -> Launcher:
-        """Compile what every launch needs, write the addresses to the state, and return the launcher to call."""
+        """Compile the code that every launch needs, write addresses to the state, and return the launcher to call."""
 
     def _compile_variants(self) -> None:
         """Compile code that only some launches need, and that they would otherwise compile themselves."""
@@ -101,7 +101,7 @@ class CpuPrimitive(Launchable, Primitive):
         self._compiling(prepare)
 
     def _set_entry(self) -> None:
-        """Compile what every launch needs, unless that has been done."""
+        """Compile the code that every launch needs, unless that has been done."""
         if not self._compiled:
             self._start_threads()
             self._set_launcher(self._compile())
@@ -131,7 +131,7 @@ class CpuPrimitive(Launchable, Primitive):
         runtime.compile_streaming()
 
     def _provide(self) -> None:
-        """Provide what the entry may lack after compilation: non-temporal stores, and the size at which they begin."""
+        """Provide the parts that compiled code may lack: non-temporal stores, and the size at which they begin."""
         from ep.cpu.device import runtime
 
         self._compile_streaming()
@@ -143,21 +143,21 @@ class CpuPrimitive(Launchable, Primitive):
         compiling(self.request, "cpu", work)
 
     def _entered(self, stream: Any, plan: Any, *args: Any) -> bool:
-        """Return whether compiled code did a launch that Python has not checked; the rest is as for `_enter`."""
+        """Return whether compiled code did a launch that Python has not checked; other arguments: as for `_enter`."""
         return type(stream) is CpuStream and not self._enter(plan, *args)
 
     def _launch_unplanned(self, stream: Any, numbers: tuple[Any, ...], buffers: tuple[Any, ...]) -> None:
-        """Do a launch without a plan. numbers: the sizes and others of the signature, as given."""
+        """Do a launch without a plan. numbers: the sizes and other integers of the signature, as given."""
         if not self._entered(stream, None, *numbers, *buffers):
             self._launch_numbers(stream, self._checked_numbers(*numbers), buffers)
 
     def _checked_numbers(self, *numbers: Any) -> tuple[int, ...]:
-        """Return the checked sizes and others of a launch: here all are sizes."""
+        """Return the checked sizes and other integers of a launch: here all are sizes."""
         names = *self.signature.sizes, *self.signature.others
         return tuple([as_size(number, name) for number, name in zip(numbers, names, strict=True)])
 
     def _launch_numbers(self, stream: Any, numbers: tuple[int, ...], buffers: Sequence[Any]) -> None:
-        """Check a launch without a plan in Python, then do it. numbers: sizes and others, checked."""
+        """Check a launch without a plan in Python, then do it. numbers: sizes and other integers, checked."""
         sizes = numbers[: len(self.signature.sizes)]
         buffers = self._checked(stream, buffers, self.signature.counts(sizes))
         if all(sizes):
@@ -258,7 +258,7 @@ class PlannedPrimitive(CpuPrimitive):
             return
         counts = self.signature.counts(sizes)
         if plan is None and any(counts[operand] for operand in self.signature.written):
-            self._checked(stream, buffers, counts, types=types)  # first: then all that a plan is made of fits in memory
+            self._checked(stream, buffers, counts, types=types)  # first, so that the words of the plan do not overflow
             plan = made = make()
         buffers = self._checked(stream, buffers, counts, plan is None or plan.in_place, types)
         if made is not None:  # nothing is compiled for a launch that is refused
@@ -272,7 +272,7 @@ class PlannedPrimitive(CpuPrimitive):
         """Make the plan of a launch that has not been checked, and do it. Return whether that was possible.
 
         Most launches of new dims are valid: then the compiled check is enough, and a check in Python would take longer
-        than all else. If anything has to be compiled, or is unexpected, nothing is written and no plan is kept.
+        than everything else. If anything has to be compiled, or is unexpected, nothing is written and no plan is kept.
         """
         if not self._compiled:
             return False

@@ -1,4 +1,4 @@
-"""The part of Expression on the CPU for launches unlike the one before: the checks, and the plans."""
+"""The part of Expression on the CPU for launches that differ from the previous one: checks and plans."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ExpressionPrimitive(CpuPrimitive, Expression):
         self._structure: Structure = structure
         self._expected = ExpressionArrays(structure)
         self._plans = BoundedCache()
-        self._plan: Any = None  # of the launch before, tried first by the next one
+        self._plan: Any = None  # of the previous launch; the next one tries it first
         self._entry: Callable[..., int] = lambda *args: 1  # until it is compiled
 
     def _data_types(self, request: Request) -> Any:

@@ -22,7 +22,7 @@ from ep.include.stream import Stream
 
 
 class RegionPrimitive(PlannedPrimitive, CopyNd):
-    """A CopyNd with a separate entry for launches of columns; the contract's makes one launch for each box."""
+    """A CopyNd with a separate entry for launches of columns; that of the base class makes one launch for each box."""
 
     signature = signatures.COPY_ND
     _columns: Callable[..., int] | None = None  # the entry of LaunchColumns, once it is compiled
@@ -57,7 +57,7 @@ class RegionPrimitive(PlannedPrimitive, CopyNd):
     ) -> None:
         check_stream(stream)
         of_type = as_data_type(data_type, "data_type")
-        given = tuple(parts)  # another thread could change it meanwhile
+        given = tuple(parts)  # another thread could change a list during the launch
         if self._columns is None:
             self._compiling(self._compile_columns)
         assert self._columns is not None
@@ -88,5 +88,5 @@ class RegionPrimitive(PlannedPrimitive, CopyNd):
             plan = make(apart if lie_between else None)
             link(plan)
             self._plans.put(key, plan)
-            self._forget()  # the plan of the launch before
+            self._forget()  # the plan of the previous launch
         self._run(plan.words, to, of)

@@ -26,7 +26,7 @@ class SegmentPrimitive(CpuPrimitive):
         """Do nothing: there are no variants."""
 
     def _provide(self) -> None:
-        """Provide what an entry that accepted all operands lacks: memory to sort ids in."""
+        """Provide memory to sort ids in; an entry that has accepted all operands can lack nothing else."""
         raise MemoryError(f"{self!r}: no memory for 8 bytes of every id and every segment")
 
     def _checked_numbers(self, *numbers: Any) -> tuple[int, ...]:

@@ -16,9 +16,9 @@ from ep.include.stream import Stream
 
 
 class StridedPrimitive(PlannedPrimitive):
-    """A primitive that walks over dst in the order of its strides, and reads src by src's.
+    """A primitive that walks over dst in the order of its strides, and reads src by its strides.
 
-    number_operands: src or none.
+    number_operands: src, or none.
     """
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""Products with windows of an array, which the product engine packs from where they are."""
+"""Products with windows of an array, which the product engine packs directly from the array."""
 
 from __future__ import annotations
 

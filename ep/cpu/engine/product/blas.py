@@ -1,8 +1,8 @@
 """OpenBLAS, called by address: its functions, and their calls from compiled code.
 
-It is set to use one thread: the threads are this package's, and each has its own blocks. OpenBLAS's own threads would
-be a second team on the same processors, and serve one caller at a time. Its interface to borrow other threads waits for
-parts that must run at once, which a shared pool cannot guarantee.
+OpenBLAS is set to use one thread: this package's threads call it, each for its own blocks. OpenBLAS's own threads would
+compete for the same processors, and serve one caller at a time. Its interface to use other threads requires that parts
+run at the same time, which a shared pool cannot guarantee.
 """
 
 from __future__ import annotations

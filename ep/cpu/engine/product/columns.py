@@ -1,7 +1,7 @@
 """Products of a vector and a contiguous matrix of few columns, computed in full vectors.
 
 In registers, each number of the vector is repeated for the elements of its row. The sums are separated by column once,
-at the end, so the matrix itself need not be.
+at the end, so the matrix itself need not be separated.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ep.cpu.engine.product.packing import taken_apart
 from ep.cpu.engine.product.results import arithmetic_of
 from ep.include.data_type import DataType
 
-_WIDTH_BYTES: Final = 64  # of the numbers that are added up side by side
+_WIDTH_BYTES: Final = 64  # bytes of the numbers that are added up in parallel lanes
 _SUMS_AT_ONCE: Final = 8  # the least number of independent vectors of sums
 
 

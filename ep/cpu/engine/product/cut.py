@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from typing import Final
 
-_LEAST_WORK: Final = 1 << 20  # multiplications of a block that is not cut: 20 us
+_LEAST_WORK: Final = 1 << 20  # the most multiplications of a block that is not cut: 20 us
 _LEAST_WORK_OF_VECTORS: Final = 1 << 18  # the same for a product with a vector, which is bound by memory
-_SIDES: Final = ((2, 64), (8, 128))  # (n, longest side of a block that is not cut) below n blocks
-_LARGE_SIDE: Final = 1024  # the same with more blocks, which are enough for the usual number of threads
+_SIDES: Final = ((2, 64), (8, 128))  # (n, the longest side of a block that is not cut if there are fewer than n blocks)
+_LARGE_SIDE: Final = 1024  # the longest side if there are more blocks, enough for the usual number of threads
 _LARGE_SIDE_OF_VECTORS: Final = 4096
 
 NARROW: Final = 8
 """The most rows and columns of a narrow c: both operands are then read once, and the product is bound by memory."""
 _ENOUGH_BLOCKS: Final = 8  # from this number on, sums are not cut
-_MOST_PIECES: Final = 64  # parts of the sums of all blocks together
+_MOST_PIECES: Final = 64  # the most parts of the sums of all blocks together
 _LEAST_WORK_OF_NARROW_PARTS: Final = 1 << 17  # multiplications of a part of sums, as `_LEAST_WORK`
-_LEAST_DEPTH: Final = 32  # the least extent in k of a part, per row and per column of c: its sums are written and read
+_LEAST_DEPTH: Final = 32  # the least extent in k of a part, per row or column of c, since its sums are written and read
 
 
 def cut(m: int, n: int, work: float, num_batches: int) -> tuple[int, int]:

@@ -29,7 +29,7 @@ from ep.cpu.engine.product.tiling import tile_shape
 from ep.include.data_type import DataType
 
 _ROWS: Final = 4  # rows that are processed at once
-_WIDTH_BYTES: Final = 64  # of the numbers that are added up side by side
+_WIDTH_BYTES: Final = 64  # bytes of the numbers that are added up in parallel lanes
 _ALONE: Final = 4  # vectors of a single row that are processed at once, with independent sums
 
 

@@ -19,11 +19,11 @@ from ep.include.number_kind import COMPLEXES
 from ep.include.primitive.blas import BlasTransposeType
 from ep.include.primitive.primitive import Request
 
-_GRAIN: Final = 200_000  # multiplications, 4 us of work: sharing takes 1 to 2
+_GRAIN: Final = 200_000  # the most multiplications on one thread: 4 us of work; sharing takes 1 to 2 us
 _PRODUCT_WORDS: Final[int] = PRODUCT.num_words
 
 _A, _B, _ALPHA, _BETA = (CONTEXT.sources + SOURCE_WORDS * number for number in range(4))
-_NUMBER_BYTES: Final = 16  # of the largest type
+_NUMBER_BYTES: Final = 16  # bytes of the largest type
 
 _cut, _cut_depth = jit(cuts.cut), jit(cuts.cut_depth)
 
@@ -45,10 +45,10 @@ def _run(context):
 
 @jit
 def multiply_shared(state, launch, num_results, map_work):
-    """Multiply as a launch describes, on all threads if it is worth it.
+    """Multiply as a launch describes, on all threads if there is enough work.
 
-    state: of the primitive that is launched. num_results: the elements of c. map_work: the work of the map of each, in
-        multiplications.
+    state: that of the launched primitive. num_results: the number of elements of c. map_work: the work of the map per
+        element, in multiplications.
     """
     task, product = (
         load_word(load_word(launch, PRODUCT_LAUNCH.state), STATE.task),

@@ -1,8 +1,8 @@
 """Maps of a product's values: each block of c is mapped when its sums are complete, while it is in the caches.
 
-The values are in c, where the map writes a result of their type, or else in memory of the block. A block that has all
-columns of c is contiguous elements of the map's walk. Another one is the same walk, with shorter rows: its plan is a
-copy that says so.
+The values are in c if the map writes a result of their type there, and otherwise in memory of the block. A block that
+has all columns of c consists of contiguous elements of the map's walk. Any other block has a walk with shorter rows,
+and a changed copy of the plan.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _STEP, _WALK = _FIRST + OPERAND.step, _FIRST + OPERAND.walk
 def map_block(launch, block, values, step, row, count):
     """Compute the map of rows [row, row + count) of a block, whose values are complete.
 
-    values: the address of the first of them. step: from row to row, n if they have all columns.
+    values: the address of the first value. step: values from row to row; n if rows have all columns of c.
     """
     program, product = load_word(launch, PRODUCT_LAUNCH.map), load_word(launch, PRODUCT_LAUNCH.product)
     n, columns = load_word(product, PRODUCT.n), load_word(block, BLOCK.columns)

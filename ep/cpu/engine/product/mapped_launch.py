@@ -23,7 +23,7 @@ def _multiply_and_map(context, begin, end):
         if k != values:
             place = load_word(arrays, load_word(program, PRODUCT_MAP.arrays + k))
             store_word(places, k, place)
-            if k >= num_results and place == c:  # the result is in the place of what the map reads
+            if k >= num_results and place == c:  # the result has the memory of an operand that the map reads
                 c = 0
     launch = stack_words(PRODUCT_LAUNCH_WORDS)
     store_words(

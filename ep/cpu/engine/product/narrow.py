@@ -23,15 +23,18 @@ from ep.cpu.engine.product.state import BLOCK, PRODUCT, PRODUCT_LAUNCH, PRODUCT_
 from ep.cpu.engine.product.walk import offsets
 from ep.include.data_type import DataType
 
-_LEAST_DEPTH: Final = 128  # of k: below it, tiles are as fast
-_PIECE: Final = 1024  # of k that is processed at once
+_LEAST_DEPTH: Final = 128  # the least k: below it, tiles are as fast
+_PIECE: Final = 1024  # the most of k that is processed at once
 _ROW: Final = _PIECE + 16  # elements from row to row of a piece: without the 16, all rows would map to one set of L1
 _SUMS: Final = NARROW * NARROW
 
 
 @jit
 def is_narrow(m, n, k, transpose_a, transpose_b, lanes):
-    """Return whether a product of this size is computed here; lanes: of a tile's vector, which a row of c may fill."""
+    """Return whether this module computes a product of this size.
+
+    lanes: those of a tile's vector. If a row of c fills it, the product is computed in tiles.
+    """
     if k < _LEAST_DEPTH or max(m, n) > NARROW:
         return False
     if m > 1 and n > 1:

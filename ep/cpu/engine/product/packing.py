@@ -58,7 +58,7 @@ def column_packer(data_type: DataType, rows: int, lanes: int) -> Any:
     """Return a function (src, step, count, k, dst, width) that writes rows of src as columns of dst.
 
     src has `count` rows of k elements, from 1 to `rows`, with `step` elements from row to row. dst has rows of `width`
-    numbers. The other ones of its first `rows` columns are undefined.
+    numbers. Any others of its first `rows` columns are undefined.
     """
 
     @emitted()
@@ -68,7 +68,7 @@ def column_packer(data_type: DataType, rows: int, lanes: int) -> Any:
         last = builder.sub(count, WORD(1))
         sources = []
         for number in range(rows):
-            row = least(builder, WORD(number), last)  # the last row again: these columns are not used
+            row = least(builder, WORD(number), last)  # beyond the rows, the last one again: these columns are not used
             sources.append(builder.gep(src, [builder.mul(row, step)]))
 
         def block(index: Any, length: int) -> None:
@@ -95,8 +95,8 @@ def column_packer(data_type: DataType, rows: int, lanes: int) -> Any:
 def window_packer(data_type: DataType, lanes: int, width: int, step: int) -> Any:
     """Return a function (src, rows, count, k, dst) that packs pieces of rows of an array.
 
-    Row i of dst, `width` numbers from row to row, gets the elements `step` apart from src[rows[i]] on, `count` of them,
-    from 1 to `lanes`; step is 1 or 2.
+    Row i of dst gets `count` elements of src, from 1 to `lanes`: the first is src[rows[i]], and each other one is
+    `step` elements after the one before, 1 or 2. dst has `width` numbers from row to row.
     """
 
     @emitted()

@@ -29,8 +29,9 @@ class ProductPlan(Plan):
     ) -> None:
         """Make the plan.
 
-        signature: of launches of the product alone. counts: the elements of a, b and c, the sizes of the signature.
-        windows: where the elements of b are, if they are not in order.
+        signature: that of launches of the product alone. counts: the numbers of elements of a, b and c, which are the
+            sizes of the signature.
+        windows: the places of the elements of b, if b is windows of an array.
         """
         super().__init__(PRODUCT, signature)
         if signature is not None:

@@ -26,13 +26,13 @@ PRODUCT: Final = layout(
     n=1,
     k=1,
     num_batches=1,  # matrices of c, which are contiguous
-    num_terms=1,  # products that are summed into each; 0 leaves beta * c
+    num_terms=1,  # products that are summed into each; with 0, c becomes beta * c
     row_parts=1,  # the number of blocks that a matrix of c is cut into along its rows
     column_parts=1,
     depth_parts=1,  # the number of parts that sums are cut into, along the longer of products and k
-    window_rows=1,  # the address of where each row of b begins, if b is windows of an array; else 0
-    window_columns=1,  # the address of where each column is in a row
-    window_step=1,  # from one column to the next, in most places
+    window_rows=1,  # the address of the places where rows of b begin, if b is windows of an array; else 0
+    window_columns=1,  # the address of the places of columns in a row
+    window_step=1,  # the distance from one column to the next, for most columns
     batches=AXES.num_words,  # the start of the operands of each matrix of c
     terms=AXES.num_words,  # the start of the operands of each product, relative to these
 )
@@ -66,7 +66,7 @@ PRODUCT_MAP: Final = layout(
     values=1,  # the number of the product's values among its operands
     itemsize=1,  # their bytes
     in_parts=1,  # whether blocks have a part of the columns; c has more than one
-    direct=1,  # the number of the result where the values may be; -1 if there is none
+    direct=1,  # the number of the result whose memory may hold the values; -1 if there is none
     product_state=1,
     product=1,
     a=1,  # the numbers of the product's operands among the arrays of the launch
@@ -74,16 +74,16 @@ PRODUCT_MAP: Final = layout(
     alpha=1,  # the addresses of the numbers
     beta=1,
     num_values=1,
-    work=1,  # of a value's product and map, in multiplications
-    arrays=kMaxOperands,  # of each operand of the map, the number among the arrays
-    steps=kMaxOperands,  # and the bytes from column to column
+    work=1,  # of the map of one value, in multiplications
+    arrays=kMaxOperands,  # the number of each operand of the map among the arrays
+    steps=kMaxOperands,  # the bytes from column to column of each of these operands
 )
 """The program of a launch that multiplies and maps."""
 
 BLOCK: Final = layout(
     "Block",
     batch=1,  # the matrix of c
-    part=1,  # of the sums
+    part=1,  # the part of the sums
     first_row=1,
     first_column=1,
     rows=1,
@@ -92,7 +92,7 @@ BLOCK: Final = layout(
     last_term=1,
     first=1,  # the part of k
     last=1,
-    partial=1,  # the place of the partial sums, n to a row; 0 if the sums are complete and go to c
+    partial=1,  # the address of the partial sums, n per row; 0 if the sums are complete and go to c
 )
 """A part of the work that is multiplied at once."""
 

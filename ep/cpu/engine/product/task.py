@@ -19,7 +19,7 @@ from ep.cpu.engine.product.walk import offsets, set_block
 from ep.include.data_type import DataType
 from ep.include.number_kind import COMPLEXES
 
-_NUMBER_WORDS: Final = 2  # of the largest type
+_NUMBER_WORDS: Final = 2  # words of the largest type
 
 
 @cache
@@ -109,7 +109,7 @@ def _scaler(data_type: DataType) -> Any:
 
 
 def _zeros_mapper(data_type: DataType) -> Any:
-    """Return a function (launch, block, rows, columns) that maps a block of products of nothing."""
+    """Return a function (launch, block, rows, columns) that maps a block of products without terms, which are 0."""
     arithmetic = arithmetic_of(data_type)
     store_wide, wide = storer(arithmetic), arithmetic.itemsize
 

@@ -31,7 +31,7 @@ from ep.include.data_type import DataType
 _AHEAD: Final = 16  # prefetch distance in rows of b
 _LINE: Final = 64  # bytes
 _FEW_SUMS: Final = 12
-_SLOW: Final = 3  # of `slow`: more than 64 rows; to prefetch the next strip costs more than it saves there
+_SLOW: Final = 3  # the least `slow` without prefetches: with more than 64 rows, they would cost more than they save
 
 
 @cache
@@ -98,7 +98,7 @@ def tile_multiplier(data_type: DataType, rows: int, vectors: int, lanes: int) ->
 
         zeros = [constant(vector, 0.0)] * (rows * vectors)
         left, sums = WORD(0), zeros
-        if rows * vectors <= _FEW_SUMS:  # two steps a turn: the counting of steps takes as many slots as half the sums
+        if rows * vectors <= _FEW_SUMS:  # two steps per turn: counting takes as many slots as half the sums
             left, sums = counted_whole(
                 builder, left, k, 2, sums, lambda index, these: step(builder.add(index, WORD(1)), step(index, these))
             )

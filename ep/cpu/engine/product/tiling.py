@@ -24,13 +24,13 @@ from ep.cpu.engine.product.tile import tile_multiplier
 from ep.cpu.engine.product.walk import offsets
 from ep.include.data_type import DataType
 
-_VECTORS: Final = 3  # of columns in a tile
-_DEPTH: Final = 384  # of k that is processed at once, at most
-_SUMMED: Final = 128  # products that are added up one after the other, at most
-_HEIGHT: Final = 256  # rows of a that are packed at once, at most
-_NARROW: Final = 4  # strips for which a is read in place, at most
-_FEW: Final = 64  # rows for which b is read in place, at most
-_GROUP: Final = 8  # rows that become columns at once, at most
+_VECTORS: Final = 3  # vectors of columns in a tile
+_DEPTH: Final = 384  # the most of k that is processed at once
+_SUMMED: Final = 128  # the most products that are added up one after the other
+_HEIGHT: Final = 256  # the most rows of a that are packed at once
+_NARROW: Final = 4  # the most strips for which a is read in place
+_FEW: Final = 64  # the most rows for which b is read in place
+_GROUP: Final = 8  # the most rows that become columns at once
 _LINE: Final = 64  # bytes
 
 
@@ -99,12 +99,12 @@ def block_multiplier(data_type: DataType) -> Any:
         b_column, b_step = (k, 1) if transpose_b else (1, n)
         window_rows, window_columns = load_word(words, PRODUCT.window_rows), load_word(words, PRODUCT.window_columns)
         is_plain = window_rows == 0
-        if not is_plain:  # where a window's elements are is in the table
+        if not is_plain:  # tables have the places of the elements of windows
             b_column, b_step = 0, 0
         alpha = load(load_word(launch, PRODUCT_LAUNCH.alpha), 0)
         beta = load(load_word(launch, PRODUCT_LAUNCH.beta), 0)
         maps = partial == 0 and load_word(launch, PRODUCT_LAUNCH.map) != 0
-        rounds = is_half or (maps and load_word(launch, PRODUCT_LAUNCH.apart) != 0)  # or c has other elements
+        rounds = is_half or (maps and load_word(launch, PRODUCT_LAUNCH.apart) != 0)  # or c has other values
         if partial != 0:
             alpha, beta, rounds = type(alpha)(1), type(beta)(0), False
         parts = (end - begin + _DEPTH - 1) // _DEPTH
@@ -115,7 +115,7 @@ def block_multiplier(data_type: DataType) -> Any:
         packs_b = is_half or transpose_b != 0 or rows > _FEW or not is_plain
         keeps_b = packs_b and rows > height
         last_term = load_word(block, BLOCK.last_term)
-        # values that are mapped as soon as they are complete need memory of some rows alone
+        # values that are mapped as soon as they are complete need memory for some of the rows only
         is_once = maps and parts == 1 and last_term - load_word(block, BLOCK.first_term) == 1
         memory, packed_a, packed_b, to, to_step = 0, 0, 0, partial if partial != 0 else c, n
         if packs_a or packs_b or rounds or n % lanes != 0:
@@ -157,7 +157,7 @@ def block_multiplier(data_type: DataType) -> Any:
                         later, later_step = from_b, 0
                         if row > 0:
                             later, later_step = packed_strip + wide * length * tile_columns, wide * tile_columns
-                        elif transpose_b == 0 and is_plain:  # then comes the next piece of k, or the next block
+                        elif transpose_b == 0 and is_plain:  # the next strip, piece of k, or block
                             later_step = n * size
                             if following < columns:
                                 later = b + (b_offset + following + first * n) * size
@@ -226,7 +226,7 @@ def block_multiplier(data_type: DataType) -> Any:
 def _strip_multiplier(arithmetic: DataType, lanes: int) -> Any:
     """Return a function that multiplies a strip of columns, for all rows; see `tile_multiplier` for its arguments.
 
-    It has no argument slow. a_step is 0 if a is packed: the rows of one tile after those of the other.
+    It has no argument slow. a_step is 0 if a is packed, tile after tile.
     """
     one, two, three = (_tiles(arithmetic, vectors, lanes) for vectors in (1, 2, 3))
 
@@ -357,7 +357,7 @@ def _windows_packer(data_type: DataType, lanes: int, width: int) -> Any:
     """Return a function (src, rows, columns, step, count, k, dst) that packs a strip of windows.
 
     Element (i, j) of the strip [k, width] is src[rows[i] + columns[j]]; the first `count` columns are written.
-    step: the difference of most columns to the ones before.
+    step: the difference between most columns and the ones before them.
     """
     arithmetic = DataType.kFloat if data_type in HALVES else data_type
     size, wide = data_type.itemsize, arithmetic.itemsize

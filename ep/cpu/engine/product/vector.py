@@ -1,8 +1,8 @@
 """Products of a matrix and a vector: each element of the matrix is used once, so reading it determines the speed.
 
 If summed elements are contiguous, several rows are processed at once (`dots.py`). Otherwise several rows are added to
-sums that stay in L1: the matrix is read in runs of this length, which processors prefetch, and not in columns, each of
-whose rows is on another page. 16-bit types are widened when they are read.
+sums that stay in L1: the matrix is read in runs of this length, which processors prefetch, and not by columns, whose
+elements are on different pages. 16-bit types are widened when they are read.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from ep.cpu.engine.product.walk import offsets
 from ep.include.data_type import DataType
 
 _ADDED_ROWS: Final = 8  # rows that are added to the sums at once
-_WIDTH_BYTES: Final = 64  # of the numbers that are added up side by side
-_SUMS_BYTES: Final = 16384  # of the sums that rows are added to, at most
+_WIDTH_BYTES: Final = 64  # bytes of the numbers that are added up in parallel lanes
+_SUMS_BYTES: Final = 16384  # the most bytes of the sums that rows are added to
 _SUMS_AT_ONCE: Final = 8  # independent vectors of sums that stay in registers
-_PIECE: Final = 4096  # of k that is added up at once, at most: sums lose fewer digits
+_PIECE: Final = 4096  # the most of k that is added up at once, so that sums lose fewer digits
 
 
 @cache
@@ -117,7 +117,7 @@ def _column_adder(data_type: DataType) -> Any:
 
 
 def _short_row_adder(data_type: DataType, arithmetic: DataType, vectors: int) -> Any:
-    """Return a function as of `_column_adder`, for rows of at most `vectors` vectors: their sums stay in registers."""
+    """Return the same function for rows of at most `vectors` vectors: their sums stay in registers."""
     width, number, bits = _WIDTH_BYTES // arithmetic.itemsize, REALS[arithmetic], stored_bits(data_type)
     stored, computed = ir.VectorType(bits, width), ir.VectorType(number, width)
     at_once = _SUMS_AT_ONCE // vectors

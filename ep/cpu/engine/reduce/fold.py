@@ -35,8 +35,8 @@ class Fold:
 
     The least and largest floating-point numbers are found by comparisons that skip NaN, one instruction each. Besides,
     a vector is carried that is NaN in lanes where a NaN was read; it tests two vectors at a time.
-    Sums of widened numbers multiply by 1: processors convert numbers on their adders, and multiply elsewhere.
-    Processors that handle half vectors convert two of these in less time than a whole one.
+    Sums of widened numbers are multiply-adds with a factor of 1: processors convert numbers on their adders, and
+    multiply on other units. Processors that handle half vectors convert two of these in less time than a whole one.
     by_lanes: whether each lane has its own result; otherwise the two halves of a vector are tested for NaN together.
     """
 
@@ -110,7 +110,7 @@ class Chain(Fold):
     """
 
     def size_of(self, width: int) -> int:
-        """Return how many of `width` values each vector holds that a chain becomes."""
+        """Return how many of `width` values are in each vector that a chain is converted to."""
         whole = width // 2 if self._interleaves(width) else width
         return min(VECTOR_BYTES // self._of.size // (2 if moves_halves() else 1), whole)
 
@@ -162,8 +162,8 @@ class Chain(Fold):
 
 
 CHAIN: Final = 8
-"""The number of numbers that are added in float32."""
-_SMALLER: Final = 2.0**8  # the least bfloat16 number divided by this is still a float32
+"""The most numbers that are added in float32, one after the other."""
+_SMALLER: Final = 2.0**8  # the least bfloat16 number divided by this is still representable in float32
 _LEAST_PAIRS: Final = 4
 
 

@@ -26,11 +26,11 @@ from ep.include.primitive.reduce_op import EXTREMES, ReduceOp
 
 _NEAR_BYTES: Final = 2**14  # a part of L1
 _BATCH: Final = 4  # vectors of rows whose results are written at a time
-_SCALE: Final = 2.0**-80  # no sum of numbers times this overflows
+_SCALE: Final = 2.0**-80  # a sum of numbers that are multiplied by this does not overflow
 
 
 def storage_key(op: ReduceOp, data_type: DataType) -> tuple[ReduceOp, DataType]:
-    """Return the key whose kernel serves another one: for bools, and for integers if the sign does not matter."""
+    """Return the key whose kernel serves this one: another for bools, and for integers if the sign does not matter."""
     kind, extreme = number_kind(data_type), op in EXTREMES
     if kind is Kind.BOOL:
         return first_reduction(op, kind), unit_of(data_type)
@@ -40,14 +40,14 @@ def storage_key(op: ReduceOp, data_type: DataType) -> tuple[ReduceOp, DataType]:
 
 
 def may_overflow(op: ReduceOp, data_type: DataType) -> bool:
-    """Return whether the sum may overflow although the result does not; it is then recomputed with smaller numbers."""
+    """Return whether the sum may overflow although the result does not; it is then recomputed with scaled numbers."""
     return op is ReduceOp.kMean and part_of(data_type) is DataType.kDouble
 
 
 class ReduceTasks(NamedTuple):
     """The addresses of the tasks of a reduction. Their arguments:
 
-    address, stride: of the elements that are read, and bytes from a row to the next. dst: where results are written.
+    address: that of the elements that are read. stride: bytes from a row to the next. dst: the address of the results.
     total, error: addresses of values, and of their rounding errors. If `fresh`, they are not initialised yet.
     far: whether src is beyond the caches. number: the number of elements per element of dst.
     scaled: whether elements are scaled down, so that no sum overflows.

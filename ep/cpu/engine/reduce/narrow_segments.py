@@ -1,6 +1,6 @@
 """Sums of narrow rows by segments: each row is added directly to the segment of its id, one after the other.
 
-An id then costs one access to arbitrary memory; sorting needs three. Threads share segments: each reads all ids, and
+An id then costs one random memory access; sorting needs three. Threads share segments: each reads all ids, and
 adds the rows of its own segments. So all rows of a segment are added in their order, by one thread.
 """
 
@@ -30,7 +30,7 @@ from ep.cpu.threads.parallel import call_task, run
 from ep.include.data_type import DataType
 
 NARROW: Final = VECTOR_BYTES
-"""Bytes of a row, up to which it is narrow."""
+"""The most bytes of a narrow row."""
 
 _BLOCK: Final = 256  # ids per block; the needed ones of a block are found first, without a branch
 _FOUND_WORDS: Final = 1 + 2 * _BLOCK

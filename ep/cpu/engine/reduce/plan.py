@@ -22,13 +22,13 @@ from ep.include.data_type import DataType
 from ep.include.primitive.reduce_op import ReduceOp
 
 PLAN_AXES: Final = 4
-"""The most outer axes of each kind: eight axes alternate."""
+"""The most outer axes of each kind: at worst, kinds of eight axes alternate."""
 
 REDUCE_PLAN: Final = layout(
     "ReducePlan",
     by_columns=1,
     plain_rows=1,  # whether each row is one unit, at constant distances
-    far=1,  # whether src is beyond the caches: L2 for whole rows, half the last-level cache for parts of rows
+    far=1,  # whether src is larger than L2, for whole rows, or half the last-level cache, for parts of rows
     units=1,
     segments=1,  # of each unit
     num_elements=1,  # src elements per element of dst
@@ -56,11 +56,11 @@ TILE_BYTES: Final = 8192
 ROW_BLOCK: Final = (8192, 512)
 """By rows: elements that are folded in sequence; for float64, each of 32 lanes adds 16."""
 
-_ENOUGH_UNITS: Final = 16  # for all threads to have some
+_ENOUGH_UNITS: Final = 16  # from this number on, each thread has some
 _MOST_SEGMENTS: Final = 64
 _LEAST_SEGMENT: Final = 2**15  # bytes
 _ROWS, _FEW_ROWS = 64, 16
-_FULL, _GROUP = 32, 256  # values of a row that fill vectors by themselves, and of grouped rows
+_FULL, _GROUP = 32, 256  # values of a row that needs no grouping to fill vectors, and of a group of rows
 
 
 def reduce_plan(

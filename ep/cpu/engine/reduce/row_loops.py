@@ -62,7 +62,7 @@ class _Sum:
     """The carried sums of numbers up to 1.5 times 2^HEADROOM.
 
     exact: whether rounding errors are added up separately. The initial value is so large that the error of each
-        addition is known exactly; what remains is far below the last bit.
+        addition is known exactly; the remaining error is far below the last bit.
     """
 
     def __init__(self, v: Packed, exact: bool) -> None:

@@ -29,7 +29,7 @@ ROWS: Final = 32
 _PASSES: Final = layout("Passes", what=1, src0=1, src1=1, dst=1, cols=1, memory=1, streams=1)
 """The context of the kernel.
 
-memory: the numbers that steps on one row leave for the next steps.
+memory: the numbers that steps on one row write for the next steps.
 streams: whether dst is written with non-temporal stores.
 """
 PASSES_WORDS: Final[int] = _PASSES.num_words
@@ -41,12 +41,12 @@ _NUMBERS_FROM: Final = 8 * PARTS * _PART_NUMBERS  # bytes
 _RESULTS_FROM: Final = _NUMBERS_FROM + 8 * ROWS * 4
 _MEMORY_WORDS: Final = _RESULTS_FROM // 8 + ROWS * 2
 
-_SEGMENT: Final = 2**14  # elements, at least
-_FEW_ROWS: Final = 16  # fewer than threads can share
-_KEPT_BYTES: Final = 2**13  # in L1, and on the stack
+_SEGMENT: Final = 2**14  # the least elements
+_FEW_ROWS: Final = 16  # fewer rows than this are too few for threads to share
+_KEPT_BYTES: Final = 2**13  # the most in L1, and on the stack
 _KEPT_WORDS: Final = (_KEPT_BYTES + LINE_BYTES) // 8
 _RECORD_WORDS: Final = (RECORD_VECTOR * ROWS + LINE_BYTES) // 8
-_MOST_KEPT_BYTES: Final = 2**19  # in L2
+_MOST_KEPT_BYTES: Final = 2**19  # the most in L2
 
 
 class Passes(NamedTuple):
@@ -57,7 +57,7 @@ class Passes(NamedTuple):
     row is one segment, the number of the row is that of the part.
 
     exact: whether the record of a row is two vectors.
-    first: (src0, src1, count, parts, part, record) reduces to at most two numbers, or to a record.
+    first: (src0, src1, count, parts, part, record) reduces a segment to at most two numbers, or to a record.
     fold_first: (records, rows, parts, part) makes numbers of the records of at most eight rows.
     join_first: (parts, segments) combines the row's first numbers into part 0.
     numbers: (parts, numbers, row) computes the inputs of the second pass: at most four numbers.

@@ -2,7 +2,7 @@
 
 Narrow rows are not sorted (`narrow_segments.py`).
 
-Rows of a segment are added in their order by any thread: threads share segments, and the columns of a segment that has
+Any thread adds the rows of a segment in their order. Threads share segments, and also the columns of a segment that has
 more than a quarter of the rows. Sorting is by counting: ids out of range are not counted.
 """
 
@@ -31,8 +31,8 @@ from ep.cpu.threads.parallel import call_task, run
 from ep.include.data_type import DataType
 
 _TILE_BYTES: Final = 8 * VECTOR_BYTES
-_ENOUGH_BATCHES: Final = 16  # for all threads to have some
-_ID_COST: Final = 32  # of an id that is sorted, in bytes that could be moved in the same time
+_ENOUGH_BATCHES: Final = 16  # from this number on, each thread has some
+_ID_COST: Final = 32  # the cost of an id that is sorted, in bytes that could be moved in the same time
 
 
 @cache
@@ -239,7 +239,7 @@ def _launch(context, num_bytes, in_place, sizes):
     for number in range(batch):
         _batch(all_of, number, own)
         longest, most = _sort(own, memory), num_ids // 4
-        has_long = longest > most and num_bytes > GRAIN_BYTES  # it would be the work of one thread
+        has_long = longest > most and num_bytes > GRAIN_BYTES  # otherwise it would be the work of one thread
         if has_long:
             store_word(own, SEGMENTS.most, most)
         rows = outer * segments

@@ -1,8 +1,8 @@
 """Launches of several stages on a few rows at a time, so that the output of a stage stays in the caches for the next.
 
 A stage is an existing task: of a map, of the walk of Reduce, or of rows that are read several times. So its results
-have the same bits as by itself. A stage writes the inputs of later stages to memory of the thread, addressed as if all
-rows of the launch were there.
+have the same bits as if the task ran alone. A stage writes the inputs of later stages to memory of the thread,
+addressed as if all rows of the launch were there.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PASSES: Final = 3
 """The task reads rows several times, with two operands: the results and the input."""
 
 PROGRAM: Final = layout("Program", rows=1, num_bytes=1, num_stages=1)
-"""The program of a launch: its number of rows at a time, and their bytes of memory; `STAGE` follows per stage."""
+"""The program of a launch: the number of rows at a time, and the bytes of memory for them; its `STAGE` words follow."""
 
 STAGE: Final = layout(
     "Stage",
@@ -42,8 +42,8 @@ STAGE: Final = layout(
     plan=1,  # of a map and of Reduce; for folded rows, the bytes of an element
     state=1,  # of Reduce
     count=1,  # elements of a row, or of all rows; for a map, the elements that it computes
-    map=1,  # for a reduction whose input is computed as it is read, the task
-    map_plan=1,  # and its plan; its operands follow the results
+    map=1,  # the task of the map that computes the input of a reduction as it is read
+    map_plan=1,  # the plan of this map; its operands follow the results
     num_operands=1,
     operands=1,  # the address of `STAGE_OPERAND` of each, results first
 )
@@ -59,8 +59,8 @@ MOST_OPERANDS: Final = 128
 _PROGRAM, _STAGE, _OPERAND = PROGRAM.num_words, STAGE.num_words, STAGE_OPERAND.num_words
 _WORDS: Final = max(PASSES_WORDS, REDUCE_WORDS)
 _OWN_WORDS: Final[int] = STRIDED.num_words
-_GRAIN: Final = GRAIN_BYTES // 16  # of one number per row
-_STACK: Final = 2**15  # bytes of memory that are not allocated on the heap
+_GRAIN: Final = GRAIN_BYTES // 16  # the most rows of one number on one thread
+_STACK: Final = 2**15  # the most bytes of memory that are not allocated on the heap
 _STACK_WORDS: Final = (_STACK + LINE) // 8
 
 

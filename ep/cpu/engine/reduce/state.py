@@ -41,7 +41,7 @@ COMPUTED: Final = layout("Computed", map=1, context=1, tile=1)
 TILE_ELEMENTS: Final = 2**13
 """The number of elements computed at a time along a row: a multiple of what the kernels fold in sequence."""
 TILE_ROWS_BYTES: Final = 2**16
-"""The bytes computed at a time of rows that are folded into values of their columns: at least eight rows."""
+"""The bytes computed at a time, if rows are folded into values of their columns: at least eight rows."""
 
 SEGMENT_STATE: Final = layout(
     "SegmentState",
@@ -76,7 +76,7 @@ SEGMENTS: Final = layout(
     alone=1,  # the segment that is summed separately, or -1
     tiles=1,  # the number of tiles that a row of this segment is cut into
     ids_size=1,  # bytes of an id
-    sums=1,  # of narrow rows, in the type of their additions: out itself if it has this type
+    sums=1,  # the sums of narrow rows, in the type of the additions: out itself if it has this type
     parts=1,  # the number of parts that the segments of narrow rows are cut into
 )
 """The context of a batch; for narrow rows, of all batches."""

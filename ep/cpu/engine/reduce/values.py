@@ -1,4 +1,4 @@
-"""The values that reductions carry: their number, and the rounding errors beside them."""
+"""The values that reductions carry: their number, and whether rounding errors are kept."""
 
 from __future__ import annotations
 

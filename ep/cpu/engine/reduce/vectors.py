@@ -74,7 +74,7 @@ class Lanes(NamedTuple):
 
     @property
     def compensated(self) -> bool:
-        """Whether values have their rounding errors beside them."""
+        """Whether the rounding errors of values are kept, too."""
         return is_compensated(self.op, self.stored)
 
     @property

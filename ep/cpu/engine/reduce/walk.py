@@ -25,7 +25,7 @@ from ep.cpu.threads.parallel import call_task
 _TILE_WORDS: Final = TILE_BYTES // 8
 _FOLDED_ROWS: Final = CHAIN  # rows that are folded at once, at most
 _COMPUTED_WORDS: Final[int] = COMPUTED.num_words
-_ERROR: Final = TILE_BYTES // 2  # the offset of the errors, behind the values
+_ERROR: Final = TILE_BYTES // 2  # the offset of the errors, after the values
 _ZERO, _ONE = np.int64(0), np.int64(1)  # not literals, for which Numba would compile the called functions anew
 
 
@@ -47,7 +47,7 @@ def _merge(state, total, more, count):
 
 @jit
 def _compute(source, itemsize, address, count, place):
-    """Write `count` elements to a place; they are computed from the address that they would have."""
+    """Write `count` elements to a place; the address that they would have in src determines their indices."""
     context, first = load_word(source, COMPUTED.context), address // itemsize
     store_word(context, CONTEXT.dst, place - address)  # the task adds the offset of each element
     call_task(load_word(source, COMPUTED.map), context, first, first + count)
