@@ -61,7 +61,7 @@ _RESULT: Final = -1
 class _Calls:
     """The calls that compiled code searches: for each, a tuple of its words and of all objects that they refer to.
 
-    Python only ever replaces `recent` as a whole.
+    Python never changes `recent` in place, but replaces it as a whole.
     """
 
     __slots__ = ("recent",)

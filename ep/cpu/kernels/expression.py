@@ -92,7 +92,7 @@ def rows(context, begin, end):
 def expression_kernel(structure: Structure, steps: Sequence[int]) -> int:
     """Return the address of the task (context, begin, end) of a structure.
 
-    steps: for each operand, results first, the elements from one to the next along the innermost axis.
+    steps: for each operand, results first, its stride along the innermost axis, in elements.
     """
     return _kernel(structure, tuple(step if step in (0, 1) else ANY for step in steps))
 

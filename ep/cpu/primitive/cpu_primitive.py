@@ -198,7 +198,7 @@ class PlannedPrimitive(CpuPrimitive):
         given: tuple[Any, ...] | None = None,
         arrays: tuple[Any, ...] = (),
     ) -> None:
-        """Do a launch that compiled code has refused, if it was called. dims: as given, like all arguments.
+        """Do a launch that compiled code has refused or not received. dims: as given, like all arguments.
 
         data_types: the one given to Launch, if it has one.
         given, arrays: the key and the arrays to remember; by default, the key is data types and dims.

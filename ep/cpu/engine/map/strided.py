@@ -56,8 +56,8 @@ OPERAND: Final = layout(
     flags=1,  # flags that the array must have
     low=1,  # the first byte that is read or written, relative to the array's address
     high=1,  # the end of these bytes
-    step=1,  # elements from one to the next along the innermost axis
-    walk=kMaxNumDims,  # bytes from one to the next along each outer axis
+    step=1,  # the stride along the innermost axis, in elements
+    walk=kMaxNumDims,  # the strides along the outer axes, in bytes
     num_dims=1,
     dims=kMaxNumDims,  # of the array itself
     strides=kMaxNumDims,
@@ -80,9 +80,9 @@ def word_of(operand: int, field: int) -> int:
 
 
 def set_walk(words: np.ndarray[Any, Any], dims: Dims, walks: Sequence[Dims], sizes: Sequence[int]) -> tuple[int, ...]:
-    """Write a walk to a plan; return each operand's step along the innermost axis, in elements.
+    """Write a walk to a plan; return each operand's stride along the innermost axis, in elements.
 
-    walks: for each operand, the bytes from one element to the next along each axis. sizes: bytes of its elements.
+    walks: for each operand, the stride along each axis, in bytes. sizes: bytes of its elements.
     """
     words[STRIDED_PLAN.inner], words[STRIDED_PLAN.num_outer] = dims[-1], len(dims) - 1
     words[STRIDED_PLAN.dims :][: len(dims) - 1] = dims[:-1]
@@ -110,7 +110,7 @@ _NOWHERE: Final = 1 << 62  # the step of an array whose memory no result may sha
 class StridedPlan:
     """The plan for the shapes and strides of some arrays; making one compiles nothing.
 
-    steps: for each array, the step along the innermost axis, in elements.
+    steps: for each array, the stride along the innermost axis, in elements.
     """
 
     def __init__(

@@ -7,7 +7,7 @@ from typing import Final
 from ep.cpu.shared.state import GRAIN_BYTES
 
 LARGE_BYTES: Final = GRAIN_BYTES // 2
-"""Bytes of the parts that one thread moves; larger ones are launches of their own."""
+"""The most bytes of a part that one thread moves; a larger part is a launch of its own."""
 
 LARGE: Final = 2
 """The entry's result if everything is done except for the larger parts."""

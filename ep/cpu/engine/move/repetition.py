@@ -20,7 +20,7 @@ from ep.cpu.lines.inline_copy import copy_short_row
 _BYTES: Final = ir.VectorType(BYTE, VECTOR)
 _CHUNK: Final = 4 * VECTOR  # bytes that are written at a time
 _BLOCK_WORDS: Final = (VECTOR + _CHUNK + VECTOR) // 8
-_LEAST_CHUNKS: Final = 2  # from this many chunks on, a block of copies is worth making
+_LEAST_CHUNKS: Final = 2  # the least chunks for which a block of copies is worth making
 
 
 @cache

@@ -49,7 +49,7 @@ class ReduceTasks(NamedTuple):
 
     address: that of the elements that are read. stride: bytes from a row to the next. dst: the address of the results.
     total, error: addresses of values, and of their rounding errors. If `fresh`, they are not initialised yet.
-    far: whether src is beyond the caches. number: the number of elements per element of dst.
+    far: whether src is larger than the caches. number: the number of elements per element of dst.
     scaled: whether elements are scaled down, so that no sum overflows.
     wrong: the address of a word. The task writes to it how many of the last results must be recomputed because a sum
         has overflowed.
@@ -96,7 +96,7 @@ def reduce_tasks(op: ReduceOp, data_type: DataType) -> ReduceTasks:
         fold_blocks(address, count, total, error, fresh != 0, _SCALE if scaled != 0 else 1.0)
 
     def fold_columns(address, stride, num_rows, count, total, error, fresh, far, scaled):
-        """Fold rows into values of their columns, as many rows at a time as L1 holds well."""
+        """Fold rows into values of their columns, as many rows at a time as fit well in L1."""
         scale = _SCALE if scaled != 0 else 1.0
         some = max(_NEAR_BYTES // (stride * most_rows), 1) * most_rows
         ahead = some * stride if far != 0 else 0

@@ -41,7 +41,7 @@ _NUMBERS_FROM: Final = 8 * PARTS * _PART_NUMBERS  # bytes
 _RESULTS_FROM: Final = _NUMBERS_FROM + 8 * ROWS * 4
 _MEMORY_WORDS: Final = _RESULTS_FROM // 8 + ROWS * 2
 
-_SEGMENT: Final = 2**14  # the least elements
+_SEGMENT: Final = 2**14  # the least elements of a segment
 _FEW_ROWS: Final = 16  # fewer rows than this are too few for threads to share
 _KEPT_BYTES: Final = 2**13  # the most in L1, and on the stack
 _KEPT_WORDS: Final = (_KEPT_BYTES + LINE_BYTES) // 8
