@@ -1,8 +1,8 @@
-"""Runs compiled code of several threads in Python, step by step, in all orders with few preemptions.
+"""Run compiled code of several threads in Python, step by step, in all orders with few preemptions.
 
-The source of a module is taken as it stands. Each access to memory, to a lock and to the scheduler in it becomes a
-`yield`, so that a function is a generator that stops there, and threads are generators. Memory is as the atomic words
-have it: all threads see one order.
+The source of a module is used unchanged, except that each access to memory, to a lock or to the scheduler becomes a
+`yield`: a function becomes a generator that stops there, and threads are generators. Memory is sequentially
+consistent, as with atomic words: all threads see one order.
 """
 
 import ast
@@ -21,11 +21,11 @@ Thread = Generator[tuple[Any, ...], Any, Any]
 
 
 class Wrong(AssertionError):
-    """An order of steps in which something goes wrong."""
+    """The error of an order of steps in which something goes wrong."""
 
 
 def functions(module: Any, edit: Callable[[str], str] = str, **names: Any) -> dict[str, Any]:
-    """Return the functions of a module as generators, after an edit of its source; names: of the module, changed."""
+    """Return the functions of a module as generators. edit: changes the source; names: replace names of the module."""
     tree = ast.parse(edit(inspect.getsource(module)))
     found = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
     stepping: set[str] = set()
@@ -57,7 +57,7 @@ class _Yields(ast.NodeTransformer):
 
 
 class Machine:
-    """The memory and the locks of some threads. `memory` has words by address; locks are taken at first."""
+    """The memory and the locks of some threads. `memory` has words by address; locks are held at first.
 
     def __init__(self, call_task: Callable[..., None]) -> None:
         self.memory: dict[int, int] = defaultdict(int)
@@ -65,11 +65,11 @@ class Machine:
         self._call_task = call_task
 
     def can(self, step: tuple[Any, ...]) -> bool:
-        """Return whether a thread that is at a step can do it now."""
+        """Return whether a thread can do its next step now."""
         return step[0] != "acquire_lock" or self.is_free[step[1]]
 
     def do(self, name: str, *given: Any) -> Any:
-        """Do a step; return what the function returns."""
+        """Do a step; return the result of the function."""
         if name in ("pause", "yield_processor"):
             return None
         if name == "call_task":
@@ -117,10 +117,10 @@ def explore(start: Start, preemptions: int) -> int:
 def _run(
     machine: Machine, threads: Sequence[Thread], check: Callable[[], None], switches: dict[int, int], last: int
 ) -> list[tuple[int, list[int], int]]:
-    """Run threads in one order: the step, the other threads that could go on there, and what that would cost.
+    """Run threads in one order. Return where others could go on: steps, threads, and their preemptions.
 
-    A thread goes on until it waits, passes time or ends; but at `switches` another one does. last: the step of the last
-    of them, before which no others are looked for.
+    A thread goes on until it waits, passes time or ends; at the steps of `switches`, another one goes on.
+    last: the last step of `switches`; only later steps are returned.
     """
     at: dict[int, tuple[Any, ...]] = {number: next(thread) for number, thread in enumerate(threads)}
     found, current, passes = [], 0, set[int]()

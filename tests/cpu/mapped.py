@@ -1,4 +1,4 @@
-"""Primitives of the map engine that are not part of the package: any function."""
+"""Primitives of the map engine for any function, which are not part of the package."""
 
 import math
 
@@ -16,7 +16,7 @@ def stream():
 
 
 class Mapped(PlannedPrimitive):
-    """dst = f(operands) with NumPy's broadcasting; `functions()` gives the RowFunctions, where Numba is imported."""
+    """dst = f(operands) with NumPy's broadcasting; `functions()` imports Numba and returns the RowFunctions."""
 
     state_layout = MAP_STATE
 

@@ -14,7 +14,7 @@ WITHOUT_TABLES = " without tables"
 
 
 def both_forms(cases: dict[str, Any]) -> dict[str, Any]:
-    """Return the cases, and those again whose functions are others where the processor has no register tables."""
+    """Return the cases, and those with other functions on processors without register tables a second time."""
     others = {f"{name}{WITHOUT_TABLES}": case for name, case in cases.items() if FLOAT32[name].tabled}
     return cases | others if has_register_tables() else cases
 
@@ -50,6 +50,6 @@ def bound(name: str) -> float:
 
 
 def nan_of_any_payload() -> np.ndarray:
-    """NaN of both signs, quiet and signalling."""
+    """Return NaNs of both signs, quiet and signalling."""
     bits = np.random.default_rng(8).integers(1, 2**23, 10_000) | 0x7F800000
     return np.concatenate([bits, bits | 0x80000000]).astype(np.uint32).view(np.float32)

@@ -50,7 +50,7 @@ def test_bounds(op, scalar_type):
 )
 @pytest.mark.parametrize("scalar_type", [np.float32, np.float64])
 def test_softplus_of_any_beta(beta, threshold, scalar_type):
-    """Both are rounded to float32 beside float32 numbers."""
+    """beta and the threshold are rounded to float32 if the elements are float32."""
     beta, threshold = scalar_type(beta), scalar_type(threshold)
     rng = np.random.default_rng(5)
     z = np.concatenate([rng.uniform(-2, 2, 30_000), rng.uniform(-110, 40, 30_000), rng.normal(threshold, 1e-5, 1000)])
@@ -70,7 +70,7 @@ def test_softplus_of_any_beta(beta, threshold, scalar_type):
 
 
 def test_softplus_of_a_small_beta():
-    """ln(1 + e^(beta x)) / beta is a normal number where e^(beta x) is not even a float32."""
+    """ln(1 + e^(beta x)) / beta is a normal number even if e^(beta x) is too small for float32."""
     beta, z = 1e-25, np.array([-100, -129, -131, -140, -150], np.float64)
     x = (z / beta).astype(np.float32)
     got = np.empty_like(x)
@@ -93,7 +93,7 @@ def test_softplus_of_a_small_beta():
     ],
 )
 def test_softplus_where_beta_x_is_no_float32_number(x, beta, threshold, want):
-    """It neither vanishes nor becomes infinite before it is compared."""
+    """beta x neither becomes 0 nor infinite before it is compared with the threshold."""
     x = np.array([x], np.float32)
     primitive = RequirePrimitive(
         ElementwiseUnaryFactory, DeviceType.kCPU, U.kSoftPlus, np.float32, np.float32, beta, threshold

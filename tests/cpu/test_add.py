@@ -1,4 +1,4 @@
-"""Add on the CPU: what its sequence of operands may be, and when it is read."""
+"""Add on the CPU: the types that its sequence of operands may have, and when the sequence is read."""
 
 from collections import UserList, namedtuple
 
@@ -22,7 +22,7 @@ class Memory(np.ndarray):
 def test_sequences(stream, kind):
     add = RequirePrimitive(AddFactory, DeviceType.kCPU, "float32")
     a, b, dst = np.arange(9, dtype=np.float32), np.full(9, 2, np.float32), np.empty(9, np.float32)
-    for _ in range(2):  # cold and warm
+    for _ in range(2):  # at the first launch and at a later one
         dst[:] = 0
         add.Launch(stream, kind([a, b]), dst, 9)
         assert dst.tolist() == (a + b).tolist()

@@ -21,9 +21,9 @@ ACCURACY = Path(__file__).with_name("test_accuracy.py")
 
 
 def has_another_form(op, scalar_type):
-    """Return whether a function of the op has register tables where there are some.
+    """Return whether a function of the op uses register tables on processors that have them.
 
-    Else the other tests have shown it.
+    If not, the other tests already cover the op.
     """
     forms = FLOAT32 if is_single(op, as_data_type(scalar_type)) else FLOAT64
     called, itself = elementary_functions_of(functor_maker(op, Kind.FLOAT)), op.name[1:].lower()
@@ -41,7 +41,7 @@ TABLED = [
 @pytest.mark.ep_long
 @pytest.mark.skipif(not has_register_tables(), reason="the other tests have run on such a processor")
 def test_the_bounds_hold_with_avx2_alone():
-    """In a separate process: for what kernels are compiled is decided once."""
+    """Run the tests in a separate process, because a process chooses the target of its kernels once."""
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--ep-every-case", *TABLED],
         env={**os.environ, "NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": ""},

@@ -33,7 +33,7 @@ def free_bytes():
 
 @pytest.fixture(scope="module")
 def memory():
-    """Memory to write to, and zeros, most of which nobody has written and which so take no memory."""
+    """Return memory to write to, and zeros, of which most pages are never written and take no physical memory."""
     try:
         free = free_bytes()
     except OSError:
@@ -45,7 +45,7 @@ def memory():
 
 @pytest.fixture
 def marked(memory):
-    """Zeros with marks at a few places, at both ends among them; and where these are."""
+    """Yield zeros with marks at a few places, including both ends, and these places."""
     src, rng = memory[1], np.random.default_rng(31)
     places = np.unique([0, 1, 2**31 - 1, 2**31, COUNT - 1, *rng.integers(0, COUNT, 500)])
     src[places] = rng.integers(1, 100, len(places))
@@ -55,13 +55,13 @@ def marked(memory):
 
 @pytest.fixture
 def out(memory):
-    """Memory with stale bytes."""
+    """Return memory with stale bytes."""
     memory[0][:] = STALE
     return memory[0]
 
 
 def check(out, count, places, values):
-    """That `values` are at `places` of out, zeros at all others of the first `count`, and nothing behind."""
+    """Check that `out` has `values` at `places`, zeros elsewhere in the first `count` bytes, and stale bytes after."""
     assert count > 2**31
     assert (out[places] == values).all()
     assert np.count_nonzero(out[:count].view(np.bool_)) == np.count_nonzero(values)

@@ -1,4 +1,4 @@
-"""The size from which launches use non-temporal stores: it is measured, kept on disk, and never changes a result."""
+"""The size from which launches use non-temporal stores. It is measured, kept on disk, and never changes results."""
 
 import json
 import shutil
@@ -28,7 +28,7 @@ COUNTS = [2**16 - 1, 2**17, 2**17 + 3, 2**18]  # on both sides of 1 MiB, read an
 
 @pytest.fixture
 def cpu():
-    """The device with two threads; its settings are put back."""
+    """Yield the device with two threads; restore its settings afterwards."""
     device = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
     threads = device.GetNumThreads()
     device.SetNumThreads(2)
@@ -38,7 +38,7 @@ def cpu():
 
 
 def launches(stream, rng):
-    """Yield bytes that launches of every engine write: by lines, by tiles, and by rows that are gathered."""
+    """Yield the bytes that launches of each engine write: in cache lines, in tiles, and in gathered rows."""
     relu, exp = (
         RequirePrimitive(ElementwiseUnaryFactory, DeviceType.kCPU, op, np.float32, np.float32)
         for op in (UnaryOp.kRelu, UnaryOp.kExp)
@@ -71,7 +71,7 @@ def launches(stream, rng):
 
 
 def test_results_have_the_same_bits(cpu):
-    """The calibrations of processors that nobody has seen, one after the other."""
+    """Test the calibrations of several imaginary processors."""
     expected = None
     for made_up in MADE_UP:
         cpu.force_calibration(made_up)
@@ -147,7 +147,7 @@ def test_what_is_no_calibration_is_ignored(contents):
 
 
 def test_every_field_may_be_anything():
-    """Each value of a calibration, and each inside of one, in turn is another one."""
+    """Replace each field of a calibration, and elements of a field, by values of any type."""
     fields = everywhere(2**20)._asdict() | {"times": [1.0], "again": 0}
     odd = [None, True, -1, 2**64, 1.5, -0.0, "", "1", [], [[]], {}, {"a": 1}, [None] * 3, [1, 2], [1.0] * 9]
     for name in fields:
@@ -195,20 +195,20 @@ large = calibration.least_size(2) // 2 + 1000
 
 @pytest.fixture(scope="module")
 def compiled(launched, tmp_path_factory):
-    """A folder for kernels, which are compiled once for all tests of this file."""
+    """Return a folder for kernels, which are compiled once for all tests of this file."""
     return shutil.copytree(launched, tmp_path_factory.mktemp("cache"), dirs_exist_ok=True)
 
 
 @pytest.fixture
 def folder(compiled):
-    """The same without a calibration."""
+    """Return this folder, without a calibration."""
     for kept in compiled.rglob("calibration.*"):
         kept.unlink()
     return str(compiled)
 
 
 def test_only_a_large_launch_measures(folder):
-    """It is kept, each number of threads has its own, and `Prepare` only compiles."""
+    """The calibration is kept, each number of threads has its own, and `Prepare` only compiles."""
     code = """
 relu.Prepare()
 launch(10**5)
@@ -226,7 +226,7 @@ assert kept().calibration == found
 
 
 def test_a_few_processes_measure(folder):
-    """Each keeps the least of what it and the ones before have found: no bad moment decides, or stays."""
+    """Each process keeps the minimum of its times and of earlier ones, so that a busy moment neither decides nor stays."""
     code = """
 cache, name = file_name()
 before = kept()
@@ -284,7 +284,7 @@ assert device.calibration() == kept().calibration
 
 
 def test_where_it_is_better_from_is_decided_by_all_sizes():
-    """A size between two that were measured; a processor where it is always, and never better."""
+    """Test thresholds between two sizes, and processors on which non-temporal stores are always, or never, faster."""
     from ep.cpu.lines.probe import _first
 
     assert _first([1.5, 1.3, 0.7], 1, 2**20, 7) == int(2**20 * 2**0.5)
@@ -296,7 +296,7 @@ def test_where_it_is_better_from_is_decided_by_all_sizes():
 
 
 def test_caches_are_left_for_a_clear_gain():
-    """Where they may hold all, and by what only writes."""
+    """Launches that only write, or whose data may fit the caches, use them only if they are clearly faster."""
     from ep.cpu.lines.probe import _first
 
     assert _first([0.9, 0.9, 0.9], 1, 2**20, 7) == int(2**20 * 2**0.5)
@@ -305,7 +305,7 @@ def test_caches_are_left_for_a_clear_gain():
 
 
 def test_each_kind_and_way_is_decided_by_its_own_times():
-    """Of the kinds, the last one is better with non-temporal stores, in lines, from one size on."""
+    """Test times in which only the last kind is faster with non-temporal stores, in lines, from some size on."""
     from ep.cpu.lines.probe import _SIZES, decided
 
     kind, better = (1.0, 2.0, 3.0), (1.0, 0.5, 3.0)

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(
     platform.machine().lower() not in ("x86_64", "amd64"), reason="reads the instructions of x86-64"
 )
 
-# No kernel is loaded from the cache, since none that was has assembly; the tests after these find them there.
+# Do not load kernels from the cache: a loaded kernel has no assembly. Later tests find the compiled ones there.
 COMPILE = """
 import json, sys
 from ep.cpu.machine.kernel_cache import CACHE
@@ -41,10 +41,10 @@ FROM_HALF, TO_HALF = "vcvtph2ps", "vcvtps2ph"
 
 T = DataType
 PACKED = [
-    # the key, and what must be found in one packed loop; AT&T syntax, AVX or not
+    # the key, and patterns that one packed loop must match; AT&T syntax, with or without AVX
     (UnaryOp.kRelu, T.kFloat, T.kFloat, [r"v?(cmp\w*|max)ps"]),
     (UnaryOp.kRelu, T.kDouble, T.kDouble, [r"v?(cmp\w*|max)pd"]),
-    # x itself or 0 is stored: nothing is converted back. Processors with float16 arithmetic convert nothing at all
+    # x or 0 is stored without a conversion back; processors with float16 arithmetic convert nothing
     (UnaryOp.kRelu, T.kFloat16, T.kFloat16, [FROM_HALF, r"v?(cmp\w*|max)ps"] if CONVERTS else [r"v?(cmp\w*|max)ph"]),
     (UnaryOp.kSquare, T.kFloat16, T.kFloat16, [FROM_HALF, r"v?mulps", TO_HALF] if CONVERTS else [r"vmulph"]),
     (UnaryOp.kRelu, T.kBFloat16, T.kBFloat16, [r"v?pcmpgtw"]),
@@ -76,7 +76,7 @@ def dst_type(op):
 
 @pytest.fixture(scope="module")
 def kernel():
-    """Return the assembly and the optimised LLVM code of a kernel; a process compiles those that are asked for."""
+    """Yield a function that returns the assembly and the optimised LLVM code of a kernel; one process compiles them all."""
     with answering(COMPILE) as answer:
         yield cache(lambda op, src, dst: json.loads(answer(f"{type(op).__name__} {op.name} {src.name} {dst.name}")))
 
@@ -124,7 +124,7 @@ def test_relu_calls_nothing(kernel, data_type):
 
 @pytest.mark.parametrize("op", IN_FLOAT, ids=lambda op: op.name)
 def test_float_is_computed_in_float(kernel, op):
-    """Apart from the attributes, which are narrowed once for all elements."""
+    """Only the attributes are float64; they are converted to float32 once for all elements."""
     assembly, _ = kernel(op, T.kFloat, dst_type(op))
     assert not re.findall(DOUBLE_ARITHMETIC, assembly)
 
@@ -132,13 +132,13 @@ def test_float_is_computed_in_float(kernel, op):
 @pytest.mark.parametrize("data_type", [T.kFloat, T.kDouble], ids=lambda t: t.name)
 @pytest.mark.parametrize("op", VECTORISED, ids=lambda op: op.name)
 def test_elementary_functions_are_packed(kernel, op, data_type):
-    """Packed multiply-adds, of float64 on float32 too but for some ops, and nothing called, in a loop for each way."""
+    """Each kind of loop has packed multiply-adds and no calls; float32 ops compute in float32, except some in float64."""
     assembly, _ = kernel(op, data_type, data_type)
     single = is_single(op, data_type)
     assert not (single and any(re.findall(DOUBLE_ARITHMETIC, loop) for loop in innermost_loops(assembly)))
     instruction = r"\tvfn?m(?:add|sub)\d+ps\t.*[yz]mm" if single else r"\tvfn?m(?:add|sub)\d+pd\t.*[yz]mm"
     packed = [loop for loop in innermost_loops(assembly) if len(re.findall(instruction, loop)) >= 2]
-    # with one x for all of dy, the function of x is not part of the loop
+    # with one x for all dy, the loop does not compute the function of x
     assert len(packed) >= (2 if isinstance(op, BinaryOp) else 1)
     assert not any("call" in loop for loop in packed)
 

@@ -1,4 +1,4 @@
-"""Launches from many threads at once, in forked children, with few and many threads."""
+"""Launches from many threads at once, in forked children, and with few and many worker threads."""
 
 import os
 import signal
@@ -54,7 +54,7 @@ def test_first_launches_from_many_threads_at_once():
 
 @pytest.mark.ep_long
 def test_variants_that_many_threads_need_at_once(kernels):
-    """Each kind of row is compiled by the first launch that meets it, while others launch."""
+    """The first launch that needs a kind of row compiles it, while other threads launch."""
     code = """
 from ep.include.primitive import ExpandFactory
 expand = RequirePrimitive(ExpandFactory, DeviceType.kCPU, "float32", 2)
@@ -126,7 +126,7 @@ work(1)
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this platform")
 def test_a_fork_while_another_thread_prepares_kernels():
-    """Whatever is locked at that moment, the child can prepare and launch."""
+    """The child can prepare and launch, whichever locks are held at the fork."""
     fork = """
 import os, signal, warnings
 warnings.simplefilter("ignore", DeprecationWarning)  # of forking with threads, which is what is tested
@@ -158,7 +158,7 @@ assert forks > 0
 
 @pytest.mark.parametrize("num_threads", [2, 3, 16])
 def test_more_threads_launch_than_the_pool_has_slots(num_threads):
-    """Every element is written once per launch, whoever writes it, and the number of threads changes meanwhile."""
+    """Every launch writes each element once, by whichever thread, while the number of threads changes."""
     code = """
 square = RequirePrimitive(ElementwiseUnaryFactory, DeviceType.kCPU, UnaryOp.kSquare, "float32", "float32")
 errors = []
@@ -182,7 +182,7 @@ assert not errors, errors
 
 
 def test_launches_between_which_the_workers_fall_asleep():
-    """On the edge of falling asleep as well: pauses of 0 to 0.3 ms, when a worker looks for the last time."""
+    """Pause 0 to 0.3 ms, so that some launches come when a worker looks for work the last time before it sleeps."""
     code = """
 import time
 square = RequirePrimitive(ElementwiseUnaryFactory, DeviceType.kCPU, UnaryOp.kSquare, "float32", "float32")
@@ -200,7 +200,7 @@ for pause in rng.uniform(0, 3e-4, 3000):
 
 
 def test_the_interpreter_ends_with_workers_at_work():
-    """A daemon thread still launches when the interpreter goes down."""
+    """A daemon thread still launches when the interpreter shuts down."""
     code = """
 def for_ever():
     x = np.ones(1 << 20, np.float32)
@@ -219,7 +219,7 @@ def test_any_number_of_threads(num_threads):
 
 
 def test_other_threads_run_during_a_large_launch():
-    """A launch of more than one grain releases the GIL: another thread has it several times while one goes on."""
+    """A launch of more than one grain releases the GIL: another thread acquires it several times during the launch."""
     code = """
 import time
 x = np.ones(1 << 27, np.float32)
@@ -256,7 +256,7 @@ def test_disabled_compilation_is_an_error():
 
 
 def test_results_do_not_depend_on_the_number_of_threads(rng):
-    """The same bits for an element wherever it lies, with any split into chunks."""
+    """An element has the same bits at any position and with any split into chunks."""
     from ep import DeviceManagerRegistry, DeviceType, RequirePrimitive, UnaryOp
     from ep.include.primitive import ElementwiseUnaryFactory
 
@@ -291,7 +291,7 @@ def launch():
 
 @pytest.mark.parametrize(("pause", "is_cold"), [(0.3, True), (0.001, False)])
 def test_interrupts_during_the_first_launch(pause, is_cold, tmp_path):
-    """While Numba is imported and kernels are compiled, or loaded: a few interrupts, and a storm of them."""
+    """Interrupt a few times, or very often, while Numba is imported and kernels are compiled or loaded."""
     code = f"""
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored in the background
 stop = False
@@ -322,7 +322,7 @@ launch()
 
 
 def test_a_time_out_during_the_first_launch(tmp_path):
-    """As that of a test, by a signal that is not an interrupt; what was compiled is there afterwards."""
+    """A signal other than an interrupt raises, like the timeout of a test; the compiled kernels are kept."""
     code = """
 class TimeOut(Exception): pass
 def late(number, frame):

@@ -45,7 +45,7 @@ def test_no_kernel_leaves_contraction_to_llvm(tmp_path):
     ],
 )
 def test_what_is_fused(rng, function, fused):
-    """As Python evaluates it, but for the rounding of the products that are fused."""
+    """The result is that of Python, except that the fused products are not rounded."""
     from numba import float64, njit
 
     options = {name: value for name, value in OUTER.items() if name != "cache"}

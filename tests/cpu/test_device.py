@@ -39,7 +39,7 @@ def test_memory_that_cannot_be_had(cpu):
 
 
 def test_streams_and_events(cpu):
-    """Properties that the contract leaves open: there is never a wait; the messages of errors."""
+    """Test properties that the contract leaves open: no call waits; the messages of errors."""
     stream = cpu.CreateStream()
     assert cpu.device_manager().IsStreamWaitEventSupported()
     begin, end = cpu.CreateEvents(2)
@@ -71,7 +71,7 @@ def test_the_number_of_threads(cpu):
 def test_the_number_of_threads_from_the_environment():
     code = "import ep; print(ep.DeviceManagerRegistry.GetDevice(ep.DeviceType.kCPU).GetNumThreads())"
     assert run(code, EP_CPU_NUM_THREADS="5").strip() == "5"
-    assert int(run(code, EP_CPU_NUM_THREADS="")) >= 1  # as if it were not set
+    assert int(run(code, EP_CPU_NUM_THREADS="")) >= 1  # the same as if it were not set
     for wrong in ("0", "-1", "two", "9" * 20, "1.5", "\u0663"):
         failed = run(code, EP_CPU_NUM_THREADS=wrong, fails=True)
         assert f"EP_CPU_NUM_THREADS is {wrong!r}; it must be a number of threads from 1" in failed

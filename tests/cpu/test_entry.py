@@ -1,4 +1,4 @@
-"""Compiled checks, told of a primitive by its form, agree with the checks in Python on any launch."""
+"""The compiled checks, which read the form of a primitive, agree with the checks in Python on any launch."""
 
 import copy
 import gc
@@ -42,7 +42,7 @@ NO_FIELDS = layout("NoFields")
 
 @pytest.fixture(scope="module")
 def enter():
-    """A function (signature, data types, plan, arguments): whether launches that do nothing are refused."""
+    """Return a function (signature, data types, plan, arguments): whether such a launch, which does nothing, is refused."""
     from ep.cpu.compile.jit import jit
     from ep.cpu.engine.entry import install, launcher
 
@@ -60,7 +60,7 @@ def enter():
 
 
 def arrays(rng, memory, count):
-    """Arrays anywhere in `memory`, so that many overlap, some of wrong type or layout."""
+    """Return arrays at random places of `memory`, so that many overlap; some have a wrong type or layout."""
     made = []
     for _ in range(count):
         dtype = [np.float32, np.float64][int(rng.integers(2))]
@@ -108,7 +108,7 @@ def test_sizes_whose_product_wraps_around_are_refused(enter):
     types, signature = (T.kFloat, T.kFloat), SIGNATURES["apart"]
     src, dst = np.zeros(4, np.float32), np.zeros(4, np.float32)
     assert not enter(signature, types, None, 1, 4, 0, src, dst)
-    for n, m in (2**32, 2**32), (0, 4), (-1, -4), ("1", 4), (2**70, 1), (None, 4):  # 2^64 is 0 in 64 bits
+    for n, m in (2**32, 2**32), (0, 4), (-1, -4), ("1", 4), (2**70, 1), (None, 4):  # the low 64 bits of 2^64 are 0
         assert enter(signature, types, None, n, m, 0, src, dst)
     assert enter(signature, types, None, 1, 4, 0, src)
     assert enter(signature, types, None, 1, 4, 0, src, dst, dst)
@@ -158,7 +158,7 @@ def relu(stream):
 
 
 class Index:
-    """An integer; what else happens when it is asked for."""
+    """An integer whose conversion runs `meanwhile`."""
 
     def __init__(self, meanwhile):
         self.meanwhile = meanwhile
@@ -181,7 +181,7 @@ def test_launch_is_compiled_code_that_says_what_it_takes(add, relu):
 
 
 def test_dims_are_compared_by_what_they_are(add, stream):
-    """A plan is found by what is equal to its dims; what compiled code finds is of integers."""
+    """Python finds a plan by any value that equals its dims; compiled code finds only dims of integers."""
 
     class Dims(tuple):
         pass
@@ -195,7 +195,7 @@ def test_dims_are_compared_by_what_they_are(add, stream):
         for wrong in (300.0, 2), (300, 2 + 0j), Dims((300, 2.0)), (300, "2"), 600, None, ((300,), 2):
             with pytest.raises(TypeError):
                 add.Launch(stream, wrong, x, (2,), x, out)
-    for dims in (1, 4), (True, 4), (1, 4):  # True is an integer, and is not an int
+    for dims in (1, 4), (True, 4), (1, 4):  # True is an integer, but its type is not int
         out[:] = 0
         add.Launch(stream, dims, x, (4,), x, out)
         assert out.sum() == 8
@@ -211,7 +211,7 @@ def test_more_dims_than_are_remembered_take_turns(add, stream):
 
 
 def test_numbers_are_known_again_by_what_they_are(stream):
-    """Numbers that compare equal differ, and arrays take turns with them."""
+    """Numbers that compare equal but differ are not mistaken for each other; launches take turns with arrays."""
     primitive = made("BroadcastElementwiseBinary", BinaryOp.kDiv, F32, F32, 1)
     x, out = np.ones(4, F32), np.zeros(4, F32)
     numbers = 0.0, -0.0, float("nan"), 2.5, np.float32(2.5), 2, True, np.full((), 4, F32), np.full(1, 4, F32), 10**9
@@ -252,11 +252,11 @@ def test_launches_that_were_done_before_call_no_python(add, stream):
             one_hot.Launch(stream, index, out, 1.0, half, n, -1, 4)
 
     launches()
-    assert calls_of(launches) == 1  # which is that of this test
+    assert calls_of(launches) == 1  # the call of `launches` itself
 
 
 def test_what_hashing_and_comparing_dims_does_meanwhile(add, stream):
-    """It launches, makes the primitive forget all, or fails."""
+    """The hash or comparison launches, makes the primitive forget all plans, or raises."""
     x, inner, out = np.ones(40, F32), np.zeros(40, F32), np.zeros(40, F32)
 
     class Stop(Exception):
@@ -288,7 +288,7 @@ def test_what_hashing_and_comparing_dims_does_meanwhile(add, stream):
             add.Launch(stream, dims, x, dims, x, out)
             assert out.sum() == 2 * (n - 2)
         dims.meanwhile = stop
-        add._forget()  # what is found without hashing
+        add._forget()  # forget the plan that is found without hashing
         with pytest.raises(Stop):
             add.Launch(stream, dims, x, dims, x, out)
 
@@ -369,7 +369,7 @@ def test_arrays_of_other_classes_and_places(relu, stream, tmp_path):
 
 
 def test_what_an_integer_does_meanwhile(relu, stream):
-    """It launches the same primitive, drops arrays that nobody else has, or fails."""
+    """Its conversion launches the same primitive, frees arrays that have no other reference, or raises."""
     x = np.arange(4, dtype=F32)
     inner, out = np.zeros(4, F32), np.zeros(4, F32)
     relu.Launch(stream, x, out, Index(lambda: relu.Launch(stream, x, inner, 4)))
@@ -392,7 +392,7 @@ def test_what_an_integer_does_meanwhile(relu, stream):
 
 
 def test_launches_keep_no_references(add, stream):
-    """Neither of arguments nor of None, and nothing keeps a primitive."""
+    """Launches keep no references to arguments or None, and nothing keeps a primitive alive."""
     x, out, dims = np.ones(4, F32), np.zeros(4, F32), tuple(map(int, "22"))
     total = made("Add", F32)
 
@@ -408,7 +408,7 @@ def test_launches_keep_no_references(add, stream):
     for _ in range(30):
         launches()
     watched = stream, x, out, add, dims, None, add._recent[0]
-    gc.disable()  # what earlier tests left holds thousands of references to None
+    gc.disable()  # objects of earlier tests hold thousands of references to None
     try:
         before = [sys.getrefcount(one) for one in watched]
         for _ in range(100):
@@ -428,7 +428,7 @@ def test_launches_keep_no_references(add, stream):
 
 
 def test_threads_that_launch_in_turns(add, stream):
-    """Each replaces what the others find."""
+    """Each thread replaces the plan that the others would find."""
     wrong = []
 
     def work(seed):
