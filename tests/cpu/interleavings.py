@@ -57,7 +57,7 @@ class _Yields(ast.NodeTransformer):
 
 
 class Machine:
-    """The memory and the locks of some threads. `memory` has words by address; locks are held at first.
+    """The memory and the locks of some threads. `memory` has words by address; locks are held at first."""
 
     def __init__(self, call_task: Callable[..., None]) -> None:
         self.memory: dict[int, int] = defaultdict(int)

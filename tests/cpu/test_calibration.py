@@ -226,7 +226,7 @@ assert kept().calibration == found
 
 
 def test_a_few_processes_measure(folder):
-    """Each process keeps the minimum of its times and of earlier ones, so that a busy moment neither decides nor stays."""
+    """Each process keeps the minimum of its times and of earlier ones, so that a busy moment has no effect."""
     code = """
 cache, name = file_name()
 before = kept()

@@ -76,7 +76,7 @@ def dst_type(op):
 
 @pytest.fixture(scope="module")
 def kernel():
-    """Yield a function that returns the assembly and the optimised LLVM code of a kernel; one process compiles them all."""
+    """Yield a function that returns the assembly and optimised LLVM code of a kernel; one process compiles all of them."""
     with answering(COMPILE) as answer:
         yield cache(lambda op, src, dst: json.loads(answer(f"{type(op).__name__} {op.name} {src.name} {dst.name}")))
 
@@ -132,7 +132,7 @@ def test_float_is_computed_in_float(kernel, op):
 @pytest.mark.parametrize("data_type", [T.kFloat, T.kDouble], ids=lambda t: t.name)
 @pytest.mark.parametrize("op", VECTORISED, ids=lambda op: op.name)
 def test_elementary_functions_are_packed(kernel, op, data_type):
-    """Each kind of loop has packed multiply-adds and no calls; float32 ops compute in float32, except some in float64."""
+    """Each kind of loop has packed multiply-adds and no calls; some float32 ops compute in float64."""
     assembly, _ = kernel(op, data_type, data_type)
     single = is_single(op, data_type)
     assert not (single and any(re.findall(DOUBLE_ARITHMETIC, loop) for loop in innermost_loops(assembly)))

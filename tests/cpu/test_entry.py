@@ -42,7 +42,7 @@ NO_FIELDS = layout("NoFields")
 
 @pytest.fixture(scope="module")
 def enter():
-    """Return a function (signature, data types, plan, arguments): whether such a launch, which does nothing, is refused."""
+    """Return a function (signature, data types, plan, arguments): whether such a launch is refused. It does nothing."""
     from ep.cpu.compile.jit import jit
     from ep.cpu.engine.entry import install, launcher
 
