@@ -76,7 +76,7 @@ def dst_type(op):
 
 @pytest.fixture(scope="module")
 def kernel():
-    """Yield a function that returns the assembly and optimised LLVM code of a kernel; one process compiles all of them."""
+    """Yield a function that returns the assembly and optimised LLVM code of a kernel, which one process compiles."""
     with answering(COMPILE) as answer:
         yield cache(lambda op, src, dst: json.loads(answer(f"{type(op).__name__} {op.name} {src.name} {dst.name}")))
 

@@ -69,12 +69,12 @@ FIRST = {
     "sums": "ep.ops.sum(x, axis=0)",
     "gradient": "ep.ops.vjp('gelu', [x], {}, None, x)",
 }
-"""A launch of each family, the first of its process."""
+"""A launch of each family of primitives, the first one of its process."""
 
 
 @pytest.fixture(scope="module")
 def kernels_of_first_launches():
-    """They are on disk: else each of the forked children would compile them."""
+    """Compile the kernels to disk; without them, each of the forked children would compile them."""
     run("\n".join([FORKS, *FIRST.values()]))
 
 
@@ -85,7 +85,7 @@ def test_forks_during_a_first_launch(family):
 
 
 def test_forks_while_kernels_compile(kernels):
-    """Two threads compile one kernel after the other, and none is on disk: a fork comes in between."""
+    """Fork while two threads compile one kernel after the other, none of which is on disk."""
     code = """
 launch = lambda: ep.ops.relu(x)
 launch()
@@ -100,10 +100,10 @@ forks_while([lambda: compile_some("sqrt", "floor", "abs"), lambda: compile_some(
 @pytest.mark.ep_long
 @pytest.mark.parametrize("loaded", [False, True])
 def test_forks_while_other_code_compiles(loaded):
-    """By Numba: its locks are among those that a fork takes.
+    """Fork while other code compiles by Numba, whose locks a fork takes, too.
 
-    Numba has compiled before, since it imports modules then. A child of a fork in the middle of an import by other code
-    waits for it for ever: Python does not release the locks of modules that are being imported.
+    Numba has compiled before the fork, because its first compilation imports modules. If other code is importing a
+    module at a fork, the child waits for that import for ever: Python does not release the lock of the module.
     """
     code = f"""
 import numba
@@ -164,7 +164,7 @@ assert not outside, outside
 
 
 def test_nothing_is_imported_where_a_process_may_fork(tmp_path):
-    """By first launches of all primitives, by operators and their gradients, and by what refuses arguments."""
+    """First launches of all primitives, operators, their gradients and the checks of arguments import nothing."""
     from ep.ops.declare.operator import operator_named
     from ep.ops.gradients.vjp import RULES
     from tests.ops.test_gradients import call

@@ -1,4 +1,4 @@
-"""The disk cache of compiled kernels: it hits across processes, and never runs stale code."""
+"""The disk cache of compiled kernels: it hits across processes, and stale code never runs."""
 
 import os
 import shutil
@@ -22,7 +22,7 @@ def test_the_second_process_compiles_nothing(launched):
 
 
 def test_what_loads_kernels_does_not_import_what_compiles_them(kernels):
-    """Numba does so at its first compilation; another kernel can then be compiled nevertheless."""
+    """Numba imports its compiler at the first compilation; another kernel can be compiled after kernels were loaded."""
     code = f"""{LAUNCH}
 assert "numba.np.arraymath" not in sys.modules
 square = RequirePrimitive(ElementwiseUnaryFactory, DeviceType.kCPU, UnaryOp.kSquare, "float32", "float32")
@@ -50,13 +50,13 @@ def test_numbas_own_cache_settings_are_neither_used_nor_needed(kernels, tmp_path
 
 @pytest.fixture
 def sources(tmp_path):
-    """A folder with a copy of the package, compiled files included: what is as old is taken to be the same."""
+    """Return a folder with a copy of the package, with its bytecode: files of the same date count as unchanged."""
     shutil.copytree(Path(ep.__file__).parent, tmp_path / "sources" / "ep")
     return tmp_path / "sources"
 
 
 def test_an_edited_functor_is_compiled_again(kernels, sources):
-    """relu is changed in a file that no kernel lies in. The other five kernels of a launch are not compiled again."""
+    """relu is edited in a file that defines no kernel. The other five kernels of a launch are not compiled again."""
     cache = {"EP_CACHE_DIR": str(kernels)}
     assert run(LAUNCH, str(sources), **cache).strip() == "[0.0, 0.0, 2.0] 0 6"
     functors = sources / "ep" / "common" / "functor" / "unary"
@@ -82,7 +82,7 @@ def test_sources_dated_in_the_future(kernels, sources):
 
 @pytest.mark.ep_long
 def test_kernels_of_different_processes_do_not_share_symbols(kernels):
-    """Each process compiles one kernel, as its first; another process then loads them all, in any order."""
+    """Each process compiles one kernel as its first one; another process then loads all of them, in any order."""
     code = """
 import numpy as np, sys
 from ep import DeviceManagerRegistry, DeviceType, RequirePrimitive
@@ -102,7 +102,7 @@ for index_type in {types}:
 
 
 def test_kernels_of_sources_edited_under_a_running_process_are_not_cached(kernels, sources):
-    """Two are missing, of which one is made of the module that is edited: it is compiled each time."""
+    """Two kernels are missing. One of them depends on the edited module, and is compiled each time."""
     touch = """
 import ep.cpu
 from ep.common.functor.unary import piecewise
@@ -129,7 +129,7 @@ def test_a_damaged_file_is_compiled_again(kernels):
 
 
 def test_a_folder_that_cannot_be_written_costs_one_line(tmp_path):
-    """The launch works, also where warnings are errors; the line says what is lost."""
+    """The launch works, also if warnings are errors; the line describes the consequence."""
     blocked = tmp_path / "file"
     blocked.write_text("")
     lines = run(TO_STDOUT + LAUNCH, EP_CACHE_DIR=str(blocked)).splitlines()
@@ -140,7 +140,7 @@ def test_a_folder_that_cannot_be_written_costs_one_line(tmp_path):
 
 @pytest.mark.ep_long
 def test_processes_that_share_a_folder(tmp_path):
-    """Many at once, from nothing: each gets the right answer, and the next one finds everything."""
+    """Several processes start with one empty folder: all results are right, and the next process loads all kernels."""
     code = f"""
 import subprocess, sys
 commands = [subprocess.Popen([sys.executable, "-c", {LAUNCH!r}], stdout=subprocess.PIPE, text=True) for _ in range(4)]
@@ -187,7 +187,7 @@ def test_every_kernel_has_a_name_of_its_own():
     from ep.cpu.compile import compiler
     from ep.cpu.vector_math.sets.beyond_limit import functions_of_any, single_functions_of_any
 
-    functions_of_any(), single_functions_of_any()  # two sets that call one function
+    functions_of_any(), single_functions_of_any()  # both sets call the same function
     names = compiler.statistics.names
     assert [name for name in set(names) if names.count(name) > 1] == []
 

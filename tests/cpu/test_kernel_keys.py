@@ -1,4 +1,4 @@
-"""The kernels that an edit compiles again: only those that depend on the edited source. Compiles nothing."""
+"""The kernels that are compiled again after an edit: only those that depend on the edited source. Compiles nothing."""
 
 import ast
 import shutil
@@ -35,7 +35,7 @@ OPS = ALL - {GATHER}
 
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory):
-    """A folder with a copy of the package, compiled files included: what is as old is taken to be the same."""
+    """Return a folder with a copy of the package, with its bytecode: files of the same date count as unchanged."""
     folder = tmp_path_factory.mktemp("sources")
     shutil.copytree(Path(ep.__file__).parent, folder / "ep")
     return folder
@@ -57,19 +57,19 @@ def before(sources):
 @pytest.mark.parametrize(
     ("path", "old", "new", "changed"),
     [
-        # a functor, which a table has for the op
+        # a functor, which a table lists for the op
         ("common/functor/unary/piecewise.py", "def relu(", "# a word\ndef relu(", {RELU}),
         ("common/functor/binary/arithmetic.py", "def add(", "# a word\ndef add(", {ADD}),
-        # an elementary function that a library has, and a helper of it
+        # a helper of the elementary functions of a library
         ("cpu/vector_math/bits.py", '"""', '"""A word. ', OPS),
-        # what every kernel is compiled by
+        # code that compiles every kernel
         ("cpu/compile/lowering.py", "else 512}", "else 256}", ALL),
         # an enum
         ("include/primitive/unary_op.py", '"""', '"""A word. ', OPS),
         ("include/data_type.py", '"""', '"""A word. ', ALL),
-        # a package on the way
+        # a package that contains a functor's module
         ("common/functor/__init__.py", '"""', '"""A word. ', OPS),
-        # what runs kernels, and what is beside them
+        # code that runs kernels, and code that is independent of them
         ("cpu/device/stream.py", '"""', '"""A word. ', set()),
         ("cpu/primitive/elementwise_unary.py", '"""', '"""A word. ', set()),
         ("ops/shapes.py", '"""', '"""A word. ', set()),
@@ -90,7 +90,7 @@ def test_an_edit_changes_the_keys_of_what_it_reaches(sources, before, path, old,
 
 
 def test_another_functor_for_the_op_changes_the_key(sources, before):
-    """Declared from a module that nothing imports for the op's kernels: by a file that neither functor lies in."""
+    """The functor is replaced by a module that defines neither functor, and that no kernel of the op imports."""
     beside = sources / "ep" / "common" / "functor" / "unary" / "__init__.py"
     text = beside.read_text()
     more = """
@@ -106,7 +106,7 @@ _TABLE[UnaryOp.kRelu, Kind.FLOAT] = _TABLE[UnaryOp.kSquare, Kind.FLOAT]
 
 
 def test_a_kernel_of_functions_from_elsewhere_is_not_kept():
-    """Their sources are not the package's, so that nobody knows of edits."""
+    """Their sources are outside the package, so that edits of them would not be noticed."""
     code = """
 from ep.cpu.machine.kernel_cache import CACHE
 from ep.cpu.compile.jit import jit
@@ -120,11 +120,11 @@ print(CACHE.file_name("mine", "x", task), CACHE.file_name("mine", "x", jit(task)
 
 
 def test_how_a_kernel_is_compiled_is_part_of_its_key(monkeypatch):
-    """A function that is compiled in another way than before, since what waits for memory alone was redefined."""
+    """A function that is compiled with other options has another key, for example if it becomes a light kernel."""
     from ep.cpu.compile import compiler
 
     class Found(Exception):
-        """The key is known, and nothing is compiled."""
+        """The key has been determined; nothing is compiled."""
 
     class Cache:
         def file_name(self, *key):

@@ -1,4 +1,4 @@
-"""Calls that compiled code runs: which calls it recognises, and the references that it keeps."""
+"""Calls that compiled code runs: those that it recognises, and the references that it keeps."""
 
 import sys
 import threading
@@ -14,7 +14,7 @@ SHAPE, DTYPE = (2, 3), np.dtype(np.float64)
 
 
 class Launches:
-    """A launch that notes what it is given, and raises what it is told to."""
+    """A launch that records its arguments, or raises `error` if it is set."""
 
     def __init__(self):
         self.given, self.error = [], None
@@ -33,7 +33,7 @@ def launches():
 
 @pytest.fixture
 def finder(launches):
-    """Knows f(X, 5, axis="last")."""
+    """Return a finder that knows the call f(X, 5, axis="last")."""
     found = CpuCallFinder()
     found.add(found.known(known_call(launches, X, 5, axis="last")))
     return found
@@ -108,9 +108,9 @@ def test_the_calls_that_were_known_last_are_kept(launches):
     calls = [finder.known(known_call(launches, one)._replace(shape=one.shape)) for one in arrays]
     for call in calls:
         finder.add(call)
-        finder.add(call)  # it is there
+        finder.add(call)  # the finder already has it
     assert [one.size for one in arrays if finder.find(one) is not UNKNOWN] == list(range(5, 21))
-    finder.add(calls[0])  # again
+    finder.add(calls[0])  # after it was dropped
     assert [one.size for one in arrays if finder.find(one) is not UNKNOWN] == [1, *range(6, 21)]
 
 
@@ -131,7 +131,7 @@ def test_errors_of_a_launch_and_of_memory(finder, launches):
 
 
 def test_a_launch_that_forgets_its_own_call(finder, launches):
-    """What compiled code works with stays until it is done."""
+    """Compiled code keeps the objects of a call alive until the call returns."""
 
     def launch(stream, x, result):
         for size in range(1, 40):

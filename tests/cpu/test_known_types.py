@@ -1,4 +1,4 @@
-"""The types of calls that are known from earlier kernels: the same as Numba finds, and only while a kernel compiles."""
+"""The types of calls that earlier kernels have found: the same as Numba's, and used only while a kernel compiles."""
 
 import operator
 
@@ -29,10 +29,10 @@ def _declarations():
 def test_the_types_are_those_that_numba_finds():
     pairs = [(function, (one, other)) for function in OPERATORS for one in NUMBERS for other in NUMBERS]
     expected = [found(*pair) for pair in pairs]
-    for _ in range(2):  # found, and then known
+    for _ in range(2):  # found first, and known the second time
         with known_call_types():
             assert [found(*pair) for pair in pairs] == expected
-    assert any(one is None for one in expected)  # float32 & int64
+    assert any(one is None for one in expected)  # for example float32 & int64
 
 
 def test_numba_is_left_as_it_was():

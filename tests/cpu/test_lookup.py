@@ -11,7 +11,7 @@ from tests.subprocesses import run
 
 pytestmark = pytest.mark.skipif(not has_register_tables(), reason="needs AVX-512")
 
-# in a process of its own: what has been loaded from the kernel cache has no assembly
+# runs in its own process, because kernels loaded from the cache have no assembly
 PROGRAM = """
 import ctypes, json
 import numpy as np

@@ -1,4 +1,4 @@
-"""The map engine beyond the primitives that there are: any number of operands, any walk, any function."""
+"""The map engine beyond the existing primitives: any number of operands, any walk, any function."""
 
 import functools
 import math
@@ -23,7 +23,7 @@ T = DataType
 
 
 def sum_functions(types):
-    """Return a function that tells its operands apart: a + 3 b + 9 c + ..."""
+    """Return a function that distinguishes its operands: a + 3 b + 9 c + ..."""
     from ep.cpu.kernels.functors import composed_functions
 
     def maker(m):
@@ -44,12 +44,12 @@ def weighted_sum(count, data_type):
 
 
 def weighted(sources):
-    """Return what `weighted_sum` computes."""
+    """Return the result of `weighted_sum`, by NumPy."""
     return 3 * sources[0] + 1 if len(sources) == 1 else sum(3**k * source for k, source in enumerate(sources))
 
 
 def random_dims(rng, num_axes, count):
-    """Dims of so many axes, and of operands that broadcast to them."""
+    """Return the dims of `count` operands that broadcast to the same dims of `num_axes` axes."""
     dims = tuple(int(size) for size in rng.integers(1, 4 if num_axes > 4 else 9, num_axes))
     if num_axes and rng.random() < 0.5:
         dims = (*dims[:-1], int(rng.integers(16, 70)))
@@ -94,7 +94,7 @@ def test_large_walks_on_threads(rng, threads):
 
 @pytest.mark.parametrize("count", [1, 2, 4])
 def test_strides_on_both_sides(rng, count):
-    """What lies between the elements of dst stays as it is."""
+    """Memory between the elements of dst stays unchanged."""
     primitive = weighted_sum(count, T.kInt32)
     dims = 5, 3, 37
     strides = [(400, 80, 2), (37, 0, 1), (1, 5, 15), (0, 0, 3)][:count]
@@ -123,7 +123,7 @@ BLOCKED = [(T.kInt8, T.kFloat), (T.kDouble, T.kFloat), (T.kFloat, T.kInt8), (T.k
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("types", BLOCKED, ids=str)
 def test_blocks_of_a_transposed_operand(rng, monkeypatch, types, threads, scattered_from):
-    """Blocks that are cut by the ends of axes, and by ranges of threads, to dst with gaps and without."""
+    """Test blocks cut at the ends of axes and of the ranges of threads, with and without gaps in dst."""
     monkeypatch.setattr(plan, "scattered_from", lambda: scattered_from)
     src_type, dst_type = types
     device, cast = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0), (UnaryOp.kCast, src_type, dst_type)
@@ -166,7 +166,7 @@ def fused(m):
 @pytest.mark.parametrize("in_single", [False, True])
 @pytest.mark.parametrize("data_type", [T.kFloat, T.kDouble], ids=lambda t: t.name)
 def test_a_composed_function_is_a_row_kernel(rng, data_type, in_single):
-    """gelu(a + b) * c, of which a + b and the factor are exact."""
+    """Test gelu(a + b) * c with values for which a + b and the product are exact."""
     from ep.cpu.kernels.functors import composed_functions
 
     name = f"gelu_add_mul.{data_type.name}.{in_single}"

@@ -1,4 +1,4 @@
-"""A Python or NumPy whose objects are not as compiled code reads them is refused, by name, before anything runs."""
+"""A Python or NumPy whose objects have another layout than compiled code expects is refused by name before any launch."""
 
 import platform
 
@@ -62,9 +62,9 @@ NAMES = [
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_other_place_is_noticed(name):
-    """Each offset is put wherever else it could be, beyond the end too, and each flag on every other bit."""
+    """Try each offset at every other place, also beyond the end of the object, and each flag at every other bit."""
     right = getattr(object_layout, name)
-    step = 4 if name in ("NUM_DIMS", "FLAGS") else 8  # bytes of what is there
+    step = 4 if name in ("NUM_DIMS", "FLAGS") else 8  # the size of the field in bytes
     others = range(0, np.ndarray.__basicsize__ + 64, step)
     if name in ("C_CONTIGUOUS", "WRITEABLE"):
         others = [1 << bit for bit in range(12)]

@@ -1,4 +1,4 @@
-"""The functions for ordinary elements, and launches on blocks with and without other elements: the same bits."""
+"""The functions for ordinary elements: the same bits in blocks with and without special elements."""
 
 import numpy as np
 import pytest
@@ -42,7 +42,7 @@ def test_neighbours_do_not_change_bits(op: UnaryOp, data_type: DataType) -> None
 @pytest.mark.parametrize("data_type", TYPES, ids=lambda t: t.name)
 @pytest.mark.parametrize("op", UNARY, ids=lambda op: op.name)
 def test_every_place_of_a_special_element_is_seen(op: UnaryOp, data_type: DataType) -> None:
-    """One such element among ordinary ones, whatever its place in the block, has the result it has alone."""
+    """One special element among ordinary ones, at any place in the block, has the same result as alone."""
     x = np.full(1024, 1.5, data_type.dtype)
     with np.errstate(all="ignore"):
         special = np.array(SPECIAL, data_type.dtype)
@@ -58,7 +58,7 @@ def test_every_place_of_a_special_element_is_seen(op: UnaryOp, data_type: DataTy
 @pytest.mark.parametrize("data_type", TYPES, ids=lambda t: t.name)
 @pytest.mark.parametrize("op", UNARY, ids=lambda op: op.name)
 def test_maps_have_the_bits_of_their_ops(op: UnaryOp, data_type: DataType) -> None:
-    """A kernel of several ops looks at the blocks of the op's argument, which it computes, as the op's own does."""
+    """A kernel of several ops checks the computed argument for special elements, as the op's own kernel does."""
     function = FUNCTIONS[function_name(op)]
     rng = np.random.default_rng(7)
     with np.errstate(all="ignore"):

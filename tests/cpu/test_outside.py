@@ -1,4 +1,4 @@
-"""Nothing is read or written outside the buffers: before them, or behind them, lie pages that end the process."""
+"""Nothing is read or written outside the buffers: the pages before or after them end the process at any access."""
 
 import sys
 

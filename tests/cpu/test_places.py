@@ -1,5 +1,4 @@
-"""An element has the same bits at every position: in a vector, in a remainder, alone, with a scalar operand, in a
-tile."""
+"""An element has the same bits at any position: in a vector, a remainder or a tile, alone, with a scalar operand."""
 
 import numpy as np
 import pytest
@@ -17,7 +16,7 @@ from ep.include.primitive import (
 )
 from ep.testing.samples import dense, finite
 
-COUNT = 16_411  # more than one grain, as set here, and no multiple of anything
+COUNT = 16_411  # more than one GRAIN, and not a multiple of a vector width
 GRAIN = 4_001
 PARTS = [(0, 1), (0, 7), (1, 1), (5, 331), (16, 64), (333, 19), (4_000, 37), (COUNT - 41, 41), (COUNT - 1, 1)]
 ALONE = range(0, COUNT, 113)
@@ -35,11 +34,10 @@ def keys(interface):
 
 
 def streams(key):
-    """Whether a test of `key` writes with non-temporal stores.
+    """Return whether a test of `key` writes with non-temporal stores.
 
-    What has a kernel of its own for that does with one of its types.
-
-    A functor decides which of its operations are fused before such a kernel is made, and stores are those of the type.
+    An op that has another kernel for such stores does for one of its types only: a functor decides which of its
+    operations are fused before that kernel is made, and the stores depend only on the type.
     """
     op, src_type, _ = key
     return not is_light(op, src_type) or src_type is FLOATS[list(type(op)).index(op) % len(FLOATS)]
@@ -51,7 +49,7 @@ def name(key):
 
 @pytest.fixture
 def cpu():
-    """The device with three threads; its settings are put back."""
+    """Yield the device with three threads; restore its settings afterwards."""
     device = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
     threads = device.GetNumThreads()
     device.SetNumThreads(3)
@@ -61,19 +59,19 @@ def cpu():
 
 
 def numbers(rng, src_type):
-    """Half of them of every magnitude, beyond the limits of the vectorised functions as well."""
+    """Return numbers of which half have any magnitude, also beyond the limits of the vectorised functions."""
     if src_type.itemsize == 2:
         anywhere = np.arange(2**16, dtype=np.uint16).view(src_type.dtype)
     else:
         anywhere = dense(src_type.dtype.type, COUNT)
     x = np.concatenate([rng.choice(anywhere, COUNT // 2), finite(rng, src_type, COUNT - COUNT // 2)])
-    # in stretches of each, lest all blocks of ordinary elements have one among them that is not
+    # in long runs of each half, so that some blocks have only ordinary elements
     order = np.argsort(rng.random(COUNT // 1_500 + 1)[np.arange(COUNT) // 1_500], kind="stable")
     return x[order]
 
 
 def bits(values):
-    """As integers; every NaN is the same."""
+    """Return the bits as integers, the same ones for every NaN."""
     values = values.copy()
     parts = values.view(values.real.dtype) if values.dtype.kind == "c" else values
     with np.errstate(invalid="ignore"):
@@ -82,7 +80,7 @@ def bits(values):
 
 
 def check(cpu, key, primitive, launch):
-    """launch(part): the elements of a part, computed by themselves."""
+    """Check that all launches give the same bits. launch(part): returns the results of a launch of only this part."""
     cpu.force_calibration(everywhere(NEVER))
     whole = bits(launch(slice(None)))
     for start, length in [*PARTS, *((place, 1) for place in ALONE)]:

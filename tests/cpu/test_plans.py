@@ -20,7 +20,7 @@ from tests.subprocesses import run
 
 
 def test_making_a_plan_compiles_nothing():
-    """Nor does it import what would: plans name what must be compiled."""
+    """It does not import the compiler, either: plans only name the kernels to compile."""
     code = """
 import sys
 from ep.common.primitive import signatures
@@ -40,7 +40,7 @@ assert not {"numba", "llvmlite"} & sys.modules.keys()
 
 
 def test_launches_of_different_dims_take_turns(rng):
-    """Found by what the last two launches had, or by hashing; a plan that was replaced is found no more."""
+    """A plan is found by comparison with the last two launches, or by hashing; a replaced plan is not found again."""
     stream = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0).CreateStream()
     copy = RequirePrimitive(CopyNdFactory, DeviceType.kCPU, 2)
     parts = [
@@ -82,7 +82,7 @@ def test_words_that_are_written_at_once():
 
 @pytest.mark.parametrize("streamed_from", [0, 2**62])
 def test_writers_of_transposed_blocks_are_among_those_that_are_prepared(streamed_from):
-    """By what they are called in the cache, where True is not 1."""
+    """Compare their names in the cache, in which True is not 1."""
     _, writer = transposed(StridedWalk((99, 101), (1, 99), (101, 1)), 4, streamed_from)
     assert repr(writer) in map(repr, transposing_writers(1, 16))
 
@@ -93,7 +93,7 @@ CONDITION = np.ones(2**16, bool)
 N = BlasTransposeType.N
 
 NEW_DIMS = {
-    # how a primitive is made, its launch of dims that n says, and how many functions of Python that may call
+    # the request of a primitive, the arguments of a launch of n, and the most Python calls of a launch of new dims
     "binary, same": (
         ("BroadcastElementwiseBinary", BinaryOp.kAdd, F32, F32, 4),
         lambda n: ((n, 3), A, (n, 3), B, C),
@@ -123,14 +123,14 @@ def made(name, *arguments):
 
 @pytest.mark.parametrize("case", NEW_DIMS)
 def test_a_launch_of_new_dims_takes_few_steps_of_python(stream, case):
-    """Nothing is checked twice, and a plan is made without detours."""
+    """Nothing is checked twice, and a plan is made directly."""
     request, arguments, most = NEW_DIMS[case]
     primitive = made(*request)
     for n in (5, 6, 7):
         primitive.Launch(stream, *arguments(n))  # compiles
     assert max(calls_of(lambda n=n: primitive.Launch(stream, *arguments(n))) for n in range(100, 110)) <= most
     again = [calls_of(lambda n=n: primitive.Launch(stream, *arguments(n))) for n in (109, 109, 108)]
-    assert max(again) <= 12  # and the lambdas of this test
+    assert max(again) <= 12  # with the lambdas of this test
 
 
 @pytest.mark.parametrize("case", NEW_DIMS)
@@ -146,7 +146,7 @@ def test_the_plans_that_were_used_last_are_kept(stream, case):
 
 @pytest.mark.parametrize("case", NEW_DIMS)
 def test_no_plan_is_kept_of_a_launch_that_is_refused(stream, case):
-    """An operand is too small, of another type, or no array; strides or sizes are beyond what words hold."""
+    """An operand is too small, of another type, or not an array; strides or sizes do not fit in 64 bits."""
     request, arguments, _ = NEW_DIMS[case]
     primitive = made(*request)
     primitive.Launch(stream, *arguments(3))
@@ -165,7 +165,7 @@ def test_no_plan_is_kept_of_a_launch_that_is_refused(stream, case):
 
 
 def test_threads_launch_new_dims_at_once(stream):
-    """Each finds the plan of its own dims, while others make theirs and throw away what was used long ago."""
+    """Each thread finds the plan of its own dims, while others add their plans and drop those least recently used."""
     add, wrong = made("BroadcastElementwiseBinary", BinaryOp.kAdd, F32, F32, 2), []
 
     def work(seed):
@@ -187,7 +187,7 @@ def test_threads_launch_new_dims_at_once(stream):
 
 
 def test_windows_are_no_blocks_to_transpose():
-    """Their runs of src lie over each other: the caches have them when they are read again."""
+    """Their runs of src overlap, so that they are in the caches when they are read again."""
     windows = StridedWalk((3, 7, 7, 112, 112), (52900, 230, 1, 460, 2), (614656, 87808, 12544, 112, 1))
     assert transposed(windows, 4, 2**62) is None
     beside_each_other = StridedWalk((7, 112), (1, 7), (112, 1))

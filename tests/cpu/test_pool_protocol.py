@@ -7,11 +7,11 @@ import pytest
 from ep.cpu.threads import thread_pool
 from tests.cpu.interleavings import Machine, Wrong, explore, functions
 
-PARTS = 100  # the words of a task's context start here, one a launch
+PARTS = 100  # contexts of launches start at this address, a word for each launch
 
 
 def pool(launchers, launches, workers, chunks, looks=0, edit=str, slots=2):
-    """What `explore` starts: some threads that launch several times each, and workers, which are stopped at the end."""
+    """Return the `start` of `explore`: threads that launch several times, and workers, which are stopped at the end."""
     lanes = workers + 1
     code = functions(
         thread_pool,

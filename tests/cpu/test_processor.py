@@ -92,7 +92,7 @@ def test_there_is_no_device_then(tmp_path):
     ],
 )
 def test_a_target_of_kernels_that_lacks_them(name, features, given):
-    """LLVM would call functions that are slow, or end the process."""
+    """Without the check, LLVM would call slow functions, or end the process."""
     printed = run(LAUNCH, NUMBA_CPU_NAME=name, NUMBA_CPU_FEATURES=features)
     assert printed.splitlines() == [f"EnvironmentVariableError: {given}; it must be {processor.NEEDED}", "0.0 0.0 0.0"]
 
@@ -102,7 +102,7 @@ def test_a_target_of_kernels_that_lacks_them(name, features, given):
     ("name", "features", "has"),
     [
         *((name, "", True) for name in ("haswell", "znver1", "znver5", "skylake-avx512", "x86-64-v3", "bdver2")),
-        ("sapphirerapids", "", True),  # it has other instructions for float16
+        ("sapphirerapids", "", True),  # it has instructions for float16 arithmetic, too
         ("rocketlake", "+avx512fp16", True),
         *((name, "", False) for name in ("ivybridge", "bdver1", "x86-64", "x86-64-v2")),
         ("sapphirerapids", "-fma", False),

@@ -1,4 +1,4 @@
-"""Products of matrices on the CPU: how they are cut, and that threads, forks and the BLAS's own settings do no harm."""
+"""Products of matrices on the CPU: their division, and that threads, forks and the settings of the BLAS do no harm."""
 
 import itertools
 import threading
@@ -43,7 +43,7 @@ def test_blocks_are_large_enough_to_be_worth_a_call(batches):
 
 @pytest.mark.parametrize(("m", "n", "k"), CUT)
 def test_sums_are_cut_where_blocks_are_few(m, n, k):
-    """So that threads share them."""
+    """Long sums are divided if there are few blocks, so that threads share them."""
     work = float(m) * n * k
     rows, columns = cut(m, n, work, 1)
     parts = cut_depth(m, n, k, work, rows * columns)
@@ -80,7 +80,7 @@ def test_the_bits_do_not_depend_on_the_number_of_threads(cpu, data_type):
 
 @pytest.mark.parametrize("data_type", [DataType.kFloat, DataType.kBFloat16], ids=lambda one: one.name)
 def test_sizes_around_those_of_tiles(cpu, rng, data_type):
-    """Rows and columns that fill tiles, strips and what is packed at once, and one more or less."""
+    """Test rows and columns that fill tiles, strips and packed panels exactly, and one more or less."""
     stream = cpu.CreateStream()
     for transposes in TRANSPOSES:
         primitive = RequirePrimitive(MatmulFactory, DeviceType.kCPU, data_type, *transposes)
@@ -98,7 +98,7 @@ def test_sizes_around_those_of_tiles(cpu, rng, data_type):
 @pytest.mark.parametrize("transposes", TRANSPOSES, ids=lambda each: each[0].name + each[1].name)
 @pytest.mark.parametrize("data_type", [DataType.kFloat, DataType.kDouble, DataType.kFloat16, DataType.kComplex64])
 def test_sums_that_are_cut(cpu, rng, data_type, transposes):
-    """Their parts are added up, and alpha and beta enter once."""
+    """The parts are added up; alpha and beta are applied once."""
     primitive = RequirePrimitive(MatmulFactory, DeviceType.kCPU, data_type, *transposes)
     for m, n, k in CUT:
         a = matrices(rng, data_type, *stored((m, k), transposes[0]))
@@ -107,14 +107,14 @@ def test_sums_that_are_cut(cpu, rng, data_type, transposes):
         for alpha, beta in ((1, 0), (-0.5, 0.25), (0, 3)):
             result = np.full_like(c, np.nan) if beta == 0 else c.copy()
             primitive.Launch(cpu.CreateStream(), m, n, k, alpha, a, b, beta, result)
-            check(result, *product(alpha, a, b, beta, c, transposes), 10)  # parts are short: their sums lose little
+            check(result, *product(alpha, a, b, beta, c, transposes), 10)  # short sums have small errors
 
 
 @pytest.mark.parametrize(
     ("a_dims", "b_dims"), [((3000, 4, 70), (3000, 70, 4)), ((5, 1, 90_000), (5, 90_000, 1)), ((2000, 9, 30), (30, 7))]
 )
 def test_sums_of_products_are_cut(cpu, rng, a_dims, b_dims):
-    """Along the products, where these are more than k."""
+    """Sums are divided along the batch of products if it is longer than k."""
     results = set()
     a, b = (matrices(rng, DataType.kFloat, *dims) for dims in (a_dims, b_dims))
     c = matrices(rng, DataType.kFloat, a_dims[1], b_dims[-1])
@@ -130,7 +130,7 @@ def test_sums_of_products_are_cut(cpu, rng, a_dims, b_dims):
 
 @pytest.mark.parametrize(("rows", "columns"), [(8, 96), (3, 96), (1, 1), (4, 4), (1, 4), (1, 20), (200, 1)])
 def test_sums_are_of_short_parts(cpu, rows, columns):
-    """One after the other, ones beside 2^24 would all be lost."""
+    """Added one after the other to 2^24, all ones would be rounded away."""
     k = 1 << 17
     a, b, c = np.ones((rows, k), np.float32), np.ones((k, columns), np.float32), np.empty((rows, columns), np.float32)
     a[:, 0] = 2.0**24
@@ -141,7 +141,7 @@ def test_sums_are_of_short_parts(cpu, rows, columns):
 
 @pytest.mark.ep_long
 def test_tiles_of_other_processors():
-    """In a separate process: for what kernels are compiled is decided once."""
+    """Run in a separate process, because a process chooses the target of its kernels once."""
     run(
         """
 import numpy as np
@@ -212,7 +212,7 @@ assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def test_the_blas_is_asked_for_one_thread_and_shown_to_nobody():
-    """A process has NumPy's BLAS as well, whose symbols are almost the same, and its user's settings."""
+    """NumPy's BLAS in the same process, with almost the same symbols, and the settings of the user stay unchanged."""
     run(
         """
 import os, sys

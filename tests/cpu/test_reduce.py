@@ -1,4 +1,4 @@
-"""Reductions on the CPU: the same bits with any number of threads and any former contents of memory, and few ulps."""
+"""Reductions on the CPU: the same bits with any number of threads and former contents of memory; errors of few ulps."""
 
 import math
 from functools import partial
@@ -39,7 +39,7 @@ def on_threads(threads, launch):
 
 
 def assert_same_bits(launch):
-    """launch(fill) gives the same on any number of threads, in fresh and used memory, whatever the calibration is."""
+    """Check that launch(fill) gives the same bits for any number of threads, memory that is fresh or not, any calibration."""
     bits = {on_threads(threads, partial(launch, fill)) for threads in THREADS for fill in (FRESH, 0xFF)}
     try:
         for made_up in MADE_UP:
@@ -51,7 +51,7 @@ def assert_same_bits(launch):
 
 
 def memory(size, fill):
-    """Return bytes that hold `fill`; FRESH: such as nobody has written yet."""
+    """Return bytes that hold `fill`; FRESH: zeros of pages that were never written."""
     return np.zeros(size, np.uint8) if fill is FRESH else np.full(size, fill, np.uint8)
 
 
@@ -85,7 +85,7 @@ def test_sums_have_the_same_bits_on_any_number_of_threads(rng, dims, axes, dtype
 @pytest.mark.parametrize("op", [ReduceOp.kMax, ReduceOp.kMin])
 @pytest.mark.parametrize(("dims", "axes"), [((1031, 16), (1,)), ((1031, 33), (0,)), ((40_009,), (0,))], ids=str)
 def test_one_nan_anywhere_is_the_least_and_the_largest(op, dims, axes):
-    """Comparisons pass over it; it is found beside them, in every lane."""
+    """Comparisons ignore a NaN; a separate test finds it, in every lane."""
     size = math.prod(dims)
     for place in (0, 1, size // 2, size - 17, size - 1):
         src = np.arange(size, dtype=np.float32).reshape(dims)
@@ -97,7 +97,7 @@ def test_one_nan_anywhere_is_the_least_and_the_largest(op, dims, axes):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64"])
 def test_rows_that_are_folded_together_have_the_bits_of_one(rng, dtype):
-    """In a vector of rows, and alone."""
+    """A row has the same bits in a vector of rows and alone."""
     for length in (1, 2, 3, 7, 16, 33, 201):
         src = rng.normal(size=(37, length)).astype(dtype)
         alone = [reduced(ReduceOp.kSum, row[None], (1,)) for row in src]
@@ -169,7 +169,7 @@ def test_rows_of_a_segment_are_added_in_their_order(rng, inner):
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("grain", [1, 1000, 10**9])
 def test_the_bits_do_not_depend_on_how_work_is_shared_out(rng, grain, dtype):
-    """A launch on one thread, and one in the smallest pieces."""
+    """Compare launches with the default grain and with another, from one element to all."""
     data_type = {"float32": T.kFloat, "bfloat16": T.kBFloat16}[dtype]
     x = rng.normal(size=(3, 70_001)).astype(data_type.dtype)
     wanted = RequirePrimitive(p.SoftmaxFactory, CPU, data_type)
@@ -185,7 +185,7 @@ def test_the_bits_do_not_depend_on_how_work_is_shared_out(rng, grain, dtype):
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64"])
 @pytest.mark.parametrize("length", [1, 5, 600, 20_000])
 def test_sums_of_negative_zeros_are_one(length, dtype):
-    """By rows, by columns and in several segments, whether they keep what is lost or not."""
+    """Test sums by rows, by columns and in several segments, with and without compensation: each gives -0."""
     zeros = np.full((3, length), -0.0, dtype)
     for x, axis in ((zeros, 1), (zeros.T.copy(), 0)):
         for name in ("sum", "mean"):
@@ -195,7 +195,7 @@ def test_sums_of_negative_zeros_are_one(length, dtype):
 @pytest.mark.parametrize("op", [ReduceOp.kSum, ReduceOp.kMean])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_positive_numbers_by_the_million(rng, op, dtype):
-    """Random and equal ones, and such as grow: a naive sum of these is off by thousands of ulps."""
+    """Test random, equal and growing numbers, whose naive sum has an error of thousands of ulps."""
     count = 4_000_037
     for src in (rng.random(count), np.full(count, 0.1), np.geomspace(1e-6, 1e6, count)):
         src = src.astype(dtype)
@@ -208,7 +208,7 @@ def test_positive_numbers_by_the_million(rng, op, dtype):
     ("dims", "axes"), [((311, 1009), (0,)), ((311, 1009), (1,)), ((67, 7), (0,)), ((3, 263), (1,))], ids=str
 )
 def test_sums_of_16_bit_numbers_are_as_near_as_those_in_float32(rng, data_type, dims, axes):
-    """Of all magnitudes; of such as cancel, and overflow in float32 where a few are added up; and of the least ones."""
+    """Test all magnitudes, numbers that cancel but whose partial sums overflow in float32, and the smallest numbers."""
     host = SimpleNamespace(library=Library.VECTOR_MATH)
     largest, least = ml_dtypes.finfo(data_type.dtype).max, ml_dtypes.finfo(data_type.dtype).smallest_subnormal
     halves = np.where(np.arange(dims[axes[0]]) % 16 < 8, largest, -largest).astype(data_type.dtype)

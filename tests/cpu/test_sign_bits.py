@@ -1,4 +1,4 @@
-"""Ops that bfloat16 kernels do on the bits, over all values."""
+"""Ops that bfloat16 kernels compute with integer operations on the bits, over all values."""
 
 import ml_dtypes
 import numpy as np

@@ -1,4 +1,4 @@
-"""Launches from threads with the least stack that Python allows: 32 KiB."""
+"""Launches from threads with the smallest stack that Python allows: 32 KiB."""
 
 import pytest
 
@@ -181,17 +181,17 @@ def in_a_small_thread(target):
 @pytest.mark.ep_long
 @pytest.mark.parametrize("num_threads", [1, 3])
 def test_all_primitives(num_threads):
-    """The first launches, which import, compile or load, and those after."""
+    """Test the first launches, which import, compile or load, and later ones."""
     run(PRELUDE + "in_a_small_thread(work)\nin_a_small_thread(work)\nwork()", EP_CPU_NUM_THREADS=str(num_threads))
 
 
 def test_launches_past_the_caches():
-    """With the tiles that are streamed, on top of all others."""
+    """Test launches with non-temporal stores, which need tiles on the stack in addition."""
     run(PRELUDE + "device.force_calibration(everywhere(1 << 12))\nin_a_small_thread(work)\nin_a_small_thread(work)")
 
 
 def test_a_kernel_that_is_compiled(tmp_path):
-    """Nothing is in the disk cache."""
+    """The disk cache is empty."""
     run(
         PRELUDE + "in_a_small_thread(lambda: (unary(UnaryOp.kRelu, 'float32', 999), expand(99)))",
         EP_CACHE_DIR=str(tmp_path),
@@ -199,7 +199,7 @@ def test_a_kernel_that_is_compiled(tmp_path):
 
 
 def test_as_many_operands_as_there_can_be():
-    """Sixteen that are read, all by tiles, and one that is written, with non-temporal stores as well."""
+    """Test sixteen sources, all read through tiles, and a result, with ordinary and non-temporal stores."""
     run(
         PRELUDE
         + """

@@ -1,6 +1,6 @@
 """Launches that write with non-temporal stores.
 
-They write the same bytes as other launches, nothing else, and with such stores.
+They write the same bytes as other launches, and nothing else; the kernels have such stores.
 """
 
 import json
@@ -30,12 +30,12 @@ from ep.include.primitive import (
 from tests.subprocesses import run
 
 GUARD = 0x5A
-SHIFTS = (0, 1, 3, 8, 40, 63)  # bytes from the begin of a cache line
+SHIFTS = (0, 1, 3, 8, 40, 63)  # bytes from the start of a cache line
 
 
 @pytest.fixture(params=[1, 3])
 def stream(request):
-    """A stream of the device, on so many threads, while every launch writes with non-temporal stores that can."""
+    """Yield a stream of the device with 1 or 3 threads; each launch that can uses non-temporal stores."""
     device = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
     threads = device.GetNumThreads()
     device.SetNumThreads(request.param)
@@ -46,7 +46,7 @@ def stream(request):
 
 
 def check(launch, expected, shifts=SHIFTS):
-    """Have `launch(out)` write to memory at several places of cache lines; compare it and what is around it."""
+    """Run `launch(out)` on memory at several offsets in a cache line; check its bytes and those around it."""
     expected = np.ascontiguousarray(expected)
     for shift in shifts:
         memory = np.full(expected.nbytes + 256, GUARD, np.uint8)
@@ -59,7 +59,7 @@ def check(launch, expected, shifts=SHIFTS):
 
 
 def numbers(rng, dims, dtype):
-    """Any bytes: they are moved as they are, NaN too."""
+    """Return random bytes as numbers, including NaN: they are copied unchanged."""
     return rng.integers(0, 256, (*dims, np.dtype(dtype).itemsize), np.uint8).view(dtype)[..., 0]
 
 
@@ -90,7 +90,7 @@ def test_expand(stream, rng, dims, dtype):
         ((261, 517), (1, 0)),
         ((7, 300, 11, 5), (2, 0, 3, 1)),
         ((37, 41, 64), (1, 0, 2)),
-        ((7, 1024, 2), (0, 2, 1)),  # planes whose lines begin together
+        ((7, 1024, 2), (0, 2, 1)),  # planes that start at the same offset in a cache line
         ((2, 832, 3), (0, 2, 1)),
         ((576, 4), (1, 0)),
         ((4, 999), (1, 0)),
@@ -171,7 +171,7 @@ def test_gather(stream, rng, row, index_type):
 
 @pytest.mark.parametrize("row", [3, 64, 300])
 def test_gather_from_a_table_beyond_the_caches(stream, rng, row):
-    """Where rows are fetched before they are moved."""
+    """Rows of such a table are prefetched before they are copied."""
     rows = 2**24 // row + 2
     params = numbers(rng, (rows, row), np.int8)
     primitive = RequirePrimitive(GatherFactory, DeviceType.kCPU, np.int8, np.int64)
@@ -225,7 +225,7 @@ LIGHT = [
 
 @pytest.mark.parametrize(("op", "src_type", "dst_type"), LIGHT)
 def test_what_is_moved_in_lines_has_the_same_bits(stream, rng, op, src_type, dst_type):
-    """Vectors of each width, in ranges and rows that begin at any element of a line."""
+    """Test vectors of each width, in ranges and rows that start at any element of a cache line."""
     primitive = RequirePrimitive(BroadcastElementwiseBinaryFactory, DeviceType.kCPU, op, src_type, dst_type, 2)
     a, b = (rng.integers(0, 2, (37, 1501)).astype(src_type) for _ in range(2))
     device = stream.device()
@@ -253,7 +253,7 @@ def test_the_last_caches(tmp_path):
     _cache(tmp_path / "index3", 3, "32768K", "0-7,64-71")
     assert caches.last_level_caches(16, tmp_path) == 2**25
     assert caches.last_level_caches(17, tmp_path) == 2**26
-    assert caches.last_level_caches(1, tmp_path) == 2**24  # the others, of other guests perhaps, use it too
+    assert caches.last_level_caches(1, tmp_path) == 2**24  # other processors, perhaps of other guests, use it, too
     _cache(tmp_path / "index4", "?", "", "")
     assert caches.last_level_caches(16, tmp_path) == 2**25
 
@@ -297,7 +297,7 @@ reads_instructions = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def assembly():
-    """Of every call. No kernel is loaded from the cache, since none that was has assembly."""
+    """Return the assembly of every call. No kernel is loaded from the cache: a loaded kernel has no assembly."""
     calls = list(dict.fromkeys(IN_LINES + FENCED))
     return json.loads(run(COMPILE.format(calls=calls)))
 

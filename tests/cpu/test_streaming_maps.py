@@ -44,7 +44,7 @@ def test_add(stream, rng, data_type):
 @pytest.mark.parametrize("data_type", SIZES, ids=lambda t: t.name)
 @pytest.mark.parametrize("indices_type", [T.kInt64, T.kUInt8], ids=lambda t: t.name)
 def test_one_hot(stream, rng, indices_type, data_type):
-    """Rows of less than a line, of several and of many, with marks in the first and in the last one."""
+    """Test rows of less than a cache line, of several and of many, with on_value in the first and in the last line."""
     primitive = RequirePrimitive(OneHotFactory, CPU, indices_type, data_type)
     for depth, count in ((3, 500), (64, 33), (256, 20), (1000, 9), (5003, 2)):
         indices = integers(rng, indices_type, count, 0, min(depth + 3, 250))

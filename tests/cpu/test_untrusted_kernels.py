@@ -1,4 +1,4 @@
-"""Cached kernels that were damaged, swapped, or written by somebody else: processes of their own run none of them."""
+"""Cached kernels that were damaged, swapped, or written by another user are never run; the tests start processes."""
 
 import itertools
 import os
@@ -36,7 +36,7 @@ from ep.cpu.compile.compiler import statistics
 print(statistics.compiled, statistics.loaded)
 """
 NUM_KERNELS = 11
-"""Of LAUNCHES: what it compiles in an empty folder."""
+"""The number of kernels that LAUNCHES compiles in an empty folder."""
 
 DOCTOR = """
 from ep import DeviceManagerRegistry, DeviceType
@@ -48,7 +48,7 @@ for finding in _kernels("cpu kernels", DeviceManagerRegistry.GetDeviceManager(De
 
 @pytest.fixture(scope="module")
 def filled(launched, tmp_path_factory):
-    """A cache with the kernels of LAUNCHES."""
+    """Return a cache with the kernels of LAUNCHES."""
     folder = shutil.copytree(launched, tmp_path_factory.mktemp("filled"), dirs_exist_ok=True)
     assert sum(map(int, run(LAUNCHES, EP_CACHE_DIR=str(folder)).split())) == NUM_KERNELS
     return folder
@@ -56,13 +56,13 @@ def filled(launched, tmp_path_factory):
 
 @pytest.fixture
 def copy(filled, tmp_path):
-    """A copy of that cache, and its files but those of any launch, which take long to compile again."""
+    """Return a copy of that cache, and its files without those of every launch, which take long to compile again."""
     folder = shutil.copytree(filled, tmp_path / "cache")
     return folder, sorted({*folder.glob("*/*.kernel")} - {*files_of(folder, *OF_ANY_LAUNCH)})
 
 
 def compiled(files):
-    """Return what LAUNCHES prints where it compiles the kernels of these files and loads the others."""
+    """Return the output of LAUNCHES if it compiles the kernels of these files and loads the others."""
     return [str(len(files)), str(NUM_KERNELS - len(files))]
 
 
@@ -132,7 +132,7 @@ def test_a_file_that_another_user_planted_is_not_run(copy):
     assert lines[0].startswith("a compiled kernel on disk is not trusted: ")
     assert "belongs to user 12345, not to root; remove it" in lines[0]
     assert lines[1].split() == compiled(files)
-    # they were replaced
+    # the files were replaced
     assert run(LAUNCHES, EP_CACHE_DIR=str(folder)).split() == compiled([])
 
 
@@ -167,7 +167,7 @@ def _as_another_user(command, folder):
 @needs_root
 @pytest.mark.skipif(not shutil.which("setpriv"), reason="setpriv runs a command as another user")
 def test_an_image_that_root_warmed(filled):
-    """Another user reads it once root lets others read; before, the commands that look at it say so and live."""
+    """Another user reads it if root lets others read; until then, the commands report the refusal and go on."""
     with tempfile.TemporaryDirectory() as top:  # pytest's own folders are closed to other users
         os.chmod(top, 0o755)
         if _as_another_user(["-c", "import ep, numba"], top).returncode:

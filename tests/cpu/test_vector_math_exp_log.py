@@ -50,7 +50,7 @@ REFERENCES = {
 
 
 def compiled(function):
-    """`function` on arrays of float64."""
+    """Return `function` compiled for arrays of float64."""
     if function is POW:
 
         @numba.njit(**OUTER)
@@ -75,7 +75,7 @@ def _filled(loop, *operands):
 
 
 def samples(name):
-    """Arguments of any size, near 0, near 1 and where e^x is finite; all special ones."""
+    """Return arguments of any size, near 0, near 1 and where e^x is finite, and all special ones."""
     rng = np.random.default_rng(len(name))
     signs = rng.choice([-1.0, 1.0], COUNT)
     any_bits = rng.integers(0, 2**64, COUNT, dtype=np.uint64).view(np.float64)

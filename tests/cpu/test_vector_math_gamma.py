@@ -9,11 +9,11 @@ from ep.include.primitive import ElementwiseUnaryFactory
 from ep.testing.ulps import errors_in_ulps
 
 LGAMMA, DIGAMMA, TRIGAMMA = OPS = (UnaryOp.kLgamma, UnaryOp.kDigamma, UnaryOp.kTrigamma)
-ROOT = 1.4616321449683622  # of digamma
+ROOT = 1.4616321449683622  # the positive zero of digamma
 
 # the largest errors of float64 for x > 0 among ten times as many arguments, rounded up
 POSITIVE = {LGAMMA: 4.1, DIGAMMA: 4.7, TRIGAMMA: 7.8}
-# for x < 0, where the first two come near 0 as a difference of terms: in ulps of at least the second number
+# for x < 0, where lgamma and digamma near 0 are a difference of terms: in ulps of at least the second number
 NEGATIVE = {LGAMMA: (4.5, 0.5), DIGAMMA: (1.6, 16.0), TRIGAMMA: (2.2, 0.0)}
 SINGLE = {LGAMMA: 0.51, DIGAMMA: 0.51, TRIGAMMA: 0.52}
 
@@ -26,18 +26,18 @@ def _launch(op: UnaryOp, x: np.ndarray) -> np.ndarray:
 
 
 def _exact(op: UnaryOp, x: np.ndarray) -> np.ndarray:
-    """In long double, of numbers that are not poles."""
+    """Return the values in long double; x has no poles."""
 
     def value(v: mpmath.mpf) -> mpmath.mpf:
         if op is LGAMMA:
             return mpmath.re(mpmath.loggamma(v))
         order = 0 if op is DIGAMMA else 1
-        if v < 0 and order == 1:  # mpmath's own would take long
+        if v < 0 and order == 1:  # mpmath's own function would take long
             return (mpmath.pi / mpmath.sinpi(v)) ** 2 - value(1 - v)
         return mpmath.log(v) if v > 1e40 and order == 0 else 1 / v if v > 1e40 else mpmath.psi(order, v)
 
     def to_longdouble(v: mpmath.mpf) -> np.longdouble:
-        # beyond float64 in magnitude, too
+        # also values out of the range of float64
         mantissa, exponent = mpmath.frexp(v)
         high = float(mantissa)
         return np.ldexp(np.longdouble(high) + np.longdouble(float(mantissa - high)), int(exponent))
@@ -47,7 +47,7 @@ def _exact(op: UnaryOp, x: np.ndarray) -> np.ndarray:
 
 
 def _positive(count: int, seed: int = 4) -> np.ndarray:
-    """Of every magnitude, around the cut and 1, 2 and the root, where a result vanishes, and next to those."""
+    """Return numbers of every magnitude, around the cut, and near 1, 2 and the root, where results are 0."""
     rng = np.random.default_rng(seed)
     near = np.exp2(rng.uniform(-52, -3, count)) * rng.choice([-1, 1], count)
     parts = [rng.uniform(0, 3.2, 4 * count), rng.uniform(3, 12, count), np.exp2(rng.uniform(-1074, 1023, count))]
@@ -56,7 +56,7 @@ def _positive(count: int, seed: int = 4) -> np.ndarray:
 
 
 def _negative(count: int, low: float) -> np.ndarray:
-    """Of every magnitude, next to the poles, and evenly from `low` on."""
+    """Return numbers of every magnitude, next to the poles, and evenly from `low` on."""
     rng = np.random.default_rng(5)
     near_poles = -rng.integers(1, 30, count) * (1 + np.exp2(rng.uniform(-40, -5, count)) * rng.choice([-1, 1], count))
     parts = [rng.uniform(low, 0, 3 * count), near_poles, -np.exp2(rng.uniform(-1074, 20, count))]
@@ -82,7 +82,7 @@ def test_float64_below_0(op):
 
 @pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
 def test_float32_and_next_to_its_zeros(op):
-    """Rounded about once everywhere: float32 numbers come less near to the zeros than rounding errors of float64."""
+    """Results are nearly rounded once: no float32 number is so near a zero that rounding errors of float64 matter."""
     x = np.concatenate([_positive(60), _negative(60, -12.0)])
     x = x[(np.abs(x) < 1e36) & (np.abs(x) > 1e-36 if op is not TRIGAMMA else np.abs(x) > 1e-18)].astype(np.float32)
     zeros = [_zero(op, n - 0.5 * (side + 1) + side * 1e-6) for n in range(-2, -9, -1) for side in (-1, 1)]
@@ -130,7 +130,7 @@ def test_special_values(scalar_type, others):
 @pytest.mark.parametrize("scalar_type", [np.float32, np.float64])
 @pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
 def test_the_short_form_gives_the_same_bits(op, scalar_type):
-    """Positive numbers among their like, and with a negative one in their block."""
+    """Test positive numbers in blocks of positive numbers, and in blocks with a negative one."""
     x = _positive(400).astype(np.float64)
     x = x[(x > 1e-37) & (x < 1e38)].astype(scalar_type)
     alone = _launch(op, x)
@@ -141,7 +141,7 @@ def test_the_short_form_gives_the_same_bits(op, scalar_type):
 
 @pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
 def test_zeros_are_exact(op):
-    """The results for the numbers around 1 and 2 of ln gamma, and around the root of psi, are relatively accurate."""
+    """Results of lgamma around 1 and 2, and of digamma around its root, have small relative errors."""
     if op is TRIGAMMA:
         return
     for point in (1.0, 2.0) if op is LGAMMA else (ROOT,):

@@ -23,7 +23,7 @@ def _fast_gelu(x: np.ndarray) -> np.ndarray:
 
 
 def _mish(x: np.ndarray) -> np.ndarray:
-    """x tanh(ln(1 + e^x)), by n / (n + 2) for n = e^x (e^x + 2)."""
+    """Return x tanh(ln(1 + e^x)), computed as x n / (n + 2) for n = e^x (e^x + 2)."""
     e = np.exp(np.minimum(x, 40.0))
     n = e * (e + 2.0)
     return np.where(x == -np.inf, -0.0, x * (n / (n + 2.0)))

@@ -13,7 +13,7 @@ NAMES = both_forms(dict.fromkeys((*LOGARITHMS, "erf", "erfc", "gelu")))
 
 
 def _samples(count: int) -> np.ndarray:
-    """Float32 numbers of any exponent, around 0, near 1, near the cuts, and as far as the tails reach."""
+    """Return float32 numbers of any exponent, around 0, near 1, near the cuts, and up to the ends of the tails."""
     rng = np.random.default_rng(8)
     signs = rng.choice([-1.0, 1.0], count)
     any_exponent = signs * np.exp2(rng.uniform(-149, 128, count))

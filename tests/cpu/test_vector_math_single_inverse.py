@@ -69,7 +69,7 @@ def test_next_to_the_cuts(name: str) -> None:
     ],
 )
 def test_special_values(name, minus_infinity, below, zero, one, above, infinity):
-    """None: no special value. below, above: those next to -1 and 1; -0 gives `zero` with the other sign."""
+    """Test special values; None: there is none. below, above: at the numbers beyond -1 and 1; -0 gives -`zero`."""
     one_and_more = np.nextafter(np.float32(1), np.float32(2))
     arguments = [-np.inf, -one_and_more, 0.0, 1.0, one_and_more, np.inf]
     values = [minus_infinity, below, zero, one, above, infinity]

@@ -43,7 +43,7 @@ def pow_of_any():
 
 
 def _samples():
-    """Bases of any exponent, near 1 and about the cuts; exponents that make results of any size and beyond."""
+    """Return bases of any exponent, near 1 and near the cuts; exponents for results of any size, and out of range."""
     rng = np.random.default_rng(11)
     count = 200_000
     near_one = 1 + rng.choice([-1.0, 1.0], count) * np.exp2(rng.uniform(-24, -1.5, count))

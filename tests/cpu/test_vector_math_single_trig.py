@@ -12,7 +12,7 @@ from ep.testing.ulps import errors_in_ulps
 from tests.cpu.single_functions import apply, bound, loop
 
 NAMES = ("sin", "cos", "tan")
-BEYOND = 0.57  # of those beyond it, which are computed in float64
+BEYOND = 0.57  # the bound beyond the limit, where float64 is used
 OPS = {"sin": UnaryOp.kSin, "cos": UnaryOp.kCos, "tan": UnaryOp.kTan}
 
 
@@ -25,7 +25,7 @@ def _launch(name: str, x: np.ndarray, in_place: bool = False) -> np.ndarray:
 
 
 def _exact(name: str, x: np.ndarray) -> np.ndarray:
-    """In long double, whose reduction is exact up to 2^63; beyond by mpmath, to float64."""
+    """Return the values in long double, whose reduction is exact up to 2^63; beyond, those of mpmath as float64."""
     with np.errstate(invalid="ignore"):
         want = getattr(np, name)(x.astype(np.longdouble))
     far = np.flatnonzero(np.abs(x) > 2.0**60)
@@ -50,7 +50,7 @@ def _within(count: int) -> np.ndarray:
 
 
 def _beyond(count: int) -> np.ndarray:
-    """Magnitudes above the limit, above that of the float64 functions, next to multiples of pi/2, the largest."""
+    """Return numbers above the limit, above that of the float64 functions, near multiples of pi/2, and the largest."""
     rng = np.random.default_rng(5)
     x = np.concatenate([np.exp2(rng.uniform(17, 128, count)), np.exp2(rng.uniform(17, 42, count))]).astype(np.float32)
     x = np.concatenate([x, _near_multiples(2.0**40, count), _near_multiples(2.0**24, count)])
@@ -88,12 +88,12 @@ def test_arguments_beyond_the_limit(name: str) -> None:
 @pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16, np.float64], ids=lambda dtype: np.dtype(dtype).name)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_element_decides(name: str, dtype: type, in_place: bool) -> None:
-    """Among elements of any size, in blocks and at their ends, the bits are those of a launch alone."""
+    """An element has the same bits among elements of any size, at any place in a block, and alone."""
     rng = np.random.default_rng(6)
     large = _beyond(1000).astype(np.float64) * (1 if dtype is not np.float64 else 2.0**30)
     x = np.concatenate([_within(600)[:2500], rng.choice(large, 1500), [np.inf, -np.inf, np.nan, -0.0, 0.0]])
     x = rng.permutation(x)[:3333].astype(dtype)
-    x[1024:2048] = np.abs(x[0]) if np.isfinite(x[0]) else 1.0  # a block of one kind
+    x[1024:2048] = np.abs(x[0]) if np.isfinite(x[0]) else 1.0  # a block of equal elements
     together = _launch(name, x, in_place)
     some = slice(None, None, 5)
     alone = np.concatenate([_launch(name, x[i : i + 1]) for i in range(x.size)[some]])

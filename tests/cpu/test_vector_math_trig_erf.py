@@ -24,7 +24,7 @@ _REFERENCES: dict[str, Callable[..., np.ndarray]] = {
 }
 
 _NAMES = [name for name, forms in FLOAT64.items() if forms.test == "test_vector_math_trig_erf.py"]
-# those of any processor, and those by tables of this one
+# the forms of any processor, and those with register tables
 _FORMS = [(name, "computed") for name in _NAMES]
 _FORMS += [(name, "tabled") for name in _NAMES if FLOAT64[name].tabled and has_register_tables()]
 
@@ -71,13 +71,13 @@ def _samples(name: str, count: int) -> np.ndarray:
 
 
 def _exact(name: str, x: np.ndarray) -> np.ndarray:
-    """Return the values in long double,."""
+    """Return the values in long double."""
     if name in _REFERENCES:
         with np.errstate(invalid="ignore"):
             return _REFERENCES[name](x.astype(np.longdouble))
 
     def to_longdouble(v: mpmath.mpf) -> np.longdouble:
-        v = mpmath.ldexp(v, 200)  # lest the lower half be lost
+        v = mpmath.ldexp(v, 200)  # scaled, so that the lower half does not underflow
         high = float(v)
         return np.ldexp(np.longdouble(high) + np.longdouble(float(v - high)), -200)
 
@@ -135,7 +135,7 @@ def test_bits_do_not_depend_on_the_position(name: str, form: str) -> None:
 
 @pytest.mark.parametrize(("name", "form"), [(name, form) for name, form in _FORMS if form != "tabled"])
 def test_loops_vectorise(name: str, form: str) -> None:
-    """Of those by tables, the loops that are inlined into kernels do: see test_code.py."""
+    """For forms with register tables, test_code.py tests the loops in kernels."""
     row = _row(name, form)
     (code,) = row.inspect_llvm().values()
     assert "@llvm.fma.v" in code
@@ -150,7 +150,7 @@ def test_every_argument(name: str) -> None:
             values[i] = function(values[i])
 
     apply_to = numba.njit(**OUTER)(apply)
-    # the last two are next to a multiple of pi/2 as no other double is, and the largest
+    # the last two are the double that is nearest to a multiple of pi/2, and the largest
     x = np.array([1e6, -1e22, 1e300, 6381956970095103 * 2.0**797, np.finfo(np.float64).max])
     x = np.concatenate([x, _any_exponent(np.random.default_rng(3), 100_000, 30, 1024)])
     y = x.copy()

@@ -1,4 +1,4 @@
-"""LLVM's instructions on vectors are written in one module."""
+"""Only one module emits LLVM's vector instructions."""
 
 from pathlib import Path
 

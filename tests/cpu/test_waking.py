@@ -1,4 +1,4 @@
-"""A worker wakes up elsewhere than on the processor of the thread that wakes it, and keeps its mask."""
+"""A worker wakes up on another processor than the thread that wakes it, and keeps its affinity mask."""
 
 import os
 import threading
@@ -41,7 +41,7 @@ print("kept")
 
 
 def called(function, *words):
-    """Return what a function of words returns, compiled."""
+    """Return the result of a function of words, called from compiled code."""
     from ctypes import CFUNCTYPE, c_int64
 
     address = compile_function(f"test.{function.__name__}", function, len(words))
@@ -58,7 +58,7 @@ def back(mask, away):
 
 
 class Sleeper:
-    """A thread that sleeps until it is let go, then restores its mask as a worker does."""
+    """A thread that sleeps until `wake`, then restores its affinity mask as a worker does."""
 
     def __init__(self):
         self.mask = np.zeros(2 * MASK_WORDS, np.int64)
@@ -78,7 +78,7 @@ class Sleeper:
         return self
 
     def wake(self):
-        """Return the thread's mask at its end."""
+        """Wake the thread, wait for its end, and return the affinity mask it had then."""
         self._go.set()
         self._thread.join()
         return self.found
@@ -133,7 +133,7 @@ def test_a_thread_that_may_run_here_alone_stays():
         os.sched_setaffinity(thread.native_id, {min(everywhere)})
         assert thread.keep_away() == 0
         assert os.sched_getaffinity(thread.native_id) == {min(everywhere)}
-        assert called(keep, 0, thread.mask.ctypes.data) == 0  # a thread whose number is not known
+        assert called(keep, 0, thread.mask.ctypes.data) == 0  # the thread id is unknown
 
 
 def test_workers_have_their_masks_when_they_are_awake():
