@@ -1,4 +1,4 @@
-"""A Python or NumPy whose objects have another layout than compiled code expects is refused by name before any launch."""
+"""A Python or NumPy whose objects have another layout than compiled code expects is refused by name, before any work."""
 
 import platform
 

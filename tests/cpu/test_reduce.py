@@ -39,7 +39,7 @@ def on_threads(threads, launch):
 
 
 def assert_same_bits(launch):
-    """Check that launch(fill) gives the same bits for any number of threads, memory that is fresh or not, any calibration."""
+    """Check that launch(fill) gives the same bits for any number of threads, former contents and calibration."""
     bits = {on_threads(threads, partial(launch, fill)) for threads in THREADS for fill in (FRESH, 0xFF)}
     try:
         for made_up in MADE_UP:
