@@ -28,7 +28,7 @@ def test_what_is_used_stays_however_much_comes():
         cache.put(key, key)
         if key % (KEPT // 2) == 0:
             assert cache.get(0) == "value 0", key
-    assert cache.find(0) is None  # no tuple of integers
+    assert cache.find(0) is None  # `find` finds only tuples of integers
 
 
 @pytest.mark.parametrize("used", ["get", "find", "keep"])
@@ -55,7 +55,7 @@ def test_no_more_than_twice_as_many_are_kept():
 
 
 def test_threads_find_what_is_theirs_or_nothing():
-    """Without a lock: a value may be lost, and is never another key's."""
+    """The cache has no lock: a value may be lost, but a key never gets the value of another one."""
     cache, wrong = BoundedCache(), []
 
     def work(first):

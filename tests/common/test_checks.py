@@ -1,4 +1,4 @@
-"""The checks of Launch arguments: what they take, and errors that name the argument."""
+"""The checks of Launch arguments: the values that they accept, and errors that name the argument."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from ep.common.checks import as_dims, as_integer, as_size, as_strides
 
 
 class Index:
-    """A number that says so by `__index__` alone."""
+    """An integer whose only method as a number is `__index__`."""
 
     def __repr__(self):
         return "Index()"

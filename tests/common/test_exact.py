@@ -1,4 +1,4 @@
-"""Keys that tell apart what compares equal."""
+"""Keys that distinguish values that compare equal."""
 
 import copy
 import enum

@@ -18,7 +18,7 @@ def around_powers_of_two(bits, distance):
 
 
 def in_32_bit_words(n, math):
-    """Quotients of an array of uint64, as a kernel computes them: only the low 32 bits of each step are kept."""
+    """Return quotients of an array of uint64 as a kernel computes them, which keeps the low 32 bits of each step."""
     product = n * np.uint64(math.multiplier)
     upper = (product >> np.uint64(32)).astype(np.uint32)
     return (upper + n.astype(np.uint32)) >> np.uint32(math.shift)
@@ -33,7 +33,7 @@ def test_words_fit():
 
 
 def test_boundaries_of_32_bits():
-    """Dividends next to powers of two and to multiples of the divisor, by divisors next to powers of two."""
+    """Divide numbers next to powers of two and to multiples of the divisor by divisors next to powers of two."""
     fixed = np.array([0, *around_powers_of_two(32, 33)], np.uint64)
     for divisor in around_powers_of_two(32, 33):
         math = FastIntegerMath(divisor)
@@ -47,7 +47,7 @@ def test_boundaries_of_32_bits():
 
 @pytest.mark.parametrize("first", [1, 2**15 - 2000, 2**16 - 2000, 2**24 - 2000, 2**30 - 2000, 2**31 - 4000])
 def test_dense_divisors(first, rng):
-    """Every divisor of a range, with the multiples that a wrong multiplier misses first, and random dividends."""
+    """Test all divisors of a range with multiples at which a wrong multiplier fails first, and random dividends."""
     random = rng.integers(0, 2**31, 64, dtype=np.uint64)
     for divisor in range(first, first + 4000):
         math = FastIntegerMath(divisor)
@@ -77,7 +77,7 @@ def test_boundaries_of_64_bits():
 
 
 def test_in_code_compiled_for_the_cpu(rng):
-    """As a kernel uses it, on int64."""
+    """Test it on int64, as kernels use it."""
     import numba
 
     from ep.cpu.compile.jit import OUTER, jit

@@ -1,4 +1,4 @@
-"""Unrolled loops: the resulting functions, errors, and the keys of the functions."""
+"""Unrolled loops: the resulting functions, their keys, and errors."""
 
 import importlib.util
 import linecache
@@ -277,7 +277,7 @@ def make(functions, count):
 
 @pytest.fixture
 def imported(tmp_path):
-    """Imports a module of a text, from a file."""
+    """Yield a function that writes a text to a file and imports it as a module."""
     made = []
 
     def import_module(text, name="ep_template"):
@@ -323,7 +323,7 @@ def test_a_file_that_changed_after_its_import_is_never_taken_for_the_code_that_r
         module.make((), 2)
     path.write_text(TEMPLATE)
     assert module.make((), 3)(0) == 3
-    path.write_text("")  # what was read once is known
+    path.write_text("")  # a source is read only once
     assert module.make((), 4)(0) == 6
     path.unlink()
     assert module.make((abs,), 2)(-1) == 2

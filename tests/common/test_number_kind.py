@@ -1,4 +1,4 @@
-"""The kinds of numbers: every data type has one, and is in one group."""
+"""The kinds of numbers: every data type has one kind, and is in one group."""
 
 from itertools import chain
 from pathlib import Path
@@ -26,7 +26,7 @@ KINDS = {"b": Kind.BOOL, "i": Kind.INTEGER, "u": Kind.INTEGER, "f": Kind.FLOAT, 
 
 @pytest.mark.parametrize("data_type", DataType, ids=lambda t: t.name)
 def test_the_kind_is_that_of_the_stored_numbers(data_type):
-    kind = KINDS.get(data_type.dtype.kind, Kind.FLOAT)  # NumPy calls bfloat16 opaque
+    kind = KINDS.get(data_type.dtype.kind, Kind.FLOAT)  # the kind of bfloat16 in NumPy is void
     assert number_kind(data_type) is kind
 
 

@@ -22,15 +22,15 @@ FLOAT_VALUES = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 0.999, -0.999, 1.5, 2.5, -2.9, 
 FLOAT_VALUES += [256.0, 65504.0, 65519.999, 65520.0, 70000.0, 2.0**31, 2.0**31 - 1, -(2.0**31), 2.0**32, 2.0**63]
 FLOAT_VALUES += [-(2.0**63), 2.0**64, 1e20, -1e20, 3.4028235e38, 3.4028236e38, 1e39, -1e300, 5e-324, 1e-45, 6e-8, 1e-40]
 FLOAT_VALUES += [math.inf, -math.inf, math.nan]
-# the last two of each lie just beside a tie of the type before them
+# the last two of each line are next to a tie of the line's type
 FLOAT_VALUES += [1 + 2**-11, 1 + 3 * 2**-11, 1 + 2**-11 + 2**-40, 1 + 3 * 2**-11 - 2**-40]  # float16
 FLOAT_VALUES += [1 + 2**-8, 1 + 3 * 2**-8, 1 + 2**-8 + 2**-40, 1 + 3 * 2**-8 - 2**-40]  # bfloat16
 FLOAT_VALUES += [1 + 2**-24, 1 + 3 * 2**-24, 1 + 2**-24 + 2**-50, 1 + 3 * 2**-24 - 2**-50]  # float32
-FLOAT_VALUES += [2**-25, 2**-25 + 2**-60, 2**-134, 2**-134 + 2**-160, 2**-150, 2**-150 + 2**-190]  # smallest ones
+FLOAT_VALUES += [2**-25, 2**-25 + 2**-60, 2**-134, 2**-134 + 2**-160, 2**-150, 2**-150 + 2**-190]  # ties with 0
 
 
 def same(got, want):
-    """Return whether two elements have one dtype and the same bits; a NaN is a NaN."""
+    """Return whether two elements have the same dtype and the same bits, or both are NaN."""
     assert isinstance(got, np.generic)
     assert got.dtype == want.dtype
     wide = np.complex128 if want.dtype.kind == "c" else np.float64
@@ -94,7 +94,7 @@ def test_integers_beyond_64_bits(data_type, value):
     ("value", "data_type", "rounded"),
     [
         (2**60 + 2**36, DataType.kFloat, 2**60),
-        (2**60 + 2**36 + 1, DataType.kFloat, 2**60 + 2**37),  # a tie once it is a double
+        (2**60 + 2**36 + 1, DataType.kFloat, 2**60 + 2**37),  # a tie after rounding to a double
         (2**100 + 2**76, DataType.kFloat, 2**100),
         (2**100 + 2**76 + 1, DataType.kFloat, 2**100 + 2**77),
         (-(2**100) - 2**76 - 1, DataType.kComplex64, -(2**100) - 2**77),
@@ -136,7 +136,7 @@ TINY = Fraction(1, 2**200)
     ids=lambda value: value.name if isinstance(value, DataType) else "",
 )
 def test_fractions_beside_a_tie(data_type, tie, even, odd):
-    """They are rounded once: a double is no place to stop on the way."""
+    """They are rounded once, without an intermediate rounding to a double."""
     assert convert_scalar(tie, data_type, "x") == convert_scalar(tie - TINY, data_type, "x") == even
     assert convert_scalar(tie + TINY, data_type, "x") == odd
     assert convert_scalar(-tie - TINY, data_type, "x") == -odd
@@ -224,7 +224,7 @@ def test_values_that_a_type_cannot_hold(value, data_type):
 @pytest.mark.parametrize("data_type", FLOATS, ids=lambda t: t.name)
 @given(value=st.floats())
 def test_any_float_as_a_value(data_type, value):
-    """It is held unless it alone is finite."""
+    """A value is accepted unless it is finite and its conversion is infinite."""
     with np.errstate(all="ignore"):
         overflows = math.isfinite(value) and np.isinf(reference(value, data_type))
     if overflows:

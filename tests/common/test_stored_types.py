@@ -1,4 +1,4 @@
-"""The data types of kernels: of the same sizes as those of keys, and fewer."""
+"""The data types that kernels are compiled for: of the same size as those of the keys, and fewer."""
 
 import pytest
 
@@ -53,7 +53,7 @@ def test_what_makes_the_same_bits_is_one_kernel(key, other):
         ((UnaryOp.kCast, T.kInt16, T.kInt64), (UnaryOp.kCast, T.kUInt16, T.kInt64)),
         ((UnaryOp.kCast, T.kInt16, T.kFloat), (UnaryOp.kCast, T.kUInt16, T.kFloat)),
         ((UnaryOp.kCast, T.kFloat, T.kInt8), (UnaryOp.kCast, T.kFloat, T.kUInt8)),
-        ((UnaryOp.kIdentity, T.kBool, T.kBool), (UnaryOp.kIdentity, T.kUInt8, T.kUInt8)),  # a bool is made 0 or 1
+        ((UnaryOp.kIdentity, T.kBool, T.kBool), (UnaryOp.kIdentity, T.kUInt8, T.kUInt8)),  # a bool becomes 0 or 1
     ],
 )
 def test_a_sign_that_matters_is_kept(key, other):

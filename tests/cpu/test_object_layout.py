@@ -1,4 +1,4 @@
-"""A Python or NumPy whose objects have another layout than compiled code expects is refused by name, before any work."""
+"""A Python or NumPy whose objects have an unknown layout is refused, by name, before compiled code runs."""
 
 import platform
 

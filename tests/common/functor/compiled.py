@@ -1,4 +1,4 @@
-"""Functors compiled with the CPU's math library and applied to arrays, in loops that are kept with the kernels."""
+"""Functors compiled with the CPU's math library and applied to arrays; the kernel cache keeps their loops."""
 
 import ctypes
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ def loop(count, dst, attributes, {sources}):
 
 @cache
 def functor(op: UnaryOp | BinaryOp, scalar_type: type[np.generic]) -> Any:
-    """Return the functor of `op` in the arithmetic of `scalar_type`, which compiled code calls."""
+    """Return the functor of `op` in the arithmetic of `scalar_type`, for calls from compiled code."""
     kind = number_kind(as_data_type(scalar_type))
     return cpu_math_library(scalar_type).use(functor_maker(op, kind))
 
@@ -65,7 +65,7 @@ def _loop(op: UnaryOp | BinaryOp, scalar_type: type[np.generic], result: type[np
     }
     source = _LOOP.format(sources=", ".join(sources), elements=", ".join(elements))
     words = 3 + len(sources)
-    # as if the package defined it: the kernels on disk know the sources of no other
+    # as if the package defined it: only its sources are part of the keys of kernels on disk
     task = function_of(source, "loop", compile_task.__module__, names)
     name = f"test.functor.{op.name}.{scalar_type.__name__}.{result.__name__}"
     address = compile_task(name, task, words)

@@ -6,7 +6,7 @@ FOLDER = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items):
-    """Let those of one op follow each other: workers of pytest-xdist take them in runs, and each compiles the op."""
+    """Put the tests of one op together: workers of pytest-xdist take runs of tests, and each compiles its ops."""
     places = [place for place, item in enumerate(items) if item.path.parent == FOLDER]
     for place, item in zip(places, sorted((items[place] for place in places), key=_op), strict=True):
         items[place] = item

@@ -34,7 +34,7 @@ POWER_GRADS = [BinaryOp.kScalarBasePowerGrad, BinaryOp.kScalarExpPowerGrad]
 COMPLEX = [BinaryOp.kAdd, BinaryOp.kSub, BinaryOp.kMul, BinaryOp.kDiv, BinaryOp.kSqrtBackwardWithDyX]
 TO_BOOL = COMPARISONS + IS_CLOSE + LOGIC
 
-# Attributes other than the defaults, to be tested besides those.
+# Attributes to test in addition to the defaults.
 MORE_ATTRIBUTES = {
     BinaryOp.kScalarBasePowerGrad: [(c,) for c in (2.0, 3.0, 0.5, 1.0, 0.0, -1.0, -2.0, 0.1, -3.3, 2.5)],
     BinaryOp.kScalarExpPowerGrad: [(c,) for c in (2.0, 10.0, 0.3, 1.0, 1.001, 0.0, -2.0, np.inf)],
@@ -50,7 +50,7 @@ CORNERS += [103.97, 110, 128, 149, 200, 220, 700, 708.4, 709.78, 745.2, 1022, 10
 
 
 def evaluate(op: BinaryOp, a: np.ndarray, b: np.ndarray, attributes=()) -> np.ndarray:
-    """In the source's type or bool; in float64, still to be converted, for the power gradients of integers."""
+    """Return op(a, b) in the source's type or bool; for power gradients of integers in float64, not yet converted."""
     result = a.dtype
     if op in TO_BOOL or (op in COMPARISONS and a.dtype.kind == "c"):
         result = np.bool_
@@ -79,7 +79,7 @@ def special(scalar_type: type) -> np.ndarray:
 
 @cache
 def sample(scalar_type: type, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """dy: normal numbers of any size, and around 1. x: numbers of any size, around 0, at corners, next to 1."""
+    """Return dy, normal numbers of any size and near 1; and x, numbers of any size, near 0, at corners, next to 1."""
     random = np.random.default_rng(SEED)
     info = np.finfo(scalar_type)
     low, high = np.log2(float(info.smallest_subnormal)), info.maxexp - 1e-3
@@ -110,7 +110,7 @@ def operands(op: BinaryOp, dy: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, n
 
 
 def is_indeterminate(op: BinaryOp, dy: np.ndarray, x: np.ndarray, attributes: tuple) -> np.ndarray:
-    """Where dy is 0 or infinite and its factor, rounded to the type, is infinite or 0: their product is NaN or 0."""
+    """Return where dy is 0 or infinite and its factor, rounded to the type, infinite or 0: the product is NaN or 0."""
     factor = binary(op, *operands(op, np.ones_like(dy), x), x.dtype, *attributes)
     with np.errstate(all="ignore"):
         return np.isnan(dy * factor) & ~np.isnan(dy)
@@ -130,7 +130,7 @@ def check(op: BinaryOp, a: np.ndarray, b: np.ndarray, attributes: tuple, skipped
 
 
 def same(got: np.ndarray, want: np.ndarray) -> np.ndarray:
-    """Equal to the bit, except that one NaN is as good as another."""
+    """Return where bits are equal, or both are NaN."""
     bits = f"u{got.dtype.itemsize}"
     if got.dtype.kind == "c":
         return same(got.real.copy(), want.real.copy()) & same(got.imag.copy(), want.imag.copy())
@@ -148,7 +148,7 @@ def check_same(op: BinaryOp, a: np.ndarray, b: np.ndarray, got: np.ndarray, want
     )
 
 
-# What is declared
+# Declarations
 
 
 def test_every_op_is_declared_on_its_kinds_of_numbers():
@@ -255,7 +255,7 @@ def test_zeta(scalar_type):
 
 
 def test_zeta_of_large_exponents():
-    """The rounding error of a base is x times as large in its power."""
+    """In the power of a base, the rounding error of the base is x times as large."""
     random = np.random.default_rng(SEED)
     x, q = random.uniform(70, 120, 60), random.uniform(128, 400, 60)
     check(BinaryOp.kZeta, np.append(x, 78.19563364492623), np.append(q, 254.67178963054093), ())
@@ -265,7 +265,7 @@ def test_zeta_of_large_exponents():
 def test_zeta_far_left_takes_no_longer(scalar_type):
     q = np.array([-(2.0 ** (np.finfo(scalar_type).nmant - 1)) + 0.5], scalar_type)
     x = np.array([2], scalar_type)
-    # Both halves of the sum over all integers: pi^2 / sin^2(pi / 2).
+    # Nearly the sum over all integers: pi^2 / sin^2(pi / 2).
     np.testing.assert_allclose(evaluate(BinaryOp.kZeta, x, q), np.pi**2, rtol=1e-5)
 
 
@@ -293,7 +293,7 @@ def test_float32_stays_float32(op):
     f.compile((float32,) * (2 + len(attributes_of(op))))
     for overload in f.overloads.values():
         assert str(overload.signature.return_type) == "float32"
-        # A constant of the wrong type would widen what it meets. The wrappers for Python's floats do so by nature.
+        # A constant of the wrong type would widen its operands. Only the wrappers for Python's floats may do so.
         for function in overload.library.get_llvm_str().split("define ")[1:]:
             assert "@Py" in function or " fpext float" not in function
 
@@ -444,7 +444,7 @@ def test_complex_is_what_numpy_does(op, scalar_type):
     assert f.nopython_signatures[0].return_type == from_dtype(np.dtype(scalar_type))
     tolerance = tolerances.COMPLEX_BINARY_EPSILONS * np.finfo(scalar_type).eps
     with np.errstate(all="ignore"):
-        # The rounding error of one part is relative to the products that it is the sum of.
+        # The rounding error of a part is relative to the products that are added in it.
         size = np.maximum(np.abs(want.real), np.abs(want.imag))
         size = np.where(np.isfinite(size), np.maximum(size, np.finfo(scalar_type).tiny), np.inf)
         for p, q in ((got.real, want.real), (got.imag, want.imag)):
@@ -466,7 +466,7 @@ def test_complex_comparisons(op, scalar_type):
     ids=["float32", "float64"],
 )
 def test_gelu_gradient_far_on_the_left(scalar_type, dy, points):
-    """e^(-x^2 / 2) vanishes there, and dy times it does not; neither does the relative accuracy."""
+    """e^(-x^2 / 2) rounds to 0 there, but dy times it does not; the result has a small relative error."""
     for point in points:
         x = mpmath.mpf(float(scalar_type(point)))
         slope = mpmath.ncdf(x) + x * mpmath.npdf(x)

@@ -7,12 +7,12 @@ import pytest
 from ep import BinaryOp
 from tests.common.functor.test_binary import evaluate
 
-BOUND = 4  # in spacings at the longer part of the quotient
+BOUND = 4  # in ulps of the larger part of the quotient
 COUNT = 2_003
 
 
 def numbers(rng, scalar_type):
-    """Normal and subnormal ones; the parts of half of them are about as long as each other."""
+    """Return normal and subnormal numbers; in half of them, both parts are about equally large."""
     info = np.finfo(scalar_type)
     low, high = info.minexp - info.nmant, info.maxexp - 2
     exponents = rng.integers(low, high, (2, COUNT))

@@ -19,7 +19,7 @@ COMPLEX_TYPES = (np.complex64, np.complex128)
 INTEGER_TYPES = (np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64)
 TO_BOOL = (UnaryOp.kLogicalNot, UnaryOp.kIsInf, UnaryOp.kIsNan, UnaryOp.kIsFinite)
 TO_COMPLEX = (UnaryOp.kRealGrad, UnaryOp.kImagGrad)
-# Attributes other than the defaults, to be tested besides those.
+# Attributes to test in addition to the defaults.
 MORE_ATTRIBUTES = {
     UnaryOp.kElu: [(0.3,), (0.0,), (-2.0,)],
     UnaryOp.kCelu: [(0.3,), (2.5,)],

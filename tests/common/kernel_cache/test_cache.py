@@ -1,4 +1,4 @@
-"""The class that devices use: what it keeps, says and survives."""
+"""The kernel cache that devices use: the files that it keeps, its messages, and the errors that it handles."""
 
 import logging
 import os

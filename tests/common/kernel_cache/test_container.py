@@ -1,4 +1,4 @@
-"""The form of a cached file: whatever is not as it was written does not agree with its digest."""
+"""The format of a cached file: after any change, the contents do not agree with the digest."""
 
 import random
 

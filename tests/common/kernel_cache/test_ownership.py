@@ -1,4 +1,4 @@
-"""The owners of files that are read. Tests with another user need root, because only root can change owners."""
+"""The checks of the owners of files before they are read. Tests with another user need root, to change owners."""
 
 import contextlib
 import os
@@ -24,7 +24,7 @@ def mode(path):
 
 @pytest.fixture
 def root(tmp_path):
-    """The folder of a cache with one file."""
+    """Return the folder of a cache with one file."""
     with PrivateFolder(tmp_path / "cache", NAME, make=True) as folder:
         folder.write("a", b"contents")
     return tmp_path / "cache"
@@ -172,7 +172,7 @@ def test_no_descriptor_is_left_open(root):
 
 @needs_root
 def test_what_root_made_is_read_by_another_user():
-    """As in an image that was warmed: root lets others read it."""
+    """Another user reads a cache that root lets others read, as in an image that was warmed."""
     code = f"""
 import os, sys
 from pathlib import Path
@@ -196,7 +196,7 @@ except PermissionError:
 
 
 def test_where_owners_say_nothing(tmp_path, monkeypatch):
-    """As on Windows."""
+    """Without checks of owners, as on Windows, files are written and read."""
     monkeypatch.setattr(ownership, "CHECKED", False)
     with PrivateFolder(tmp_path / "above" / "cache", NAME, make=True) as folder:
         folder.write("a", b"1")

@@ -12,7 +12,7 @@ from ep.common.kernel_cache.reach import reach
 
 
 def module(name, text, **names):
-    """Return a module of `text`, as if it were imported from a file."""
+    """Return a new module that is the result of running `text`."""
     made = ModuleType(name)
     made.__dict__.update(names)
     exec(text, made.__dict__)
@@ -39,7 +39,7 @@ def kernel(functor, constant=None, default=1):
 
 
 class Compiled:
-    """As compiled functions and intrinsics are."""
+    """A wrapper around a function, of the form of compiled functions and intrinsics."""
 
     def __init__(self, name, function):
         setattr(self, name, function)
@@ -87,7 +87,7 @@ DIFFERENT = [
 def test_constants_of_a_closure_and_defaults_tell_kernels_apart():
     digests = [reach(kernel(max, constant)).digest for constant in DIFFERENT]
     digests += [reach(kernel(max, None, constant)).digest for constant in DIFFERENT if constant is not None]
-    assert len(set(digests)) == len(digests) - 1  # a default of 1 is that of the first
+    assert len(set(digests)) == len(digests) - 1  # a default of 1 is the same as in the first
     assert digests[: len(DIFFERENT)] == [reach(kernel(max, constant)).digest for constant in DIFFERENT]
 
 

@@ -37,7 +37,7 @@ FILES = {
 
 @pytest.fixture
 def package(tmp_path, monkeypatch):
-    """A package of its own name, not imported so far: its folder."""
+    """Yield the folder of a package with a unique name, which has not been imported."""
     name = f"package_{tmp_path.name}"
     folder = tmp_path / name
     for path, text in FILES.items():
@@ -52,7 +52,7 @@ def package(tmp_path, monkeypatch):
 
 
 def known(folder):
-    """Return what a process knows that imports the package now."""
+    """Return the sources as a process sees them that imports the package now."""
     states = {str(path.relative_to(folder)): FileState.of(path.stat()) for path in folder.rglob("*.py")}
     return Sources(str(folder), states)
 
@@ -64,7 +64,7 @@ def reached(folder, *modules):
 
 
 def test_what_a_module_reaches(package):
-    """All but the modules that an `__init__` imports for others, and what is for type checkers."""
+    """All imports count, except those of an `__init__` for other modules, and those for type checkers."""
     beyond = {"kernel", "tables", "tables.one", "tables.two", "functors", "functors.far", "functors.ops"}
     assert reached(package, "kernel") == beyond | {"lazy", "leaf", "second", "third", "by_name", "names"}
     assert reached(package, "tables.one") == {"tables", "tables.one", "functors", "functors.far", "second", "third"}
@@ -112,7 +112,7 @@ def test_an_edit_after_the_import_is_noticed_until_a_digest_is_taken(package):
         (package / "leaf.py").write_text((package / "leaf.py").read_text() + "# a word\n")
         assert sources.digest([module]) == before
         assert sources.digest([module]) == before
-        assert sources.digest([f"{package.name}.tables.two"])  # which does not reach it
+        assert sources.digest([f"{package.name}.tables.two"])  # does not depend on the edited module
 
 
 def test_an_edit_of_the_same_size_and_date_is_noticed_where_the_file_is_replaced(package):
@@ -125,7 +125,7 @@ def test_an_edit_of_the_same_size_and_date_is_noticed_where_the_file_is_replaced
 
 
 def test_what_is_not_imported_is_looked_at_again(package):
-    """It may be edited before it is imported."""
+    """The file may be edited before it is imported."""
     module, sources = f"{package.name}.leaf", known(package)
     assert sources.digest([module])
     (package / "leaf.py").write_text("# a word\n")
@@ -158,7 +158,7 @@ def _by_grammar(text):
 
 
 def test_imports_are_those_of_the_grammar():
-    """In every file of the package itself."""
+    """The imports found in each file of the package itself are those that the parser of Python finds."""
     assert len(source_files.STATES) > 100
     for path in source_files.STATES:
         with open(os.path.join(source_files.FOLDER, path)) as file:

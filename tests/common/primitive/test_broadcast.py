@@ -1,4 +1,4 @@
-"""Broadcast dims and strided walks: worked examples, and that a simplified walk visits the same elements."""
+"""Broadcast dims and strided walks: worked examples; a simplified walk visits the same elements."""
 
 import itertools
 import math
@@ -13,7 +13,7 @@ from ep.common.primitive.strides import contiguous_strides, expanded_strides
 
 
 def operands(count, sizes):
-    """Dims that broadcast: up to 8 axes, each operand with some of the leading ones gone and some of size 1."""
+    """Return a strategy for dims that broadcast: up to 8 axes, of which operands lack leading ones or have size 1."""
 
     @st.composite
     def draw_operands(draw):
@@ -33,7 +33,7 @@ def offsets(dims, strides):
 
 
 def addresses(operand, result):
-    """Return which element of a contiguous operand each element of the broadcast result reads."""
+    """Return, for each element of the broadcast result, the index of the operand's element that it reads."""
     elements = np.arange(math.prod(operand)).reshape(operand)
     return np.broadcast_to(elements, result).ravel().tolist()
 
@@ -74,7 +74,7 @@ class TestSimplifyBroadcastDims:
             ([(), (3, 4)], [(1,), (12,)], (12,)),
             ([(3, 4), (3, 4)], [(12,), (12,)], (12,)),
             ([(3, 1), (1, 4)], [(3, 1), (1, 4)], (3, 4)),
-            ([(3, 1, 4), (4,)], [(3, 4), (1, 4)], (3, 4)),  # the axis between has size 1 in both
+            ([(3, 1, 4), (4,)], [(3, 4), (1, 4)], (3, 4)),  # the axis in the middle has size 1 in both
             ([(2, 3, 4), (3, 4), (4,)], [(2, 3, 4), (1, 3, 4), (1, 1, 4)], (2, 3, 4)),
             ([(2, 3, 4), (2, 1, 1), ()], [(2, 12), (2, 1), (1, 1)], (2, 12)),
         ],
@@ -111,7 +111,7 @@ class TestSimplifyBroadcastDims:
 
 
 def walk_pairs(dims, src_strides, dst_strides):
-    """Return which source offset each destination offset gets."""
+    """Return the source offset for each destination offset."""
     return sorted(zip(offsets(dims, dst_strides), offsets(dims, src_strides), strict=True))
 
 
@@ -148,7 +148,7 @@ class TestSimplifyStrided:
 
     @pytest.mark.parametrize("order", [*itertools.permutations(range(4))], ids=str)
     def test_every_order_of_memory(self, order):
-        """The walk follows dst; src is read by the permutation itself, never by its inverse."""
+        """The walk follows the order of dst; src is read by the permutation itself, not by its inverse."""
         dims = (2, 3, 5, 7)
         permuted = tuple(dims[axis] for axis in order)
         strides = tuple(contiguous_strides(dims)[axis] for axis in order)
@@ -159,7 +159,7 @@ class TestSimplifyStrided:
 
     @given(data=st.data())
     def test_the_walk_meets_the_same_elements(self, data):
-        """Any order and any gaps of the destination, a source with gaps that is broadcast along some of the axes."""
+        """Test any order and gaps of the destination, and a source with gaps that is broadcast along some axes."""
         dims = data.draw(st.lists(st.integers(1, 4), max_size=5), "dims")
         src_dims = [data.draw(st.sampled_from([1, size])) for size in dims]
         src = expanded_strides(src_dims, data.draw(strides(src_dims), "src strides"), len(dims))
@@ -174,7 +174,7 @@ class TestSimplifyStrided:
 
 @st.composite
 def strides(draw, dims):
-    """Strides that nest, in any order of the axes, with and without gaps."""
+    """Return strides of arrays in any order of the axes, with and without gaps."""
     result, reached = [0] * len(dims), 1
     for axis in draw(st.permutations(range(len(dims)))):
         result[axis] = reached + draw(st.sampled_from([0, 0, 0, 1, 3]))

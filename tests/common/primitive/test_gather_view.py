@@ -1,4 +1,4 @@
-"""The view of params that a gather along one axis takes."""
+"""The view of params as outer, gather and inner dims, for a gather along one axis."""
 
 import math
 

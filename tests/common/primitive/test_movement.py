@@ -51,7 +51,7 @@ def test_fits_32_bit_offsets(counts, fits):
         (((7,), (1,), (1,)), 4, ((7,), (1,), (1,)), 4),
         (((6,), (1,), (1,)), 4, ((3,), (1,), (1,)), 8),
         (((8,), (1,), (1,)), 16, ((8,), (1,), (1,)), 16),
-        # an axis that becomes one unit goes
+        # an axis that becomes one unit is removed
         (((3, 4), (0, 1), (4, 1)), 4, ((3,), (0,), (1,)), 16),
         # rows of 5 with 4 used: the next row does not begin on a unit
         (((3, 4), (5, 1), (4, 1)), 4, ((3, 4), (5, 1), (4, 1)), 4),
@@ -68,7 +68,7 @@ def test_widen(walk, itemsize, wide, unit):
 
 
 def moved_bytes(walk, unit):
-    """Return which source byte each destination byte gets."""
+    """Return the offset of the source byte for each destination byte."""
     result = []
     for index in np.ndindex(*walk.dims):
         src, dst = (int(np.dot(index, strides)) * unit for strides in (walk.src_strides, walk.dst_strides))

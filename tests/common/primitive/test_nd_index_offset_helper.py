@@ -29,7 +29,7 @@ class TestOnTheHost:
 
     @given(case=dims_and_offset(largest=2**20))
     def test_round_trips_of_any_size(self, case):
-        """Python's integers know no 32 or 64 bits."""
+        """Python's integers do not wrap at 32 or 64 bits."""
         dims, offset = case
         helper = NdIndexOffsetHelper(dims)
         assert helper.NdIndexToOffset(helper.OffsetToNdIndex(offset)) == offset
@@ -78,7 +78,7 @@ class TestOnTheHost:
 
 @pytest.fixture(scope="module")
 def in_compiled_code():
-    """A compiled function that turns offsets into indices and back."""
+    """Return a compiled function that converts offsets to indices and back."""
     import numba
 
     from ep.cpu.compile.jit import OUTER, jit

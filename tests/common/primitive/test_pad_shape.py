@@ -1,4 +1,4 @@
-"""ConstantPad: dims, the box that is copied, and fewer axes; paddings of both signs."""
+"""ConstantPad: dims, the box that is copied, and merged axes; paddings of both signs."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def paddings(draw):
 
 
 def padded(shape, src):
-    """Return what NumPy gives: padded first, then cropped."""
+    """Return NumPy's result: padded first, then cropped."""
     added = [(max(a, 0), max(b, 0)) for a, b in zip(shape.padding_before, shape.padding_after, strict=True)]
     whole = np.pad(src, added, constant_values=-1) if added else src
     kept = (
@@ -30,7 +30,7 @@ def padded(shape, src):
 
 
 def by_box(shape, src):
-    """Return what the copied box gives."""
+    """Return the result of filling, then copying the box."""
     copy = shape.copied()
     dst = np.full(shape.dst_dims, -1)
     sides = [

@@ -38,7 +38,7 @@ def test_the_walk_moves_what_numpy_moves(permutation):
         ((5, 6, 7, 8), (0, 1, 2, 3), (1680,), (1,)),
         ((1, 1), (1, 0), (1,), (1,)),
         ((), (), (1,), (1,)),
-        ((2**20, 2**12, 3), (2, 0, 1), (3, 2**32), (1, 3)),  # more than 32 bits hold
+        ((2**20, 2**12, 3), (2, 0, 1), (3, 2**32), (1, 3)),  # does not fit in 32 bits
     ],
 )
 def test_axes_that_stay_together_merge(src_dims, permutation, dims, src_strides):

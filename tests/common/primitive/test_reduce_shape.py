@@ -1,4 +1,4 @@
-"""The dims and axes of a Reduce: what is refused, and in how few axes the rest is."""
+"""The dims and axes of a Reduce: those that are refused, and the fewest axes for the others."""
 
 import itertools
 import math

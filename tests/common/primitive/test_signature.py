@@ -15,7 +15,7 @@ TWO_WRITTEN = Signature(
 
 
 def read(signature, addresses, types, sizes, **options):
-    """Return the check of buffers that are given by their addresses; returns what the reader was asked."""
+    """Check buffers that are given by their addresses; return the arguments of the calls of the reader."""
     asked = []
 
     def reader(buffer, argument, data_type, count, written):
@@ -30,7 +30,7 @@ def read(signature, addresses, types, sizes, **options):
 def test_counts_are_products_of_sizes():
     assert BATCH_GATHER.counts((2, 3, 5, 7, 11)) == (2 * 3 * 5 * 7, 2 * 11, 2 * 3 * 11 * 7)
     assert Signature((writes("x", 0),), sizes=()).counts(()) == (1,)
-    assert BATCH_GATHER.counts((2**40, 2**40, 1, 1, 1))[0] == 2**80  # exact, where compiled code stops at 2^63 - 1
+    assert BATCH_GATHER.counts((2**40, 2**40, 1, 1, 1))[0] == 2**80  # exact; compiled code stops at 2^63 - 1
 
 
 def test_what_makes_no_sense_is_refused():

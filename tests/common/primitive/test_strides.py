@@ -31,8 +31,8 @@ def test_contiguous_strides_are_numpys(dims):
 @pytest.mark.parametrize(
     ("src_dims", "num_dims", "strides"),
     [
-        ((4, 1, 3, 5), 6, (0, 0, 15, 0, 5, 1)),  # to (2, 1, 4, 4, 3, 5)
-        ((4, 3, 1, 2), 5, (0, 6, 2, 0, 1)),  # to (2, 4, 3, 4, 2)
+        ((4, 1, 3, 5), 6, (0, 0, 15, 0, 5, 1)),  # broadcast to (2, 1, 4, 4, 3, 5)
+        ((4, 3, 1, 2), 5, (0, 6, 2, 0, 1)),  # broadcast to (2, 4, 3, 4, 2)
         ((), 3, (0, 0, 0)),
         ((1,), 1, (0,)),
         ((3, 5), 2, (5, 1)),
@@ -44,7 +44,7 @@ def test_expanded_strides(src_dims, num_dims, strides):
 
 @given(dims=DIMS, new=st.integers(0, 3), step=st.integers(0, 9))
 def test_broadcast_strides(dims, new, step):
-    """Those of a contiguous array, whose elements may be matrices."""
+    """Test the strides of a contiguous array whose elements may be matrices."""
     strides = [step * stride for stride in contiguous_strides(dims)]
     assert broadcast_strides(dims, new + len(dims), step) == expanded_strides(dims, strides, new + len(dims))
 
@@ -82,7 +82,7 @@ def test_extent_of_a_contiguous_array_is_its_size(dims):
         ((3, 4), (4, 1), True),
         ((3, 4), (1, 3), True),
         ((3, 4), (40, 10), True),
-        ((3, 4), (3, 1), False),  # the last of a row is the first of the next
+        ((3, 4), (3, 1), False),  # the last element of a row is the first one of the next
         ((3, 4), (0, 1), False),
         ((1, 4), (0, 1), True),
         ((3, 4), (1, 1), False),
