@@ -1,4 +1,4 @@
-"""A device type that lives for one test."""
+"""A device type that exists for one test."""
 
 import pytest
 
@@ -9,8 +9,8 @@ from ep.include.primitive.registry import _REGISTRY
 
 @pytest.fixture
 def toy(monkeypatch: pytest.MonkeyPatch) -> DeviceType:
-    """A device type without manager and factories; what a test registers is forgotten after it."""
-    load_all_providers()  # what is registered below is undone, and the real devices must not be
+    """Return a device type without a manager or factories; registrations of the test are removed after it."""
+    load_all_providers()  # now, so that their registrations are kept: later ones are undone
     monkeypatch.setattr(_REGISTRY, "entries", dict(_REGISTRY.entries))
     monkeypatch.setattr(_REGISTRY, "factories", {place: list(made) for place, made in _REGISTRY.factories.items()})
     monkeypatch.setattr(DeviceManagerRegistry, "_factories", dict(DeviceManagerRegistry._factories))

@@ -1,4 +1,4 @@
-"""The 27 contracts: names, signatures, ops, and the checks that New makes before any look-up."""
+"""The 27 contracts: names, signatures, ops, and the checks of New before any look-up."""
 
 import inspect
 
@@ -92,7 +92,7 @@ SIGNATURES = {  # interface: parameters of New, parameters of Launch
     ),
 }
 
-VALID = {  # what New takes in the tests below, by parameter
+VALID = {  # the arguments of New in the tests below, by parameter
     "params_type": "float32", "indices_type": "int32", "data_type": "float32", "src_type": "float32",
     "dst_type": "float32", "cond_type": "bool", "out_type": "float32", "transpose_a": N, "transpose_b": T,
     "allow_tf32": False, "kind": MemcpyKind.kAuto, "max_num_dims": 4, "attr0": None, "attr1": None,
@@ -169,7 +169,7 @@ def test_none_where_there_is_no_factory(toy, name):
     ("name", "parameter"), [(name, parameter) for name in SIGNATURES for parameter in arguments(name)]
 )
 def test_malformed_arguments_raise_on_every_device(toy, name, parameter):
-    """Also where no factory exists: a malformed question has no answer."""
+    """They raise even if the device has no factory for the primitive."""
     for wrong in ([1], object(), "nonsense"):
         malformed = {**arguments(name), parameter: wrong}
         with pytest.raises((TypeError, ValueError), match=parameter):

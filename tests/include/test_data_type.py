@@ -1,4 +1,4 @@
-"""Data types: upstream's numbers, and the spellings that are taken and refused."""
+"""Data types: upstream's numbers, and the spellings that are accepted and refused."""
 
 import ml_dtypes
 import numpy as np

@@ -1,4 +1,4 @@
-"""What the device layer does without a device: managers, guards, options."""
+"""The device layer without a device: managers, guards, options."""
 
 from contextlib import suppress
 from types import SimpleNamespace

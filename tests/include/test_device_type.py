@@ -1,4 +1,4 @@
-"""The open set of device types."""
+"""The set of device types, which packages can extend."""
 
 import copy
 import pickle

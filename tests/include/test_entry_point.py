@@ -1,4 +1,4 @@
-"""A device type from a package that is not part of this one, found through its entry point."""
+"""A device type from another package, found through its entry point."""
 
 import pytest
 
@@ -46,7 +46,7 @@ class FooFillFactory(FillFactory):
 
 
 def install(folder, name, source, tag):
-    """Write a module and the metadata of a package that offers it as a device type."""
+    """Write a module, and the metadata of a package that declares it as a device type."""
     (folder / f"{name}.py").write_text(source)
     metadata = folder / f"{name}-1.0.dist-info"
     metadata.mkdir()
@@ -56,7 +56,7 @@ def install(folder, name, source, tag):
 
 @pytest.fixture
 def foo(tmp_path):
-    """The folder of an installed package foo_device."""
+    """Return the folder of an installed package foo_device."""
     install(tmp_path, "foo_device", FOO, "foo")
     return str(tmp_path)
 

@@ -1,4 +1,4 @@
-"""Errors that know which argument they are about."""
+"""Errors that have the name of the argument that they are about."""
 
 import copy
 import pickle
@@ -77,7 +77,7 @@ def test_copies_know_it_too(kind, other):
 def test_values_are_written_as_print_writes_them():
     assert str(ArgumentTypeError("axis", "is", 1.0, "or", None)) == "axis is 1.0 or None"
     with pytest.raises(TypeError, match="word"):
-        ArgumentValueError("axis is 3; it must be 0")  # a message whose argument is not known apart
+        ArgumentValueError("axis is 3; it must be 0")  # the name of the argument must be separate from the message
 
 
 def test_one_traceback_has_the_name_that_the_caller_knows():

@@ -1,4 +1,4 @@
-"""`implements`: the factory that it makes, and what it refuses."""
+"""`implements`: the factory that it makes, and the classes that it refuses."""
 
 import copy
 import pickle
@@ -24,7 +24,7 @@ KEYS = {Key(None, (F, I64)), Key(None, (D, I32))}
 
 
 class Doubled(ToyGather):
-    """At the top of the module, where pickle finds it."""
+    """A primitive at the top of the module, so that pickle finds it."""
 
 
 def test_a_primitive_is_registered_for_its_keys(toy):

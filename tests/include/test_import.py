@@ -1,4 +1,4 @@
-"""What importing brings in, and how long it takes."""
+"""The modules that an import loads, and how long it takes."""
 
 import re
 import sys
@@ -52,7 +52,7 @@ def test_listing_what_is_registered_loads_every_device_and_no_compiler():
 
 def test_import_is_quick():
     code = "import time, numpy\nbefore = time.process_time()\nimport ep\nprint(time.process_time() - before)"
-    assert min(float(run(code)) for _ in range(3)) < 0.15  # the first may have to write bytecode
+    assert min(float(run(code)) for _ in range(3)) < 0.15  # the first run may have to write bytecode
 
 
 def test_every_module_can_be_the_first():

@@ -1,4 +1,4 @@
-"""The table of ops: every op has a row, and what rows say of one another fits together."""
+"""The table of ops: every op has a row, and rows that refer to each other are consistent."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def test_result_types():
     for op, row in OPS.items():
         natural = [row.result_type(source) for source in row.takes]
         assert all(result in row.result_types(source) for source, result in zip(row.takes, natural, strict=True)) or (
-            op in (UnaryOp.kRealGrad, UnaryOp.kImagGrad)  # there are no complex numbers of 16-bit parts
+            op in (UnaryOp.kRealGrad, UnaryOp.kImagGrad)  # no complex type has 16-bit parts
         )
     assert OPS[UnaryOp.kReal].result_type(DataType.kComplex64) is DataType.kFloat
     assert OPS[UnaryOp.kRealGrad].result_type(DataType.kDouble) is DataType.kComplex128
@@ -49,7 +49,7 @@ def test_every_backward_op_is_the_gradient_of_one_op():
 
 @pytest.mark.parametrize("op", WITH_BACKWARD, ids=lambda op: op.name)
 def test_a_gradient_is_the_derivative(op):
-    """By central differences of the references, which know nothing of the table."""
+    """Compare gradients with central differences of the references, which do not use the table."""
     attributes = [0.5 if a.default is None else a.default for a in OPS[op].attributes]
     low, high = POINTS - STEP, POINTS + STEP
     slope = (unary.exact(op, high, *attributes) - unary.exact(op, low, *attributes)) / (high - low)

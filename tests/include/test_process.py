@@ -1,4 +1,4 @@
-"""Signals, forks and small stacks, with providers and work that take their time."""
+"""Signals, forks and small stacks, during slow providers and slow work."""
 
 import copy
 import os
@@ -134,7 +134,7 @@ else:
 
 
 def test_a_storm_of_interrupts():
-    """Inside, and on the way in and out: each is raised, none is lost or left held."""
+    """Interrupt `exclusively` at any step: each interrupt raises, none is lost, and no lock stays held."""
     run(
         PRELUDE
         + """
@@ -294,7 +294,7 @@ stop = True
 
 @needs_fork
 def test_a_fork_while_work_logs():
-    """The lock of logging is taken before a fork, too: after those that may be held by who logs."""
+    """A fork also takes the lock of logging, after the locks that a thread may hold while it logs."""
     run(
         PRELUDE
         + """
@@ -319,7 +319,7 @@ thread.join()
 
 @needs_fork
 def test_a_fork_inside():
-    """By the thread that is inside, as a provider may do in its import."""
+    """The thread that is inside `exclusively` forks, as a provider may do in its import."""
     run(
         PRELUDE
         + """
@@ -383,7 +383,7 @@ def test_locks_go_with_their_objects():
 
 
 def test_work_from_a_thread_with_little_stack():
-    """What needs more runs elsewhere: it returns, raises, and comes in again as anything else."""
+    """Work that needs more stack runs in another thread: it can return, raise, and call `exclusively` again."""
     run(
         PRELUDE
         + """

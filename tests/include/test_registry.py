@@ -1,4 +1,4 @@
-"""The registry: registration, listing, look-up, and what an unsupported key is told."""
+"""The registry: registration, listing, look-up, and the errors for unsupported keys."""
 
 import pytest
 
@@ -149,7 +149,7 @@ def test_listing(toy):
 def test_the_listing_is_the_same_in_every_run(monkeypatch):
     listed = set()
     for seed in ("1", "2"):
-        monkeypatch.setenv("PYTHONHASHSEED", seed)  # the order of sets follows it
+        monkeypatch.setenv("PYTHONHASHSEED", seed)  # the order of sets depends on it
         listed.add(run("from ep.include.primitive import registered\nprint(*registered(), sep='\\n')"))
     assert len(listed) == 1
 

@@ -1,4 +1,4 @@
-"""Messages stay short, whatever came."""
+"""Messages stay short, whatever value they show."""
 
 import numpy as np
 import pytest

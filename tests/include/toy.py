@@ -1,4 +1,4 @@
-"""Factories and a device manager that do no work, for tests of the registry."""
+"""Factories and a device manager that do nothing, for tests of the registry."""
 
 from ep.include import DataType, Device, DeviceManager, DeviceType, DeviceUnavailableError
 from ep.include.primitive import (
@@ -91,7 +91,7 @@ class SelfMadeFillFactory(FillFactory):
 
 
 class ToyManager(DeviceManager):
-    """As many devices as `count` says, none of which can be had."""
+    """The manager of `count` devices, none of which can be opened."""
 
     count = 0
     active = 0

@@ -15,7 +15,7 @@ EXAMPLE = Path(SOURCES) / "examples" / "ep_numpy_device"
 
 
 class Installed:
-    """The example as an installer leaves it: modules, and the metadata that names its entry points."""
+    """The example in the form of an installed package: modules, and the metadata with its entry points."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -40,20 +40,20 @@ class Installed:
         path.write_text(text.replace(old, new))
 
     def keep_fill_alone(self):
-        """Cut the other primitives out."""
+        """Remove all primitives except Fill."""
         path = self.folder / "ep_numpy_device" / "primitives.py"
         text = path.read_text()
         path.write_text(text[: text.index("@implements(GatherFactory")])
 
     def run(self, *arguments, device="numpy", code=0):
-        """Run pytest with the plugin where no configuration of this project is; return what it prints."""
+        """Run pytest with the plugin in a folder without this project's configuration; return its output."""
         options = ["-W", "error", "-p", "ep.testing.plugin", "-p", "no:cacheprovider"]
-        options += ["--confcutdir", os.path.join(SOURCES, "ep")]  # an installed package has none of the repository's
+        options += ["--confcutdir", os.path.join(SOURCES, "ep")]  # not the repository's conftest.py
         named = ["--ep-device", device] if device else []
         return self.python("-m", "pytest", *options, *arguments, *named, code=code)
 
     def python(self, *arguments, code=0):
-        """Run Python with the example installed; return what it prints."""
+        """Run Python with the example installed; return its output."""
         here = self.folder / "elsewhere"
         here.mkdir(exist_ok=True)
         variables = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COV_"))}

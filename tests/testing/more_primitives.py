@@ -1,4 +1,4 @@
-"""More primitives of the example of a device, for defects that its own cannot have. They conform."""
+"""More primitives for the example of a device, which conform: for defects that its own primitives cannot have."""
 
 import numpy as np
 from ep_numpy_device.device import check_stream, kNumpy
@@ -34,7 +34,7 @@ T = BlasTransposeType.T
 
 
 def register(contract, *keys):
-    """Register a primitive for `keys`, of its data types or of an op and these."""
+    """Register a primitive for `keys`: data types, or an op and data types."""
 
     def decorate(primitive):
         class Factory(contract):

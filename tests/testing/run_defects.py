@@ -1,8 +1,8 @@
-"""Runs tests of the suite on defective copies of the example, each a device type of its own in this process.
+"""Run tests of the suite on defective copies of the example, each a separate device type in this process.
 
 python -m tests.testing.run_defects FOLDER < defects.json: FOLDER holds the package `ep_numpy_device`. Each defect is
-a list of name, module, old and new text, test module and -k. The last line of what is printed is a list with an exit
-code of pytest for the device without defects, and one for each defect.
+a list of name, module, old and new text, test module and -k. The last line of the output is a list of exit codes of
+pytest: for the device without defects, and for each defect.
 """
 
 import contextlib
@@ -35,7 +35,7 @@ def install(folder: Path, number: int, module: str = "", old: str = "", new: str
 
 
 def code_of(tag: str, module: str, names: str, *expected: int) -> int:
-    """Return the exit code of pytest for tests of a module; print what it said where the code is not expected."""
+    """Return the exit code of pytest for tests of a module; print its output if the code is not the expected one."""
     options = ["-q", "-x", "-p", "ep.testing.plugin", "-p", "no:cacheprovider", "-p", "no:xdist", "-W", "error"]
     said = io.StringIO()
     with contextlib.redirect_stdout(said):

@@ -1,4 +1,4 @@
-"""The checks of the suite find what is wrong, and let pass what the last bit of float64 decides."""
+"""The checks of the suite find wrong results, and accept results that depend on the last bit of float64."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ THREE, TWO = np.array([3], np.int8), np.array([2], np.int8)
     ],
 )
 def test_a_result_that_is_truncated_from_float64(library, got, good):
-    """3 * 3^2 * 2, which a power that is one bit short makes 53.99."""
+    """The exact result is 3 * 3^2 * 2 = 54; a power with an error of one bit gives 53.99, which is truncated."""
     arguments = library, BinaryOp.kScalarBasePowerGrad, DataType.kInt8, np.array([got], np.int8), THREE, TWO, (3.0,)
     if good:
         check_binary(*arguments)

@@ -13,6 +13,6 @@ def test_no_property_fails_for_its_time(monkeypatch):
     def property_of(number):
         assert isinstance(number, int)
 
-    with monkeypatch.context() as patched:  # ten seconds pass between any two looks at the clock
+    with monkeypatch.context() as patched:  # ten seconds pass between any two readings of the clock
         patched.setattr(time, "perf_counter", itertools.count(0.0, 10.0).__next__)
         property_of()

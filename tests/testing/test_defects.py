@@ -1,4 +1,4 @@
-"""Deliberate defects of a device, each of which a test of the suite must catch that the device without it passes."""
+"""Deliberate defects of a device: for each, a test of the suite must fail that passes without the defect."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""The documents' code of a device: the README's commands run, and docs/adding-a-device.md quotes the example."""
+"""The code for devices in documents: the commands of the README run, and docs/adding-a-device.md quotes the example."""
 
 import re
 import shlex

@@ -108,7 +108,7 @@ def test_operators_run_on_its_arrays(example):
 
 
 def test_the_commands_know_it(example, tmp_path):
-    """They ask it what to say."""
+    """The commands of `ep` use the device, and print the values that it reports."""
     np.save(tmp_path / "x.npy", np.array([-1, 2], np.float32))
     run = ("run", "relu", "--x", tmp_path / "x.npy", "--out", tmp_path / "y.npy")
     assert "copied there and back" in example.python("-m", "ep", *run, "--device", "numpy")
@@ -119,12 +119,12 @@ def test_the_commands_know_it(example, tmp_path):
     computes = "numpy:0 computes pass Gather, Expand, ElementwiseUnary and Fill agree"
     assert any(line.startswith(computes) for line in said)
     warm = ("cache", "warm", "--device", "numpy", "--jobs", "1")
-    assert "21 ready, 0 failed" in example.python("-m", "ep", *warm)  # there is nothing to compile
+    assert "21 ready, 0 failed" in example.python("-m", "ep", *warm)  # the example compiles nothing
     assert "numpy" not in example.python("-m", "ep", "cache", "info")
 
 
 def test_its_files_are_those_that_it_installs():
-    """Short, and without what a reader would have to look up elsewhere."""
+    """The files are short, and do not import `ep.cpu`, `ep.cuda` or `ep.ops`."""
     files = {path.name: path.read_text() for path in (EXAMPLE / "ep_numpy_device").glob("*.py")}
     assert set(files) == {"__init__.py", "arrays.py", "device.py", "primitives.py"}
     for name, text in files.items():

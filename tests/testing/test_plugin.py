@@ -60,7 +60,7 @@ class NumpyCastFactory(CastFactory):
 
 
 def test_it_leaves_the_tests_of_others_alone(example):
-    """A suite with an option `--device` and a fixture `device` of its own runs beside it."""
+    """A suite with its own option `--device` and fixture `device` runs together with the plugin."""
     folder = example.folder / "theirs"
     folder.mkdir()
     (folder / "conftest.py").write_text(
@@ -97,7 +97,7 @@ def test_the_words_of_errors_are_free(example):
     words = "value must be a number, not '1'"
     example.change("primitives", 'raise ValueError("value is bad")', f"raise TypeError({words!r})")
     said = example.run(*module, "-o", "ep_same_words=true", code=1)
-    assert f"TypeError({words!r}) has no argument" in said  # the words are right, but which of them are names?
+    assert f"TypeError({words!r}) has no argument" in said  # the right message, but no name
 
 
 def test_the_list_of_what_is_tested_is_what_the_modules_test():
@@ -118,7 +118,7 @@ def test_the_list_of_what_is_tested_is_what_the_modules_test():
 
 
 def test_each_folder_of_the_suite_is_a_package():
-    """What setuptools finds is what has an `__init__.py`, so this is what a wheel holds."""
+    """setuptools finds only folders with an `__init__.py`, so that a wheel has no others."""
     folder = Path(ep.testing.__file__).parent
     for path in folder.rglob("*.py"):
         assert (path.parent / "__init__.py").exists(), path

@@ -1,4 +1,4 @@
-"""The references of gradients agree with each other where one formula or the other may cancel."""
+"""Two references of gradients agree where the formula of one of them may cancel."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ GATES = [getattr(BinaryOp, f"k{name}BackwardWithDyX") for name in ("Gelu", "Fast
 
 @pytest.mark.parametrize("op", GATES, ids=lambda op: op.name)
 def test_gradients_of_gates_on_the_left(op):
-    """They are far from 0 there relative to themselves, and tiny."""
+    """The gradients are tiny there, and need a small relative error."""
     x, dy = np.linspace(-12.0, -3.0, 91), np.full(91, -1.5)
     (want,) = gradients(op, dy[:1], x, ())
     got = binary.exact(op, dy, x)

@@ -21,8 +21,8 @@ WRITTEN_BY_HAND = [
     for path in sorted((ROOT / folder).rglob("*.py"))
     if str(path.relative_to(ROOT)) not in GENERATED
 ]
-DIGITS = 9  # of a number that is written down; more of them are data
-MEANINGS = "ep/common/functor/unary/activation.py"  # the constants of ops that say what the ops mean
+DIGITS = 9  # the most digits of a number written by hand; longer numbers are data
+MEANINGS = "ep/common/functor/unary/activation.py"  # constants that are part of the definition of ops
 
 
 def contents(file):

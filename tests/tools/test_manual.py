@@ -1,4 +1,4 @@
-"""The parts of the manual that are made: examples of primitives, and links of documents."""
+"""The generated parts of the manual: examples of primitives, and links of documents."""
 
 import re
 import runpy

@@ -151,7 +151,7 @@ def test_the_table():
 
 
 def steps(tmp_path, monkeypatch, codes, **options):
-    """Run an environment whose steps end with `codes`; return the row, and what was run of each."""
+    """Run an environment whose steps end with the exit codes `codes`; return the row, and the commands that ran."""
     ran = []
 
     def done(command, **_):
@@ -187,7 +187,7 @@ def test_the_steps_of_the_lowest_and_of_the_newest(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("step", "ran"), [(1, 1), (2, 2), (3, 5), (4, 5), (5, 5)])
 def test_a_step_that_fails(tmp_path, monkeypatch, capsys, step, ran):
-    """Without an environment there is nothing to go on with; the demo and the tests are run in any case."""
+    """Nothing runs after a step of the environment fails; if the demo or tests fail, the others still run."""
     row, commands = steps(tmp_path, monkeypatch, {step: 1})
     assert row.failed
     assert len(commands) == ran
