@@ -10,7 +10,7 @@ class Graph:
     """A graph of the launches that `work` queues on a stream from `Device.CreateStream`, captured and instantiated."""
 
     def __init__(self, stream: Any, work: Callable[[], object]) -> None:
-        """work: launches that have run once before, so that their kernels are loaded."""
+        """Capture `work`: launches that have run once before, so that their kernels are loaded."""
         from cuda.bindings import driver  # noqa: TID251  # graphs are not part of ep's own interface to the driver
 
         self._driver, self._stream = driver, stream.handle

@@ -19,7 +19,7 @@ class Index:
     """The lines of a text, and a vector for each."""
 
     def __init__(self, model: Model, lines: Sequence[str], progress: Progress | None = None) -> None:
-        """progress: shows the progress."""
+        """Encode the lines; `progress` shows the progress."""
         self._model, self.lines = model, lines
         # lines of similar length together, so that there is little padding
         order = sorted(range(len(lines)), key=lambda number: len(lines[number]))

@@ -1,7 +1,7 @@
 """The LLVM modules of compiled functions, which are optimised as part of the kernels that include them.
 
-Numba optimises each function together with everything it calls, and compiles it to machine code. A kernel is a chain of
-about a dozen functions, each called only by the next one, so the innermost would be optimised a dozen times.
+Numba optimises each function together with all functions that it calls, and compiles it to machine code. A kernel is a
+chain of about a dozen functions, each called only by the next one, so the innermost would be optimised a dozen times.
 """
 
 from __future__ import annotations

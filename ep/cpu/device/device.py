@@ -31,7 +31,7 @@ class CpuDevice(Settings, Device):
     """The CPU, with the number of threads that its launches use."""
 
     def __init__(self, device_manager: DeviceManager) -> None:
-        """Called by the device manager.
+        """Create the device; called by the device manager.
 
         The number of threads is `EP_CPU_NUM_THREADS`, else that of all processors that the process may use.
         """

@@ -40,7 +40,7 @@ class CpuStream(Stream):
     """A stream of the CPU. A launch has finished when `Launch` returns, so there is never anything to wait for."""
 
     def __init__(self, device: Device) -> None:
-        """device: the device of the stream. `Device.CreateStream` creates streams."""
+        """Create a stream of `device`; called by `Device.CreateStream`."""
         self._device = device
 
     def device_type(self) -> DeviceType:

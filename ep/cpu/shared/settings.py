@@ -18,7 +18,7 @@ class Settings:
     """The words of the layout SETTINGS, which compiled entries read at every launch, and the methods that set them."""
 
     def __init__(self, num_threads: int) -> None:
-        """num_threads: as for `SetNumThreads`."""
+        """Create the settings; num_threads: as for `SetNumThreads`."""
         self._settings = np.zeros(SETTINGS.num_words, np.int64)
         self.settings_address: int = self._settings.ctypes.data
         self._calibrations: dict[int, Calibration] = {}

@@ -19,9 +19,10 @@ _LINE_BYTES: Final = 64
 
 
 class Workers:
-    """The pool's memory and its threads, which are Python's, and run without the GIL.
+    """The pool's memory and its threads, which are created by Python and run without the GIL.
 
-    They end with the interpreter. A forked child has none of its parent's threads: it starts the same number again.
+    They end with the interpreter. A forked child has none of its parent's threads: it starts the same number of its
+    own.
     """
 
     def __init__(self) -> None:
@@ -31,7 +32,7 @@ class Workers:
         self.address: int = self._pool.ctypes.data
         self._threads: list[threading.Thread] = []
         self._lock = new_lock(Rank.WORKERS)
-        # compiled before any lock that could be waited for meanwhile; as a function that releases the GIL
+        # compiled before taking a lock, for which other threads would wait meanwhile; CFUNCTYPE releases the GIL
         self._work: Callable[[int, int], None] = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)(
             thread_pool.work()
         )
@@ -48,7 +49,7 @@ class Workers:
                 self._pool[thread_pool.worker_lock(number)] = new_taken_lock()
                 try:
                     thread = start_thread(self._work, (self.address, number), name=f"ep-{number}")
-                except RuntimeError:  # no more threads, or the interpreter is ending: existing ones share
+                except RuntimeError:  # no more threads, or the interpreter is ending: fewer threads share
                     return
                 self._threads.append(thread)
                 self._pool[thread_pool.worker_thread(number)] = thread.native_id or 0
@@ -68,7 +69,7 @@ class Workers:
             self._pool[word] = new_taken_lock()
 
     def _start_again(self) -> None:
-        """In a forked child: reset the pool, and drop the parent's threads and their jobs."""
+        """Reset the pool in a forked child, and drop the parent's threads and their jobs."""
         num_threads = len(self._threads) + 1
         self._threads = []
         self._reset()

@@ -4,10 +4,10 @@ Up to |x| = 3 it is the logarithm of 1 / gamma, which is an entire function: wit
 
     1 / gamma(a) = 1 + (a - 1) (a - 2) (a Q(a) - 1/2),    1 / gamma(1 + a) = (3 - a) / 2 + (a - 1) (a - 2) Q(a),
 
-the first of which is computed as a deviation from 1, so that the zeros at 1 and 2 are exact. From 3 on it is Stirling's
-(a - 1/2) (ln a - 1) + (ln(2 pi) - 1) / 2 + M(1 / a^2) / a. Below 0 by reflection: pi / |gamma(x)| is
-a gamma(a) |sin(pi a)|. Terms that may cancel are sums of two doubles: near the zeros below 0, the result has an
-absolute error of a few units of 2^-53.
+the first of which is computed by its deviation from 1, so that the zeros at 1 and 2 are exact. From 3 on it is
+Stirling's (a - 1/2) (ln a - 1) + (ln(2 pi) - 1) / 2 + M(1 / a^2) / a. Below 0 by reflection: pi / |gamma(x)| is a
+gamma(a) |sin(pi a)|. Terms that may cancel are sums of two doubles: near the zeros below 0, the result has an absolute
+error of a few units of 2^-53.
 """
 
 from typing import Any
@@ -51,7 +51,7 @@ def _lgamma(a: float, below: bool, sine: float) -> float:
     above = fma(a, fma(roots, q, fma(-0.5, a, 0.5)), a)
     value = select(small, select(below, fma(roots, q, fma(-0.5, a, 1.5)), above), a)
     k, f = split_any(value)
-    # from the deviation if that is the most accurate
+    # computed from the deviation if that is the most accurate
     known = select(k == 0.0, deviation, select(both(k == -1.0, a > 0.5), fma(2.0, deviation, 1.0), f))
     f = select(below, f, known)
     high, low = _log(k, f, select(small, 0.0, 1.0))

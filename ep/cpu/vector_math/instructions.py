@@ -16,7 +16,7 @@ from ep.cpu.vector_math.lookup import with_twin
 
 _FLOATS, _DOUBLES = ir.VectorType(FLOAT, 16), ir.VectorType(DOUBLE, 8)
 _CURRENT = INT(4)  # the current rounding mode
-_NORMALISED_NAN_IF_NEGATIVE = INT(0b1100)  # from 1 to 2; 1 for zeros and infinity, NaN below 0
+_NORMALISED_NAN_IF_NEGATIVE = INT(0b1100)  # results from 1 to 2; 1 for zeros and infinity, NaN below 0
 
 
 def _call(builder: Any, name: str, arguments: list[Any], *rounding: Any) -> Any:

@@ -57,8 +57,8 @@ def reduce_large(x: float) -> Any:
     """Return (r, its rest, k): x = k pi/2 + r + rest, |r| <= pi/4, for finite |x| >= 1.
 
     Only the low bits of k are valid.
-    With |x| = m 2^e, bits of 2 / pi that give multiples of 4 are left out, and so are those beyond the next 192. The
-    error of the product is then 2^-126, and it is never nearer to an integer than 2^-62.
+    With |x| = m 2^e, the bits of 2 / pi that give multiples of 4 are left out, and so are those after the next 192. The
+    error of the product is then 2^-126, and the product is never nearer to an integer than 2^-62.
     """
     bits = to_bits(fabs(x))
     place, m = (bits >> 52) - (1075 - 62), (bits & ((1 << 52) - 1)) | (1 << 52)

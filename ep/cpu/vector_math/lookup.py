@@ -36,7 +36,7 @@ def num_entries(real_type: type[np.floating]) -> int:
 
 
 def table(values: Sequence[float], real_type: type[np.floating]) -> Any:
-    """Return a function for compiled code that gives one of `values` for an index, an integer as wide as `real_type`.
+    """Return a function for compiled code that looks up one of `values` by an index, an integer as wide as `real_type`.
 
     Only the lowest bits of the index are used, as many as are needed to number the entries.
     """
@@ -92,7 +92,7 @@ def with_twin(
     """Return the function `name` in `module`, which LLVM vectorises by its twin. Makes it if it is missing.
 
     result, arguments: the vectors of the twin; the function itself has their elements.
-    scalar, packed: (builder, *arguments) return the results of the two.
+    scalar, packed: (builder, *arguments) write the two functions and return their results.
     """
     if name in module.globals:
         return module.globals[name]

@@ -9,7 +9,7 @@ from ep.cpu.vector_math.limits import at_least, clamp
 from ep.cpu.vector_math.logarithm import log_sum
 from ep.cpu.vector_math.scaling import scaled
 
-ENOUGH, VANISHED = 40.0, -765.0  # beyond these it is 1 and 0, also times a number of the size of z
+ENOUGH, VANISHED = 40.0, -765.0  # beyond these sigmoid(z) is 1 and 0, also times a number of the size of z
 _SMALL, _DOWN = -600.0, 2.0**-128
 _INF = float("inf")
 _NOTHING = -1380.0  # beyond it e^x divided by any number of the sizes in use is 0

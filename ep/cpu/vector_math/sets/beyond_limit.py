@@ -21,7 +21,7 @@ WHICH: Final = {"sin": 0, "cos": 1, "tan": 2}
 BLOCK: Final = 1024
 """The elements that are checked together for one beyond the limit of a vectorised function."""
 
-_MOST: Final = 256  # elements that are computed together: a thread may have little stack
+_MOST: Final = 256  # elements that are computed together; few, since a thread may have little stack
 
 # words of a buffer: the number of elements beyond the limit, the end of the buffer's part of the block, and for each
 # element its value, its index, and quarters of a turn
@@ -67,7 +67,7 @@ def functions_of_any() -> dict[str, Any]:
 
 @cache
 def single_functions_of_any() -> dict[str, Any]:
-    """Return scalar functions, float64 to float64, of every argument, accurate for float32, as `_replace_single`."""
+    """Return scalar functions, float64 to float64, of every argument, accurate for float32 like `_replace_single`."""
     reduce_exactly = _reduction()
 
     def of_any(which: int) -> Any:
@@ -120,9 +120,9 @@ def _replace_double(which, buffer, count):
 def beyond_limit(data_type: DataType) -> Any:
     """Return the compiled functions (compute, put_back) for elements of `data_type` beyond their functions' limit.
 
-    compute(which, src, begin, end, buffer): counts the elements of [begin, STOP) beyond the limit, and computes the
-    function `which` of WHICH of them; STOP is `end` if there are none. put_back(dst, buffer): writes the results, if
-    any.
+    compute(which, src, begin, end, buffer): counts the elements of [begin, STOP) beyond the limit, and computes their
+    values of the function with number `which` in WHICH; STOP is `end` if there are none. put_back(dst, buffer): writes
+    the results, if any.
     """
     load, store = loader(data_type), storer(data_type)
     double = data_type is DataType.kDouble

@@ -94,7 +94,7 @@ _exp_rest = polynomial(*coefficients.EXP)
 
 @inlined
 def erfc(x):
-    """Return 1 - erf(x) = R(a) e^(-a^2), or 2 minus that, for a = |x|; 0 from 10.1 on. Otherwise as gelu."""
+    """Return 1 - erf(x) = R(a) e^(-a^2), or 2 minus that, for a = |x|; 0 from 10.1 on. The rest is as in gelu."""
     a = fabs(x)
     a = at_most(a, _ERFC_END)
     v, t_rest, y, y_rest = _erfc_quotient(a)

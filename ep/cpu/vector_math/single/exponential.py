@@ -100,7 +100,7 @@ def exp2_of_ordinary(x):
 def expm1(x):
     """Return e^x - 1 = (2^n - 1) + 2^n r + 2^n tail. The rounding errors of the first two sums are corrected.
 
-    2^n would overflow before the result does. So half of it is used, and the sum is doubled.
+    2^n would overflow before the result does. So 2^n / 2 is used, and the sum is doubled.
     """
     r, r_rest, n_bits = reduced(clamp(x, _LOWEST_M1, _HIGHEST), ZERO)
     t = r + r_rest

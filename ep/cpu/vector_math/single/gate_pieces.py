@@ -1,8 +1,8 @@
 """logsigmoid and gated activations in float32 arithmetic, by pieces for ordinary elements.
 
-A gated activation is max(x, 0) minus a share of |x|, which the pieces give up to a limit. Beyond it, the result, like
-logsigmoid's, is a large or constant term plus a multiple of an exponential e = e^-y or slightly less. e is given as w
-and a power of 2, e = 2^n (1 + w), so the last rounding is that of the result, even if it is tiny.
+A gated activation is max(x, 0) minus a share of |x|, which the pieces give up to a limit. Beyond the limit, the result,
+like logsigmoid's, is a large or constant term plus a multiple of an exponential e = e^-y or slightly less. e is given
+as w and a power of 2, e = 2^n (1 + w), so the last rounding is that of the result, even if it is tiny.
 """
 
 from typing import Any, Final

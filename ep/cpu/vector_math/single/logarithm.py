@@ -20,12 +20,12 @@ from ep.cpu.vector_math.sums import sum_of_ordered
 _ZERO, _ONE, _INF, _NAN = np.float32(0.0), np.float32(1.0), np.float32(np.inf), np.float32(np.nan)
 _SMALLEST_NORMAL, _UP = np.float32(2.0**-126), np.float32(2.0**24)
 _EXPONENTS_UP = np.float32(24.0 * 2.0**23)
-_LARGE = np.float32(2.0**40)  # 1 + x is x long before this
+_LARGE = np.float32(2.0**40)  # far beyond the x for which 1 + x is x
 _SQRT_HALF, _THREE_QUARTERS = np.int32(0x3F3504F3), np.int32(0x3F400000)  # their bits
 _ONE_BITS = np.int32(0x3F800000)
 _EXPONENT = np.int32(-0x800000)  # the bits of sign and exponent
 
-# these are multiplied by k 2^23, which saves a shift
+# these are multiplied by k 2^23 instead of k, which saves a shift
 _K_LN2, _K = np.float32(math.log(2.0) * 2.0**-23), np.float32(2.0**-23)
 _K_LOG10_2 = tuple(np.float32(part * 2.0**-23) for part in coefficients.LOG10_2)
 _LOG2_E, _LOG10_E = np.float32(coefficients.LOG2_E[0]), np.float32(coefficients.LOG10_E[0])
@@ -140,7 +140,7 @@ def log10(x):
 def log1p(x):
     """Return ln(1 + x).
 
-    k is that of 1 + x, and f = x / 2^k + (1 / 2^k - 1) is exact in spite of that sum's rounding.
+    k is that of 1 + x, and f = x / 2^k + (1 / 2^k - 1) is exact although the sum is rounded.
     """
     u = _ONE + x
     k, mantissa = split(u, _THREE_QUARTERS)

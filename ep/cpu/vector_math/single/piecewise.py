@@ -15,7 +15,7 @@ def piecewise(first: Sequence[float], second: Sequence[float]) -> Any:
     """Return the compiled function (condition, x) of float32: the polynomial `first` if `condition`, else `second`.
 
     The coefficients, the constant one first, are selected, which a core does in parallel with the multiplications.
-    Otherwise as `polynomial`. `second` is at least as long as `first`.
+    The rest is as in `polynomial`. `second` is at least as long as `first`.
     """
 
     @emitted(types.float32, condition=types.boolean, x=types.float32)
@@ -29,7 +29,7 @@ def piecewise(first: Sequence[float], second: Sequence[float]) -> Any:
             *lower, (one, value) = pairs
             value = select(one, value)
             for above, (one, other) in zip(pairs[:0:-1], lower[::-1], strict=True):
-                # where `first` begins, the value computed for `second` so far is dropped
+                # `first` begins here: the value computed for `second` so far is dropped
                 begins = one is not None and above[0] is None
                 added = other if begins else select(one, other)
                 value = steps.fma(value, variable, added)

@@ -83,8 +83,7 @@ def _signed(x, y, magnitude):
 def pow(x, y):
     """Return x^y by the rules of C.
 
-    A large product gives 0 or infinity by itself, so the small terms are left out. The bound of y keeps 0 y from being
-    NaN.
+    A large product gives 0 or infinity by itself, so the small terms are left out. Limiting y keeps 0 y from being NaN.
     """
     a = fabs(x)
     subnormal = a < _SMALLEST_NORMAL

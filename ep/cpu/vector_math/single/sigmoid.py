@@ -7,7 +7,7 @@ from ep.cpu.vector_math.inlined import inlined
 from ep.cpu.vector_math.limits import clamp
 from ep.cpu.vector_math.single.exponential import ZERO, exp_tail, reduced
 
-ENOUGH, VANISHED = np.float32(20.0), np.float32(-114.0)  # beyond these it is 1 and 0, also times a number like z
+ENOUGH, VANISHED = np.float32(20.0), np.float32(-114.0)  # beyond these sigmoid is 1 and 0, also times a number like z
 ONE, DOWN, UP_BITS = np.float32(1.0), np.float32(2.0**-64), np.int32((127 + 64) << 23)
 
 _SMALL = np.float32(-60.0)

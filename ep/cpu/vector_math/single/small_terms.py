@@ -20,7 +20,7 @@ def magnitude(x, end):
 
 @inlined
 def minus_exp(y, y_rest):
-    """Return w as the sum of two numbers, and 2^(n + 64), of e^-(y + y_rest)."""
+    """Return w as the sum of two numbers, and 2^(n + 64), for e = e^-(y + y_rest)."""
     r, r_rest, n_bits = reduced(-y, -y_rest)
     return r, exp_tail(r, r_rest), from_bits(np.int32(n_bits + UP_BITS))
 

@@ -14,7 +14,7 @@ from ep.cpu.vector_math.single.sigmoid import DOWN, UP_BITS, VANISHED
 
 _INF = np.float32(np.inf)
 _CHANGE = np.float32(0.75)  # of ln(1 + f), relative to that of f: between 1/2 and 1
-# the scale of e^-|z| by the size of beta, and the z beyond which it is not a normal number even so
+# the scale of e^-|z| by the size of beta, and the z beyond which even the scaled e^-|z| is not a normal number
 _SMALL_BETA, _LARGE_BETA = np.float32(1.0), np.float32(2.0**32)
 _UP_BITS = tuple(np.int32((127 + n) << 23) for n in (126, 64, 0))
 _TWICE_ONE_BITS = np.int32(254 << 23)
@@ -44,7 +44,7 @@ def logsigmoid(x):
 
 @inlined
 def _two(number: Any) -> Any:
-    """Return a float64 number as the sum of two float32 numbers; out of their range, infinity alone."""
+    """Return a float64 number as the sum of two float32 numbers; only infinity if it is out of their range."""
     high = np.float32(number)
     return high, select(fabs(high) < _INF, np.float32(number - np.float64(high)), ZERO)
 
@@ -59,9 +59,9 @@ def _by_size(beta: Any, small: Any, middle: Any, large: Any) -> Any:
 def soft_plus(x, beta, threshold):
     """Return x if beta x > threshold, else ln(1 + e^(beta x)) / beta.
 
-    Terms of beta and threshold alone are computed first, so that the compiler can move them out of the loop. With z =
-    beta x, the result is max(z, 0) / beta, which is 0 or x, plus ln(1 + e^-|z|) / beta, where the logarithm is scaled
-    up so far that the quotient can be a normal number even if e^-|z| is not.
+    Terms that depend only on beta and threshold are computed first, so that the compiler can move them out of the loop.
+    With z = beta x, the result is max(z, 0) / beta, which is 0 or x, plus ln(1 + e^-|z|) / beta, where the logarithm is
+    scaled up so far that the quotient can be a normal number even if e^-|z| is not.
     """
     up_bits = _by_size(beta, _UP_BITS[0], _UP_BITS[1], _UP_BITS[2])
     down = from_bits(np.int32(_TWICE_ONE_BITS - up_bits))

@@ -1,8 +1,8 @@
 """sin, cos and tan in float32 arithmetic, for |x| <= LIMIT.
 
 x = k pi/2 + r with |r| <= pi/4 or a little more. pi/2 is the sum of three numbers p1, p2, p3: x - k p1 is exact, since
-it is below 1 and a multiple of the last bit of x and of p1; k p2 is rounded and subtracted, and both errors are
-corrected; for k p3 only the value matters. The reduced argument is a sum of two numbers, with an absolute error of
+the difference is below 1 and a multiple of the last bit of x and of p1; k p2 is rounded and subtracted, and both errors
+are corrected; for k p3 only the value matters. The reduced argument is a sum of two numbers, with an absolute error of
 2^-53, and no number up to LIMIT comes nearer to a multiple of pi/2 than 2^-29.
 """
 

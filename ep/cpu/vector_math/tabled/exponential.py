@@ -52,7 +52,7 @@ def expm1(x):
     index = to_bits(shifted)
     r = fma(n, -LN2[0], y)
     r_rest = n * -LN2[1]
-    p = scale(power(index), n - 1.0)  # half of it, since 2^1024 is not a float64
+    p = scale(power(index), n - 1.0)  # half of 2^n, since 2^1024 is not a float64
     first = p - 0.5
     total = fma(p, r, first)
     rest = fma(r * r, _fraction_near_0(r), (r + 1.0) * (power_rest(index) + r_rest))
