@@ -23,8 +23,8 @@ _WRITE: Final = [Struct(f"{count}q").pack_into for count in range(65)]
 def plan_layout(base: Any, signature: Signature) -> Any:
     """Return the layout of an engine's plan, extended by the fields that the compiled check of a launch reads.
 
-    sizes: the sizes of the signature. in_place: whether the walks of all operands are the same. types: for each
-        operand, the words of its data type if Launch gives the type; unused if New gives it.
+    sizes: the sizes of the signature. in_place: whether the walks of all operands are the same.
+    types: for each operand, the words of its data type if Launch gives the type; unused if New gives it.
     """
     of_launch = any(operand.type_at_launch for operand in signature.operands)
     types = TYPE_WORDS * len(signature.operands) * of_launch
@@ -47,7 +47,8 @@ class Plan:
     """Words that compiled code reads; making one compiles nothing.
 
     words: in the layout `fields`: the engine's fields, then those that the check of a launch reads.
-    in_place: whether the walks of all operands are the same. sizes: the sizes of the signature.
+    in_place: whether the walks of all operands are the same.
+    sizes: the sizes of the signature.
     """
 
     sizes: tuple[int, ...] = ()

@@ -135,8 +135,8 @@ def _kernel(structure: Structure, steps: tuple[int, ...]) -> int:
 class _Loops:
     """The loops over contiguous elements of a structure: either one loop, or one for ordinary elements and one for any.
 
-    names: the objects that the texts refer to. functions: those of the steps that have a form for ordinary elements, by
-        value.
+    names: the objects that the generated lines refer to. functions: those of the steps that have a form for ordinary
+        elements, by value.
     """
 
     def __init__(self, structure: Structure, steps: Sequence[int], given: Mapping[str, str]) -> None:

@@ -3,7 +3,7 @@
 Strides are in bytes. `count` is the length of a row, or less if a thread's range begins or ends within the row; then
 `num_rows` is 1. `past`: 1 to write whole cache lines of dst with non-temporal stores; plans request this only
 from writers that can (`in_lines`), and the walk calls `finish_streams`. `following`: the start of the next block in
-src, for writers that prefetch it; 0 if src is near, or no block follows.
+src, for writers that prefetch it; 0 if src fits in the caches, or no block follows.
 """
 
 from __future__ import annotations

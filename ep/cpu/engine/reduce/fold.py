@@ -92,7 +92,7 @@ class Fold:
         return value, builder.select(unknown, constant(marks.type, math.nan), marks)
 
     def values(self, carried: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return the vectors that all others have been folded into."""
+        """Return the vectors that contain the results of the fold."""
         if not self._marks:
             return carried
         value, marks = carried
