@@ -20,7 +20,7 @@ def cast_kernel(src_type: DataType, dst_type: DataType, streaming: bool = False)
 @cache
 def _cast_kernel(src_type: DataType, dst_type: DataType, streaming: bool) -> int:
     to_integer = number_kind(src_type) is Kind.FLOAT and number_kind(dst_type) in (Kind.INTEGER, Kind.BOOL)
-    light = dst_type.itemsize >= src_type.itemsize and not to_integer  # else wide vectors are faster: fewer parts to combine
+    light = dst_type.itemsize >= src_type.itemsize and not to_integer  # else wide vectors are faster: fewer parts
     functions = RowFunctions((src_type,), dst_type, _same, light=light)
     return row_kernel(f"cast.{src_type.name}.{dst_type.name}", functions, streaming)
 

@@ -31,7 +31,7 @@ def arithmetic(data_type: DataType) -> DataType:
 
 @cache
 def largest_of(data_type: DataType) -> Any:
-    """Return a function largest(src, count) of the largest element, NaN if any is, in the arithmetic type; count >= 1."""
+    """Return a function largest(src, count): the largest element in the arithmetic type, NaN if any is; count >= 1."""
 
     @emitted(_REAL[data_type is DataType.kDouble])
     def largest(builder: Any, src: Any, count: Any) -> Any:
