@@ -142,7 +142,7 @@ def pytest_testnodedown(node):
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    """Print which cases the run left out, which a run that passes does not show, and what took most of its time."""
+    """Print the cases that the run left out, which passing tests do not show, and where its time went."""
     cases, long = config.stash.get(_OUTPUT, {}).get(_LEFT_OUT, (0, {}))
     if cases:
         terminalreporter.section("left to other turns, and to --ep-every-case")

@@ -57,7 +57,7 @@ class DeviceUnderTest:
             buffer.copy_from_host(array.reshape(-1), stream or self.stream)
 
     def filled(self, count: int, data_type: DataType, byte: int = 0xA5) -> Any:
-        """Return a buffer of `count` elements whose bytes are all `byte`, which shows what a launch does not write."""
+        """Return a buffer of `count` elements whose bytes are all `byte`, to show the bytes that a launch leaves."""
         return self.buffer(np.full(count * data_type.itemsize, byte, np.uint8).view(data_type.dtype))
 
     def array(self, buffer: Any, shape: Any = -1, stream: Any = None) -> np.ndarray[Any, Any]:

@@ -15,7 +15,7 @@ from ep.testing.device_under_test import DeviceUnderTest
 from ep.testing.keys import chosen, key_name
 from ep.testing.refusals import Refusals
 
-# there is no deadline: the first example of a kernel compiles it, and on a busy machine even drawing takes long
+# no deadline: the first example of a kernel compiles it, and on a busy machine even drawing numbers takes long
 hypothesis.settings.register_profile(
     "ep", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow], print_blob=True
 )
@@ -57,7 +57,7 @@ def device(request: pytest.FixtureRequest) -> DeviceUnderTest:
 @pytest.fixture
 def rng(request: pytest.FixtureRequest) -> np.random.Generator:
     """Return random numbers that differ from test to test and are the same in every run with one EP_TEST_SEED."""
-    test = f"{request.module.__name__}::{request.node.nodeid.partition('::')[2]}"  # the same wherever installed
+    test = f"{request.module.__name__}::{request.node.nodeid.partition('::')[2]}"  # the same in every installation
     digest = hashlib.sha256(f"{BASE_SEED} {test}".encode()).digest()
     return np.random.default_rng(int.from_bytes(digest[:8], "little"))
 

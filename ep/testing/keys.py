@@ -80,7 +80,7 @@ def chosen(
 
 
 def asked_for(item: pytest.Item) -> Iterator[tuple[type[Factory[Any]], list[FlatKey | None]]]:
-    """Yield the keys that a collected test needs of the device: one of these, or any key if there are none.
+    """Yield contracts and keys that a collected test needs: the device must register one of the keys, or any if empty.
 
     None stands for a key that no device has.
     """

@@ -83,7 +83,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """Print what the suite covers of each device, and what it does not: passing tests do not show it."""
+    """Print the parts of each device that the suite covers, and those that it does not: tests do not show this."""
     reports = [report for group in terminalreporter.stats.values() for report in group]
     tested = {value for report in reports for name, value in getattr(report, "user_properties", ()) if name == _TESTED}
     if not reports and (asked := config.getoption("ep_device")) and not config.getoption("collectonly"):

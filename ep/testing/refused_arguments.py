@@ -17,7 +17,7 @@ class _StreamOfNoDevice(Stream):
 
 
 def check_any_launch(refused: Refused) -> None:
-    """Check what every primitive refuses: a stream of another device, and buffers whose memory it cannot use.
+    """Check that a launch refuses a stream of another device, and buffers whose memory it cannot use.
 
     Buffers that are not NumPy arrays have no strides, and can all be written.
     """

@@ -136,7 +136,7 @@ TINY = Fraction(1, 2**200)
     ids=lambda value: value.name if isinstance(value, DataType) else "",
 )
 def test_fractions_beside_a_tie(data_type, tie, even, odd):
-    """They are rounded once, without an intermediate rounding to a double."""
+    """Fractions are rounded once, without an intermediate rounding to a double."""
     assert convert_scalar(tie, data_type, "x") == convert_scalar(tie - TINY, data_type, "x") == even
     assert convert_scalar(tie + TINY, data_type, "x") == odd
     assert convert_scalar(-tie - TINY, data_type, "x") == -odd

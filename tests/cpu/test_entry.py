@@ -369,7 +369,7 @@ def test_arrays_of_other_classes_and_places(relu, stream, tmp_path):
 
 
 def test_what_an_integer_does_meanwhile(relu, stream):
-    """Its conversion launches the same primitive, frees arrays that have no other reference, or raises."""
+    """The conversion launches the same primitive, frees arrays that have no other reference, or raises."""
     x = np.arange(4, dtype=F32)
     inner, out = np.zeros(4, F32), np.zeros(4, F32)
     relu.Launch(stream, x, out, Index(lambda: relu.Launch(stream, x, inner, 4)))

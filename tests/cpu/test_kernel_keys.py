@@ -106,7 +106,7 @@ _TABLE[UnaryOp.kRelu, Kind.FLOAT] = _TABLE[UnaryOp.kSquare, Kind.FLOAT]
 
 
 def test_a_kernel_of_functions_from_elsewhere_is_not_kept():
-    """Their sources are outside the package, so that edits of them would not be noticed."""
+    """The sources of the functions are outside the package, so that edits of them would not be noticed."""
     code = """
 from ep.cpu.machine.kernel_cache import CACHE
 from ep.cpu.compile.jit import jit

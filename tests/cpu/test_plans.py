@@ -20,7 +20,7 @@ from tests.subprocesses import run
 
 
 def test_making_a_plan_compiles_nothing():
-    """It does not import the compiler, either: plans only name the kernels to compile."""
+    """A plan only names the kernels to compile; making it does not import the compiler, either."""
     code = """
 import sys
 from ep.common.primitive import signatures
@@ -187,7 +187,7 @@ def test_threads_launch_new_dims_at_once(stream):
 
 
 def test_windows_are_no_blocks_to_transpose():
-    """Their runs of src overlap, so that they are in the caches when they are read again."""
+    """The runs of src of windows overlap, so that they are in the caches when they are read again."""
     windows = StridedWalk((3, 7, 7, 112, 112), (52900, 230, 1, 460, 2), (614656, 87808, 12544, 112, 1))
     assert transposed(windows, 4, 2**62) is None
     beside_each_other = StridedWalk((7, 112), (1, 7), (112, 1))

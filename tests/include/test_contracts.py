@@ -169,7 +169,7 @@ def test_none_where_there_is_no_factory(toy, name):
     ("name", "parameter"), [(name, parameter) for name in SIGNATURES for parameter in arguments(name)]
 )
 def test_malformed_arguments_raise_on_every_device(toy, name, parameter):
-    """They raise even if the device has no factory for the primitive."""
+    """Malformed arguments raise even if the device has no factory for the primitive."""
     for wrong in ([1], object(), "nonsense"):
         malformed = {**arguments(name), parameter: wrong}
         with pytest.raises((TypeError, ValueError), match=parameter):

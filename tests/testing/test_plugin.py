@@ -78,7 +78,7 @@ def test_it_leaves_the_tests_of_others_alone(example):
 
 
 def test_the_words_of_errors_are_free(example):
-    """They must name the argument; with `ep_same_words`, they must be those of ep's devices."""
+    """Messages must name the argument; with `ep_same_words`, they must be the same as those of ep's devices."""
     lines = "number = self.number(value) if np.isscalar(value) and not isinstance(value, str) else self.wrong()"
     example.change("primitives", 'number = convert_value(value, data_type, "value")', lines)
     methods = """

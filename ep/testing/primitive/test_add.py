@@ -1,4 +1,4 @@
-"""Add: every type, any number of operands, in place of any of them, across the grain, and invalid arguments."""
+"""Add: every type, any number of operands, in place of any of them, sizes above the grain, and invalid arguments."""
 
 import numpy as np
 import pytest

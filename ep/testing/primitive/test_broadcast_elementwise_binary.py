@@ -29,7 +29,7 @@ SUB_FLOAT = (BinaryOp.kSub, DataType.kFloat, DataType.kFloat)
 
 
 def is_simple(key):
-    """Whether the reference is fast for many elements, and the operands and the result have elements of one size."""
+    """Return whether the reference is fast for many elements, and all elements have the same size."""
     op, src_type, dst_type = key
     return op not in (*tolerances.SLOW_BINARY_REFERENCE, *REQUIRED) and src_type.itemsize == dst_type.itemsize
 

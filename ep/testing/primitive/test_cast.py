@@ -1,4 +1,4 @@
-"""Cast: every pair of types against the slow conversion, in place, across the grain, and invalid arguments."""
+"""Cast: every pair of types against the slow conversion, in place, sizes above the grain, and invalid arguments."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""ElementwiseUnary: every key against the references, in place, across the grain, and invalid arguments."""
+"""ElementwiseUnary: every key against the references, in place, sizes above the grain, and invalid arguments."""
 
 import numpy as np
 import pytest

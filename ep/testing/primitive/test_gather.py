@@ -1,4 +1,4 @@
-"""Gather and BatchGather: every key, every row size, indices outside, and invalid arguments."""
+"""Gather and BatchGather: every key, every row size, indices out of range, and invalid arguments."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""UnsortedSegmentSum: every pair of types, rows in their order, ids outside, and invalid arguments."""
+"""UnsortedSegmentSum: every pair of types, the order of rows, ids out of range, and invalid arguments."""
 
 import numpy as np
 import pytest

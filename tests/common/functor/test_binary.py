@@ -434,7 +434,7 @@ def complex_numbers(scalar_type: type) -> np.ndarray:
 @pytest.mark.parametrize("op", COMPLEX, ids=lambda op: op.name)
 def test_complex_is_what_numpy_does(op, scalar_type):
     a, b = crossed(complex_numbers(scalar_type))
-    # Where the product of two parts overflows and then meets an infinity, NumPy's fused multiply-add decides.
+    # If a product of two parts overflows and is added to an infinity, the result depends on NumPy's fused multiply-add.
     huge = [np.fmax(np.abs(v.real), np.abs(v.imag)) > np.finfo(scalar_type).max / 16 for v in (a, b)]
     kept = ~(huge[0] & huge[1]) | (op != BinaryOp.kMul)
     a, b = a[kept], b[kept]
