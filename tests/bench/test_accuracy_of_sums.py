@@ -1,4 +1,4 @@
-"""The accuracy of softmaxes and sums: what counts as exact, and the command."""
+"""The accuracy of softmaxes and sums: the exact references, and the command."""
 
 import json
 import subprocess
@@ -28,7 +28,7 @@ def test_exact_sums(rng, monkeypatch, dtype):
 
 
 def _row(name, x, dy):
-    """Return one row, number by number, from logits or outputs x."""
+    """Return one exact row, computed number by number from logits or outputs x."""
     numbers, slopes = ([mpmath.mpf(float(value)) for value in row] for row in (x, dy))
     if name == "softmax_backward":
         dot = mpmath.fsum(y * slope for y, slope in zip(numbers, slopes, strict=True))
@@ -44,7 +44,7 @@ def _row(name, x, dy):
 @pytest.mark.parametrize("spread", sums.SPREADS)
 @pytest.mark.parametrize("name", ["softmax", "log_softmax", "softmax_backward", "log_softmax_backward"])
 def test_long_double_is_exact_enough(rng, name, spread):
-    """A hundredth of an ulp of float64, in a row of which one element may have all."""
+    """Its error is below a hundredth of an ulp of float64, also in a row of which one element has the whole sum."""
     (x,) = softmaxes.logits(rng, DataType.kDouble, 1, 67, spread)
     x[0, 5] = x.max() + 30
     dy = rng.normal(0, 1, x.shape)
@@ -56,7 +56,7 @@ def test_long_double_is_exact_enough(rng, name, spread):
     with mpmath.workdps(60):
         exact = _row(name, sources[0][0], dy[0])
         found = np.array([np.longdouble(mpmath.nstr(value, 30)) for value in exact])
-    # of what is between neighbours of float64, counted in them
+    # errors in units of the distance between neighbours in float64
     high = want[0].astype(np.float64)
     errors = errors_in_ulps(high, found, term[0]) - errors_in_ulps(high, want[0], term[0])
     assert np.abs(errors).max() < 0.01

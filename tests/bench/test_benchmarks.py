@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: what it selects, measures and reports; how long things take is not asserted."""
+"""`python -m benchmarks`: its selection, measurements and reports; times are not checked."""
 
 import dataclasses
 import json
@@ -83,7 +83,7 @@ def test_selection():
 
 
 def test_the_group_of_what_waits_for_memory():
-    """Cases of three sets, of every data type, from the caches to beyond them."""
+    """The group has cases of three sets, of every data type, of sizes from within the caches to beyond them."""
     assert options.parse(["--only", "memory"]).only == ("memory",)
     assert "memory" not in options.parse([]).only
     found = list(Selection(["memory"], DTYPES, None, False, ""))
@@ -264,7 +264,7 @@ def test_the_group_of_launches(monkeypatch, capsys):
 
 
 def test_libraries_are_held_to_avx2():
-    """They choose their instructions when they are imported, so this is another process."""
+    """Libraries choose their instructions at import, so this runs in another process."""
     assert options.parse([]).isa == "host"
     given = options.parse(["--isa", "avx2", "--peers", "numpy,onnxruntime"])
     assert (given.isa, given.peers) == ("avx2", ("numpy",))

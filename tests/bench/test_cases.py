@@ -1,4 +1,4 @@
-"""Every case of the benchmark computes what NumPy computes, for every dtype that its set claims."""
+"""Every case of the benchmark has NumPy's results, for every dtype of its set."""
 
 import math
 from enum import Enum

@@ -1,4 +1,4 @@
-"""The benchmark on a GPU: its options, budget, plan, medians, report and file, on made-up measurements."""
+"""The benchmark on a GPU: its options, budget, plan, medians, report and file, with invented measurements."""
 
 import dataclasses
 import json
@@ -212,7 +212,7 @@ def test_the_suite_is_run_and_ended(monkeypatch):
     begun = (
         "import time; print('begun', flush=True)\ntry: time.sleep(3600)\nexcept KeyboardInterrupt: print('1 failed')"
     )
-    for seconds in (2, 20, 200):  # until it has begun by then
+    for seconds in (2, 20, 200):  # longer until the process has begun by then
         done = suite.run(seconds, [sys.executable, "-c", begun])
         if "begun" in done["last_lines"]:
             break

@@ -12,7 +12,7 @@ from benchmarks.quiet import wait_for_threads
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere threads cannot be looked at")
 def test_a_thread_that_works_is_waited_for(monkeypatch):
-    monkeypatch.setattr(quiet, "_LONGEST", 600.0)  # for a busy machine, on which it may not have its turn for long
+    monkeypatch.setattr(quiet, "_LONGEST", 600.0)  # a busy machine may not schedule it for long
     done = threading.Event()
     begun = threading.Event()
 

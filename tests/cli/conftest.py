@@ -22,7 +22,7 @@ class Done(NamedTuple):
 
 @pytest.fixture
 def ep(capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
-    """Runs `ep` with the arguments given, each turned into text."""
+    """A function that runs `ep` with its arguments, each converted to text."""
 
     def run(*arguments: object) -> Done:
         capsys.readouterr()

@@ -1,4 +1,4 @@
-"""`ep bench` and `ep demo`: what is timed is right; how long it takes is not asserted."""
+"""`ep bench` and `ep demo`: results are checked, times are not."""
 
 import dataclasses
 import functools
@@ -68,7 +68,7 @@ def test_a_turn_that_was_settled_has_several_samples(monkeypatch):
 
 @pytest.fixture
 def quick(monkeypatch):
-    """Few and small cases, timed for a moment."""
+    """Use few and small cases, timed for a moment."""
     monkeypatch.setattr(bench, "_SECONDS", 0.0)
     monkeypatch.setattr(demo, "_SECONDS", 0.0)
     monkeypatch.setattr(demo, "demo_cases", lambda: bench_cases(2**12)[:9:4])
@@ -115,7 +115,7 @@ def test_demo(ep, quick):
 
 
 def test_the_demo_compiles_ahead_where_no_kernels_are(ep, quick, monkeypatch):
-    """Here in threads; the processes of `ep cache warm` do it elsewhere."""
+    """Here threads compile instead of the processes of `ep cache warm`."""
     none = {"cpu": KernelsOnDisk(None)}
     monkeypatch.setattr(demo.kernel_caches, "on_disk", lambda types: none if types[0].tag == "cpu" else {})
     monkeypatch.setattr(demo, "available_threads", lambda: 3)

@@ -122,10 +122,10 @@ def test_clear_that_fails(ep, folder, monkeypatch):
 
 @pytest.mark.ep_long
 def test_warm_in_processes(folder):
-    # in a process of its own, as a user has it: spawned processes import what that process ran
+    # in a separate process, as users run it: spawned processes import its main module
     command = [sys.executable, "-W", "error", "-m", "ep", "cache", "warm", "--jobs", "2", "--dtype", "float32"]
     command += ["--primitive", "ElementwiseUnary", "--op", "square", "--op", "relu"]
-    for compiles in (True, False):  # the second time all is there, which is as good
+    for compiles in (True, False):  # the second time all kernels are there, which is also right
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert (done.returncode, done.stderr) == (0, "")
         *first, outcome, kernels, measured = done.stdout.splitlines()
@@ -172,7 +172,7 @@ def test_warm_for_an_absent_device(ep, folder, toy):
 
 @pytest.mark.parametrize("deep", [False, True], ids=["folder", "parent"])
 def test_a_cache_that_cannot_be_read(ep, folder, deep):
-    """A file is in the place of a folder; `ep` reports it, and continues if it can."""
+    """A file is in place of a folder; `ep` reports it, and continues if possible."""
     place = folder if deep else CACHE.folder()
     if deep:
         place.rmdir()

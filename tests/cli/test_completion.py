@@ -1,4 +1,4 @@
-"""Completion in a shell, as argcomplete asks for it."""
+"""Completion in a shell, as argcomplete requests it."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ from tests.subprocesses import run
 
 
 def complete(line):
-    """Return what the shell is offered at the end of `line`."""
+    """Return the completions that the shell gets at the end of `line`."""
     code = (
         "import os, sys\nos.dup2(1, 8)\nos.dup2(os.open(os.devnull, os.O_WRONLY), 9)\n"
         "from ep.cli.main import main\nmain([])"

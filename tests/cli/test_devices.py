@@ -108,7 +108,7 @@ def test_doctor_fails_where_a_result_is_wrong(ep, monkeypatch):
 
 
 class Talking(CpuDevice):
-    """A device that says things of itself; of the second it cannot."""
+    """A device that reports information on itself; the second item raises an error."""
 
     def device_type(self):
         return DeviceType.kToy

@@ -1,4 +1,4 @@
-"""The environment variables: one table, one check, one line."""
+"""The environment variables: one table lists them, one place checks them, and an error is one line."""
 
 import os
 import re
@@ -75,7 +75,7 @@ def test_the_table_is_the_one_place():
 
 
 def command(folder, *arguments, **variables):
-    """Return what a process of its own prints, and its exit code."""
+    """Return the output of a new process, and its exit code."""
     np.save(folder / "x.npy", np.ones(3, np.float32))
     environment = {**os.environ, **variables}
     return subprocess.run([*EP, *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False)

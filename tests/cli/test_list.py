@@ -1,4 +1,4 @@
-"""`ep list`: formats, filters, and what it does not import."""
+"""`ep list`: formats, filters, and modules that it does not import."""
 
 import csv
 import io

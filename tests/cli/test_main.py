@@ -1,4 +1,4 @@
-"""Common properties of all commands: dispatch, exit codes, and how they end."""
+"""Common properties of all commands: dispatch, exit codes, closed streams and interrupts."""
 
 import os
 import pty
@@ -151,7 +151,7 @@ def test_reader_that_goes_away():
     process.stdout.close()
     assert process.stderr.read() == b""
     process.stderr.close()
-    assert process.wait() in (0, 141)  # 0 where the pipe held all of it
+    assert process.wait() in (0, 141)  # 0 if the pipe held the whole output
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="Linux has it")
@@ -176,7 +176,7 @@ def test_warnings_are_one_line(ep, monkeypatch):
 
 
 def terminal(*arguments: str, **environment: str) -> str:
-    """Return what `ep` prints on a terminal."""
+    """Return the output of `ep` on a terminal."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [*EP, *arguments], env={**ENVIRONMENT, "TERM": "xterm-256color", **environment}, stdin=theirs, stdout=theirs

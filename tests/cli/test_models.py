@@ -1,4 +1,4 @@
-"""`ep run MODEL.onnx` and `ep bench --onnx`: results, and errors that leave nothing behind."""
+"""`ep run MODEL.onnx` and `ep bench --onnx`: results, and errors that leave no files behind."""
 
 import sys
 
@@ -12,7 +12,7 @@ from ep.cli import bench_model
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder with a model of two inputs and two outputs and its inputs, which is the current one."""
+    """The current folder, with a model of two inputs and two outputs, and its inputs."""
     monkeypatch.chdir(tmp_path)
 
     def info(name, kind=TensorProto.FLOAT):

@@ -46,7 +46,7 @@ def device_type(toy, monkeypatch):
 
 
 class Reverse(Primitive):
-    """A contract of the device's own, which no case computes."""
+    """The device's own contract, which no case computes."""
 
     def Launch(self, stream, src, dst, count):
         raise AssertionError("never launched")
@@ -128,7 +128,7 @@ def test_a_device_with_some_cases(ep, device_type, command):
 
 
 def test_bench_without_a_copy(ep, device_type):
-    """kIdentity is what a copy takes; a device may lack it."""
+    """A copy needs kIdentity, which a device may lack."""
     add_relu(device_type, relu)
     done = ep("bench", "--size", "small", "--device", "toy")
     assert done.out.splitlines()[0].endswith("; it has no copy to compare with")
@@ -142,7 +142,7 @@ def test_bench_without_a_copy(ep, device_type):
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
 def test_a_device_that_fails(ep, device_type, command):
-    """The others' results are there all the same, and the failure is one line."""
+    """The other devices' results are printed, and the failure is one line."""
     add_relu(device_type, broken)
     done = ep(*command)
     assert done.code == 1

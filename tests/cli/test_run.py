@@ -1,4 +1,4 @@
-"""`ep run`: each operator against NumPy, and errors that leave nothing behind."""
+"""`ep run`: each operator compared with NumPy, and errors that leave no files behind."""
 
 import io
 import os
@@ -27,13 +27,13 @@ BF16 = np.dtype(ml_dtypes.bfloat16)
 
 @pytest.fixture
 def run(ep, device):
-    """Runs `ep run` on the device under test."""
+    """A function that runs `ep run` on the device under test."""
     return lambda *arguments: ep("run", *arguments, "--device", device)
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder with some arrays, which is the current one."""
+    """The current folder, with some arrays."""
     rng = np.random.default_rng(3)
     monkeypatch.chdir(tmp_path)
     np.save("params.npy", rng.random((3, 11, 5), np.float32))
@@ -155,7 +155,7 @@ def test_against_numpy(run, folder, what):
     result = np.load("out.npy")
     result = result.view(BF16) if expected.dtype == BF16 else result
     assert result.dtype == expected.dtype
-    # what the CPU expects of a softmax differs by the last bits of the device's exponential and logarithm
+    # the expected log_softmax is the CPU's: the last bits of the device's exponential and logarithm may differ
     rtol = 4 * np.finfo(np.float32).eps if what == "log_softmax" else 0
     np.testing.assert_allclose(result, expected, rtol=rtol, atol=0)
 
@@ -369,7 +369,7 @@ def test_no_array_is_written_to_a_terminal(ep, folder, monkeypatch):
 
 
 def test_output_to_what_is_no_file(run, folder):
-    """It is written straight, and stays what it is."""
+    """It is written directly, and not replaced by a file."""
     done = run("relu", "--x", "x.npy", "--out", "/dev/null")
     assert (done.code, done.err) == (0, "")
     assert not os.path.isfile("/dev/null")

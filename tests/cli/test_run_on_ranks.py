@@ -1,4 +1,6 @@
-"""`ep run --sbp` on ranks that mpiexec starts: results, what moved, what each rank reads, and errors on all alike."""
+"""`ep run --sbp` on ranks that mpiexec starts: results, bytes moved, bytes read by each rank, and the same errors on
+all.
+"""
 
 import json
 
@@ -54,7 +56,7 @@ def job(tmp_path_factory):
         for name, array in arrays.items():
             np.save(folder / str(rank) / f"{name}.npy", array)
         begin, end = span(11, RANKS, rank)
-        own = np.full_like(table, np.nan)  # what another rank is to read
+        own = np.full_like(table, np.nan)  # the part that another rank has to read
         own[begin:end] = table[begin:end]
         np.save(folder / str(rank) / "own.npy", own)
         if rank != 2:
@@ -91,7 +93,7 @@ def test_what_is_said(job):
     assert err == ""
     assert lines[0].startswith("../rows.npy: float32, 7 x 5 (140 bytes), computed in ")
     assert lines[0].endswith(" on a mesh of 4 ranks")
-    moved = bytes_moved(Split(0), Split(1), (11, 5), 4, RANKS)  # a small table is split otherwise, a large one stays
+    moved = bytes_moved(Split(0), Split(1), (11, 5), 4, RANKS)  # only a small table is resplit
     assert lines[1] == "  gather: S(1), B -> S(1)"
     assert lines[-1] == f"  in all {moved} bytes by the cost model; {moved} were handed to MPI"
     assert others == [[0, "", ""]] * 3

@@ -1,4 +1,4 @@
-"""On a terminal: nothing is left out at any width, and no line is broken inside a word."""
+"""Output on a terminal: no text is left out at any width, and no line is broken inside a word."""
 
 import fcntl
 import itertools
@@ -18,9 +18,9 @@ from ep.cli.text import definitions, reflow, times
 from tests.subprocesses import read_terminal
 
 WIDTHS = (40, 60, 80, 120)
-LONGEST_NAME = 32  # a longer one may be broken
+LONGEST_NAME = 32  # a longer word may be broken
 
-# runs commands at each width, and writes down the cells of the tables that each of them prints
+# runs commands at each width, and records the cells of the tables that each of them prints
 DRIVER = """
 import contextlib, fcntl, json, os, struct, sys, termios
 from ep.cli import bench, demo, doctor, output
@@ -92,21 +92,21 @@ def test_every_cell_is_there(tmp_path):
         assert tables, command
         for title, headings, rows in tables:
             wanted = [word for cell in (title, *headings, *itertools.chain(*rows)) for word in cell.split()]
-            room = min(LONGEST_NAME, columns - max(map(len, headings)) - 2)  # beside a heading
+            room = min(LONGEST_NAME, columns - max(map(len, headings)) - 2)  # next to its heading
             missing = {word for word in wanted if len(word) <= room} - words
             assert not missing, command
-            for word in wanted:  # in a column of its own, the last, or on lines of its own
+            for word in wanted:  # in a separate column, the last one, or on separate lines
                 if len(word) > room:
                     assert word in pieces(lines, headings), command
 
 
 def too_long(lines, columns):
-    """The lines that the terminal would break, but for those of one word, such as a name that is longer than these."""
+    """Return the lines that the terminal would break, except for lines of one word, such as a name that is too long."""
     return [line for line in lines if len(line.rstrip()) > columns and len(line.split()) > 1]
 
 
 def pieces(lines, headings):
-    """Return the text of the last column, or of all, without what separates lines."""
+    """Return the text of the last column, or of all columns, without line separators."""
     starts = [line.index(headings[-1]) for line in lines if line.split() == " ".join(headings).split()]
     last = "".join(line[starts[0] :].strip() for line in lines) if starts else ""
     margin = max(map(len, headings)) + 2
@@ -178,7 +178,7 @@ SENTENCE = "ep: compiling kernels, which takes a second or more; later processes
 
 @pytest.mark.ep_long
 def test_the_first_compilation_is_announced_once(kernels):
-    """In lines as wide as the terminal: commands that compile are no exception."""
+    """Its lines are as wide as the terminal, also in commands that compile."""
 
     def said(columns, op, code=COLD):
         return on_terminal(columns, sys.executable, "-c", code, op, EP_CACHE_DIR=str(kernels))

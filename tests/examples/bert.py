@@ -8,7 +8,7 @@ _erf = np.vectorize(math.erf, otypes=[np.float64])
 
 
 def random_weights(config, rng, words=50, positions=40):
-    """Small weights of a model, by BERT's names."""
+    """Return small weights of a model, by BERT's names."""
     size, inner = config.hidden_size, config.intermediate_size
     dims = {
         "embeddings.word_embeddings.weight": (words, size),

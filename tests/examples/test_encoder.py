@@ -1,4 +1,4 @@
-"""The encoder: against NumPy in float64, with small random weights, and with the real ones where they are installed."""
+"""The encoder, compared with NumPy in float64, with small random weights, and with the real ones if installed."""
 
 import numpy as np
 import pytest
@@ -70,7 +70,7 @@ def test_the_command(capsys, tmp_path):
 
 @with_weights
 def test_what_is_printed_is_what_was_given(capsys, tmp_path):
-    """Square brackets, too, which are markup where the command prints in bold."""
+    """This includes square brackets, which are markup in text that the command prints in bold."""
     pytest.importorskip("tokenizers")
     assert main(["a [bold]word[/bold]", "another"]) == 0
     assert "1 a [bold]word[/bold]" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""The classifier on the encoder's vectors: its gradients, and that its loss falls."""
+"""The classifier on the encoder's vectors: its gradients, and the decrease of its loss."""
 
 import itertools
 
@@ -19,7 +19,7 @@ pytestmark = [needs_one_of(MatmulFactory), needs_one_of(LogSoftmaxFactory)]
 
 @pytest.fixture
 def labelled(device, rng):
-    """Vectors of sentences, and which of three vocabularies of two words each one has."""
+    """Return vectors of sentences, and for each the one of three vocabularies of two words that it uses."""
     encoder = Encoder(SMALL, bert.random_weights(SMALL, rng), device.type)
     labels = rng.integers(0, 3, 30)
     return encoder.encode([(16 * label + rng.integers(0, 2, 9)).tolist() for label in labels]), labels.tolist()
@@ -36,7 +36,7 @@ def test_the_loss_falls(labelled):
 
 
 def test_one_step_goes_down_the_slope(labelled):
-    """Where all scores are equal, the slope is the mean of `vector * (1/3, less 1 for its class)`."""
+    """If all scores are equal, the gradient is the mean of `vector * (1/3, minus 1 for its class)`."""
     vectors, labels = labelled
     head = Head(SMALL.hidden_size, 3)
     head.train(vectors, labels, steps=1, rate=0.5)

@@ -1,4 +1,4 @@
-"""The types of this project's files, by a real model."""
+"""The types of this project's files, determined by a real model."""
 
 from pathlib import Path
 

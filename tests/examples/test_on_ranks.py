@@ -1,4 +1,4 @@
-"""The examples on ranks that mpiexec starts: beside one process, and the bytes that they move beside the cost model."""
+"""The examples on ranks that mpiexec starts, compared with one process; bytes moved, compared with the cost model."""
 
 import numpy as np
 import pytest
@@ -17,13 +17,13 @@ CONFIG = SMALL._replace(hidden_size=32, num_attention_heads=4)
 
 
 def small():
-    """Return the same on all ranks: weights, and sentences of several lengths."""
+    """Return weights and sentences of several lengths, the same on all ranks."""
     rng = np.random.default_rng(11)
     return bert.random_weights(CONFIG, rng), [rng.integers(0, 50, length).tolist() for length in (5, 9, 1)]
 
 
 def check_small_weights():
-    """Called by every rank."""
+    """Check the example on this rank; every rank calls this."""
     from ep.mesh.world import world
 
     weights, sentences = small()

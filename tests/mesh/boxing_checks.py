@@ -1,4 +1,4 @@
-"""Every change of placement, of all data types, and the bytes that it moves beside those of the cost model."""
+"""Every change of placement, for all data types, and its bytes moved, compared with those of the cost model."""
 
 import itertools
 
@@ -16,7 +16,7 @@ TYPES = [data_type for data_type in DataType if data_type is not DataType.kChar]
 
 
 def rng():
-    """Return the same on all ranks."""
+    """Return a generator with the same seed on all ranks."""
     return np.random.default_rng(27)
 
 
@@ -29,7 +29,7 @@ def drawn(generator, shape, dtype):
 
 
 def parts_of(generator, sbp, shape, dtype, ranks):
-    """Return what each rank has of a tensor of random numbers, and the whole."""
+    """Return each rank's piece of a tensor of random numbers, and the whole tensor."""
     if sbp in PARTIALS:
         parts = [drawn(generator, shape, dtype) for _ in range(ranks)]
         return parts, np.asarray(assemble(parts, sbp, shape))
@@ -46,7 +46,7 @@ def sbps(shape, dtype):
 
 
 def value_of(tensor, target):
-    """Return the whole that the pieces of all ranks are, put together by the reference."""
+    """Return the whole tensor, which the reference assembles from the pieces of all ranks."""
     pieces = world().from_all(lambda: np.asarray(tensor.to_local()), "pieces")
     return assemble(pieces, target, tensor.shape)
 
@@ -66,7 +66,7 @@ def change(generator, source, target, shape, dtype):
 
 
 def check_every_change():
-    """Uneven pieces, empty ones, no elements at all, and no axes."""
+    """Check uneven pieces, empty pieces, tensors without elements, and tensors without axes."""
     generator = rng()
     for shape in [(7, 5), (2, 3, 9), (0, 4), (1,), ()]:
         places = sbps(shape, np.dtype(np.int32))
@@ -111,7 +111,7 @@ def check_nan_spreads():
 
 
 def check_sums_of_16_bits_are_in_float32():
-    """2048 + 1 + 1 + ... is 2048 in float16, where each step is rounded."""
+    """2048 + 1 + 1 + ... would be 2048 if float16 rounded each step."""
     placement = Placement(world().size)
     for name, large in (("float16", 2048), ("bfloat16", 256)):
         dtype = next(one.dtype for one in TYPES if one.dtype.name == name)
@@ -121,7 +121,9 @@ def check_sums_of_16_bits_are_in_float32():
 
 
 def check_sums_have_the_same_bits_however_they_are_asked_for():
-    """On all ranks, as a whole or by parts along any axis, at any place in the tensor, and again."""
+    """A sum has the same bits on all ranks, as a whole or in parts along any axis, at any place in the tensor, and
+    repeatedly.
+    """
     placement = Placement(world().size)
     own = np.random.default_rng(placement.rank).normal(size=(13, 17)).astype(np.float32)
     partial = to_global(own, placement, "P")

@@ -1,4 +1,4 @@
-"""All checks by name: functions that every rank of a job calls, in this order."""
+"""All checks by name: functions that all ranks of a job call in this order."""
 
 from functools import partial
 

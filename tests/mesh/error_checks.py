@@ -1,4 +1,6 @@
-"""What fails on one rank alone: every rank raises it, with the rank, the class and the message, and all go on."""
+"""Errors of a single rank: every rank raises the error with the rank, the class and the message, and all ranks
+continue.
+"""
 
 from contextlib import nullcontext
 from unittest.mock import patch
@@ -14,21 +16,21 @@ from ep.mesh.world import world
 
 
 class WithTwo(Exception):
-    """One that no text makes."""
+    """An error that cannot be made from a text."""
 
     def __init__(self, first, second):
         super().__init__(f"{first} and {second}")
 
 
 class Silent(ValueError):
-    """One whose text cannot be had."""
+    """An error whose text cannot be obtained."""
 
     def __str__(self):
         raise KeyError("no text")
 
 
 def of_a_function():
-    """Return one whose class has no name by which others find it."""
+    """Return an error whose class has no name by which other processes can import it."""
 
     class Local(LookupError):
         pass
@@ -73,7 +75,7 @@ def last():
 
 
 def without_memory(*ranks):
-    """Return where arrays of results cannot be had on some ranks."""
+    """Return a context in which some ranks have no memory for arrays of results."""
 
     def destination(*_):
         raise MemoryError("cannot have it")
@@ -91,7 +93,7 @@ def raising(error, rank):
 
 
 def check_every_class_is_told():
-    """The rank itself raises its own; others the same class, or the nearest that a text makes."""
+    """The rank itself raises its own error; other ranks raise the same class, or the nearest that a text can make."""
     for error, kind, words in ERRORS.values():
         for rank in {0, last()}:
             with pytest.raises(type(error) if world().rank == rank else kind) as raised:
@@ -106,7 +108,7 @@ def check_every_class_is_told():
 
 
 def check_that_arguments_are_told():
-    """Whoever hands the error on can put other names into the place of them, on every rank."""
+    """Code that passes the error on can replace the names of arguments, on every rank."""
     for rank in {0, last()}:
         error = ArgumentTypeError("src", "has dtype float16;", Argument("dst"), "has float32")
         with pytest.raises(ArgumentTypeError) as raised:
@@ -117,7 +119,7 @@ def check_that_arguments_are_told():
 
 
 def check_the_first_of_several_errors():
-    """Each rank raises that, or its own, if it is of the same class."""
+    """Each rank raises the first error, or its own if that has the same class."""
     words = r"rank 1. \(on rank 1\)$" if world().rank == 0 else f"rank {world().rank}.$"
     with pytest.raises(ValueError, match=words):
         world().on_all(lambda: int(f"rank {world().rank}") if world().rank else 0, "the check")
@@ -130,7 +132,7 @@ def check_the_first_of_several_errors():
 
 
 def check_what_cannot_be_sent():
-    """It is told as any error, for it is pickled before the ranks meet."""
+    """It is reported like any error, as objects are pickled before the ranks synchronise."""
     with pytest.raises(Exception, match="lambda") as raised:
         world().from_all(lambda: (lambda: 0) if world().rank == last() else 0, "the check")
     assert ("(on rank" in str(raised.value)) == (world().rank != last())
@@ -138,7 +140,7 @@ def check_what_cannot_be_sent():
 
 
 class NoArray:
-    """What raises when an array is made of it."""
+    """An object that cannot be converted to an array."""
 
     def __array__(self, *_, **__):
         raise UnicodeDecodeError("utf-8", b"\xff", 0, 1, "no text")
@@ -151,7 +153,7 @@ def check_an_array_that_one_rank_cannot_read():
 
 
 def check_memory_that_one_rank_does_not_have():
-    """While a tensor comes to lie otherwise: where it is placed, all raise it at once."""
+    """A rank lacks memory while the placement of a tensor changes: all ranks raise the error at once."""
     placement = Placement(world().size)
     tensor = from_whole(np.arange(12.0), placement, "S(0)")
     with without_memory(last()), pytest.raises(MemoryError, match="cannot have it"):
@@ -160,12 +162,14 @@ def check_memory_that_one_rank_does_not_have():
 
 
 def check_what_fails_between_exchanges():
-    """The others raise it where they next meet, and the rank waits for them; then all are in step again."""
+    """The other ranks raise the error at their next synchronisation, for which the failed rank waits; then all are in
+    step again.
+    """
     placement = Placement(world().size)
     x = from_whole(np.arange(12.0), placement, "S(0)")
 
     def compute():
-        ep.ops.relu(x)  # which exchanges nothing: the others know nothing of it
+        ep.ops.relu(x)  # nothing is exchanged here, so the other ranks do not know of the error
         x.numpy()
 
     with without_memory(last()), pytest.raises(MemoryError, match="cannot have it"):
@@ -174,7 +178,7 @@ def check_what_fails_between_exchanges():
 
 
 def check_what_fails_on_all_alike():
-    """Each rank raises its own."""
+    """Each rank raises its own error."""
     placement = Placement(world().size)
     x = from_whole(np.arange(12.0), placement, "S(0)")
     with without_memory(*range(world().size)), pytest.raises(MemoryError, match=r"cannot have it$"):

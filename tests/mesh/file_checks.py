@@ -13,7 +13,7 @@ ROWS, COLUMNS = 4096, 1024
 
 
 def resident(path):
-    """Return the bytes of a mapped file that this process has in memory."""
+    """Return the resident bytes of a mapped file in this process."""
     maps = re.split(r"^(?=[0-9a-f]+-[0-9a-f]+ )", Path("/proc/self/smaps").read_text(), flags=re.MULTILINE)
     return 1024 * sum(int(re.search(r"^Rss:\s+(\d+)", one, re.MULTILINE)[1]) for one in maps if path in one)
 

@@ -1,4 +1,4 @@
-"""Gradients of tensors on a mesh: the rules compute with operators, which take and give such tensors."""
+"""Gradients of tensors on a mesh: their rules use operators, which accept and return such tensors."""
 
 import numpy as np
 import pytest

@@ -12,9 +12,9 @@ from ep.cpu.compile import compiler
 
 
 def compile_in_turn(path: str) -> None:
-    """Let one rank at a time compile or load a kernel: the others sleep, and find what it has compiled.
+    """Let one rank at a time compile or load a kernel: the others sleep, and then find the compiled kernel.
 
-    Else each of them would compile all kernels. path: of a file of the job.
+    Otherwise each of them would compile all kernels. path: of a file of the job.
     """
     addresses, lock, depth = compiler._addresses, open(path, "w"), 0  # noqa: SIM115  # as long as the process
 

@@ -1,4 +1,4 @@
-"""Jobs of several ranks, started by mpiexec. One job makes many checks, for starting one takes a second."""
+"""Jobs of several ranks, started by mpiexec. One job makes many checks, as it takes a second to start one."""
 
 import json
 import os
@@ -25,7 +25,7 @@ HANGS = 1800
 
 
 def job(ranks: int, *arguments: str, seconds: float = HANGS, **environment: str) -> tuple[int, str]:
-    """Run Python with `arguments` on all ranks; return the exit code, and what they print, stderr too.
+    """Run Python with `arguments` on all ranks; return the exit code, and their stdout and stderr.
 
     Raises subprocess.TimeoutExpired after `seconds`.
     """
@@ -42,14 +42,15 @@ def job(ranks: int, *arguments: str, seconds: float = HANGS, **environment: str)
 
 
 def mpiexec(ranks: int, *arguments: str, fails: bool = False, **environment: str) -> str:
-    """Return what Python with `arguments` prints on all ranks, stderr too."""
+    """Return the stdout and stderr of Python with `arguments` on all ranks."""
     code, output = job(ranks, *arguments, **environment)
     assert (code != 0) == fails, output
     return output
 
 
 def mpiexec_in_turn(ranks: int, *program: str, **environment: str) -> str:
-    """Return what a program prints on all ranks, which one at a time compile kernels: -m and a module, or -c and code.
+    """Return the output of a program on all ranks, one of which at a time compiles kernels: -m and a module, or -c and
+    code.
 
     program: with its arguments.
     """
@@ -58,9 +59,9 @@ def mpiexec_in_turn(ranks: int, *program: str, **environment: str) -> str:
 
 
 def results(ranks: int, checks: list[str], folder: Path) -> dict[str, str]:
-    """Return what became of each of `checks` on `ranks` ranks: "" where it holds; run by the first process that asks.
+    """Return the result of each of `checks` on `ranks` ranks: "" if it passes; the first process that asks runs them.
 
-    folder: that all processes of a run of pytest share; all of them ask for the same checks.
+    folder: shared by all processes of a run of pytest; all of them ask for the same checks.
     """
 
     def find(path: Path) -> None:

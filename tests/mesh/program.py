@@ -23,7 +23,7 @@ def main(asked: str, path: str) -> None:
             mine = ""
         except Exception:
             mine = traceback.format_exc()
-            print(f"rank {world().rank}: {mine}", file=sys.stderr)  # for it may leave the ranks out of step
+            print(f"rank {world().rank}: {mine}", file=sys.stderr)  # because it may leave the ranks out of step
         every = world().from_all(partial(str, mine), name)
         found[name] = "".join(f"rank {rank}: {one}" for rank, one in enumerate(every) if one)
     if world().rank == 0:

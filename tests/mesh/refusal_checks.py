@@ -9,7 +9,7 @@ from ep.mesh.world import world
 
 
 def refused(kind, words, function):
-    """`function` raises `kind` with `words`, on this rank as on all."""
+    """Check that `function` raises `kind` with `words`, on this rank as on all others."""
     with pytest.raises(kind, match=words):
         function()
 
@@ -105,7 +105,7 @@ def check_operators():
 
 
 def check_an_index_out_of_range_on_one_rank():
-    """All ranks raise it, though one alone has the index."""
+    """All ranks raise the error, though only one rank has the index."""
     placement = Placement(world().size)
     table = from_whole(np.arange(12.0), placement, "B")
     tokens = np.zeros(9, np.int64)

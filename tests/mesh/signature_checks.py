@@ -1,8 +1,8 @@
 """The signatures of all operators on real ranks: every combination of placements, in the cases of `tests.sbp`.
 
-What is listed gives the whole result. What is not listed is refused before anything is sent: a rank refuses it alone,
-while the others try other signatures. That it is wrong, or left out for a reason, is shown in one process
-(`tests/sbp/test_exhaustion.py`).
+Listed signatures give the whole result. Other signatures are refused before anything is sent: a rank refuses one by
+itself, while the other ranks try other signatures. `tests/sbp/test_exhaustion.py` shows in one process that unlisted
+signatures are wrong, or left out for a reason.
 """
 
 import re
@@ -30,7 +30,7 @@ def compute(case, pieces, placement, signatures, attributes):
 
 
 def check(case):
-    """Listed signatures are right, and others are refused, each by one rank."""
+    """Check that listed signatures are right, and that others are refused, each by one rank."""
     placement = Placement(world().size)
     problem = case.problem(placement.ranks)
     listed = case.operator.signatures(problem)
@@ -50,7 +50,7 @@ def check(case):
 
 
 def check_two_axes():
-    """On 2 x 2 ranks, some signatures of both axes of the mesh for each case; all are tried in one process."""
+    """Check some signatures of both axes of the mesh for each case on 2 x 2 ranks; all are tried in one process."""
     placement = Placement((2, 2) if world().size == 4 else (world().size, 1))
     mesh = placement.mesh
     for case in OTHERS:

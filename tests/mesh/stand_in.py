@@ -6,7 +6,7 @@ import numpy as np
 
 
 class Alike:
-    """A communicator of two ranks, both of which have what the first one hands over."""
+    """A communicator of two ranks, both of which have the data that the first one passes."""
 
     size, rank = 2, 0
 

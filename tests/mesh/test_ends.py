@@ -1,4 +1,6 @@
-"""The end of a job: a rank for which others wait ends it; there is no message if all ranks reach the end."""
+"""The end of a job: a rank that exits while others wait for it ends the job; if all ranks reach the end, there is no
+message.
+"""
 
 import pytest
 
@@ -78,7 +80,7 @@ TOGETHER = {
         "try: ep.ops.relu(tensor)\nexcept MemoryError: pass"
     ),
     "children that are forked": (
-        # Python warns of any fork beside threads, since 3.12
+        # since 3.12, Python warns of any fork while threads exist
         "import warnings\nwarnings.simplefilter('ignore', DeprecationWarning)\n"
         "child = os.fork()\nif child == 0:\n"
         "    try: tensor.numpy()\n    except RuntimeError as error: assert 'has forked is not a rank' in str(error)\n"
@@ -103,14 +105,16 @@ def test_the_exit_code_of_a_program_stays():
 
 
 def test_what_was_printed_is_there_though_the_job_ends():
-    # one write a line, also where Python keeps no buffer: the launcher mixes what ranks write in pieces
+    # one write for each line, also if Python does not buffer: the launcher interleaves the writes of ranks
     code = "sys.stdout.write(f'rank {rank} was here\\n')\nif rank != 1: tensor.numpy()"
     output = mpiexec(3, "-c", BEGIN + code, fails=True)
     assert {f"rank {rank} was here" for rank in range(3)} <= set(output.splitlines())
 
 
 def test_the_last_words_are_there_though_the_launcher_is_slow():
-    """The launcher of MPICH ends ranks before it reads what they printed, where it is told of both at once."""
+    """If MPICH's launcher learns of output and of the end of a rank at once, it ends the ranks before it reads their
+    output.
+    """
     code = (
         "import subprocess\nlauncher = os.getppid()\n"
         "if rank == 1:\n"

@@ -1,4 +1,4 @@
-"""The checks that several ranks make together, on 4 and on 3 of them."""
+"""The checks that several ranks make together, on 4 and on 3 ranks."""
 
 import pytest
 
@@ -12,7 +12,7 @@ RANKS = (4, 3)
 
 @pytest.fixture(scope="session")
 def checks(request):
-    """By the number of ranks, the names of the checks that this run has, in their order."""
+    """The names of this run's checks, in their order, by the number of ranks."""
     cases = [item.callspec.params for item in request.session.items if item.name.startswith("test_on_ranks[")]
     chosen = {(case["ranks"], case["check"]) for case in cases}
     return {ranks: [check for check in CHECKS if (ranks, check) in chosen] for ranks in RANKS}

@@ -12,7 +12,7 @@ pytest.importorskip("mpi4py")
 
 
 def test_counts_above_2_to_the_31():
-    """Memory that nothing touches; `np.empty` only reserves it."""
+    """The memory is never touched; `np.empty` only reserves it."""
     comm, size = Alike(), 2**29 + 3
     Group(comm).all_gather(arrays_on(DeviceType.kCPU), np.empty(size, np.float32), [size, size])
     ((source, target),) = comm.given

@@ -1,7 +1,7 @@
-"""Every combination of placements of an operator, tested in one process: correct for all data, or wrong for some.
+"""Every combination of placements of an operator, tested in one process: correct for all data, or wrong for some data.
 
-A combination is tried as ranks would run it: each on its own pieces, with the operator's local attributes. It holds for
-some data where the pieces of the results are those of the whole result.
+A trial runs as on ranks: each rank computes with its own pieces and the operator's local attributes. A combination is
+correct for some data if the pieces of the results are the pieces of the whole result.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _COMBINE = {PartialSum: np.add, PartialMax: np.maximum, PartialMin: np.minimum}
 class Case:
     """One use of an operator.
 
-    shapes, dtypes: of the inputs. args, kwargs: what its function takes besides.
+    shapes, dtypes: of the inputs. args, kwargs: the other arguments of its function.
     draws: for each kind of data, one Draw for each input.
     tolerance: of floating-point results, relative and absolute.
     """
@@ -57,14 +57,14 @@ class Case:
 
 
 def places(shape: Sequence[int], dtype: Any) -> list[Sbp]:
-    """Return how a tensor may lie; sums of bool are PMax, and complex numbers have no order."""
+    """Return the possible placements of a tensor; sums of bool are PMax, and complex numbers have no order."""
     kind = np.dtype(dtype).kind
     partials = [PartialSum()] * (kind != "b") + [PartialMax(), PartialMin()] * (kind != "c")
     return [*(Split(axis) for axis in range(len(shape))), Broadcast(), *partials]
 
 
 def combinations(problem: Any) -> Iterator[Signature]:
-    """Yield every signature that can be written down."""
+    """Yield every conceivable signature."""
     inputs = [places(shape, one.dtype) for shape, one in zip(problem.shapes, problem.types, strict=True)]
     outputs = [places(shape, problem.out_type.dtype) for shape in problem.out_shapes]
     for chosen in itertools.product(*inputs):
@@ -87,7 +87,7 @@ class Trial:
         self._local: dict[str, Any] = {}
 
     def results(self, signature: Signature) -> list[list[np.ndarray]] | None:
-        """Return what each rank gets, None if the operator refuses the pieces."""
+        """Return the results of each rank, None if the operator refuses the pieces."""
         operator, problem = self.case.operator, self.problem
         found = []
         for rank in range(problem.ranks):
@@ -103,7 +103,9 @@ class Trial:
         return found
 
     def holds(self, signature: Signature, *, finite: bool) -> bool:
-        """Return whether the ranks have the pieces of the whole results; finite: where both are finite."""
+        """Return whether the ranks have the pieces of the whole results; finite: compare only elements that are finite
+        in both.
+        """
         found = self.results(signature)
         if found is None:
             return False
@@ -117,7 +119,7 @@ class Trial:
         return True
 
     def close(self, result: Any, whole: Any, *, finite: bool) -> bool:
-        """Return whether a result is the whole, where both are finite if it says so."""
+        """Return whether a result equals the whole; `finite`: compare only elements that are finite in both."""
         if whole.dtype.kind not in "fc":
             return np.array_equal(result, whole)
         if finite:
@@ -128,7 +130,7 @@ class Trial:
 
 
 def _draw(place: Sbp, draw: Draw, rng: Any, shape: Any, dtype: Any, ranks: int) -> tuple[Any, list[Any]]:
-    """Return a whole tensor and what each rank has of it."""
+    """Return a whole tensor, and each rank's piece of it."""
     if type(place) not in _COMBINE:
         whole = np.asarray(draw(rng, shape)).astype(dtype)
         return whole, pieces(whole, place, ranks)
@@ -136,14 +138,15 @@ def _draw(place: Sbp, draw: Draw, rng: Any, shape: Any, dtype: Any, ranks: int) 
     return np.asarray(reduce(_COMBINE[type(place)], parts)).astype(dtype), parts
 
 
-_ATTEMPTS = 6  # with data for a signature that is listed
+_ATTEMPTS = 6  # the trials of a listed signature with each kind of data
 
 
 def survey(case: Case, ranks: int, tries: int, rng: np.random.Generator) -> dict[Signature, bool]:
-    """For every signature whether it holds for all data that is tried.
+    """Return for every signature whether it is correct for all tried data.
 
-    Those that are listed are asked where results are finite, some times; the others everywhere, until they fail, with
-    `tries` of each kind of data at most, or some times where there is a reason why they are left out.
+    Listed signatures are tried some times, and only finite results are compared. Other signatures are compared
+    everywhere, until they fail, at most `tries` times for each kind of data, or only some times if there is a reason to
+    leave them out.
     """
     problem = case.problem(ranks)
     listed = set(case.operator.signatures(problem))
@@ -165,7 +168,7 @@ def survey(case: Case, ranks: int, tries: int, rng: np.random.Generator) -> dict
 
 
 def check(case: Case, ranks: int, rng: np.random.Generator, tries: int = 2) -> tuple[int, int]:
-    """Assert that what is listed holds, and that what is not listed fails or is left out with a reason.
+    """Assert that listed signatures are correct, and that other signatures fail or are left out for a reason.
 
     Returns how many signatures were tried, and how many are listed.
     """

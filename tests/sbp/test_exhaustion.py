@@ -41,7 +41,7 @@ def many(rng, shape):
 
 
 def wide(rng, shape):
-    """Sums of them wrap around in int32."""
+    """Return numbers whose sums wrap around in int32."""
     return rng.integers(-(2**31), 2**31, shape)
 
 
@@ -54,17 +54,17 @@ def below(end):
 
 
 def around(end):
-    """Return some out of range."""
+    """Return indices, some of them out of range."""
     return lambda rng, shape: rng.integers(-2, end + 2, shape)
 
 
 def rarely(rng, shape):
-    """Mostly 0."""
+    """Return numbers that are mostly 0."""
     return rng.integers(-1, 2, shape) * (rng.random(shape) < 0.2)
 
 
 def mostly(rng, shape):
-    """Mostly true."""
+    """Return values that are mostly true."""
     return rng.random(shape) < 0.9
 
 
@@ -88,7 +88,7 @@ ALSO = {
 
 
 def name_of(case):
-    """Return what tells a case from others."""
+    """Return a unique name of a case."""
     dtypes = "-".join(str(np.dtype(dtype)) for dtype in case.dtypes)
     given = "-".join(map(str, [*case.args, *case.kwargs.values()]))
     return f"{case.name}-{case.shapes}-{dtypes}-{given}".replace(" ", "")

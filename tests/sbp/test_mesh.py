@@ -32,7 +32,7 @@ MESH = (2, 3)
 
 
 def parted(whole, place, ranks, rng):
-    """Return what each rank has of a tensor: of a partial one, every rank has something, and sums do not overflow."""
+    """Return each rank's piece of a tensor; every rank has values of a partial tensor, and sums do not overflow."""
     if not isinstance(place, Partial):
         return pieces(whole, place, ranks)
     owner = rng.integers(0, ranks, whole.shape)
@@ -47,7 +47,7 @@ def parted(whole, place, ranks, rng):
 
 
 def on_mesh(whole, places, rng, mesh=MESH):
-    """By coordinates, what each rank has."""
+    """Return each rank's piece, by its coordinates."""
     first, second = places
     rows = parted(whole, first, mesh[0], rng)
     if isinstance(first, Broadcast):
@@ -68,7 +68,7 @@ def together(parts, places, shape):
 
 @pytest.mark.parametrize("case", OTHERS, ids=name_of)
 def test_signatures_of_both_axes(case, rng):
-    """Whatever is listed on the second axis, after a signature of the first, gives the whole result."""
+    """Every signature listed for the second axis, after a signature of the first axis, gives the whole result."""
     arrays, operator, problem = arrays_on(DeviceType.kCPU), case.operator, case.problem(MESH[0])
     for first in operator.signatures(problem):
         for second in signatures_on_axis(operator, problem, [first], MESH):
@@ -93,8 +93,8 @@ PLACES = [Split(0), Split(1), Broadcast(), PartialSum(), PartialMax()]
 
 @pytest.mark.parametrize("source", list(itertools.product(PLACES, repeat=2)), ids=lambda both: ",".join(map(str, both)))
 def test_routes(source):
-    """Steps lead from one to the next. None changes the first axis while the second splits what it splits, or gives up
-    a partial of it while the second has one of another kind.
+    """Each step starts at the end of the one before. No step changes the first axis while the second axis splits the
+    same tensor axis, or reduces a partial of the first axis while the second axis has a partial of another kind.
     """
     shape = (7, 5)
     for target in itertools.product(PLACES, repeat=2):
@@ -113,7 +113,7 @@ def test_routes(source):
 
 
 def test_the_route_of_the_fewest_bytes():
-    """What is summed is summed before it is gathered, and what is split is split before it is summed."""
+    """A route sums before it gathers, and splits before it sums."""
     size = 6 * 6 * 4
     steps = route(parse_many("S(0),P"), parse_many("B,B"), (6, 6), 4, MESH)
     assert [(step.axis, step.move.name) for step in steps] == [(1, "all-reduce"), (0, "all-gather")]

@@ -117,7 +117,7 @@ def test_moves_by_way_of_broadcast():
 @pytest.mark.parametrize("ranks", [2, 3, 5])
 @pytest.mark.parametrize("shape", [(6, 4), (7, 11, 2), (1, 5), (0, 3)])
 def test_an_exchange_moves_what_does_not_stay(shape, ranks):
-    """Counted element by element: who has it before, and who after."""
+    """The test counts, for each element, the ranks that have it before and after the exchange."""
     owner = [
         np.concatenate([np.full(size, rank) for rank, size in enumerate(piece_sizes(shape[axis], ranks))])
         for axis in (0, 1)
@@ -157,7 +157,9 @@ def test_a_small_table_is_gathered():
 
 
 def test_a_partial_result_costs_what_it_takes_to_read_it():
-    """To leave it partial moves nothing, but before it can be read more than to split the table otherwise."""
+    """Leaving the result partial moves nothing, but reading it then moves more bytes than splitting the table
+    otherwise.
+    """
     operator, problem = gather_problem((10, 768), (1000,))
     best, *others = on_one_axis(operator, problem, [Split(0), B])
     assert str(best) == "S(1), B -> S(1)"
@@ -167,7 +169,7 @@ def test_a_partial_result_costs_what_it_takes_to_read_it():
     sum_ = operator_named("sum")
     x = np.zeros(8)
     problem = sum_.problem([x], sum_.resolve(x), 4)
-    assert on_one_axis(sum_, problem, [Split(0)])[0].cost == 2 * 3 * 8  # a number can only be whole
+    assert on_one_axis(sum_, problem, [Split(0)])[0].cost == 2 * 3 * 8  # a number cannot be split
 
 
 def test_all_results_count():
@@ -198,7 +200,7 @@ def test_each_axis_of_a_mesh_has_a_signature():
 @pytest.mark.parametrize("wanted", [None, "B,B", "S(0),B"])
 @pytest.mark.parametrize("given", ["S(0),S(1)", "S(1),S(0)", "P,S(0)", "S(0),B"])
 def test_the_axes_of_a_mesh_are_chosen_together(given, wanted):
-    """No signature of one axis, with any of the other, moves less."""
+    """No combination of signatures of the two axes moves fewer bytes."""
     operator, problem = gather_problem((37, 8), (24,))
     mesh, places = (2, 3), [parse_many(given), parse_many("B,S(0)")]
     target = None if wanted is None else parse_many(wanted)

@@ -1,18 +1,18 @@
-"""Treats the package badly: random trials with a seed and a time limit, `python -m tests.stress --help`.
+"""Stress tests: random trials with a seed and a time limit, `python -m tests.stress --help`.
 
 Each kind of trial has a module here (`KINDS` in `runner.py`) with
 
-- `trial(rng, tag)`, one trial on the device type `tag`: it draws from `rng` alone, and raises where something is wrong;
-  `leaks` returns by how many KiB memory grows in 1000 launches, the others None;
+- `trial(rng, tag)`, one trial on the device type `tag`: it draws only from `rng`, and raises if something is wrong;
+  `leaks` returns the growth of memory in KiB per 1000 launches, the others None;
 - `FRESH`, whether each trial needs a process of its own, in which nothing has been launched;
-- `SECONDS`, what a trial takes at the very most: after that it counts as one that hangs;
-- `DEVICES`, the device types that it is for, None for all.
+- `SECONDS`, the upper limit for a trial: after that it counts as hanging;
+- `DEVICES`, its device types, None for all.
 
-`launches` and `malformed` try calls, right and wrong; `copies`, `threads`, `forks`, `compiling_forks` and `interrupts`
-what may happen to a process; `cache_files` what may happen to the files; `leaks` measures memory. All draw their calls
-from `calls.py`, but for `gradients`, which compares those of operators with central differences, and `ranks`, where
-ranks of jobs fail.
+`launches` and `malformed` try right and wrong calls; `copies`, `threads`, `forks`, `compiling_forks` and `interrupts`
+try events in a process; `cache_files` damages files; `leaks` measures memory. All draw their calls from `calls.py`,
+except `gradients`, which compares gradients of operators with central differences, and `ranks`, which lets ranks of
+jobs fail.
 
-A trial is named by (seed, kind, number), and runs in a child process (`worker.py`), so that a crash is a finding like
-any other. `test_short.py` is the short form, and `faults.py` is for the test of all this: its trials go wrong.
+A trial is named by (seed, kind, number), and runs in a child process (`worker.py`), so that a crash is reported like
+any other failure. `test_short.py` is the short form, and `faults.py` tests the runner itself: its trials fail.
 """

@@ -1,4 +1,4 @@
-"""`python -m tests.stress`: random trials for as long as is asked."""
+"""`python -m tests.stress`: random trials for a given time."""
 
 import argparse
 import itertools

@@ -17,7 +17,7 @@ NO_BUFFERS = (None, "text", b"\0" * 64, object(), [1.0, 2.0], memoryview(b"\0" *
 
 
 def bad_argument(rng, call, name, value):
-    """Return what must be refused in the place of the right `value`."""
+    """Return a value that must be refused in place of the right `value`."""
     if name == "stream":
         return pick(rng, NO_STREAMS)
     if name == "data_type":
@@ -36,7 +36,7 @@ def bad_argument(rng, call, name, value):
 
 
 def bad_sequence(rng, buffers):
-    """No sequence of buffers, an empty one, or one with a wrong buffer."""
+    """Return an object that is not a sequence of buffers, an empty sequence, or one with a wrong buffer."""
     if chance(rng, 0.4):
         return pick(rng, (None, 3, "text", object(), [], (), {}, int, buffers[0]))
     place = int(rng.integers(len(buffers)))
@@ -61,11 +61,13 @@ def bad_dims(rng, call, name, value):
 
 
 def bad_buffer(rng, written, buffer, typed=True):
-    """Not a buffer, of another data type, too small; on the host also not contiguous, read-only, of another order."""
+    """Return an object that is not a buffer, or a buffer of another data type or too small; on the host also one that
+    is not contiguous, read-only, or of another byte order.
+    """
     on_host = isinstance(buffer, np.ndarray)
     kinds = ("none", "size", *(("type",) if typed else ()), *(("gaps", "frozen", "order") if on_host else ()))
     kind = pick(rng, kinds)
-    if kind == "none":  # what takes buffers of any type may take those of the host, too
+    if kind == "none":  # a function that accepts buffers of any type may accept those of the host, too
         of_host = () if on_host or not typed else (np.zeros(buffer.size, buffer.dtype),)
         return pick(rng, (*NO_BUFFERS, *of_host))
     if kind == "gaps" and buffer.size > 1:
@@ -93,4 +95,4 @@ def bad_buffer(rng, written, buffer, typed=True):
         )
         other = np.dtype(pick(rng, [name for name in others if np.dtype(name) != buffer.dtype]))
         return np.zeros(buffer.size, other) if on_host else buffer[:0].view(np.uint8).view(other)
-    return buffer[: buffer.size // 8]  # at most three elements are more than is needed
+    return buffer[: buffer.size // 8]  # a buffer has at most three elements more than needed

@@ -1,4 +1,4 @@
-"""Damaged files in the cache of compiled kernels: whatever they hold, launches give the right results."""
+"""Damaged files in the cache of compiled kernels: whatever they contain, launches give the right results."""
 
 import atexit
 import os
@@ -20,7 +20,7 @@ from tests.stress.draw import chance, pick
 FRESH, SECONDS, DEVICES = False, 360, ("cpu",)
 
 CHILD_SECONDS = 150
-OUTPUT = 3000  # characters of a child that are reported
+OUTPUT = 3000  # reported characters of a child's output
 
 
 def trial(rng, tag):
@@ -29,7 +29,7 @@ def trial(rng, tag):
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     told = [damage(rng, pick(rng, files), files) for _ in range(pick(rng, (1, 1, 1, 3)))]
     try:
-        for _ in range(2):  # the second finds what the first has made good
+        for _ in range(2):  # the second launch finds the files that the first one repaired
             launch_with(folder, tag)
     except AssertionError as error:
         error.add_note(f"after {'; '.join(told)}\nthe damaged files are kept in {folder}")
@@ -38,7 +38,7 @@ def trial(rng, tag):
 
 
 def damage(rng, path, files):
-    """Damage one file; return what was done."""
+    """Damage one file; return a description of the damage."""
     contents = bytearray(path.read_bytes())
     way = pick(rng, (flip_bit, flip_byte, overwrite, cut, empty, swap))
     done = way(rng, path, contents, files)
@@ -93,7 +93,7 @@ def undamaged(tag) -> Path:
 
 
 def launch_with(folder, tag):
-    """Launch in a new process that has its cache in `folder`; raise AssertionError if that goes wrong."""
+    """Launch in a new process with its cache in `folder`; raise AssertionError if that fails."""
     code = f"from tests.stress.cache_files import launch_all; launch_all({tag!r})"
     command = [sys.executable, "-X", "faulthandler", "-c", code]
     environment = {**os.environ, "EP_CACHE_DIR": str(folder)}
@@ -106,10 +106,10 @@ def launch_with(folder, tag):
 
 
 def launch_all(tag):
-    """Launch a key of each sort, one that moves elements and one that computes, of several dims."""
+    """Launch one key that moves elements and one that computes, with several dims."""
     device = DeviceUnderTest(DeviceType.FromTag(tag))
     for entry in few_entries(device.type):
-        if entry.interface not in (Gather, ElementwiseUnary):  # more would take long to compile
+        if entry.interface not in (Gather, ElementwiseUnary):  # more keys would take long to compile
             continue
         rng = np.random.default_rng(0)
         for _ in range(4):

@@ -1,4 +1,4 @@
-"""A launch whose right result is known."""
+"""A launch with a known right result."""
 
 import inspect
 from dataclasses import dataclass
@@ -20,12 +20,12 @@ _COUNTS = ("count", "extent", "num_indices", "num_ids", "num_segments", "rows", 
 
 @dataclass
 class Call:
-    """One launch of one primitive: what New and Launch take, where buffers are host arrays. It can be pickled.
+    """One launch of one primitive: the arguments of New and Launch, with host arrays as buffers. It can be pickled.
 
-    output: the argument that is written; its array holds what is there before, which stays where nothing is written.
-    shared: the operand whose memory the output is, None if it has its own.
-    overlap_is_refused: whether the output may not overlap an operand in any other way.
-    typed_buffers: whether buffers have to be of the data types of the key.
+    output: the argument that is written; its array holds the contents before the launch, which remain in elements that
+    are not written. shared: the operand whose memory the output uses, None if it has its own. overlap_is_refused:
+    whether the output may not overlap an operand in any other way. typed_buffers: whether buffers have to be of the
+    data types of the key.
     """
 
     overlap_is_refused: ClassVar[bool] = True
@@ -42,12 +42,12 @@ class Call:
         return device.require(factory_of(self.entry), *self.key())
 
     def key(self) -> tuple[Any, ...]:
-        """Return what New takes."""
+        """Return the arguments of New."""
         op = () if self.entry.op is None else (self.entry.op,)
         return (*op, *self.types(), *self.options)
 
     def types(self) -> tuple[DataType, ...]:
-        """Return the data types that New takes."""
+        """Return the data types among the arguments of New."""
         return self.entry.dtypes
 
     def is_empty(self) -> bool:
@@ -60,7 +60,7 @@ class Call:
         return any(np.any(np.asarray(value) == 0) for value in sizes)
 
     def expected(self, device, primitive) -> np.ndarray:
-        """What the output must hold: from a reference, or from other launches of `primitive`, see `agrees`."""
+        """Return the expected output: from a reference, or from other launches of `primitive`, see `agrees`."""
         raise NotImplementedError
 
     def agrees(self, device, primitive) -> None:
@@ -104,12 +104,12 @@ class Call:
 
 
 def factory_of(entry: Entry) -> type:
-    """Return the contract whose New makes what `entry` names."""
+    """Return the contract whose New makes the primitive of `entry`."""
     return getattr(p, f"{entry.interface.__name__}Factory")
 
 
 def is_buffer(name: str, value: Any) -> bool:
-    """Return whether an argument is a buffer, not dims in an array or a plain number."""
+    """Return whether an argument is a buffer, as opposed to dims in an array or a plain number."""
     return isinstance(value, np.ndarray) and not is_sequence(name)
 
 
@@ -119,5 +119,5 @@ def is_sequence(name: str) -> bool:
 
 
 def background(count: int, data_type: DataType) -> np.ndarray:
-    """`count` elements that are recognised where they are not overwritten."""
+    """Return `count` elements that are recognisable if they are not overwritten."""
     return np.full(count * data_type.itemsize, FILL, np.uint8).view(data_type.dtype)

@@ -1,4 +1,4 @@
-"""Random calls of any key that a device registers."""
+"""Random calls of all keys that a device registers."""
 
 import numpy as np
 
@@ -32,7 +32,7 @@ MAKERS = {
 def random_call(rng: np.random.Generator, device, entry: Entry | None = None, most: int = 300_000) -> Call:
     """Return a call of `entry`, or of any key: each primitive is as likely as the others.
 
-    most: the largest number of elements, about.
+    most: approximately the largest number of elements.
     """
     if entry is None:
         entries = p.registered(device.type)
@@ -43,7 +43,9 @@ def random_call(rng: np.random.Generator, device, entry: Entry | None = None, mo
 
 
 def few_entries(device_type) -> list[Entry]:
-    """Return one key of each primitive, for trials that compile: found without loading what provides the device."""
+    """Return one key of each primitive, for trials that compile; this does not load the package that provides the
+    device.
+    """
     from ep import BinaryOp, ReduceOp, UnaryOp
 
     single, index = DataType.kFloat, DataType.kInt64

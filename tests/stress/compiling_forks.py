@@ -1,6 +1,6 @@
-"""Forks while other threads compile, none of whose kernels are on disk, and while other code compiles with Numba.
+"""Forks while other threads compile kernels that are not on disk, and while other code compiles with Numba.
 
-The child launches, and ends. Its kernels are on disk: in the folder that the process had before.
+The child launches, and ends. Its kernels are on disk, in the folder that the process used before.
 """
 
 import os
@@ -27,7 +27,7 @@ def compile_with_numba(rng, tag):
 
 def trial(rng, tag):
     have_kernels_on_disk(tag)
-    compile_with_numba(rng, tag)  # imports modules, which a child of a fork in the middle of it would wait for
+    compile_with_numba(rng, tag)  # this imports modules; a child forked during an import would wait for it
     usual = os.environ.get(CACHE_DIR.name)
 
     def in_the_usual_folder():

@@ -30,7 +30,7 @@ def trial(rng, tag):
         if tag == "cpu" and chance(rng, 0.05):
             return in_a_new_process(rng, tag, call, pickle.dumps(original))
         copied = pick(rng, (copy.copy, copy.deepcopy, lambda primitive: through_pickle(rng, primitive)))(original)
-        for other in others:  # what New takes may differ: only the primitive at hand is the one to launch
+        for other in others:  # arguments of New may differ: only this primitive is launched
             other.options = call.options
         if chance(rng, 0.5):
             call.run(device, rng, original)
@@ -53,7 +53,7 @@ def through_pickle(rng, primitive):
 
 
 def in_a_new_process(rng, tag, call, pickled):
-    """Launch what was pickled here in a process that is spawned or comes from the fork server."""
+    """Launch a primitive that was pickled here in a process that is spawned or comes from the fork server."""
     context = multiprocessing.get_context(pick(rng, ("spawn", "forkserver")))
     process = context.Process(target=launch_there, args=(tag, call, pickled))
     process.start()

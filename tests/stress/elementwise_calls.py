@@ -1,7 +1,7 @@
 """Calls of ElementwiseUnary and BroadcastElementwiseBinary.
 
-Operands are drawn from a few values. What the op makes of these, or of each pair of them, is launched by itself, and
-`agrees` compares it with the reference; in the call itself, a value must give the same bits wherever it lies.
+Operands are drawn from a few values. A separate launch computes the op on these values, or on each pair of them, and
+`agrees` compares its results with the reference; in the call itself, a value must give the same bits at every position.
 """
 
 import math
@@ -24,7 +24,9 @@ POWER_GRADS = (BinaryOp.kScalarBasePowerGrad, BinaryOp.kScalarExpPowerGrad)
 
 @dataclass
 class ElementwiseCall(Call):
-    """values: those that each operand is drawn from; chosen: by their numbers, flat, in the dims of the call."""
+    """values: those from which each operand is drawn; chosen: the flat indices of the drawn values, in the dims of the
+    call.
+    """
 
     attributes: tuple[float, ...] = ()
     values: tuple[np.ndarray, ...] = ()
@@ -83,7 +85,7 @@ class BinaryCall(ElementwiseCall):
 
 def binary_call(rng, device, entry, most):
     src_type, dst_type = entry.dtypes
-    # of integers the reference is exact to the bit only where the power has few digits
+    # for integers, the reference is exact to the bit only if the power has few digits
     exact = entry.op in POWER_GRADS and src_type.dtype.kind not in "fcV"
     attributes, given = ((2.0,), (2.0,)) if exact else draw_attributes(rng, entry.op)
     values = operands(rng, entry.op, src_type, 5 if entry.op in tolerances.SLOW_BINARY_REFERENCE else 16)

@@ -1,4 +1,4 @@
-"""Trials that go wrong, to test that this is found: number 1 fails, 2 crashes, 3 hangs, the others pass."""
+"""Trials that fail, to test that the runner reports them: number 1 fails, 2 crashes, 3 hangs, the others pass."""
 
 import ctypes
 import time

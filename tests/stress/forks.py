@@ -1,4 +1,4 @@
-"""Forks while other threads load what provides devices, compile and launch: the child launches and ends."""
+"""Forks while other threads load device packages, compile and launch: the child launches and ends."""
 
 import faulthandler
 import os
@@ -65,7 +65,7 @@ def forks_while(rng, tag, works, begin=lambda: None):
         thread.start()
     if rng.random() < 0.5:
         fork_often(rngs[0], tag, begin)
-    else:  # the child's main thread is then this one
+    else:  # this thread then becomes the child's main thread
         forking.start()
         forking.join()
     for thread in threads:
@@ -75,7 +75,7 @@ def forks_while(rng, tag, works, begin=lambda: None):
 
 
 def have_kernels_on_disk(tag):
-    """Compile what the trial needs, where that has not been done: in a child, so that nothing is loaded here."""
+    """Compile the kernels of the trial if they are not on disk: in a child, so that nothing is loaded here."""
     child = os.fork()
     if child == 0:
         try:
@@ -103,7 +103,8 @@ def fork_often(rng, tag, begin=lambda: None):
 
 def in_the_child(rng, tag, begin):
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    # it says where it hangs; the worker's dump_traceback_later has a thread, which a child lacks and would wait for
+    # this prints where it hangs; the worker's dump_traceback_later uses a thread, which a child lacks and would wait
+    # for
     faulthandler.register(signal.SIGALRM, chain=True)
     signal.alarm(CHILD_SECONDS)
     status = 1

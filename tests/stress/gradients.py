@@ -8,7 +8,7 @@ FRESH, SECONDS, DEVICES = False, 180, ("cpu",)
 
 
 def trial(rng, tag):
-    """One operator: of the first type that it takes, in any order."""
+    """Try one operator, with the first type that it supports in a random order of types."""
     name = pick(rng, sorted(RULES))
     types = [TYPES[place] for place in rng.permutation(len(TYPES))]
     if not any(check(name, data_type, rng, draws=3) for data_type in types):

@@ -7,10 +7,12 @@ class Guarded:
     """A buffer on the device with random bytes on both sides of it, which a launch must leave as they are."""
 
     def __init__(self, device, rng: np.random.Generator, contents: np.ndarray) -> None:
-        """contents: what the buffer, `view`, holds. It begins at any byte, elsewhere than on the host at one of 16."""
+        """Make the buffer. contents: those of the buffer, `view`. It begins at any byte on the host, elsewhere at a
+        multiple of 16.
+        """
         before = int(rng.integers(1, 200))
         if not device.on_host:
-            before *= 16  # which all data types are content with
+            before *= 16  # sufficient for all data types
         self._first, self._end = before, before + contents.nbytes
         self._image = rng.integers(0, 256, self._end + int(rng.integers(1, 200)), np.uint8)
         self._image[self._first : self._end] = contents.reshape(-1).view(np.uint8)
@@ -19,7 +21,7 @@ class Guarded:
         self.view = self.block[self._first : self._end].view(contents.dtype)
 
     def check(self, name: str, expected: np.ndarray | None = None) -> None:
-        """Raise AssertionError if a byte is not as it was or, in the buffer, not as in `expected`."""
+        """Raise AssertionError if a guard byte has changed, or if a byte of the buffer differs from `expected`."""
         image = self._image.copy()
         if expected is not None:
             contents = np.ascontiguousarray(expected).reshape(-1).view(np.uint8)

@@ -1,4 +1,6 @@
-"""SIGINT, once or in storms, while the first launches of a process load or compile: they are raised, and do no harm."""
+"""SIGINT, once or in bursts, while the first launches of a process load or compile: interrupts are raised, and do no
+harm.
+"""
 
 import contextlib
 import os
@@ -16,7 +18,7 @@ FRESH, SECONDS, DEVICES = True, 360, ("cpu",)
 
 
 def trial(rng, tag):
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has its background jobs ignore it
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell makes its background jobs ignore SIGINT
     cold = chance(rng, 0.4)
     with tempfile.TemporaryDirectory() if cold else contextlib.nullcontext() as folder:
         if cold:
@@ -24,7 +26,7 @@ def trial(rng, tag):
         pauses = draw_pauses(rng, longest=3.0 if cold else 0.6)
         try:
             interrupted = launch_under(rng, tag, pauses)
-        finally:  # some are still to come where it failed
+        finally:  # after a failure, some interrupts are still to come
             signal.signal(signal.SIGINT, signal.SIG_IGN)
         device = DeviceUnderTest(DeviceType.FromTag(tag))
         for entry in few_entries(device.type):
@@ -34,14 +36,14 @@ def trial(rng, tag):
 
 
 def draw_pauses(rng, longest):
-    """Seconds from one interrupt to the next: one at any moment, or a storm from then on."""
+    """Return the seconds from one interrupt to the next: a single one at any moment, or a burst from then on."""
     first = float(rng.uniform(0, longest))
     storm = rng.exponential(pick(rng, (0.002, 0.02)), int(rng.integers(2, 100))) if chance(rng, 0.4) else ()
     return [first, *map(float, storm)]
 
 
 def launch_under(rng, tag, pauses):
-    """Launch one key after the other while another process sends interrupts; return how often one was raised."""
+    """Launch one key after the other while another process sends interrupts; return the number of raised interrupts."""
     interrupted, over = 0, False
     sender = start_sender(pauses)
     while not over:  # an interrupt may arrive in any line, so that one `try` would not be enough
@@ -59,7 +61,7 @@ def launch_under(rng, tag, pauses):
 
 
 def start_sender(pauses):
-    """Return a process that sends this one the interrupts, and ends."""
+    """Return a process that sends the interrupts to this process, and ends."""
     parent = os.getpid()
     with warnings.catch_warnings(action="ignore"):  # of forking with threads, if a library has started some
         sender = os.fork()
@@ -68,7 +70,7 @@ def start_sender(pauses):
             for pause in pauses:
                 time.sleep(pause)
                 os.kill(parent, signal.SIGINT)
-            time.sleep(0.05)  # so that the last one has arrived when this process is seen to have ended
+            time.sleep(0.05)  # so that the last interrupt has arrived when the end of this process is noticed
         finally:
             os._exit(0)
     return sender

@@ -1,4 +1,4 @@
-"""Right calls of any key: the right bytes, no others, the same ones every time and from every thread."""
+"""Right calls of all keys: they write the right bytes and no others, the same every time and from every thread."""
 
 import threading
 
@@ -15,7 +15,7 @@ def trial(rng, tag):
     device = DeviceUnderTest(DeviceType.FromTag(tag))
     if hasattr(device.device, "SetNumThreads"):
         device.device.SetNumThreads(int(rng.integers(1, 6)))
-    if hasattr(device.device, "force_calibration"):  # with non-temporal stores, where that is possible
+    if hasattr(device.device, "force_calibration"):  # with non-temporal stores, if possible
         device.device.force_calibration(everywhere(pick(rng, (NEVER, 2**12, 0))))
     call = random_call(rng, device)
     primitive = call.make(device)
@@ -34,7 +34,7 @@ def trial(rng, tag):
 
 
 def from_threads(rng, device, call, primitive, expected):
-    """The same launch from several threads at once."""
+    """Make the same launch from several threads at once."""
     errors = []
 
     def work(generator):

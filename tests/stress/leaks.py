@@ -10,7 +10,7 @@ from tests.stress.draw import chance, pick
 
 FRESH, SECONDS, DEVICES = True, 360, ("cpu",)
 
-LAUNCHES = 1500  # in each of the rounds; what is kept by primitives is full after the first
+LAUNCHES = 1500  # in each of the rounds; the caches of primitives are full after the first one
 ROUNDS = 3
 LIMIT = 200  # KiB for 1000 launches
 
@@ -19,7 +19,7 @@ def trial(rng, tag):
     device = DeviceUnderTest(DeviceType.FromTag(tag))
     entry = pick(rng, few_entries(device.type))
     calls = [random_call(rng, device, entry, most=500) for _ in range(400)]
-    for call in calls:  # one primitive serves them all
+    for call in calls:  # one primitive supports them all
         call.options = (8, *call.options[1:]) if call.options else ()
     primitive = calls[0].make(device)
     primitive.Prepare()
@@ -50,6 +50,6 @@ def refused(primitive, device, placed, output):
 
 
 def resident() -> int:
-    """Return the bytes of memory that the process has."""
+    """Return the resident memory of the process in bytes."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * 4096

@@ -34,7 +34,7 @@ def trial(rng, tag):
 
 
 def bad_arguments(rng, device, call, primitive):
-    """One or two wrong arguments among right ones, or too many arguments."""
+    """Return one or two wrong arguments among right ones, or too many arguments."""
     buffers, placed = call.place(device, rng)
     arguments, names = {"stream": device.stream, **placed}, call.names()
     if chance(rng, 0.05):
@@ -50,7 +50,7 @@ def bad_arguments(rng, device, call, primitive):
 
 
 def overlap(rng, device, call, primitive):
-    """The output a few bytes before or behind the begin of an operand."""
+    """Place the output a few bytes before or after the begin of an operand."""
     if not call.overlap_is_refused:
         return
     _, placed = call.place(device, rng)
@@ -83,7 +83,7 @@ def must_refuse(what, names, function):
 
 
 def bad_request(rng, device, call):
-    """What New must refuse: types, ops, numbers of dims and attributes that are none."""
+    """Request primitives that New must refuse: invalid types, ops, numbers of dims and attributes."""
     factory, key = factory_of(call.entry), list(call.key())
     if not key:
         must_refuse(f"{factory.__name__}(1)", ["positional"], lambda: NewPrimitive(factory, device.type, 1))

@@ -20,7 +20,7 @@ from tests.stress.movement_calls import any_bits, expand_call, more, places
 
 
 def numbers(rng, count, data_type):
-    """So many numbers, every magnitude among them."""
+    """Return `count` numbers of all magnitudes."""
     return samples(rng, data_type, 64)[rng.integers(0, 64, count)]
 
 
@@ -121,7 +121,7 @@ def where_call(rng, device, entry, most):
 
 
 class AddCall(Call):
-    """`srcs` is a list of arrays; what is shared is one of it, such as `srcs[0]`."""
+    """`srcs` is a list of arrays; the shared operand is one of them, such as `srcs[0]`."""
 
     def place(self, device, rng):
         at = self.arguments
@@ -199,7 +199,7 @@ def one_hot_call(rng, device, entry, most):
         "lower_bound": draw.spelled(rng, lower),
         "upper_bound": lower + depth if lower + depth else 1,
     }
-    if arguments["upper_bound"] != lower + depth:  # a bound of 0 would look like nothing to write
+    if arguments["upper_bound"] != lower + depth:  # a bound of 0 would be mistaken for an empty output
         arguments["out"] = background(num_indices * (depth + 1) + more(rng), out_type)
     return OneHotCall(entry, (), arguments, "out")
 

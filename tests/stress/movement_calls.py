@@ -1,4 +1,4 @@
-"""Calls of the primitives that move elements as they are: Gather, BatchGather, Expand."""
+"""Calls of the primitives that move elements unchanged: Gather, BatchGather, Expand."""
 
 import math
 
@@ -94,7 +94,7 @@ def places(sizes, steps) -> np.ndarray:
 
 
 def strides(rng, sizes, overlapping):
-    """Strides of any order of the axes, with gaps; where `overlapping`, some are 0."""
+    """Return strides of any order of the axes, with gaps; if `overlapping`, some are 0."""
     result, step = [0] * len(sizes), 1
     for axis in rng.permutation(len(sizes)):
         result[axis] = 0 if overlapping and draw.chance(rng, 0.5) else step
@@ -103,13 +103,13 @@ def strides(rng, sizes, overlapping):
 
 
 def any_bits(rng, count, data_type) -> np.ndarray:
-    """Return elements of any bits, NaN of every kind too; bool is 0 or 1."""
+    """Return elements with random bits, including all kinds of NaN; bool is 0 or 1."""
     data = rng.integers(0, 2 if data_type.dtype.kind == "b" else 256, count * data_type.itemsize, np.uint8)
     return data.view(data_type.dtype)
 
 
 def more(rng) -> int:
-    """Return how many elements a buffer has beyond those that are needed."""
+    """Return the number of elements of a buffer beyond the necessary ones."""
     return int(rng.integers(4)) if draw.chance(rng, 0.3) else 0
 
 

@@ -1,4 +1,4 @@
-"""Calls of Matmul, BatchMatmul and BroadcastMatmul: of small positive integers, which are not rounded but once."""
+"""Calls of Matmul, BatchMatmul and BroadcastMatmul: of small positive integers, whose results are rounded only once."""
 
 import math
 
@@ -8,7 +8,7 @@ from tests.stress import draw
 from tests.stress.call import Call
 from tests.stress.movement_calls import more
 
-_DEEPEST = 100  # so that float16 holds the sums of what is broadcast, too
+_DEEPEST = 100  # so that float16 can hold the sums of broadcast operands, too
 
 
 class ProductCall(Call):
@@ -35,7 +35,7 @@ class ProductCall(Call):
 
 
 def _call(rng, entry, dims, transposes, sizes, *options):
-    """dims: of a, b and c as they enter the product; sizes: what Launch takes of them."""
+    """Return a call. dims: those of a, b and c in the product; sizes: the sizes that Launch takes."""
     (data_type,) = entry.dtypes
     arrays = {
         name: rng.integers(1, 4, math.prod(each) + more(rng)).astype(data_type.dtype)

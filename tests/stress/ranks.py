@@ -1,6 +1,6 @@
 """Failing ranks of a job, one at a time: errors of any class, interrupts and exits, in all functions of ranks.
 
-Each rank ends in time, and no other rank continues unaware: it gets the error, or the job ends.
+Each rank ends in time, and every other rank gets the error, or the job ends.
 """
 
 import json
@@ -24,7 +24,7 @@ JOB_SECONDS = 500
 def trial(rng, tag):
     ranks, steps = int(rng.integers(2, 5)), [pick(rng, [*STEPS]) for _ in range(int(rng.integers(1, 6)))]
     plan = {
-        "steps": [*steps, "add"],  # so that the ranks meet after whatever goes wrong
+        "steps": [*steps, "add"],  # so that the ranks synchronise after any failure
         "step": int(rng.integers(len(steps))),
         "rank": int(rng.integers(ranks)),
         "place": pick(rng, [*INSIDE, *INSIDE, *OUTSIDE]),
@@ -48,7 +48,7 @@ def trial(rng, tag):
 
 
 def wrong(plan, ranks, fired, code, output, became):
-    """Return what is not as it should be, in words."""
+    """Return a description of the failure, "" if there is none."""
     kind, text = fired or ("", "")
     this = f"rank {plan['rank']} of {ranks}"
     if fired is None or (plan["place"] not in ("an exchange", *OUTSIDE) and plan["catches"] and kind != "SystemExit"):
@@ -71,7 +71,7 @@ def wrong(plan, ranks, fired, code, output, became):
     if kind == "SystemExit":
         words = f"{this} has ended", f"SystemExit: {text}"
         return "" if any(one in output for one in words) else "nobody said that the rank had ended"
-    if plan["catches"] and plan["place"] in OUTSIDE:  # the rank is one step ahead, and the first that ends
+    if plan["catches"] and plan["place"] in OUTSIDE:  # the rank is one step ahead, and ends first
         return "" if f"{this} has ended" in output else "nobody said that the rank had ended"
     if kind not in output or text not in output or (this not in output and f"(on rank {plan['rank']})" not in output):
         return "nobody said why the job ended"

@@ -1,7 +1,7 @@
 """The program of each rank of a trial of `ranks`: the same steps on all ranks; one rank fails in one of them.
 
-`python -m tests.stress.ranks_program PLAN`, of which a rank writes to `FOLDER/RANK.json` what became of each step, and
-to `FOLDER/fired.json` what it went wrong with.
+`python -m tests.stress.ranks_program PLAN`, of which each rank writes the result of each step to `FOLDER/RANK.json`,
+and the failing rank writes its error to `FOLDER/fired.json`.
 """
 
 import json
@@ -92,18 +92,18 @@ INSIDE = {
     "a file": (np, "load"),
     "an operand": (HostArrays, "as_buffer"),
 }
-"""Where a step calls what is to fail."""
+"""The functions that are made to fail, by the place at which a step calls them."""
 OUTSIDE = ("between steps", "the end", "an interrupt")
 
 
 def fire(error):
-    """Raise an error, once it is written down that there is one."""
+    """Record an error in the file, and raise it."""
     Path("fired.json").write_text(json.dumps([type(error).__name__, str(error)]))
     raise error
 
 
 def arm(place, error):
-    """Have the first call of what is at a place fail."""
+    """Make the first call of the function at a place fail."""
     owner, name = INSIDE[place]
     original = getattr(owner, name)
 
@@ -116,7 +116,7 @@ def arm(place, error):
 
 
 def go_wrong(plan):
-    """What goes wrong outside of what the package does."""
+    """Fail outside of the functions of the package."""
     if plan["place"] == "the end":
         fire(SystemExit(plan["code"]))
     if plan["place"] == "an interrupt":
@@ -127,7 +127,7 @@ def go_wrong(plan):
 
 def main(plan):
     os.chdir(plan["folder"])
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has its background jobs ignore it
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell makes its background jobs ignore SIGINT
     placement, became = Placement(world().size), []
     caught = (Exception, KeyboardInterrupt) if plan["catches"] else ()
     for number, name in enumerate(plan["steps"]):

@@ -42,7 +42,7 @@ def permute_call(rng, device, entry, most):
 
 
 class CopyNdCall(TypedAtLaunch):
-    overlap_is_refused = False  # arrays may overlap where the boxes do not
+    overlap_is_refused = False  # arrays may overlap if the boxes do not
 
     def expected(self, device, primitive):
         at = self.arguments
@@ -67,7 +67,7 @@ def copy_nd_call(rng, device, entry, most):
     sides = {}
     for side in ("dst", "src"):
         before, after = ([int(rng.integers(3)) if draw.chance(rng, 0.3) else 0 for _ in extent] for _ in "01")
-        if math.prod(extent) > 1000:  # what is around a large box is cut off along one axis alone
+        if math.prod(extent) > 1000:  # the surroundings of a large box are cut off along one axis only
             before, after = (
                 [size if axis == longest else 0 for axis, size in enumerate(each)] for each in (before, after)
             )
@@ -147,7 +147,7 @@ class ByteCall(Call):
 
 class MemcpyCall(ByteCall):
     def place(self, device, rng):
-        """Return the buffer of the host, where the kind names one, is in its memory."""
+        """Return the buffers and all arguments; the host's buffer, if the kind names one, is in host memory."""
         host, kind = DeviceUnderTest(DeviceType.kCPU), self.entry.op.name
         of_host = {"kHtoD": "src", "kDtoH": "dst"}.get(kind)
         buffers = {
@@ -177,12 +177,12 @@ def memset_call(rng, device, entry, most):
 
 
 def spelled_type(rng, data_type):
-    """Return a data type, sometimes as NumPy's."""
+    """Return a data type, sometimes as a NumPy dtype."""
     return data_type if draw.chance(rng, 0.8) or data_type.name == "kChar" else data_type.dtype
 
 
 def most_dims(rng, dims):
-    """Return a max_num_dims that is enough."""
+    """Return a sufficient max_num_dims."""
     return int(rng.integers(max(len(dims), 1), 9))
 
 

@@ -1,4 +1,4 @@
-"""Runs trials in child processes and gathers what came of them."""
+"""Runs trials in child processes and gathers their outcomes."""
 
 import json
 import os
@@ -22,7 +22,7 @@ AT_ONCE = 500
 
 @dataclass
 class Failure:
-    """A trial that failed: why, and how it is repeated."""
+    """A failed trial: the reason, and the command that repeats it."""
 
     kind: str
     number: int
@@ -43,15 +43,15 @@ class Outcome:
     growth: float = 0.0  # KiB for 1000 launches, at most
 
     def add(self, other: "Outcome") -> None:
-        """Take in what came of other trials."""
+        """Add the outcome of other trials."""
         self.trials += other.trials
-        self.seconds = max(self.seconds, other.seconds)  # they were done side by side
+        self.seconds = max(self.seconds, other.seconds)  # they ran in parallel
         self.failures += other.failures
         self.growth = max(self.growth, other.growth)
 
 
 def command(kind: str, tag: str, seed: int, number: int) -> str:
-    """Return what repeats one trial."""
+    """Return the command that repeats one trial."""
     return f"python -m tests.stress --device {tag} --seed {seed} --only {kind} --trial {number}"
 
 
@@ -62,7 +62,7 @@ def is_for(kind: str, tag: str) -> bool:
 
 
 def run(kind: str, tag: str, seed: int, first: int, step: int, count: int, seconds: float) -> Outcome:
-    """Do trials `first`, `first + step`, ..., `count` of them at most, none that begins after `seconds`."""
+    """Run trials `first`, `first + step`, ..., at most `count` of them; none begins after `seconds`."""
     module, outcome, begin = import_module(f"tests.stress.{kind}"), Outcome(), time.monotonic()
     number, last = first, first + step * count
     while number < last and (left := begin + seconds - time.monotonic()) > 0:
@@ -76,7 +76,7 @@ def run(kind: str, tag: str, seed: int, first: int, step: int, count: int, secon
 
 
 def _one_process(arguments: dict, seconds: float) -> tuple[int, Outcome]:
-    """Return the last trial that a worker began, and what came of its trials."""
+    """Run one worker; return the last trial that it began, and the outcome of its trials."""
     kind, tag, seed = arguments["kind"], arguments["tag"], arguments["seed"]
     with tempfile.TemporaryDirectory(prefix="ep-stress-") as folder:
         report, output = Path(folder, "report"), Path(folder, "output")
@@ -97,7 +97,7 @@ def _one_process(arguments: dict, seconds: float) -> tuple[int, Outcome]:
             finally:
                 _kill_group(process)
         lines = [json.loads(line) for line in report.read_text().splitlines()] if report.exists() else []
-        tail = output.read_text(errors="replace")[-6000:]  # of the last trial, if it has not said more
+        tail = output.read_text(errors="replace")[-6000:]  # the output of the last trial, unless that is longer
         tail = tail[tail.rfind("\ntrial ") + 1 :]
     begun = [line["begun"] for line in lines if "begun" in line]
     over = {line["over"]: line for line in lines if "over" in line}
@@ -112,7 +112,7 @@ def _one_process(arguments: dict, seconds: float) -> tuple[int, Outcome]:
 
 
 def _kill_group(process: subprocess.Popen) -> None:
-    """End what a worker has left behind: forked children that hang, too."""
+    """Kill all processes that a worker left behind, including forked children that hang."""
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:

@@ -18,7 +18,7 @@ _TESTED = {
 
 class RowCall(Call):
     def expected(self, device, primitive):
-        """Return the bits of a launch on memory of its own, which is as near to the exact results as is promised."""
+        """Return the bits of a launch on separate memory, after checking that it is within the promised error bound."""
         at, tested, (data_type,) = self.arguments, _TESTED[self.entry.interface], self.entry.dtypes
         rows, cols = int(at["rows"]), int(at["cols"])
         sources = [at[name][: rows * cols].reshape(rows, cols) for name in tested.operands]

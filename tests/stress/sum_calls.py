@@ -16,7 +16,7 @@ from tests.stress.movement_calls import more
 
 class ReduceCall(Call):
     def expected(self, device, primitive):
-        """Return the bits of a launch on memory of its own, which is as near to the exact results as is promised."""
+        """Return the bits of a launch on separate memory, after checking that it is within the promised error bound."""
         at, op, (data_type,) = self.arguments, self.entry.op, self.entry.dtypes
         dims, axes = (tuple(map(int, at[name])) for name in ("src_dims", "axes"))
         src = at["src"][: math.prod(dims)].reshape(dims)
@@ -33,7 +33,7 @@ def reduce_call(rng, device, entry, most):
     op, (data_type,) = entry.op, entry.dtypes
     dims = draw.dims(rng, most)
     chosen = [axis for axis in range(len(dims)) if draw.chance(rng, 0.5)]
-    if op in (ReduceOp.kMin, ReduceOp.kMax):  # which have no result of nothing
+    if op in (ReduceOp.kMin, ReduceOp.kMax):  # they have no result for zero elements
         dims = tuple(max(size, 1) for size in dims)
     axes = tuple(int(axis) - draw.pick(rng, (0, len(dims))) for axis in rng.permutation(chosen))
     count = math.prod(size for axis, size in enumerate(dims) if axis not in chosen)
@@ -55,7 +55,7 @@ class SegmentCall(Call):
     """UnsortedSegmentSum, or BatchUnsortedSegmentSum."""
 
     def expected(self, device, primitive):
-        """Return the bits of a launch on memory of its own, which has the right numbers."""
+        """Return the bits of a launch on separate memory, after checking that its numbers are right."""
         at = self.arguments
         batch, outer, num_segments, inner, num_ids = (
             int(at.get(name, 1))

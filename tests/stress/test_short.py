@@ -1,4 +1,4 @@
-"""The short form of `python -m tests.stress`: a few trials of each kind; and that it finds what goes wrong."""
+"""The short form of `python -m tests.stress`: a few trials of each kind; and a test that it reports failures."""
 
 import re
 import shlex
@@ -19,7 +19,7 @@ TRIALS = {
     **{"launches": 60, "malformed": 40, "copies": 20, "threads": 6},
     **{"forks": 1, "compiling_forks": 1, "interrupts": 1, "cache_files": 1, "leaks": 1, "gradients": 30, "ranks": 3},
 }
-TRIALS_ELSEWHERE = 10  # on other devices than the CPU, whose kernels take several times as long to compile
+TRIALS_ELSEWHERE = 10  # on devices other than the CPU, whose kernels take several times as long to compile
 ON_ANY_DEVICE = ("launches", "malformed", "copies")
 
 
@@ -47,7 +47,7 @@ def test_every_primitive_has_calls(device):
 
 
 def test_what_goes_wrong_is_found():
-    """A failure, a crash and a trial that hangs; those after them are done, and each can be repeated."""
+    """A failure, a crash and a trial that hangs are reported; later trials run, and each trial can be repeated."""
     outcome = runner.run("faults", "cpu", SEED_OF_FAULTS, 0, 1, 4, FOR_EVER)
     assert outcome.trials == 4
     failed, crashed, hung = outcome.failures

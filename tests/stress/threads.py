@@ -1,4 +1,4 @@
-"""Threads that launch while others resize the pool, get errors, copy, begin and end; on small stacks, too."""
+"""Threads that launch while other threads resize the pool, get errors, copy, start and end; also on small stacks."""
 
 import copy
 import gc
@@ -17,7 +17,7 @@ STACKS = (0, 0, 0, 32 << 10, 64 << 10, 256 << 10)  # bytes, 0 for the system's; 
 
 
 class Scene:
-    """What the threads of a trial share: calls with their primitives and results, and the errors so far."""
+    """The state that the threads of a trial share: calls with their primitives and results, and the errors so far."""
 
     def __init__(self, rng, tag):
         self.tag, self.errors, self.over = tag, [], False
@@ -28,7 +28,7 @@ class Scene:
         self.launches = [(call, primitive, call.expected(device, primitive)) for call, primitive in made]
 
     def guarded(self, work, rng):
-        """Do `work` over and over until the scene is over."""
+        """Repeat `work` until the scene is over."""
         try:
             device = DeviceUnderTest(DeviceType.FromTag(self.tag))
             while not self.over:
@@ -67,7 +67,7 @@ def copy_and_launch(scene, device, rng):
 
 
 def begin_another(scene, device, rng):
-    """A thread that launches once and ends."""
+    """Start a thread that launches once and ends."""
     thread = threading.Thread(target=launch, args=(scene, device, rng))
     thread.start()
     thread.join()

@@ -1,6 +1,6 @@
-"""The process that does trials, one after the other: `python -m tests.stress.worker`, started by `runner.py`.
+"""The process that runs trials, one after the other: `python -m tests.stress.worker`, started by `runner.py`.
 
-It writes each trial to a file when it begins and when it is over: what began and is not over has crashed.
+It writes each trial to a file when the trial begins and when it ends: a trial that began and did not end has crashed.
 """
 
 import faulthandler
@@ -18,12 +18,12 @@ from tests.devices import prepare
 
 
 def numbers(seed: int, kind: str, number: int) -> np.random.Generator:
-    """Return the random numbers of a trial."""
+    """Return the random generator of a trial."""
     return np.random.default_rng([seed, zlib.crc32(kind.encode()), number])
 
 
 def main(kind: str, tag: str, seed: int, first: int, step: int, count: int, seconds: float, report: str) -> None:
-    """Do trials `first`, `first + step`, ..., `count` of them at most, none that begins after `seconds`."""
+    """Run trials `first`, `first + step`, ..., at most `count` of them; none begins after `seconds`."""
     prepare(tag)
     module = import_module(f"tests.stress.{kind}")
     end = time.monotonic() + seconds
