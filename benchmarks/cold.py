@@ -1,7 +1,7 @@
 """The time to compile keys with an empty cache: `python -m benchmarks.cold`.
 
 Each primitive has a process of its own. Its first key includes the code that all keys share: the entry, the walk, the
-threads. Code that only some ops share is included in the first of them: sin, cos and tan have a task in common. Without
+threads. Code that only some ops share is included in the first such op: sin, cos and tan have a task in common. Without
 filters, some keys are measured.
 """
 
@@ -33,7 +33,7 @@ _COLUMNS: Final = ("key", "s", "s of the processor", "kernels")
 
 
 def measure(entries: Sequence[Entry]) -> list[tuple[float, float, int]]:
-    """Prepare the keys in turn; return for each the seconds, the processor's seconds, and the number of kernels."""
+    """Prepare the keys in turn; return for each the seconds, processor seconds, and number of compiled kernels."""
     with tempfile.TemporaryDirectory() as folder:
         os.environ["EP_CACHE_DIR"] = folder
         import_module("numba")

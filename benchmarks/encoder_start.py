@@ -1,6 +1,6 @@
 """The time of the encoder from the start of a process to the first vector, compared with other libraries.
 
-Measured are the seconds to the first vector of a sentence and the peak memory of the process, as medians of several
+The figures are the seconds to the first vector of a sentence and the peak memory of the process, as medians of several
 processes, and the installed megabytes of each library with its requirements. The kernels of `ep` are in its cache.
 """
 

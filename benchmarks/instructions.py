@@ -39,7 +39,7 @@ print(*(name for name in __cpu_dispatch__ if __cpu_features__[name] and name.sta
 
 
 def hold(isa: str) -> None:
-    """Tell every library that has yet to be imported which instructions it may use."""
+    """Limit the instructions of every library that is imported later."""
     if isa == HOST:
         return
     os.environ.update(_VARIABLES[isa])

@@ -1,6 +1,6 @@
 """Models in packages, compared with ONNX Runtime: `python -m benchmarks.models` prints their table in docs/onnx.md.
 
-A run loads each model anew. The packages are installed by `pip install --no-deps`: magika, silero-vad, basic-pitch,
+A run loads each model again. The packages are installed by `pip install --no-deps`: magika, silero-vad, basic-pitch,
 speechmos and rapidocr-onnxruntime; models of missing packages are left out. A cell of times is the median of some runs.
 """
 

@@ -59,7 +59,7 @@ _HELP_ON_ISA: Final = "the instructions of every library: those of the machine, 
 
 
 def parse(given: list[str] | None = None) -> argparse.Namespace:
-    """Read the command line and fill in what depends on `--quick`."""
+    """Read the command line and set the options that depend on `--quick`."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
         description="Time the primitives on the CPU against the libraries a user might pick instead.",

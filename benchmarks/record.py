@@ -98,7 +98,7 @@ def main(given: list[str] | None = None) -> int:
 
 
 def _benchmark(*options: str) -> int:
-    """Run the benchmark in a process of its own; show what it prints if it fails."""
+    """Run the benchmark in a process of its own; show its output if it fails."""
     done = subprocess.run([sys.executable, "-m", "benchmarks", *options], cwd=ROOT, capture_output=True, text=True)
     if done.returncode:
         print(f"{done.stdout}{done.stderr}it ended with {done.returncode}", file=sys.stderr)

@@ -77,7 +77,7 @@ def _traced(function: Callable[..., Any], arguments: Sequence[Any]) -> tuple[Tra
 
 
 def _of_trace(function: Callable[..., Any], arguments: Sequence[Any]) -> tuple[str, str]:
-    """Return the values of a trace, and microseconds for each."""
+    """Return the number of values of a trace, and the microseconds per value."""
     count = len(_traced(function, arguments)[0].nodes)
     return str(count), f"{_least(lambda: _traced(function, arguments), 1) * 1e6 / count:.2f}"
 

@@ -24,7 +24,7 @@ def loss_of(model, images, labels):
 
 
 def scores_of(model, images):
-    """Return a score for each image and digit: the larger, the more similar."""
+    """Return a score for each image and digit; the largest score is that of the likeliest digit."""
     hidden = ep.ops.relu(images @ model["w1"] + model["b1"])
     return hidden @ model["w2"] + model["b2"]
 

@@ -54,7 +54,7 @@ class Errors:
 
 @dataclass(frozen=True)
 class Accuracy:
-    """One op: ep's errors and those of its peers. `slow_reference`: number by number, so of fewer samples."""
+    """One op: ep's errors and those of its peers. `slow_reference`: evaluated number by number, on fewer samples."""
 
     op: str
     dtype: str

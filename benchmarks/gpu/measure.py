@@ -207,7 +207,7 @@ def compared(count: int) -> list[slice]:
 
 
 def _in_turn(calls: list[Call]) -> Call:
-    """Return a call that makes one of the calls at a time, in a cycle."""
+    """Return a call that makes one of `calls` each time, in a cycle."""
     if len(calls) == 1:
         return calls[0]
     endless = itertools.cycle(calls)

@@ -93,7 +93,7 @@ def geometric_mean(values: Iterable[float]) -> float | None:
 
 
 def behind(results: Iterable[Result]) -> list[Result]:
-    """Return the cases that a peer does better, the worst first."""
+    """Return the cases in which a peer is faster, the worst first."""
     return sorted((r for r in results if _rated(r) and r["ratio"] < WANTED_RATIO), key=lambda r: r["ratio"])
 
 

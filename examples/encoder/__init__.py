@@ -1,1 +1,1 @@
-"""Sentences as vectors, by a real model: MiniLM-L6, a BERT of 6 layers, computed by launches of primitives."""
+"""Vectors of sentences, by a real model: MiniLM-L6, a BERT of 6 layers, computed by launches of primitives."""

@@ -35,7 +35,7 @@ class Encoder:
     """A model on a device. It is not thread-safe: it has the buffers of one batch."""
 
     def __init__(self, config: Config, weights: Mapping[str, Array], device_type: DeviceType = DeviceType.kCPU) -> None:
-        """weights: float32, by BERT's names; those of linear layers are `[out, in]`."""
+        """Upload the weights: float32, by BERT's names; those of linear layers are `[out, in]`."""
         self.config = config
         device = ep.DeviceManagerRegistry.GetDevice(device_type, 0)
         stream = device.CreateStream()

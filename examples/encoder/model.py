@@ -27,7 +27,7 @@ def folder() -> Path | None:
 
 
 def required_folder() -> Path:
-    """Return the folder of the model's files; raise ModuleNotFoundError if it is not installed."""
+    """Return the folder of the model's files. Raises ModuleNotFoundError, which names the package to install."""
     found = folder()
     if found is None:
         raise ModuleNotFoundError(f"the model is not installed; {REMEDY}", name=PACKAGE)

@@ -225,8 +225,7 @@ def run_writing(context, task, count, size, num_bytes, grain):
     """Run a task that writes `count` elements of `size` bytes to dst, with non-temporal stores if that is faster.
 
     context: that of the launch, by the layout CONTEXT; the task uses no other data. Its word `streaming` is NONE unless
-    the
-        caller writes another: a task like `task` that writes whole lines with non-temporal stores, or ITSELF.
+        the caller writes another: a task like `task` that writes whole lines with non-temporal stores, or ITSELF.
     size: 1 to 16, a power of two; 0 if the task reads dst, or if dst has gaps, which a tile cannot have.
     num_bytes: the bytes that the launch reads and writes.
     Returns 1, without running the task, if streaming needs a task that has not been compiled yet; else 0.

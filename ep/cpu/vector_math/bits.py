@@ -48,7 +48,7 @@ def from_bits(typing_context: Any, bits: Any) -> Any:
 
 @intrinsic
 def shift_right(typing_context: Any, bits: Any, count: Any) -> Any:
-    """Return `bits` shifted right logically; AVX2 has no other 64-bit shift."""
+    """Return `bits` shifted right logically; AVX2 has no arithmetic 64-bit shift to the right."""
     integer_type = _integer_type(bits)
 
     def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:

@@ -37,6 +37,6 @@ def quotient(top: float, top_rest: float, bottom: float, bottom_rest: float) -> 
     """Return (top + top_rest) / (bottom + bottom_rest), rounded once except for an error of about 2^-58."""
     below = bottom + bottom_rest
     inverse = 1.0 / below
-    q = (top + top_rest) / below  # not by the inverse: the dividers are idle, and this is available sooner
+    q = (top + top_rest) / below  # not times the inverse: the dividers are idle, and a quotient is ready sooner
     missing = fma(-q, bottom, top) + fma(-q, bottom_rest, top_rest)
     return fma(missing, inverse, q)

@@ -1,8 +1,9 @@
 """The first two derivatives of ln gamma(x), without branches.
 
 With P(b) = b (b + 1) (b + 2) (b + 3), P psi and P^2 psi' have no poles above -4. Up to 3 they are polynomials, psi's
-with its root as a factor; from 3 on there are the asymptotic series. Below 0 by reflection, with pi cot(pi x) and (pi /
-sin(pi x))^2 of the exact distance r to the nearest integer, where 1 / r and 1 / r^2 are computed separately.
+with its root as a factor; from 3 on there are the asymptotic series. Below 0 the reflection formulas are used, with pi
+cot(pi x) and (pi / sin(pi x))^2 of the exact distance r to the nearest integer, where 1 / r and 1 / r^2 are computed
+separately.
 """
 
 from typing import Any

@@ -140,7 +140,7 @@ def log10(x):
 def log1p(x):
     """Return ln(1 + x).
 
-    k is that of 1 + x, and f = x / 2^k + (1 / 2^k - 1) is exact although the sum is rounded.
+    k is that of 1 + x, and f = x / 2^k + (1 / 2^k - 1) is exact although 1 + x is rounded.
     """
     u = _ONE + x
     k, mantissa = split(u, _THREE_QUARTERS)
