@@ -1,4 +1,4 @@
-"""The fixtures of the suite, for its own modules alone: another package may have its own `device` fixture."""
+"""The fixtures of the suite, only for its own modules: another package may have its own `device` fixture."""
 
 from ep.testing.fixtures import device, pytest_generate_tests, refuses, rng
 

@@ -100,7 +100,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Add to a failed test with random numbers how it can be repeated."""
+    """Add to the report of a failed test with random numbers how to repeat the test."""
     report = yield
     if report.failed and "rng" in getattr(item, "fixturenames", ()):
         options = "".join(f" --ep-device {tag}" for tag in item.config.getoption("ep_device") or ())

@@ -99,7 +99,7 @@ Start = Callable[[], tuple[Machine, Sequence[Thread], Callable[[], None]]]
 def explore(start: Start, preemptions: int) -> int:
     """Run threads in all orders with at most a given number of preemptions; return the number of orders.
 
-    start: makes the machine, the threads, and a check for when all have ended. Raises Wrong with the order.
+    start: makes the machine, the threads, and a check to run when all have ended. Raises Wrong with the order.
     """
     orders, pending = 0, [((), 0)]
     while pending:

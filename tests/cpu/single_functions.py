@@ -14,7 +14,7 @@ WITHOUT_TABLES = " without tables"
 
 
 def both_forms(cases: dict[str, Any]) -> dict[str, Any]:
-    """Return the cases, and those with other functions on processors without register tables a second time."""
+    """Return the cases, and once more those whose functions differ on processors without register tables."""
     others = {f"{name}{WITHOUT_TABLES}": case for name, case in cases.items() if FLOAT32[name].tabled}
     return cases | others if has_register_tables() else cases
 

@@ -201,7 +201,7 @@ def compiled(launched, tmp_path_factory):
 
 @pytest.fixture
 def folder(compiled):
-    """Return this folder, without a calibration."""
+    """Return the folder of `compiled`, without a calibration."""
     for kept in compiled.rglob("calibration.*"):
         kept.unlink()
     return str(compiled)
@@ -296,7 +296,7 @@ def test_where_it_is_better_from_is_decided_by_all_sizes():
 
 
 def test_caches_are_left_for_a_clear_gain():
-    """Launches that only write, or whose data may fit the caches, use them only if they are clearly faster."""
+    """Launches that only write, or may fit the caches, use non-temporal stores only if these are clearly faster."""
     from ep.cpu.lines.probe import _first
 
     assert _first([0.9, 0.9, 0.9], 1, 2**20, 7) == int(2**20 * 2**0.5)

@@ -110,7 +110,7 @@ def test_loops_are_packed(kernel, op, src, dst, instructions):
     ]
     assert packed
     assert not any("call" in loop for loop in packed)
-    # one for both operands along the row; two more where one of them is a single element
+    # one loop if both operands vary along the row; two more if one of them is a single element
     ways = 3 if isinstance(op, BinaryOp) else 1
     assert len(re.findall(r"^vector\.body[\w.]*:", code, re.MULTILINE)) >= ways
 

@@ -48,7 +48,7 @@ assert not errors, errors
 
 
 def test_first_launches_from_many_threads_at_once():
-    """Nothing has been compiled or loaded when the threads begin."""
+    """No kernel has been compiled or loaded when the threads start."""
     run(PRELUDE + THREADS)
 
 

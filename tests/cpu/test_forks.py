@@ -85,7 +85,7 @@ def test_forks_during_a_first_launch(family):
 
 
 def test_forks_while_kernels_compile(kernels):
-    """Fork while two threads compile one kernel after the other, none of which is on disk."""
+    """Fork while two threads compile several kernels that are not on disk."""
     code = """
 launch = lambda: ep.ops.relu(x)
 launch()

@@ -191,7 +191,7 @@ def test_launches_past_the_caches():
 
 
 def test_a_kernel_that_is_compiled(tmp_path):
-    """The disk cache is empty."""
+    """Compile a kernel in such a thread: the disk cache is empty."""
     run(
         PRELUDE + "in_a_small_thread(lambda: (unary(UnaryOp.kRelu, 'float32', 999), expand(99)))",
         EP_CACHE_DIR=str(tmp_path),

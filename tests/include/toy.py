@@ -84,7 +84,7 @@ class ToyFill(Fill):
 
 
 class SelfMadeFillFactory(FillFactory):
-    """Has its own New and no table."""
+    """A factory with its own New and without a table of keys."""
 
     def New(self, data_type):
         return ToyFill(data_type) if data_type in ("float32", DataType.kFloat) else None

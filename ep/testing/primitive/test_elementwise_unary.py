@@ -112,7 +112,7 @@ def test_all_16_bit_values_survive(device, key):
     data_type = key[1]
     src = np.arange(65536, dtype=np.uint32).astype(np.uint16).view(data_type.dtype)
     got = launch(device, key, src)
-    with np.errstate(invalid="ignore"):  # NumPy warns of the signalling NaNs, in casts where the processor is an ARM
+    with np.errstate(invalid="ignore"):  # on ARM processors, NumPy warns of signalling NaNs in casts
         values = src.astype(np.float32)
         want = np.ceil(values)
     np.testing.assert_array_equal(got.astype(np.float32), convert(want, data_type.dtype).astype(np.float32))

@@ -23,7 +23,7 @@ def launch(device, key, value, count):
 
 @every_key(FillFactory)
 def test_every_key(device, rng, key):
-    """Numbers of the type itself, as Python's and as NumPy's, are stored bit by bit."""
+    """Numbers of the type itself, as Python and as NumPy numbers, are stored bit by bit."""
     (data_type,) = key
     for element in samples(rng, data_type, 11):
         want = np.full(7, element, data_type.dtype)

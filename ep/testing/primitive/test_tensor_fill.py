@@ -44,7 +44,7 @@ def test_every_length(device, rng, key, count):
 
 @some_key(TensorFillFactory, FLOAT)
 def test_the_element_is_read_when_the_work_is_done(device, key):
-    """Launch with one buffer that holds one element after the other."""
+    """Launch several times with one buffer, whose element changes between launches."""
     src, dst = device.buffer(np.ones(1, key[0].dtype)), device.filled(9, *key)
     primitive = device.require(TensorFillFactory, *key)
     for number in (1, 2, 3):
