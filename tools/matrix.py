@@ -193,7 +193,7 @@ def _versions(python: str) -> dict[str, str]:
 
 
 def outcome(output: str, code: int) -> str:
-    """Return a step's cell in the table: the counts of pytest, if any, and whether the step failed."""
+    """Return the table cell of a step: the counts of pytest, if any, and whether the step failed."""
     counted = re.findall(r"^=* ?(\d+ (?:passed|failed|skipped|error).*?)(?: in [\d.]+s.*)?$", output, re.MULTILINE)
     said = re.sub(r", \d+ (?:deselected|warnings?)", "", counted[-1]) if counted else "ok"
     return said if code == 0 else f"FAILED: {said if counted else f'exit code {code}'}"

@@ -172,7 +172,7 @@ def _measured(record: Record) -> str:
 
 
 def _summary(record: Record) -> Iterator[str]:
-    """Yield the means that the benchmark prints after its table, and how many cases are behind."""
+    """Yield the means that the benchmark prints after its table, and the number of cases that are behind."""
     results = [result for result in record.results if result["set"] not in _EXTRA]
     if means := report.means(results):
         lines = ["| cases | number | ratio |", "|---|--:|--:|"]

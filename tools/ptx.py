@@ -16,7 +16,7 @@ from pathlib import Path
 class Instructions:
     """The instructions of one kernel.
 
-    accesses: the number of each access to global memory, such as "ld.v4.f32".
+    accesses: the number of accesses to global memory of each kind, such as "ld.v4.f32".
     """
 
     accesses: Counter[str]

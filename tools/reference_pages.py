@@ -30,7 +30,7 @@ def write(folder: Path) -> None:
         old.unlink()
     for name, text in found.items():
         path = folder / name
-        if not path.exists() or path.read_text() != text:  # Sphinx reads files with a new date again
+        if not path.exists() or path.read_text() != text:  # Sphinx re-reads files whose date is new
             path.write_text(text)
 
 

@@ -32,7 +32,7 @@ def write(folder: Path) -> None:
     folder.mkdir(exist_ok=True)
     for document, name in COPIED.items():
         path, text = folder / f"{name}.md", for_site((ROOT / document).read_text(), ROOT / document, folder)
-        if not path.exists() or path.read_text() != text:  # Sphinx reads files with a new date again
+        if not path.exists() or path.read_text() != text:  # Sphinx re-reads files whose date is new
             path.write_text(text)
 
 

@@ -22,7 +22,7 @@ def parts() -> list[tuple[str, str, str]]:
 
 
 def _short() -> str:
-    """Return a row for the devices that support the same: each primitive with the number of its keys."""
+    """Return one row for devices that support the same keys: each primitive with the number of its keys."""
     found: dict[str, dict[str, list[Entry]]] = defaultdict(lambda: defaultdict(list))
     for entry in sorted(registered(), key=lambda entry: entry.interface.__name__):
         found[entry.interface.__name__][entry.device_type.tag].append(entry)

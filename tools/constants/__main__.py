@@ -38,7 +38,7 @@ from typing import Final
 
 
 def constants(name: str, problem: Polynomial | Rational | Parts) -> dict[str, tuple[str, Any]]:
-    """Return (text, numbers) of the constants that are called `name`, or begin with it."""
+    """Return (text, numbers) of the constants whose names are `name` or begin with it."""
     if isinstance(problem, Parts):
         return {name: (problem.text, problem.numbers)}
     if isinstance(problem, Rational):

@@ -93,7 +93,7 @@ def _fourth_root(y: Any) -> Any:
 
 
 def _words(value: Callable[[], Any], count: int) -> tuple[int, ...]:
-    """Return the first `count` times 64 bits of value(), which is below 1."""
+    """Return the first 64 * count bits of value(), which is below 1, as words."""
     bits = 64 * count
     with mpmath.workprec(bits + 64):
         number = int(mpmath.floor(mpmath.ldexp(value(), bits)))

@@ -102,7 +102,7 @@ def fit(problem: Polynomial) -> Fitted:
 
 
 def fit_rational(problem: Rational) -> tuple[tuple[float, ...], tuple[float, ...], float]:
-    """Return (coefficients of the numerator, those of the denominator, the largest error), rounded together.
+    """Return (coefficients of the numerator, those of the denominator, largest error); all are rounded together.
 
     The expression above - function below, which is linear in the coefficients, is fitted, with weights from the `below`
     found before.

@@ -57,7 +57,7 @@ class Code:
         return self.builder.ptrtoint(words, WORD)
 
     def call_apart(self, write: Write, arguments: Sequence[Any]) -> None:
-        """Call the function that `write` writes. It stays a separate function, so it has all registers for itself."""
+        """Call the function that `write` writes. It stays a separate function, so it can use all registers."""
         module = self.builder.module
         function = written(self.library, module, module.get_unique_name("apart"), write, [a.type for a in arguments])
         function.linkage = "internal"

@@ -44,7 +44,7 @@ statistics: Final = Statistics()
 def _compiling() -> Iterator[None]:
     """Guard the compiling or loading of a kernel: one thread at a time, with symbols unique to this process.
 
-    Numba tells closures of the same name apart by a counter that starts anew in every process. Kernels compiled by two
+    Numba tells closures of the same name apart by a counter that restarts in every process. Kernels compiled by two
     processes could share a symbol, and one of them would run the other's code once both are loaded.
     """
     with global_compiler_lock, garbage_waits(), known_call_types():

@@ -47,7 +47,7 @@ def jit(function: Callable[..., Any]) -> Any:
 
 
 def separate(function: Callable[..., Any]) -> Any:
-    """Make `function` callable as `jit` does, but keep it a separate function, with all registers for itself."""
+    """Make `function` callable as `jit` does, but keep it a separate function, which can use all registers."""
     return numba.njit(pipeline_class=Separate, **INNER)(function)
 
 

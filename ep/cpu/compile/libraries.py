@@ -22,7 +22,7 @@ class _Library(JITCodeLibrary):
     def _optimize_functions(self, ll_module: Any) -> None:
         ll_module.data_layout = self._codegen._data_layout
         for function in ll_module.functions:
-            if not function.is_declaration:  # Numba takes as long for declarations
+            if not function.is_declaration:  # Numba's passes take as long for a declaration
                 passes, builder = self._codegen._function_pass_manager()
                 passes.run(function, builder)
 

@@ -1,4 +1,4 @@
-"""Compiled functions that kernels call by name: compiled once, where inlining would compile them in every kernel.
+"""Compiled functions that kernels call by name: compiled once; inlined, they would be compiled in every kernel.
 
 The symbol is resolved when a kernel's machine code is linked, which happens in every process. So the kernel cache holds
 no addresses; but the function must exist before a kernel that calls it is compiled or loaded.

@@ -86,7 +86,7 @@ def stack_words(typing_context: Any, count: Any) -> Any:
 
 @emitted(types.int64)
 def allocate(builder: Any, size: Any) -> Any:
-    """Allocate `size` bytes and return their address, or 0 if there is no memory; free them with `release`."""
+    """Allocate `size` bytes and return their address, or 0 if memory is exhausted; free them with `release`."""
     return builder.ptrtoint(call(builder, "malloc", BYTE.as_pointer(), size), WORD)
 
 
@@ -218,7 +218,7 @@ def converter(data_type: DataType, wide: bool = False) -> Any:
 def _narrowed_apart(builder: Any, number: Any) -> Any:
     """Return a double as a float whose bits are opaque to LLVM: any NaN is made quiet.
 
-    Otherwise LLVM reads the float's sign from the double. If the float's copysign is then rounded to float16, LLVM
+    Otherwise LLVM would read the float's sign from the double. If the float's copysign is then rounded to float16, LLVM
     calls a C library function that rounds doubles to float16, and that function may be missing.
     """
     bits = builder.bitcast(builder.fptrunc(number, FLOAT), INT)
@@ -237,7 +237,7 @@ def _mark(builder: Any, instruction: Any, kind: str) -> None:
     """Tell LLVM that no store of a loop writes an element that a later iteration loads.
 
     Launch has checked this: operands do not overlap dst, or are read and written at the same place. Without the mark,
-        an in-place launch would fail the overlap test of the vectorised loop and run its scalar version.
+    an in-place launch would fail the overlap test of the vectorised loop and run its scalar version.
     """
     module = builder.module
     domain = module.add_metadata(["ep operands"])

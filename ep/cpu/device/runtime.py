@@ -1,4 +1,4 @@
-"""The start of everything that launches need: the threads, and the code that shares work among them."""
+"""The start of the threads, and of the code that shares the work of launches among them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def start(device: Settings) -> int:
 
 
 def compile_streaming() -> None:
-    """Compile the tasks of launches with non-temporal stores, and those that measure from which size it is faster."""
+    """Compile the tasks of launches with non-temporal stores, and the tasks that measure when these are faster."""
     streaming.stream()
     probe.tasks()
 
@@ -37,7 +37,7 @@ def compile_streaming() -> None:
 def start_streaming(device: Settings, settle: bool = False) -> None:
     """Make launches of `device` use non-temporal stores from the size on at which they are faster.
 
-    Measures it if necessary.
+    This size is measured if necessary.
     settle: measure as often as several processes would.
     """
     num_threads = device.GetNumThreads()

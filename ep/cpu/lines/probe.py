@@ -1,4 +1,4 @@
-"""Measurement of the size from which launches use non-temporal stores: the calibration of the processor at hand.
+"""Measurement of the size from which launches use non-temporal stores: the calibration of this processor.
 
 A measurement is a launch and another one that reads its results: lines stored non-temporally must be fetched again by
 their next reader. Launches with non-temporal stores alternate with the same launches with ordinary stores. The
@@ -33,7 +33,7 @@ from ep.include.data_type import DataType
 
 _SIZE: Final = 8  # bytes of an element
 _READ: Final = KINDS  # instead of the number of sources: the launch reads dst, and writes nothing
-_AHEAD: Final = 4096  # bytes of dst that tiles prefetch: some processors prefetch nothing across the ends of pages
+_AHEAD: Final = 4096  # bytes of dst that tiles prefetch: some processors do not prefetch across page boundaries
 _SECONDS: Final = 0.12  # after these no further round begins
 _ROUNDS: Final = 4  # per process, at most
 _PROCESSES: Final = 4  # number of processes that measure

@@ -1,1 +1,1 @@
-"""The machine at hand: its processor and caches, measurements of them, and its kernels on disk."""
+"""This machine: its processor and caches, measurements of them, and its kernels on disk."""

@@ -41,8 +41,8 @@ def second_cache() -> int:
 def last_level_caches(num_processors: int, folder: Path = _FOLDER) -> int:
     """Return the bytes of the last-level caches that `num_processors` processors have together.
 
-    A virtual machine may report a cache that many others share. So a processor's part is limited to `_SHARE`, which is
-    more than on any Intel processor.
+    A virtual machine may report a cache that it shares with many others. So a processor's part is limited to `_SHARE`,
+    which is more than on any Intel processor.
     """
     _, size, sharing = max((_cache(index) for index in folder.glob("index*")), default=(0, 0, 1))
     size = size or _sysconf("SC_LEVEL3_CACHE_SIZE") or _UNKNOWN

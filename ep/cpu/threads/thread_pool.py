@@ -58,7 +58,7 @@ _DONE, _WAITING, _WAIT_LOCK = (2 * _LINE + i for i in range(3))  # chunks done; 
 _LANES: Final = 3 * _LINE  # per lane, a line: chunks that are not taken yet
 
 # words of a worker
-_ASLEEP, _SLEEP_LOCK, _THREAD, _AWAY = range(4)  # its id in the system; the result of `keep_away` of its last wake-up
+_ASLEEP, _SLEEP_LOCK, _THREAD, _AWAY = range(4)  # _THREAD: its id in the system; _AWAY: its last `keep_away`
 _MASK: Final = _LINE  # the mask that it restores if it was kept away, and the one that it then compares with
 
 _LOOKS: Final = 10_000  # before sleeping, in 0.7 ms: a worker looks for work, or an owner for the last chunks
@@ -91,7 +91,7 @@ def _worker(pool, number):
 
 @jit
 def _take_part(slot, num_lanes, own_lane):
-    """Take chunks while there are any, those of `own_lane` first, and do them."""
+    """Take chunks while there are any, those of `own_lane` first, and run the task on them."""
     done = 0
     for turn in range(num_lanes):
         lane = (own_lane + turn) % num_lanes
@@ -125,7 +125,7 @@ def _wake(pool, number):
 def _wake_next(pool, number, num_lanes):
     """Wake the two workers that this thread is responsible for.
 
-    Together they form a tree, so that many are soon awake.
+    The woken workers form a tree, so that many are soon awake.
     """
     for other in range(2 * number + 1, min(2 * number + 3, num_lanes)):
         _wake(pool, other)

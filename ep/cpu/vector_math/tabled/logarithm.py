@@ -21,7 +21,7 @@ from ep.cpu.vector_math.polynomial import polynomial_pairs
 from ep.cpu.vector_math.tabled.coefficients import LOG
 from ep.cpu.vector_math.tabled.pairs import pair_tables
 
-# 128 c: r is smallest in magnitude, except in the second and the second last sixteenth, where the results are
+# 128 c: |r| is smallest, except in the second and the second last sixteenth, where the results themselves are small
 _INVERSES = tuple(n / 128 for n in (128, 120, 111, 105, 100, 95, 91, 87, 84, 80, 77, 74, 72, 69, 68, 64))
 _INF = float("inf")
 _LAST_BIT = -42  # leaves 11 bits of a double that begins with 1/2 for the exponent
