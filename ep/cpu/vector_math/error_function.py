@@ -87,7 +87,7 @@ def erfc(x: float) -> float:
     a = at_most(a, _ERFC_END)
     inverse, dx = _inverse(a, _ERFC_CENTRE)
     s = fma(a, a, 0.0)
-    p, n = _power(s, fma(a, a, -s))  # while waiting for the quotient
+    p, n = _power(s, fma(a, a, -s))  # computed while the core waits for the quotient
     q = fma(-2.0 * _ERFC_CENTRE, inverse, 1.0)
     m, m_rest = _last_steps(q, _erfc_upper(q), ERFC[0], ERFC[1])
     w = fma(m, inverse, 0.0)
@@ -114,7 +114,7 @@ def gelu(x: float) -> float:
     above_rest, below_rest = a - (above + _GELU_CENTRE), a - (below - _GELU_CENTRE)
     inverse = 1.0 / below
     s = fma(a, a, 0.0)
-    p, n = _power(0.5 * s, 0.5 * fma(a, a, -s))  # while waiting for the quotient
+    p, n = _power(0.5 * s, 0.5 * fma(a, a, -s))  # computed while the core waits for the quotient
     q, q_rest = _divided(above, above_rest, below, below_rest, inverse)
     m, m_rest = _last_steps(q, _gelu_upper(q), GELU[0], GELU[1])
     w, w_rest = _divided(m, m_rest + GELU_REST, below, below_rest, inverse)

@@ -5,8 +5,8 @@ Up to |x| = 3 it is the logarithm of 1 / gamma, which is an entire function: wit
     1 / gamma(a) = 1 + (a - 1) (a - 2) (a Q(a) - 1/2),    1 / gamma(1 + a) = (3 - a) / 2 + (a - 1) (a - 2) Q(a),
 
 the first of which is computed by its deviation from 1, so that the zeros at 1 and 2 are exact. From 3 on it is
-Stirling's series (a - 1/2) (ln a - 1) + (ln(2 pi) - 1) / 2 + M(1 / a^2) / a. Below 0 the reflection formula is used: pi
-/ |gamma(x)| is a gamma(a) |sin(pi a)|. Terms that may cancel are sums of two doubles: near the zeros below 0, the
+Stirling's series (a - 1/2) (ln a - 1) + (ln(2 pi) - 1) / 2 + M(1 / a^2) / a. Below 0 the reflection formula is used:
+|gamma(x)| = pi / (a gamma(a) |sin(pi a)|). Terms that may cancel are sums of two doubles: near the zeros below 0, the
 result has an absolute error of a few units of 2^-53.
 """
 

@@ -18,7 +18,7 @@ _cosh_rest, _sinh_rest = polynomial_chain(*COSH), polynomial_chain(*SINH)
 
 @inlined
 def tanh(x):
-    """Return (m + p t) / (p + m t), with p and m = 1 +- 2^-n, and t the tangent of the reduced argument."""
+    """Return (m + p t) / (p + m t), with p and m = 1 +- 2^-n, and t the hyperbolic tangent of the reduced argument."""
     a = fabs(x)
     a = at_most(a, 22.0)
     u, u_rest, n = reduced(a, a, 2.0 * LOG2_E[0])
@@ -43,7 +43,7 @@ def _parts(a):
 
     With cosh r = 1 + c, sinh r = r + s (r + r' in twice the precision): cosh a = (p + m) cosh r + (p - m) sinh r, and
     sinh a = (p - m) cosh r + (p + m) sinh r, where p - m is 0 for the smallest a. If a > 600, p is divided by 2^64, and
-    m, which is then negligible, multiplied.
+    m, which is then negligible, is multiplied by it.
     """
     shifted = fma(a, LOG2_E[0], SHIFT)
     n = shifted - SHIFT

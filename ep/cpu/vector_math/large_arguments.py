@@ -12,7 +12,7 @@ from ep.cpu.compile.vectors import BYTE, WORD, call
 from ep.cpu.vector_math.bits import fabs, fma, to_bits
 from ep.cpu.vector_math.coefficients import HALF_PI, TWO_OVER_PI_WORDS
 
-_BITS = 64  # of a word
+_BITS = 64  # in a word
 _WORDS = np.array([0, *TWO_OVER_PI_WORDS], np.uint64).view(np.int64)
 """2 / pi after a word of zeros, for arguments down to 1.
 

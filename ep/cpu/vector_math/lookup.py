@@ -31,7 +31,7 @@ def has_register_tables() -> bool:
 
 
 def num_entries(real_type: type[np.floating]) -> int:
-    """Return the number of entries of a table: two registers full."""
+    """Return the number of entries of a table: those of two registers."""
     return 2 * _VECTOR_BITS // (8 * np.dtype(real_type).itemsize)
 
 

@@ -38,7 +38,7 @@ def _log2_sum(a):
     """Return log2(a) as high + low for finite a > 0, with a relative error of about 2^-65.
 
     With s = f / (2 + f) in twice the precision, ln(1 + f) = s (2 + 2/3 z + z^2 R(z)), z = s^2, of which all but the
-    last term is computed in twice the precision; everything is multiplied by 1 / ln 2.
+    last term is computed in twice the precision; the sum is multiplied by 1 / ln 2.
     """
     k, f = split_any(a)
     b = 2.0 + f

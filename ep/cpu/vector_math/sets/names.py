@@ -43,7 +43,7 @@ class Forms(NamedTuple):
     test: the file in tests/cpu.
     computed: the form for any processor.
     tabled: the form for processors with register tables, if it differs.
-    ordinary: the form for ordinary elements alone, with the same bits, if it differs (`kernels/ordinary.py`); it uses
+    ordinary: the form only for ordinary elements, with the same bits, if it differs (`kernels/ordinary.py`); it uses
         register tables if `tabled` does.
     """
 
