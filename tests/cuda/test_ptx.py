@@ -15,15 +15,19 @@ from tests.cuda.main_kernels import MAIN_KERNELS, ptx
 from tools.ptx import Loop, find_ptxas, instructions, main_loop, resources
 
 REGISTERS = 64
-"""At most so many: four blocks of 256 threads are resident on a multiprocessor, two packs under way in each thread."""
+"""The limit of registers: four blocks of 256 threads are resident on a multiprocessor, with two packs in flight in each
+thread.
+"""
 
 SEVERAL_REGISTERS = 80
-"""For kernels that sort, and wait for shared memory, or that compute what they reduce: three blocks are resident. On
-9.0 they need 64, on 8.0 more."""
+"""The limit for kernels that sort, and wait for shared memory, or that compute the values that they reduce: three
+blocks are resident. On 9.0 they need 64, on 8.0 more.
+"""
 
 ROW_REGISTERS = 128
-"""For kernels that keep rows in registers, load many of them at once, or have 512 threads in a block: then there are
-enough in all."""
+"""The limit for kernels that keep rows in registers, load many of them at once, or have 512 threads in a block: these
+then have enough loads or threads in total.
+"""
 
 CAPABILITIES = [(9, 0), (8, 0)]
 

@@ -29,7 +29,9 @@ STRUCTURE = Structure(
     (5, 2),
 )
 MEMORY = {Kept.SOURCES: 2**20, Kept.VALUES: MEETING_BYTES + 8 * 4 * 513, Kept.MEMORY: 2**10}
-"""The bytes of shared memory with which rows of 512 float32, of which h alone or h and x are kept, are there."""
+"""For each way to keep rows of 512 float32, of which h alone or h and x are kept: bytes of shared memory that lead to
+it.
+"""
 
 
 def plan_of(structure, *layouts, shape=(64, 512)):

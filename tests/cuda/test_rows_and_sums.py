@@ -228,7 +228,7 @@ def test_ids_are_sorted_by_one_block_and_by_many(gpu, rng, monkeypatch, num_segm
 
 
 LENGTHS = (64, 65, 3, 193, 128, 0, 129, 4097, 67)
-"""Of runs that begin at, before and after multiples of the rows of a part, and end there."""
+"""Lengths of runs that begin and end at, before and after multiples of the rows of a part."""
 
 
 @pytest.mark.parametrize(

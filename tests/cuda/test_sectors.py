@@ -55,7 +55,7 @@ CASES = {
     "segment sum f32 67": (partial(segment_sum, "sums", 64, 9), (67, FLOAT), 1.5, 1.6),
 }
 SHARE = 0.1
-"""The least share of the bytes of a launch that a kernel's loads or stores have for their sectors to count."""
+"""The sectors of a kernel's loads or stores are checked if these have at least this share of the bytes of a launch."""
 
 
 @pytest.mark.parametrize("name", CASES)

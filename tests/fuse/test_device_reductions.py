@@ -21,7 +21,7 @@ REDUCED = {
     "a warp": ((8, 3, 63), (0, 2)),
     "several blocks": ((2, 20_000), 1),
 }
-"""Shapes and axes for which kernels of different kinds are made, and no row kernels."""
+"""Shapes and axes that give different kinds of kernels, but no row kernels."""
 
 
 def compare(function, *arrays, round_each=False):

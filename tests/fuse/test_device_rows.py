@@ -12,7 +12,7 @@ from tests.fuse.test_rows import FUNCTIONS, draw, mean
 
 ops = ep.ops
 LENGTHS = [(7, 37), (300, 4), (5, 64), (3, 300), (1, 1), (2, 2048), (2, kMaxRow)]
-"""Rows that one thread, a part of a warp, a warp and a block have, with whole packs and without."""
+"""Lengths of rows for one thread, a part of a warp, a warp and a block, with and without whole packs."""
 
 
 def tuple_of(found):

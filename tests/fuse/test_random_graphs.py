@@ -18,7 +18,7 @@ UNARY = [op for op in UnaryOp if op is not UnaryOp.kCast and not OPS[op].attribu
 BINARY = [op for op in BinaryOp if not OPS[op].attributes]
 SHAPES = [(5, 5), (5, 1), (5,), (1, 5), (), (3, 5, 5), (1, 1, 5)]
 ROWS = [(37, 37), (37,), (37, 1), (3, 37, 37), (1, 37), (2, 37, 1), (37, 2, 5)]
-"""Shapes whose axes have one size, which are rows and columns of each other."""
+"""Shapes whose axes have the same size, so that each broadcasts as a row or a column of others."""
 REDUCTIONS = ["sum", "mean", "max", "min", "prod", "any", "all"]
 
 
@@ -145,7 +145,7 @@ PARTICULAR = [
     *(UnaryOp.kSin, UnaryOp.kTan, UnaryOp.kLog, UnaryOp.kGelu, UnaryOp.kTanh, UnaryOp.kLgamma),
     *(BinaryOp.kPow, BinaryOp.kFmod, BinaryOp.kSinBackwardWithDyX),
 ]
-"""Ops with functions for ordinary elements, or with a limit, or without either."""
+"""Ops with separate functions for ordinary elements, ops with a limit, and ops with neither."""
 
 
 @pytest.mark.parametrize("data_type", [DataType.kFloat, DataType.kDouble, DataType.kBFloat16], ids=lambda one: one.name)

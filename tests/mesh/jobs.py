@@ -21,7 +21,7 @@ ENVIRONMENT = {
     "MPIR_CVAR_POLLS_BEFORE_YIELD": "1",
 }
 HANGS = 1800
-"""Seconds after which a job hangs, however busy the machine is."""
+"""Seconds after which a job counts as hanging, however busy the machine is."""
 
 
 def job(ranks: int, *arguments: str, seconds: float = HANGS, **environment: str) -> tuple[int, str]:

@@ -9,7 +9,7 @@ import onnx
 import onnx.backend.test.loader as loader
 
 CHUNKS = 96
-"""So many parts have about as many cases each; a case stays in its part."""
+"""The number of parts, which have about the same number of cases; each case is always in the same part."""
 
 ROUNDED_ELSEWHERE = ("test_attention_4d_causal_fp16", "test_attention_4d_causal_fp16_expanded")
 """ep adds in float32; the results differ by one float16 number from those of ONNX, which rounds after each step."""

@@ -30,7 +30,7 @@ def chosen(condition, then_branch, else_branch, name="choice"):
 
 TIMES = branch([helper.make_node("Mul", ["h", "c"], ["t"])], "t", [("c", np.float32(3))])
 PLUS = branch([helper.make_node("Add", ["h", "c"], ["t"])], "t", [("c", np.float32(5))])
-"""Both have a constant c and a value t of their own, and read h of the graph around them."""
+"""Both branches have their own constant c and value t, and read h of the enclosing graph."""
 
 HIDDEN = helper.make_node("Relu", ["x"], ["h"])
 X = ("x", F, ("rows", 3))

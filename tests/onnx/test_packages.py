@@ -10,7 +10,7 @@ import ep.onnx
 from benchmarks import models
 
 ITS_SIGMOID = 1e-7
-"""ONNX Runtime's Sigmoid of -10 is 2e-4 of it off; ours is within 1e-7 of the exact one."""
+"""ONNX Runtime's Sigmoid of -10 has a relative error of 2e-4; ours is within 1e-7 of the exact value."""
 
 
 def path_of(package, file):

@@ -5,7 +5,7 @@ import numpy as np
 from ep.ops.declare.operator import operator_named
 
 COMPLEX = ("conj", "real", "imag", "real_grad", "imag_grad")
-"""Operators of complex numbers, or to them."""
+"""Operators with complex operands or results."""
 
 DOMAINS = {
     "acosh": (1.2, 3),

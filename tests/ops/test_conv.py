@@ -115,7 +115,7 @@ DEPTHWISE = [
     ((1, 3, 4, 5, 6), (3, 1, 1, 3, 3), {"pads": (0, 1, 1, 0, 1, 1)}),
     ((1, 3, 4, 5, 6), (6, 1, 3, 3, 1), {"strides": (2, 1, 1)}),
 ]
-"""Windows of 3 places, or of 9, as each number is a kernel of its own; rows that are long, and short ones."""
+"""Windows of 3 or 9 places, as each number of places has its own kernel; long and short rows."""
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE, ids=lambda dtype: np.dtype(dtype).name)

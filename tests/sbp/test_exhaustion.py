@@ -84,7 +84,7 @@ ALSO = {
     "scalar_exp_power_grad": {"base": 2.0},
     "elu_backward_with_dy_x": {"alpha": -2.0},
 }
-"""Other values of attributes, with which an op keeps an order that it does not keep otherwise, or the reverse."""
+"""Other values of attributes, with which an op becomes monotonic, or is no longer monotonic."""
 
 
 def name_of(case):

@@ -12,7 +12,7 @@ from ep.include.primitive.registry import Entry
 from tests.stress.guarded import Guarded
 
 FILL = 0xA5
-"""The byte that results are full of before a launch."""
+"""The byte that fills results before a launch."""
 
 _SEQUENCES = ("axes", "extent", "permutation")
 _COUNTS = ("count", "extent", "num_indices", "num_ids", "num_segments", "rows", "cols")

@@ -26,7 +26,7 @@ MAKERS = {
     **softmax_calls.MAKERS,
     **sum_calls.MAKERS,
 }
-"""What draws a call of each primitive."""
+"""The functions that draw a call of each primitive."""
 
 
 def random_call(rng: np.random.Generator, device, entry: Entry | None = None, most: int = 300_000) -> Call:

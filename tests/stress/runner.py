@@ -17,7 +17,7 @@ KINDS = (
     *("gradients", "ranks"),
 )
 AT_ONCE = 500
-"""Trials of one process, so that one that has gone on for long is left behind now and then."""
+"""The number of trials of one process: a new process is started after them, so that none runs for too long."""
 
 
 @dataclass

@@ -43,9 +43,9 @@ class HostCublasLt:
         self._driver = its_driver
         self._numbers = itertools.count(1)
         self.objects: dict[int, tuple[str, list[int], dict[int, int]]] = {}
-        """What was created and not destroyed: kind, arguments and attributes, by handle."""
+        """All objects that were created and not destroyed: kind, arguments and attributes, by handle."""
         self.calls: list[dict[str, Any]] = []
-        """What the last products were, for tests."""
+        """The last products, for tests."""
 
     def cublasLtCreate(self, made: int) -> int:
         return _INTERNAL_ERROR if self._driver.captures else self._create("Handle", made)

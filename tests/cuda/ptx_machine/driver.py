@@ -18,13 +18,13 @@ from ep.include.process import Rank, new_lock
 from tests.cuda.ptx_machine.trace import Trace
 
 _MEMORY: Final = 2**33
-"""Bytes that the device says it has; what is not used costs nothing."""
+"""Bytes of memory that the device reports; unused memory costs nothing."""
 
 _SHARED: Final = 12 * 1024
-"""Bytes of shared memory of a block: few, so that small data is too much for it."""
+"""Bytes of shared memory of a block: few, so that even small data exceeds it."""
 
 _MULTIPROCESSORS, _BLOCKS = 2, 1
-"""Few, so that data of a test crosses the grid."""
+"""Few, so that the data of a test exceeds the grid."""
 
 _FIRST_HANDLE: Final = 2**20  # far above the handles of the default streams
 
@@ -39,11 +39,11 @@ class PtxDriver(Driver):
 
     def __init__(self) -> None:
         self.programs: list[Any] = []
-        """All that were loaded so far."""
+        """All programs loaded so far."""
         self.deviation = 0
-        """Where a GPU approximates: 0 for exact results, 1 or -1 for as far above or below as they may be."""
+        """Results of approximations: 0 for exact ones, 1 or -1 for those at the upper or the lower error bound."""
         self.trace: Trace | None = None
-        """What notes the accesses of launches to global memory."""
+        """The Trace that records the accesses of launches to global memory."""
         self._lock = new_lock(Rank.DRIVER)
         self._one_launch = new_lock(Rank.LAUNCH)
         self._blocks: dict[int, np.ndarray[Any, Any]] = {}
@@ -53,7 +53,7 @@ class PtxDriver(Driver):
         self._event_graphs: dict[int, HostGraph | None] = {}  # the graphs that captured them
         self._next_handle = _FIRST_HANDLE
         self.captures: dict[int, HostGraph] = {}
-        """The graphs that streams are captured into."""
+        """The graphs into which streams are captured."""
 
     def why_unavailable(self) -> str | None:
         return why_no_kernels()
@@ -286,9 +286,9 @@ class HostGraph:
         self.number, self._driver = number, its_driver
         self.work: list[Callable[[], object]] = []
         self.memory: list[int] = []
-        """What was freed in it: its own as long as it lasts."""
+        """Memory that was freed during the capture; it belongs to the graph until that is destroyed."""
         self.locks: list[int] = []
-        """Of those who watch it."""
+        """The locks of the observers of the graph."""
 
     def launch(self) -> None:
         """Run all captured work."""

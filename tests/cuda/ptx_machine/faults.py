@@ -91,4 +91,4 @@ _WORDS: Final = {
     "NEVER_MET": "waits in vain: {other} {elsewhere}",
     "TRAP": "ends by a trap",
 }
-"""What is said of each fault, after the name of the thread."""
+"""The words of the message for each fault, after the name of the thread."""

@@ -33,7 +33,7 @@ ENTRY: Final = "step"
 """The name of the LLVM function that an entry becomes."""
 
 FAULT: Final = "ptx_fault"
-"""The function of `memory` that notes a fault."""
+"""The function of `memory` that records a fault."""
 
 
 class FunctionTranslator(Operands):

@@ -19,7 +19,7 @@ from tests.cuda.ptx_machine.trace import Trace
 from tests.cuda.ptx_machine.translator import translate
 
 _MAX_SHARED_BYTES: Final = 227 * 1024
-"""What a block may have at most on a GPU of compute capability 9.0."""
+"""The limit for a block on a GPU of compute capability 9.0."""
 
 
 class Program:

@@ -31,7 +31,7 @@ _SPECIAL: Final = {
     "%dynamic_smem_size": ("block", "DYNAMIC_BYTES"),
     "%total_smem_size": ("block", "SHARED_BYTES"),
 }
-"""The special registers, of 32 bits, and the words of the records that they are."""
+"""The 32-bit special registers, and the words of the records that hold them."""
 
 SPACES: Final = ("", "global", "const", "shared", "local")
 """The spaces of memory whose accesses are checked; the first is for generic addresses."""

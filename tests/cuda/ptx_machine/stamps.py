@@ -22,7 +22,8 @@ _SYNCS_MASK, THREAD_MASK = 2**24 - 1, 2**11 - 1
 NOT_YET, NOT_WATCHED = 0, -1
 
 _WATCHED_BYTES: Final = 2**22
-"""Of global memory, in one launch: the arrays that are touched first are watched, at 24 bytes for each byte touched."""
+"""The stamps of global memory in one launch: the arrays touched first are watched, at 24 bytes per touched byte.
+"""
 
 
 class Watch:

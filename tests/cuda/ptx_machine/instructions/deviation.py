@@ -20,7 +20,7 @@ RELATIVE: Final = {
     "tanh": 2.0**-11,
 }
 ABSOLUTE: Final = {"lg2": 2.0**-22.6, "sin": 2.0**-20.9, "cos": 2.0**-20.9}
-"""Of float32: for each instruction either a relative or an absolute bound."""
+"""The bounds for float32: for each instruction either a relative or an absolute bound."""
 
 
 def deviated(e: Any, name: str, argument: Value, exact: Value) -> Value:

@@ -9,10 +9,11 @@ from tests.cuda.ptx_machine.modifiers import Modifiers
 from tests.cuda.ptx_machine.syntax import Instruction
 
 EMITTERS: Final[dict[str, Callable[[Any, Instruction, Modifiers], None]]] = {}
-"""(translator, instruction, modifiers): takes the modifiers that it knows, and raises ValueError where it cannot do."""
+"""(translator, instruction, modifiers): takes the modifiers that it knows; ValueError for an unsupported form.
+"""
 
 MEETINGS: Final[set[str]] = set()
-"""The instructions at which threads meet."""
+"""The instructions that synchronise threads."""
 
 _BY_KIND: Final[dict[str, dict[str, Callable[..., None]]]] = {}
 
