@@ -1,4 +1,4 @@
-"""The accuracy benchmark: its arguments, how pieces are put together, and the command."""
+"""The accuracy benchmark: its arguments, the merge of pieces, and the command."""
 
 import json
 import subprocess

@@ -230,7 +230,7 @@ def test_summary(capsys):
 
 @pytest.mark.ep_long
 def test_the_command(tmp_path):
-    """Measured in two pieces, then read back together."""
+    """The command measures in two pieces, and then reads both back together."""
     command = [sys.executable, "-m", "benchmarks", "--peers", "numpy", "--seconds", "0", "--dtypes", "float32"]
     files = [tmp_path / "expand.json", tmp_path / "unary.json"]
     for file in files:

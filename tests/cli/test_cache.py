@@ -221,7 +221,7 @@ def test_every_key_makes_a_primitive():
 
 
 def test_keys_that_share_kernels_stay_in_one_process():
-    """The keys of one op; those of Gather and BatchGather with one type of indices; all of Expand."""
+    """The keys of one op, the keys of Gather and BatchGather with one type of indices, and all keys of Expand."""
     entries = [entry for entry in registered() if entry.device_type is DeviceType.kCPU]
     chunks = warm._chunks(entries)
     assert sorted(map(str, entries)) == sorted(str(entry) for chunk in chunks for entry in chunk)

@@ -78,7 +78,7 @@ TABLES = [
 
 
 def test_every_cell_is_there(tmp_path):
-    """In one process, which loads its kernels once."""
+    """All commands run in one process, which loads its kernels once."""
     cells = tmp_path / "cells"
     arguments = [str(cells), json.dumps(TABLES), json.dumps(WIDTHS)]
     printed = on_terminal(WIDTHS[0], sys.executable, "-W", "error", "-c", DRIVER, *arguments)
@@ -115,7 +115,7 @@ def pieces(lines, headings):
 
 @pytest.mark.ep_long
 def test_help_is_broken_between_words():
-    """The words are those of the help on a terminal that is wide enough for all of its lines."""
+    """The help has the same words as on a terminal that is wide enough for all of its lines."""
     code = (
         "from ep.cli.main import COMMANDS, main\n"
         "for name in ['', *COMMANDS]: main(['help', *name.split()])\n"

@@ -1,4 +1,4 @@
-"""Captures launches in a graph of the device under test: a CUDA graph on a GPU, else a mock."""
+"""Captures launches in a graph of the device under test: a CUDA graph on a GPU, otherwise a mock."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ BINARY = [
     (B.kTanhBackwardWithDyY, T.kFloat16, T.kFloat16, 8, A.SAME, A.SAME, 0, 32, 16, 16),
 ]
 STRIDED = [
-    # how src is read and dst is written, and the axes of the walk
+    # the access modes of src and dst, and the axes of the walk
     (T.kFloat, A.PACK, A.PACK, 3, 16, 16),
     (T.kFloat, A.SPREAD, A.PACK, 2, 4, 16),
     (T.kBFloat16, A.EACH, A.EACH, 4, 2, 2),
@@ -145,7 +145,8 @@ REDUCED_COLUMNS = [
     (ReduceOp.kSum, T.kUInt8, 4, 8, 0),
 ]
 SOFTMAXES = [
-    # the function and type, where rows are kept, whether they are aligned, the threads of a row and the packs of each
+    # the function and type, the memory that keeps rows, whether rows are aligned, the threads of a row and the packs of
+    # each
     (softmax.softmax, T.kFloat, Keep.REGISTERS, 1, 32, 8),
     (softmax.softmax, T.kBFloat16, Keep.REGISTERS, 1, 32, 4),
     (softmax.log_softmax, T.kDouble, Keep.REGISTERS, 1, 32, 4),
@@ -171,7 +172,7 @@ STAGES = [
     (softmax.log_softmax_backward, T.kFloat, Stage.RESULTS, 16),
 ]
 FUSED = [
-    # the expression, how its arrays are read, and the axes of the walk
+    # the expression, the access modes of its arrays, and the axes of the walk
     ("saxpy chain", (A.SAME, A.SAME, A.SAME), 0, 16, 16),
     ("saxpy chain", (A.EACH, A.EACH, A.SAME), 2, 16, 16),
     ("gelu(x + b) c", (A.SAME, A.PACK, A.SAME), 2, 16, 16),
@@ -184,7 +185,7 @@ FUSED = [
     ("bias, residual", (A.SAME, A.PACK, A.SAME), 2, 16, 16),
 ]
 COMPUTED = [
-    # a sum of squared differences: the kernel that reduces, how its two operands are read, and the axes of their walk
+    # a sum of squared differences: the reduce kernel, the access modes of its two operands, and the axes of their walk
     (RowVariant(Axes(1, 1, 32), 4, True, 256, False), (A.SAME, A.PACK), 2, 16, 4),
     (RowVariant(Axes(1, 1, 32), 4, False, 32, False), (A.SAME, A.EACH), 2, 4, 4),
     (ColumnVariant(Axes(2, 1, 32), 4, True, 64, False), (A.SAME, A.SAME), 0, 16, 4),

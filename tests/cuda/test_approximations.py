@@ -22,7 +22,7 @@ COUNT = 4099
 
 @pytest.fixture(params=[1, -1], ids=["above", "below"])
 def deviation(request, device):
-    """Lets approximations be off by their bounds, all above the exact results or all below."""
+    """Make approximations off by their error bounds, all above the exact results or all below."""
     driver = device.device.driver
     if not isinstance(driver, PtxDriver):
         pytest.skip("a GPU approximates as it does")

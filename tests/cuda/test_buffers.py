@@ -145,7 +145,7 @@ class TestInterface:
 
     @pytest.mark.parametrize(("producer", "waited_for"), [(None, []), (1, []), (2, [2]), ("own", [])])
     def test_its_stream_is_waited_for(self, cuda, stream, buffer, monkeypatch, producer, waited_for):
-        """CUDA orders the default stream, 1, with those of CreateStream."""
+        """CUDA orders the default stream, 1, with the streams of CreateStream."""
         producers = []
         wait = cuda.driver.wait_stream
         monkeypatch.setattr(

@@ -94,7 +94,7 @@ class TestOperators:
 
 class TestProducts:
     def launch(self, cuda, stream, primitive, m=2):
-        """Return a launch for a, b and c of ones, and c."""
+        """Return a function that launches a product of a, b and c of ones, and the buffer c."""
         a, b, c = (cuda.Alloc(OPTIONS, 4 * size).view(np.dtype(np.float32)) for size in (m * 3, 12, m * 4))
         for x in (a, b, c):
             x.copy_from_host(np.ones(x.size, np.float32), stream)

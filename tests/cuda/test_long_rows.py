@@ -73,7 +73,7 @@ def test_parts_follow_from_the_shape_alone(shorter):
 
 @each_key
 def test_rows_in_parts(gpu, rng, shorter, tested, data_type):
-    """Aligned and not, with a last part that is not full."""
+    """Aligned and unaligned rows, with a last part that is not full."""
     cols = 2**13 // data_type.itemsize
     assert is_divided(data_type, 2, cols, len(tested.operands))
     for more in (0, 83):

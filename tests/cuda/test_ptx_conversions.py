@@ -1,4 +1,4 @@
-"""The machine's conversions against Python's integers, exact fractions, NumPy and ml_dtypes."""
+"""The machine's conversions, compared with Python's integers, exact fractions, NumPy and ml_dtypes."""
 
 from fractions import Fraction
 

@@ -7,7 +7,7 @@ import ep
 
 @pytest.fixture
 def one_by_one(monkeypatch):
-    """A function that gives the results of the operators one by one, as a device without kernels computes them."""
+    """A function that returns the results of the operators one by one, as on a device without fused kernels."""
 
     def compute(function, *arrays, round_each=False):
         with monkeypatch.context() as patch:

@@ -1,4 +1,4 @@
-"""The expressions of the benchmarks, and one that ends in an array of several, with losses made of them."""
+"""The expressions of the benchmarks, one that ends in a stack of arrays, and losses made from all of them."""
 
 from benchmarks.fuse import expressions
 

@@ -22,7 +22,7 @@ class Strided:
 
 
 def placed(device, array):
-    """Return a copy of an array on a device under test, with the array's strides, of which none is negative."""
+    """Return a copy of an array on a device under test, with the array's strides, which must not be negative."""
     if array.flags.c_contiguous:
         return array.copy() if device.type is DeviceType.kCPU else ep.ops.copy_to_device(array, device.type)
     last = sum((size - 1) * stride for size, stride in zip(array.shape, array.strides, strict=True))

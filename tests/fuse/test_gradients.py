@@ -52,7 +52,7 @@ CALLS = [
 
 
 class Graph:
-    """Operators drawn at random on three arrays, most of shape (4, 4)."""
+    """A random graph of operators on three arrays, most of shape (4, 4)."""
 
     def __init__(self, rng, num_calls):
         self.leaves = [rng.normal(size=shape) for shape in ((4, 4), (4,), (1, 4))]

@@ -14,7 +14,7 @@ def loss_of(weights, x, labels):
 
 
 def check_gradients_of_a_function_over_ranks():
-    """One step of a classifier whose batch is split: the gradient of its weights is a sum over the ranks."""
+    """Check one step of a classifier whose batch is split: the gradient of its weights is a sum over the ranks."""
     placement, rng = Placement(world().size), np.random.default_rng(5)
     x, weights, labels = rng.normal(size=(10, 6)), rng.normal(size=(6, 3)), rng.integers(0, 3, (10, 1))
     split = (
@@ -28,7 +28,7 @@ def check_gradients_of_a_function_over_ranks():
 
 
 def check_a_fused_function_over_ranks():
-    """Its operators run one by one, and it has no `out`."""
+    """The operators of a fused function on a mesh run one by one, and it has no `out`."""
     placement, rng = Placement(world().size), np.random.default_rng(7)
     x, y = rng.normal(size=(7, 5)), rng.normal(size=5)
     fused = ep.fuse(lambda x, y, number: ((x - y) * number).sum(0, keepdims=True).reshape(5) + y)
@@ -62,7 +62,9 @@ def check_vjp_over_ranks():
 
 
 def check_convolutions_over_ranks():
-    """Split by the batch, by channels, by filters, by groups and by places of a spatial axis, with their gradients."""
+    """Check convolutions split by the batch, channels, filters, groups, or places of a spatial axis, and their
+    gradients.
+    """
     placement, rng = Placement(world().size), np.random.default_rng(8)
     for groups, channels in ((1, 6), (6, 1)):
         x, w, bias = rng.normal(size=(5, 6, 9)), rng.normal(size=(12, channels, 3)), rng.normal(size=12)
@@ -84,7 +86,7 @@ def check_convolutions_over_ranks():
 
 
 def check_pools_over_ranks():
-    """Split by the batch, by channels and by places, with their gradients."""
+    """Check pools split by the batch, channels or places, and their gradients."""
     placement, rng = Placement(world().size), np.random.default_rng(9)
     x, given = rng.normal(size=(5, 6, 9)), {"kernel": 3, "strides": 2, "pads": (1, 2)}
     for name in ("max_pool", "average_pool", "unfold"):

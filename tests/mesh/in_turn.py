@@ -1,6 +1,6 @@
 """Runs a program as a rank of a job whose kernels are compiled in turn.
 
-python -m tests.mesh.in_turn FILE -m MODULE ARGUMENTS, or FILE -c CODE ARGUMENTS: FILE is one of the job.
+python -m tests.mesh.in_turn FILE -m MODULE ARGUMENTS, or FILE -c CODE ARGUMENTS: FILE belongs to the job.
 """
 
 import fcntl

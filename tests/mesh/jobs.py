@@ -16,7 +16,7 @@ from tests.subprocesses import SOURCES
 ROOT = Path(__file__).parents[2]
 ENVIRONMENT = {
     "EP_CPU_NUM_THREADS": "1",
-    # ranks that wait would keep the others from the cores, where there are more ranks than cores
+    # if there are more ranks than cores, waiting ranks would keep the others from the cores
     "MPIR_CVAR_ENABLE_HEAVY_YIELD": "1",
     "MPIR_CVAR_POLLS_BEFORE_YIELD": "1",
 }

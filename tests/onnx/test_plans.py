@@ -39,7 +39,7 @@ def test_outputs_stay_as_they_are(device, rng):
     found = [model(h0=x) for x in given]
     for x, (h5, t2) in zip(given, found, strict=True):
         np.testing.assert_allclose(copy_to_host(h5), expected(x), rtol=1e-4, atol=1e-5)
-        (again,) = model.run(["h5"], {"h0": x})  # another plan
+        (again,) = model.run(["h5"], {"h0": x})  # this run has another plan
         np.testing.assert_array_equal(copy_to_host(again), copy_to_host(h5))
         np.testing.assert_array_equal(copy_to_host(model(h0=x)[1]), copy_to_host(t2))
 

@@ -95,7 +95,7 @@ def _wide(x):
 
 
 def _one_agrees(name, inputs, attributes, dys, place, gradient, rng, case):
-    """Return the gradient by one input in a random direction."""
+    """Compare the gradient by one input in a random direction; return False if the slope jumps there."""
     x = inputs[place]
     case = f"{case}: that by input {place}"
     assert (gradient.shape, gradient.dtype) == (x.shape, x.dtype), case

@@ -1,4 +1,4 @@
-"""ep.ops.conv, compared with sums of windows computed one by one in float64, and with SciPy where possible."""
+"""ep.ops.conv, compared with sums of windows computed one by one in float64, and with SciPy if possible."""
 
 import itertools
 

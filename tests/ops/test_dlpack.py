@@ -49,7 +49,7 @@ def test_round_trip(dtype):
     owner = Owner(np.arange(24).astype(dtype).reshape(2, 3, 4))
     tensor = dlpack.read(Exporter(owner.capsule((CUDA, 3))))
     assert (tensor.address, tensor.shape) == (owner.array.ctypes.data, (2, 3, 4))
-    assert tensor.strides in (None, (12, 4, 1))  # None says C-contiguous, too, and is what NumPy 2.1 writes
+    assert tensor.strides in (None, (12, 4, 1))  # None also means C-contiguous; NumPy 2.1 writes it
     assert (tensor.dtype, tensor.device_type, tensor.device_id, tensor.read_only) == (dtype, 2, 3, False)
 
 

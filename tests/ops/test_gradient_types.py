@@ -1,4 +1,4 @@
-"""Gradients of every type: those of each operator, compared with central differences, and those at limits of types."""
+"""Gradients of every type: of each operator, compared with central differences, and at the limits of the types."""
 
 import ml_dtypes
 import numpy as np
@@ -18,7 +18,7 @@ INTEGERS = [one for one in TYPES if one not in FLOATS + COMPLEXES]
 
 @pytest.mark.parametrize("name", sorted(RULES))
 def test_every_operator_of_every_kind_of_type(name, rng):
-    """Gradients have the shapes and types of the inputs; those of integers and bool are None."""
+    """Gradients have the shapes and types of the inputs; for integers and bool they are None."""
     compared = [check(name, data_type, rng) for data_type in FLOATS]
     of_complex = [check(name, data_type, rng) for data_type in COMPLEXES]
     assert any(compared + of_complex) if name in COMPLEX else all(compared)
@@ -68,7 +68,7 @@ def test_reductions_to_another_type(name, dtype, given):
 
 
 def test_a_remainder_whose_quotient_is_rounded_up():
-    """x / y is rounded to 3, and y goes into x twice."""
+    """x / y is rounded to 3, but y fits into x only twice."""
     y = np.float16(1.0 + np.arange(1, 1024) / 1024)
     x = np.nextafter(np.float16(3) * y, np.float16(0))
     for name in ("fmod", "floor_mod"):

@@ -70,7 +70,7 @@ def test_unary(op, rng):
     low, high = DOMAINS.get(name, (-2.3, 2.3))
     attributes = {parameter_name(one): REQUIRED[one.name] for one in OPS[op].attributes if one.default is None}
     x = rng.uniform(low, high, (7, 3))
-    x[np.abs(x - np.round(2 * x) / 2) < 1e-3] += 0.01  # away from steps and kinks
+    x[np.abs(x - np.round(2 * x) / 2) < 1e-3] += 0.01  # away from points at which the function or its slope jumps
     check(name, [x], attributes, rng)
 
 

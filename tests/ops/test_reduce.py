@@ -1,4 +1,4 @@
-"""ep.ops.sum, prod, mean, min, max, any, all, softmax, log_softmax and segment_sum, against NumPy's and SciPy's."""
+"""ep.ops.sum, prod, mean, min, max, any, all, softmax, log_softmax and segment_sum, compared with NumPy and SciPy."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""ep.ops.unfold and fold, against loops over windows."""
+"""ep.ops.unfold and fold, compared with loops over windows."""
 
 import numpy as np
 import pytest

@@ -150,7 +150,7 @@ def test_views_that_reach_far_keep_their_memory(launched):
 def test_rows_of_every_few_elements(dtype, step, count, launched, monkeypatch):
     monkeypatch.setattr(host, "gains", lambda view: True)
     memory = numbers(5, (count - 1) * step + 1, dtype=dtype)
-    view = memory[:, ::step]  # ends where the memory does
+    view = memory[:, ::step]  # ends at the end of the memory
     assert as_buffer(view, "x").tobytes() == view.tobytes()
     assert len(launched) == (count > 1)
 

@@ -55,7 +55,7 @@ def test_numbers(operate):
 
 def test_nan_is_moved_as_it_is(operate):
     x = np.array([np.nan, 1], np.float32)
-    x.view(np.uint32)[0] ^= 5  # some payload
+    x.view(np.uint32)[0] ^= 5  # a NaN with another payload
     result = operate("where", np.array([1, 0], np.uint8), x, np.zeros(2, np.float32))
     assert result.view(np.uint32).tolist() == [x.view(np.uint32)[0], 0]
 

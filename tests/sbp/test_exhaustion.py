@@ -1,4 +1,6 @@
-"""The signatures of all operators, by exhaustion: every combination of placements on 2 and 3 ranks, in one process."""
+"""Exhaustive tests of the signatures of all operators: every combination of placements on 2 and 3 ranks, in one
+process.
+"""
 
 import itertools
 

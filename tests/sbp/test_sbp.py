@@ -133,7 +133,7 @@ def gather_problem(params, indices, axis=0):
 
 
 def on_one_axis(operator, problem, given, wanted=None):
-    """Choices for a mesh of one axis."""
+    """Return the choice of signatures for a mesh of one axis."""
     places = [(one,) for one in given]
     return choices(operator, problem, (problem.ranks,), places, None if wanted is None else (wanted,))
 

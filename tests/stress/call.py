@@ -51,7 +51,7 @@ class Call:
         return self.entry.dtypes
 
     def is_empty(self) -> bool:
-        """Return whether the call writes nothing, so that buffers of any size will do."""
+        """Return whether the call writes nothing, so that buffers of any size are large enough."""
         sizes = [
             value
             for name, value in self.arguments.items()
@@ -86,7 +86,7 @@ class Call:
             buffer.check(f"{name} of {self}", expected if name == (self.shared or self.output) else None)
 
     def run(self, device, rng: np.random.Generator, primitive=None) -> None:
-        """Launch `primitive`, else a new one, and check that the bytes are those that a new one writes."""
+        """Launch `primitive`, or a new one if it is None, and check that it writes the same bytes as a new one."""
         new = self.make(device)
         self.launch(device, primitive or new, rng, self.expected(device, new))
 

@@ -64,7 +64,7 @@ def unary_call(rng, device, entry, most):
 
 class BinaryCall(ElementwiseCall):
     def pairs(self):
-        """Return each of the values of one operand with each of the other."""
+        """Return all pairs of a value of one operand and a value of the other operand."""
         a, b = self.values
         return np.repeat(a, b.size), np.tile(b, a.size)
 
@@ -121,7 +121,7 @@ def number_of(element):
 
 
 def draw_attributes(rng, op):
-    """Return all attributes of `op`, and those given to New: none where they are left to their defaults."""
+    """Return all attributes of `op`, and the attributes passed to New: none if all have their defaults."""
     declared = attributes_of(op)
     defaults = tuple(attribute.default for attribute in declared)
     if None not in defaults and draw.chance(rng, 0.5):

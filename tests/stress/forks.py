@@ -19,7 +19,7 @@ from tests.stress.draw import pick
 
 FRESH, SECONDS, DEVICES = True, 900, ("cpu",)
 
-CHILD_SECONDS = 300  # for launches whose kernels are on disk; a child that needs more hangs
+CHILD_SECONDS = 300  # seconds for launches whose kernels are on disk; a child that needs more hangs
 
 
 def load(rng, tag):
@@ -47,9 +47,9 @@ def trial(rng, tag):
 def forks_while(rng, tag, works, begin=lambda: None):
     """Fork while a thread does each of `works`; raise the first error of any thread or child.
 
-    begin: what each child does first.
+    begin: a function that each child calls first.
     """
-    warnings.simplefilter("ignore", DeprecationWarning)  # of forking with threads, which is what is tested
+    warnings.simplefilter("ignore", DeprecationWarning)  # of forking with threads, which this tests
     errors = []
 
     def guarded(work, generator):

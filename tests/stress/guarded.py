@@ -4,7 +4,7 @@ import numpy as np
 
 
 class Guarded:
-    """A buffer on the device with random bytes on both sides of it, which a launch must leave as they are."""
+    """A buffer on the device with random bytes on both sides of it, which a launch must not change."""
 
     def __init__(self, device, rng: np.random.Generator, contents: np.ndarray) -> None:
         """Make the buffer. contents: those of the buffer, `view`. It begins at any byte on the host, elsewhere at a

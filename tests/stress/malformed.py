@@ -1,4 +1,4 @@
-"""Calls with one or two arguments that are wrong: an error that names an argument, and nothing written."""
+"""Calls with one or two wrong arguments: they raise an error that names an argument, and write nothing."""
 
 import re
 

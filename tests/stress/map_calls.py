@@ -26,7 +26,7 @@ def numbers(rng, count, data_type):
 
 class CastCall(Call):
     def expected(self, device, primitive):
-        """NaN may have any bits: those of a launch, which has the right numbers."""
+        """Return the bits of a separate launch, after checking that its numbers are right, as NaN may have any bits."""
         src = self.arguments["src"][: int(self.arguments["count"])]
         dst = device.filled(src.size, self.entry.dtypes[1])
         primitive.Launch(device.stream, device.buffer(src), dst, src.size)
@@ -132,7 +132,7 @@ class AddCall(Call):
         return buffers, {"srcs": srcs, "dst": buffers[self.shared or "dst"].view, "count": at["count"]}
 
     def expected(self, device, primitive):
-        """NaN may have any bits: those of a launch, which has the right numbers."""
+        """Return the bits of a separate launch, after checking that its numbers are right, as NaN may have any bits."""
         count = int(self.arguments["count"])
         srcs = [src[:count] for src in self.arguments["srcs"]]
         dst = device.filled(count, self.entry.dtypes[0])

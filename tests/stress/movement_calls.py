@@ -84,7 +84,7 @@ def expand_call(rng, device, entry, most):
 
 
 def places(sizes, steps) -> np.ndarray:
-    """Return the place of each element in memory, shaped as the dims are; row-major if there are no strides."""
+    """Return the place of each element in memory, in the shape of the dims; row-major if there are no strides."""
     if steps is None:
         return np.arange(math.prod(sizes)).reshape(sizes)
     result = np.zeros(sizes, np.int64)

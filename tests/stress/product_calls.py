@@ -16,7 +16,7 @@ class ProductCall(Call):
         return any(math.prod(int(size) for size in dims) == 0 for dims in self.dims())
 
     def dims(self):
-        """Return those of a, b and c in memory."""
+        """Return the dims of a, b and c in memory."""
         at = self.arguments
         if "a_dims" in at:
             return [tuple(map(int, at[f"{name}_dims"])) for name in "abc"]

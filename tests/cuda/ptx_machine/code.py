@@ -43,7 +43,7 @@ class LlvmModule:
 
 
 class Code:
-    """The body of one function: blocks of instructions. `at_entry` goes before all of them."""
+    """The body of one function: blocks of instructions. `at_entry` precedes all of them."""
 
     def __init__(self, module: LlvmModule) -> None:
         self.module = module

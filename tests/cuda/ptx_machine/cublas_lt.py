@@ -32,7 +32,7 @@ _ATTRIBUTE_BYTES: Final = {
         **dict.fromkeys(lt.PREF_MIN_ALIGNMENTS, 4),
     },
 }
-_WORKSPACE_BYTES: Final = 1024  # that algorithms need where they may
+_WORKSPACE_BYTES: Final = 1024  # used by algorithms if the preference permits it
 
 
 class HostCublasLt:
@@ -120,7 +120,7 @@ class HostCublasLt:
         if wanted < 1 or sizes is None or self._sizes(desc, a, b, d) is None:
             return _INVALID_VALUE
         if attributes.get(lt.PREF_REDUCTION_SCHEME_MASK) != lt.REDUCTION_IN_COMPUTE_TYPE:
-            return _INVALID_VALUE  # a mask that would round parts of sums to 16 bits
+            return _INVALID_VALUE  # a mask that permits rounding partial sums to 16 bits
         _, columns, _, matrices = sizes
         is_simple = self._of("MatmulDesc", desc)[0] == [lt.COMPUTE_32F, lt.TYPES[DataType.kComplex64]]
         if matrices > lt.MAX_BATCH_COUNT or (is_simple and columns > lt.MAX_COMPLEX_COLUMNS):

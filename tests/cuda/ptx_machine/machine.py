@@ -1,4 +1,4 @@
-"""A kernel that can be launched on the CPU: PTX translated, compiled, linked, and run by the scheduler."""
+"""A kernel that can be launched on the CPU: its PTX is translated, compiled, linked, and run by the scheduler."""
 
 from __future__ import annotations
 

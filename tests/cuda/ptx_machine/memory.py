@@ -1,7 +1,7 @@
 """Checks each access to memory: its address, and for shared memory the accesses of other threads since the last
 synchronisation.
 
-All bytes of shared memory have stamps, and those of global memory in launches that touch little of it.
+All bytes of shared memory have stamps; bytes of global memory have stamps in launches that touch little of it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Branches, calls, and ends."""
+"""Branches, calls, and the ends of functions and threads."""
 
 from __future__ import annotations
 
