@@ -138,7 +138,7 @@ def _draw(place: Sbp, draw: Draw, rng: Any, shape: Any, dtype: Any, ranks: int) 
     return np.asarray(reduce(_COMBINE[type(place)], parts)).astype(dtype), parts
 
 
-_ATTEMPTS = 6  # the trials of a listed signature with each kind of data
+_ATTEMPTS = 6  # with new data; then listed signatures, and those left out for a reason, are settled
 
 
 def survey(case: Case, ranks: int, tries: int, rng: np.random.Generator) -> dict[Signature, bool]:

@@ -4,7 +4,7 @@ Each kind of trial has a module here (`KINDS` in `runner.py`) with
 
 - `trial(rng, tag)`, one trial on the device type `tag`: it draws only from `rng`, and raises if something is wrong;
   `leaks` returns the growth of memory in KiB per 1000 launches, the others None;
-- `FRESH`, whether each trial needs a process of its own, in which nothing has been launched;
+- `FRESH`, whether each trial needs a new process, in which nothing has been launched;
 - `SECONDS`, the upper limit for a trial: after that it counts as hanging;
 - `DEVICES`, its device types, None for all.
 

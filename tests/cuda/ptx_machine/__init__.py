@@ -5,15 +5,15 @@ with warps, shared memory and barriers. A kernel whose behaviour would be undefi
 that names the kernel, the line of its PTX and the thread.
 
 - `parser` reads PTX into the objects of `syntax`; `types` has PTX's types, and `code` writes LLVM's assembly language.
-- `translator` makes an LLVM function of each PTX function, by `function`, `operands` and `instructions/`, one file for
-  each kind of them. An unknown instruction raises an error that names it.
+- `translator` makes an LLVM function of each PTX function, with `function`, `operands` and `instructions/`, which has
+  one file for each kind of instruction. An unknown instruction raises an error that names it.
 - `layout` has the words that translated code shares with the scheduler and the memory checks.
 - `memory` checks each access; `scheduler` runs the threads of a block in turn and synchronises them at barriers; `warp`
-  synchronises the lanes of a warp at shuffles and votes. All are compiled by Numba.
+  synchronises the lanes of a warp at shuffles and votes. Numba compiles all three.
 - `objects` keeps compiled code on disk; `machine` has `Program`, which loads, launches and counts.
 - `driver` is the device, `cublas_lt` multiplies matrices on it, and `install` makes both replace a GPU.
 
 The machine does not model ptxas and the changes that it may make (the order of accesses, and the fusion of products and
 sums that PTX permits), speed, the last bits of `.approx` instructions (they are rounded correctly here), the payload of
-NaN, and races on global memory.
+NaN, or races on global memory that `stamps` does not watch.
 """
