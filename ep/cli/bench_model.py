@@ -129,6 +129,5 @@ def _print(arguments: Namespace, found: Mapping[str, Any]) -> None:
     if found["distance"] is None:
         output.paragraph("ONNX Runtime is not installed: nothing is compared.")
     else:
-        output.paragraph(
-            f"The outputs differ by {found['distance']:.1g} of the largest: {'ok' if found['right'] else 'fail'}."
-        )
+        verdict = "ok" if found["right"] else f"fail, since one of the two is off by more than {_NEAR / 2:.0e}"
+        output.paragraph(f"The outputs differ by {found['distance']:.1g} of the largest: {verdict}.")

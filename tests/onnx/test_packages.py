@@ -5,6 +5,7 @@ outputs.
 import numpy as np
 import onnx
 import pytest
+from onnx import TensorProto, numpy_helper
 
 import ep.onnx
 from benchmarks import models
@@ -32,6 +33,55 @@ def test_outputs_are_those_of_onnx_runtime(rng, model):
     for found, wanted in zip(ep.onnx.load(path).run(None, inputs), expected, strict=True):
         assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
         np.testing.assert_allclose(found, wanted, 0, 1e-5 * np.abs(wanted).max() + ITS_SIGMOID)
+
+
+def widened(array):
+    """Return an array whose float32 numbers are float64 numbers."""
+    return array.astype(np.float64) if array.dtype == np.float32 else array
+
+
+def widen(graph):
+    """Change a graph, and the branches in it, to compute in float64 what it computes in float32."""
+    tensors = [*graph.initializer]
+    for node in graph.node:
+        for one in node.attribute:
+            if one.name in ("to", "dtype") and one.i == TensorProto.FLOAT:
+                one.i = TensorProto.DOUBLE
+            if one.type == one.TENSOR:
+                tensors.append(one.t)
+            if one.type == one.GRAPH:
+                widen(one.g)
+    for tensor in tensors:
+        tensor.CopyFrom(numpy_helper.from_array(widened(numpy_helper.to_array(tensor)), tensor.name))
+    for value in (*graph.input, *graph.output, *graph.value_info):
+        if value.type.tensor_type.elem_type == TensorProto.FLOAT:
+            value.type.tensor_type.elem_type = TensorProto.DOUBLE
+
+
+def check_nearness(path, inputs, factor=4.0):
+    """Check that outputs are as near to those in float64 as ONNX Runtime's are.
+
+    At most `factor` times as far, since which rounding errors add up is chance, or 8 ulp of the largest number.
+    """
+    wide = onnx.load(path)
+    widen(wide.graph)
+    exact = ep.onnx.load(wide).run(None, {name: widened(np.asarray(one)) for name, one in inputs.items()})
+    found, others = ep.onnx.load(path).run(None, inputs), session_of(path).run(None, inputs)
+    for ours, other, wanted in zip(found, others, exact, strict=True):
+        assert wanted.dtype == np.float64
+        bound = max(factor * np.abs(other - wanted).max(), 2.0**-20 * np.abs(wanted).max())
+        np.testing.assert_allclose(ours, wanted, 0, bound)
+
+
+@pytest.mark.parametrize("model", models.MODELS, ids=lambda one: one.what)
+def test_outputs_are_as_near_to_exact_ones_as_those_of_onnx_runtime(rng, model):
+    check_nearness(path_of(model.package, model.file), model.inputs(rng))
+
+
+def test_variances_that_cancel(rng):
+    """Of bytes that are 0 or 1: there ONNX Runtime is 40 to 300 times as far from the exact outputs."""
+    path = path_of("magika", "models/standard_v3_3/model.onnx")
+    check_nearness(path, {"bytes": rng.integers(0, 2, (1, 2048)).astype(np.int32)}, 0.1)
 
 
 def test_a_line_of_text_is_read():
