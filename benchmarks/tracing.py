@@ -106,7 +106,7 @@ def _of_block() -> float:
             for one, other in zip(views, views[1:] + views[:1], strict=True):
                 one[...] = one * 0.5 + other
 
-    return _least(block, _CALLS // 10)
+    return _least(block, max(_CALLS // 10, 1))
 
 
 def _least(function: Callable[[], object], count: int) -> float:

@@ -30,22 +30,35 @@ def test_examples_run(example):
 COMMANDS = [line for text in re.findall(r"```sh\n(.*?)```", DOCUMENT, re.DOTALL) for line in text.splitlines()]
 
 
+def test_every_command_is_run():
+    assert {line.split()[0] for line in COMMANDS} == {"ep", "python", "mpiexec"}
+
+
 @pytest.mark.parametrize("command", [line for line in COMMANDS if line.startswith("ep ")])
 def test_commands_run(command):
     """Without a GPU, the command about CUDA prints that nothing matches."""
-    arguments = command.split()[1:]
+    arguments = shlex.split(command)[1:]
     assert main(arguments) in ((0, 1) if "cuda" in arguments else (0,))
 
 
-@pytest.mark.parametrize("command", [line for line in COMMANDS if not line.startswith("ep ")])
+@pytest.mark.parametrize("command", [line for line in COMMANDS if line.startswith("python ")])
+def test_commands_that_make_files_run(command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    _, option, code = shlex.split(command)
+    assert option == "-c"
+    run(code)
+    assert {one.name for one in tmp_path.iterdir()} == set(re.findall(r"\w+\.npy", command))
+
+
+@pytest.mark.parametrize("command", [line for line in COMMANDS if line.startswith("mpiexec ")])
 def test_commands_run_on_ranks(command, tmp_path, monkeypatch, rng):
     pytest.importorskip("mpi4py")
     monkeypatch.chdir(tmp_path)
     np.save("table.npy", rng.random((33, 8), np.float32))
     np.save("tokens.npy", rng.integers(0, 33, 9))
     np.save("weights.npy", rng.random((8, 6), np.float32))
-    program, of, ranks, *arguments = shlex.split(command)
-    assert (program, of, arguments[0]) == ("mpiexec", "-n", "ep")
+    _, of, ranks, *arguments = shlex.split(command)
+    assert (of, arguments[0]) == ("-n", "ep")
     said = mpiexec_in_turn(int(ranks), "-m", *arguments)
     table, result = np.load("table.npy"), np.load(arguments[-1])
     expected = table[np.load("tokens.npy")] if "gather" in arguments else table @ np.load("weights.npy")
