@@ -54,9 +54,9 @@ def repeat(x: Tensor, *sizes: Any) -> Attributes:
     sizes: integers >= 0, or one sequence of them.
     out: where to put the result, an array of its shape and dtype.
 
-    The result has the dtype of x and, along each axis, its size times the number of copies; missing axes of x count as
-    1. Raises ValueError for sizes that do not fit, and if more than 8 axes are needed even after neighbours are merged:
-    an axis with several copies counts as two.
+    The result has the dtype of x and, along each axis, its size times the number of copies; a missing axis of x has
+    size 1. Raises ValueError for sizes that do not fit, and if more than 8 axes are needed even after neighbours are
+    merged: an axis with several copies counts as two.
     """
     times = as_sizes(sizes)
     repeat_dims(x.shape, times)

@@ -27,6 +27,8 @@ def test_pages_say_what_the_contracts_say(tmp_path):
     assert "| all 16 types by 8 integer types |" in page
     functions = "".join(path.read_text() for path in tmp_path.glob("operators-*.md"))
     assert set(re.findall(r"^## (\w+)$", functions, re.M)) == {one.name for one in reference_pages.operators()}
+    pages = {path.name: path.read_text() for path in tmp_path.glob("*.md")}
+    assert not [name for name, text in pages.items() if re.search(r"^\d+[.)] ", text, re.M)]  # no line becomes a list
     (tmp_path / "of_a_primitive_that_is_gone.md").touch()
     reference_pages.write(tmp_path)
     assert not (tmp_path / "of_a_primitive_that_is_gone.md").exists()
