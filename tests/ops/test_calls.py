@@ -112,7 +112,7 @@ FEW = {
     "transpose": (1, lambda: ep.ops.transpose(X)),
     "expand": (1, lambda: ep.ops.expand(X, 3, 4, 6)),
     "softmax": (1, lambda: ep.ops.softmax(X)),
-    "concat": (10, lambda: ep.ops.concat([X, X])),
+    "concat": (9, lambda: ep.ops.concat([X, X])),
     "gather": (9, lambda: ep.ops.gather(X, AT)),
     "matmul": (4, lambda: ep.ops.matmul(X, X, transpose_x2=True)),
 }

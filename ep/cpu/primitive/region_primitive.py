@@ -10,6 +10,7 @@ from ep.common.primitive import signatures
 from ep.common.primitive.movement import MAX_UNIT
 from ep.common.primitive.region_copy import as_box_copy
 from ep.cpu.device.buffers import check_stream
+from ep.cpu.device.stream import CpuStream
 from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.move.column_parts import LARGE, LARGE_BYTES
 from ep.cpu.engine.move.link import link
@@ -55,7 +56,8 @@ class RegionPrimitive(PlannedPrimitive, CopyNd):
         parts: Sequence[Any],
         to_parts: bool,
     ) -> None:
-        check_stream(stream)
+        if type(stream) is not CpuStream:  # saves a call of Python where launches are short
+            check_stream(stream)
         of_type = as_data_type(data_type, "data_type")
         given = tuple(parts)  # another thread could change a list during the launch
         if self._columns is None:
