@@ -283,7 +283,7 @@ class PlannedPrimitive(CpuPrimitive):
         for move in plan.moves:
             if not move.is_linked:
                 return False
-        if not self._entered(stream, plan.words, *buffers):
+        if type(stream) is not CpuStream or self._enter(plan.words, *buffers):  # `_entered` would be a call more
             return False
         self._plans.put(key, plan)
         return True
