@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from ep.common import interpreter
 from ep.common.arrays.host import NumpyArrays
 from ep.common.checks import as_integer
+from ep.common.native import object_layout
 from ep.cpu.device import report
 from ep.cpu.device.device import CpuDevice
 from ep.cpu.machine import processor
 from ep.cpu.machine.kernel_cache import CACHE
-from ep.cpu.shared import object_layout
 from ep.include.arrays import CallFinder, DeviceArrays
 from ep.include.compiled_kernels import CompiledKernels
 from ep.include.device_manager import DeviceManager

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 from ep import BinaryOp, DeviceManagerRegistry, DeviceType, RequirePrimitive, UnaryOp
+from ep.common.native.object_layout import data_address
 from ep.common.primitive.signature import Signature, reads, writes
 from ep.cpu.device.buffers import read_buffer
 from ep.cpu.engine.form import check_form
 from ep.cpu.engine.launchable import NUM_RECENT, Launchable, launched
 from ep.cpu.engine.plan import Plan
 from ep.cpu.shared.layout import layout
-from ep.cpu.shared.object_layout import data_address
 from ep.cpu.shared.state import STATE, LaunchState
 from ep.include import DataType
 from ep.include import primitive as primitives

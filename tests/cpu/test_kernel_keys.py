@@ -110,7 +110,7 @@ def test_a_kernel_of_functions_from_elsewhere_is_not_kept():
     code = """
 from ep.cpu.machine.kernel_cache import CACHE
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import store_word
+from ep.common.native.words import store_word
 def task(address, begin, end):
     store_word(address, 0, begin)
 print(CACHE.file_name("mine", "x", store_word.py_func if hasattr(store_word, "py_func") else store_word) is not None)

@@ -17,7 +17,8 @@ import ctypes, json
 import numpy as np
 from ep.cpu.compile import compiler
 from ep.cpu.compile.jit import interleaved
-from ep.cpu.compile.memory import load_word, loader, storer
+from ep.cpu.compile.memory import loader, storer
+from ep.common.native.words import load_word
 from ep.cpu.vector_math.lookup import num_entries, table
 from ep.include import DataType as T
 

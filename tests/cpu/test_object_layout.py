@@ -5,7 +5,7 @@ import platform
 import numpy as np
 import pytest
 
-from ep.cpu.shared import object_layout
+from ep.common.native import object_layout
 from tests.subprocesses import run
 
 ASKED = """
@@ -69,7 +69,7 @@ def test_every_other_place_is_noticed(name):
     if name in ("C_CONTIGUOUS", "WRITEABLE"):
         others = [1 << bit for bit in range(12)]
     code = f"""
-from ep.cpu.shared import object_layout
+from ep.common.native import object_layout
 for other in {[other for other in others if other != right]}:
     object_layout.{name} = other
     object_layout.why_unknown.cache_clear()
@@ -79,7 +79,7 @@ for other in {[other for other in others if other != right]}:
 
 
 def test_it_is_refused_before_anything_is_compiled():
-    code = f"from ep.cpu.shared import object_layout\nobject_layout.NUM_DIMS += 8\n{ASKED}"
+    code = f"from ep.common.native import object_layout\nobject_layout.NUM_DIMS += 8\n{ASKED}"
     why = run(code + "import sys\nassert 'numba' not in sys.modules")
     assert why.startswith(f"Python {platform.python_version()} (cpython) and NumPy {np.__version__} lay out arrays in ")
     offset = object_layout.NUM_DIMS + 8
@@ -87,7 +87,7 @@ def test_it_is_refused_before_anything_is_compiled():
 
 
 def test_an_address_that_cannot_be_one_is_not_read():
-    code = "from ep.cpu.shared import object_layout\nobject_layout.DIMS = object_layout.NUM_DIMS\n"
+    code = "from ep.common.native import object_layout\nobject_layout.DIMS = object_layout.NUM_DIMS\n"
     assert "the address of the dims at byte 24 cannot be 2" in run(code + ASKED)
 
 

@@ -7,7 +7,7 @@ import ctypes
 import numpy as np
 import ep
 from ep.cpu.compile.compiler import compile_task
-from ep.cpu.compile.memory import load_word, stack_words, store_word
+from ep.common.native.words import load_word, stack_words, store_word
 from ep.cpu.machine.calibration import KINDS, Calibration
 
 def litter(context, begin, end):

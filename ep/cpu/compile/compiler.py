@@ -27,13 +27,13 @@ from numba.core.registry import cpu_target
 from ep.common import notice
 from ep.common.garbage import garbage_waits
 from ep.common.kernel_cache.statistics import Statistics
+from ep.common.native.python_function import python_function
 from ep.cpu.compile.code import Write, written
 from ep.cpu.compile.jit import OPTIONS, OUTER, separate
 from ep.cpu.compile.known_types import known_call_types
 from ep.cpu.compile.libraries import KernelLibrary, StreamingLibrary
 from ep.cpu.compile.lowering import Kernel, LightKernel, StreamingKernel, add_c_function
 from ep.cpu.compile.ndarray import object_address
-from ep.cpu.compile.python_function import python_function
 from ep.cpu.compile.vectors import WORD
 from ep.cpu.machine.kernel_cache import CACHE
 

@@ -13,8 +13,8 @@ from numba.core.typing.templates import Signature
 from numba.extending import intrinsic
 from numba.np.numpy_support import from_dtype
 
+from ep.common.native.emitted import emitted
 from ep.cpu.compile.conversion import HALVES, convert, widened
-from ep.cpu.compile.emitted import emitted
 from ep.cpu.compile.vectors import BYTE, DOUBLE, FLOAT, INT, NOTHING, WORD, call, load, pointer_to, store, stored_bits
 from ep.include.data_type import DataType
 
@@ -28,60 +28,6 @@ def arithmetic_type(data_type: DataType) -> type[np.generic]:
     if data_type in HALVES:
         return np.float32
     return data_type.dtype.type
-
-
-@emitted(types.int64)
-def load_word(builder: Any, address: Any, index: Any) -> Any:
-    """Return the int64 at `address + 8 * index`."""
-    return load(builder, address, WORD, index, align=8)
-
-
-@emitted(types.int64)
-def load_int(builder: Any, address: Any) -> Any:
-    """Return the C int at `address`, as int64."""
-    return builder.sext(load(builder, address, INT, align=4), WORD)
-
-
-@emitted(types.float64)
-def load_float64(builder: Any, address: Any, index: Any) -> Any:
-    """Return the float64 at `address + 8 * index`."""
-    return load(builder, address, DOUBLE, index, align=8)
-
-
-@emitted()
-def store_word(builder: Any, address: Any, index: Any, value: Any) -> None:
-    """Write the int64 `value` to `address + 8 * index`."""
-    store(builder, value, address, index, align=8)
-
-
-@intrinsic
-def store_words(typing_context: Any, address: Any, *values: Any) -> Any:
-    """Write the int64 `values` to consecutive words at `address`. One call compiles faster than one per value."""
-    packed = len(values) == 1 and isinstance(values[0], types.BaseTuple)  # Numba types the call in both forms
-    arguments = values[0] if packed else types.StarArgTuple(values)
-    count = len(arguments)
-
-    def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
-        for index, value in enumerate(cgutils.unpack_tuple(builder, args[1], count)):
-            store(builder, value, args[0], WORD(index), align=8)
-        return context.get_dummy_value()
-
-    return types.void(types.int64, arguments), generate
-
-
-@intrinsic
-def stack_words(typing_context: Any, count: Any) -> Any:
-    """Return the address of `count` (a literal) uninitialised words on the calling function's stack."""
-    if not isinstance(count, types.IntegerLiteral):
-        return None
-    size = count.literal_value
-
-    def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
-        with builder.goto_entry_block():  # not `alloca_once`, whose zeros LLVM splits into single words
-            words = builder.alloca(WORD, size)
-        return builder.ptrtoint(words, WORD)
-
-    return types.int64(count), generate
 
 
 @emitted(types.int64)

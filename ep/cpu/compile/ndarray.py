@@ -13,11 +13,7 @@ from numba.core import types
 from numba.core.datamodel.models import PrimitiveModel
 from numba.extending import NativeValue, intrinsic, register_model, unbox
 
-from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import load_int, load_word
-from ep.cpu.compile.python_calls import are_equal_ints, is_subtype
-from ep.cpu.compile.vectors import WORD
-from ep.cpu.shared.object_layout import (
+from ep.common.native.object_layout import (
     DATA,
     DIMS,
     DTYPE,
@@ -28,6 +24,11 @@ from ep.cpu.shared.object_layout import (
     TUPLE_LENGTH,
     TYPE,
 )
+from ep.common.native.python_calls import is_subtype
+from ep.common.native.words import load_int, load_word
+from ep.cpu.compile.integers import are_equal_ints
+from ep.cpu.compile.jit import jit
+from ep.cpu.compile.vectors import WORD
 from ep.cpu.shared.state import STATE, TYPE_WORDS
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from ep.common.native.object_layout import TUPLE_ITEMS, TUPLE_LENGTH, TYPE
+from ep.common.native.words import load_word, stack_words, store_words
 from ep.cpu.compile.integers import multiply_sizes
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import load_word, stack_words, store_words
 from ep.cpu.compile.ndarray import array_data, array_of_bytes
 from ep.cpu.engine.form import FORM, OF_BYTES, OF_PLAN, OPERAND
 from ep.cpu.shared.context import CONTEXT, CONTEXT_WORDS, MAX_SOURCES, NONE, SOURCE_WORDS
-from ep.cpu.shared.object_layout import TUPLE_ITEMS, TUPLE_LENGTH, TYPE
 from ep.cpu.shared.state import STATE
 from ep.cpu.threads.parallel import call_launcher
 

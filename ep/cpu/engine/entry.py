@@ -12,27 +12,28 @@ from functools import cache
 from types import FunctionType
 from typing import Any
 
-from ep.cpu.compile.compiler import compile_function
-from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import allocate, load_word, release, stack_words, store_word
-from ep.cpu.compile.python_calls import (
+from ep.common.native.object_layout import DATA, TUPLE_ITEMS, TUPLE_LENGTH, TYPE
+from ep.common.native.python_calls import (
     add_reference,
     as_bool,
     as_tuple,
-    as_word,
     bad_argument,
     call,
     clear_error,
     drop_reference,
     no_memory,
 )
-from ep.cpu.compile.python_function import python_method
+from ep.common.native.python_function import python_method
+from ep.common.native.words import load_word, stack_words, store_word
+from ep.cpu.compile.compiler import compile_function
+from ep.cpu.compile.integers import as_word
+from ep.cpu.compile.jit import jit
+from ep.cpu.compile.memory import allocate, release
 from ep.cpu.engine.check import launch_checked
 from ep.cpu.engine.form import ARRAY, FORM, MAX_ARGUMENTS, MAX_NUMBERS, NUMBER, Launcher
 from ep.cpu.engine.kept import find_kept
 from ep.cpu.engine.launchable import WORDS, Launchable
 from ep.cpu.shared.context import MAX_SOURCES
-from ep.cpu.shared.object_layout import DATA, TUPLE_ITEMS, TUPLE_LENGTH, TYPE
 from ep.cpu.shared.state import STATE
 
 _OPERANDS = MAX_SOURCES + 1

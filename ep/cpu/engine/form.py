@@ -10,11 +10,11 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from ep.common.native.object_layout import READABLE, WRITABLE
 from ep.common.primitive.signature import Signature
 from ep.cpu.engine.plan import plan_layout
 from ep.cpu.shared.context import MAX_SOURCES
 from ep.cpu.shared.layout import layout
-from ep.cpu.shared.object_layout import READABLE, WRITABLE
 from ep.cpu.shared.state import TYPE_WORDS
 
 MAX_NUMBERS: Final = 8

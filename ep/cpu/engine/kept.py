@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from ep.common.native.object_layout import TUPLE_ITEMS, TUPLE_LENGTH, TYPE
+from ep.common.native.python_calls import add_reference, clear_error, drop_reference, look_up, new_tuple
+from ep.common.native.words import load_word, store_word
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import load_word, store_word
 from ep.cpu.compile.ndarray import are_equal
-from ep.cpu.compile.python_calls import add_reference, clear_error, drop_reference, look_up, new_tuple
 from ep.cpu.engine.form import FORM
 from ep.cpu.engine.launchable import KEPT, RECENT
-from ep.cpu.shared.object_layout import TUPLE_ITEMS, TUPLE_LENGTH, TYPE
 from ep.cpu.shared.state import STATE
 
 

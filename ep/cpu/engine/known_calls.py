@@ -11,13 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ep.cpu.compile.compiler import compile_function
-from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import load_int, load_word, stack_words, store_word
-from ep.cpu.compile.python_calls import add_reference, as_bool, call, drop_reference
-from ep.cpu.compile.python_function import bound_function
-from ep.cpu.shared.layout import layout
-from ep.cpu.shared.object_layout import (
+from ep.common.native.object_layout import (
     ALIGNED,
     C_CONTIGUOUS,
     DATA,
@@ -30,6 +24,12 @@ from ep.cpu.shared.object_layout import (
     TUPLE_LENGTH,
     TYPE,
 )
+from ep.common.native.python_calls import add_reference, as_bool, call, drop_reference
+from ep.common.native.python_function import bound_function
+from ep.common.native.words import load_int, load_word, stack_words, store_word
+from ep.cpu.compile.compiler import compile_function
+from ep.cpu.compile.jit import jit
+from ep.cpu.shared.layout import layout
 from ep.include.arrays import CallFinder, KnownCall, Placeholder
 
 _MOST_ARGUMENTS: Final = 8  # of a call, including keyword arguments

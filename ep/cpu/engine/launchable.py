@@ -9,7 +9,7 @@ from typing import Any, Final, Self, TypeVar
 import numpy as np
 
 from ep.common import bounded_cache
-from ep.cpu.shared.object_layout import FIRST_SLOT, SECOND_SLOT, THIRD_SLOT
+from ep.common.native.object_layout import FIRST_SLOT, SECOND_SLOT, THIRD_SLOT
 from ep.cpu.shared.state import STATE, LaunchState
 
 KEPT, RECENT, WORDS = FIRST_SLOT, SECOND_SLOT, THIRD_SLOT

@@ -8,8 +8,8 @@ Offsets are returned, in the unit of the strides: in memory, they would take mor
 
 from __future__ import annotations
 
+from ep.common.native.words import load_word, store_word
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import load_word, store_word
 from ep.include.primitive.primitive import kMaxNumDims
 
 

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from ep.common.native.object_layout import data_address
 from ep.common.primitive.signature import Signature
 from ep.cpu.shared.layout import layout
-from ep.cpu.shared.object_layout import data_address
 from ep.cpu.shared.state import TYPE_WORDS, type_words
 from ep.include.data_type import DataType
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Final
 
+from ep.common.native.emitted import emitted
+from ep.common.native.object_layout import DATA, TUPLE_ITEMS, TUPLE_LENGTH
+from ep.common.native.words import load_word, store_word
 from ep.common.stored_types import added_as
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.conversion import narrowed, widened
-from ep.cpu.compile.emitted import emitted
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import load_word, store_word
 from ep.cpu.compile.vectors import WORD, counted, load, store, store_nontemporal, stored_bits
 from ep.cpu.engine.entry import launcher
 from ep.cpu.engine.form import Launcher
@@ -18,7 +19,6 @@ from ep.cpu.engine.map.state import MAP_STATE
 from ep.cpu.lines.inline_copy import copy_bytes
 from ep.cpu.lines.streaming import LINE_BYTES, run_writing, stream_row
 from ep.cpu.shared.context import CONTEXT, LATER
-from ep.cpu.shared.object_layout import DATA, TUPLE_ITEMS, TUPLE_LENGTH
 from ep.cpu.shared.state import GRAIN_BYTES, STATE, LaunchState
 from ep.include.data_type import DataType
 from ep.include.number_kind import Kind, number_kind

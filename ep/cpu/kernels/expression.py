@@ -9,10 +9,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from ep.common.native.words import load_word
 from ep.common.source import function_of
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import interleaved, jit
-from ep.cpu.compile.memory import arithmetic_type, converter, load_word, loader, storer
+from ep.cpu.compile.memory import arithmetic_type, converter, loader, storer
 from ep.cpu.engine.map.strided import OPERAND, STRIDED_PLAN, word_of
 from ep.cpu.kernels.functors import ElementFunction, element_function
 from ep.cpu.kernels.ordinary import maximum

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
+from ep.common.native.words import load_word
 from ep.cpu.compile.compiler import compile_task
-from ep.cpu.compile.memory import load_word
 from ep.cpu.lines.inline_copy import row_filler
 from ep.cpu.lines.streaming import line_filler
 from ep.cpu.shared.context import CONTEXT

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Final
 
+from ep.common.native.words import load_word, stack_words, store_word
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import load_word, stack_words, store_word, unit_functions
+from ep.cpu.compile.memory import unit_functions
 from ep.cpu.engine.entry import launcher
 from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.map.class_plan import CLASSES

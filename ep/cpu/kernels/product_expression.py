@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ep.common.native.object_layout import data_address
 from ep.common.primitive.broadcast import Dims, simplify_walk
 from ep.common.primitive.product import Product, broadcast_product
 from ep.cpu.compile.conversion import HALVES
@@ -18,7 +19,6 @@ from ep.cpu.engine.product.plan import ProductPlan
 from ep.cpu.engine.product.state import PRODUCT, PRODUCT_MAP, PRODUCT_STATE
 from ep.cpu.engine.product.task import product_task
 from ep.cpu.kernels.expression import expression_kernel
-from ep.cpu.shared.object_layout import data_address
 from ep.cpu.shared.state import LaunchState
 from ep.include.data_type import DataType
 from ep.include.number_kind import COMPLEXES

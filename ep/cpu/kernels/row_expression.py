@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from ep.common.native.object_layout import data_address
 from ep.common.primitive import signatures
 from ep.common.primitive.broadcast import Dims, simplify_walk
 from ep.common.primitive.reduce_shape import Axis, ReduceShape
@@ -22,7 +23,6 @@ from ep.cpu.kernels.expression import expression_kernel
 from ep.cpu.kernels.softmax import softmax_task
 from ep.cpu.lines.sizes import LINE
 from ep.cpu.machine.caches import last_level_caches
-from ep.cpu.shared.object_layout import data_address
 from ep.cpu.shared.state import GRAIN_BYTES, LaunchState
 from ep.include.data_type import DataType
 from ep.include.primitive.log_softmax import LogSoftmax

@@ -13,8 +13,8 @@ from typing import Any
 from llvmlite import ir
 from numba.core import cgutils
 
+from ep.common.native.emitted import emitted
 from ep.cpu.compile import vectors
-from ep.cpu.compile.emitted import emitted
 from ep.cpu.compile.vectors import BYTE, L1_CACHE, L2_CACHE, WORD, counted_at_head, load, pointer_to, store, taken
 
 _BLOCK = 64  # bytes of a block

@@ -21,8 +21,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from ep.common.native.words import load_word, store_word
 from ep.cpu.compile.compiler import compile_task
-from ep.cpu.compile.memory import load_word, loader, store_word, storer
+from ep.cpu.compile.memory import loader, storer
 from ep.cpu.lines.streaming import STREAM, stream
 from ep.cpu.machine.caches import last_level_caches
 from ep.cpu.machine.calibration import KINDS, NEVER, Calibration, Kept, everywhere, least_size

@@ -18,10 +18,11 @@ from typing import Any, Final
 from llvmlite import ir
 from numba.core import types
 
+from ep.common.native.emitted import emitted
+from ep.common.native.words import load_word, stack_words, store_word, store_words
 from ep.cpu.compile.compiler import compile_task
-from ep.cpu.compile.emitted import emitted
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import copy_bytes, load_word, stack_words, store_word, store_words
+from ep.cpu.compile.memory import copy_bytes
 from ep.cpu.compile.vectors import (
     BYTE,
     NOTHING,

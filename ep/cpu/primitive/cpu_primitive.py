@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Final
 from ep.common.bounded_cache import BoundedCache
 from ep.common.checks import as_size
 from ep.common.compiling import compiling
+from ep.common.native.object_layout import data_address
 from ep.common.numbers import Numbers
 from ep.common.primitive.signature import Signature
 from ep.common.scalar import convert_value, is_scalar
@@ -19,7 +20,6 @@ from ep.cpu.engine.launchable import Launchable, are_of_ints
 from ep.cpu.engine.move.link import link
 from ep.cpu.engine.move.run_writer import RunWriter
 from ep.cpu.engine.plan import Plan
-from ep.cpu.shared.object_layout import data_address
 from ep.cpu.shared.state import STATE, LaunchState
 from ep.include.data_type import DataType, as_data_type
 from ep.include.device_manager_registry import DeviceManagerRegistry

@@ -8,7 +8,7 @@ from typing import Any
 
 from numba.core import types
 
-from ep.cpu.compile.emitted import emitted
+from ep.common.native.emitted import emitted
 from ep.cpu.compile.vectors import BYTE, INT, NOTHING, WORD, call, pointer_to
 
 _ORDER = "seq_cst"

@@ -8,9 +8,9 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from ep.cpu.compile.emitted import emitted
+from ep.common.native.emitted import emitted
+from ep.common.native.words import load_word
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import load_word
 from ep.cpu.compile.vectors import NOTHING, WORD
 from ep.cpu.shared.state import SETTINGS, STATE
 

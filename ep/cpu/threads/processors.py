@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from numba.core import types
 
-from ep.cpu.compile.emitted import emitted
+from ep.common.native.emitted import emitted
+from ep.common.native.words import load_word, store_word
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import load_word, store_word
 from ep.cpu.compile.vectors import BYTE, INT, WORD, call, pointer_to
 
 _BITS: Final = 64

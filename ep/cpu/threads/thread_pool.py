@@ -23,9 +23,9 @@ from functools import cache
 from typing import Final
 
 from ep.common.environment import MAX_THREADS  # the launching thread and its workers
+from ep.common.native.words import load_word, store_word
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import load_word, store_word
 from ep.cpu.threads.atomic import (
     acquire_lock,
     atomic_add,

@@ -10,7 +10,7 @@ from typing import Any
 from llvmlite import ir
 from numba.core import types
 
-from ep.cpu.compile.emitted import emitted
+from ep.common.native.emitted import emitted
 from ep.cpu.compile.vectors import DOUBLE, FLOAT, INT, call
 from ep.cpu.vector_math.lookup import with_twin
 

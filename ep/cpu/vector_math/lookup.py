@@ -15,7 +15,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.core.registry import cpu_target
 
-from ep.cpu.compile.emitted import emitted
+from ep.common.native.emitted import emitted
 from ep.cpu.compile.vectors import BYTE, DOUBLE, FLOAT, WORD, call
 
 _VECTOR_BITS = 512

@@ -5,7 +5,7 @@ from typing import Any
 from numba.core import types
 from numba.core.registry import cpu_target
 
-from ep.cpu.compile.emitted import emitted
+from ep.common.native.emitted import emitted
 from ep.cpu.compile.vectors import DOUBLE, call
 from ep.cpu.vector_math.bits import from_bits, shift_right
 from ep.cpu.vector_math.inlined import inlined

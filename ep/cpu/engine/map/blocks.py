@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from ep.common.native.words import load_word, stack_words, store_word
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import load_word, stack_words, store_word
 from ep.cpu.engine.map.plan import MAP_PLAN, TILE_BYTES, map_layout
 from ep.cpu.engine.map.state import MAP_STATE
 from ep.cpu.engine.move.plan import MOVE_PLAN

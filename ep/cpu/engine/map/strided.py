@@ -9,16 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ep.common.primitive.broadcast import Dims, simplify_walk
-from ep.common.primitive.strides import span
-from ep.cpu.compile.compiler import compile_entry
-from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import load_int, load_word, stack_words, store_word
-from ep.cpu.compile.ndarray import data_of, word
-from ep.cpu.lines.streaming import run_writing
-from ep.cpu.shared.context import CONTEXT, NONE
-from ep.cpu.shared.layout import layout
-from ep.cpu.shared.object_layout import (
+from ep.common.native.object_layout import (
     DATA,
     DIMS,
     DTYPE,
@@ -30,6 +21,15 @@ from ep.cpu.shared.object_layout import (
     TYPE,
     WRITEABLE,
 )
+from ep.common.native.words import load_int, load_word, stack_words, store_word
+from ep.common.primitive.broadcast import Dims, simplify_walk
+from ep.common.primitive.strides import span
+from ep.cpu.compile.compiler import compile_entry
+from ep.cpu.compile.jit import jit
+from ep.cpu.compile.ndarray import data_of, word
+from ep.cpu.lines.streaming import run_writing
+from ep.cpu.shared.context import CONTEXT, NONE
+from ep.cpu.shared.layout import layout
 from ep.cpu.shared.state import GRAIN_BYTES, STATE
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.primitive.structure import kMaxOperands

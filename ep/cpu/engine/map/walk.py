@@ -11,9 +11,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from ep.common.native.words import load_word, stack_words, store_word
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import load_word, stack_words, store_word
 from ep.cpu.engine.map.blocks import walk_blocks
 from ep.cpu.engine.map.inner_loop import INNER, INNER_WORDS
 from ep.cpu.engine.map.plan import MAP_PLAN, TILE_BYTES, map_layout

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from functools import cache
 
+from ep.common.native.words import load_word, stack_words, store_word
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import load_word, set_bytes, stack_words, store_word
+from ep.cpu.compile.memory import set_bytes
 from ep.cpu.lines.inline_copy import copy_bytes
 from ep.cpu.lines.streaming import finish_streams, run_writing, stream_row, streaming_filler
 from ep.cpu.shared.context import CONTEXT, ITSELF

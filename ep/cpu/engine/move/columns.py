@@ -9,17 +9,16 @@ from collections.abc import Callable
 from functools import cache
 from typing import Final
 
+from ep.common.native.object_layout import DATA, DIMS, NUM_DIMS, READABLE, TUPLE_ITEMS, TUPLE_LENGTH, WRITABLE
+from ep.common.native.words import load_int, load_word, stack_words, store_words
 from ep.cpu.compile.compiler import compile_entry, compile_task
-from ep.cpu.compile.integers import multiply_sizes
+from ep.cpu.compile.integers import as_word, multiply_sizes
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import load_int, load_word, stack_words, store_words
 from ep.cpu.compile.ndarray import array_data, data_of, word
-from ep.cpu.compile.python_calls import as_word
 from ep.cpu.engine.check import clash
 from ep.cpu.engine.move.column_parts import LARGE, LARGE_BYTES
 from ep.cpu.lines.inline_copy import copy_bytes
 from ep.cpu.shared.layout import layout
-from ep.cpu.shared.object_layout import DATA, DIMS, NUM_DIMS, READABLE, TUPLE_ITEMS, TUPLE_LENGTH, WRITABLE
 from ep.cpu.shared.state import GRAIN_BYTES, STATE
 from ep.cpu.threads.parallel import run
 

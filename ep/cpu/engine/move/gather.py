@@ -7,8 +7,8 @@ from typing import Final
 import numpy as np
 
 from ep.common.checks import MAX_OFFSET
+from ep.common.native.words import load_word, stack_words, store_words
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import load_word, stack_words, store_words
 from ep.cpu.engine.move.gather_state import GATHER_STATE
 from ep.cpu.engine.move.gather_walk import GATHER_WORDS
 from ep.cpu.engine.move.size_class import size_class

@@ -14,10 +14,11 @@ import numpy as np
 from llvmlite import ir
 from numba.core import types
 
+from ep.common.native.emitted import emitted
+from ep.common.native.words import load_word
 from ep.cpu.compile.compiler import compile_task
-from ep.cpu.compile.emitted import emitted
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import load_word, loader, set_bytes, unit_functions
+from ep.cpu.compile.memory import loader, set_bytes, unit_functions
 from ep.cpu.compile.vectors import WORD, load, splat, stored_bits
 from ep.cpu.engine.move.gather_walk import GATHER
 from ep.cpu.engine.move.size_class import ANY_SIZE, size_class

@@ -8,9 +8,9 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
+from ep.common.native.words import load_word
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import load_word
 from ep.cpu.lines.streaming import finish_streams
 from ep.cpu.shared.layout import layout
 from ep.cpu.threads.parallel import call_task

@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Final
 
+from ep.common.native.words import load_word, stack_words, store_word
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import load_word, stack_words, store_word, unit_functions
+from ep.cpu.compile.memory import unit_functions
 from ep.cpu.engine.move.plan import PAD_PLAN
 from ep.cpu.engine.move.run_writer import VECTOR
 from ep.cpu.engine.odometer import first_row, next_row

@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from llvmlite import ir
 
-from ep.cpu.compile.emitted import emitted
+from ep.common.native.emitted import emitted
+from ep.common.native.words import stack_words
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import stack_words
 from ep.cpu.compile.vectors import BYTE, WORD, counted_at_head, load, store, taken
 from ep.cpu.engine.move.run_writer import VECTOR
 from ep.cpu.lines.inline_copy import copy_short_row

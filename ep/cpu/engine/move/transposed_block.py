@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from llvmlite import ir
 
-from ep.cpu.compile.emitted import emitted
+from ep.common.native.emitted import emitted
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import unit_functions
 from ep.cpu.compile.vectors import BYTE, WORD, lanes_of, least, load, store, taken

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from ep.common.native.words import stack_words
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import allocate, release, stack_words, unit_functions
+from ep.cpu.compile.memory import allocate, release, unit_functions
 from ep.cpu.engine.move.run_writer import LANE
 from ep.cpu.engine.move.transposed_block import block_transposer
 from ep.cpu.lines.inline_copy import copy_bytes, prefetch_second

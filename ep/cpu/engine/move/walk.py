@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import cache
 
+from ep.common.native.words import load_word, stack_words, store_word
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import load_word, stack_words, store_word
 from ep.cpu.engine.move.plan import BOX_PLAN, MOVE_PLAN
 from ep.cpu.engine.odometer import first_row, next_row
 from ep.cpu.lines.streaming import finish_streams, run_writing

@@ -11,7 +11,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from ep.cpu.compile.emitted import emitted
+from ep.common.native.emitted import emitted
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import unit_functions
 from ep.cpu.compile.vectors import BYTE, WORD, load, store, store_nontemporal, taken

@@ -16,7 +16,7 @@ from typing import Any, Final
 from llvmlite import ir
 
 from ep.common.environment import set_meanwhile
-from ep.cpu.compile.emitted import emitted
+from ep.common.native.emitted import emitted
 from ep.cpu.compile.vectors import INT, NOTHING, WORD
 from ep.include.data_type import DataType
 

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from llvmlite import ir
 
+from ep.common.native.emitted import emitted
 from ep.cpu.compile.conversion import widened
-from ep.cpu.compile.emitted import emitted
 from ep.cpu.compile.vectors import (
     REALS,
     WORD,

@@ -7,10 +7,11 @@ from typing import Any, Final
 
 from llvmlite import ir
 
+from ep.common.native.emitted import emitted
+from ep.common.native.words import stack_words
 from ep.cpu.compile.conversion import widened
-from ep.cpu.compile.emitted import emitted
 from ep.cpu.compile.jit import separate
-from ep.cpu.compile.memory import loader, stack_words, storer
+from ep.cpu.compile.memory import loader, storer
 from ep.cpu.compile.vectors import (
     REALS,
     WORD,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from ep.common.native.words import load_word, stack_words, store_word, store_words
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import allocate, load_word, release, stack_words, store_word, store_words
+from ep.cpu.compile.memory import allocate, release
 from ep.cpu.engine.entry import launcher
 from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.product import cut as cuts

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from ep.common.native.words import load_word, stack_words, store_word
 from ep.cpu.compile.jit import jit, separate
-from ep.cpu.compile.memory import copy_bytes, load_word, stack_words, store_word
+from ep.cpu.compile.memory import copy_bytes
 from ep.cpu.engine.map.strided import OPERAND, STRIDED_PLAN, word_of
 from ep.cpu.engine.product.state import BLOCK, PRODUCT, PRODUCT_LAUNCH, PRODUCT_MAP
 from ep.cpu.shared.context import CONTEXT, CONTEXT_WORDS

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
+from ep.common.native.words import load_word, stack_words, store_word, store_words
 from ep.cpu.compile.compiler import compile_task
-from ep.cpu.compile.memory import load_word, stack_words, store_word, store_words
 from ep.cpu.engine.map.strided import STRIDED_PLAN
 from ep.cpu.engine.product.entry import multiply_shared
 from ep.cpu.engine.product.state import PRODUCT_LAUNCH_WORDS, PRODUCT_MAP

@@ -11,9 +11,10 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Final
 
+from ep.common.native.words import load_word, stack_words
 from ep.cpu.compile.conversion import HALVES
 from ep.cpu.compile.jit import jit, separate
-from ep.cpu.compile.memory import allocate, load_word, release, stack_words, storer
+from ep.cpu.compile.memory import allocate, release, storer
 from ep.cpu.engine.product.columns import dots_of_columns
 from ep.cpu.engine.product.cut import NARROW
 from ep.cpu.engine.product.dots import dots_of_matrices

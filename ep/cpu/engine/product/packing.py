@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from llvmlite import ir
 
+from ep.common.native.emitted import emitted
 from ep.cpu.compile.conversion import HALVES, widened
-from ep.cpu.compile.emitted import emitted
 from ep.cpu.compile.vectors import (
     REALS,
     WORD,

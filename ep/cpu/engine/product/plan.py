@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from ep.common.native.object_layout import data_address
 from ep.common.primitive.product import Product, Walk
 from ep.common.primitive.signature import Signature
 from ep.cpu.engine.plan import Plan, adjacent
 from ep.cpu.engine.product.cut import cut, cut_depth
 from ep.cpu.engine.product.state import AXES, PRODUCT
-from ep.cpu.shared.object_layout import data_address
 from ep.include.primitive.broadcast_matmul import WindowMap
 
 _SIZES: Final = adjacent(PRODUCT, "m", "n", "k", "num_batches", "num_terms", "row_parts", "column_parts", "depth_parts")

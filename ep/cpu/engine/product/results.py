@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from ep.common.native.words import load_word
 from ep.cpu.compile.conversion import HALVES
 from ep.cpu.compile.jit import jit, separate
-from ep.cpu.compile.memory import load_word, loader, storer
+from ep.cpu.compile.memory import loader, storer
 from ep.cpu.engine.product.mapped import map_block, map_elements
 from ep.cpu.engine.product.state import BLOCK, PRODUCT, PRODUCT_LAUNCH
 from ep.include.data_type import DataType

@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Final
 
+from ep.common.native.words import load_word, stack_words, store_word
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit, separate
-from ep.cpu.compile.memory import allocate, load_word, loader, release, stack_words, store_word, storer
+from ep.cpu.compile.memory import allocate, loader, release, storer
 from ep.cpu.engine.product.blas import CONJUGATE_TRANSPOSED, NOT_TRANSPOSED, gemm
 from ep.cpu.engine.product.mapped import map_block
 from ep.cpu.engine.product.narrow import is_narrow, narrow_multiplier

@@ -8,7 +8,7 @@ from typing import Any, Final
 from llvmlite import ir
 from numba.core import types
 
-from ep.cpu.compile.emitted import emitted
+from ep.common.native.emitted import emitted
 from ep.cpu.compile.vectors import (
     BYTE,
     L1_CACHE,

@@ -14,9 +14,10 @@ from typing import Any, Final, NamedTuple
 
 from numba.core.registry import cpu_target
 
+from ep.common.native.words import load_word
 from ep.cpu.compile.conversion import HALVES
 from ep.cpu.compile.jit import jit, separate
-from ep.cpu.compile.memory import allocate, load_word, loader, release, storer
+from ep.cpu.compile.memory import allocate, loader, release, storer
 from ep.cpu.engine.product.mapped import map_block
 from ep.cpu.engine.product.packing import column_packer, row_packer, window_packer
 from ep.cpu.engine.product.state import BLOCK, PRODUCT, PRODUCT_LAUNCH, PRODUCT_STATE

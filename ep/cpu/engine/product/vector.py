@@ -12,10 +12,11 @@ from typing import Any, Final
 
 from llvmlite import ir
 
+from ep.common.native.emitted import emitted
+from ep.common.native.words import load_word
 from ep.cpu.compile.conversion import HALVES, widened
-from ep.cpu.compile.emitted import emitted
 from ep.cpu.compile.jit import jit, separate
-from ep.cpu.compile.memory import allocate, load_word, release, storer
+from ep.cpu.compile.memory import allocate, release, storer
 from ep.cpu.compile.vectors import (
     REALS,
     WORD,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ep.common.native.words import load_word, store_word, store_words
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import load_word, store_word, store_words
 from ep.cpu.engine.product.state import AXES, BLOCK, PRODUCT
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from numba.core import types
 
-from ep.cpu.compile.emitted import emitted
+from ep.common.native.emitted import emitted
 from ep.cpu.compile.vectors import (
     L2_CACHE,
     WORD,

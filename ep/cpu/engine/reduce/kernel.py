@@ -9,10 +9,11 @@ import numpy as np
 
 from ep.common.functor.math_library import MathLibrary
 from ep.common.functor.reduction import first_reduction, reduction_of
+from ep.common.native.words import stack_words, store_word, store_words
 from ep.common.stored_types import stored_as, unit_of
 from ep.cpu.compile.compiler import compile_tasks
 from ep.cpu.compile.jit import jit, separate
-from ep.cpu.compile.memory import stack_words, store_word, store_words, storer
+from ep.cpu.compile.memory import storer
 from ep.cpu.engine.reduce.columns import column_folder, rows_at_once
 from ep.cpu.engine.reduce.plan import ROW_BLOCK
 from ep.cpu.engine.reduce.row import row_folder

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from llvmlite import ir
 
-from ep.cpu.compile.emitted import emitted
+from ep.common.native.emitted import emitted
 from ep.cpu.compile.vectors import DOUBLE, INT, WORD, constant, lanes_below, load, store, taken
 from ep.cpu.engine.reduce.vectors import two_sum
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Final
 
+from ep.common.native.emitted import emitted
+from ep.common.native.words import load_word, stack_words, store_word
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.conversion import HALVES, narrowed
-from ep.cpu.compile.emitted import emitted
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import allocate, load_word, release, set_bytes, stack_words, store_word
+from ep.cpu.compile.memory import allocate, release, set_bytes
 from ep.cpu.compile.vectors import WORD, counted_at_head, load, store
 from ep.cpu.engine.move.gather_rows import row_finder
 from ep.cpu.engine.reduce.state import SEGMENT_STATE, SEGMENTS

@@ -8,7 +8,7 @@ from typing import Any
 
 from numba.core import types
 
-from ep.cpu.compile.emitted import emitted
+from ep.common.native.emitted import emitted
 from ep.cpu.compile.vectors import WORD, counted_at_head, joined, store, where
 from ep.cpu.engine.reduce.fold import CHAIN, fold_of
 from ep.cpu.engine.reduce.vectors import (

@@ -10,8 +10,8 @@ import numpy as np
 from llvmlite import ir
 from numba.core import types
 
+from ep.common.native.emitted import emitted
 from ep.cpu.compile.conversion import HALVES
-from ep.cpu.compile.emitted import emitted
 from ep.cpu.compile.packed import Packed
 from ep.cpu.compile.vectors import BIT, DOUBLE, WORD, constant, least
 from ep.cpu.engine.reduce.lane_sums import keep_sums

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
+from ep.common.native.words import load_word, stack_words, store_word, store_words
 from ep.common.primitive.signature import Signature
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit, separate
-from ep.cpu.compile.memory import allocate, load_word, release, stack_words, store_word, store_words
+from ep.cpu.compile.memory import allocate, release
 from ep.cpu.engine.entry import launcher
 from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.reduce.lane_sums import LANES, RECORD_VECTOR

@@ -10,7 +10,7 @@ from typing import Any
 
 from numba.core import types
 
-from ep.cpu.compile.emitted import emitted
+from ep.common.native.emitted import emitted
 from ep.cpu.compile.vectors import WORD, counted_at_head, load, store, taken
 from ep.cpu.engine.reduce.row import fold_one_row, fold_one_vector
 from ep.cpu.engine.reduce.vectors import VECTOR_BYTES, Lanes, by_width, combined, folded, widths_of

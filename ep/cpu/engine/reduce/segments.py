@@ -12,12 +12,13 @@ from functools import cache
 from typing import Any, Final
 
 from ep.common.checks import MAX_OFFSET
+from ep.common.native.emitted import emitted
+from ep.common.native.words import load_word, stack_words, store_word, store_words
 from ep.common.stored_types import added_as
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.conversion import narrowed
-from ep.cpu.compile.emitted import emitted
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import allocate, load_word, release, set_bytes, stack_words, store_word, store_words
+from ep.cpu.compile.memory import allocate, release, set_bytes
 from ep.cpu.compile.vectors import WORD, constant, counted_at_head, load, store
 from ep.cpu.engine.entry import launcher
 from ep.cpu.engine.form import Launcher

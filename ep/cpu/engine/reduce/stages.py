@@ -10,9 +10,10 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
+from ep.common.native.words import load_word, stack_words, store_word, store_words
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import allocate, load_word, release, stack_words, store_word, store_words
+from ep.cpu.compile.memory import allocate, release
 from ep.cpu.engine.map.strided import STRIDED, STRIDED_PLAN
 from ep.cpu.engine.reduce.entry import run_reduction
 from ep.cpu.engine.reduce.row_passes import ALL_STEPS, PASSES_WORDS

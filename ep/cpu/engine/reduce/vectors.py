@@ -14,9 +14,9 @@ from typing import Any, Final, NamedTuple
 from llvmlite import ir
 from numba.core import types
 
+from ep.common.native.emitted import emitted
 from ep.common.stored_types import carried_as
 from ep.cpu.compile.conversion import widened
-from ep.cpu.compile.emitted import emitted
 from ep.cpu.compile.vectors import (
     DOUBLE,
     FLOAT,

@@ -11,9 +11,10 @@ from typing import Final
 
 import numpy as np
 
+from ep.common.native.words import load_word, stack_words, store_word, store_words
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit, separate
-from ep.cpu.compile.memory import allocate, copy_bytes, load_word, release, stack_words, store_word, store_words
+from ep.cpu.compile.memory import allocate, copy_bytes, release
 from ep.cpu.engine.map.strided import STRIDED
 from ep.cpu.engine.reduce.fold import CHAIN
 from ep.cpu.engine.reduce.plan import PLAN_AXES, REDUCE_PLAN, TILE_BYTES

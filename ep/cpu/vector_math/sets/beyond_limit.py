@@ -6,9 +6,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from ep.common.native.words import load_word, stack_words, store_word
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.linked import linked
-from ep.cpu.compile.memory import load_word, loader, stack_words, store_word, storer
+from ep.cpu.compile.memory import loader, storer
 from ep.cpu.vector_math.bits import fabs, from_bits, to_bits
 from ep.cpu.vector_math.large_arguments import reduce_large
 from ep.cpu.vector_math.single.trigonometric import LIMIT as SINGLE_LIMIT

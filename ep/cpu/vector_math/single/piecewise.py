@@ -6,7 +6,7 @@ from typing import Any
 
 from numba.core import types
 
-from ep.cpu.compile.emitted import emitted
+from ep.common.native.emitted import emitted
 from ep.cpu.compile.vectors import FLOAT
 from ep.cpu.vector_math.polynomial import Steps
 

@@ -6,8 +6,6 @@ from typing import Any, Final
 
 from numba.core import types
 
-from ep.cpu.compile.jit import jit
-
 _WORD: Final = types.int64
 
 
@@ -26,30 +24,12 @@ is_subtype: Final = _function("PyType_IsSubtype", types.int32, _WORD, _WORD)
 no_memory: Final = _function("PyErr_NoMemory", _WORD)
 bad_argument: Final = _function("PyErr_BadArgument", types.int32)
 
-_as_ssize: Final = _function("PyNumber_AsSsize_t", _WORD, _WORD, _WORD)
-_compare: Final = _function("PyObject_RichCompareBool", types.int32, _WORD, _WORD, types.int32)
-_error: Final = _function("PyErr_Occurred", _WORD)
+as_ssize: Final = _function("PyNumber_AsSsize_t", _WORD, _WORD, _WORD)
+compare: Final = _function("PyObject_RichCompareBool", types.int32, _WORD, _WORD, types.int32)
+error_occurred: Final = _function("PyErr_Occurred", _WORD)
 clear_error: Final = _function("PyErr_Clear", types.void)
-
-_CLIP: Final = 0  # clip integers that exceed a word instead of raising an exception
-_EQUAL: Final = 2  # Py_EQ
-_INVALID: Final = -(2**63)
-
-
-@jit
-def as_word(number):
-    """Return a Python or NumPy integer, clipped to 64 bits; any other object returns the most negative number.
-
-    This may run arbitrary Python code.
-    """
-    value = _as_ssize(number, _CLIP)
-    if value == -1 and _error() != 0:
-        clear_error()
-        return _INVALID
-    return value
-
-
-@jit
-def are_equal_ints(one, other):
-    """Return whether two objects of exactly the type int are equal."""
-    return _compare(one, other, types.int32(_EQUAL)) == 1
+as_int64: Final = _function("PyLong_AsLongLong", _WORD, _WORD)
+call_with_one: Final = _function("PyObject_CallOneArg", _WORD, _WORD, _WORD)
+release_gil: Final = _function("PyEval_SaveThread", _WORD)
+"""The result is for `acquire_gil`."""
+acquire_gil: Final = _function("PyEval_RestoreThread", types.void, _WORD)

@@ -1,0 +1,74 @@
+"""Words of raw memory in compiled code. Addresses are int64 values."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.core.typing.templates import Signature
+from numba.extending import intrinsic
+
+from ep.common.native.emitted import emitted
+
+_WORD: Final = ir.IntType(64)
+_INT: Final = ir.IntType(32)
+_DOUBLE: Final = ir.DoubleType()
+
+
+def _place(builder: Any, address: Any, kind: Any, index: Any) -> Any:
+    return builder.gep(builder.inttoptr(address, kind.as_pointer()), [index])
+
+
+@emitted(types.int64)
+def load_word(builder: Any, address: Any, index: Any) -> Any:
+    """Return the int64 at `address + 8 * index`."""
+    return builder.load(_place(builder, address, _WORD, index), align=8)
+
+
+@emitted(types.int64)
+def load_int(builder: Any, address: Any) -> Any:
+    """Return the C int at `address`, as int64."""
+    return builder.sext(builder.load(builder.inttoptr(address, _INT.as_pointer()), align=4), _WORD)
+
+
+@emitted(types.float64)
+def load_float64(builder: Any, address: Any, index: Any) -> Any:
+    """Return the float64 at `address + 8 * index`."""
+    return builder.load(_place(builder, address, _DOUBLE, index), align=8)
+
+
+@emitted()
+def store_word(builder: Any, address: Any, index: Any, value: Any) -> None:
+    """Write the int64 `value` to `address + 8 * index`."""
+    builder.store(value, _place(builder, address, _WORD, index), align=8)
+
+
+@intrinsic
+def store_words(typing_context: Any, address: Any, *values: Any) -> Any:
+    """Write the int64 `values` to consecutive words at `address`. One call compiles faster than one per value."""
+    packed = len(values) == 1 and isinstance(values[0], types.BaseTuple)  # Numba types the call in both forms
+    arguments = values[0] if packed else types.StarArgTuple(values)
+    count = len(arguments)
+
+    def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
+        for index, value in enumerate(cgutils.unpack_tuple(builder, args[1], count)):
+            builder.store(value, _place(builder, args[0], _WORD, _WORD(index)), align=8)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, arguments), generate
+
+
+@intrinsic
+def stack_words(typing_context: Any, count: Any) -> Any:
+    """Return the address of `count` (a literal) uninitialised words on the calling function's stack."""
+    if not isinstance(count, types.IntegerLiteral):
+        return None
+    size = count.literal_value
+
+    def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
+        with builder.goto_entry_block():  # not `alloca_once`, whose zeros LLVM splits into single words
+            words = builder.alloca(_WORD, size)
+        return builder.ptrtoint(words, _WORD)
+
+    return types.int64(count), generate
