@@ -108,11 +108,28 @@ def test_no_packages(driver, monkeypatch, missing):
     assert driver.why_unavailable() == f"{' and '.join(missing)} not installed; pip install 'ep[cuda]'"
 
 
-@pytest.mark.parametrize("missing", [("nvvm",), ("nvJitLink",), ("nvvm", "nvJitLink")])
+@pytest.mark.parametrize("missing", [*zip(packages.LIBRARIES), ("nvvm", "nvJitLink")])
 def test_no_libraries(driver, monkeypatch, missing):
     monkeypatch.setattr(packages, "path_of", lambda library: None if library in missing else "/there.so")
     why = f"{' and '.join(missing)} not found, in no package and no CUDA toolkit; pip install 'ep[cuda]'"
     assert (driver.device_count(), driver.why_unavailable()) == (0, why)
+
+
+def test_the_compiler_calls_no_other_library():
+    """A kernel is compiled, and each library that is looked for is one of those that are checked."""
+    if why := packages.why_no_kernels():
+        pytest.skip(why)
+    printed = run("""
+from cuda import pathfinder
+load, asked = pathfinder.load_nvidia_dynamic_lib, []
+pathfinder.load_nvidia_dynamic_lib = lambda name: asked.append(name) or load(name)
+from ep.cuda.compile.compiler import assemble, ptx
+from ep.cuda.engine.move.gather import kernel
+from ep.include import DataType
+assemble(ptx(kernel(DataType.kInt32, 4, 32, True, True), (9, 0)), (9, 0))
+print(*sorted(set(asked)))
+""")
+    assert printed.split() == sorted(packages.LIBRARIES)
 
 
 def test_what_is_no_library_is_not_found():

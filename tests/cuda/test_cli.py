@@ -60,5 +60,6 @@ def test_the_demo_is_small_on_a_simulated_device(cuda, monkeypatch, capsys):
 @pytest.mark.parametrize("installed", [True, False])
 def test_versions(monkeypatch, installed):
     monkeypatch.setattr(report, "version_of", lambda package: "1.2" if installed and package != "cuda-core" else None)
-    want = "1.2, with cuda-bindings 1.2, cuda-core (missing), nvidia-nvvm 1.2, nvidia-nvjitlink 1.2"
+    parts = "cuda-bindings 1.2, cuda-core (missing), nvidia-nvvm 1.2, nvidia-cuda-nvrtc 1.2, nvidia-nvjitlink 1.2"
+    want = f"1.2, with {parts}"
     assert report.packages().details == (want if installed else "not installed; needed for CUDA devices alone")

@@ -9,7 +9,7 @@ from ep.cuda.driver.interface import DeviceProperties
 from ep.cuda.driver.packages import CUBLAS_PACKAGES, LIBRARIES, path_of, version_of
 from ep.include.finding import Finding
 
-_PARTS: Final = ("cuda-bindings", "cuda-core", "nvidia-nvvm", "nvidia-nvjitlink")
+_PARTS: Final = ("cuda-bindings", "cuda-core", "nvidia-nvvm", "nvidia-cuda-nvrtc", "nvidia-nvjitlink")
 
 
 def packages() -> Finding:

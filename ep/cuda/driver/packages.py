@@ -15,8 +15,10 @@ from ep.common.environment import NUMBA_ENABLE_CUDASIM
 PACKAGES: Final = ("numba-cuda", "cuda-bindings")
 """The distributions that the CUDA device requires: the compiler, and the bindings of the driver."""
 
-LIBRARIES: Final = ("nvvm", "nvJitLink")
+LIBRARIES: Final = ("nvvm", "nvrtc", "nvJitLink", "cudart")
 """The libraries that the compiler calls, by cuda-pathfinder's names: those of a CUDA toolkit work, too.
+
+numba-cuda asks NVRTC which compute capabilities it knows, and the runtime for its version.
 """
 
 CUBLAS_PACKAGES: Final = ("nvidia-cublas", "nvidia-cublas-cu12")
