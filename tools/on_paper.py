@@ -1,14 +1,16 @@
 """Estimates of memory-bound CUDA kernels, compared with nine tenths of the bandwidth of a copy; needs no GPU.
 
-`python -m tools.on_paper [--match TEXT]`, for an H100 SXM. A row for each kernel: its registers and shared memory, the
-blocks that a multiprocessor holds, the PTX instructions for each 16 bytes read or written, the percentage of the issue
-slots that these take at nine tenths of the bandwidth, and the bytes that a multiprocessor has in flight, as a
-percentage of the bytes that hide the latency. A kernel can reach this bandwidth if the first percentage is well below
-100 and the second well above. The instructions of rare cases in a loop are counted too: the loop of `pad` has code for
-packs that cross two rows.
+`python -m tools.on_paper [--gpu h200] [--match TEXT]`. A row for each kernel: its registers and shared memory, the
+blocks that a multiprocessor holds, the PTX instructions for each 16 bytes read or written, the percentage of the slots
+of its busiest pipe that these take at nine tenths of the bandwidth, this pipe, and the bytes that a multiprocessor has
+in flight, as a percentage of the bytes that hide the latency. A kernel can reach this bandwidth if the first percentage
+is well below 100 and the second well above. The pipes are those of `tools.gpus`: instructions that are issued, float64
+arithmetic, approximations, conversions from and to 64 bits. The instructions of rare cases in a loop are counted too:
+the loop of `pad` has code for packs that cross two rows.
 
 The second table has softmaxes of long rows, which are kept in shared memory: the blocks of a multiprocessor, and the
-share of a copy's bandwidth that instructions and the number of blocks allow. Scaling a sum, which is rare, is counted.
+share of a copy's bandwidth that the busiest pipe and the number of blocks allow. Scaling a sum, which is rare, is
+counted.
 
 The third table has sums of the rows of one segment, first in parts and then of the parts: the threads at work, the
 bytes that each loads at once, and the time, which is limited by the bandwidth, or by the latency if too few bytes are
@@ -19,7 +21,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from typing import Final
 
 from ep.cuda.compile import compiler
 from ep.cuda.compile.launch_config import BLOCK_THREADS, PACK_BYTES, pack_elements, units_of_pack
@@ -34,15 +35,18 @@ from ep.cuda.engine.reduce.segment_plan import part_bits
 from ep.cuda.kernels import softmax
 from ep.include.data_type import DataType
 from ep.include.primitive.reduce_op import ReduceOp
+from tools.gpus import (
+    BLOCK_SHARED_BYTES,
+    CAPABILITY,
+    GPUS,
+    ISSUE,
+    LATENCY,
+    REGISTERS,
+    SHARED_BYTES,
+    THREADS,
+    Gpu,
+)
 from tools.ptx import Loop, Resources, find_ptxas, loops_of, main_loop, resources
-
-_CC: Final = (9, 0)
-_MULTIPROCESSORS, _HERTZ, _ISSUED_AT_ONCE = 132, 1.755e9, 4 * 32
-_BYTES_PER_SECOND: Final = 0.9 * 3.0e12
-"""Nine tenths of the bandwidth of a copy."""
-_LATENCY: Final = 800e-9
-"""Seconds from a load to its data on a busy device."""
-_REGISTERS, _SHARED, _THREADS, _BLOCK_SHARED = 65536, 227 * 1024, 2048, 1024  # the last: overhead of a block
 
 
 def kernels() -> Iterator[compiler.KernelSource]:
@@ -104,12 +108,14 @@ def segments() -> Iterator[tuple[compiler.KernelSource, int, int, int]]:
         yield long_runs.sum_kernel(data_type, number, 32), cols, parts, data_type.itemsize
 
 
-def segment_row(kernel: compiler.KernelSource, threads: int, num_rows: int, row_bytes: int, ptxas: str) -> str:
+def segment_row(
+    kernel: compiler.KernelSource, threads: int, num_rows: int, row_bytes: int, ptxas: str, gpu: Gpu
+) -> str:
     """Return one line of the table of one segment."""
-    blocks = resident_blocks(resources(ptxas, compiler.ptx(kernel, _CC), _CC))
-    at_work = min(threads, blocks * BLOCK_THREADS * _MULTIPROCESSORS)
+    blocks = resident_blocks(resources(ptxas, compiler.ptx(kernel, CAPABILITY), CAPABILITY), BLOCK_THREADS)
+    at_work = min(threads, blocks * BLOCK_THREADS * gpu.multiprocessors)
     at_once = long_runs.rows_at_once(DataType.kFloat, row_bytes // DataType.kFloat.itemsize) * row_bytes
-    bytes_per_second = min(_BYTES_PER_SECOND, at_work * at_once / _LATENCY)
+    bytes_per_second = min(gpu.wanted, at_work * at_once / LATENCY)
     microseconds = threads * num_rows * row_bytes / bytes_per_second * 1e6
     return f"{threads:9} {at_work:9} {num_rows:6} {at_once:6} {microseconds:7.0f} us  {kernel.name}"
 
@@ -118,88 +124,96 @@ def long_rows() -> Iterator[tuple[compiler.KernelSource, DataType, RowPlan, int]
     """Yield softmaxes of many rows that shared memory holds unconverted: their plans, and their columns."""
     for data_type in (DataType.kFloat, DataType.kBFloat16):
         for cols in (8200, 16384, 28000, 50256, 57000):
-            plan = row_plan(data_type, 2**16, cols, (0, 0), _SHARED)
+            plan = row_plan(data_type, 2**16, cols, (0, 0), SHARED_BYTES)
             (variant,) = plan.variants
             yield rows.kernel(softmax.softmax, data_type, variant), data_type, plan, cols
 
 
-def long_row(kernel: compiler.KernelSource, data_type: DataType, plan: RowPlan, cols: int, ptxas: str) -> str:
+def long_row(kernel: compiler.KernelSource, data_type: DataType, plan: RowPlan, cols: int, ptxas: str, gpu: Gpu) -> str:
     """Return one line of the table of rows in shared memory.
 
-    The passes of a block run one after the other, each limited by the bandwidth or by the rate of instructions. The
-    other blocks of a multiprocessor use the remaining bandwidth and issue slots.
+    The passes of a block run one after the other, each limited by the bandwidth or by its busiest pipe. The other
+    blocks of a multiprocessor use the remaining bandwidth and slots.
     """
-    text, grid = compiler.ptx(kernel, _CC), plan.grid
-    used, threads = resources(ptxas, text, _CC), grid.threads[0]
-    by_registers = _REGISTERS // (-(-used.registers // 8) * 8 * threads)
-    shared = grid.shared_bytes + used.shared + _BLOCK_SHARED
-    blocks = max(min(by_registers, _SHARED // shared, _THREADS // threads), 1)
+    text, grid = compiler.ptx(kernel, CAPABILITY), plan.grid
+    used, threads = resources(ptxas, text, CAPABILITY), grid.threads[0]
+    blocks = max(resident_blocks(used, threads, grid.shared_bytes), 1)
     loops = [loop for loop in loops_of(text) if loop.moved]
     load, store = max(loops, key=lambda loop: loop.loaded), max(loops, key=lambda loop: loop.stored)
-    byte_seconds, slot_seconds = _MULTIPROCESSORS / (_BYTES_PER_SECOND / 0.9), 1 / (_HERTZ * _ISSUED_AT_ONCE)
-    seconds_of = [
-        (
-            cols * data_type.itemsize * byte_seconds,
-            cols * loop.instructions / (loop.moved // data_type.itemsize) * slot_seconds,
-        )
-        for loop in (load, store)
+    # of a multiprocessor with its share of the bandwidth
+    memory = [cols * data_type.itemsize * gpu.multiprocessors / gpu.copy] * 2
+    turns = [cols / (loop.moved // data_type.itemsize) for loop in (load, store)]
+    busy = [slot_seconds(loop, gpu) for loop in (load, store)]
+    pipes = [
+        {pipe: number * seconds * gpu.multiprocessors for pipe, seconds in each.items()}
+        for number, each in zip(turns, busy, strict=True)
     ]
-    alone = sum(map(max, seconds_of)) + 2 * _LATENCY
-    memory, issue = (sum(each) for each in zip(*seconds_of, strict=True))
-    share = memory / max(memory, issue, alone / blocks)
-    return f"{cols:9,} {blocks:6} {threads:7} {issue / memory:7.0%} {share:7.2f}  {kernel.name}"
+    alone = sum(max(moved, *each.values()) for moved, each in zip(memory, pipes, strict=True)) + 2 * LATENCY
+    totals = {pipe: sum(each.get(pipe, 0.0) for each in pipes) for pipe in {**pipes[0], **pipes[1]}}
+    busiest = max(totals, key=totals.__getitem__)
+    share = sum(memory) / max(sum(memory), totals[busiest], alone / blocks)
+    taken = totals[busiest] / sum(memory)
+    return f"{cols:9,} {blocks:6} {threads:7} {taken:6.0%} {busiest:5} {share:7.2f}  {kernel.name}"
 
 
-def row(kernel: compiler.KernelSource, ptxas: str) -> str:
+def row(kernel: compiler.KernelSource, ptxas: str, gpu: Gpu) -> str:
     """Return one line of the table."""
-    text = compiler.ptx(kernel, _CC)
-    used, loop = resources(ptxas, text, _CC), main_loop(text)
-    blocks = resident_blocks(used)
-    slots = issue_share(loop)
-    under_way = blocks * BLOCK_THREADS * loop.loaded / needed_bytes(loop)
+    text = compiler.ptx(kernel, CAPABILITY)
+    used, loop = resources(ptxas, text, CAPABILITY), main_loop(text)
+    blocks = resident_blocks(used, BLOCK_THREADS)
+    busy = slot_seconds(loop, gpu)
+    busiest = max(busy, key=busy.__getitem__)
+    slots = busy[busiest] / loop.moved * gpu.wanted
+    under_way = blocks * BLOCK_THREADS * loop.loaded / needed_bytes(loop, gpu)
     return (
         f"{used.registers:9} {used.shared:6} {blocks:6} {16 * loop.instructions / loop.moved:12.0f} {slots:6.0%} "
-        f"{under_way:9.0%}  {kernel.name}"
+        f"{busiest:5} {under_way:9.0%}  {kernel.name}"
     )
 
 
-def resident_blocks(used: Resources) -> int:
-    """Return the blocks that a multiprocessor holds; registers are given to warps in eighths of a kilobyte each."""
-    by_registers = _REGISTERS // (-(-used.registers // 8) * 8 * BLOCK_THREADS)
-    return min(by_registers, _SHARED // (used.shared + _BLOCK_SHARED), _THREADS // BLOCK_THREADS)
+def resident_blocks(used: Resources, threads: int, shared_bytes: int = 0) -> int:
+    """Return the blocks of `threads` threads that a multiprocessor holds; registers are given to warps in eighths of a
+    kilobyte each.
+
+    shared_bytes: what the launch asks for, besides the kernel's own.
+    """
+    by_registers = REGISTERS // (-(-used.registers // 8) * 8 * threads)
+    by_shared = SHARED_BYTES // (shared_bytes + used.shared + BLOCK_SHARED_BYTES)
+    return min(by_registers, by_shared, THREADS // threads)
 
 
-def issue_share(loop: Loop) -> float:
-    """Return the share of the issue slots that the loop takes while the device moves memory at the target bandwidth."""
-    return loop.instructions / loop.moved * _BYTES_PER_SECOND / (_MULTIPROCESSORS * _HERTZ * _ISSUED_AT_ONCE)
+def slot_seconds(loop: Loop, gpu: Gpu) -> dict[str, float]:
+    """Return the seconds for which a turn of a loop occupies each pipe, if all multiprocessors run it."""
+    return {pipe: count * gpu.seconds(pipe) for pipe, count in {ISSUE: loop.instructions, **loop.pipes}.items()}
 
 
-def needed_bytes(loop: Loop) -> float:
+def needed_bytes(loop: Loop, gpu: Gpu) -> float:
     """Return the bytes that a multiprocessor must have in flight: those that arrive within the latency."""
-    return _BYTES_PER_SECOND * loop.loaded / loop.moved * _LATENCY / _MULTIPROCESSORS
+    return gpu.wanted * loop.loaded / loop.moved * LATENCY / gpu.multiprocessors
 
 
 def main() -> int:
-    """Print the table; return the exit status."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    """Print the tables; return the exit status."""
+    parser = argparse.ArgumentParser("python -m tools.on_paper", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--gpu", choices=GPUS, default="h100", help="the GPU, with its clock (%(default)s)")
     parser.add_argument("--match", default="", help="only kernels whose name contains this")
-    match = parser.parse_args().match
-    ptxas = find_ptxas()
+    asked = parser.parse_args()
+    match, gpu, ptxas = asked.match, GPUS[asked.gpu], find_ptxas()
     if ptxas is None:
         print("ptxas is not installed: python -m pip install nvidia-cuda-nvcc")
         return 1
-    print("registers shared blocks instructions issued under way  kernel")
+    print("registers shared blocks instructions   busy pipe  under way  kernel")
     for kernel in kernels():
         if match in kernel.name:
-            print(row(kernel, ptxas), flush=True)
-    print("  columns blocks threads  issued of copy  kernel, for rows in shared memory")
+            print(row(kernel, ptxas, gpu), flush=True)
+    print("  columns blocks threads   busy pipe  of copy  kernel, for rows in shared memory")
     for kernel, data_type, plan, cols in long_rows():
         if match in kernel.name:
-            print(long_row(kernel, data_type, plan, cols, ptxas), flush=True)
+            print(long_row(kernel, data_type, plan, cols, ptxas, gpu), flush=True)
     print("  threads   at work   rows  bytes       time  kernel, for one segment")
-    for kernel, *figures in segments():
+    for kernel, threads, num_rows, row_bytes in segments():
         if match in kernel.name:
-            print(segment_row(kernel, *figures, ptxas))
+            print(segment_row(kernel, threads, num_rows, row_bytes, ptxas, gpu))
     return 0
 
 

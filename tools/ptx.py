@@ -7,9 +7,11 @@ import shutil
 import subprocess
 import tempfile
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
+
+from tools.gpus import pipe_of
 
 
 @dataclass(frozen=True)
@@ -63,12 +65,14 @@ def _bytes(access: str) -> int:
 class Loop:
     """The loop of a kernel that moves the most bytes: one iteration of one thread, without inner loops.
 
-    instructions: those of PTX, some of which become two machine instructions; loaded, stored: bytes of global memory.
+    instructions: those of PTX, some of which become two machine instructions; loaded, stored: bytes of global memory;
+    pipes: the numbers of instructions that occupy certain pipes: see `gpus.pipe_of`.
     """
 
     instructions: int
     loaded: int
     stored: int
+    pipes: Counter[str] = field(default_factory=Counter)
 
     @property
     def moved(self) -> int:
@@ -103,7 +107,9 @@ def _turn(lines: list[str], loop: tuple[int, int], loops: list[tuple[int, int]])
         sum(count * _bytes(access) for access, count in accesses.items() if access.startswith(kind))
         for kind in ("ld", "st")
     )
-    return Loop(len(own), loaded, stored)
+    names = (re.match(r"(?:@!?%p\d+\s+)?([a-z][\w.]*)", line) for line in own)
+    pipes = Counter(pipe for name in names if name and (pipe := pipe_of(name[1])))
+    return Loop(len(own), loaded, stored, pipes)
 
 
 @dataclass(frozen=True)

@@ -156,9 +156,9 @@ def _strided(elements: int) -> Iterator[Variant]:
     yield from _variants(elements, 1, _WALKS)
     for num_axes, bits in _WALKS:
         for way in (*_BY_PACKS, *_CONSTANT):
-            yield Variant(elements, (way,), num_axes, bits, Access.PACK)
+            yield Variant(elements, (way,), num_axes, bits, (Access.PACK,))
         for way in (Access.EACH, *_CONSTANT):
-            yield Variant(1, (way,), num_axes, bits, Access.EACH)
+            yield Variant(1, (way,), num_axes, bits, (Access.EACH,))
 
 
 def _row(place: int, cc: tuple[int, int], ptxas: str | None) -> tuple[str, bool]:

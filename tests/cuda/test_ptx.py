@@ -12,6 +12,7 @@ from ep.cuda.engine.move.tile import Tile
 from ep.include import DataType
 from ep.include.primitive import UnaryOp
 from tests.cuda.main_kernels import MAIN_KERNELS, ptx
+from tools.gpus import pipe_of
 from tools.ptx import Loop, find_ptxas, instructions, main_loop, resources
 
 REGISTERS = 64
@@ -111,6 +112,24 @@ def test_the_main_loop_is_the_one_that_writes_most(text_of):
     assert (loop.loaded, loop.stored) == (32, 32)
     nested = ".entry\n$A:\nst.global.u32 [%r], %r;\n$B:\nst.global.u64 [%r], %r;\n@%p bra $B;\n@%p bra $A;\nret;"
     assert main_loop(nested) == Loop(2, 0, 8)
+
+
+@pytest.mark.parametrize(
+    ("pipe", "names"),
+    [
+        ("mufu", ["ex2.approx.ftz.f32", "lg2.approx.f32", "rcp.approx.ftz.f32", "div.full.f32", "sqrt.approx.f32"]),
+        ("fp64", ["fma.rn.f64", "add.f64", "setp.lt.f64", "max.f64"]),
+        ("f2f", ["cvt.f64.f32", "cvt.rn.f32.f64", "cvt.rzi.s64.f32", "cvt.rn.f64.s64", "cvt.rn.f32.u64"]),
+        (None, ["fma.rn.f32", "cvt.u64.u32", "cvt.f32.f16", "cvt.rn.bf16x2.f32", "ld.global.v2.f64", "mov.b64"]),
+    ],
+)
+def test_pipes_of_instructions(pipe, names):
+    assert {pipe_of(name) for name in names} == {pipe}
+
+
+def test_the_pipes_of_a_loop(text_of):
+    pipes = main_loop(text_of("kGelu kFloat kFloat")).pipes
+    assert pipes["mufu"] > 0 == pipes["fp64"]
 
 
 def test_what_the_assertions_look_for_would_be_found(text_of):
