@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from ep.common.checks import as_integer
 from ep.common.primitive.broadcast import Dims
+from ep.common.primitive.strides import contiguous_strides
 from ep.include.arrays import RESULT, Array, ArrayLike, Arrays, Placeholder
 from ep.include.number_kind import FLOATS
 from ep.include.primitive.blas import BlasTransposeType
@@ -28,6 +29,8 @@ from ep.sbp import Problem, Sbp, Signature, Split
 
 _FEW_FILTERS: Final = 4
 """The most filters of one channel for which a sum for each filter is not slower than a matrix product."""
+_FEW_WINDOWS: Final = 48
+"""With fewer windows of each array in a batch, one product for the whole batch is faster, in spite of a copy."""
 
 
 def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
@@ -201,11 +204,13 @@ class ConvKernel(WindowKernel):
         dims = (groups, m, k), (batch, groups, k, n), (batch, groups, m, n)
         product = OneLaunch(self._matmul, 1, dims[0], Placeholder(1), dims[1], Placeholder(0), 0, dims[2], RESULT)
         moves = [*self.padding(x[:2], found)] if k else []
-        if k and not found.is_whole:
-            places = found.map_of((batch, groups, channels // groups))
-            over = self._matmul.over_windows(dims[0], places, dims[2])
+        joined = batch > 1 and n < _FEW_WINDOWS
+        if k and (joined or not found.is_whole):
+            places = found.map_of((batch, groups, channels // groups), joined=joined)
+            sizes = (groups, m, batch * n) if joined else dims[2]
+            over = self._matmul.over_windows(dims[0], places, sizes)
             if over is not None:
-                return self._over_windows(over, moves)
+                return self._over_windows(over, moves, (groups, m, batch, n) if joined else None)
             moves += self.writing(x[:2], found)
         if not moves:
             return product
@@ -215,10 +220,22 @@ class ConvKernel(WindowKernel):
 
         return launches
 
-    def _over_windows(self, multiply: WindowProduct, moves: Sequence[Move]) -> Launches:
-        """Return the moves and a product that reads windows in place, without writing them out."""
+    def _over_windows(self, multiply: WindowProduct, moves: Sequence[Move], joined: Dims | None) -> Launches:
+        """Return the moves and a product that reads windows in place, without writing them out.
+
+        joined: the shape of a product whose matrices are side by side, (groups, rows, batch, columns), or None.
+        """
 
         def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-            multiply(arrays.stream, inputs[1], self.moved(arrays, inputs[0], moves), outputs[0])
+            array, (out,) = self.moved(arrays, inputs[0], moves), outputs
+            product = out if apart is None else arrays.empty(apart.shape, out.dtype)
+            multiply(arrays.stream, inputs[1], array, product)
+            if apart is not None:
+                apart.launch(arrays, [product], outputs)
 
+        apart = None
+        if joined is not None:
+            groups, rows, _, columns = joined
+            strides = rows * columns, columns, groups * rows * columns, 1
+            apart = Move(joined, self.strided(joined, contiguous_strides(joined), strides))
         return launches

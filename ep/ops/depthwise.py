@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from functools import cache, partial
 from operator import is_
 from typing import Any, Final, NamedTuple
 
@@ -121,10 +122,10 @@ class DepthwiseKernel(ConvKernel):
 
     def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
         (x, w), groups = shapes, attributes["groups"]
-        found, by_product = windows(x[2:], w[2:], attributes), super().prepare(shapes, attributes)
+        found, by_product = windows(x[2:], w[2:], attributes), cache(partial(super().prepare, shapes, attributes))
         filters, taps = w[0] // groups, math.prod(found.kernel)
         if 0 in (x[0], filters, taps, *found.counts):
-            return by_product
+            return by_product()
         rows, padding = _rows(found), [*self.padding(x[:2], found)]
         everything, cropping = slice(None), self._cropping(w[0] * x[0], found, rows)
         of_x, of_w = (x[0], groups, 1, *rows.sizes), (groups, filters, taps, *(1,) * len(rows.sizes))
@@ -156,7 +157,7 @@ class DepthwiseKernel(ConvKernel):
             if not arrays.has_views or (
                 not arrays.repeats and any(arrays.may_share_memory(one, out) for one in inputs)
             ):
-                by_product(arrays, inputs, outputs)  # it reads all inputs before it writes, or raises
+                by_product()(arrays, inputs, outputs)  # it reads all inputs before it writes, or raises
                 return
             summed = out if cropping is None else arrays.empty(result, out.dtype)
             given = (

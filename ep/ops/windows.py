@@ -115,10 +115,11 @@ class Windows(NamedTuple):
         steps = (*self.dilations, *self.strides)
         return (*of_planes, *(step * stride for step, stride in zip(steps, of_places * 2, strict=True)))
 
-    def map_of(self, planes: Dims) -> WindowMap:
+    def map_of(self, planes: Dims, *, joined: bool) -> WindowMap:
         """Return the positions of the windows in padded planes (batch, groups, channels): a matrix for each group.
 
         It has a row for each channel and place, and a column for each window.
+        joined: whether the matrices of the batch are one, side by side; they are an axis of the map's batch if not.
         """
         plane = math.prod(self.padded)
         of_places = contiguous_strides(self.padded)
@@ -127,7 +128,10 @@ class Windows(NamedTuple):
             rows = np.add.outer(rows, np.arange(size, dtype=np.int64) * (far * stride)).reshape(-1)
         for size, far, stride in zip(self.counts, self.strides, of_places, strict=True):
             columns = np.add.outer(columns, np.arange(size, dtype=np.int64) * (far * stride)).reshape(-1)
-        strides = planes[1] * planes[2] * plane, planes[2] * plane
+        strides: Dims = planes[1] * planes[2] * plane, planes[2] * plane
+        if joined:
+            columns = np.add.outer(np.arange(planes[0], dtype=np.int64) * strides[0], columns).reshape(-1)
+            strides = strides[1:]
         return WindowMap(rows, columns, self.strides[-1], math.prod(planes) * plane, strides)
 
     def ranges(self, axis: int, places: Sequence[Sbp], ranks: int, rank: int) -> list[range]:

@@ -115,6 +115,18 @@ def test_normalisations_become_part_of_convolutions(rng):
     np.testing.assert_array_equal(ep.onnx.load(both)(x=x)[1], plain)
 
 
+def test_squares_are_products(rng):
+    """x to the power of 2 is x times x, to the bit; an exponent with axes may change the shape of the result."""
+    nodes = [("Pow", ["x", "two"], ["y"]), ("Pow", ["x", "twos"], ["z"])]
+    constants = [("two", np.float32(2)), ("twos", np.full((1, 1, 1), 2, np.float32))]
+    model = ep.onnx.load(model_of(nodes, [("x", (5, 7))], [("y", (5, 7)), ("z", (1, 5, 7))], constants))
+    x = rng.standard_normal((5, 7), np.float32)
+    y, z = model(x=x)
+    np.testing.assert_array_equal(y, x * x)
+    np.testing.assert_allclose(z, [x * x], rtol=1e-6)
+    assert "mul" in model.explain()
+
+
 def test_convolutions_in_memory_that_is_used_again(rng):
     """Operators do not reuse data that they keep for one call's arrays: calls with other sizes, and other threads, come
     between.

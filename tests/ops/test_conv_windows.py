@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from ep import DeviceManagerRegistry, DeviceType, ops
+from ep.include.data_type import as_data_type
 from ep.include.primitive import BlasTransposeType, BroadcastMatmulFactory, RequirePrimitive
 from ep.include.primitive.broadcast_matmul import WindowMap
 
@@ -54,9 +55,29 @@ def test_windows_that_are_no_windows(rng):
         multiply(stream, a, b[1:], c)
 
 
-def test_few_rows_and_complex_numbers_are_written_out():
-    places = WindowMap(np.zeros(2, np.int64), np.zeros(20, np.int64), 1, 1, (0,))
+def test_few_columns_and_complex_numbers_are_written_out():
     transposes = BlasTransposeType.N, BlasTransposeType.N
-    for data_type, m in (("float32", 8), ("complex64", 11)):
+    for data_type, n in (("float32", 8), ("complex64", 20)):
+        places = WindowMap(np.zeros(2, np.int64), np.zeros(n, np.int64), 1, 1, (0,))
         matmul = RequirePrimitive(BroadcastMatmulFactory, DeviceType.kCPU, data_type, *transposes, 3)
-        assert matmul.over_windows((1, m, 2), places, (1, m, 20)) is None
+        assert matmul.over_windows((1, 11, 2), places, (1, 11, n)) is None
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+def test_arrays_with_few_windows_are_multiplied_together(rng, dtype):
+    """All arrays of a batch give the columns of one product for each group; each array alone has the same results."""
+    dtype = as_data_type(dtype).dtype
+    for sizes, kernel, groups, filters in (
+        ((9,), (3,), 1, 19),
+        ((5, 6), (3, 2), 2, 7),
+        ((7,), (1,), 3, 2),
+        ((4,), (4,), 1, 1),
+    ):
+        x = rng.standard_normal((23, 2 * groups, *sizes)).astype(dtype)
+        w = rng.standard_normal((groups * filters, 2, *kernel)).astype(dtype)
+        found = ops.conv(x, w, groups=groups, strides=2)
+        for k in range(len(x)):
+            alone = ops.conv(x[k : k + 1], w, groups=groups, strides=2)[0]
+            np.testing.assert_allclose(
+                found[k].astype(float), alone.astype(float), rtol=1e-2 if dtype.itemsize == 2 else 1e-5, atol=1e-5
+            )

@@ -22,7 +22,7 @@ class WindowsPrimitive(ProductPrimitive):
     def over_windows(self, a_dims: Sequence[int], windows: WindowMap, c_dims: Sequence[int]) -> WindowProduct | None:
         (data_type,) = self.request.dtypes or ()
         *batch, m, n = c_dims
-        if data_type in COMPLEXES or min(m, n) <= NARROW:  # products of few rows and columns have kernels of their own
+        if data_type in COMPLEXES or n <= NARROW:  # products of few columns have kernels of their own
             return None
         k, a_strides = a_dims[-1], broadcast_strides(tuple(a_dims[:-2]), len(batch), m * a_dims[-1])
         product = Product(m, n, k, walk_over(tuple(batch), a_strides, windows.strides), ONE)
