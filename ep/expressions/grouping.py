@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field
-from itertools import chain
+from heapq import heapify, heappop, heappush
 from typing import Final
 
 from ep.common.primitive.broadcast import Dims
@@ -44,6 +44,8 @@ class Group:
 
     values: their positions. sources: the positions of operands. results: the positions of the values that are written.
     shape: the shape of a kernel's elements. reduced: its values with one element per row.
+    stage, turn: groups are computed in the order of their stages; in a stage, groups that form kernels from the start
+        have the turn -1, and the others that of the first value that they computed then.
     elements: the positions of operands that are read element by element.
     reads: for a kernel, the positions of its operands, each with the shape in which it is read if this differs.
     gone: the axes along which values are reduced, unless this is the last axis, by rows.
@@ -56,6 +58,7 @@ class Group:
     results: list[int] = field(default_factory=list)
     shape: Dims = ()
     stage: int = 0
+    turn: int = -1
     elements: set[int] = field(default_factory=set)
     reduced: set[int] = field(default_factory=set)
     reads: list[tuple[int, Dims | None]] = field(default_factory=list)
@@ -67,8 +70,12 @@ class Group:
     @property
     def reduced_shape(self) -> Dims:
         """The shape of the reduced values, with the reduced axes."""
-        gone = self.gone or (len(self.shape) - 1,)
-        return tuple(1 if axis in gone else size for axis, size in enumerate(self.shape))
+        return tuple(1 if axis in self.removed else size for axis, size in enumerate(self.shape))
+
+    @property
+    def removed(self) -> tuple[int, ...]:
+        """The axes along which values are reduced."""
+        return self.gone or (len(self.shape) - 1,)
 
     def takes(self, sources: Set[int]) -> bool:
         """Return whether there is room for one more value and its operands."""
@@ -92,8 +99,7 @@ class Grouping:
         self._nodes = nodes
         self._stages: dict[int, int] = {}
         self._kernels: dict[tuple[int, Dims], Group] = {}
-        self._alone: dict[int, list[Group]] = {}
-        self._calls: dict[int, Group] = {}  # groups of operators with several results, by the first result
+        self._calls: dict[int, Group] = {}  # groups of operators alone, by the first result
         self._of: dict[int, Group] = {}
         self._read: dict[int, set[int]] = {}  # by the id of the group
         for node in nodes:
@@ -105,17 +111,15 @@ class Grouping:
             elif self._operator(node.position) in ROW_OPS or not self._join_reduced(node):
                 self._join(node)
         self._readers: dict[int, set[int]] = {}
-        for group in [*self._kernels.values(), *chain(*self._alone.values())]:
+        for group in (*self._kernels.values(), *self._calls.values()):
             for value in group.values:
                 for one in nodes[value].inputs:
                     self._readers.setdefault(one, set()).add(value)
 
     def ordered(self) -> list[Group]:
         """Return all groups, in the order in which they are computed."""
-        found: list[Group] = []
-        for stage in range(-1, max(self._stages.values(), default=-1) + 1):
-            found += [group for group in self._kernels.values() if group.stage == stage and group.values]
-            found += [group for group in self._alone.get(stage, []) if group.values]
+        found = [group for group in (*self._kernels.values(), *self._calls.values()) if group.values]
+        found.sort(key=lambda group: (group.stage, group.turn))
         for group in found:
             name = self._operator(group.values[0])
             if not group.why and len(group.values) == 1 and name in ROW_OPS:
@@ -137,12 +141,46 @@ class Grouping:
             return False
         if any(not self._readers[one] <= cone | {node.position} for one in cone):
             return False
-        group = self._of[node.position] = self._calls[node.position]
-        group.values = [*sorted(cone), node.position]
-        group.shape, group.gone, group.reduced, group.why = before.shape, node.attributes["axes"], {node.position}, ""
         before.values = [one for one in before.values if one not in cone]
-        self._of.update(dict.fromkeys(cone, group))
+        self._reduce(node, cone)
         return True
+
+    def compute_after(self, node: Node) -> None:
+        """Make the kernel of a separate reduction compute the maps of its results that need nothing later."""
+        group = self._calls[node.position]
+        todo = [*self._readers.get(node.position, ())]
+        heapify(todo)
+        while todo:
+            value = heappop(todo)
+            before = self._of.get(value)
+            if before is None or before is group or self._nodes[value].shape != node.shape:
+                continue
+            if before.gone or value in before.reduced or self._operator(value) not in MAPS:
+                continue
+            outside = {one for one in self._nodes[value].inputs if self._of.get(one) is not group} - {node.position}
+            sources = (self._read[id(group)] if group.gone else {*node.inputs}) | outside
+            if not all(self._is_before(one, group) for one in outside) or not group.takes(sources):
+                continue
+            if not group.gone:
+                self._reduce(node, set())
+            before.values.remove(value)
+            self._add(self._nodes[value], group, sources)
+            group.reduced.add(value)
+            for one in self._readers.get(value, ()):
+                heappush(todo, one)
+
+    def _reduce(self, node: Node, cone: Set[int]) -> None:
+        """Make a kernel of a separate reduction; cone: the values that it computes as it reads them."""
+        group, (read,) = self._calls[node.position], node.inputs
+        group.values, group.reduced, group.why = [*sorted(cone), node.position], {node.position}, ""
+        group.shape, group.gone = self._nodes[read].shape, node.attributes["axes"]
+        self._of.update(dict.fromkeys(group.values, group))
+        self._read[id(group)] = {one for value in group.values for one in self._nodes[value].inputs} - cone
+
+    def _is_before(self, position: int, group: Group) -> bool:
+        """Return whether a value is given, or computed by a group before this one."""
+        other = self._of.get(position) or self._calls.get(position - self._nodes[position].result)
+        return other is None or (other.stage, other.turn) < (group.stage, group.turn)
 
     def compute_on_product(self, node: Node) -> bool:
         """Have the maps that read a product first be computed on it, where nothing else needs it before them."""
@@ -175,8 +213,7 @@ class Grouping:
         stage = self._stages[node.position] = max(first, *(self._stages.get(one, -1) for one in node.inputs))
         call = self._calls.get(node.position - node.result)
         if call is None:
-            call = self._calls[node.position - node.result] = Group(why=why)
-            self._alone.setdefault(stage, []).append(call)
+            call = self._calls[node.position - node.result] = Group(why=why, stage=stage, turn=node.position)
         call.values.append(node.position)
 
     def _join_reduced(self, node: Node) -> bool:

@@ -58,6 +58,7 @@ class Schedule:
         for node in self.nodes:
             if node.position in self._wanted and self._reduces_any(node):
                 grouping.compute_as_read(node, set(self.results))
+                grouping.compute_after(node)
         for node in self.nodes:
             if node.position in self._wanted and not self._why_no_product(node):
                 grouping.compute_on_product(node)

@@ -54,11 +54,13 @@ class StructureOf:
     def _as_read(self, position: int, value: int) -> tuple[int, Dims | None]:
         """Return the value to read in place of an operand of another value.
 
-        An operand from another group gets a new value if the group reduces along other axes than the last one.
+        An operand from another group gets the axes that the group removes, if the results of its reduction lack them.
         """
-        shape, num_axes = self._nodes[position].shape, len(self._nodes[value].shape)
-        lacks_axis = self._is_map_of_rows(value) and num_axes < len(self._group.shape)
-        return position, (*shape, 1) if lacks_axis and shape and position not in self._inside else None
+        shape, num_axes, group = self._nodes[position].shape, len(self._nodes[value].shape), self._group
+        if not shape or position in self._inside or not self._is_map_of_rows(value) or num_axes == len(group.shape):
+            return position, None
+        sizes = iter((*[1] * (num_axes - len(shape)), *shape))
+        return position, tuple(1 if axis in group.removed else next(sizes) for axis in range(len(group.shape)))
 
     def _is_map_of_rows(self, value: int) -> bool:
         """Return whether a value is computed element by element from values with one element per row."""

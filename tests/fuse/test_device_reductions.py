@@ -88,3 +88,12 @@ def test_without_elements(device):
 def test_a_mean_that_would_overflow_on_the_way(device):
     found = compare(lambda x: ops.mean(x * 1.5, 0), placed(device, np.full((600, 3), 1e308)))
     assert np.isfinite(found).all()
+
+
+@pytest.mark.parametrize("case", REDUCED)
+def test_maps_of_what_is_reduced(case, device, rng):
+    shape, axis = REDUCED[case]
+    x = rng.random(shape, np.float32)
+    w = placed(device, rng.random(np.sum(x, axis).shape, np.float32))
+    compare(lambda x, w: ops.sqrt(ops.sum(x * x, axis)) * w, placed(device, x), w)
+    compare(lambda x, w: ops.mean(x, axis) - w, placed(device, x), w)

@@ -83,3 +83,43 @@ def test_what_is_reduced_stays_in_float32(data_type, rng, one_by_one):
     wide = x.astype(np.float32)
     check(ep.fuse(total)(x), (ep.fuse(total)(wide).astype(dtype),))
     check(ep.fuse(total, round_each=True)(x), one_by_one(total, x, round_each=True))
+
+
+def test_maps_of_what_is_reduced(rng, one_by_one):
+    """The kernel of a reduction computes the maps of its results, whether it has maps before it or not."""
+
+    def scaled(x, w, axis, keepdims, power):
+        total = ops.mean(ops.pow(x, 2) if power else x, axis, keepdims=keepdims)
+        return ops.rsqrt(total + 1e-5) * w, total
+
+    for shape, axis in (((5, 7), 0), ((40, 2, 51), 1), ((6, 5, 4), (0, 2)), ((3, 9000), 1), ((30, 41), None)):
+        x = rng.random(shape)
+        for keepdims in (False, True):
+            of = np.mean(x, axis, keepdims=keepdims).shape
+            for w in (rng.random(of), rng.random(of[-1:]), rng.random((*of[:-1], 1)) if of else 2.0):
+                for power in (False, True):
+                    one = lambda x, w, given=(axis, keepdims, power): scaled(x, w, *given)  # noqa: E731
+                    fused = ep.fuse(one)
+                    assert fused.explain(x, w).count("kernel of") == 1, fused.explain(x, w)
+                    check(fused(x, w), one_by_one(one, x, w))
+
+
+def test_two_reductions_and_what_is_made_of_both(rng, one_by_one):
+    def variance(x):
+        return ops.mean(x * x, 0) - ops.square(ops.mean(x, 0))
+
+    def scores(x, y):
+        return ops.sum(x, 0) / (ops.sum(y, 0) + ops.sum(x * y, 0) * ops.mean(y))
+
+    x, y = rng.random((2, 30, 40))
+    assert "operator" not in ep.fuse(variance).explain(x)
+    check(ep.fuse(variance)(x), one_by_one(variance, x))
+    check(ep.fuse(scores)(x, y), one_by_one(scores, x, y))
+
+
+def test_a_reduction_of_a_strided_array_and_outputs_that_are_inputs(rng, one_by_one):
+    x, v = rng.random((60, 80), np.float32)[::2, ::-3], rng.random(27, np.float32)
+    total = lambda x, v: ops.sum(x, 0) * v + v  # noqa: E731
+    expected, out = one_by_one(total, x, v), v.copy()
+    assert ep.fuse(total)(x, out, out=out) is out
+    check(out, expected)

@@ -159,11 +159,14 @@ class StagesPlan(StridedPlan):
         """Add a reduction of elements that a map computes, or of the elements of a source."""
         assert isinstance(stage.op, ReduceOp)
         gone = tuple(axis for axis, size in enumerate(self._reduced_shape) if size != self._shape[axis])
-        map_ = stage.map or identity_of(self._structure.data_type(stage.reads[0]))
-        kind = map_.data_type(map_.results[0])
-        words = map(self._keep, self._reduction(stage.op, kind, ReduceShape(self._shape, gone).simplified()))
         sources = [self._places[value] for value in stage.reads]
-        computed = self._map(map_, [_Place(kind, self._adjacent(kind, False), -1), *sources], reduced=False)
+        map_, computed = stage.map, (0, 0)
+        if map_ is None and not self._is_adjacent(sources[0], reduced=False):
+            map_ = identity_of(sources[0].data_type)
+        kind = sources[0].data_type if map_ is None else map_.data_type(map_.results[0])
+        words = map(self._keep, self._reduction(stage.op, kind, ReduceShape(self._shape, gone).simplified()))
+        if map_ is not None:
+            computed = self._map(map_, [_Place(kind, self._adjacent(kind, False), -1), *sources], reduced=False)
         places = [self._places[stage.writes[0]], *sources]
         self._stages.append(((REDUCE, walk(), *words, self._counts[0], *computed), places))
 

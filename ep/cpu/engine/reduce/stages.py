@@ -43,7 +43,7 @@ STAGE: Final = layout(
     plan=1,  # of a map and of Reduce; for folded rows, the bytes of an element
     state=1,  # of Reduce
     count=1,  # elements of a row, or of all rows; for a map, the elements that it computes
-    map=1,  # the task of the map that computes the input of a reduction as it is read
+    map=1,  # the task of the map that computes the input of a reduction as it is read, or 0
     map_plan=1,  # the plan of this map; its operands follow the results
     num_operands=1,
     operands=1,  # the address of `STAGE_OPERAND` of each, results first
@@ -138,7 +138,7 @@ def _reductions(context, begin, end):
         stage = program + 8 * (_PROGRAM + _STAGE * number)
         task, kind, count = _head(stage)
         _find_operands(stage, arrays, memory, 0, places)
-        dst, of_stage = load_word(places, 0), load_word(stage, STAGE.plan)
+        dst, src, of_stage = load_word(places, 0), load_word(places, 1), load_word(stage, STAGE.plan)
         if kind == MAP:
             store_word(own, CONTEXT.dst, dst)
             store_word(own, CONTEXT.plan, of_stage)
@@ -146,7 +146,8 @@ def _reductions(context, begin, end):
         else:
             store_word(own, CONTEXT.plan, load_word(stage, STAGE.map_plan))
             computed = load_word(stage, STAGE.map)
-            store_words(words, 0, dst, of_stage, load_word(stage, STAGE.state), 0, 0, computed, own)
+            src = src if computed == 0 else 0
+            store_words(words, src, dst, of_stage, load_word(stage, STAGE.state), 0, 0, computed, own)
             run_reduction(state, task, words, all_bytes)
     release(memory)
     if load_word(own, STRIDED.lacks_memory) != 0:
