@@ -3,32 +3,53 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from typing import Any, Final
 
 import numpy as np
 
 from ep.common.arrays.checks import is_weak
 from ep.common.arrays.operators import FUNCTIONS, Operators
-from ep.common.primitive.broadcast import broadcast_dims
+from ep.common.primitive.broadcast import Dims, broadcast_dims
 from ep.expressions.trace import Node, Trace, refusal
-from ep.include.arrays import Operands, Placed
+from ep.include.arrays import Operands, Recorded
 from ep.ops.operands import as_weak
 
 
-class LazyArray(Operators, Placed):
+class LazyArray(Operators, Recorded):
     """An array that is not computed yet. Every operator of `ep.ops` accepts it.
 
     trace: the trace that it belongs to. node: its value; for a view, the value that was assigned last.
+    view: the position of the array, if it can be assigned to.
     """
+
+    view: int | None = None
 
     def __init__(self, trace: Trace, node: Node) -> None:
         self.trace, self.node = trace, node
-        self.shape, self.dtype = node.shape, node.data_type.dtype
-        self.view: int | None = None  # the position of the array, if it can be assigned to
 
     @property
     def operands(self) -> Operands:
         return self.trace
+
+    @property
+    def position(self) -> int:
+        return self.node.position
+
+    @property
+    def calls(self) -> Any:
+        path = self.trace.path
+        return _NOTHING if path is None else path
+
+    @property
+    def shape(self) -> Dims:
+        """The sizes of the axes."""
+        return self.node.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the elements."""
+        return self.node.data_type.dtype
 
     @property
     def ndim(self) -> int:
@@ -111,13 +132,14 @@ class LazyArray(Operators, Placed):
 
     def _assign(self, value: Any) -> None:
         trace = self.trace
-        trace.as_buffer(self, "the view")
-        if not isinstance(value, LazyArray):
-            number = is_weak(value)
-            value = trace.number(as_weak(value, self.dtype, "value")) if number else trace.as_buffer(value, "value")
-        if value.dtype != self.dtype:
+        if type(value) is not LazyArray or value.trace is not trace or trace.ended:
+            trace.as_buffer(self, "the view")
+            value = (
+                trace.number(as_weak(value, self.dtype, "value")) if is_weak(value) else trace.as_buffer(value, "value")
+            )
+        if value.node.data_type is not self.node.data_type:
             raise TypeError(f"value has dtype {value.dtype}, the view has {self.dtype}; convert it by astype")
-        if value.shape != self.shape:
+        if value.node.shape != self.node.shape:
             if broadcast_dims(value.shape, self.shape, names=("value", "the view")) != self.shape:
                 raise ValueError(f"value has shape {value.shape}, the view has {self.shape}")
             value = FUNCTIONS["expand"](value, self.shape)
@@ -148,8 +170,19 @@ class LazyArray(Operators, Placed):
     def __pos__(self) -> Any:
         return self
 
+    def _call(self, name: str, *operands: Any) -> Any:
+        path = self.trace.path
+        if path is not None:
+            key: Any = name  # as the function makes it, which takes longer
+            for one in operands:
+                key = key, one.node.position if type(one) is LazyArray else type(one)
+            kept = path.get(key)
+            if kept is not None:
+                return kept.compute(operands, None)
+        return FUNCTIONS[name](*operands)
+
     def _updated(self, name: str, other: Any) -> Any:
-        result = FUNCTIONS[name](self, other)
+        result = self._call(name, self, other)
         if self.view is None:
             return result
         self._assign(result)
@@ -157,6 +190,8 @@ class LazyArray(Operators, Placed):
 
 
 _ARRAYS: Final = (LazyArray, list, np.ndarray)
+_NOTHING: Final[dict[Hashable, Any]] = {}
+"""The known calls of traces that are not those of blocks."""
 
 
 def _index(index: Any, size: int, axis: int) -> int:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, NamedTuple
+from weakref import ref
 
 import numpy as np
 
-from ep.common.bounded_cache import BoundedCache
 from ep.expressions.array import LazyArray
 from ep.expressions.explanation import Explanation
+from ep.expressions.path import known_between, root
 from ep.expressions.program import Program
 from ep.expressions.trace import Trace
 from ep.include.arrays import ArrayLike, Arrays
 from ep.ops.devices import arrays_of
-
-_PROGRAMS: Final = BoundedCache()  # programs of blocks, by the recorded operators
 
 
 def lazy(*, round_each: bool = False) -> Block:
@@ -29,13 +28,39 @@ def lazy(*, round_each: bool = False) -> Block:
     return Block(round_each)
 
 
+class _View(NamedTuple):
+    """given: the object that was given. array: the array of it. lazy: the view."""
+
+    given: Any
+    array: Any
+    lazy: Any
+
+
+class _Assignments:
+    """What the blocks at the end of a path assign.
+
+    numbers: of the views that are assigned to. positions: of their values. is_direct: whether kernels write all values
+    in the memory of the views. apart: the arrays of a block whose views do not overlap.
+    """
+
+    def __init__(self, trace: Trace, views: list[_View], numbers: list[int], round_each: bool) -> None:
+        self.numbers, self.positions = numbers, [views[k].lazy.node.position for k in numbers]
+        self.program = Program(trace, self.positions, round_each)
+        into = {one: views[k].lazy.view for k, one in zip(numbers, self.positions, strict=True)}
+        self.is_direct = len(into) == len(numbers) and self.program.writes_all(into)
+        self.apart: Any = None
+
+
 class Block:
     """The context manager that `lazy` returns."""
 
     def __init__(self, round_each: bool) -> None:
         self._round_each, self._state = round_each, "has not begun"
         self._trace: Any = None
-        self._views: list[tuple[Any, Any, LazyArray]] = []  # the given object, its array, and its view
+        self._views: list[_View] = []
+        self._first: Any = None  # the path of the first view
+        self._before: Any = ()  # weak references to the arrays of a block that began with the same one
+        self._are_plain = self._are_as_before = True  # all views so far
 
     def __enter__(self) -> Block:
         if self._state != "has not begun":
@@ -48,13 +73,57 @@ class Block:
 
         array: an array on the same device as the earlier views, with any strides.
         """
+        trace, views, before = self._trace, self._views, self._before
+        if trace is None or self._state != "is open":
+            trace = self._begin(array)
+        path, key, known, buffer = trace.path, None, None, array
+        if type(array) is np.ndarray and array.flags.c_contiguous:
+            key = array.shape, array.dtype
+            known = path.get(key)
+        if known is None:
+            buffer = self._read(array, trace)
+        place = len(views)
+        if not (self._are_as_before and place < len(before) and before[place]() is buffer):
+            self._are_as_before = not place
+            for _, other, lazy in views:
+                if other is buffer or (
+                    trace.base.may_share_memory(other, buffer) and trace.base.is_same(other, buffer)
+                ):
+                    return lazy
+        position = len(trace.nodes)
+        if known is None:
+            made = trace.give(buffer, tuple(buffer.shape), buffer.dtype)
+            if key is not None and buffer is array:
+                path[key] = known_between(path, trace)
+        else:
+            trace.given[position] = array
+            trace.follow(known)
+            made = LazyArray(trace, known.values[0])
+        if key is None:
+            self._are_plain = False
+        made.view = position
+        views.append(_View(array, buffer, made))
+        if not place:
+            self._trace, self._first = trace, trace.path
+            arrays = self._first.arrays.get(id(buffer))
+            self._before = arrays if arrays and arrays[0]() is buffer else ()
+        return made
+
+    def _begin(self, array: ArrayLike) -> Trace:
+        """Return a trace with nothing recorded, for the first view."""
         if self._state != "is open":
             raise RuntimeError(f"the block {self._state}; views are made in it")
         base: Any = arrays_of((array,), ("array",))
+        path = root((base.place, self._round_each))
+        return Trace(base, "a block", LazyArray, numbers_vary=True, path=path)
+
+    def _read(self, array: ArrayLike, trace: Trace) -> Any:
+        """Return the array for a view; raises an error if there is none that can be written."""
+        base: Any = arrays_of((array,), ("array",))
         if not isinstance(base, Arrays):
             raise TypeError(f"array is on {base.place}, where nothing is written in place; use ep.fuse")
-        if self._trace is not None and base.place != self._trace.base.place:
-            raise TypeError(f"array is on {base.place}, the views before are on {self._trace.base.place}")
+        if base.place != trace.base.place:
+            raise TypeError(f"array is on {base.place}, the views before are on {trace.base.place}")
         evenly = not isinstance(array, np.ndarray) or all(stride % array.itemsize == 0 for stride in array.strides)
         if not evenly:
             raise ValueError(f"array has strides {array.strides}, which are not multiples of its elements' bytes")
@@ -64,23 +133,15 @@ class Block:
                 f"array ({type(array).__qualname__}) can only be read as a copy; a view needs an array in memory, in "
                 f"native byte order, which DLPack exports C-contiguous"
             )
-        if self._trace is None:
-            self._trace = Trace(base, "a block", LazyArray, numbers_vary=True)
-        for _, other, view in self._views:
-            if other is buffer or base.is_same(buffer, other):
-                return view
-        made: LazyArray = self._trace.give(buffer, tuple(buffer.shape), buffer.dtype)
-        made.view = made.node.position
-        self._views.append((array, buffer, made))
-        return made
+        return buffer
 
     def explain(self) -> Explanation:
         """Return the kernels of the assignments so far, as `Fused.explain` does."""
-        program = self._program()
-        if program is None:
+        assignments = self._assignments()
+        if assignments is None:
             return Explanation((), (), (), {})
-        names = {view.view: f"view {k}" for k, (_, _, view) in enumerate(self._views) if view.view is not None}
-        return program.schedule.explain(names)
+        names = {view.lazy.view: f"view {k}" for k, view in enumerate(self._views) if view.lazy.view is not None}
+        return assignments.program.schedule.explain(names)
 
     def __exit__(self, kind: Any, *error: Any) -> None:
         self._state = "has ended"
@@ -88,39 +149,58 @@ class Block:
         if trace is None:
             return
         try:
-            program = self._program() if kind is None else None
-            if program is not None:
-                self._run(trace, program)
+            assignments = self._assignments() if kind is None else None
+            if assignments is not None:
+                self._run(trace, assignments)
         finally:
             trace.end()
             self._views.clear()
 
-    def _assigned(self) -> list[tuple[int, Any, LazyArray]]:
-        """Return the number of each view that was assigned to, its array, and the view itself."""
-        return [(k, array, view) for k, (_, array, view) in enumerate(self._views) if view.node.position != view.view]
-
-    def _program(self) -> Program | None:
-        assigned = self._assigned()
-        if self._trace is None or not assigned:
+    def _assignments(self) -> _Assignments | None:
+        trace, views, numbers = self._trace, self._views, list[int]()
+        key: Any = None
+        for k, view in enumerate(views):
+            position = view.lazy.node.position
+            if position != view.lazy.view:
+                numbers.append(k)
+                key = key, k, position
+        if not numbers:
             return None
-        trace, results = self._trace, [view.node.position for _, _, view in assigned]
-        key = trace.base.place, trace.key, tuple(results), self._round_each
-        return _PROGRAMS.keep(key, lambda: Program(trace, results, self._round_each))
+        found: _Assignments | None = trace.path.programs.get(key)
+        if found is None:
+            found = trace.path.programs.keep(key, lambda: _Assignments(trace, views, numbers, self._round_each))
+        return found
 
-    def _run(self, trace: Any, program: Program) -> None:
-        base, into = trace.base, dict[int, tuple[str, Any]]()
-        assigned = self._assigned()
-        numbers = {k for k, _, _ in assigned}
-        for k, array, view in assigned:
-            for j, (_, other, _) in enumerate(self._views):  # each two views once
-                if (j < k or j not in numbers) and j != k and base.may_share_memory(array, other):
-                    raise ValueError(f"view {k} is assigned to and overlaps view {j}; copy one of them")
-            into.setdefault(view.node.position, (f"view {k}", array))
-        given = {k: base.number(one) if k in trace.numbers else one for k, one in trace.given.items()}
+    def _run(self, trace: Any, assignments: _Assignments) -> None:
+        views, program, base = self._views, assignments.program, trace.base
+        as_before = self._are_as_before and len(views) == len(self._before) and assignments.apart is self._before
+        if not as_before:
+            self._check_overlaps(assignments)
+        given = trace.given
+        for number in trace.numbers:
+            given[number] = base.number(given[number])
+        assigned = [views[k] for k in assignments.numbers]
+        if assignments.is_direct and self._are_plain and all(view.array.flags.writeable for view in assigned):
+            program.computed(base, given, {view.lazy.node.position: view.array for view in assigned})
+            return
         # read again, after the work that other libraries have queued in the block
-        given.update({view.view: base.as_view(array, "array") for array, _, view in self._views})
+        given.update({view.lazy.view: base.as_view(view.given, "array") for view in views})
+        into = dict[int, tuple[str, Any]]()
+        for k, view in zip(assignments.numbers, assigned, strict=True):
+            into.setdefault(view.lazy.node.position, (f"view {k}", view.given))
         program.run(base, given, into)
-        for _, array, view in assigned:  # of several views with one value, the first was written above
-            written = into[view.node.position][1]
-            if written is not array:
-                base.delivered(written, array)
+        for view in assigned:  # of several views with one value, the first was written above
+            written = into[view.lazy.node.position][1]
+            if written is not view.given:
+                base.delivered(written, view.given)
+
+    def _check_overlaps(self, assignments: _Assignments) -> None:
+        """Raise ValueError if a view that is assigned to overlaps another one."""
+        views, base, numbers = self._views, self._trace.base, assignments.numbers
+        for k in numbers:
+            for j, other in enumerate(views):  # each two views once
+                if (j < k or j not in numbers) and j != k and base.may_share_memory(views[k].array, other.array):
+                    raise ValueError(f"view {k} is assigned to and overlaps view {j}; copy one of them")
+        if self._are_plain:
+            assignments.apart = tuple([ref(view.array) for view in views])
+            self._first.arrays.put(id(views[0].array), assignments.apart)

@@ -69,22 +69,33 @@ class Program:
         arena: for a program that has memory; no other program may use it meanwhile.
         Raises TypeError or ValueError for arrays that cannot be written, before anything is.
         """
-        for operator, chosen in self._chosen:
-            if operator.chosen is not chosen:
-                self._write()
-                break
         if arena is not None and self.memory is not None:
             arena.prepare(self.memory, self)
         if not into:
-            results = self._computed(base, given, (), arena)
+            results = self.computed(base, given, (), arena)
             return [base.delivered(one, None) for one in results] if self.on_device else results
         targets = self._targets(base, into)
-        results = self._computed(base, given, self._checked(base, given, into, targets), arena)
+        results = self.computed(base, given, self._checked(base, given, into, targets), arena)
         values = dict(zip(self._results, results, strict=True))
         self._take_apart(base, values, targets)
         return [base.delivered(values[one], into[one][1] if one in into else None) for one in self._results]
 
-    def _computed(self, base: Any, given: Any, direct: Any, arena: Arena | None) -> list[Array]:
+    def writes_all(self, into: Mapping[int, int]) -> bool:
+        """Return whether kernels write all results where they are wanted: in the arrays of inputs.
+
+        into: by the position of a result, that of an input. No other inputs overlap these.
+        """
+        return into.keys() == {*self._results} and all(
+            one in self._written_by and one not in self._viewed and self._may_write(one, source)
+            for one, source in into.items()
+        )
+
+    def computed(self, base: Any, given: Any, direct: Any, arena: Arena | None = None) -> list[Array]:
+        """Return the results; direct: arrays for results, which kernels may write."""
+        for operator, chosen in self._chosen:
+            if operator.chosen is not chosen:
+                self._write()
+                break
         try:
             return self._body(base, given, direct, arena)
         except Exception as error:

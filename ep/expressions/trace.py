@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from ep.common.primitive.broadcast import Dims
+from ep.expressions.path import Known, Path, known_call
 from ep.include.arrays import Array, ArrayLike, Arrays, Operands
 from ep.include.data_type import DataType, as_data_type
 from ep.ops.declare.operator import Operator
@@ -42,13 +43,14 @@ class Trace(Operands):
     gives_buffers = False
     """Whether all inputs and constant arrays are results of `as_buffer`."""
 
-    def __init__(self, base: Operands, name: str, make: Any, *, numbers_vary: bool) -> None:
+    def __init__(self, base: Operands, name: str, make: Any, *, numbers_vary: bool, path: Path | None = None) -> None:
         """base: the operands that compute. name: the name of the traced function. make: makes the lazy array of a trace
         and a node.
 
         numbers_vary: whether numbers in the source code are passed at each launch, or are part of the structure.
+        path: of a block that has recorded nothing.
         """
-        self.base, self._make, self._numbers_vary = base, make, numbers_vary
+        self.base, self._make, self._numbers_vary, self.path = base, make, numbers_vary, path
         self._device_type = base.device_type if isinstance(base, Arrays) else None
         self.place = f"{base.place}, in the trace of {name}"
         self.nodes: list[Node] = []
@@ -58,15 +60,32 @@ class Trace(Operands):
         self.held: dict[int, Array] = {}  # by position: arrays that are the same at each launch
         self.ended = False
         self._known: dict[Hashable, list[Node]] = {}
+        self._followed: list[Known] = []  # whose keys are not yet in `_known`
 
-    @property
-    def key(self) -> Hashable:
-        """The key that distinguishes traces: everything except the input arrays and numbers."""
-        return tuple(self._known)
+    def recorded(self) -> dict[Hashable, list[Node]]:
+        """Return all that is recorded, by the keys that distinguish it: everything but input arrays and numbers."""
+        for known in self._followed:
+            self._known.update(known.keys)
+        self._followed.clear()
+        return self._known
+
+    def follow(self, known: Known) -> None:
+        """Record what is known to follow."""
+        self.path = known.path
+        self.nodes += known.values
+        self._followed.append(known)
+
+    def follow_number(self, position: int, number: Any) -> None:
+        """Pass a number, which is recorded next, at each launch."""
+        self.given[position] = number
+        self.numbers.add(position)
+
+    def known_call(self, calls: Any, given: Sequence[Any], names: Sequence[str], result: Any) -> Any:
+        return None if self.path is None else known_call(calls, self, given, names, result)
 
     def end(self) -> None:
         """Make the arrays of the trace invalid, and release the inputs."""
-        self.ended = True
+        self.ended, self.path = True, None
         self.given.clear()
 
     def give(self, value: Any, shape: Dims, dtype: np.dtype[Any]) -> Any:
@@ -154,7 +173,7 @@ class Trace(Operands):
         of_attributes = operator.key(attributes) if attributes else ()
         positions = tuple([node.position for node in inputs])
         key = operator.name, positions, of_attributes
-        found = self._known.get(key)
+        found = self.recorded().get(key)
         if found is None:
             shapes, types = [node.shape for node in inputs], [node.data_type for node in inputs]
             results, data_type = operator.results(self._device_type, shapes, types, attributes, of_attributes)
@@ -179,13 +198,15 @@ class Trace(Operands):
         ]
         self.nodes += made
         self._known[key] = made
+        if self.path is not None:
+            self.path = self.path.after(key, len(made))
         return made
 
     def _valued(
         self, key: Hashable, source: tuple[int, ...], shape: Dims, data_type: DataType, constant: bytes | None = None
     ) -> Any:
         """Return the lazy array of a value that no operator computes; record it if it is new."""
-        found = self._known.get(key) or self._note(key, None, source, {}, [shape], data_type, constant)
+        found = self.recorded().get(key) or self._note(key, None, source, {}, [shape], data_type, constant)
         return self._make(self, found[0])
 
 

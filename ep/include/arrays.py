@@ -128,6 +128,15 @@ class Operands(ABC):
         Return its results; `out` is one of them.
         """
 
+    def known_call(
+        self, calls: Mapping[Hashable, Any], given: Sequence[Any], names: Sequence[str], result: Any
+    ) -> Callable[[Sequence[Any], Array | None], Any] | None:
+        """Return the function of (operands, out) that does a call again, wherever the next calls are `calls`.
+
+        given, names: the operands of the call. result: what it returned. The result is None if nothing is known.
+        """
+        return None
+
     @abstractmethod
     def copy_to_host(self, array: Array) -> np.ndarray[Any, Any]:
         """Return a copy in host memory of an array of `as_buffer` or of an operator.
@@ -142,6 +151,20 @@ class Placed:
     @property
     def operands(self) -> Operands:
         """The reader of this value, and of others in the same place."""
+        raise NotImplementedError
+
+
+class Recorded(Placed):
+    """A value of `Placed` whose calls may be known."""
+
+    @property
+    def position(self) -> int:
+        """The value, in the keys of calls."""
+        raise NotImplementedError
+
+    @property
+    def calls(self) -> Mapping[Hashable, Any]:
+        """What is known of the next call of any function, by its key."""
         raise NotImplementedError
 
 

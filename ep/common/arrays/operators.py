@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from ep.common.arrays.checks import is_weak
+from ep.common.arrays.checks import NUMBERS, is_weak
 from ep.include.arrays import Placed
 
 FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {}
 """The functions of operators by name, including aliases. They are added where they are declared."""
 
+_OPERANDS: Final = Placed, list, tuple
 _EXPORTS: Final = "__dlpack__", "__cuda_array_interface__", "__array__"
 
 _Binary = Callable[[Any, Any], Any]
@@ -18,12 +19,14 @@ _Binary = Callable[[Any, Any], Any]
 
 def _takes(value: Any) -> bool:
     """Return whether a value can be an operand: a Python number, an array of any library, or a list or tuple."""
-    return is_weak(value) or isinstance(value, Placed | list | tuple) or any(hasattr(value, one) for one in _EXPORTS)
+    if type(value) in NUMBERS or isinstance(value, _OPERANDS):
+        return True
+    return is_weak(value) or any(hasattr(value, one) for one in _EXPORTS)
 
 
 def _forward(name: str) -> _Binary:
     def operator(self: Any, other: Any) -> Any:
-        return FUNCTIONS[name](self, other) if _takes(other) else NotImplemented
+        return self._call(name, self, other) if _takes(other) else NotImplemented
 
     return operator
 
@@ -32,7 +35,7 @@ def _forms(name: str) -> tuple[_Binary, _Binary, _Binary]:
     """Return the three forms of an arithmetic operator: forward, with the operands exchanged, and in place."""
 
     def reflected(self: Any, other: Any) -> Any:
-        return FUNCTIONS[name](other, self) if _takes(other) else NotImplemented
+        return self._call(name, other, self) if _takes(other) else NotImplemented
 
     def in_place(self: Any, other: Any) -> Any:
         return self._updated(name, other) if _takes(other) else NotImplemented
@@ -41,7 +44,7 @@ def _forms(name: str) -> tuple[_Binary, _Binary, _Binary]:
 
 
 def _unary(name: str) -> Callable[[Any], Any]:
-    return lambda self: FUNCTIONS[name](self)
+    return lambda self: self._call(name, self)
 
 
 class Operators:
@@ -74,6 +77,10 @@ class Operators:
     __abs__, __neg__ = _unary("abs"), _unary("negative")
     __pos__, __invert__ = _unary("identity"), _unary("bitwise_not")
 
+    def _call(self, name: str, *operands: Any) -> Any:
+        """Return the result of a function, of which the array is an operand."""
+        return FUNCTIONS[name](*operands)
+
     def _updated(self, name: str, other: Any) -> Any:
         """Return the result of an in-place operator: a new array, since the array itself is immutable."""
-        return FUNCTIONS[name](self, other)
+        return self._call(name, self, other)

@@ -18,7 +18,7 @@ import numpy as np
 
 from ep.common.arrays.checks import NUMBERS
 from ep.common.exact import Inexact, exact
-from ep.include.arrays import UNKNOWN, Array, Arrays, Keyed, Operands
+from ep.include.arrays import UNKNOWN, Array, Arrays, Keyed, Operands, Recorded
 from ep.include.data_type import as_data_type
 from ep.ops.declare.operator import Attributes, Chosen, Input, Operator, Role
 from ep.ops.declare.prepared import Prepared
@@ -109,6 +109,7 @@ def calling(
     """
     is_sequence = [one.role for one in inputs] == [Role.TENSORS]
     num_inputs, ndarray, known_calls = len(inputs), np.ndarray, _Known()
+    names = [one.name for one in inputs]
 
     def function(*args: Any, **kwargs: Any) -> Any:
         if known_calls.chosen is declared.chosen:
@@ -122,6 +123,7 @@ def calling(
         # The key is made inline, of nested tuples, not by functions: this is most of the cost of such a call.
         given = _arrays_in(args) if is_sequence else args[:num_inputs]
         key: Hashable = name
+        calls: Any = chosen.calls
         for value in given:
             if type(value) is ndarray and value.flags.c_contiguous:
                 key = key, value.dtype, value.shape
@@ -129,12 +131,14 @@ def calling(
                 key = key, type(value)
             elif isinstance(value, Keyed):
                 key = key, value.call_key
+            elif isinstance(value, Recorded):
+                key, calls = (key, value.position), value.calls
             else:
                 key = None
                 break
         if kwargs or len(args) != num_inputs:
             key = _with_attributes(key, args, kwargs, num_inputs, takes_out)
-        kept = None if key is None else chosen.calls.get(key)
+        kept = None if key is None else calls.get(key)
         if kept is not None:
             compute, with_number, known = kept
             if known is not None:
@@ -144,7 +148,12 @@ def calling(
         arrays, buffers, attributes, out = call = read(args, kwargs)
         if key is None or not isinstance(arrays, Arrays):
             results = arrays.compute(declared, buffers, attributes, out)
-            return results if many else results[0]
+            made = results if many else results[0]
+            if key is not None and "out" not in kwargs:
+                again = arrays.known_call(calls, given, names, made)
+                if again is not None:
+                    calls[key] = Kept(again, None)
+            return made
         prepared = declared.prepare(arrays.device_type, buffers, attributes)
         result = prepared.compute(arrays, buffers, out)
         arrays = arrays.kept()
