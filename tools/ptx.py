@@ -43,7 +43,7 @@ def instructions(text: str) -> Instructions:
     _, _, body = text.partition(".entry")
     accesses = Counter(
         f"{kind}{vector}.{element}"
-        for kind, vector, element in re.findall(r"\b(ld|st)\.global(?:\.nc)?(\.v[24])?\.([a-z]\d+)", body)
+        for kind, vector, element in re.findall(r"\b(ld|st)\.global(?:\.nc|\.cs)?(\.v[24])?\.([a-z]\d+)", body)
     )
     return Instructions(
         accesses,

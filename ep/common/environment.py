@@ -172,6 +172,21 @@ NUMBA_CPU_FEATURES: Final[Variable[str | None]] = Variable(
     None,
     may_be_empty=True,
 )
+CUDA_GRID: Final[Variable[str]] = Variable(
+    "EP_CUDA_GRID",
+    "blocks of the CUDA kernels that compute or copy each element once: resident, as many as the GPU holds, or pass, "
+    "with four packs for each thread; without it, resident",
+    "resident or pass",
+    _matching("resident|pass"),
+    "resident",
+)
+CUDA_STORES: Final[Variable[str]] = Variable(
+    "EP_CUDA_STORES",
+    "stores of these kernels: cached, or streaming, as what is not read again soon; without it, cached",
+    "cached or streaming",
+    _matching("cached|streaming"),
+    "cached",
+)
 TEST_SEED: Final[Variable[int]] = Variable(
     "EP_TEST_SEED",
     "seed of the random numbers of the tests; a test that fails prints the one that it had",
@@ -185,6 +200,8 @@ VARIABLES: Final[tuple[Variable[Any], ...]] = (
     CACHE_DIR,
     LOCALAPPDATA if os.name == "nt" else XDG_CACHE_HOME,
     CUDA_VISIBLE_DEVICES,
+    CUDA_GRID,
+    CUDA_STORES,
     NUMBA_ENABLE_CUDASIM,
     NUMBA_DISABLE_JIT,
     NUMBA_CPU_NAME,

@@ -20,6 +20,8 @@ WRONG = [
     *(("EP_CPU_NUM_THREADS", text) for text in ("abc", "1_0", " 4", "\u0663", "+4", "-1", "0", "1025", "9" * 5000)),
     *(("EP_CACHE_DIR", text) for text in ("cache", "~/cache", ".")),
     *(("XDG_CACHE_HOME", text) for text in ("cache",)),
+    *(("EP_CUDA_GRID", text) for text in ("all", "passes")),
+    *(("EP_CUDA_STORES", text) for text in ("cs", "no")),
     *(("NUMBA_ENABLE_CUDASIM", text) for text in ("yes", "1_0", "-1")),
     *(("NUMBA_DISABLE_JIT", text) for text in ("1", "yes")),
     *(("NUMBA_CPU_NAME", text) for text in ("", " ", "a b")),

@@ -30,6 +30,8 @@ class KernelSource:
     function: its arguments are `num_words` words and, if `num_packed` is not 0, a tuple of that many more; returns
     nothing. is_contracted: whether only NVVM decides which products and sums are fused. The assembler would fuse
     others, depending on the surrounding code: kernels of one op and of several ops would differ in their last bits.
+    items_per_thread: the most items that a thread processes, for a grid of all the blocks that this takes; 0 for a
+    grid-stride loop.
     """
 
     name: str
@@ -37,6 +39,7 @@ class KernelSource:
     num_words: int
     num_packed: int = 0
     is_contracted: bool = False
+    items_per_thread: int = 0
 
 
 def image(kernel: KernelSource, cc: tuple[int, int], as_ptx: bool) -> bytes:

@@ -30,12 +30,17 @@ class Grid(NamedTuple):
     shared_bytes: int = 0
 
 
-def num_blocks(num_items: int, resident_blocks: int) -> int:
-    """Return the blocks of a launch whose threads take `num_items` > 0 items in a grid-stride loop.
+PASS_ITEMS: Final = 4
+"""The most items of a thread of a kernel that processes all items in one pass."""
 
-    resident_blocks: the number that the whole device runs at a time; further blocks would wait.
+
+def num_blocks(num_items: int, most: int, of_block: int = BLOCK_THREADS) -> int:
+    """Return the blocks of a launch over `num_items` > 0 items.
+
+    most: of a grid-stride loop the number that the whole device runs at a time, as further blocks would wait. of_block:
+    the items from which a block is worth its start, or all that it processes.
     """
-    return min(-(-num_items // BLOCK_THREADS), resident_blocks, MAX_BLOCKS)
+    return min(-(-num_items // of_block), most, MAX_BLOCKS)
 
 
 PACK_BYTES: Final = 16

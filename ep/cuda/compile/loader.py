@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ep.cuda.compile import compiler
-from ep.cuda.compile.launch_config import BLOCK_THREADS, Axes, Grid, num_blocks
+from ep.cuda.compile.launch_config import BLOCK_THREADS, MAX_BLOCKS, Axes, Grid, num_blocks
 from ep.cuda.device.stream import CudaStream
 from ep.cuda.driver.interface import Driver, ParameterBlock
 from ep.cuda.driver.limits import SHARED_BYTES
@@ -27,14 +27,18 @@ class LoadedKernel:
         active = driver.max_active_blocks(device, self._function, BLOCK_THREADS)
         self.resident_blocks: int = properties.multiprocessors * active
         """The blocks that the device holds at a time."""
+        per_thread = kernel.items_per_thread
+        self._most_blocks = MAX_BLOCKS if per_thread else self.resident_blocks
+        self._of_block = BLOCK_THREADS * (per_thread or 1)
         self._driver, self._device, self._allowed = driver, device, SHARED_BYTES
         self._num_words = kernel.num_words + kernel.num_packed
         self._pack_into = struct.Struct(f"{self._num_words}q").pack_into
         self._blocks: list[ParameterBlock] = []  # those that no launch is using
 
     def launch(self, stream: CudaStream, num_items: int, *words: int) -> None:
-        """Queue the kernel on `stream` with threads for `num_items` > 0 items, taken in a grid-stride loop."""
-        self._launch(stream, (num_blocks(num_items, self.resident_blocks), 1, 1), _THREADS, 0, words)
+        """Queue the kernel on `stream` with threads for `num_items` > 0 items."""
+        blocks = num_blocks(num_items, self._most_blocks, self._of_block)
+        self._launch(stream, (blocks, 1, 1), _THREADS, 0, words)
 
     def launch_grid(self, stream: CudaStream, grid: Grid, *words: int) -> None:
         """Queue the kernel on `stream` with the blocks and threads of `grid`."""

@@ -46,7 +46,15 @@ def _shape_of_words(data_type: DataType, count: int) -> tuple[Any, int]:
 
 
 def _move(
-    builder: Any, address: Any, index: Any, word: Any, count: int, alignment: int, space: int, words: Any = None
+    builder: Any,
+    address: Any,
+    index: Any,
+    word: Any,
+    count: int,
+    alignment: int,
+    space: int,
+    words: Any = None,
+    streams: bool = False,
 ) -> Any:
     """Load `count` words of pack `index` at `address`, or store `words` there."""
     size = count * _size(word)
@@ -65,6 +73,8 @@ def _move(
                 if per_vector == 1
                 else [builder.extract_element(value, ir.Constant(_BITS[4], lane)) for lane in range(per_vector)]
             )
+        elif streams:
+            _stream(builder, builder.ptrtoint(target, _BITS[8]), words[first : first + per_vector])
         else:
             value = words[first]
             if per_vector > 1:
@@ -73,6 +83,25 @@ def _move(
                     value = builder.insert_element(value, words[first + lane], ir.Constant(_BITS[4], lane))
             builder.store(value, target, align=vector_bytes)
     return loaded
+
+
+_REGISTERS: Final = {1: "h", 2: "h", 4: "r", 8: "l"}
+"""The letters of registers in inline PTX, by the bytes of an integer. There are none of 8 bits: it has the lower half
+of one."""
+
+
+def _stream(builder: Any, address: Any, words: list[Any]) -> None:
+    """Store adjacent words by an instruction that marks them as streamed."""
+    size, number = _size(words[0].type), len(words)
+    integers = [builder.bitcast(word, _BITS[size]) if size >= 4 else word for word in words]
+    if size == 1:
+        integers = [builder.zext(word, _BITS[2]) for word in integers]
+    vector, list_of = (f".v{number}", "{%s}") if number > 1 else ("", "%s")
+    values = list_of % ", ".join(f"${1 + k}" for k in range(number))
+    function_type = ir.FunctionType(ir.VoidType(), [address.type, *(word.type for word in integers)])
+    constraints = ",".join(["l", *_REGISTERS[size] * number, "~{memory}"])
+    text = f"st.global.cs{vector}.b{8 * size} [$0], {values};"
+    builder.asm(function_type, text, constraints, [address, *integers], side_effect=True)
 
 
 def _size(word: Any) -> int:
@@ -145,12 +174,12 @@ def elements_of(context: Any, builder: Any, words: list[Any], data_type: DataTyp
 
 
 @cache
-def storer(data_type: DataType, count: int, aligned: bool = True, space: int = GLOBAL) -> Any:
+def storer(data_type: DataType, count: int, aligned: bool = True, space: int = GLOBAL, *, streams: bool = False) -> Any:
     """Return `store(address, index, pack)`: converts the pack's elements to `data_type` and writes pack `index`.
 
     Floating-point numbers are converted to integers with saturation, NaN to 0; to bool by `!= 0`; to a narrower
     floating type with one rounding to nearest even. Integers convert modulo 2^n. A real number becomes a complex one
-    with imaginary part 0.
+    with imaginary part 0. streams: whether the caches replace what is stored in device memory first.
     """
     word, num_words = _shape_of_words(data_type, count)
     alignment = _alignment(data_type, count, aligned)
@@ -166,7 +195,7 @@ def storer(data_type: DataType, count: int, aligned: bool = True, space: int = G
             values = cgutils.unpack_tuple(builder, args[2], count)
             pairs = [(value, _plain(numba_type)) for value, numba_type in zip(values, pack, strict=True)]
             words = _storage_words(context, builder, pairs, data_type, word)
-            _move(builder, args[0], args[1], word, num_words, alignment, space, words)
+            _move(builder, args[0], args[1], word, num_words, alignment, space, words, streams)
             return context.get_dummy_value()
 
         return types.void(types.int64, types.int64, pack), generate

@@ -29,6 +29,7 @@ class ReduceExpression(RowExpression):
         from ep.cuda.engine.reduce.source import Computed
         from ep.cuda.kernels.expression import functor
 
+        of_engine: Any  # the variant of the engine of the stage
         number, of_engine, read = variant
         stage = self._stages.stages[number]
         if isinstance(stage, MapStage):

@@ -11,8 +11,9 @@ from typing import Any
 
 from ep.common.loops import unrolled, written_out
 from ep.cuda.compile.compiler import KernelSource
+from ep.cuda.compile.form import Form, current_form, share
 from ep.cuda.compile.launch_config import elements_at_once
-from ep.cuda.compile.numba_cuda import device_function, next_index, num_threads, thread_index
+from ep.cuda.compile.numba_cuda import device_function, next_index
 from ep.cuda.compile.walk_words import num_walk_words
 from ep.cuda.engine.map.access import Access, Variant
 from ep.cuda.engine.map.functor import Functor, attribute_reader, kernel_name, over_packs
@@ -20,8 +21,13 @@ from ep.cuda.engine.map.operand import all_operands
 from ep.cuda.engine.map.result import result
 
 
-@cache
 def kernel(functor: Functor, variant: Variant) -> KernelSource:
+    """Return the kernel of a functor, in the form that is asked for: see `_kernel`."""
+    return _kernel(functor, variant, current_form())
+
+
+@cache
+def _kernel(functor: Functor, variant: Variant, form: Form) -> KernelSource:
     """Return the kernel results at n = functor(operands at n) for n < count, the first `packs` packs of them whole.
 
     Its words, a tuple: two for each operand (its address and nothing, or the bytes of a number); the address of each
@@ -32,7 +38,7 @@ def kernel(functor: Functor, variant: Variant) -> KernelSource:
     num_operands, num_results = len(accesses), len(written)
     places, num_offsets = variant.offsets()
     results = tuple(
-        result(access, dst_type, elements, position, num_offsets, num_axes, bits)
+        result(access, dst_type, elements, position, num_offsets, num_axes, bits, form.streams)
         for access, dst_type, position in zip(written, functor.dst_types, places[num_operands:], strict=True)
     )
     prepare, read, read_one = all_operands(functor.src_types, variant)
@@ -45,6 +51,7 @@ def kernel(functor: Functor, variant: Variant) -> KernelSource:
     # if no packs are aligned, all elements are processed one by one, with several in flight
     at_once = elements_at_once(*functor.src_types, *functor.dst_types) if elements == 1 and functor.takes_pairs else 1
     several = _several(read_one, apply_one, write_one, at_once)
+    own = share(form.one_pass)
     first_result, place = 2 * num_operands, 2 * num_operands + num_results
     first_of_walk = place + 4
 
@@ -52,27 +59,29 @@ def kernel(functor: Functor, variant: Variant) -> KernelSource:
         attributes = read_attributes(words[place + 2], words[place + 3])
         sources, walk_words = prepare(words), words[first_of_walk:]
         dst, packs, count = words[first_result:place], words[place], words[place + 1]
-        first, step = thread_index(), num_threads()
         if takes_packs:
-            i = first
-            while in_pairs and i + step < packs:  # the loads of two packs in flight at a time
+            i, step, end = own(packs)
+            while in_pairs and i + step < end:  # the loads of two packs in flight at a time
                 a, b = read(sources, i, walk_words), read(sources, i + step, walk_words)
                 write(dst, i, apply(a, attributes), walk_words)
                 write(dst, i + step, apply(b, attributes), walk_words)
                 i = next_index(i, 2 * step)
-            while i < packs:
+            while i < end:
                 write(dst, i, apply(read(sources, i, walk_words), attributes), walk_words)
                 i = next_index(i, step)
-        i = packs * elements + first
-        while at_once > 1 and i + (at_once - 1) * step < count:
+        begin = packs * elements
+        first, step, end = own(count - begin)
+        i, end = begin + first, begin + end
+        while at_once > 1 and i + (at_once - 1) * step < end:
             several(sources, dst, i, step, attributes, walk_words)
             i = next_index(i, at_once * step)
-        while i < count:
+        while i < end:
             write_one(dst, i, apply_one(read_one(sources, i, walk_words), attributes), walk_words)
             i = next_index(i, step)
 
     num_words = first_of_walk + num_walk_words(num_axes, num_offsets)
-    return KernelSource(f"map.{kernel_name(functor, variant)}", map_elements, 0, num_words, is_contracted=True)
+    name = f"map.{kernel_name(functor, variant)}{form.suffix}"
+    return KernelSource(name, map_elements, 0, num_words, True, form.items_per_thread)
 
 
 def _several(read: Any, apply: Any, write: Any, count: int) -> Any:

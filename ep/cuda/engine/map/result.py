@@ -25,10 +25,20 @@ class Result(NamedTuple):
 
 @cache
 def result(
-    access: Access, data_type: DataType, count: int, position: int, num_offsets: int, num_axes: int, bits: int
+    access: Access,
+    data_type: DataType,
+    count: int,
+    position: int,
+    num_offsets: int,
+    num_axes: int,
+    bits: int,
+    streams: bool,
 ) -> Result:
-    """Return the functions for packs of `count` elements, at offset `position` of the walk's `num_offsets`."""
-    store, store_one = storer(data_type, count), storer(data_type, 1, aligned=False)
+    """Return the functions for packs of `count` elements, at offset `position` of the walk's `num_offsets`.
+
+    streams: as in `Form`.
+    """
+    store, store_one = storer(data_type, count, streams=streams), storer(data_type, 1, aligned=False, streams=streams)
     if access is Access.SAME:
         return Result(
             device_function(lambda dst, i, pack, words: store(dst, i, pack)),

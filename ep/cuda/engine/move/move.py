@@ -7,10 +7,11 @@ from typing import Any
 
 from ep.common.loops import unrolled, written_out
 from ep.cuda.compile.compiler import KernelSource
+from ep.cuda.compile.form import Form, current_form, share
 from ep.cuda.compile.index_math import index_math
 from ep.cuda.compile.launch_config import PACK_BYTES, units_at_once
 from ep.cuda.compile.memory import loader, storer, unit_type
-from ep.cuda.compile.numba_cuda import device_function, next_index, num_threads, thread_index
+from ep.cuda.compile.numba_cuda import device_function, next_index
 from ep.cuda.compile.walk import walk
 from ep.cuda.compile.walk_words import num_walk_words
 
@@ -20,33 +21,38 @@ def kernel(num_axes: int, unit: int, pack_units: int, bits: int) -> KernelSource
 
     pack_units: the number of units that a thread writes at once, 0 if dst is not written in the order of the walk.
     """
-    return _packs(num_axes, unit, pack_units, bits) if pack_units else _strided(num_axes, unit, bits)
+    form = current_form()
+    return _packs(num_axes, unit, pack_units, bits, form) if pack_units else _strided(num_axes, unit, bits, form)
 
 
 @cache
-def _packs(num_axes: int, unit: int, pack_units: int, bits: int) -> KernelSource:
+def _packs(num_axes: int, unit: int, pack_units: int, bits: int, form: Form) -> KernelSource:
     """(src, dst, packs, count, words): unit n of dst is the one of src at the walk's offset of n, for n < count."""
     data_type, elements = unit_type(unit)
     read, read_one = _reader(num_axes, unit, pack_units, bits), _reader(num_axes, unit, 1, bits)
-    store, store_one = storer(data_type, elements * pack_units), storer(data_type, elements)
+    store = storer(data_type, elements * pack_units, streams=form.streams)
+    store_one = storer(data_type, elements, streams=form.streams)
+    own = share(form.one_pass)
     at_once = units_at_once(unit, pack_units)
     move_several = _mover(read, store, pack_units, at_once)
 
     def move(src, dst, packs, count, words):
-        first, step = thread_index(), num_threads()
-        i = first
-        while i + (at_once - 1) * step < packs:
+        i, step, end = own(packs)
+        while i + (at_once - 1) * step < end:
             move_several(src, dst, i, step, words)
             i = next_index(i, at_once * step)
-        while i < packs:
+        while i < end:
             store(dst, i, read(src, i * pack_units, words))
             i = next_index(i, step)
-        i = packs * pack_units + first
-        while i < count:
+        begin = packs * pack_units
+        first, step, end = own(count - begin)
+        i, end = begin + first, begin + end
+        while i < end:
             store_one(dst, i, read_one(src, i, words))
             i = next_index(i, step)
 
-    return KernelSource(f"move.{num_axes}.{unit}.{pack_units}.{bits}", move, 4, num_walk_words(num_axes, 2))
+    name, num_words = f"move.{num_axes}.{unit}.{pack_units}.{bits}{form.suffix}", num_walk_words(num_axes, 2)
+    return KernelSource(name, move, 4, num_words, items_per_thread=form.items_per_thread)
 
 
 def _mover(read: Any, store: Any, pack_units: int, count: int) -> Any:
@@ -95,22 +101,24 @@ def _reader(num_axes: int, unit: int, pack_units: int, bits: int) -> Any:
 
 
 @cache
-def _strided(num_axes: int, unit: int, bits: int) -> KernelSource:
+def _strided(num_axes: int, unit: int, bits: int, form: Form) -> KernelSource:
     """(src, dst, count, words): unit n of the walk is read at one of its offsets and written at the other."""
     at_once = min(max(PACK_BYTES // unit, 2), 8)  # small units take more of them to keep memory busy
-    take, put = _taker(num_axes, unit, bits, at_once), _putter(unit, at_once)
-    take_one, put_one = _taker(num_axes, unit, bits, 1), _putter(unit, 1)
+    take, put = _taker(num_axes, unit, bits, at_once), _putter(unit, at_once, form.streams)
+    take_one, put_one = _taker(num_axes, unit, bits, 1), _putter(unit, 1, form.streams)
+    own = share(form.one_pass)
 
     def move_strided(src, dst, count, words):
-        i, step = thread_index(), num_threads()
-        while i + (at_once - 1) * step < count:
+        i, step, end = own(count)
+        while i + (at_once - 1) * step < end:
             put(dst, take(src, i, step, words))
             i = next_index(i, at_once * step)
-        while i < count:
+        while i < end:
             put_one(dst, take_one(src, i, step, words))
             i = next_index(i, step)
 
-    return KernelSource(f"move_strided.{num_axes}.{unit}.{bits}", move_strided, 3, num_walk_words(num_axes, 2))
+    name, num_words = f"move_strided.{num_axes}.{unit}.{bits}{form.suffix}", num_walk_words(num_axes, 2)
+    return KernelSource(name, move_strided, 3, num_words, items_per_thread=form.items_per_thread)
 
 
 @cache
@@ -127,9 +135,9 @@ def _taker(num_axes: int, unit: int, bits: int, count: int) -> Any:
 
 
 @cache
-def _putter(unit: int, count: int) -> Any:
+def _putter(unit: int, count: int, streams: bool) -> Any:
     """put(dst, taken): write `count` units to their positions."""
-    store = storer(*unit_type(unit))
+    store = storer(*unit_type(unit), streams=streams)
 
     @written_out(device_function)
     def put(dst, taken):
