@@ -57,6 +57,8 @@ _HELP_ON_ISA: Final = "the instructions of every library: those of the machine, 
     f"{name} is left out then: {why}" for name, why in NOT_HELD.items()
 )
 
+_HELP_ON_BUSY: Final = f"for {PAUSES}: this many processes compute meanwhile; default: 0"
+
 
 def parse(given: list[str] | None = None) -> argparse.Namespace:
     """Read the command line and set the options that depend on `--quick`."""
@@ -74,6 +76,7 @@ def parse(given: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--isa", choices=ISAS, default=HOST, help=_HELP_ON_ISA)
     parser.add_argument("--quick", action="store_true", help="few cases and sizes, float32: under three minutes")
     parser.add_argument("--repeat", type=_positive, default=1, metavar="N", help="whole runs; ratios are their medians")
+    parser.add_argument("--busy", type=_count, default=0, metavar="N", help=_HELP_ON_BUSY)
     parser.add_argument("--seconds", type=float, help="for each case; default: 0.5, quick 0.25")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all measurements")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw achieved bandwidth by size: .svg, .png")
@@ -82,6 +85,8 @@ def parse(given: list[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("--list", action="store_true", help="print the cases and measure nothing")
     arguments = parser.parse_args(given)
+    if arguments.busy and arguments.only != (PAUSES,):
+        parser.error(f"argument --busy: is {arguments.busy}, but only --only {PAUSES} uses it")
     arguments.dtypes = arguments.dtypes or (_QUICK_DTYPES if arguments.quick else DTYPES)
     if arguments.isa != HOST:
         arguments.peers = tuple(name for name in arguments.peers if name not in NOT_HELD)
@@ -129,6 +134,12 @@ def sizes(text: str) -> tuple[int, ...]:
         if found[-1] < 1:
             raise argparse.ArgumentTypeError(f"{part!r}: at least one element")
     return tuple(found)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of at least 0")
+    return int(text)
 
 
 def _positive(text: str) -> int:

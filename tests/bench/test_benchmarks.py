@@ -156,6 +156,33 @@ def test_the_group_of_pauses(capsys, monkeypatch):
     assert options.parse(["--only", "pauses"]).only == ("pauses",)
 
 
+def test_pauses_of_several_processes_beside_busy_ones(capsys, monkeypatch):
+    started, alive = [], []
+
+    class Started(subprocess.Popen):
+        def __init__(self, *args):
+            super().__init__(*args)
+            started.append(self)
+
+    def measured(arguments):
+        alive.append([process.poll() is None for process in started])
+        of_ep = {"seconds": len(alive) * 1e-6, "together": 0.5, "waited": 0.0, "stolen": 0}
+        return {"relu": {"0 ms": {"ep": of_ep}}}
+
+    monkeypatch.setattr(subprocess, "Popen", Started)
+    monkeypatch.setattr(pauses, "_measure_in_a_process", measured)
+    given = ["--only", "pauses", "--repeat", "3", "--busy", "2"]
+    pauses.show(pauses.measure(options.parse(given)))
+    assert alive == [[True, True]] * 3
+    assert [process.poll() is None for process in started] == [False, False]
+    shown = capsys.readouterr().out
+    assert "2 (3)" in shown  # microseconds of the median process, and of the slowest one
+    assert "50%" in shown
+    with pytest.raises(SystemExit):
+        options.parse(["--only", "unary", "--busy", "1"])
+    assert "argument --busy: is 1, but only --only pauses uses it" in capsys.readouterr().err
+
+
 def test_the_group_of_expressions(capsys, monkeypatch):
     assert "fuse" not in options.parse([]).only
     monkeypatch.setattr(fused, "SHAPES", {60: (5, 12), 64: (4, 16)})
