@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -100,6 +100,16 @@ def write(place: Target, array: Array) -> None:
     finally:
         if partial is not None:
             partial.unlink(missing_ok=True)
+
+
+def write_results(targets: Sequence[Target], results: Sequence[Array], took: str, quiet: bool) -> None:
+    """Write each result to its destination, and print one line for each unless `quiet`; took: its last words."""
+    for place, array in zip(targets, results, strict=True):
+        write(place, array)
+        if not quiet:
+            shape, size = " x ".join(map(str, array.shape)) or "scalar", text.megabytes(array.nbytes)
+            said = f"{place.name}: {array.dtype.name}, {shape} ({size}), {took}"
+            print(said, file=sys.stdout if place.path else sys.stderr)
 
 
 class SharedFile:

@@ -32,7 +32,6 @@ result in bfloat16 is stored in the same way: read it back with numpy.load("y.np
 
 from __future__ import annotations
 
-import sys
 import time
 from argparse import Namespace
 from collections.abc import Sequence
@@ -83,10 +82,6 @@ def run(arguments: Namespace) -> int:
     computed, setup = text.duration(end - begin), text.duration(middle - start)
     copies = f", copied there and back in {text.duration(copied)}" if device.copies else ""
     took = f"computed in {computed}{copies} after {setup} to compile or load the kernel"
-    for target, one in zip(npy.targets(arguments.out, isinstance(result, list), len(results)), results, strict=True):
-        npy.write(target, one)
-        if not arguments.quiet:
-            shape, size = " x ".join(map(str, one.shape)) or "scalar", text.megabytes(one.nbytes)
-            said = f"{target.name}: {one.dtype.name}, {shape} ({size}), {took}"
-            print(said, file=sys.stdout if target.path else sys.stderr)
+    targets = npy.targets(arguments.out, isinstance(result, list), len(results))
+    npy.write_results(targets, results, took, arguments.quiet)
     return 0

@@ -12,7 +12,6 @@ It needs the extra onnx. No code of a model is run.
 
 from __future__ import annotations
 
-import sys
 import time
 from argparse import Namespace
 from pathlib import Path
@@ -59,10 +58,5 @@ def run(arguments: Namespace) -> int:
         notes = "".join(f", {note}" for note in getattr(error, "__notes__", ()))
         raise CommandError(f"{refused(error)}{notes}") from error
     took = f"computed in {text.duration(time.perf_counter() - begin)}, loaded in {text.duration(begin - start)}"
-    for target, one in zip(targets.values(), results, strict=True):
-        npy.write(target, one)
-        if not arguments.quiet:
-            shape, size = " x ".join(map(str, one.shape)) or "scalar", text.megabytes(one.nbytes)
-            said = f"{target.name}: {one.dtype.name}, {shape} ({size}), {took}"
-            print(said, file=sys.stdout if target.path else sys.stderr)
+    npy.write_results([*targets.values()], results, took, arguments.quiet)
     return 0

@@ -1,5 +1,6 @@
 """The accuracy of launches on the CPU, over a dense sample of the whole domain, against its bounds in ulps."""
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -79,6 +80,20 @@ def test_softplus_of_a_small_beta():
     beta = float(np.float32(beta))
     want = np.exp(beta * x.astype(np.float64)) / beta
     np.testing.assert_allclose(got, want.astype(np.float32), rtol=1e-6, atol=2e-45)
+
+
+def test_softplus_of_the_smallest_beta():
+    """e^(beta x) / beta is a number even if e^(beta x) is the square of one that is too small for float64."""
+    beta = 7.95e-306
+    z = np.array([-700, -1300, -1379, -1381, -1405, -1413, -1416, -1418, -1419], np.float64)
+    x = z / beta
+    out = np.empty(x.size)
+    primitive = RequirePrimitive(ElementwiseUnaryFactory, DeviceType.kCPU, U.kSoftPlus, np.float64, np.float64, beta)
+    primitive.Launch(DeviceManagerRegistry.GetDevice(DeviceType.kCPU).CreateStream(), x, out, x.size)
+    with mpmath.workprec(200):
+        want = [mpmath.exp(mpmath.mpf(beta) * mpmath.mpf(one)) / mpmath.mpf(beta) for one in x.tolist()]
+        wrong = [abs(mpmath.mpf(one) - right) for one, right in zip(out.tolist(), want, strict=True)]
+        assert all(far <= max(right * 2.0**-52, 5e-324) for far, right in zip(wrong, want, strict=True)), out
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,8 @@ from ep.cpu.vector_math.scaling import scaled
 ENOUGH, VANISHED = 40.0, -765.0  # beyond these sigmoid(z) is 1 and 0, also times a number of the size of z
 _SMALL, _DOWN = -600.0, 2.0**-128
 _INF = float("inf")
-_NOTHING = -1380.0  # beyond it e^x divided by any number of the sizes in use is 0
+_NOTHING = -1460.0  # beyond it e^(beta x) / beta is 0: beta is at least this number / the largest x
+_FIRST_STEP = -1000  # of the exponent: `scaled` takes none below -2000
 
 
 @inlined
@@ -87,7 +88,9 @@ def soft_plus(x, beta, threshold):
     tail = ((1.0 - one) + r) + s
     sum_ = one + tail
     sum_rest = tail - (sum_ - one)
-    e, e_rest = scaled(sum_, n), scaled(sum_rest, n)
+    # a result that is not 0 has a quotient near 2^1015 if n is that small: both its steps are exact
+    first = select(n < _FIRST_STEP, _FIRST_STEP, n)
+    e, e_rest = scaled(sum_, first), scaled(sum_rest, first)
     u = 1.0 + e
     small = e < 2.0**-54
     log = select(small, e, log_sum(u, (e - (u - 1.0)) + e_rest, 0.0))
@@ -100,4 +103,5 @@ def soft_plus(x, beta, threshold):
     missing = (fma(-quotient, beta, y) + y_rest) / beta
     quotient += select(fabs(missing) < _INF, missing, 0.0)
     over = either(z - threshold + rest > 0.0, z == _INF)
-    return select(over, x, scaled(quotient, select(apart, n, 0)))
+    stepped = scaled(scaled(quotient, select(apart, first, 0)), select(apart, n - first, 0))
+    return select(over, x, stepped)
