@@ -79,6 +79,7 @@ Result cuDeviceGetAttribute(int *value, int attribute, int device) {
 Result cuDevicePrimaryCtxRetain(void **context, int device) { return *context = &contexts[device], 0; }
 Result cuCtxPushCurrent(void *context) { return stack[depth++] = context, 0; }
 Result cuCtxPopCurrent(void **context) { NEEDS_CONTEXT; return *context = stack[--depth], 0; }
+Result cuCtxGetCurrent(void **context) { return *context = depth ? stack[depth - 1] : NULL, 0; }
 Result cuCtxSetCurrent(void *context) { return stack[depth ? depth - 1 : depth++] = context, 0; }
 Result cuCtxGetDevice(int *device) { NEEDS_CONTEXT; return *device = stack[depth - 1] - contexts, 0; }
 Result cuCtxSynchronize(void) { NEEDS_CONTEXT; NO_CAPTURE; return 0; }
@@ -281,4 +282,7 @@ Result cuGetProcAddress_v2(const char *name, void **function, int version, uint6
   *function = dlsym(dlopen(self.dli_fname, RTLD_NOLOAD | RTLD_NOW), name);
   if (status) *status = *function == NULL;
   return *function ? 0 : NOT_FOUND;
+}
+Result cuGetProcAddress(const char *name, void **function, int version, uint64_t flags, int *status) {
+  return cuGetProcAddress_v2(name, function, version, flags, status);
 }

@@ -14,7 +14,7 @@ def widest_unit(*byte_counts: int) -> int:
     """Return the widest of 16, 8, 4, 2 and 1 bytes that divides all `byte_counts` (addresses, strides, row sizes)."""
     bits = MAX_UNIT
     for count in byte_counts:
-        bits |= count
+        bits |= count % MAX_UNIT
     return bits & -bits
 
 

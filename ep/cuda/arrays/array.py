@@ -11,6 +11,7 @@ from ep.common.arrays import dlpack
 from ep.common.arrays.operators import FUNCTIONS, Operators
 from ep.common.checks import as_integer
 from ep.cuda.device.buffer import Memory
+from ep.cuda.device.slots import ArraySlots
 from ep.cuda.driver.interface import LEGACY_STREAM
 from ep.include.arrays import Keyed
 from ep.include.errors import ArgumentValueError
@@ -25,7 +26,7 @@ DLPACK_CUDA: Final = 2
 _NO_SYNCHRONIZATION: Final = -1
 
 
-class CudaArray(Operators, ProcessBound, Keyed):
+class CudaArray(ArraySlots, Operators, ProcessBound, Keyed):
     """A C-contiguous array in memory of a GPU: `shape`, `dtype`, `ndim`, `size`, `nbytes` and `address`.
 
     Operators return it, and Launch accepts it as a buffer. PyTorch, CuPy and others read it through `from_dlpack`,
@@ -33,7 +34,8 @@ class CudaArray(Operators, ProcessBound, Keyed):
     array. `copy_to_host` copies it to the host.
     """
 
-    __slots__ = ("__weakref__", "_owner", "_stream", "call_key", "dtype", "memory", "shape", "size")
+    __slots__ = ("__weakref__", "_owner", "_stream", "call_key", "dtype", "shape", "size")
+    memory: Memory
 
     def __init__(self, memory: Memory, shape: tuple[int, ...], stream: CudaStream, owner: Any) -> None:
         """memory: in the form for launches; the stream that uses it; the object that keeps it allocated."""

@@ -5,6 +5,7 @@ Frequent types have an adapter, which reads only what a launch needs; `arrays/re
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from operator import attrgetter
 from typing import Any, Final
@@ -15,14 +16,20 @@ from ep.common.buffer_checks import check_bytes, check_dtype, check_no_objects, 
 from ep.common.host_buffers import read_buffer
 from ep.common.primitive.signature import Reader
 from ep.cuda.arrays.array import CudaArray
-from ep.cuda.arrays.reader import read
+from ep.cuda.arrays.reader import dtype_of_interface, is_contiguous, read
 from ep.cuda.device.buffer import CudaBuffer, Memory
 from ep.cuda.device.stream import CudaStream
 from ep.cuda.device.stream import check_stream as check_stream
+from ep.cuda.driver.current import driver
+from ep.cuda.launch.known import ArrayTypes
+from ep.cuda.launch.recording import Recording
 from ep.include.data_type import DataType
 from ep.include.errors import ArgumentTypeError, ArgumentValueError
 
-Adapter = Callable[[Any], "Memory | None"]
+ForeignMemory = tuple[int, int, "np.dtype[Any]", bool, bool, "int | None", "int | None"]
+"""A Memory whose device may be None: CUDA is asked for it."""
+
+Adapter = Callable[[Any], "Memory | ForeignMemory | None"]
 """Reads one type of array; None for one that is not on a CUDA device (or no longer), or that `check_plain` refuses."""
 
 
@@ -47,9 +54,7 @@ def as_address(
         if isinstance(buffer, CudaBuffer):
             buffer.live_memory(argument)
         check_plain(buffer, argument)
-        raise ArgumentTypeError(
-            argument, f"must be an array on a CUDA device, not {type(buffer).__qualname__}{_hint(buffer)}"
-        )
+        raise _not_on_cuda(buffer, argument)
     address, count, dtype, may_write, contiguous, device, producer = memory
     if data_type is None:
         check_no_objects(argument, dtype)
@@ -67,6 +72,10 @@ def as_address(
         raise ArgumentValueError(argument, "is not C-contiguous")
     if writable and not may_write:
         raise ArgumentValueError(argument, "is read-only")
+    if device is None and count:
+        device = driver().device_of(address)
+        if device is None:
+            raise _not_on_cuda(buffer, argument)
     if device != stream.device_index and count:
         raise ArgumentValueError(argument, f"is on cuda:{device}; the stream is one of cuda:{stream.device_index}")
     if producer is not None and producer != stream.handle:
@@ -95,7 +104,7 @@ def reader(stream: CudaStream) -> Reader:
         address = as_address(buffer, argument, data_type, num_elements, stream, writable=written)
         return address, address
 
-    return read_address
+    return stream.traced(read_address) if type(stream) is Recording else read_address
 
 
 def reader_of_sides(stream: CudaStream, on_host: Mapping[str, bool]) -> Reader:
@@ -119,12 +128,16 @@ def reader_of_sides(stream: CudaStream, on_host: Mapping[str, bool]) -> Reader:
 ADAPTERS: Final[dict[type[Any], Adapter]] = {CudaBuffer: attrgetter("memory"), CudaArray: attrgetter("memory")}
 """The adapters of the array types used so far."""
 
+ARRAY_TYPES: Final = ArrayTypes(CudaBuffer, CudaArray, ADAPTERS)
+
 
 def _adapter_of(buffer: Any) -> Adapter | None:
     """Return the adapter for arrays of this type, and cache it; None if there is none."""
     kind = type(buffer)
     library, name = kind.__module__.partition(".")[0], kind.__qualname__
     adapter = _torch_tensor if library == "torch" and hasattr(buffer, "data_ptr") else _ARRAYS.get((library, name))
+    if adapter is None and _has_only_interface(buffer):
+        adapter = _array_of_interface
     if adapter is not None:
         ADAPTERS[kind] = adapter
     return adapter
@@ -134,6 +147,11 @@ def _read(buffer: Any, argument: str, stream: CudaStream) -> Memory | None:
     """Return the result of the reader of foreign arrays; None for anything but an array on a CUDA device."""
     view = read(buffer, argument, stream)
     return view.memory() if view else None
+
+
+def _not_on_cuda(buffer: Any, argument: str) -> ArgumentTypeError:
+    name = type(buffer).__qualname__
+    return ArgumentTypeError(argument, f"must be an array on a CUDA device, not {name}{_hint(buffer)}")
 
 
 def _hint(buffer: Any) -> str:
@@ -178,6 +196,24 @@ def _numba_array(array: Any) -> Memory:
     address, device = array.device_ctypes_pointer.value or 0, array.gpu_data.context.device.id
     producer = int(array.stream) or None
     return address, array.size, array.dtype, True, array.is_c_contiguous(), device, producer
+
+
+_OTHER_FORMS: Final = "__dlpack_device__", "is_conj", "is_neg", "mask", "_mask"
+
+
+def _has_only_interface(array: Any) -> bool:
+    """Return whether an array is read by its CUDA array interface, and nothing else needs a look at it."""
+    return hasattr(array, "__cuda_array_interface__") and not any(hasattr(array, one) for one in _OTHER_FORMS)
+
+
+def _array_of_interface(array: Any) -> ForeignMemory | None:
+    interface = array.__cuda_array_interface__
+    get = interface.get
+    if get("mask") is not None:
+        return None
+    (address, read_only), shape, dtype = interface["data"], interface["shape"], dtype_of_interface(interface["typestr"])
+    contiguous = (strides := get("strides")) is None or is_contiguous(shape, strides, dtype.itemsize)
+    return address or 0, math.prod(shape), dtype, not read_only, contiguous, None, get("stream")
 
 
 _ARRAYS: Final[dict[tuple[str, str], Adapter]] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -114,7 +115,7 @@ def _from_dlpack(value: Any, argument: str, stream: CudaStream) -> View:
     return View(
         address=tensor.address,
         shape=tensor.shape,
-        strides=None if _is_contiguous(tensor.shape, tensor.strides, 1) else tensor.strides,
+        strides=None if is_contiguous(tensor.shape, tensor.strides, 1) else tensor.strides,
         dtype=tensor.dtype,
         writable=not tensor.read_only,
         device=tensor.device_id,
@@ -128,12 +129,10 @@ def _from_interface(value: Any, argument: str) -> View | None:
     """Return the contents of `__cuda_array_interface__`, version 2 or 3; None for memory that is on no device."""
     interface = value.__cuda_array_interface__
     address, read_only = interface["data"]
-    shape, dtype = tuple(interface["shape"]), np.dtype(interface["typestr"])
+    shape, dtype = tuple(interface["shape"]), dtype_of_interface(interface["typestr"])
     device = 0 if 0 in shape else driver().device_of(address)
     if device is None:
         return None
-    if dtype == _UNNAMED:  # the only data type without a name in the interface
-        dtype = DataType.kBFloat16.dtype
     producer = interface.get("stream")
     return View(
         address=address or 0,
@@ -148,6 +147,13 @@ def _from_interface(value: Any, argument: str) -> View | None:
     )
 
 
+@cache
+def dtype_of_interface(name: str) -> np.dtype[Any]:
+    """Return the dtype of elements that `__cuda_array_interface__` describes by `name`."""
+    dtype = np.dtype(name)
+    return DataType.kBFloat16.dtype if dtype == _UNNAMED else dtype  # the only data type without a name there
+
+
 def _needs_waiting(stream: int | None) -> int | None:
     """Return the stream; None for the legacy default stream, which waits for our streams without a call."""
     return None if stream is None or stream <= LEGACY_STREAM else stream
@@ -157,7 +163,7 @@ def _in_elements(
     shape: Sequence[int], strides: tuple[int, ...] | None, dtype: np.dtype[Any], argument: str
 ) -> tuple[int, ...] | None:
     """Strides that are given in bytes; None if they are those of a C-contiguous array."""
-    if strides is None or _is_contiguous(shape, strides, dtype.itemsize):
+    if strides is None or is_contiguous(shape, strides, dtype.itemsize):
         return None
     if any(stride % dtype.itemsize for size, stride in zip(shape, strides, strict=True) if size != 1):
         raise ArgumentValueError(
@@ -166,7 +172,8 @@ def _in_elements(
     return tuple(stride // dtype.itemsize for stride in strides)
 
 
-def _is_contiguous(shape: Sequence[int], strides: tuple[int, ...] | None, itemsize: int) -> bool:
+def is_contiguous(shape: Sequence[int], strides: tuple[int, ...] | None, itemsize: int) -> bool:
+    """Return whether strides, in the unit of which an element has `itemsize`, are those of a C-contiguous array."""
     if strides is None or 0 in shape:
         return True
     steps = zip(shape, strides, contiguous_strides(shape), strict=True)

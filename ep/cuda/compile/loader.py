@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
 from typing import Any, Final
 
 from ep.cuda.compile import compiler
@@ -11,6 +10,7 @@ from ep.cuda.compile.launch_config import BLOCK_THREADS, MAX_BLOCKS, Axes, Grid,
 from ep.cuda.device.stream import CudaStream
 from ep.cuda.driver.interface import Driver, ParameterBlock
 from ep.cuda.driver.limits import SHARED_BYTES
+from ep.cuda.launch.recording import Recording
 
 _THREADS: Final = BLOCK_THREADS, 1, 1
 _loaded: Final[dict[tuple[int, str], LoadedKernel]] = {}
@@ -47,12 +47,16 @@ class LoadedKernel:
             self._allowed = grid.shared_bytes
         self._launch(stream, *grid, words)
 
-    def _launch(self, stream: CudaStream, blocks: Axes, threads: Axes, shared_bytes: int, words: Sequence[int]) -> None:
+    def _launch(
+        self, stream: CudaStream, blocks: Axes, threads: Axes, shared_bytes: int, words: tuple[int, ...]
+    ) -> None:
         try:
             parameters = self._blocks.pop()
         except IndexError:
             parameters = ParameterBlock(self._num_words)
         self._pack_into(parameters.words, 0, *words)
+        if type(stream) is Recording:
+            stream.add_kernel(self._driver.function_word(self._function), blocks, threads, shared_bytes, words)
         self._driver.launch(self._device, self._function, blocks, threads, shared_bytes, stream.handle, parameters)
         self._blocks.append(parameters)
 

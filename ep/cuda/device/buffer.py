@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ep.cuda.device.slots import ArraySlots
 from ep.cuda.driver.interface import LEGACY_STREAM, Driver
 from ep.include.errors import ArgumentValueError
 from ep.include.process import ProcessBound
@@ -56,19 +57,20 @@ class Allocation(ProcessBound):
             release()
 
 
-class CudaBuffer(ProcessBound):
+class CudaBuffer(ArraySlots, ProcessBound):
     """A one-dimensional piece of device memory: `address`, `nbytes`, `dtype`, and `size` elements.
 
     Slices `[a:b]` and `view(dtype)` are buffers of the same memory, which stays allocated while any of them is in use.
     Once it is freed, by `Free` or `FreeAsync` of any of them, none can be used: launches and copies raise ValueError.
     """
 
-    __slots__ = ("__weakref__", "_driver", "address", "allocation", "device_index", "dtype", "memory", "nbytes", "size")
+    __slots__ = ("__weakref__", "_driver", "address", "allocation", "device_index", "dtype", "nbytes", "size")
+    memory: Memory | None
 
     def __init__(self, driver: Driver, memory: Memory, allocation: Allocation) -> None:
         """memory: in the form for launches; its device is the device of the allocation."""
         self._driver, self.allocation = driver, allocation
-        self.memory: Memory | None = memory
+        self.memory = memory
         """None once the memory was freed."""
         self.address, self.size, self.dtype = memory[:3]
         self.device_index = memory[5]

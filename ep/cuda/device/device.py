@@ -47,7 +47,7 @@ class CudaDevice(Device):
         self.driver = driver()
         self.reports = ErrorReports(self.driver, device_index)
         self._device_manager, self._index = device_manager, device_index
-        self._allocator = CachingAllocator(self.driver, device_index, self._fence, self._wait)
+        self._allocator = CachingAllocator(self.driver, device_index, self._fence, self._give_back)
         self._graph_memory = GraphMemory(self.driver, device_index, self._allocator)
         self._lock = new_lock(Rank.STREAMS)
         self._streams: weakref.WeakValueDictionary[int, CudaStream] = weakref.WeakValueDictionary()
@@ -91,6 +91,8 @@ class CudaDevice(Device):
 
     def adopt(self, handle: int) -> CudaStream:
         """Return the stream with this handle, which another framework owns; `CudaStream.from_handle` checks it."""
+        if handle == LEGACY_STREAM and self._legacy_stream is not None:
+            return self._legacy_stream
         with self._lock:
             stream = self._streams.get(handle)
             if stream is not None:
@@ -166,6 +168,12 @@ class CudaDevice(Device):
             with suppress(CudaError):  # the stream's own, or one that was destroyed meanwhile
                 if not self.driver.is_capturing(self._index, handle):
                     self.driver.synchronize_stream(self._index, handle)
+
+    def _give_back(self) -> None:
+        """Free the scratch memory of all streams, and wait for their work."""
+        for stream in list(self._streams.values()):
+            stream.drop_scratch()
+        self._wait()
 
     def free_at_once(self, address: int) -> None:
         """Return memory to the driver after the work of all streams has finished."""

@@ -7,10 +7,21 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Final, Protocol, TypeVar
 
+import numpy as np
+
 from ep.common.checks import as_integer, as_size
 from ep.cuda.device.buffer import Allocation, CudaBuffer
 from ep.cuda.device.error_report import ErrorReports
 from ep.cuda.device.event import check_event
+from ep.cuda.device.slots import (
+    HANDLE,
+    IS_OWNED,
+    NUM_STATE_WORDS,
+    SCRATCH,
+    SCRATCH_BYTES,
+    SCRATCH_IN_USE,
+    StreamSlots,
+)
 from ep.cuda.driver.current import driver
 from ep.cuda.driver.interface import LEGACY_STREAM, PER_THREAD_STREAM, CudaError, DeviceProperties, Driver
 from ep.include.allocation_options import AllocationOptions
@@ -24,6 +35,9 @@ from ep.include.stream import Stream
 _WORKSPACE: Final = 2**23
 _LARGE_WORKSPACE: Final = 2**25  # NVIDIA's recommendation for Hopper and newer devices
 _LARGE_FROM: Final = (9, 0)
+_MOST_KEPT: Final = 2**24
+"""The most bytes of scratch memory that a stream keeps. A launch that needs more runs for longer than its Python."""
+_LEAST_KEPT: Final = 2**16
 
 
 T = TypeVar("T")
@@ -69,7 +83,7 @@ class DeviceOfStream(Protocol):
     def leave_stream(self, handle: int) -> None: ...
 
 
-class CudaStream(Stream):
+class CudaStream(StreamSlots, Stream):
     """A stream of a CUDA device; `handle` is its CUstream, and `device_index` the number of the device.
 
     Streams from `Device.CreateStream` and the legacy default stream wait for each other, as CUDA's do by default, so
@@ -83,6 +97,10 @@ class CudaStream(Stream):
     def __init__(self, device: DeviceOfStream, handle: int, *, owned: bool) -> None:
         """owned: whether the stream is destroyed with this object; `Device.CreateStream` and `from_handle` know."""
         self.handle, self.device_index = handle, device.device_index()
+        self._token = object()
+        self._state = np.zeros(NUM_STATE_WORDS, np.int64)
+        self._state[HANDLE], self._state[IS_OWNED] = handle, owned
+        self._scratch: Any = None  # what keeps the scratch memory
         self._device, self._driver, self._owned = device, device.driver, owned
         self._report = device.reports.of(handle)
         self._seen: int | None = None  # the error of the device that was already reported
@@ -98,7 +116,7 @@ class CudaStream(Stream):
         exist as long as the returned object, and the object must exist until its work is done. Raises ValueError for a
         stream of another device than `device_index`, and for 2, the per-thread default stream.
         """
-        if hasattr(stream, "__cuda_stream__"):
+        if type(stream) is not int and hasattr(stream, "__cuda_stream__"):
             stream = stream.__cuda_stream__()[1]
         handle = as_integer(stream, "stream") or LEGACY_STREAM
         if handle < 0:
@@ -250,15 +268,57 @@ class CudaStream(Stream):
         finally:
             self.FreeAsync(memory)
 
+    def fill(self, address: int, byte: int, size: int) -> None:
+        """Queue setting `size` bytes of device memory to `byte`."""
+        self._driver.fill(self.device_index, address, byte, size, self.handle)
+
+    def copy(self, dst: int, src: int, size: int) -> None:
+        """Queue a copy of `size` bytes between any two places, on the host or on a device."""
+        self._driver.copy(self.device_index, dst, src, size, self.handle)
+
+    def keep_scratch(self, size: int) -> bool:
+        """Keep at least `size` bytes of scratch memory for known launches; return whether there are that many.
+
+        Each launch uses the memory alone: the stream does its work in order.
+        """
+        state = self._state
+        if size > _MOST_KEPT or state[SCRATCH_IN_USE] or self.is_capturing():
+            return False
+        if state[SCRATCH_BYTES] < size:
+            state[SCRATCH_BYTES] = 0
+            size = max(size, _LEAST_KEPT)
+            try:
+                state[SCRATCH], self._scratch = self._device.memory_on(self, size)
+            except MemoryError:
+                return False
+            state[SCRATCH_BYTES] = size
+        return True
+
+    @contextmanager
+    def scratch_in_use(self) -> Iterator[int]:
+        """Context manager: the address of the scratch memory, which no other launch uses inside the block."""
+        self._state[SCRATCH_IN_USE] = 1
+        try:
+            yield int(self._state[SCRATCH])
+        finally:
+            self._state[SCRATCH_IN_USE] = 0
+
+    def drop_scratch(self) -> None:
+        """Free the scratch memory, unless a launch is being queued that uses it."""
+        if not self._state[SCRATCH_IN_USE]:
+            self._state[SCRATCH_BYTES] = 0
+            self._scratch = None
+
     def destroy(self) -> None:
         """Wait for the stream's work and destroy its resources; the stream must not be used again."""
         handle, self.handle = self.handle, -1
+        self._state[HANDLE] = -1
         if handle < 0:
             return
         try:
             self._driver.synchronize_stream(self.device_index, handle)
         finally:
-            self._workspace = None
+            self._workspace = self._scratch = None
             self._report.take()  # the next stream with this handle starts without
             if self._owned:
                 self._driver.destroy_stream(self.device_index, handle)

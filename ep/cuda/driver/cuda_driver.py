@@ -12,7 +12,7 @@ from typing import Any, Final
 from ep.common.environment import CUDA_VISIBLE_DEVICES
 from ep.common.lazy import lazy
 from ep.common.native_lock import release_function
-from ep.cuda.driver.interface import CaptureError, CudaError, DeviceProperties, Driver, ParameterBlock
+from ep.cuda.driver.interface import CaptureError, CudaError, DeviceProperties, Driver, LaunchFunctions, ParameterBlock
 from ep.cuda.driver.packages import version_of, why_no_compiler, why_no_kernels
 from ep.include.device import kMaxAlignmentRequirement
 from ep.include.process import Rank, exclusively, new_lock
@@ -27,6 +27,7 @@ _INVALID_HANDLE: Final = 400
 _NOT_READY: Final = 600
 _CAPTURE_IMPLICIT: Final = 906
 _KEEP_ALL: Final = 2**64 - 1
+_SIGNATURES: Final = 12000  # the version of CUDA that has the signatures by which compiled code calls functions
 _LAST_DEFAULT_STREAM: Final = 2  # handles up to this one mean a default stream of the current context
 
 
@@ -370,6 +371,23 @@ class CudaDriver(Driver):
             # loaded now and not by the first launch, which may be captured
             self._ask(cuda.cuFuncLoad, self._ask(cuda.cuKernelGetFunction, kernel))
         return int(kernel)
+
+    def launch_functions(self) -> LaunchFunctions | None:
+        return self._launch_functions
+
+    @lazy
+    def _launch_functions(self) -> LaunchFunctions:
+        cuda = self._cuda
+        default = cuda.CUdriverProcAddress_flags.CU_GET_PROC_ADDRESS_DEFAULT.value
+
+        def address_of(name: str) -> int:
+            address, _ = self._ask(cuda.cuGetProcAddress, name.encode(), _SIGNATURES, default)
+            return int(address)
+
+        return LaunchFunctions(*map(address_of, LaunchFunctions._fields))
+
+    def context_word(self, device: int) -> int:
+        return int(self._context(device))
 
     def allow_shared(self, device: int, function: int, size: int) -> None:
         which = self._cuda.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 LEGACY_STREAM: Final = 1
 """The handle of the default stream that waits for all blocking streams; 0 names it too."""
@@ -50,6 +50,17 @@ class DeviceProperties:
     """Whether `alloc_async` is supported."""
     shared_bytes_per_block: int
     """The largest shared memory of a block; for more than `limits.SHARED_BYTES` see `allow_shared`."""
+
+
+class LaunchFunctions(NamedTuple):
+    """The addresses of C functions of the driver, as CUDA declares them. They may be called without the GIL."""
+
+    cuLaunchKernel: int
+    cuStreamIsCapturing: int
+    cuCtxGetCurrent: int
+    cuCtxPushCurrent: int
+    cuCtxPopCurrent: int
+    cuPointerGetAttribute: int
 
 
 class ParameterBlock:
@@ -237,6 +248,18 @@ class Driver(ABC):
 
         image: a cubin, or PTX if the driver `loads_ptx`.
         """
+
+    def function_word(self, function: Any) -> int:
+        """Return a function from `load_function` in the form that `launch_functions` take."""
+        return int(function)
+
+    def launch_functions(self) -> LaunchFunctions | None:
+        """Return the functions that compiled code launches by; None if there are none."""
+        return None
+
+    def context_word(self, device: int) -> int:
+        """Return the device's primary context in the form that `launch_functions` take."""
+        return 0
 
     @abstractmethod
     def allow_shared(self, device: int, function: Any, size: int) -> None:

@@ -12,7 +12,6 @@ from ep.common.stored_types import stored_types
 from ep.cuda.arrays.launch_buffers import reader
 from ep.cuda.compile.launch_config import pack_elements
 from ep.cuda.device.stream import CudaStream, check_stream
-from ep.cuda.driver.current import driver
 from ep.cuda.engine.map.chunks import CHUNK, ChunkVariant, Side, chunk_launches, sum_type
 from ep.cuda.primitive.cuda_primitive import CudaPrimitive
 from ep.include.device_type import DeviceType
@@ -47,7 +46,7 @@ class AddImpl(CudaPrimitive, Add):
         if not count or addresses == [dst]:
             return
         if len(addresses) == 1:
-            driver().copy(stream.device_index, dst, addresses[0], count * self._type.itemsize, stream.handle)
+            stream.copy(dst, addresses[0], count * self._type.itemsize)
         elif len(addresses) <= CHUNK:
             self._queue_chunks(stream, addresses, None, dst, count)
         else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ep.common.primitive.keys import BATCH_GATHER
+from ep.cuda.launch.known import launched
 from ep.cuda.primitive.gather_primitive import GatherPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.batch_gather import BatchGather, BatchGatherFactory
@@ -14,6 +15,7 @@ from ep.include.stream import Stream
 
 @implements(BatchGatherFactory, on=DeviceType.kCUDA, keys=BATCH_GATHER)
 class BatchGatherImpl(GatherPrimitive, BatchGather):
+    @launched
     def Launch(
         self,
         stream: Stream,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ep.common.primitive.keys import BATCH_UNSORTED_SEGMENT_SUM
+from ep.cuda.launch.known import launched
 from ep.cuda.primitive.segment_primitive import SegmentPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.batch_unsorted_segment_sum import BatchUnsortedSegmentSum, BatchUnsortedSegmentSumFactory
@@ -14,6 +15,7 @@ from ep.include.stream import Stream
 
 @implements(BatchUnsortedSegmentSumFactory, on=DeviceType.kCUDA, keys=BATCH_UNSORTED_SEGMENT_SUM)
 class BatchUnsortedSegmentSumImpl(SegmentPrimitive, BatchUnsortedSegmentSum):
+    @launched
     def Launch(
         self,
         stream: Stream,

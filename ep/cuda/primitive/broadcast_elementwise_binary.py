@@ -10,6 +10,7 @@ from ep.common.primitive.keys import BROADCAST_ELEMENTWISE_BINARY
 from ep.common.scalar import convert_scalar
 from ep.cuda.device.stream import check_stream
 from ep.cuda.engine.map.plan import MapShape, checked_shape
+from ep.cuda.launch.known import launched
 from ep.cuda.primitive.op_primitive import OpPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.broadcast_elementwise_binary import (
@@ -25,6 +26,7 @@ class BroadcastElementwiseBinaryImpl(OpPrimitive, BroadcastElementwiseBinary):
     signature = signatures.BROADCAST_ELEMENTWISE_BINARY
     convert_number = staticmethod(convert_scalar)
 
+    @launched
     def Launch(
         self, stream: Stream, src0_dims: Sequence[int], src0: Any, src1_dims: Sequence[int], src1: Any, dst: Any
     ) -> None:

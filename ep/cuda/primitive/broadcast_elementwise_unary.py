@@ -10,6 +10,7 @@ from ep.common.primitive.expand_shape import as_expand_shape
 from ep.common.primitive.keys import BROADCAST_ELEMENTWISE_UNARY
 from ep.cuda.device.stream import check_stream
 from ep.cuda.engine.map.plan import MapShape, strided_shape
+from ep.cuda.launch.known import launched
 from ep.cuda.primitive.op_primitive import OpPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.broadcast_elementwise_unary import BroadcastElementwiseUnary, BroadcastElementwiseUnaryFactory
@@ -21,6 +22,7 @@ from ep.include.stream import Stream
 class BroadcastElementwiseUnaryImpl(OpPrimitive, BroadcastElementwiseUnary):
     signature = signatures.BROADCAST_ELEMENTWISE_UNARY
 
+    @launched
     def Launch(
         self,
         stream: Stream,

@@ -12,6 +12,7 @@ from ep.common.primitive.keys import CONSTANT_PAD
 from ep.common.primitive.pad_shape import as_pad_shape
 from ep.cuda.device.stream import check_stream
 from ep.cuda.engine.move.pad_plan import PadVariant, pad_plan, usual_pad
+from ep.cuda.launch.known import launched
 from ep.cuda.primitive.move_primitive import MovePrimitive, Shape
 from ep.include.device_type import DeviceType
 from ep.include.primitive.constant_pad import ConstantPad, ConstantPadFactory
@@ -40,6 +41,7 @@ class ConstantPadImpl(MovePrimitive, ConstantPad):
         given = as_pad_shape(*dims)
         return given, Shape(given, given.counts(), partial(pad_plan, given))
 
+    @launched
     def Launch(
         self,
         stream: Stream,

@@ -8,10 +8,11 @@ from typing import Any, ClassVar
 
 from ep.common.compiling import compiling
 from ep.common.primitive.signature import Signature
-from ep.cuda.arrays.launch_buffers import reader
+from ep.cuda.arrays.launch_buffers import ARRAY_TYPES, reader
 from ep.cuda.compile.launch_config import Grid
 from ep.cuda.device.stream import CudaStream
 from ep.cuda.driver.current import driver
+from ep.cuda.launch.known import ArrayTypes, Launched
 from ep.include.data_type import DataType
 from ep.include.primitive.primitive import Primitive, Request
 
@@ -73,7 +74,7 @@ class KernelPrimitive(Primitive):
         return kernel
 
 
-class CudaPrimitive(KernelPrimitive):
+class CudaPrimitive(Launched, KernelPrimitive):
     """A primitive whose Launch checks its arguments by its signature."""
 
     signature: ClassVar[Signature]
@@ -81,6 +82,13 @@ class CudaPrimitive(KernelPrimitive):
     def __init__(self, request: Request) -> None:
         super().__init__(request)
         self._types: Any = self.signature.data_types(self._data_types(request))
+
+    def Prepare(self) -> None:
+        super().Prepare()
+        self._prepare_entry()
+
+    def _array_types(self) -> ArrayTypes:
+        return ARRAY_TYPES
 
     def _data_types(self, request: Request) -> Sequence[DataType]:
         """Return the data types by the numbers of the signature: those of New, unless an operand has another."""

@@ -13,6 +13,7 @@ from ep.common.primitive.keys import EXPAND
 from ep.cuda.compile.launch_config import PACK_BYTES
 from ep.cuda.device.stream import check_stream
 from ep.cuda.engine.move.plan import MoveVariant, move_plan
+from ep.cuda.launch.known import launched
 from ep.cuda.primitive.move_primitive import MovePrimitive, Shape
 from ep.include.device_type import DeviceType
 from ep.include.primitive.expand import Expand, ExpandFactory
@@ -33,6 +34,7 @@ class ExpandImpl(MovePrimitive, Expand):
         walk = given.walk() if counts[1] else StridedWalk((), (), ())
         return given.key, Shape(given, counts, partial(move_plan, walk), walk.src_strides == walk.dst_strides)
 
+    @launched
     def Launch(
         self,
         stream: Stream,

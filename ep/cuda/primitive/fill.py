@@ -8,8 +8,8 @@ from ep.common.checks import as_size
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import FILL
 from ep.cuda.device.stream import check_stream
-from ep.cuda.driver.current import driver
 from ep.cuda.engine.map.access import Access
+from ep.cuda.launch.known import launched
 from ep.cuda.primitive.tensor_fill import CudaFill
 from ep.include.device_type import DeviceType
 from ep.include.primitive.fill import Fill, FillFactory
@@ -21,6 +21,7 @@ from ep.include.stream import Stream
 class FillImpl(CudaFill, Fill):
     signature, access = signatures.FILL, Access.NUMBER
 
+    @launched
     def Launch(self, stream: Stream, dst: Any, value: Any, count: int) -> None:
         stream, count = check_stream(stream), as_size(count, "count")
         (data_type,) = self._types
@@ -30,6 +31,6 @@ class FillImpl(CudaFill, Fill):
         contents = number.contents[:size]
         if contents == contents[:1] * size:
             if count:
-                driver().fill(stream.device_index, address, contents[0], count * size, stream.handle)
+                stream.fill(address, contents[0], count * size)
             return
         self._queue_sides(stream, self._shape(count), (number, address))

@@ -9,7 +9,6 @@ from ep.common.primitive import signatures
 from ep.common.primitive.gather_view import as_gather_sizes
 from ep.common.primitive.movement import widest_unit
 from ep.cuda.device.stream import check_stream
-from ep.cuda.driver.current import driver
 from ep.cuda.engine.move.gather_plan import GatherVariant, gather_plan
 from ep.cuda.primitive.cuda_primitive import CudaPrimitive
 from ep.include.primitive.primitive import Request
@@ -43,7 +42,7 @@ class GatherPrimitive(CudaPrimitive):
             return
         size = self._types[0].itemsize
         if not checked.gather:  # no index is valid
-            driver().fill(stream.device_index, out, 0, num_out * size, stream.handle)
+            stream.fill(out, 0, num_out * size)
             return
         unit = widest_unit(params, out, checked.inner * size)
         key = checked, unit

@@ -50,6 +50,6 @@ class MemcpyImpl(Memcpy):
                 "is pageable host memory, which a graph cannot copy later; AllocPinned gives memory "
                 "that can be used while launches are captured",
             )
-        driver().copy(stream.device_index, to, place, size, stream.handle)
+        stream.copy(to, place, size)
         if pageable:
             stream.Sync()

@@ -9,7 +9,6 @@ from ep.common.primitive import signatures
 from ep.common.primitive.keys import MEMSET
 from ep.cuda.arrays.launch_buffers import reader
 from ep.cuda.device.stream import check_stream
-from ep.cuda.driver.current import driver
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
 from ep.include.primitive.memset import Memset, MemsetFactory
@@ -23,4 +22,4 @@ class MemsetImpl(Memset):
         byte, size = as_byte(value, "value"), as_size(count, "count")
         (address,) = signatures.MEMSET.read((dst,), (None,), (size,), reader(stream))
         if size:
-            driver().fill(stream.device_index, address, byte, size, stream.handle)
+            stream.fill(address, byte, size)

@@ -13,6 +13,7 @@ from ep.common.stored_types import unit_of
 from ep.cuda.compile.launch_config import PACK_BYTES, pack_elements
 from ep.cuda.device.stream import check_stream
 from ep.cuda.engine.map.one_hot_plan import OneHotVariant, one_hot_plan
+from ep.cuda.launch.known import launched
 from ep.cuda.primitive.cuda_primitive import CudaPrimitive
 from ep.cuda.primitive.number_words import NumberWords
 from ep.include.device_type import DeviceType
@@ -39,6 +40,7 @@ class OneHotImpl(CudaPrimitive, OneHot):
     def _usual_variant(self) -> OneHotVariant:
         return OneHotVariant(pack_elements(self._stored[1]), True, 32)
 
+    @launched
     def Launch(
         self,
         stream: Stream,

@@ -13,6 +13,7 @@ from ep.cuda.device.stream import check_stream
 from ep.cuda.engine.move.permute_plan import permute_plan
 from ep.cuda.engine.move.plan import MoveVariant
 from ep.cuda.engine.move.tile import TileVariant, usual_tile
+from ep.cuda.launch.known import launched
 from ep.cuda.primitive.move_primitive import MovePrimitive, Shape
 from ep.include.data_type import DTypeLike, as_data_type
 from ep.include.device_type import DeviceType
@@ -37,6 +38,7 @@ class PermuteImpl(MovePrimitive, Permute):
         given = as_permute_shape(*dims, self.request.max_num_dims)
         return given, Shape(given, (given.num_elements(),) * 2, partial(permute_plan, given))
 
+    @launched
     def Launch(
         self,
         stream: Stream,

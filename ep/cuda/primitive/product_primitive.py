@@ -103,7 +103,7 @@ class ProductPrimitive(Primitive):
     def _scale(self, stream: CudaStream, beta: Number, c: Any, address: int, count: int) -> None:
         """Queue `c = beta c`."""
         if beta.value == 0:
-            driver().fill(stream.device_index, address, 0, count * self.data_type.itemsize, stream.handle)
+            stream.fill(address, 0, count * self.data_type.itemsize)
         elif beta.value != 1:
             self._scaler.Launch(stream, (count,), c, (), beta.value, c)
 

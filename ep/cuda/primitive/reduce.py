@@ -12,6 +12,7 @@ from ep.common.primitive.reduce_shape import as_reduce_shape, check_reduces_some
 from ep.cuda.device.stream import check_stream
 from ep.cuda.engine.reduce.plan import Variant
 from ep.cuda.engine.reduce.shape import Shape, stored_for, usual_variant
+from ep.cuda.launch.known import launched
 from ep.cuda.primitive.planned_primitive import PlannedPrimitive
 from ep.include.data_type import DataType
 from ep.include.device_type import DeviceType
@@ -42,6 +43,7 @@ class ReduceImpl(PlannedPrimitive, Reduce):
     def _usual_variant(self) -> Variant:
         return usual_variant(self._stored)
 
+    @launched
     def Launch(self, stream: Stream, src_dims: Sequence[int], src: Any, axes: Sequence[int], dst: Any) -> None:
         stream, shape = check_stream(stream), self._shape(src_dims, axes)
         src, dst = self._read(stream, (src, dst), shape.counts)

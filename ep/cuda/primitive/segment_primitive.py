@@ -11,7 +11,6 @@ from ep.common.primitive.segment_sizes import as_segment_sizes
 from ep.common.stored_types import unit_of
 from ep.cuda.compile.launch_config import Grid, pack_elements
 from ep.cuda.device.stream import check_stream
-from ep.cuda.driver.current import driver
 from ep.cuda.engine.reduce.segment_plan import Step, StepVariant, segment_plan, sum_type
 from ep.cuda.engine.reduce.segment_steps import Buffers, segment_steps
 from ep.cuda.primitive.cuda_primitive import CudaPrimitive
@@ -61,7 +60,7 @@ class SegmentPrimitive(CudaPrimitive):
         if not counts[-1]:
             return
         if not checked.num_ids:  # no row belongs to a segment
-            driver().fill(stream.device_index, out, 0, counts[-1] * self._type.itemsize, stream.handle)
+            stream.fill(out, 0, counts[-1] * self._type.itemsize)
             return
         plan = self._plans.get(checked) or self._plans.keep(checked, lambda: segment_plan(checked))
         places = [0, *accumulate(-(-size // 16) * 16 for size in plan.bytes(sum_type(self._type)))]

@@ -6,6 +6,7 @@ from typing import Any
 
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import SOFTMAX
+from ep.cuda.launch.known import launched
 from ep.cuda.primitive.softmax_primitive import SoftmaxPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
@@ -18,5 +19,6 @@ class SoftmaxImpl(SoftmaxPrimitive, Softmax):
     signature = signatures.SOFTMAX
     name = "softmax"
 
+    @launched
     def Launch(self, stream: Stream, rows: int, cols: int, x: Any, y: Any) -> None:
         self._launch(stream, rows, cols, x, y)

@@ -11,6 +11,7 @@ from ep.common.stored_types import unit_of
 from ep.cuda.device.stream import check_stream
 from ep.cuda.engine.map.access import Access, Variant
 from ep.cuda.engine.map.plan import MapShape, filled_shape
+from ep.cuda.launch.known import launched
 from ep.cuda.primitive.map_primitive import MapPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
@@ -48,5 +49,6 @@ class CudaFill(MapPrimitive):
 class TensorFillImpl(CudaFill, TensorFill):
     signature, access = signatures.TENSOR_FILL, Access.SINGLE
 
+    @launched
     def Launch(self, stream: Stream, src: Any, dst: Any, count: int) -> None:
         self._launch_flat(check_stream(stream), count, src, dst)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ep.common.primitive.keys import UNSORTED_SEGMENT_SUM
+from ep.cuda.launch.known import launched
 from ep.cuda.primitive.segment_primitive import SegmentPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
@@ -14,6 +15,7 @@ from ep.include.stream import Stream
 
 @implements(UnsortedSegmentSumFactory, on=DeviceType.kCUDA, keys=UNSORTED_SEGMENT_SUM)
 class UnsortedSegmentSumImpl(SegmentPrimitive, UnsortedSegmentSum):
+    @launched
     def Launch(
         self,
         stream: Stream,

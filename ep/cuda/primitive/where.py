@@ -10,6 +10,7 @@ from ep.common.primitive.keys import WHERE
 from ep.common.stored_types import unit_of
 from ep.cuda.device.stream import check_stream
 from ep.cuda.engine.map.plan import MapShape, checked_shape
+from ep.cuda.launch.known import launched
 from ep.cuda.primitive.map_primitive import MapPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
@@ -34,6 +35,7 @@ class WhereImpl(MapPrimitive, Where):
 
         return functor(*self.stored[:2])
 
+    @launched
     def Launch(
         self,
         stream: Stream,

@@ -11,7 +11,14 @@ from typing import Any, Final
 import numpy as np
 
 from ep.common.native_lock import release
-from ep.cuda.driver.interface import PER_THREAD_STREAM, CudaError, DeviceProperties, Driver, ParameterBlock
+from ep.cuda.driver.interface import (
+    PER_THREAD_STREAM,
+    CudaError,
+    DeviceProperties,
+    Driver,
+    LaunchFunctions,
+    ParameterBlock,
+)
 from ep.cuda.driver.packages import version_of, why_no_kernels
 from ep.include.device import kMaxAlignmentRequirement
 from ep.include.process import Rank, new_lock
@@ -25,6 +32,9 @@ _SHARED: Final = 12 * 1024
 
 _MULTIPROCESSORS, _BLOCKS = 2, 1
 """Few, so that the data of a test exceeds the grid."""
+
+_LAUNCH_FAILED: Final = 719
+"""The result of cuLaunchKernel for a kernel that fails."""
 
 _FIRST_HANDLE: Final = 2**20  # far above the handles of the default streams
 
@@ -52,6 +62,7 @@ class PtxDriver(Driver):
         self._events: dict[int, float | None] = {}
         self._event_graphs: dict[int, HostGraph | None] = {}  # the graphs that captured them
         self._next_handle = _FIRST_HANDLE
+        self._functions = _c_functions(self._launch_by_c, self._tell_whether_captured)
         self.captures: dict[int, HostGraph] = {}
         """The graphs into which streams are captured."""
 
@@ -213,6 +224,28 @@ class PtxDriver(Driver):
         self.programs.append(program)
         return program
 
+    def function_word(self, function: Any) -> int:
+        return self.programs.index(function)
+
+    def launch_functions(self) -> LaunchFunctions:
+        return LaunchFunctions(*[ctypes.cast(function, ctypes.c_void_p).value for function in self._functions])
+
+    def _launch_by_c(self, function: int, *arguments: int) -> int:
+        """Run a kernel for compiled code. The error is not lost: Launch in Python does a failed launch again."""
+        *axes, shared_bytes, stream, parameters, _ = arguments
+        program = self.programs[function]
+        pointers = (ctypes.c_void_p * program.num_parameters).from_address(parameters)
+        words = [ctypes.c_int64.from_address(pointer).value for pointer in pointers]
+        try:
+            self.queue(stream, lambda: self._run(program, tuple(axes[:3]), tuple(axes[3:]), shared_bytes, words))
+        except Exception:
+            return _LAUNCH_FAILED
+        return 0
+
+    def _tell_whether_captured(self, stream: int, status: int) -> int:
+        ctypes.c_int.from_address(status).value = stream in self.captures
+        return 0
+
     def allow_shared(self, device: int, function: Any, size: int) -> None:
         return None
 
@@ -276,6 +309,23 @@ class PtxDriver(Driver):
     def _check_stream(self, stream: int) -> None:
         if not 0 <= stream <= PER_THREAD_STREAM and stream not in self._streams:
             raise CudaError("the machine", 400, "CUDA_ERROR_INVALID_HANDLE", f"there is no stream {stream:#x}")
+
+
+def _tell_device(value: int, attribute: int, address: int) -> int:
+    ctypes.c_int.from_address(value).value = 0
+    return 0
+
+
+def _c_functions(launch: Callable[..., int], tell_whether_captured: Callable[..., int]) -> list[Any]:
+    """Return the functions of `launch_functions` as C functions; there are no contexts."""
+    pointer, number = ctypes.c_size_t, ctypes.c_uint
+    nothing = ctypes.CFUNCTYPE(ctypes.c_int, pointer)(lambda context: 0)
+    return [
+        ctypes.CFUNCTYPE(ctypes.c_int, pointer, *[number] * 7, pointer, pointer, pointer)(launch),
+        ctypes.CFUNCTYPE(ctypes.c_int, pointer, pointer)(tell_whether_captured),
+        *[nothing] * 3,
+        ctypes.CFUNCTYPE(ctypes.c_int, pointer, number, pointer)(_tell_device),
+    ]
 
 
 class HostGraph:

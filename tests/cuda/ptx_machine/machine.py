@@ -46,6 +46,11 @@ class Program:
         """Return the instructions, in the order of the text."""
         return self._translation.sites
 
+    @property
+    def num_parameters(self) -> int:
+        """Return the number of parameters, each of one word."""
+        return self._translation.num_parameters
+
     @cached_property
     def shared_bytes(self) -> int:
         """Return the bytes of static shared memory of each block."""

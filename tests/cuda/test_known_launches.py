@@ -1,0 +1,248 @@
+"""Launches that compiled code does: they queue what Launch in Python queues, or are left to it."""
+
+import threading
+from functools import partial
+
+import numpy as np
+import pytest
+
+from ep import AllocationOptions, BinaryOp, DataType, DeviceType, ReduceOp, RequirePrimitive, UnaryOp
+from ep.cuda.driver.current import driver
+from ep.cuda.launch.known import Launched
+from ep.cuda.launch.recording import Recording
+from ep.include import primitive as p
+
+N = 96
+
+
+def new(factory, *key):
+    return RequirePrimitive(factory, DeviceType.kCUDA, *key)
+
+
+@pytest.fixture
+def queued(monkeypatch, cuda):
+    """The kernels that were queued, which are not run."""
+    if not hasattr(driver(), "programs"):
+        pytest.skip("the kernels that a GPU runs are not seen")
+    kernels = []
+    monkeypatch.setattr(driver(), "_run", lambda *kernel: kernels.append((id(kernel[0]), *kernel[1:])))
+    return kernels
+
+
+@pytest.fixture
+def in_python(monkeypatch):
+    """The launches that were done by Python."""
+    found, launch = [], Launched._launch_new
+
+    def counted(self, args, kwargs):
+        found.append(args)
+        return launch(self, args, kwargs)
+
+    monkeypatch.setattr(Launched, "_launch_new", counted)
+    return found
+
+
+@pytest.fixture
+def memory(cuda):
+    """A function that returns a buffer of a dtype, which begins at an element of new memory."""
+
+    def allocated(offset=0, dtype="float32", count=2**15):
+        itemsize = np.dtype(dtype).itemsize
+        return cuda.Alloc(AllocationOptions(), (offset + count) * itemsize).view(dtype)[offset:]
+
+    return allocated
+
+
+LAUNCHES = {
+    "unary": (p.ElementwiseUnaryFactory, (UnaryOp.kRelu, "float32", "float32"), lambda x, i, o: (x(), o(), N)),
+    "cast": (p.CastFactory, ("float32", "float64"), lambda x, i, o: (x(), o("float64"), N)),
+    "binary": (
+        p.BroadcastElementwiseBinaryFactory,
+        (BinaryOp.kAdd, "float32", "float32", 2),
+        lambda x, i, o: ((4, N // 4), x(), (N // 4,), x(), o()),
+    ),
+    "a number": (
+        p.BroadcastElementwiseBinaryFactory,
+        (BinaryOp.kMul, "float32", "float32", 2),
+        lambda x, i, o: ((4, N // 4), x(), (), 2.5, o()),
+    ),
+    "where": (
+        p.WhereFactory,
+        ("bool", "float32", 2),
+        lambda x, i, o: ((N,), x("bool"), (N,), x(), (1,), x(), o()),
+    ),
+    "gather": (p.GatherFactory, ("float32", "int64"), lambda x, i, o: (1, 8, 12, x(), 5, i(), o())),
+    "segments": (p.UnsortedSegmentSumFactory, ("float32", "int64"), lambda x, i, o: (1, 8, 12, x(), 5, i(), o())),
+    "softmax": (p.SoftmaxFactory, ("float32",), lambda x, i, o: (4, N // 4, x(), o())),
+    "gradient": (p.SoftmaxBackwardFactory, ("float32",), lambda x, i, o: (4, N // 4, x(), x(), o())),
+    "sum": (p.ReduceFactory, (ReduceOp.kSum, "float32", 2), lambda x, i, o: ((4, N // 4), x(), (1,), o())),
+    "long sum": (p.ReduceFactory, (ReduceOp.kSum, "float32", 2), lambda x, i, o: ((1, 2**15), x(), (1,), o())),
+    "tensor fill": (p.TensorFillFactory, ("float32",), lambda x, i, o: (x(), o(), N)),
+    "fill": (p.FillFactory, ("float32",), lambda x, i, o: (o(), 1.5, N)),
+    "one-hot": (p.OneHotFactory, ("int64", "float32"), lambda x, i, o: (i(), o(), 1.5, 0.5, 8, 0, 12)),
+    "expand": (p.ExpandFactory, ("float32", 2), lambda x, i, o: ((1, 24), x(), (4, 24), o())),
+    "permute": (p.PermuteFactory, (2,), lambda x, i, o: (DataType.kFloat, (8, 12), x(), (1, 0), o())),
+    "pad": (p.ConstantPadFactory, ("float32",), lambda x, i, o: ((4, 6), x(), (1, 1), (1, 1), 0.5, o())),
+}
+
+
+@pytest.mark.parametrize("name", LAUNCHES)
+def test_compiled_code_queues_what_python_queues(name, memory, stream, queued, in_python):
+    """Whatever the alignment of the arrays, and though other memory is used than in the launch that was recorded."""
+    factory, key, arguments = LAUNCHES[name]
+    primitive = new(factory, *key)
+    for x, ids, out in ((0, 0, 0), (4, 8, 4), (1, 0, 0), (0, 1, 0), (0, 0, 1), (2, 1, 3)):
+        given = partial(arguments, partial(memory, x), partial(memory, ids, "int64"), partial(memory, out))
+        for _ in range(3):
+            primitive.Launch(stream, *given())
+        in_python.clear()
+        args = given()
+        queued.clear()
+        primitive.Launch(stream, *args)
+        assert not in_python
+        compiled = list(queued)
+        queued.clear()
+        type(primitive)._forward[1].written(primitive, Recording(stream), *args)
+        assert compiled == queued
+        assert compiled
+
+
+@pytest.fixture
+def relu(memory, stream):
+    """A launch of relu that compiled code does: (stream, src, dst)."""
+    primitive = new(p.ElementwiseUnaryFactory, UnaryOp.kRelu, "float32", "float32")
+
+    def launch(src, dst, on=stream):
+        primitive.Launch(on, src, dst, N)
+
+    for _ in range(3):
+        launch(memory(), memory())
+    return launch
+
+
+def test_arguments_that_are_refused(relu, memory, cuda, stream):
+    src, dst = memory(count=N), memory(count=N)
+    relu(src, dst)
+    for bad, error, words in (
+        (memory(count=N - 1), ValueError, "has 95 elements"),
+        (memory(dtype="float64"), TypeError, "has dtype float64"),
+        (np.zeros(N, np.float32), TypeError, "host memory"),
+        (None, TypeError, "NoneType"),
+    ):
+        with pytest.raises(error, match=words):
+            relu(bad, dst)
+        with pytest.raises(error, match=words):
+            relu(src, bad)
+    whole = memory(count=N + 1)
+    with pytest.raises(ValueError, match="overlap"):
+        relu(whole[1:], whole[:N])
+    relu(whole[1:], whole[1:])
+    cuda.Free(AllocationOptions(), dst)
+    with pytest.raises(ValueError, match="was freed"):
+        relu(src, dst)
+    with pytest.raises(TypeError, match="stream"):
+        relu(src, src, on=None)
+
+
+def test_in_place_launches_do_not_allow_overlaps(memory, stream, in_python):
+    primitive = new(p.ElementwiseUnaryFactory, UnaryOp.kRelu, "float32", "float32")
+    whole = memory()
+    for _ in range(3):
+        primitive.Launch(stream, whole[4:], whole[4:], N)
+    in_python.clear()
+    primitive.Launch(stream, whole[8:], whole[8:], N)
+    primitive.Launch(stream, whole[8:], memory(), N)
+    assert not in_python
+    with pytest.raises(ValueError, match="overlap"):
+        primitive.Launch(stream, whole[8:], whole[4:], N)
+
+
+def test_arguments_of_other_types_are_other_calls(memory, stream, in_python):
+    primitive = new(p.ElementwiseUnaryFactory, UnaryOp.kRelu, "float32", "float32")
+    src, dst = memory(), memory()
+    for _ in range(3):
+        primitive.Launch(stream, src, dst, 1)
+    for count in (1.0, "1", (1,)):
+        with pytest.raises((TypeError, ValueError), match="count"):
+            primitive.Launch(stream, src, dst, count)
+    for count in (True, np.int64(1)):
+        in_python.clear()
+        primitive.Launch(stream, src, dst, count)
+        assert in_python
+    pad = new(p.ConstantPadFactory, "float32")
+    for number in (0.0, 0.0, 0.0, -0.0):
+        pad.Launch(stream, (2,), src, (1,), (1,), number, dst)
+    assert np.signbit(dst.copy_to_host(stream)[0])
+
+
+def test_calls_by_name(memory, stream, in_python):
+    primitive = new(p.ElementwiseUnaryFactory, UnaryOp.kRelu, "float32", "float32")
+    values = np.arange(-5, N - 5, dtype=np.float32)
+    src, dst = memory(count=N), memory(count=N)
+    src.copy_from_host(values, stream)
+    for _ in range(3):
+        primitive.Launch(stream, count=N, dst=dst, src=src)
+    in_python.clear()
+    other = memory(count=N)
+    primitive.Launch(stream, count=N, dst=other, src=src)
+    assert not in_python
+    np.testing.assert_array_equal(other.copy_to_host(stream), values.clip(0))
+
+
+def test_a_stream_that_was_destroyed(relu, memory, cuda):
+    src, dst = memory(), memory()
+    gone = cuda.CreateStream()
+    for _ in range(3):
+        relu(src, dst, on=gone)
+    cuda.DestroyStream(gone)
+    with pytest.raises(RuntimeError, match="INVALID_HANDLE"):
+        relu(src, dst, on=gone)
+
+
+def test_scratch_memory(memory, cuda, stream, in_python):
+    """Several launches share it, it grows, it goes back to the device, and graphs have their own."""
+    primitive = new(p.ReduceFactory, ReduceOp.kSum, "float32", 2)
+    count = 2**15
+    values = np.arange(count, dtype=np.float32) % 7
+    src, dst = memory(count=count), memory(count=1)
+    src.copy_from_host(values, stream)
+
+    def total(on=stream):
+        dst.copy_from_host(np.zeros(1, np.float32), on)
+        primitive.Launch(on, (1, count), src, (1,), dst)
+        return dst.copy_to_host(on)[0]
+
+    assert [total() for _ in range(3)] == [values.sum()] * 3
+    in_python.clear()
+    assert total() == values.sum()
+    assert not in_python
+    cuda.Reset()
+    assert total() == values.sum()
+    assert in_python
+    with stream.scratch_in_use():
+        assert total() == values.sum()
+
+
+def test_threads_launch_at_once(memory, stream):
+    primitive = new(p.UnsortedSegmentSumFactory, "float32", "int64")
+    failed = []
+
+    def launch(seed):
+        rng = np.random.default_rng(seed)
+        ids, data = rng.integers(0, 8, 5), rng.integers(-9, 9, (5, 12)).astype(np.float32)
+        mine = memory(dtype="int64", count=5), memory(count=60), memory(count=96)
+        want = np.zeros((8, 12), np.float32)
+        np.add.at(want, ids, data)
+        mine[0].copy_from_host(ids, stream)
+        mine[1].copy_from_host(data.reshape(-1), stream)
+        for _ in range(10):
+            primitive.Launch(stream, 1, 8, 12, mine[1], 5, mine[0], mine[2])
+            if not np.array_equal(mine[2].copy_to_host(stream), want.reshape(-1)):
+                failed.append(seed)
+
+    threads = [threading.Thread(target=launch, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
