@@ -305,7 +305,7 @@ class TestOperands:
     def test_other_devices(self, cuda, library, monkeypatch):
         x, far = cuda(X), library(cuda(X))
         monkeypatch.setattr("ep.cuda.arrays.arrays.device_of", lambda value: 1 if value is far else 0)
-        device = SimpleNamespace(memory_on=None)
+        device = SimpleNamespace(memory_at_home=None)
         monkeypatch.setattr(
             "ep.cuda.arrays.arrays.default_stream",
             lambda index: SimpleNamespace(device_index=index, device=lambda: device),

@@ -10,8 +10,9 @@ import numpy as np
 from ep.common.arrays import dlpack
 from ep.common.arrays.operators import FUNCTIONS, Operators
 from ep.common.checks import as_integer
+from ep.cuda.device.allocator import HomeLease
 from ep.cuda.device.buffer import Memory
-from ep.cuda.device.slots import ArraySlots
+from ep.cuda.device.slots import KeyedSlots
 from ep.cuda.driver.interface import LEGACY_STREAM
 from ep.include.arrays import Keyed
 from ep.include.errors import ArgumentValueError
@@ -26,7 +27,7 @@ DLPACK_CUDA: Final = 2
 _NO_SYNCHRONIZATION: Final = -1
 
 
-class CudaArray(ArraySlots, Operators, ProcessBound, Keyed):
+class CudaArray(KeyedSlots, Operators, ProcessBound, Keyed):
     """A C-contiguous array in memory of a GPU: `shape`, `dtype`, `ndim`, `size`, `nbytes` and `address`.
 
     Operators return it, and Launch accepts it as a buffer. PyTorch, CuPy and others read it through `from_dlpack`,
@@ -34,7 +35,7 @@ class CudaArray(ArraySlots, Operators, ProcessBound, Keyed):
     array. `copy_to_host` copies it to the host.
     """
 
-    __slots__ = ("__weakref__", "_owner", "_stream", "call_key", "dtype", "shape", "size")
+    __slots__ = ("__weakref__", "_owner", "_stream", "dtype", "shape", "size")
     memory: Memory
 
     def __init__(self, memory: Memory, shape: tuple[int, ...], stream: CudaStream, owner: Any) -> None:
@@ -44,9 +45,26 @@ class CudaArray(ArraySlots, Operators, ProcessBound, Keyed):
         self.dtype: np.dtype[Any] = memory[2]
         self.call_key = memory[5:], self.dtype, shape  # an attribute: each call of an operator reads it
 
+    @classmethod
+    def of_call(cls, memory: Memory, shape: tuple[int, ...], stream: CudaStream, owner: Any, key: Any) -> CudaArray:
+        """Return an array as the constructor does, given its key: results of one call of an operator share that."""
+        made = cls.__new__(cls)
+        made.memory, made.shape, made._stream, made._owner = memory, shape, stream, owner
+        made.size, made.dtype, made.call_key = memory[1], memory[2], key
+        return made
+
+    def share(self) -> None:
+        """Record that work on other streams may use the memory, so that it is not reused before that is done."""
+        owner = self._owner
+        while type(owner) is CudaArray:
+            owner = owner._owner
+        if type(owner) is HomeLease:
+            owner.is_shared = True
+
     @property
     def address(self) -> int:
         """The address of the first element."""
+        self.share()
         return self.memory[0]
 
     @property
@@ -84,7 +102,7 @@ class CudaArray(ArraySlots, Operators, ProcessBound, Keyed):
         array = np.empty(self.shape, self.dtype)
         if array.nbytes:
             driver = self._stream.device().driver
-            driver.copy(self.device_index, array.ctypes.data, self.address, array.nbytes, self._stream.handle)
+            driver.copy(self.device_index, array.ctypes.data, self.memory[0], array.nbytes, self._stream.handle)
         self._stream.Sync()
         return array
 
@@ -149,4 +167,4 @@ class CudaArray(ArraySlots, Operators, ProcessBound, Keyed):
         return self.shape[0]
 
     def __repr__(self) -> str:
-        return f"<CudaArray of {self.dtype}, shape {self.shape}, on cuda:{self.device_index} at {self.address:#x}>"
+        return f"<CudaArray of {self.dtype}, shape {self.shape}, on cuda:{self.device_index} at {self.memory[0]:#x}>"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, Final
 
@@ -16,15 +16,18 @@ from ep.common.primitive.broadcast import Dims, simplify_strided
 from ep.common.primitive.strides import contiguous_strides, expanded_strides, extent
 from ep.cuda.arrays.array import CudaArray
 from ep.cuda.arrays.indices import RESOLVERS
+from ep.cuda.arrays.launch_buffers import ARRAY_TYPES
 from ep.cuda.arrays.reader import View, device_of, is_on_cuda, read
 from ep.cuda.arrays.streams import default_stream
 from ep.cuda.device.stream import CudaStream
-from ep.include.arrays import ArrayLike, Arrays, DeviceArrays
+from ep.cuda.launch.known import can_know, shared_address
+from ep.include.arrays import ArrayLike, Arrays, CallFinder, DeviceArrays
 from ep.include.device_type import DeviceType
 from ep.include.errors import ArgumentTypeError, ArgumentValueError
 from ep.include.primitive.fill import Fill, FillFactory
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.primitive.registry import RequirePrimitive
+from ep.include.process import exclusively
 
 
 class CudaArrays(Arrays):
@@ -41,7 +44,7 @@ class CudaArrays(Arrays):
     def __init__(self, device_index: int) -> None:
         """The arrays of one call; it records the streams that must wait for the call."""
         self._stream = default_stream(device_index)
-        self._memory_on = self._stream.device().memory_on
+        self._memory_at_home = self._stream.device().memory_at_home
         self.place = f"cuda:{device_index}"
         self._waiting: set[int] = set()
 
@@ -51,6 +54,32 @@ class CudaArrays(Arrays):
 
     def kept(self) -> CudaArrays:
         return _kept(self._stream.device_index)
+
+    def new_finder(self) -> CallFinder | None:
+        if not can_know():
+            return None
+
+        def new() -> CallFinder:
+            from ep.cuda.launch.known_calls import CudaCallFinder  # this imports Numba
+
+            return CudaCallFinder(shared_address(ARRAY_TYPES), self._stream.handle, self._empty_maker)
+
+        return exclusively(new)
+
+    def _empty_maker(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Callable[[], CudaArray] | None:
+        """Return the function that does what `empty` does, while the stream is not captured; None without elements."""
+        stream, count = self._stream, math.prod(shape)
+        lease = stream.device().lease_maker(count * dtype.itemsize)
+        if lease is None:
+            return None
+        rest = count, dtype, True, True, stream.device_index, stream.handle
+        key, of_call = (rest[4:], dtype, shape), CudaArray.of_call
+
+        def empty() -> CudaArray:
+            owner = lease()
+            return of_call((owner.block.address, *rest), shape, stream, owner, key)
+
+        return empty
 
     def as_buffer(self, value: ArrayLike, argument: str) -> CudaArray:
         if type(value) is CudaArray and value.memory[5:] == (self._stream.device_index, self._stream.handle):
@@ -152,7 +181,7 @@ class CudaArrays(Arrays):
         result = self.empty(array.shape, array.dtype)
         if array.nbytes:
             driver, index = self._stream.device().driver, self._stream.device_index
-            driver.copy(index, result.address, source.ctypes.data, source.nbytes, self._stream.handle)
+            driver.copy(index, result.memory[0], source.ctypes.data, source.nbytes, self._stream.handle)
             driver.synchronize_stream(index, self._stream.handle)  # not Sync: earlier errors do not belong to this call
         return result
 
@@ -168,12 +197,12 @@ class CudaArrays(Arrays):
     def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> CudaArray:
         """Return a new array of unknown contents."""
         stream, count = self._stream, math.prod(shape)
-        address, owner = self._memory_on(stream, count * dtype.itemsize)
+        address, owner = self._memory_at_home(stream, count * dtype.itemsize)
         memory = (address, count, dtype, True, True, stream.device_index, stream.handle)
         return CudaArray(memory, tuple(shape), stream, owner)
 
     def within(self, memory: CudaArray, offset: int, shape: Sequence[int], dtype: np.dtype[Any]) -> CudaArray:
-        part = (memory.address + offset, math.prod(shape), dtype, *memory.memory[3:])
+        part = (memory.memory[0] + offset, math.prod(shape), dtype, *memory.memory[3:])
         return CudaArray(part, tuple(shape), self._stream, memory)
 
     def _imported(self, value: ArrayLike, argument: str) -> View:
@@ -199,6 +228,8 @@ class CudaArrays(Arrays):
 
     def _flat(self, array: View) -> CudaArray:
         """Return the memory of an array, from its first element to its last."""
+        if isinstance(array.owner, CudaArray):
+            array.owner.share()  # the result does not say which stream uses the memory
         count = extent(array.shape, array.strides or contiguous_strides(array.shape))
         memory = (array.address, count, array.dtype, array.writable, True, array.device, None)
         return CudaArray(memory, array.shape, self._stream, array.owner)
@@ -221,7 +252,7 @@ def _span(array: CudaArray | View) -> tuple[int, int]:
 
     Without elements, twice the first.
     """
-    address, strides = (array.address, None) if isinstance(array, CudaArray) else (array.address, array.strides)
+    address, strides = (array.memory[0], None) if isinstance(array, CudaArray) else (array.address, array.strides)
     count = extent(array.shape, strides or contiguous_strides(array.shape))
     return address, address + count * array.dtype.itemsize
 

@@ -23,7 +23,7 @@ Empty = Callable[[tuple[int, ...], "np.dtype[Any]"], CudaArray]
 
 def _raise(stream: CudaStream, empty: Empty, indices: CudaArray, size: int) -> CudaArray:
     kernel = "check_kernel", indices.dtype
-    _launch(stream, kernel, indices, indices.address, indices.size, size, stream.report_address)
+    _launch(stream, kernel, indices, indices.memory[0], indices.size, size, stream.report_address)
     return indices
 
 
@@ -34,7 +34,7 @@ def _wrap_negative(stream: CudaStream, empty: Empty, indices: CudaArray, size: i
     narrow = indices.dtype.itemsize <= _INT32.itemsize and size <= np.iinfo(_INT32).max
     result = empty(indices.shape, _INT32 if narrow else _INT64)
     kernel = "wrap_kernel", indices.dtype, result.dtype
-    addresses = indices.address, result.address
+    addresses = indices.memory[0], result.memory[0]
     _launch(stream, kernel, indices, *addresses, indices.size, size, stream.report_address)
     return result
 
@@ -49,7 +49,7 @@ def _clip(stream: CudaStream, empty: Empty, indices: CudaArray, size: int) -> Cu
     result = empty(indices.shape, indices.dtype)
     last = min(size - 1, int(np.iinfo(indices.dtype).max))
     kernel = "clip_kernel", indices.dtype
-    _launch(stream, kernel, indices, indices.address, result.address, indices.size, last)
+    _launch(stream, kernel, indices, indices.memory[0], result.memory[0], indices.size, last)
     return result
 
 

@@ -79,6 +79,8 @@ def as_address(
     if device != stream.device_index and count:
         raise ArgumentValueError(argument, f"is on cuda:{device}; the stream is one of cuda:{stream.device_index}")
     if producer is not None and producer != stream.handle:
+        if type(buffer) is CudaArray:
+            buffer.share()
         stream.wait_for(producer)
     return address
 

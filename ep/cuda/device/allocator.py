@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -37,6 +38,21 @@ class Lease:
         self._free(self.block)
 
 
+class HomeLease:
+    """A lease of a block for the home stream. is_shared: whether other streams may use it, too."""
+
+    __slots__ = ("_allocator", "block", "is_shared")
+
+    def __init__(self, block: Block, allocator: CachingAllocator) -> None:
+        self.block, self._allocator, self.is_shared = block, allocator, False
+
+    def __del__(self) -> None:
+        if self.is_shared:
+            self._allocator.free(self.block)
+        else:
+            self._allocator.free_at_home(self.block)
+
+
 class CachingAllocator:
     """Allocates blocks in size classes, eight for each doubling, so at most an eighth is unused.
 
@@ -44,6 +60,8 @@ class CachingAllocator:
     is reused only after a *fence*, at which all streams wait for the work queued on the others; with only one stream,
     its order is enough, and the fence does nothing. The caller must wait for streams that the device does not know
     (those of another framework without a CudaStream at the time).
+
+    Memory that only one stream has used, the *home* stream, is reused on it without a fence.
     """
 
     def __init__(self, driver: Driver, device: int, fence: Callable[[], None], wait: Callable[[], None]) -> None:
@@ -53,6 +71,7 @@ class CachingAllocator:
         self._lock = new_lock(Rank.MEMORY)
         self._epoch = 0
         self._free: dict[int, deque[Block]] = {}  # by capacity, the longest free first; `free` appends without a lock
+        self._at_home: dict[int, deque[Block]] = {}  # those that only the home stream has used
         self._held = 0  # bytes of all blocks, allocated or cached
 
     def allocate(self, size: int) -> Block:
@@ -68,6 +87,30 @@ class CachingAllocator:
                     self._fence()
                 return block
             return self._new_block(size, capacity)
+
+    def lease_at_home(self, size: int) -> HomeLease:
+        """Return a lease of a block of at least `size` > 0 bytes for work on the home stream, as `allocate` does."""
+        return self.lease_maker(size)()
+
+    def lease_maker(self, size: int) -> Callable[[], HomeLease]:
+        """Return the function that does what `lease_at_home` does."""
+        blocks = self._at_home.setdefault(capacity_of(size), deque())
+
+        def lease() -> HomeLease:
+            try:
+                block = blocks.pop()
+            except IndexError:
+                block = self.allocate(size)
+            return HomeLease(block, self)
+
+        return lease
+
+    def free_at_home(self, block: Block) -> None:
+        """Free a block that only the home stream has used. Takes no lock, as `free`."""
+        try:
+            self._at_home[block.capacity].append(block)
+        except KeyError:
+            self._at_home.setdefault(block.capacity, deque()).append(block)
 
     def allocate_new(self, size: int) -> Block:
         """Return a block that no work has ever used, on any stream; `free` takes it back.
@@ -125,15 +168,17 @@ class CachingAllocator:
 
     def _empty(self) -> None:
         self._wait()
-        for blocks in self._free.values():
-            while blocks:
-                block = blocks.popleft()
-                self._held -= block.capacity
-                self._driver.free(self._device, block.address)
+        for blocks in (*self._free.values(), *self._at_home.values()):
+            with suppress(IndexError):  # another thread took the last one
+                while blocks:
+                    block = blocks.popleft()
+                    self._held -= block.capacity
+                    self._driver.free(self._device, block.address)
         self._driver.trim(self._device)
 
     def _cached(self) -> int:
-        return sum(capacity * len(blocks) for capacity, blocks in self._free.items())
+        kept = (*self._free.items(), *self._at_home.items())
+        return sum(capacity * len(blocks) for capacity, blocks in kept)
 
 
 def capacity_of(size: int) -> int:

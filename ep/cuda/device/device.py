@@ -13,7 +13,7 @@ import numpy as np
 from ep.common.checks import as_size
 from ep.common.lazy import lazy
 from ep.cuda.device import report
-from ep.cuda.device.allocator import CachingAllocator, Lease
+from ep.cuda.device.allocator import CachingAllocator, HomeLease, Lease
 from ep.cuda.device.buffer import Allocation, CudaBuffer
 from ep.cuda.device.error_report import ErrorReports
 from ep.cuda.device.event import CudaEvent, check_event
@@ -239,6 +239,19 @@ class CudaDevice(Device):
         self._graph_memory.collect()
         block = self._allocator.allocate(size)
         return block.address, Lease(block, self._allocator.free)
+
+    def memory_at_home(self, stream: CudaStream, size: int) -> tuple[int, Any]:
+        """Return what `memory_on` does, for the one stream of the device that operators work on."""
+        if not 0 < size <= self.properties.total_memory or self.driver.capture_of(self._index, stream.handle):
+            return self.memory_on(stream, size)
+        self._graph_memory.collect()
+        lease = self._allocator.lease_at_home(size)
+        return lease.block.address, lease
+
+    def lease_maker(self, size: int) -> Callable[[], HomeLease] | None:
+        """Return a function for many calls of `memory_at_home` that are not captured; None for a size that it refuses
+        or that is 0."""
+        return self._allocator.lease_maker(size) if 0 < size <= self.properties.total_memory else None
 
     def Free(self, options: AllocationOptions, buffer: Buffer) -> None:
         if not isinstance(buffer, CudaBuffer):

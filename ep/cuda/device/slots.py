@@ -14,6 +14,9 @@ STATE, TOKEN = FIRST_SLOT, SECOND_SLOT
 MEMORY: Final = FIRST_SLOT
 """The slot of an array."""
 
+CALL_KEY: Final = SECOND_SLOT
+"""The next slot of an array of operators."""
+
 HANDLE, IS_OWNED, SCRATCH, SCRATCH_BYTES, SCRATCH_IN_USE = range(5)
 """The words of a stream's state."""
 
@@ -39,3 +42,10 @@ class ArraySlots:
 
     __slots__ = ("memory",)
     memory: Any
+
+
+class KeyedSlots(ArraySlots):
+    """The base class of arrays of operators, whose keys compiled code compares."""
+
+    __slots__ = ("call_key",)
+    call_key: Any

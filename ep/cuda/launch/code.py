@@ -76,6 +76,12 @@ def _call(builder: Any, address: Any, *arguments: Any) -> Any:
     return builder.sext(builder.call(builder.inttoptr(address, kind), arguments), _WORD)
 
 
+@emitted(types.int32)
+def as_int(builder: Any, word: Any) -> Any:
+    """Return a word as a C int."""
+    return builder.trunc(word, _INT)
+
+
 @emitted(types.int64)
 def call_driver(builder: Any, function: Any, argument: Any) -> Any:
     """Call a function of one pointer."""

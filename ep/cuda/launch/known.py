@@ -164,13 +164,18 @@ class Launched:
 
         if self._forward and not self._words[layout.SHARED] and can_know():
             compiling(self.request, "cuda", install)
-            self._words[layout.SHARED] = data_address(_shared_words(self._array_types()))
+            self._words[layout.SHARED] = shared_address(self._array_types())
 
 
 @cache
 def can_know() -> bool:
     """Return whether compiled code can do launches: it knows this Python's objects, and the driver's functions."""
     return why_unknown() is None and driver().launch_functions() is not None
+
+
+def shared_address(arrays: ArrayTypes) -> int:
+    """Return the address of the words that all primitives share."""
+    return data_address(_shared_words(arrays))
 
 
 @cache

@@ -1,0 +1,167 @@
+"""Repeated calls of operators, run by compiled code: it compares the arguments, makes the result, and launches.
+
+A call is determined by the keys of its operands, which are arrays of operators, and by all its other arguments, which
+must be the same objects as before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+
+from ep.common.native.object_layout import DATA, FIRST_SLOT, TUPLE_ITEMS, TUPLE_LENGTH, TYPE
+from ep.common.native.python_calls import add_reference, as_bool, call, clear_error, compare, drop_reference
+from ep.common.native.python_function import bound_function
+from ep.common.native.words import load_int, load_word, stack_words, store_word
+from ep.cuda.device.slots import CALL_KEY
+from ep.cuda.launch.code import as_int, call_driver_with_two, compile_function, jit
+from ep.cuda.launch.layout import ARRAY_TYPE, IS_CAPTURING
+from ep.include.arrays import CallFinder, KnownCall, Placeholder
+
+_MOST_OF_LAUNCH: Final = 16
+_KEPT: Final = 16  # the number of most recent calls, which are compared one by one
+_EQUAL: Final = 2  # Py_EQ
+
+SHARED, STREAM, NUM_ARGS, NUM_NAMES, NUM_OPERANDS, NUM_ARGUMENTS, CODES = range(7)
+"""The words of a call; a code says what an argument of the launch is: an object, the result, or an operand."""
+
+_OBJECT, _RESULT, _OPERAND = -1, 0, 1
+
+_WORDS, _KEYS, _OTHERS, _NAMES, _EMPTY, _LAUNCH, _ARGUMENTS = range(7)
+"""The items of a call: its words, and the objects that compiled code reads."""
+
+
+class _Calls:
+    """The calls that compiled code searches. Python never changes `recent` in place, but replaces it as a whole."""
+
+    __slots__ = ("recent",)
+    recent: tuple[tuple[Any, ...], ...]
+
+
+class CudaCallFinder(CallFinder):
+    """A finder whose `find` is a C function that compares its arguments with the last 16 calls."""
+
+    def __init__(self, shared: int, stream: int, empty: Callable[[Any, Any], Callable[[], Any] | None]) -> None:
+        """shared: the address of the words that all primitives share; stream: the handle of the operators' stream.
+        empty: (shape, dtype) -> the function that makes a result while the stream is not captured; None if none does.
+        """
+        self._shared, self._stream, self._empty = shared, stream, empty
+        self._calls = _Calls()
+        self._calls.recent = ()
+        self.find = bound_function("find", _finding(), self._calls)
+
+    def known(self, call: KnownCall) -> tuple[Any, ...] | None:
+        operands, others = call.args[: call.num_operands], call.args[call.num_operands :]
+        empty = self._empty(call.shape, call.dtype)
+        if empty is None or len(call.arguments) > _MOST_OF_LAUNCH:
+            return None
+        sizes = self._shared, self._stream, len(call.args), len(call.names), len(operands), len(call.arguments)
+        words = np.array([*sizes, *map(_code, call.arguments)], np.int64)
+        keys = tuple(one.call_key for one in operands)
+        return words, keys, tuple(others), call.names, empty, call.launch, tuple(call.arguments)
+
+    def add(self, known: tuple[Any, ...]) -> None:
+        recent = self._calls.recent
+        for one in recent:  # by identity: an equal call may have another object as its axis
+            if one is known:
+                return
+        self._calls.recent = (known, *recent[: _KEPT - 1])
+
+
+def _code(argument: Any) -> int:
+    if isinstance(argument, Placeholder):
+        return _RESULT if argument.number is None else _OPERAND + argument.number
+    return _OBJECT
+
+
+@jit
+def _item(known, place):
+    return load_word(known + TUPLE_ITEMS, place)
+
+
+@jit
+def _is(known, words, args, num_args, names):
+    """Return whether a call is a known one. num_args: the number of positional arguments."""
+    num_names = 0 if names == 0 else load_word(names + TUPLE_LENGTH, 0)
+    if num_args + num_names != load_word(words, NUM_ARGS) or num_names != load_word(words, NUM_NAMES):
+        return False
+    for place in range(num_names):
+        if load_word(names + TUPLE_ITEMS, place) != _item(_item(known, _NAMES), place):
+            return False
+    num_operands = load_word(words, NUM_OPERANDS)
+    for place in range(num_operands, num_args + num_names):
+        if load_word(args, place) != _item(_item(known, _OTHERS), place - num_operands):
+            return False
+    array_type = load_word(load_word(words, SHARED), ARRAY_TYPE)
+    for place in range(num_operands):
+        array = load_word(args, place)
+        if load_word(array + TYPE, 0) != array_type:
+            return False
+        key, wanted = load_word(array + CALL_KEY, 0), _item(_item(known, _KEYS), place)
+        if key != wanted:
+            if key == 0:
+                return False
+            equal = compare(key, wanted, as_int(_EQUAL))
+            if equal != 1:
+                if equal < 0:
+                    clear_error()
+                return False
+    return True
+
+
+@jit
+def _is_not_captured(words):
+    status = stack_words(1)
+    store_word(status, 0, 0)
+    is_capturing = load_word(load_word(words, SHARED), IS_CAPTURING)
+    return call_driver_with_two(is_capturing, load_word(words, STREAM), status) == 0 and load_int(status) == 0
+
+
+@jit
+def _done(known, words, args):
+    """Make the result of a known call, and launch; return 0 if an exception was raised."""
+    arguments = stack_words(_MOST_OF_LAUNCH)
+    result = call(_item(known, _EMPTY), arguments, 0, 0)
+    if result == 0:
+        return 0
+    number = load_word(words, NUM_ARGUMENTS)
+    for place in range(number):
+        code, argument = load_word(words, CODES + place), result
+        if code == _OBJECT:
+            argument = _item(_item(known, _ARGUMENTS), place)
+        elif code >= _OPERAND:
+            argument = load_word(args, code - _OPERAND)
+        store_word(arguments, place, argument)
+    nothing = call(_item(known, _LAUNCH), arguments, number, 0)
+    if nothing == 0:
+        drop_reference(result)
+        return 0
+    drop_reference(nothing)
+    return result
+
+
+def _find(calls, args, num_args, names):
+    recent = load_word(calls + FIRST_SLOT, 0)
+    if recent == 0:
+        return as_bool(0)  # UNKNOWN
+    add_reference(recent)  # comparing may run other threads, and they may add calls
+    result = 0
+    searching = True
+    place, number = 0, load_word(recent + TUPLE_LENGTH, 0)
+    while searching and place < number:
+        known = _item(recent, place)
+        words = load_word(_item(known, _WORDS) + DATA, 0)
+        if _is(known, words, args, num_args, names):
+            searching = False
+            result = _done(known, words, args) if _is_not_captured(words) else as_bool(0)
+        place += 1
+    drop_reference(recent)
+    return as_bool(0) if searching else result
+
+
+@cache
+def _finding() -> int:
+    return compile_function("find", _find, 4)
