@@ -1,7 +1,8 @@
 """The time of a launch on the host, without a GPU: `python -m benchmarks.gpu.host`.
 
 The driver's library is replaced by a compiled one that does nothing at a launch. The figures are microseconds of the
-thread's processor time, the median of several runs: the time of the package and of NVIDIA's bindings.
+thread's processor time, the median of several runs: the time of the package, and of NVIDIA's bindings where a launch
+uses them.
 """
 
 from __future__ import annotations
