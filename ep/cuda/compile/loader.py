@@ -10,7 +10,6 @@ from ep.cuda.compile.launch_config import BLOCK_THREADS, MAX_BLOCKS, Axes, Grid,
 from ep.cuda.device.stream import CudaStream
 from ep.cuda.driver.interface import Driver, ParameterBlock
 from ep.cuda.driver.limits import SHARED_BYTES
-from ep.cuda.launch.recording import Recording
 
 _THREADS: Final = BLOCK_THREADS, 1, 1
 _loaded: Final[dict[tuple[int, str], LoadedKernel]] = {}
@@ -55,7 +54,7 @@ class LoadedKernel:
         except IndexError:
             parameters = ParameterBlock(self._num_words)
         self._pack_into(parameters.words, 0, *words)
-        if type(stream) is Recording:
+        if stream.is_recording:
             stream.add_kernel(self._driver.function_word(self._function), blocks, threads, shared_bytes, words)
         self._driver.launch(self._device, self._function, blocks, threads, shared_bytes, stream.handle, parameters)
         self._blocks.append(parameters)

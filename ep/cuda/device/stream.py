@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Final, Protocol, TypeVar
 
@@ -97,6 +97,8 @@ class CudaStream(StreamSlots, Stream):
     """
 
     _owned = False  # for __del__ if the constructor fails or is interrupted
+    is_recording = False
+    """Whether `add_kernel` records the kernels that are queued."""
 
     def __init__(self, device: DeviceOfStream, handle: int, *, owned: bool) -> None:
         """owned: whether the stream is destroyed with this object; `Device.CreateStream` and `from_handle` know."""
@@ -271,6 +273,11 @@ class CudaStream(StreamSlots, Stream):
             yield memory
         finally:
             self.FreeAsync(memory)
+
+    def add_kernel(
+        self, function: int, blocks: Sequence[int], threads: Sequence[int], shared_bytes: int, words: tuple[int, ...]
+    ) -> None:
+        """Record a kernel that is queued, if the stream `is_recording`."""
 
     def fill(self, address: int, byte: int, size: int) -> None:
         """Queue setting `size` bytes of device memory to `byte`."""

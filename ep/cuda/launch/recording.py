@@ -91,6 +91,7 @@ class Recording(CudaStream):
     """A stream that queues what Launch queues on another one, and records it."""
 
     __slots__ = ("_conditions", "_scratch_bytes", "is_complete", "kernels", "operands")
+    is_recording = True
 
     def __init__(self, stream: CudaStream) -> None:
         """stream: the one to queue on."""

@@ -38,8 +38,7 @@ class ConstantPadImpl(MovePrimitive, ConstantPad):
         return usual_pad(self._types[0].itemsize)
 
     def _check(self, dims: tuple[Any, Any, Any]) -> tuple[Hashable, Shape]:
-        given = as_pad_shape(*dims)
-        return given, Shape(given, given.counts(), partial(pad_plan, given))
+        return (given := as_pad_shape(*dims)), Shape(given, given.counts(), partial(pad_plan, given))
 
     @launched
     def Launch(
@@ -52,8 +51,7 @@ class ConstantPadImpl(MovePrimitive, ConstantPad):
         pad_val: Any,
         dst: Any,
     ) -> None:
-        stream = check_stream(stream)
-        shape = self._shape(src_dims, padding_before, padding_after)
+        stream, shape = check_stream(stream), self._shape(src_dims, padding_before, padding_after)
         element = self._numbers.array(pad_val, "pad_val")
         src, dst = self._read(stream, (src, dst), shape.counts)
         if shape.counts[1]:

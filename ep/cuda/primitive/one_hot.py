@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ep.common.bounded_cache import BoundedCache
 from ep.common.checks import as_size
 from ep.common.primitive import signatures
 from ep.common.primitive.class_range import as_class_range
@@ -30,7 +29,7 @@ class OneHotImpl(CudaPrimitive, OneHot):
     def __init__(self, request: Request) -> None:
         super().__init__(request)
         self._stored = self._types[0], unit_of(self._types[1])
-        self._plans, self._numbers = BoundedCache(), NumberWords(self._types[1], self._stored[1])
+        self._numbers = NumberWords(self._types[1], self._stored[1])
 
     def _kernel(self, variant: OneHotVariant) -> Any:
         from ep.cuda.kernels.one_hot import kernel
@@ -57,6 +56,5 @@ class OneHotImpl(CudaPrimitive, OneHot):
         lower, depth = as_class_range(lower_bound, upper_bound)
         indices, out = self._read(stream, (indices, out), (num_indices, count := num_indices * depth))
         if count:
-            key = lower, depth, count, not out % PACK_BYTES
-            plan = self._plans.get(key) or self._plans.keep(key, lambda: one_hot_plan(*key, *self._stored))
+            plan = one_hot_plan(lower, depth, count, not out % PACK_BYTES, *self._stored)
             self._queue(stream, plan.variant, plan.num_items, indices, out, *plan.sizes, *on, *off, *plan.depth)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 from ep.common.fast_integer_math import FastIntegerMath
@@ -31,6 +32,7 @@ class OneHotPlan(NamedTuple):
     depth: tuple[int, ...]
 
 
+@lru_cache(256)
 def one_hot_plan(
     lower: int, depth: int, count: int, aligned: bool, indices_type: DataType, unit: DataType
 ) -> OneHotPlan:
