@@ -122,6 +122,17 @@ def test_one_module_imports_numba_cuda():
     assert importing == ["ep/cuda/compile/numba_cuda.py"]
 
 
+def test_two_modules_write_instructions_of_cuda():
+    """Kernels are Python; what Python has no words for is written by the methods of one class."""
+    writing = [
+        str(path.relative_to(ROOT))
+        for path in sorted((ROOT / "ep/cuda").rglob("*.py"))
+        if re.search(r"^from llvmlite|\b(cgutils|intrinsic|builder)\b", path.read_text(), re.M)
+    ]
+    of_the_host = "ep/cuda/launch/code.py"
+    assert writing == ["ep/cuda/compile/instructions.py", "ep/cuda/compile/numba_cuda.py", of_the_host]
+
+
 def test_links_of_the_documents_lead_somewhere():
     made = {ROOT / "docs" / "reference" / name for name in reference_pages.pages()}
     for document in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")):

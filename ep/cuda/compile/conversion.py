@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from ep.cuda.compile.arithmetic import storage_arithmetic
+from ep.cuda.compile.instructions import FLOAT, Instructions, written_for
 from ep.cuda.compile.memory import elements_of, words_of
-from ep.cuda.compile.numba_cuda import from_dtype, intrinsic, ir, types
+from ep.cuda.compile.numba_cuda import from_dtype, types
 from ep.include.data_type import DataType
 
 
@@ -18,42 +19,36 @@ def converter(data_type: DataType) -> Any:
     """Return `convert(number)`: the number as it would be loaded after a store as `data_type`."""
     numba_type = from_dtype(np.dtype(storage_arithmetic(data_type)))
 
-    @intrinsic
-    def convert(typing_context: Any, number: Any) -> Any:
+    def typed(number: Any) -> tuple[Any, Any] | None:
         if data_type.dtype.kind != "c" and isinstance(number, types.Complex):
             return None
+        return numba_type, (number,)
 
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            words = words_of(context, builder, args[0], number, data_type)
-            (value,) = elements_of(context, builder, words, data_type)
-            return value
-
-        return numba_type(number), generate
+    @written_for(typed)
+    def convert(code: Instructions, number: Any) -> Any:
+        (value,) = elements_of(code, words_of(code, number, code.types[0], data_type), data_type)
+        return value
 
     return convert
 
 
-@intrinsic
-def opaque(typing_context: Any, number: Any) -> Any:
+@written_for(lambda number: (number, (number,)))
+def opaque(code: Instructions, number: Any) -> Any:
     """opaque(number): the number, about which the compiler knows as little as about a loaded one.
 
     So the code of an op does not depend on the ops before it: a product of one op is not fused with a sum of another,
     which would change the last bits. The assembler removes the instruction. Integers are exact, and need none.
     """
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        if isinstance(number, types.Float):
-            return _moved(builder, args[0])
-        if not isinstance(number, types.Complex):
-            return args[0]
-        parts = context.make_complex(builder, number, value=args[0])
-        parts.real, parts.imag = _moved(builder, parts.real), _moved(builder, parts.imag)
-        return parts._getvalue()
-
-    return number(number), generate
+    (numba_type,) = code.types
+    if isinstance(numba_type, types.Float):
+        return _moved(code, number)
+    if not isinstance(numba_type, types.Complex):
+        return number
+    real, imag = code.parts(number, numba_type)
+    return code.complex_of(_moved(code, real), _moved(code, imag), numba_type)
 
 
-def _moved(builder: Any, value: Any) -> Any:
-    bits, register = (32, "f") if value.type == ir.FloatType() else (64, "d")
-    function_type = ir.FunctionType(value.type, [value.type])
-    return builder.asm(function_type, f"mov.f{bits} $0, $1;", f"={register},{register}", [value], False)
+def _moved(code: Instructions, value: Any) -> Any:
+    kind = code.kind_of(value)
+    bits, register = (32, "f") if kind == FLOAT else (64, "d")
+    return code.ptx(f"mov.f{bits} $0, $1;", f"={register},{register}", kind, value)

@@ -8,7 +8,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, NamedTuple
 
-from ep.cuda.compile.numba_cuda import cgutils, intrinsic, ir, types
+from ep.cuda.compile.instructions import WORD, Instructions, integer_of, written
+from ep.cuda.compile.numba_cuda import types
 
 
 class IndexMath(NamedTuple):
@@ -32,60 +33,37 @@ class IndexMath(NamedTuple):
 @cache
 def index_math(bits: int) -> IndexMath:
     """Return the arithmetic of `bits` (32 or 64) bits."""
-    narrow_type = ir.IntType(bits)
+    narrow_kind = integer_of(bits)
     name = "llvm.nvvm.mulhi.ui" if bits == 32 else "llvm.nvvm.mulhi.ull"
     number = types.Integer.from_bitwidth(bits, False)
 
-    @intrinsic
-    def narrow(typing_context: Any, word: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return builder.trunc(args[0], narrow_type) if bits == 32 else args[0]
+    @written(number, types.int64)
+    def narrow(code: Instructions, word: Any) -> Any:
+        return code.truncate(word, narrow_kind)
 
-        return number(types.int64), generate
+    @written(number, number, number, number)
+    def quotient(code: Instructions, n: Any, multiplier: Any, shift: Any) -> Any:
+        upper = code.call(name, narrow_kind, n, multiplier)
+        return code.shift_right(code.add(upper, n), shift)
 
-    @intrinsic
-    def quotient(typing_context: Any, n: Any, multiplier: Any, shift: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            function_type = ir.FunctionType(narrow_type, [narrow_type] * 2)
-            upper_half = cgutils.get_or_insert_function(builder.module, function_type, name)
-            upper = builder.call(upper_half, args[:2])
-            return builder.lshr(builder.add(upper, args[0]), args[2])
+    @written(number, number, number, number)
+    def multiply_add(code: Instructions, a: Any, b: Any, c: Any) -> Any:
+        return code.add(code.multiply(a, b), c)
 
-        return number(number, number, number), generate
+    @written(number, number, number, number)
+    def remainder(code: Instructions, n: Any, quotient: Any, divisor: Any) -> Any:
+        return code.subtract(n, code.multiply(quotient, divisor))
 
-    @intrinsic
-    def multiply_add(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return builder.add(builder.mul(args[0], args[1]), args[2])
+    @written(number, number, number)
+    def minus(code: Instructions, a: Any, b: Any) -> Any:
+        return code.subtract(a, b)
 
-        return number(number, number, number), generate
+    @written(types.boolean, number, number)
+    def is_below(code: Instructions, a: Any, b: Any) -> Any:
+        return code.compare("<", a, b)
 
-    @intrinsic
-    def remainder(typing_context: Any, n: Any, quotient: Any, divisor: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return builder.sub(args[0], builder.mul(args[1], args[2]))
-
-        return number(number, number, number), generate
-
-    @intrinsic
-    def minus(typing_context: Any, a: Any, b: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return builder.sub(args[0], args[1])
-
-        return number(number, number), generate
-
-    @intrinsic
-    def is_below(typing_context: Any, a: Any, b: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return builder.icmp_unsigned("<", args[0], args[1])
-
-        return types.boolean(number, number), generate
-
-    @intrinsic
-    def widen(typing_context: Any, n: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return builder.zext(args[0], ir.IntType(64)) if bits == 32 else args[0]
-
-        return types.int64(number), generate
+    @written(types.int64, number)
+    def widen(code: Instructions, n: Any) -> Any:
+        return code.extend(n, WORD)
 
     return IndexMath(narrow, quotient, multiply_add, remainder, minus, is_below, widen)

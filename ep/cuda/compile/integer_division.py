@@ -8,25 +8,21 @@ import numpy as np
 
 from ep.common.functor.binary import integer
 from ep.common.functor.math_library import Function, Maker, MathLibrary, Scalar
-from ep.cuda.compile.numba_cuda import from_dtype, intrinsic, ir
+from ep.cuda.compile.instructions import Instructions, integer_of, written
+from ep.cuda.compile.numba_cuda import from_dtype
 
 
 def quotient_of(scalar_type: Any) -> Function:
     """Return `quotient(a, b)` of numbers of one integer type, rounded toward zero; b is neither 0 nor -1."""
     dtype = np.dtype(scalar_type)
     number = from_dtype(dtype)
-    width = ir.IntType(64 if dtype.itemsize == 8 else 32)
+    width = integer_of(64 if dtype.itemsize == 8 else 32)
     signed = dtype.kind == "i"
 
-    @intrinsic
-    def quotient(typing_context: Any, a: Any, b: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            extend, divide = (builder.sext, builder.sdiv) if signed else (builder.zext, builder.udiv)
-            wide = [extend(value, width) if value.type.width < width.width else value for value in args]
-            result = divide(*wide)
-            return builder.trunc(result, args[0].type) if result.type.width > args[0].type.width else result
-
-        return number(number, number), generate
+    @written(number, number, number)
+    def quotient(code: Instructions, a: Any, b: Any) -> Any:
+        wide = [code.extend(value, width, signed) for value in (a, b)]
+        return code.truncate(code.divide(*wide, signed), code.kind_of(a))
 
     return quotient  # type: ignore[no-any-return]
 

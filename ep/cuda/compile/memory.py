@@ -1,8 +1,8 @@
 """Device memory in kernels: packs of elements, converted to and from the type of arithmetic.
 
 An address is an int64. A *pack* is a tuple of contiguous elements that are moved at once; its address must be a
-multiple of its bytes. The functions are intrinsics: LLVM code that NVVM turns into 128-bit accesses and conversion
-instructions.
+multiple of its bytes. The functions are written in instructions, which NVVM turns into 128-bit accesses and
+conversions.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import numpy as np
 
 from ep.common.stored_types import UNITS
 from ep.cuda.compile.arithmetic import storage_arithmetic
-from ep.cuda.compile.numba_cuda import cgutils, from_dtype, intrinsic, ir, types
+from ep.cuda.compile.instructions import DOUBLE, FLOAT, Instructions, integer_of, size_of, written, written_for
+from ep.cuda.compile.numba_cuda import from_dtype, types
 from ep.include.data_type import DataType
 from ep.include.number_kind import part_of
 
-_BITS = {size: ir.IntType(8 * size) for size in (1, 2, 4, 8)}
-_FLOAT, _DOUBLE = ir.FloatType(), ir.DoubleType()
+_BITS = {size: integer_of(8 * size) for size in (1, 2, 4, 8)}
 GLOBAL: Final = 1
 """The address space of device memory."""
 SHARED: Final = 3
@@ -38,18 +38,18 @@ def _shape_of_words(data_type: DataType, count: int) -> tuple[Any, int]:
     """
     kind, size = data_type.dtype.kind, data_type.itemsize
     if kind == "c":
-        return (_FLOAT if size == 8 else _DOUBLE), 2 * count
+        return (FLOAT if size == 8 else DOUBLE), 2 * count
     if kind == "f" and size >= 4:
-        return (_FLOAT if size == 4 else _DOUBLE), count
+        return (FLOAT if size == 4 else DOUBLE), count
     word = min(max(size, 4), size * count) if size < 4 else size
     return _BITS[word], size * count // word
 
 
 def _move(
-    builder: Any,
+    code: Instructions,
     address: Any,
     index: Any,
-    word: Any,
+    kind: Any,
     count: int,
     alignment: int,
     space: int,
@@ -57,31 +57,20 @@ def _move(
     streams: bool = False,
 ) -> Any:
     """Load `count` words of pack `index` at `address`, or store `words` there."""
-    size = count * _size(word)
-    place = builder.add(address, builder.mul(index, ir.Constant(index.type, size)))
+    size = count * size_of(kind)
+    place = code.add(address, code.multiply(index, size))
     vector_bytes = min(size, alignment, 16)
-    per_vector = max(vector_bytes // _size(word), 1)
-    vector = ir.VectorType(word, per_vector) if per_vector > 1 else word
-    pointer = builder.inttoptr(place, vector.as_pointer(space))
+    per_vector = max(vector_bytes // size_of(kind), 1)
+    pointer = code.pointer(place, kind, per_vector, space)
     loaded = []
     for first in range(0, count, per_vector):
-        target = builder.gep(pointer, [ir.Constant(_BITS[4], first // per_vector)])
+        vector = first // per_vector
         if words is None:
-            value = builder.load(target, align=vector_bytes)
-            loaded += (
-                [value]
-                if per_vector == 1
-                else [builder.extract_element(value, ir.Constant(_BITS[4], lane)) for lane in range(per_vector)]
-            )
+            loaded += code.load(pointer, vector, per_vector, vector_bytes)
         elif streams:
-            _stream(builder, builder.ptrtoint(target, _BITS[8]), words[first : first + per_vector])
+            _stream(code, code.address(pointer, vector), words[first : first + per_vector])
         else:
-            value = words[first]
-            if per_vector > 1:
-                value = ir.Constant(vector, ir.Undefined)
-                for lane in range(per_vector):
-                    value = builder.insert_element(value, words[first + lane], ir.Constant(_BITS[4], lane))
-            builder.store(value, target, align=vector_bytes)
+            code.store(pointer, vector, words[first : first + per_vector], vector_bytes)
     return loaded
 
 
@@ -90,35 +79,21 @@ _REGISTERS: Final = {1: "h", 2: "h", 4: "r", 8: "l"}
 of one."""
 
 
-def _stream(builder: Any, address: Any, words: list[Any]) -> None:
+def _stream(code: Instructions, address: Any, words: list[Any]) -> None:
     """Store adjacent words by an instruction that marks them as streamed."""
-    size, number = _size(words[0].type), len(words)
-    integers = [builder.bitcast(word, _BITS[size]) if size >= 4 else word for word in words]
+    size, number = size_of(code.kind_of(words[0])), len(words)
+    integers = [code.bits(word, _BITS[size]) if size >= 4 else word for word in words]
     if size == 1:
-        integers = [builder.zext(word, _BITS[2]) for word in integers]
+        integers = [code.extend(word, _BITS[2]) for word in integers]
     vector, list_of = (f".v{number}", "{%s}") if number > 1 else ("", "%s")
     values = list_of % ", ".join(f"${1 + k}" for k in range(number))
-    function_type = ir.FunctionType(ir.VoidType(), [address.type, *(word.type for word in integers)])
     constraints = ",".join(["l", *_REGISTERS[size] * number, "~{memory}"])
-    text = f"st.global.cs{vector}.b{8 * size} [$0], {values};"
-    builder.asm(function_type, text, constraints, [address, *integers], side_effect=True)
-
-
-def _size(word: Any) -> int:
-    if isinstance(word, ir.IntType):
-        return int(word.width) // 8
-    return 4 if word is _FLOAT else 8
+    code.ptx(f"st.global.cs{vector}.b{8 * size} [$0], {values};", constraints, None, address, *integers, effects=True)
 
 
 def _alignment(data_type: DataType, count: int, aligned: bool) -> int:
     parts = 2 if data_type.dtype.kind == "c" else 1
     return data_type.itemsize * count if aligned else data_type.itemsize // parts
-
-
-def _assembly(builder: Any, text: str, constraints: str, result: Any, *args: Any) -> Any:
-    """Return one PTX instruction without side effects."""
-    function_type = ir.FunctionType(result, [value.type for value in args])
-    return builder.asm(function_type, text, constraints, args, side_effect=False)
 
 
 @cache
@@ -133,43 +108,32 @@ def loader(data_type: DataType, count: int, aligned: bool = True, space: int = G
     word, num_words = _shape_of_words(data_type, count)
     alignment = _alignment(data_type, count, aligned)
 
-    @intrinsic
-    def load(typing_context: Any, address: Any, index: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            words = _move(builder, args[0], args[1], word, num_words, alignment, space)
-            values = elements_of(context, builder, words, data_type)
-            return context.make_tuple(builder, pack_type, values)
-
-        return pack_type(types.int64, types.int64), generate
+    @written(pack_type, types.int64, types.int64)
+    def load(code: Instructions, address: Any, index: Any) -> Any:
+        words = _move(code, address, index, word, num_words, alignment, space)
+        return code.tuple_of(elements_of(code, words, data_type), pack_type)
 
     return load
 
 
-def elements_of(context: Any, builder: Any, words: list[Any], data_type: DataType) -> list[Any]:
+def elements_of(code: Instructions, words: list[Any], data_type: DataType) -> list[Any]:
     """Return the elements in machine words, in the type of arithmetic."""
     if data_type.dtype.kind == "c":
         numba_type = from_dtype(data_type.dtype)
-        values = []
-        for real, imag in zip(words[::2], words[1::2], strict=True):
-            number = context.make_complex(builder, numba_type)
-            number.real, number.imag = real, imag
-            values.append(number._getvalue())
-        return values
+        return [code.complex_of(real, imag, numba_type) for real, imag in zip(words[::2], words[1::2], strict=True)]
     if data_type.itemsize >= 4:
         return words
-    bits = _BITS[data_type.itemsize]
+    size = data_type.itemsize
     parts = []
     for word in words:
-        for lane in range(_size(word.type) // data_type.itemsize):
-            shifted = builder.lshr(word, ir.Constant(word.type, 8 * data_type.itemsize * lane)) if lane else word
-            parts.append(builder.trunc(shifted, bits) if word.type.width > bits.width else shifted)
+        for lane in range(size_of(code.kind_of(word)) // size):
+            parts.append(code.truncate(code.shift_right(word, 8 * size * lane) if lane else word, _BITS[size]))
     if data_type is DataType.kBool:
-        return [builder.icmp_unsigned("!=", part, ir.Constant(bits, 0)) for part in parts]
+        return [code.is_nonzero(part) for part in parts]
     if data_type is DataType.kFloat16:
-        return [_assembly(builder, "cvt.f32.f16 $0, $1;", "=f,h", _FLOAT, part) for part in parts]
+        return [code.ptx("cvt.f32.f16 $0, $1;", "=f,h", FLOAT, part) for part in parts]
     if data_type is DataType.kBFloat16:
-        high = ir.Constant(_BITS[4], 16)
-        return [builder.bitcast(builder.shl(builder.zext(part, _BITS[4]), high), _FLOAT) for part in parts]
+        return [code.bits(code.shift_left(code.extend(part, _BITS[4]), 16), FLOAT) for part in parts]
     return parts
 
 
@@ -184,143 +148,131 @@ def storer(data_type: DataType, count: int, aligned: bool = True, space: int = G
     word, num_words = _shape_of_words(data_type, count)
     alignment = _alignment(data_type, count, aligned)
 
-    @intrinsic
-    def store(typing_context: Any, address: Any, index: Any, pack: Any) -> Any:
+    def typed(address: Any, index: Any, pack: Any) -> tuple[Any, Any] | None:
         if not isinstance(pack, types.BaseTuple) or len(pack) != count:
             return None
         if data_type.dtype.kind != "c" and any(isinstance(numba_type, types.Complex) for numba_type in pack):
             return None  # kReal is the op that drops an imaginary part
+        return types.void, (types.int64, types.int64, pack)
 
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            values = cgutils.unpack_tuple(builder, args[2], count)
-            pairs = [(value, _plain(numba_type)) for value, numba_type in zip(values, pack, strict=True)]
-            words = _storage_words(context, builder, pairs, data_type, word)
-            _move(builder, args[0], args[1], word, num_words, alignment, space, words, streams)
-            return context.get_dummy_value()
-
-        return types.void(types.int64, types.int64, pack), generate
+    @written_for(typed)
+    def store(code: Instructions, address: Any, index: Any, pack: Any) -> None:
+        values = code.items_of(pack, count)
+        pairs = [(value, _plain(numba_type)) for value, numba_type in zip(values, code.types[2], strict=True)]
+        words = _storage_words(code, pairs, data_type, word)
+        _move(code, address, index, word, num_words, alignment, space, words, streams)
 
     return store
 
 
-def words_of(context: Any, builder: Any, value: Any, numba_type: Any, data_type: DataType) -> list[Any]:
+def words_of(code: Instructions, value: Any, numba_type: Any, data_type: DataType) -> list[Any]:
     """Return the machine words that a value of a Numba type is stored as: one, or the parts of a complex number."""
     word, _ = _shape_of_words(data_type, 1)
-    return _storage_words(context, builder, [(value, _plain(numba_type))], data_type, word)
+    return _storage_words(code, [(value, _plain(numba_type))], data_type, word)
 
 
 def _plain(numba_type: Any) -> Any:
     return numba_type.literal_type if isinstance(numba_type, types.Literal) else numba_type
 
 
-def _storage_words(context: Any, builder: Any, pairs: list[Any], data_type: DataType, word: Any) -> list[Any]:
+def _storage_words(code: Instructions, pairs: list[Any], data_type: DataType, word: Any) -> list[Any]:
     """Return the words of a pack of values with their Numba types, converted to `data_type`."""
     if data_type.dtype.kind == "c":
-        return [
-            part for value, numba_type in pairs for part in _complex(context, builder, value, numba_type, data_type)
-        ]
-    lanes = _size(word) // data_type.itemsize
+        return [part for value, numba_type in pairs for part in _complex(code, value, numba_type, data_type)]
+    lanes = size_of(word) // data_type.itemsize
     if data_type in (DataType.kFloat16, DataType.kBFloat16):
-        floats = [_narrow(context, builder, value, numba_type) for value, numba_type in pairs]
+        floats = [_narrow(code, value, numba_type) for value, numba_type in pairs]
         suffix = "f16" if data_type is DataType.kFloat16 else "bf16"
         if lanes == 1:
-            return [_assembly(builder, f"cvt.rn.{suffix}.f32 $0, $1;", "=h,f", word, value) for value in floats]
+            return [code.ptx(f"cvt.rn.{suffix}.f32 $0, $1;", "=h,f", word, value) for value in floats]
         # the first operand becomes the upper half
         text = f"cvt.rn.{suffix}x2.f32 $0, $2, $1;"
         twos = zip(floats[::2], floats[1::2], strict=True)
-        return [_assembly(builder, text, "=r,f,f", word, low, high) for low, high in twos]
-    values = [_number(context, builder, value, numba_type, data_type) for value, numba_type in pairs]
+        return [code.ptx(text, "=r,f,f", word, low, high) for low, high in twos]
+    values = [_number(code, value, numba_type, data_type) for value, numba_type in pairs]
     if lanes == 1:
         return values
     words = []
     for first in range(0, len(values), lanes):
-        whole = builder.zext(values[first], word)
+        whole = code.extend(values[first], word)
         for lane in range(1, lanes):
-            wide = builder.zext(values[first + lane], word)
-            whole = builder.or_(whole, builder.shl(wide, ir.Constant(word, 8 * data_type.itemsize * lane)))
+            wide = code.extend(values[first + lane], word)
+            whole = code.or_(whole, code.shift_left(wide, 8 * data_type.itemsize * lane))
         words.append(whole)
     return words
 
 
-def _complex(context: Any, builder: Any, value: Any, numba_type: Any, data_type: DataType) -> tuple[Any, Any]:
+def _complex(code: Instructions, value: Any, numba_type: Any, data_type: DataType) -> tuple[Any, Any]:
     part = from_dtype(part_of(data_type).dtype)
     if isinstance(numba_type, types.Complex):
-        parts = context.make_complex(builder, numba_type, value=value)
+        real, imag = code.parts(value, numba_type)
         of = numba_type.underlying_float
-        return context.cast(builder, parts.real, of, part), context.cast(builder, parts.imag, of, part)
-    return context.cast(builder, value, numba_type, part), context.get_constant(part, 0)
+        return code.cast(real, of, part), code.cast(imag, of, part)
+    real = code.cast(value, numba_type, part)
+    return real, code.constant(code.kind_of(real), 0)
 
 
-def _narrow(context: Any, builder: Any, value: Any, numba_type: Any) -> Any:
+def _narrow(code: Instructions, value: Any, numba_type: Any) -> Any:
     """Return a number as the float that rounds to any 16-bit type as the number itself does."""
     if isinstance(numba_type, types.Float):
-        return _round_to_odd(builder, value) if numba_type.bitwidth == 64 else value
+        return _round_to_odd(code, value) if numba_type.bitwidth == 64 else value
     if isinstance(numba_type, types.Integer) and numba_type.bitwidth >= 32:
-        return _integer_to_odd(builder, value, numba_type.signed)
-    return context.cast(builder, value, numba_type, types.float32)  # which holds it exactly
+        return _integer_to_odd(code, value, numba_type.signed)
+    return code.cast(value, numba_type, types.float32)  # which holds it exactly
 
 
-def _number(context: Any, builder: Any, value: Any, numba_type: Any, data_type: DataType) -> Any:
+def _number(code: Instructions, value: Any, numba_type: Any, data_type: DataType) -> Any:
     """Return a number in the storage form of `data_type`, which is bool, an integer, float32 or float64."""
     if data_type is DataType.kBool:
-        return builder.zext(_is_nonzero(builder, value, numba_type), _BITS[1])
+        return code.extend(value if isinstance(numba_type, types.Boolean) else code.is_nonzero(value), _BITS[1])
     if data_type.dtype.kind in "iu" and isinstance(numba_type, types.Float):
-        return _saturate(builder, value, data_type)
-    return context.cast(builder, value, numba_type, from_dtype(data_type.dtype))
+        return _saturate(code, value, data_type)
+    return code.cast(value, numba_type, from_dtype(data_type.dtype))
 
 
-def _is_nonzero(builder: Any, value: Any, numba_type: Any) -> Any:
-    if isinstance(numba_type, types.Boolean):
-        return value
-    if isinstance(numba_type, types.Float):
-        return builder.fcmp_unordered("!=", value, ir.Constant(value.type, 0.0))
-    return builder.icmp_unsigned("!=", value, ir.Constant(value.type, 0))
-
-
-def _saturate(builder: Any, value: Any, data_type: DataType) -> Any:
+def _saturate(code: Instructions, value: Any, data_type: DataType) -> Any:
     """Return a conversion with saturation: the device saturates at 32 and 64 bits, narrower types are clamped first.
 
     NaN becomes 0.
     """
     signed, wide = data_type.dtype.kind == "i", data_type.itemsize == 8
     result = _BITS[8 if wide else 4]
-    name = f"{'s' if signed else 'u'}{result.width}"
-    source, register = ("f32", "f") if value.type is _FLOAT or value.type == _FLOAT else ("f64", "d")
+    name = f"{'s' if signed else 'u'}{8 * size_of(result)}"
+    source, register = ("f32", "f") if code.kind_of(value) == FLOAT else ("f64", "d")
     constraints = f"={'l' if wide else 'r'},{register}"
-    number = _assembly(builder, f"cvt.rzi.{name}.{source} $0, $1;", constraints, result, value)
-    number = builder.select(builder.fcmp_unordered("uno", value, value), ir.Constant(result, 0), number)
+    number = code.ptx(f"cvt.rzi.{name}.{source} $0, $1;", constraints, result, value)
+    number = code.select(code.is_nan(value), code.constant(result, 0), number)
     if data_type.itemsize >= 4:
         return number
     info = np.iinfo(data_type.dtype)
-    compare = builder.icmp_signed if signed else builder.icmp_unsigned
-    low, high = ir.Constant(result, int(info.min)), ir.Constant(result, int(info.max))
-    number = builder.select(compare(">", number, high), high, number)
-    number = builder.select(compare("<", number, low), low, number)
-    return builder.trunc(number, _BITS[data_type.itemsize])
+    low, high = code.constant(result, int(info.min)), code.constant(result, int(info.max))
+    number = code.select(code.compare(">", number, high, signed), high, number)
+    number = code.select(code.compare("<", number, low, signed), low, number)
+    return code.truncate(number, _BITS[data_type.itemsize])
 
 
-def _round_to_odd(builder: Any, value: Any) -> Any:
+def _round_to_odd(code: Instructions, value: Any) -> Any:
     """Narrow a double to float so that rounding the result again equals rounding the double once."""
-    bits32 = _BITS[4]
-    nearest = builder.fptrunc(value, _FLOAT)
-    back = builder.fpext(nearest, _DOUBLE)
-    magnitude = [_assembly(builder, "abs.f64 $0, $1;", "=d,d", _DOUBLE, number) for number in (back, value)]
-    bits = builder.bitcast(nearest, bits32)
-    away = builder.fcmp_ordered(">", *magnitude)
-    towards = builder.select(away, ir.Constant(bits32, -1), ir.Constant(bits32, 1))
-    inexact = builder.fcmp_ordered("!=", back, value)
-    even = builder.icmp_unsigned("==", builder.and_(bits, ir.Constant(bits32, 1)), ir.Constant(bits32, 0))
-    return builder.bitcast(builder.select(builder.and_(inexact, even), builder.add(bits, towards), bits), _FLOAT)
+    nearest = code.to_float(value)
+    back = code.to_double(nearest)
+    magnitude = [code.ptx("abs.f64 $0, $1;", "=d,d", DOUBLE, number) for number in (back, value)]
+    bits = code.bits(nearest, _BITS[4])
+    away = code.compare_reals(">", *magnitude)
+    towards = code.select(away, code.constant(_BITS[4], -1), code.constant(_BITS[4], 1))
+    inexact = code.compare_reals("!=", back, value)
+    even = code.compare("==", code.and_(bits, 1), 0)
+    return code.bits(code.select(code.and_(inexact, even), code.add(bits, towards), bits), FLOAT)
 
 
-def _integer_to_odd(builder: Any, value: Any, signed: bool) -> Any:
+def _integer_to_odd(code: Instructions, value: Any, signed: bool) -> Any:
     """Return a wide integer rounded toward zero to a float, with the last bit set if the float is not exact."""
-    name = f"{'s' if signed else 'u'}{value.type.width}"
-    register = "l" if value.type.width == 64 else "r"
-    towards = _assembly(builder, f"cvt.rz.f32.{name} $0, $1;", f"=f,{register}", _FLOAT, value)
-    back = _assembly(builder, f"cvt.rzi.{name}.f32 $0, $1;", f"={register},f", value.type, towards)
-    inexact = builder.zext(builder.icmp_unsigned("!=", back, value), _BITS[4])
-    return builder.bitcast(builder.or_(builder.bitcast(towards, _BITS[4]), inexact), _FLOAT)
+    kind = code.kind_of(value)
+    name = f"{'s' if signed else 'u'}{8 * size_of(kind)}"
+    register = "l" if size_of(kind) == 8 else "r"
+    towards = code.ptx(f"cvt.rz.f32.{name} $0, $1;", f"=f,{register}", FLOAT, value)
+    back = code.ptx(f"cvt.rzi.{name}.f32 $0, $1;", f"={register},f", kind, towards)
+    inexact = code.extend(code.compare("!=", back, value), _BITS[4])
+    return code.bits(code.or_(code.bits(towards, _BITS[4]), inexact), FLOAT)
 
 
 @cache
@@ -330,25 +282,20 @@ def value_reader(scalar_type: type[np.generic]) -> Any:
     dtype = np.dtype(scalar_type)
     numba_type = from_dtype(dtype)
 
-    @intrinsic
-    def read(typing_context: Any, word0: Any, word1: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            if dtype.kind != "c":
-                return _value(builder, args[0], dtype)
-            number = context.make_complex(builder, numba_type)
-            part = np.dtype(f"f{dtype.itemsize // 2}")
-            second = builder.lshr(args[0], ir.Constant(_BITS[8], 32)) if dtype.itemsize == 8 else args[1]
-            number.real, number.imag = _value(builder, args[0], part), _value(builder, second, part)
-            return number._getvalue()
-
-        return numba_type(types.int64, types.int64), generate
+    @written(numba_type, types.int64, types.int64)
+    def read(code: Instructions, word0: Any, word1: Any) -> Any:
+        if dtype.kind != "c":
+            return _value(code, word0, dtype)
+        part = np.dtype(f"f{dtype.itemsize // 2}")
+        second = code.shift_right(word0, 32) if dtype.itemsize == 8 else word1
+        return code.complex_of(_value(code, word0, part), _value(code, second, part), numba_type)
 
     return read
 
 
-def _value(builder: Any, word: Any, dtype: np.dtype[Any]) -> Any:
+def _value(code: Instructions, word: Any, dtype: np.dtype[Any]) -> Any:
     """Return the number whose bytes are the low ones of a word."""
-    bits = builder.trunc(word, _BITS[dtype.itemsize]) if dtype.itemsize < 8 else word
+    bits = code.truncate(word, _BITS[dtype.itemsize])
     if dtype.kind == "b":
-        return builder.icmp_unsigned("!=", bits, ir.Constant(bits.type, 0))
-    return builder.bitcast(bits, _FLOAT if dtype.itemsize == 4 else _DOUBLE) if dtype.kind == "f" else bits
+        return code.is_nonzero(bits)
+    return code.bits(bits, FLOAT if dtype.itemsize == 4 else DOUBLE) if dtype.kind == "f" else bits

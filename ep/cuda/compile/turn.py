@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from ep.cuda.compile.numba_cuda import device_function, intrinsic, ir, types
+from ep.cuda.compile.instructions import Instructions, integer_of, written
+from ep.cuda.compile.numba_cuda import device_function, types
 
 
 @cache
@@ -37,17 +38,12 @@ def _selection(selector: int, bits: int) -> Any:
 
     Digits 0 to 3 name the bytes of a, 4 to 7 those of b, lowest first.
     """
-    number, word, register = types.Integer.from_bitwidth(bits, False), ir.IntType(bits), ir.IntType(32)
+    number, word, register = types.Integer.from_bitwidth(bits, False), integer_of(bits), integer_of(32)
+    text = f"prmt.b32 $0, $1, $2, {selector:#06x};"
 
-    @intrinsic
-    def select(typing_context: Any, a: Any, b: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            wide = [builder.zext(value, register) if bits < 32 else value for value in args]
-            function_type = ir.FunctionType(register, [register] * 2)
-            text = f"prmt.b32 $0, $1, $2, {selector:#06x};"
-            selected = builder.asm(function_type, text, "=r,r,r", wide, side_effect=False)
-            return builder.trunc(selected, word) if bits < 32 else selected
-
-        return number(number, number), generate
+    @written(number, number, number)
+    def select(code: Instructions, a: Any, b: Any) -> Any:
+        selected = code.ptx(text, "=r,r,r", register, code.extend(a, register), code.extend(b, register))
+        return code.truncate(selected, word)
 
     return select

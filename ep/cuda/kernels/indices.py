@@ -12,16 +12,9 @@ from typing import Any, Final
 import numpy as np
 
 from ep.cuda.compile.compiler import KernelSource
+from ep.cuda.compile.instructions import WORD, Instructions, written
 from ep.cuda.compile.memory import loader, storer
-from ep.cuda.compile.numba_cuda import (
-    device_function,
-    intrinsic,
-    ir,
-    next_index,
-    num_threads,
-    thread_index,
-    types,
-)
+from ep.cuda.compile.numba_cuda import device_function, next_index, num_threads, thread_index, types
 from ep.cuda.device.error_report import (
     CLAIMED,
     INDEX_OUT_OF_RANGE,
@@ -147,37 +140,22 @@ def _words_of_the_host() -> tuple[Any, Any, Any, Any]:
     is an error, and then no thread claims it. Loads and stores of whole words are atomic for both sides.
     """
     word = types.int64
-    return (
-        _instruction("ld.relaxed.sys.global.b64 $0, [$1];", "=l,l,~{memory}", word, word),
-        _instruction("atom.relaxed.gpu.global.cas.b64 $0, [$1], $2, $3;", "=l,l,l,l,~{memory}", word, *[word] * 3),
-        _instruction("st.relaxed.sys.global.b64 [$0], $1;", "l,l,~{memory}", types.void, word, word),
-        _instruction("st.release.sys.global.b64 [$0], $1;", "l,l,~{memory}", types.void, word, word),
-    )
 
+    @written(word, word)
+    def load_word(code: Instructions, address: Any) -> Any:
+        return code.ptx("ld.relaxed.sys.global.b64 $0, [$1];", "=l,l,~{memory}", WORD, address, effects=True)
 
-def _instruction(text: str, constraints: str, result: Any, *arguments: Any) -> Any:
-    """Return a function that is one PTX instruction, with effects on memory, of int64 arguments."""
-    bits = ir.IntType(64)
-    function_type = ir.FunctionType(ir.VoidType() if result is types.void else bits, [bits] * len(arguments))
+    @written(word, word, word, word)
+    def claim(code: Instructions, address: Any, expected: Any, desired: Any) -> Any:
+        text = "atom.relaxed.gpu.global.cas.b64 $0, [$1], $2, $3;"
+        return code.ptx(text, "=l,l,l,l,~{memory}", WORD, address, expected, desired, effects=True)
 
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        value = builder.asm(function_type, text, constraints, args, side_effect=True)
-        return context.get_dummy_value() if result is types.void else value
+    @written(types.void, word, word)
+    def store_word(code: Instructions, address: Any, value: Any) -> None:
+        code.ptx("st.relaxed.sys.global.b64 [$0], $1;", "l,l,~{memory}", None, address, value, effects=True)
 
-    if len(arguments) == 1:
+    @written(types.void, word, word)
+    def publish(code: Instructions, address: Any, value: Any) -> None:
+        code.ptx("st.release.sys.global.b64 [$0], $1;", "l,l,~{memory}", None, address, value, effects=True)
 
-        def one(typing_context: Any, address: Any) -> Any:
-            return result(*arguments), generate
-
-        return intrinsic(one)
-    if len(arguments) == 2:
-
-        def two(typing_context: Any, address: Any, word: Any) -> Any:
-            return result(*arguments), generate
-
-        return intrinsic(two)
-
-    def three(typing_context: Any, address: Any, expected: Any, desired: Any) -> Any:
-        return result(*arguments), generate
-
-    return intrinsic(three)
+    return load_word, claim, store_word, publish
