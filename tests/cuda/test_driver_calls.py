@@ -164,3 +164,29 @@ for name, launch in launches().items():
     print(name)
 """
     assert python("-c", code)[-1] == "ops.relu with two streams"
+
+
+def test_contexts(python):
+    """A context is entered only if another one is current, or none, and left again."""
+    code = f"""{COUNTS}
+import threading
+def calls_of(name):
+    calls.clear()
+    work[name]()
+    print(json.dumps(calls))
+for name in ("segment sum", "relu on the default stream"):
+    for _ in range(3):
+        work[name]()
+for name in ("relu", "segment sum", "relu on the default stream"):
+    thread = threading.Thread(target=calls_of, args=(name,))
+    thread.start()
+    thread.join()
+cuda.driver.set_current_device(1)
+calls_of("relu on the default stream")
+assert cuda.driver.current_device() == 1
+"""
+    relu, segments, default, other = [json.loads(line) for line in python("-c", code)[-4:]]
+    entered = {"cuCtxGetCurrent": 1, "cuCtxPushCurrent": 1, "cuCtxPopCurrent": 1}
+    assert segments == {"cuLaunchKernel": 4, "cuStreamIsCapturing": 1, **entered}
+    assert default == other == {"cuLaunchKernel": 1, **entered}
+    assert relu["cuLaunchKernel"] <= 2

@@ -246,3 +246,41 @@ def test_threads_launch_at_once(memory, stream):
     for thread in threads:
         thread.join()
     assert not failed
+
+
+def test_a_captured_launch_has_memory_of_its_graph(memory, stream, in_python):
+    if not hasattr(driver(), "begin_capture"):
+        pytest.skip("the graph of a GPU is not seen")
+    primitive = new(p.ReduceFactory, ReduceOp.kSum, "float32", 2)
+    count = 2**15
+    src, dst = memory(count=count), memory(count=1)
+    src.copy_from_host(np.ones(count, np.float32), stream)
+    for _ in range(3):
+        primitive.Launch(stream, (1, count), src, (1,), dst)
+    in_python.clear()
+    graph = driver().begin_capture(stream.handle)
+    primitive.Launch(stream, (1, count), src, (1,), dst)
+    driver().end_capture(graph)
+    assert in_python
+    assert graph.memory
+    dst.copy_from_host(np.zeros(1, np.float32), stream)
+    graph.launch()
+    assert dst.copy_to_host(stream)[0] == count
+    graph.destroy()
+
+
+def test_kernels_that_fail(relu, memory, monkeypatch):
+    """Launch in Python does the launch again, and raises the error."""
+    if not hasattr(driver(), "programs"):
+        pytest.skip("a kernel of a GPU fails later")
+
+    def fail(*kernel):
+        raise RuntimeError("the kernel failed")
+
+    src, dst = memory(), memory()
+    relu(src, dst)
+    monkeypatch.setattr(driver(), "_run", fail)
+    with pytest.raises(RuntimeError, match="the kernel failed"):
+        relu(src, dst)
+    monkeypatch.undo()
+    relu(src, dst)

@@ -8,7 +8,9 @@ import pytest
 import ep.ops
 from ep import AllocationOptions, DeviceType, RequirePrimitive, UnaryOp
 from ep.cuda.arrays.array import CudaArray
+from ep.cuda.arrays.streams import default_stream
 from ep.cuda.device.allocator import CachingAllocator
+from ep.cuda.driver.current import driver
 from ep.include.primitive import ElementwiseUnaryFactory
 
 X = np.arange(-6, 7, dtype=np.float32)
@@ -16,7 +18,8 @@ X = np.arange(-6, 7, dtype=np.float32)
 
 @pytest.fixture
 def fences(monkeypatch, cuda):
-    """The fences since the beginning of the test."""
+    """The fences since the beginning of the test, as if no work had been captured before."""
+    monkeypatch.setattr(cuda._allocator, "_home_is_shared", False)
     found, fence = [], CachingAllocator._fence
 
     def counted(self):
@@ -97,3 +100,18 @@ def test_known_calls(cuda, x):
             ep.ops.add(x, X)
     for _ in range(3):
         assert ep.ops.relu(ep.ops.copy_to_device(X[:0], "cuda")).shape == (0,)
+
+
+def test_memory_is_shared_after_a_capture(cuda, x, stream, fences):
+    """A graph may use it on any stream."""
+    if not hasattr(driver(), "begin_capture"):
+        pytest.skip("the graph of a GPU is not seen")
+    out = ep.ops.relu(x)
+    graph = driver().begin_capture(default_stream(0).handle)
+    ep.ops.relu(x, out=out)
+    driver().end_capture(graph)
+    fences.clear()
+    place = address(ep.ops.relu(x))
+    later = [ep.ops.relu(x) for _ in range(9)]
+    assert place not in [address(each) for each in later] or fences
+    np.testing.assert_array_equal(later[-1].copy_to_host(), X.clip(0))

@@ -110,6 +110,7 @@ class CudaArrays(Arrays):
     def destination(self, shape: Sequence[int], dtype: np.dtype[Any], out: ArrayLike | None) -> CudaArray:
         if out is None:
             return self.empty(shape, dtype)
+        self._stream.device().note_capture(self._stream)
         view = self._imported(out, "out")
         check_result(view, shape, dtype, writable=view.writable)
         if view.strides is not None:
@@ -141,6 +142,7 @@ class CudaArrays(Arrays):
         return array
 
     def target(self, shape: Sequence[int], dtype: np.dtype[Any], out: ArrayLike) -> CudaArray | View:
+        self._stream.device().note_capture(self._stream)
         view = self._imported(out, "out")
         check_result(view, shape, dtype, writable=view.writable)
         return view

@@ -72,6 +72,7 @@ class CachingAllocator:
         self._epoch = 0
         self._free: dict[int, deque[Block]] = {}  # by capacity, the longest free first; `free` appends without a lock
         self._at_home: dict[int, deque[Block]] = {}  # those that only the home stream has used
+        self._home_is_shared = False
         self._held = 0  # bytes of all blocks, allocated or cached
 
     def allocate(self, size: int) -> Block:
@@ -105,8 +106,15 @@ class CachingAllocator:
 
         return lease
 
+    def share_home(self) -> None:
+        """Free all blocks of the home stream as shared ones from now on: graphs use them on any stream."""
+        self._home_is_shared = True
+
     def free_at_home(self, block: Block) -> None:
         """Free a block that only the home stream has used. Takes no lock, as `free`."""
+        if self._home_is_shared:
+            self.free(block)
+            return
         try:
             self._at_home[block.capacity].append(block)
         except KeyError:

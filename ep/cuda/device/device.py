@@ -248,6 +248,11 @@ class CudaDevice(Device):
         lease = self._allocator.lease_at_home(size)
         return lease.block.address, lease
 
+    def note_capture(self, stream: CudaStream) -> None:
+        """Note whether work that uses memory of operators, but allocates none, is captured."""
+        if stream.is_capturing():
+            self._allocator.share_home()
+
     def lease_maker(self, size: int) -> Callable[[], HomeLease] | None:
         """Return a function for many calls of `memory_at_home` that are not captured; None for a size that it refuses
         or that is 0."""

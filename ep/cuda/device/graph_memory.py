@@ -46,6 +46,7 @@ class GraphMemory:
         They are freed after this function was called and the graph is destroyed.
         """
         self.collect()
+        self._allocator.share_home()
         with self._lock:
             graph = self._graphs.get(capture)
             if graph is None:

@@ -162,9 +162,10 @@ class Launched:
 
             entry.install(*self._forward)  # type: ignore[misc]
 
-        if self._forward and not self._words[layout.SHARED] and can_know():
-            compiling(self.request, "cuda", install)
-            self._words[layout.SHARED] = shared_address(self._array_types())
+        if self._forward and not self._words[layout.SHARED] and why_unknown() is None:
+            compiling(self.request, "cuda", install)  # without a device, for the kernel cache
+            if can_know():
+                self._words[layout.SHARED] = shared_address(self._array_types())
 
 
 @cache
