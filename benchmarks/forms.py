@@ -59,14 +59,14 @@ def measure(only: str | None, seconds: float) -> Iterator[Gain]:
     for arithmetic, names in (("float32", FLOAT32), ("float64", FLOAT64)):
         real_type = np.dtype(arithmetic).type
         for name, forms in names.items():
-            if only not in (None, name) or forms.tabled is forms.ordinary is None:
+            function, its_ordinary = forms.of_this_processor()
+            if only not in (None, name) or (function is forms.computed and its_ordinary is None):
                 continue
-            usual = forms.tabled if tables and forms.tabled else forms.computed
             kernels = {"computed": _kernel(name, real_type, forms.computed)}
-            if usual is not forms.computed:
-                kernels["tabled"] = _kernel(name, real_type, usual)
+            if function is not forms.computed:
+                kernels["tabled"] = _kernel(name, real_type, function)
             if its := ordinary.get((name, Precision[_PRECISIONS[arithmetic]])):
-                kernels["ordinary"] = _kernel(name, real_type, usual, forms.ordinary, its.exceeds)
+                kernels["ordinary"] = _kernel(name, real_type, function, its_ordinary, its.exceeds)
             for without, form in combinations(kernels, 2):
                 gains = _gains(name, real_type, kernels[without], kernels[form], seconds)
                 yield Gain(name, arithmetic, without, form, tables, gains)

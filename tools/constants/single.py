@@ -169,10 +169,11 @@ _KNOWN: Final[dict[str, Polynomial | Parts]] = {
         *(mpf(0), _REDUCED**2, 4, lambda z: z / mpmath.cos(mpmath.sqrt(z))),
         fixed=(-0.5,),
     ),
-    "TANGENT": _polynomial(
-        "(tan(r) / r - 1) / r^2 in r^2, |r| <= 0.7915",
-        "tan(r)",
-        *(odd_rest(mpmath.tan), mpf(0), _REDUCED**2, 7, odd_weight(mpmath.tan)),
+    "COTANGENT": _polynomial(
+        "(r cot(r) - 1) / r^2 in r^2, |r| <= 0.7915",
+        "cot(r)",
+        lambda z: (mpmath.sqrt(z) * mpmath.cot(mpmath.sqrt(z)) - 1) / z,
+        *(mpf(0), _REDUCED**2, 5, lambda z: mpmath.sqrt(z) * mpmath.tan(mpmath.sqrt(z))),
     ),
     "ERF": _polynomial(
         "erf(x) / x - 1 in x^2 - 7/16, 0 <= x <= 35/32",

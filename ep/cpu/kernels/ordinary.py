@@ -13,7 +13,6 @@ import numpy as np
 from ep.cpu.compile.jit import jit
 from ep.cpu.kernels.math_library import Precision
 from ep.cpu.vector_math.bits import from_bits, select, to_bits
-from ep.cpu.vector_math.lookup import has_register_tables
 from ep.cpu.vector_math.sets.names import FLOAT32, FLOAT64, Forms
 from ep.cpu.vector_math.single import erfc_pieces, gate_pieces, odd_pieces
 from ep.include.primitive.binary_op import BinaryOp
@@ -150,6 +149,7 @@ _LIMITS: Final = {
 _OPS: Final[Mapping[UnaryOp | BinaryOp, str]] = {
     **{UnaryOp.kExp2: "exp2", UnaryOp.kErfc: "erfc", UnaryOp.kAsinh: "asinh"},
     **{UnaryOp.kLog: "log", UnaryOp.kLog2: "log2", UnaryOp.kLog10: "log10", BinaryOp.kPow: "pow"},
+    **{UnaryOp.kRsqrt: "rsqrt"},
     **{UnaryOp.kGelu: "gelu", UnaryOp.kFastGelu: "fast_gelu", UnaryOp.kMish: "mish"},
     **{UnaryOp.kLogSigmoid: "logsigmoid"},
     **{UnaryOp.kLgamma: "lgamma", UnaryOp.kDigamma: "digamma", UnaryOp.kTrigamma: "trigamma"},
@@ -162,13 +162,14 @@ def _ordinary(names: Mapping[str, Forms], precision: Precision) -> dict[tuple[Un
     found = {}
     for op, name in _OPS.items():
         forms = names.get(name)
-        if forms is None or forms.ordinary is None or (forms.tabled is not None and not has_register_tables()):
+        ordinary = forms.of_this_processor()[1] if forms else None
+        if ordinary is None:
             continue
         if name == "pow":
-            found[op, precision] = Ordinary({name: forms.ordinary}, _is_no_power)
+            found[op, precision] = Ordinary({name: ordinary}, _is_no_power)
             continue
         check = _within(_LIMITS[name]) if name in _LIMITS else _normal
-        found[op, precision] = Ordinary({name: forms.ordinary}, _of_block(check), check)
+        found[op, precision] = Ordinary({name: ordinary}, _of_block(check), check)
     return found
 
 

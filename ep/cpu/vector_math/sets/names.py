@@ -43,8 +43,8 @@ class Forms(NamedTuple):
     test: the file in tests/cpu.
     computed: the form for any processor.
     tabled: the form for processors with register tables, if it differs.
-    ordinary: the form only for ordinary elements, with the same bits, if it differs (`kernels/ordinary.py`); it uses
-        register tables if `tabled` does.
+    ordinary: the form only for ordinary elements, with the bits of `computed`, if it differs (`kernels/ordinary.py`).
+    tabled_ordinary: the same, with the bits of `tabled`.
     """
 
     ulps: float
@@ -52,6 +52,12 @@ class Forms(NamedTuple):
     computed: Any
     tabled: Any = None
     ordinary: Any = None
+    tabled_ordinary: Any = None
+
+    def of_this_processor(self) -> tuple[Any, Any]:
+        """Return the form that kernels for this processor use, and that for ordinary elements, or None."""
+        tabled = self.tabled is not None and has_register_tables()
+        return (self.tabled, self.tabled_ordinary) if tabled else (self.computed, self.ordinary)
 
 
 _EXP_LOG, _TRIG_ERF = "test_vector_math_exp_log.py", "test_vector_math_trig_erf.py"
@@ -89,7 +95,7 @@ FLOAT64: Final[Mapping[str, Forms]] = {
     "asin": Forms(1.12, _TRIG_ERF, inverse_trigonometric.asin),
     "acos": Forms(1.1, _TRIG_ERF, inverse_trigonometric.acos),
     "atan": Forms(1.76, _TRIG_ERF, inverse_trigonometric.atan),
-    "rsqrt": Forms(0.51, "test_vector_math_root.py", root.rsqrt),
+    "rsqrt": Forms(0.51, "test_vector_math_root.py", root.rsqrt, ordinary=root.rsqrt_of_normal),
     "lgamma": Forms(4.5, _GAMMA, gamma.lgamma, ordinary=gamma.lgamma_of_positive),
     "digamma": Forms(4.7, _GAMMA, polygamma.digamma, ordinary=polygamma.digamma_of_positive),
     "trigamma": Forms(7.8, _GAMMA, polygamma.trigamma, ordinary=polygamma.trigamma_of_positive),
@@ -111,28 +117,50 @@ FLOAT32: Final[Mapping[str, Forms]] = {
     "sinh": Forms(0.95, _SINGLE, single_hyperbolic.sinh),
     "cosh": Forms(1.4, _SINGLE, single_hyperbolic.cosh),
     "tanh": Forms(0.94, _SINGLE, single_hyperbolic.tanh, odd_pieces.tanh),
-    "asinh": Forms(1.04, _SINGLE_INVERSE, inverse_hyperbolic.asinh, odd_pieces.asinh, odd_pieces.asinh_of_ordinary),
+    "asinh": Forms(
+        1.04, _SINGLE_INVERSE, inverse_hyperbolic.asinh, odd_pieces.asinh, tabled_ordinary=odd_pieces.asinh_of_ordinary
+    ),
     "acosh": Forms(1.11, _SINGLE_INVERSE, inverse_hyperbolic.acosh),
     "atanh": Forms(1.25, _SINGLE_INVERSE, inverse_hyperbolic.atanh),
     "sigmoid": Forms(0.92, _SINGLE, single_sigmoid.sigmoid),
-    "logsigmoid": Forms(1.85, _SINGLE, softplus.logsigmoid, gate_pieces.logsigmoid, gate_pieces.logsigmoid_of_ordinary),
+    "logsigmoid": Forms(
+        1.85, _SINGLE, softplus.logsigmoid, gate_pieces.logsigmoid, tabled_ordinary=gate_pieces.logsigmoid_of_ordinary
+    ),
     "soft_plus": Forms(2, _ACTIVATION, softplus.soft_plus),
     "silu": Forms(1.65, _SINGLE, single_activation.silu),
     "quick_gelu": Forms(1.72, _SINGLE, single_activation.quick_gelu),
     "fast_gelu": Forms(
-        1.67, _SINGLE, single_activation.fast_gelu, gate_pieces.fast_gelu, gate_pieces.fast_gelu_of_ordinary
+        1.67,
+        _SINGLE,
+        single_activation.fast_gelu,
+        gate_pieces.fast_gelu,
+        tabled_ordinary=gate_pieces.fast_gelu_of_ordinary,
     ),
-    "mish": Forms(1.5, _SINGLE, single_activation.mish, gate_pieces.mish, gate_pieces.mish_of_ordinary),
-    "gelu": Forms(1.89, _SINGLE_ERF_LOG, single_error_function.gelu, gate_pieces.gelu, gate_pieces.gelu_of_ordinary),
+    "mish": Forms(1.5, _SINGLE, single_activation.mish, gate_pieces.mish, tabled_ordinary=gate_pieces.mish_of_ordinary),
+    "gelu": Forms(
+        1.89,
+        _SINGLE_ERF_LOG,
+        single_error_function.gelu,
+        gate_pieces.gelu,
+        tabled_ordinary=gate_pieces.gelu_of_ordinary,
+    ),
     "erf": Forms(0.93, _SINGLE_ERF_LOG, single_error_function.erf, odd_pieces.erf),
-    "erfc": Forms(1.75, _SINGLE_ERF_LOG, single_error_function.erfc, erfc_pieces.erfc, erfc_pieces.erfc_of_ordinary),
+    "erfc": Forms(
+        1.75,
+        _SINGLE_ERF_LOG,
+        single_error_function.erfc,
+        erfc_pieces.erfc,
+        tabled_ordinary=erfc_pieces.erfc_of_ordinary,
+    ),
     "sin": Forms(0.89, _SINGLE_TRIG, single_trigonometric.sin),
     "cos": Forms(0.89, _SINGLE_TRIG, single_trigonometric.cos),
     "tan": Forms(1.0, _SINGLE_TRIG, single_trigonometric.tan),
     "asin": Forms(1.17, _SINGLE_INVERSE, single_inverse_trigonometric.asin),
     "acos": Forms(1.14, _SINGLE_INVERSE, single_inverse_trigonometric.acos),
     "atan": Forms(1.37, _SINGLE_INVERSE, single_inverse_trigonometric.atan),
-    "rsqrt": Forms(0.51, _SINGLE_INVERSE, single_root.rsqrt, single_root.rsqrt_by_instruction),
+    "rsqrt": Forms(
+        0.51, _SINGLE_INVERSE, single_root.rsqrt, single_root.rsqrt_by_instruction, single_root.rsqrt_of_normal
+    ),
 }
 """The functions from float32 to float32; sin, cos and tan up to the limit of `single.trigonometric`."""
 
@@ -142,5 +170,4 @@ LIMITED: Final = frozenset(("sin", "cos", "tan"))
 
 def of_this_processor(names: Mapping[str, Forms]) -> dict[str, Any]:
     """Return the functions of FLOAT64 or FLOAT32 that kernels for this processor use."""
-    tables = has_register_tables()
-    return {name: forms.tabled if tables and forms.tabled else forms.computed for name, forms in names.items()}
+    return {name: forms.of_this_processor()[0] for name, forms in names.items()}

@@ -17,17 +17,26 @@ _first_step = polynomial_chain(*RSQRT)
 
 
 @inlined
-def rsqrt(x):
-    """Return 1 / sqrt(x): a guess from the bits of x, a polynomial in its error, to 2^-15.6, and a Newton step."""
-    subnormal = x < _SMALLEST_NORMAL
-    scaled = select(subnormal, x * _UP, x)
-    guess = from_bits(np.int32(_GUESS - shift_right(to_bits(scaled), _SHIFT)))
+def rsqrt_of_normal(x):
+    """Return 1 / sqrt(x) of normal x > 0.
+
+    A guess from the bits of x, a polynomial in its error, to 2^-15.6, and a Newton step.
+    """
+    guess = from_bits(np.int32(_GUESS - shift_right(to_bits(x), _SHIFT)))
     # (1 - e)^(-1/2) for 0.007 < e < 0.126
-    e = fma(-fma(scaled, guess, _ZERO), guess, _ONE)
+    e = fma(-fma(x, guess, _ZERO), guess, _ONE)
     y = fma(guess, _first_step(e), _ZERO)
-    product = fma(scaled, y, _ZERO)
-    rest = fma(-fma(scaled, y, -product), y, fma(-product, y, _ONE))
-    y = select(x == _INF, _ZERO, fma(fma(_HALF, y, _ZERO), rest, y))
+    product = fma(x, y, _ZERO)
+    rest = fma(-fma(x, y, -product), y, fma(-product, y, _ONE))
+    return fma(fma(_HALF, y, _ZERO), rest, y)
+
+
+@inlined
+def rsqrt(x):
+    """Return 1 / sqrt(x)."""
+    subnormal = x < _SMALLEST_NORMAL
+    y = rsqrt_of_normal(select(subnormal, x * _UP, x))
+    y = select(x == _INF, _ZERO, y)
     y = select(subnormal, y * _ROOT_UP, y)
     y = select(x < _ZERO, _NAN, y)
     return select(x == _ZERO, from_bits(np.int32(to_bits(x) | _INF_BITS)), y)
