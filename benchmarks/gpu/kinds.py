@@ -51,12 +51,15 @@ AT_COPY_SPEED: Final = (
     "memset",
     "softmax",
     "reduce",
+    *(f"rows, {what}" for what in ("softmax", "maximum", "sum", "expand", "pad", "cut", "gather")),
 )
 """The kinds that should reach nine tenths of the bandwidth of a copy."""
 
 
 def kind_of(case: Case) -> str:
     """Return the kind of a case. Raises TypeError for work that has none."""
+    if case.group == "rows":
+        return f"rows, {case.name.partition(',')[0]}"
     match case.work:
         case UnaryWork() if case.primitive is Memcpy:
             return "memcpy"

@@ -19,7 +19,7 @@ from ep.cli.names import factory_of
 
 Result = dict[str, Any]
 
-_SEED: Final = 20
+SEED: Final = 20
 _POISON: Final = 0xA5
 _COMPARED: Final = 2**22
 """Elements of a result that are compared: all of a smaller one, and evenly spread pieces of a larger one."""
@@ -61,7 +61,7 @@ class Bench:
         wrong: dict[str, str] = {}
         rotated = size >= self._clock.scale.rotated_from
         with np.errstate(all="ignore"):
-            arrays = [np.ascontiguousarray(array) for array in case.make(np.random.default_rng(_SEED))]
+            arrays = [np.ascontiguousarray(array) for array in case.make(np.random.default_rng(SEED))]
             sets = self._sets(case, arrays, rotated)
             begin = time.perf_counter()
             calls = self._ready(case, arrays, sets, wrong)
@@ -153,7 +153,7 @@ class Bench:
                 wrong[peer.name] = _text(error)
         out = sets[0][1].buffer
         result = self._computed(ways["ep"][0], out)
-        ready = {"ep": _in_turn(ways["ep"])}
+        ready = {"ep": in_turn(ways["ep"])}
         for name, calls in ways.items():
             if name == "ep" or len(calls) < len(sets):
                 continue
@@ -163,7 +163,7 @@ class Bench:
                 wrong[name] = _text(error)
                 continue
             if case.is_right(result, got):
-                ready[name] = _in_turn(calls)
+                ready[name] = in_turn(calls)
             else:
                 wrong[name] = f"differs from ep, {_difference(result, got)}"
         confirmed = len(ready) > 1 and math.prod(case.out_dims) > _COMPARED  # by a peer; NumPy would take long
@@ -206,7 +206,7 @@ def compared(count: int) -> list[slice]:
     return [slice(start, start + length) for start in starts]
 
 
-def _in_turn(calls: list[Call]) -> Call:
+def in_turn(calls: list[Call]) -> Call:
     """Return a call that makes one of `calls` each time, in a cycle."""
     if len(calls) == 1:
         return calls[0]

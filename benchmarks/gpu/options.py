@@ -9,8 +9,12 @@ from typing import Final
 from benchmarks.options import DTYPES, names, sizes
 from benchmarks.options import SETS as SETS_OF_CPU
 
-SETS: Final = SETS_OF_CPU[:-1]  # all sets except the start of the program
+FORMS: Final = "forms"
+ROWS: Final = "rows"
+SETS: Final = (FORMS, ROWS, *SETS_OF_CPU[:-1])
+"""The forms of kernels; rows, vocabularies and frequent ids; and all sets of the CPU but the start of the program."""
 PEERS: Final = ("torch", "cupy")
+PARTS: Final = ("tests", "times")
 
 
 def parse(given: list[str] | None = None) -> argparse.Namespace:
@@ -20,8 +24,11 @@ def parse(given: list[str] | None = None) -> argparse.Namespace:
         description="Test the CUDA device on this machine's GPU, and time its primitives against PyTorch and CuPy.",
     )
     comma = "comma-separated"
+    parser.add_argument("part", choices=PARTS, help="the tests, or the times")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="without a GPU: run everything small from PTX, and report no time"
+    )
     parser.add_argument("--minutes", type=_positive, default=9.0, metavar="N", help="for everything; default: 9")
-    parser.add_argument("--no-tests", dest="tests", action="store_false", help="leave out the test suite")
     parser.add_argument("--only", type=names(SETS), default=SETS, metavar="SETS", help=f"{comma}: {', '.join(SETS)}")
     parser.add_argument("--cases", default="", metavar="REGEX", help="only cases whose name contains a match")
     parser.add_argument("--sizes", type=sizes, metavar="SIZES", help=f"{comma} numbers of elements, such as 2^20")

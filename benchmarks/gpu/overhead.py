@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from benchmarks.gpu.graph import Graph
 from benchmarks.gpu.peers import Call, Operand, Peer
+from benchmarks.gpu.scale import Scale
 from benchmarks.gpu.timing import EventClock, host_seconds
 from ep import AllocationOptions, BinaryOp, DeviceType, RequirePrimitive, UnaryOp
 from ep.bench import numpy_ways
 from ep.bench.builders import binary, gather, unary
 from ep.bench.case import Case
 from ep.cli.names import factory_of
-
-_LAUNCHES: Final = 100  # of a batch: fewer than a stream queues before its caller has to wait
-_BATCHES: Final = 50
-_REPLAYS: Final = 10
 
 
 def cases() -> list[Case]:
@@ -31,7 +28,7 @@ def cases() -> list[Case]:
     ]
 
 
-def measure(stream: Any, peers: Sequence[Peer]) -> dict[str, Any]:
+def measure(stream: Any, peers: Sequence[Peer], scale: Scale) -> dict[str, Any]:
     """Return microseconds of a launch by case and kind of array, and of the corresponding calls of peers."""
     found: dict[str, Any] = {}
     for case in cases():
@@ -46,13 +43,15 @@ def measure(stream: Any, peers: Sequence[Peer]) -> dict[str, Any]:
         for peer in peers:
             calls |= peer.prepare(case, inputs, out)
         found[case.name] = {
-            name: 1e6 * host_seconds(call, stream.Sync, _LAUNCHES, _BATCHES) for name, call in calls.items()
+            name: 1e6 * host_seconds(call, stream.Sync, scale.host_launches, scale.host_batches)
+            for name, call in calls.items()
         }
     return found
 
 
-def measure_graph(stream: Any, clock: EventClock) -> dict[str, Any]:
-    """Return microseconds of a launch in a graph of a hundred, in Python and on the device, and whether it computed."""
+def measure_graph(stream: Any, clock: EventClock, capture: Callable[[Any, Call], Any] = Graph) -> dict[str, Any]:
+    """Return microseconds of a launch in a graph of many, in Python and on the device, and whether it computed."""
+    scale = clock.scale
     case = cases()[0]
     primitive = RequirePrimitive(factory_of(case.primitive), DeviceType.kCUDA, *case.key)
     inputs, out = _operands(case, stream)
@@ -61,23 +60,24 @@ def measure_graph(stream: Any, clock: EventClock) -> dict[str, Any]:
     stream.Sync()
 
     def work() -> None:
-        for _ in range(_LAUNCHES):
+        for _ in range(scale.host_launches):
             call()
 
-    graph = Graph(stream, work)
+    graph = capture(stream, work)
     value = np.array([3.25], np.float32)
     inputs[0].buffer.copy_from_host(value, stream)
     out.buffer.copy_from_host(-value, stream)
     graph.launch()
     computed = bool(out.buffer.copy_to_host(stream)[0] == value[0])
-    host = host_seconds(graph.launch, stream.Sync, _REPLAYS, _BATCHES)
-    device = statistics.median(clock.sample(graph.launch, _REPLAYS, host).device_seconds for _ in range(_REPLAYS))
+    host = host_seconds(graph.launch, stream.Sync, scale.replays, scale.host_batches)
+    samples = (clock.sample(graph.launch, scale.replays, host) for _ in range(scale.replays))
+    device = statistics.median(sample.device_seconds for sample in samples)
     graph.destroy()
     return {
-        "launches": _LAUNCHES,
+        "launches": scale.host_launches,
         "replay_computes": computed,
-        "host_us_per_launch": 1e6 * host / _LAUNCHES,
-        "device_us_per_launch": 1e6 * device / _LAUNCHES,
+        "host_us_per_launch": 1e6 * host / scale.host_launches,
+        "device_us_per_launch": 1e6 * device / scale.host_launches,
     }
 
 

@@ -41,23 +41,78 @@ def show(document: dict[str, Any], *, table: bool = False) -> None:
     _grids(results)
     _list("below 0.95 of the best peer, from 2^20 elements on", behind(results), lambda r: r["ratio"], _peer)
     _list("below 0.9 of the copy, from 2^26 elements on", below_copy(results), lambda r: r["share_of_copy"], _speed)
+    _forms(document["forms"])
     _overhead(document)
-    _suite(document["tests"])
     _wrong(results)
     _missing(document)
+    _verdicts(results)
     print("\ntargets:")
     for target in targets(document):
         verdict = {True: "met", False: "MISSED", None: "not measured"}[target.met]
         print(f"  {verdict:12}  {target.what}: {target.measured}")
 
 
+def show_dry(document: dict[str, Any]) -> None:
+    """Print what ran, without any time."""
+    results = [*document["results"], *document["forms"]]
+    print(f"\ndry run, without a GPU: no time is reported; {text.plural(len(results), 'case')} ran")
+    _wrong(results)
+    _missing(document)
+
+
+def verdicts(results: Sequence[Result]) -> tuple[list[str], list[list[str]]]:
+    """Return a row for each kind that should reach the speed of a copy, with a verdict for each dtype.
+
+    A verdict has the least share of the copy, from 2^26 elements on.
+    """
+    rated = [result for result in results if _shares(result) and result["kind"] in AT_COPY_SPEED]
+    dtypes = list(dict.fromkeys(result["dtype"] for result in rated))
+    rows = []
+    for kind in AT_COPY_SPEED:
+        shares = [[r["share_of_copy"] for r in rated if (r["kind"], r["dtype"]) == (kind, each)] for each in dtypes]
+        rows.append([kind, *map(_verdict, shares)])
+    return ["kind", *dtypes], rows
+
+
+def _verdict(shares: Sequence[float]) -> str:
+    if not shares:
+        return "not measured"
+    return f"{min(shares):.2f} {'met' if min(shares) >= WANTED_SHARE else 'MISSED'}"
+
+
+def _verdicts(results: Sequence[Result]) -> None:
+    columns, rows = verdicts(results)
+    print(f"\nleast share of the device's copy from 2^26 elements on; {WANTED_SHARE} is wanted:")
+    if len(columns) > 1:
+        output.table(columns, rows)
+    else:
+        print("  not measured")
+
+
+def form_rows(forms: Sequence[Result]) -> tuple[list[str], list[list[str]]]:
+    """Return a row for each case, with the share of the copy in each form, and the fastest form."""
+    names = list(dict.fromkeys(name for result in forms for name in result["share_of_copy"]))
+    rows = []
+    for result in forms:
+        shares = result["share_of_copy"]
+        cells = [f"{shares[name]:.2f}" if name in shares else "" for name in names]
+        rows.append([result["dtype"], result["case"], *cells, max(shares, key=shares.__getitem__, default="")])
+    return ["dtype", "case", *names, "fastest"], rows
+
+
+def _forms(forms: Sequence[Result]) -> None:
+    if forms:
+        columns, rows = form_rows(forms)
+        print("\nshare of the device's copy by the form of the kernels (EP_CUDA_GRID, EP_CUDA_STORES):")
+        output.table(columns, rows, right=columns[2:-1])
+    wrong = [result for result in forms if result["wrong"]]
+    _lines([f"WRONG {_name(result)}: {result['wrong']['ep']}" for result in wrong])
+
+
 def targets(document: dict[str, Any]) -> list[Target]:
     """Return every target."""
     results: list[Result] = document["results"]
     found = []
-    for kind in AT_COPY_SPEED:
-        shares = [r["share_of_copy"] for r in results if _shares(r) and r["kind"] == kind]
-        found.append(_least(f"{kind}: {WANTED_SHARE} of the copy from 2^26 elements on", shares, WANTED_SHARE))
     ratios = [r["ratio"] for r in results if _rated(r)]
     found.append(_least(f"every case {WANTED_RATIO} of the best peer from 2^20 elements on", ratios, WANTED_RATIO))
     what = f"geometric mean of these ratios {WANTED_MEAN}"
@@ -164,14 +219,6 @@ def _overhead(document: dict[str, Any]) -> None:
         print("\nmicroseconds of Python for a launch, on one element:")
         for case, calls in document["overhead"].items():
             print(f"  {case:8} " + ", ".join(f"{name}: {taken:.2f}" for name, taken in calls.items()))
-
-
-def _suite(tests: dict[str, Any]) -> None:
-    if tests:
-        code = tests["exit_code"]
-        ended = f"stopped at its limit of {tests['limit_seconds']:.0f} s" if code is None else f"exit code {code}"
-        last = tests["last_lines"][-1] if tests["last_lines"] else "no output"
-        print(f"\ntests: {ended} after {tests['seconds']:.0f} s: {last}")
 
 
 def _wrong(results: Sequence[Result]) -> None:

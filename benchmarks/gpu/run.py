@@ -1,8 +1,9 @@
-"""A whole run on a GPU: tests, copy, launches, cases, report."""
+"""The two runs on a GPU: the tests; or copy, launches, forms, cases, report."""
 
 from __future__ import annotations
 
 import itertools
+import re
 import signal
 import sys
 import time
@@ -13,19 +14,25 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from benchmarks.gpu import checks, overhead, report
 from benchmarks.gpu import document as files
-from benchmarks.gpu import overhead, report, suite
 from benchmarks.gpu.budget import Budget
+from benchmarks.gpu.forms import FormBench, form_cases
+from benchmarks.gpu.graph import Graph
 from benchmarks.gpu.measure import Bench, TooLarge
+from benchmarks.gpu.options import FORMS
 from benchmarks.gpu.peers import installed
-from benchmarks.gpu.plan import Planned, planned
-from benchmarks.gpu.scale import GPU
+from benchmarks.gpu.plan import MAIN_DTYPES, Planned, planned
+from benchmarks.gpu.scale import GPU, SMALL, Scale
 from benchmarks.gpu.timing import EventClock
 from ep import DeviceManagerRegistry, DeviceType, DeviceUnavailableError
 from ep.cli import text
+from ep.include.data_type import as_data_type
 from ep.include.errors import UnsupportedPrimitiveError
+from tests.cuda.ptx_machine.install import install_without_gpu
 
-_TESTS: Final = 0.4
+_FORMS: Final = 0.15
+"""The share of the time for the forms."""
 _WRITE_EVERY: Final = 10.0
 _MOST_FAILURES: Final = 5
 _NO_TIME: Final = "no time was left"
@@ -34,13 +41,19 @@ _NO_TIME: Final = "no time was left"
 def run(arguments: Namespace) -> int:
     """Run the command line; return 1 if a test or a case failed, 2 if nothing can be measured."""
     budget = Budget(60 * arguments.minutes)
+    if arguments.dry_run and not install_without_gpu():
+        print("a dry run needs the compiler of CUDA kernels, and no GPU", file=sys.stderr)
+        return 2
+    if arguments.part == "tests":
+        return 0 if checks.run(budget, dry_run=arguments.dry_run) else 1
     try:
         device: Any = DeviceManagerRegistry.GetDevice(DeviceType.kCUDA, 0)
     except DeviceUnavailableError as error:
         print(error, file=sys.stderr)
         return 2
     document = new_document(device)
-    path = arguments.json or files.default_path(document)
+    path = None if arguments.dry_run else arguments.json or files.default_path(document)
+    document["dry_run"] = arguments.dry_run
     with _stoppable():
         try:
             _parts(arguments, device, document, budget, path)
@@ -50,17 +63,21 @@ def run(arguments: Namespace) -> int:
             traceback.print_exc()
             document["failed"].append({"what": "the run", "error": f"{type(error).__name__}: {error}"})
     document["seconds"] = budget.elapsed()
-    files.write(path, document)
-    report.show(document, table=arguments.table)
-    print(f"\nwritten to {path}", flush=True)
+    if path is None:
+        report.show_dry(document)
+    else:
+        files.write(path, document)
+        report.show(document, table=arguments.table)
+        print(f"\nwritten to {path}", flush=True)
     return 1 if _went_wrong(document) else 0
 
 
 def new_document(device: Any) -> dict[str, Any]:
     """Return the document before any measurement."""
     empty: dict[str, Any] = {
-        **{"tests": {}, "peers": {}, "absent_peers": {}, "copy_bytes": None, "copy_gb_per_s": None},
+        **{"dry_run": False, "peers": {}, "absent_peers": {}, "copy_bytes": None, "copy_gb_per_s": None},
         **{"overhead": {}, "graph": {}, "left_out": {}, "not_measured": [], "failed": [], "results": []},
+        "forms": [],
     }
     return files.describe(device) | empty
 
@@ -68,42 +85,69 @@ def new_document(device: Any) -> dict[str, Any]:
 def _went_wrong(document: dict[str, Any]) -> bool:
     return bool(
         document["failed"]
-        or document["tests"].get("failed")
         or document["graph"].get("replay_computes") is False
-        or any("ep" in result["wrong"] for result in document["results"])
+        or any("ep" in result["wrong"] for result in (*document["results"], *document["forms"]))
     )
 
 
-def _parts(arguments: Namespace, device: Any, document: dict[str, Any], budget: Budget, path: Path) -> None:
+def _parts(arguments: Namespace, device: Any, document: dict[str, Any], budget: Budget, path: Path | None) -> None:
+    dry, scale = arguments.dry_run, SMALL if arguments.dry_run else GPU
     _say(f"{device.properties.name}: {arguments.minutes:g} minutes")
-    if arguments.tests:
-        limit = budget.share(_TESTS)
-        _say(f"{' '.join(suite.command())}, {limit:.0f} s at most")
-        document["tests"] = suite.run(limit)
-        _say("\n".join(document["tests"]["last_lines"]))
-    else:
-        document["left_out"]["tests"] = "left out by --no-tests"
     device.SetAsActiveDevice()
     stream = device.CreateStream()
     peers, document["absent_peers"] = installed(arguments.peers, stream)
     document["peers"] = {peer.name: peer.version for peer in peers}
     _say(f"peers: {document['peers'] or 'none'}; {document['absent_peers'] or 'all there'}")
-    clock = EventClock(stream, GPU)
-    bench = Bench(stream, clock, peers, arguments.seconds)
-    document["copy_bytes"] = GPU.copy
+    clock = EventClock(stream, scale)
+    seconds = 1e-3 if dry else arguments.seconds
+    bench = Bench(stream, clock, peers, seconds)
+    document["copy_bytes"] = scale.copy
     document["copy_gb_per_s"] = bench.copy_speed() / 1e9
-    _say(f"the device's copy of {GPU.copy:,} bytes: {document['copy_gb_per_s']:.0f} GB/s read and written")
-    document["overhead"] = _attempt(document, "overhead", lambda: overhead.measure(stream, peers))
-    document["graph"] = _attempt(document, "graph", lambda: overhead.measure_graph(stream, clock))
-    files.write(path, document)
-    plan = list(planned(arguments.only, arguments.dtypes, arguments.sizes, arguments.cases))
+    if not dry:
+        _say(f"the device's copy of {scale.copy:,} bytes: {document['copy_gb_per_s']:.0f} GB/s read and written")
+    document["overhead"] = _attempt(document, "overhead", lambda: overhead.measure(stream, peers, scale))
+    document["graph"] = _attempt(document, "graph", lambda: overhead.measure_graph(stream, clock, _capture(dry)))
+    if FORMS in arguments.only:
+        forms = FormBench(stream, clock, (), seconds)
+        plan = list(_planned_forms(arguments, scale))
+        share = Budget(budget.share(_FORMS))
+        measure_cases(plan, forms, device, document, share, path, into="forms")
+    plan = list(planned(arguments.only, arguments.dtypes, arguments.sizes, arguments.cases, scale, dry))
     measure_cases(plan, bench, device, document, budget, path)
 
 
+def _capture(dry_run: bool) -> Callable[[Any, Callable[[], object]], Any]:
+    """Return the function that captures a graph."""
+    if not dry_run:
+        return Graph
+    from tests.cuda.capturing import capture
+
+    return capture
+
+
+def _planned_forms(arguments: Namespace, scale: Scale) -> Iterator[Planned]:
+    """Yield the cases of forms, of the main dtypes."""
+    for dtype in MAIN_DTYPES:
+        if dtype in (arguments.dtypes or MAIN_DTYPES):
+            for case in form_cases(scale.elements, as_data_type(dtype).dtype):
+                if re.search(arguments.cases, case.name):
+                    yield Planned(FORMS, dtype, scale.elements, case)
+
+
 def measure_cases(
-    plan: list[Planned], bench: Bench, device: Any, document: dict[str, Any], budget: Budget, path: Path | None = None
+    plan: list[Planned],
+    bench: Bench,
+    device: Any,
+    document: dict[str, Any],
+    budget: Budget,
+    path: Path | None = None,
+    *,
+    into: str = "results",
 ) -> None:
-    """Measure as much as the budget allows, and list the rest, also if the run is interrupted."""
+    """Measure as much as the budget allows, and list the rest, also if the run is interrupted.
+
+    into: the list of the document for the results.
+    """
     written = time.monotonic()
     longest: dict[int, float] = {}  # by size
     left: dict[str, list[Planned]] = {}
@@ -117,12 +161,12 @@ def measure_cases(
             if budget.remaining() <= longest.get(entry.size, 0.0):
                 left.setdefault(_NO_TIME, []).append(entry)
                 continue
-            failed = _measure(entry, bench, document)
+            failed = _measure(entry, bench, document, into)
             failures = failures + 1 if failed else 0
             now = time.monotonic()
             longest[entry.size] = max(longest.get(entry.size, 0.0), now - begin)
             if position + 1 == len(plan) or _group(plan[position + 1]) != _group(entry):
-                _summarise(entry, document, budget)
+                _summarise(entry, document, budget, into)
                 if not failed:
                     device.Reset()  # the buffers of the next group have other sizes
             if path and now - written > _WRITE_EVERY:
@@ -137,11 +181,11 @@ def measure_cases(
                 document["not_measured"].append(_about(missing[0]) | {"cases": len(missing), "why": reason})
 
 
-def _measure(entry: Planned, bench: Bench, document: dict[str, Any]) -> bool:
+def _measure(entry: Planned, bench: Bench, document: dict[str, Any], into: str) -> bool:
     """Measure one case and keep the result; return True if it failed."""
     what = f"{_group(entry)}, {entry.case.name}"
     try:
-        document["results"].append(_about(entry) | bench.measure(entry.case, entry.size))
+        document[into].append(_about(entry) | bench.measure(entry.case, entry.size))
     except (TooLarge, UnsupportedPrimitiveError, MemoryError) as error:
         document["not_measured"].append(_about(entry) | {"case": entry.case.name, "cases": 1, "why": str(error)})
     except Exception as error:  # it is recorded; other cases may work
@@ -151,9 +195,13 @@ def _measure(entry: Planned, bench: Bench, document: dict[str, Any]) -> bool:
     return False
 
 
-def _summarise(entry: Planned, document: dict[str, Any], budget: Budget) -> None:
-    results = [result for result in document["results"] if result.items() >= _about(entry).items()]
+def _summarise(entry: Planned, document: dict[str, Any], budget: Budget, into: str) -> None:
+    about = _about(entry)
+    results = [result for result in document[into] if all(result[name] == about[name] for name in about)]
     parts = [f"{_group(entry)}: {text.plural(len(results), 'case')}"]
+    if document["dry_run"] or into != "results":
+        _say(parts[0])
+        return
     for name, value in (("of the best peer", "ratio"), ("of the copy", "share_of_copy")):
         mean = report.geometric_mean(r[value] for r in results if r[value])
         if mean is not None:

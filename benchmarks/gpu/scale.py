@@ -17,6 +17,10 @@ class Scale:
     filler: the memory that is filled to keep the stream busy while a batch is queued.
     batch_seconds: the approximate time of a batch on the device; it has at most `most_launches` launches.
     rounds: the least number of samples.
+    elements: the default size of cases.
+    ids: the rows that are summed into one segment.
+    host_launches: the launches of a batch of which the time in Python is measured: fewer than a stream queues before
+        its caller has to wait; host_batches: these batches; replays: those of a graph in each batch.
     """
 
     copy: int
@@ -28,6 +32,11 @@ class Scale:
     most_launches: int
     most_fills: int
     rounds: int
+    elements: int
+    ids: int
+    host_launches: int
+    host_batches: int
+    replays: int
 
 
 GPU: Final = Scale(
@@ -40,6 +49,11 @@ GPU: Final = Scale(
     most_launches=64,
     most_fills=32,
     rounds=7,
+    elements=2**26,
+    ids=500_000,
+    host_launches=100,
+    host_batches=50,
+    replays=10,
 )
 SMALL: Final = Scale(
     copy=2**16,
@@ -51,4 +65,9 @@ SMALL: Final = Scale(
     most_launches=3,
     most_fills=1,
     rounds=3,
+    elements=2**10,
+    ids=600,
+    host_launches=3,
+    host_batches=2,
+    replays=2,
 )

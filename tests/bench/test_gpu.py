@@ -11,17 +11,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.gpu import checks, options, report, sanitizer, suite
 from benchmarks.gpu import document as files
-from benchmarks.gpu import options, report, suite
 from benchmarks.gpu.budget import Budget
 from benchmarks.gpu.kinds import AT_COPY_SPEED, kind_of
 from benchmarks.gpu.measure import compared
 from benchmarks.gpu.peers import installed
-from benchmarks.gpu.plan import SIZES, planned
+from benchmarks.gpu.plan import MAIN_DTYPES, SIZES, planned
+from benchmarks.gpu.rows import row_cases
+from benchmarks.gpu.scale import GPU, SMALL
 from benchmarks.gpu.timing import Sample, measured
 from ep.bench.all_cases import SETS
 from ep.bench.builders import DTYPES
 
+MAIN = [(dtype, GPU.elements) for dtype in MAIN_DTYPES]
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -40,7 +43,15 @@ def made_up(*results, **more):
     return {
         **{"device": {"name": "NVIDIA H200"}, "driver": {"version": "580.1", "cuda": "13.0"}},
         **{"date": "2026-01-02T03:04:05+00:00", "versions": {}, "peers": {"torch": "2.11"}, "absent_peers": {}},
-        **{"tests": {}, "overhead": {}, "graph": {}, "left_out": {}, "not_measured": [], "failed": []},
+        **{
+            "dry_run": False,
+            "forms": [],
+            "overhead": {},
+            "graph": {},
+            "left_out": {},
+            "not_measured": [],
+            "failed": [],
+        },
         **{"results": list(results), **more},
     }
 
@@ -50,10 +61,14 @@ def verdicts(document):
 
 
 def test_options():
-    given = options.parse(["--no-tests", "--minutes", "2.5", "--only", "gather", "--sizes", "2^10,2^28"])
-    assert (given.tests, given.minutes, given.only, given.sizes) == (False, 2.5, ("gather",), (2**10, 2**28))
-    assert tuple(SETS) == options.SETS
+    given = options.parse(["times", "--minutes", "2.5", "--only", "gather", "--sizes", "2^10,2^28"])
+    assert (given.part, given.minutes, given.only, given.sizes) == ("times", 2.5, ("gather",), (2**10, 2**28))
+    assert not given.dry_run
+    assert (options.FORMS, options.ROWS, *SETS) == options.SETS
     for wrong in (["--only", "startup"], ["--minutes", "0"], ["--minutes", "nan"], ["--peers", "jax"]):
+        with pytest.raises(SystemExit):
+            options.parse(["times", *wrong])
+    for wrong in ([], ["all"]):
         with pytest.raises(SystemExit):
             options.parse(wrong)
 
@@ -69,8 +84,8 @@ def test_budget():
     assert Budget(600, lambda: 0.0).remaining() == 590
 
 
-def test_plan_has_every_core_case_once_and_float32_first():
-    plan = list(planned(list(SETS)))
+def test_plan_has_every_core_case_once_and_the_main_dtypes_first():
+    plan = list(planned(options.SETS))
     keys = [(entry.set, entry.dtype, entry.size, entry.case.name) for entry in plan]
     assert len(set(keys)) == len(keys)
     core = {
@@ -82,8 +97,14 @@ def test_plan_has_every_core_case_once_and_float32_first():
         if case.core
     }
     assert core < set(keys)
-    assert (plan[0].dtype, plan[0].size) == ("float32", 2**24)
+    first = [entry for entry in plan if entry.set != "rows"][: sum((dtype, size) in MAIN for _, dtype, size, _ in core)]
+    assert {(entry.dtype, entry.size) for entry in first} == set(MAIN)
+    places = [place for place, entry in enumerate(plan) if entry.set == "rows"]
+    assert places == list(range(len(first), len(first) + 48))
     assert {size for _, _, size, _ in keys} == set(SIZES)
+    briefly = list(planned(options.SETS, scale=SMALL, briefly=True))
+    assert [entry.set for entry in briefly].count("rows") == 48
+    assert {(entry.dtype, entry.size) for entry in briefly} == {(dtype, SMALL.elements) for dtype in MAIN_DTYPES}
 
 
 def test_plan_of_given_sizes_has_all_their_cases():
@@ -97,6 +118,7 @@ def test_plan_of_given_sizes_has_all_their_cases():
 
 def test_kinds():
     found = {kind_of(case) for name in SETS for dtype in DTYPES for case in SETS[name](2**16, dtype)}
+    found |= {kind_of(case) for case in row_cases(SMALL, np.dtype(np.float32))}
     assert set(AT_COPY_SPEED) < found
     by_name = {case.name: kind_of(case) for case in SETS["gather"](2**16, np.dtype(np.float16))}
     assert by_name["rows of 256 B"] == "gather, rows below 512 B"
@@ -154,25 +176,50 @@ def test_targets():
     graph = {"host_us_per_launch": 0.1, "device_us_per_launch": 1.5, "replay_computes": True}
     document = made_up(result(1.0), result(1.3), result(0.5, 0.5, 2**18), overhead=overhead, graph=graph)
     found = verdicts(document)
-    assert found["expand"] is True
-    assert found["binary, row"] is None
     assert found["every case 0.95 of the best peer from 2^20 elements on"] is True
     assert found["geometric mean of these ratios 1.1"] is (math.sqrt(1.3) >= 1.1)
     assert found["a launch from Python, CudaBuffer"] is True
     assert found["a launch from Python, torch array"] is False
     assert found["launches are captured in a graph and replayed"] is True
-    assert verdicts(made_up(result(0.94), result(1.5, 0.89)))["expand"] is False
+
+
+def test_verdicts_by_dtype():
+    half = {"dtype": "bfloat16"}
+    columns, rows = report.verdicts([result(1.5, 0.89), result(1.5, 0.95, **half), result(1.0, 0.1, 2**20)])
+    assert columns == ["kind", "float32", "bfloat16"]
+    assert ["expand", "0.89 MISSED", "0.95 met"] in rows
+    assert ["binary, row", "not measured", "not measured"] in rows
+    assert [row[0] for row in rows] == list(AT_COPY_SPEED)
+
+
+def test_forms_by_case(capsys):
+    shares = {"resident, cached": 0.91, "one pass, cached": 0.95}
+    forms = [result(share=shares), result(share={}, wrong={"ep": "differs from NumPy"})]
+    columns, rows = report.form_rows(forms)
+    assert columns == ["dtype", "case", *shares, "fastest"]
+    assert rows == [
+        ["float32", "last axis", "0.91", "0.95", "one pass, cached"],
+        ["float32", "last axis", "", "", ""],
+    ]
+    report.show(made_up(forms=forms))
+    assert "WRONG expand last axis, float32, 2^26: differs from NumPy" in capsys.readouterr().out
+
+
+def test_a_dry_run_reports_no_time(capsys):
+    report.show_dry(made_up(result(), result(), dry_run=True, left_out={"this": "that"}))
+    printed = capsys.readouterr().out
+    assert "dry run, without a GPU: no time is reported; 2 cases ran" in printed
+    assert "this: that" in printed
+    assert "1000.0 us" not in printed
 
 
 def test_report(capsys):
     entry = {"set": "unary", "dtype": "float64", "size": 2**10, "cases": 12, "why": "no time was left"}
-    tests = {"exit_code": None, "seconds": 200.0, "limit_seconds": 200.0, "last_lines": ["12 passed"]}
     wrong = result(size=2**20, wrong={"cupy": "TypeError: no bfloat16"})
     document = made_up(
         result(0.5, 0.5),
         wrong,
         not_measured=[entry, entry | {"size": 2**20}],
-        tests=tests,
         absent_peers={"cupy": "broken"},
     )
     report.show(document, table=True)
@@ -180,12 +227,11 @@ def test_report(capsys):
     assert "NVIDIA H200, driver 580.1, CUDA 13.0, torch 2.11, 2026-01-02T03:04:05+00:00" in lines
     assert "   0.50  expand last axis, float32, 2^26: 1000.0 us, torch 500.0" in lines
     assert "   0.50  expand last axis, float32, 2^26: 537 GB/s of 4000" in lines
-    assert "tests: stopped at its limit of 200 s after 200 s: 12 passed" in lines
     assert "  24 cases, float64, 2^10, 2^20: no time was left" in lines
     assert "  cupy: broken" in lines
     assert "  1 with cupy, float32, as expand last axis, float32, 2^20: TypeError: no bfloat16" in lines
     assert "wrong results of ep: 0" in lines
-    assert any(line.startswith("  MISSED") for line in lines)
+    assert any(line.split() == ["expand", "0.50", "MISSED"] for line in lines)
 
 
 def test_file(tmp_path):
@@ -233,6 +279,37 @@ def test_the_suite_has_all_tests_and_those_of_the_device_first():
     assert arguments[2 + len(paths) :][:3] == ["--ep-device", "cuda", "-q"]
 
 
+SANITIZER = """#!{python}
+import sys
+print("=" * 9, "ERROR SUMMARY: {errors} errors")
+print("=" * 9, *sys.argv[1:], file=sys.stderr)
+raise SystemExit({code})
+"""
+
+
+@pytest.mark.parametrize("errors", [0, 3])
+def test_the_sanitizer_is_run(monkeypatch, tmp_path, errors):
+    program = tmp_path / "compute-sanitizer"
+    program.write_text(SANITIZER.format(python=sys.executable, errors=errors, code=99 if errors else 0))
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    word = "FAILED" if errors else "passed"
+    assert sanitizer.run(600) == dict.fromkeys(sanitizer.TOOLS, f"{word}: ERROR SUMMARY: {errors} errors")
+    assert sanitizer.run(0) == dict.fromkeys(sanitizer.TOOLS, "not run: no time was left")
+    done = {"failed": False, "exit_code": 0, "seconds": 1.0, "last_lines": ["3 passed"]}
+    monkeypatch.setattr(suite, "run", lambda limit: done)
+    assert checks.run(Budget(600), dry_run=False) == (errors == 0)
+
+
+def test_without_the_sanitizer_it_says_so(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert set(sanitizer.run(600).values()) == {"not run: compute-sanitizer is not on the path"}
+
+
+def test_the_sanitizer_watches_twenty_kernels():
+    assert len({case.name for case in sanitizer.cases()}) == 20
+
+
 def test_peers_that_do_not_work_are_listed(monkeypatch):
     monkeypatch.setattr("benchmarks.gpu.peers._ADAPTERS", {"torch": "no_such_module", "ep_no_such_library": "x"})
     monkeypatch.setattr("benchmarks.gpu.peers.find_spec", lambda name: True if name == "torch" else None)
@@ -245,7 +322,7 @@ def test_peers_that_do_not_work_are_listed(monkeypatch):
 
 def test_without_a_gpu_it_says_so():
     environment = os.environ | {"CUDA_VISIBLE_DEVICES": "-1"}
-    command = [sys.executable, "-m", "benchmarks.gpu", "--no-tests", "--minutes", "1"]
+    command = [sys.executable, "-m", "benchmarks.gpu", "times", "--minutes", "1"]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert "there is no CUDA device" in done.stderr

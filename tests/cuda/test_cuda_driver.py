@@ -252,10 +252,12 @@ def test_a_graph(python):
     """A graph that is captured as the benchmark does it."""
     code = f"""{BEGIN}
 from benchmarks.gpu.overhead import measure_graph
-from benchmarks.gpu.scale import SMALL
+from dataclasses import replace
+from benchmarks.gpu.scale import GPU, SMALL
 from benchmarks.gpu.timing import EventClock
 stream = cuda.CreateStream()
-found = measure_graph(stream, EventClock(stream, SMALL))
+scale = replace(SMALL, host_launches=100, host_batches=50, replays=10)
+found = measure_graph(stream, EventClock(stream, scale))
 assert found["launches"] == 100
 assert not found["replay_computes"]  # the stand-in computes nothing
 """

@@ -11,8 +11,9 @@ from functools import partial
 import numpy as np
 import pytest
 
-from benchmarks.gpu import options, overhead, run
+from benchmarks.gpu import options, run, sanitizer
 from benchmarks.gpu.budget import Budget
+from benchmarks.gpu.forms import FORMS
 from benchmarks.gpu.measure import Bench
 from benchmarks.gpu.peers import Operand
 from benchmarks.gpu.plan import planned
@@ -71,10 +72,10 @@ def primitives():
 def test_everything(cuda, tmp_path, capsys, monkeypatch):
     if cuda.driver.loads_ptx:  # it is thousands of times slower than a GPU, and has its own graphs
         monkeypatch.setattr(run, "GPU", SMALL)
-        monkeypatch.setattr(overhead, "Graph", capture)
-        monkeypatch.setattr(overhead, "_LAUNCHES", 3)
-        monkeypatch.setattr(overhead, "_BATCHES", 2)
-    given = options.parse(["--no-tests", "--sizes", "64", "--dtypes", "float32", "--cases", "^relu|^add, row|64 B"])
+        monkeypatch.setattr(run, "Graph", capture)
+    given = options.parse(
+        ["times", "--sizes", "64", "--dtypes", "float32", "--cases", "^relu|^add, row|64 B|with rows of 64"]
+    )
     given.seconds, given.peers, given.table = 1e-3, (), True
     given.json = tmp_path / "gpu.json"
     assert run.run(given) == 0
@@ -83,7 +84,29 @@ def test_everything(cuda, tmp_path, capsys, monkeypatch):
     assert "torch: not asked for" in printed
     document = json.loads(given.json.read_text())
     assert document["graph"]["replay_computes"]
-    assert len(document["results"]) == 3
+    assert len(document["results"]) == 4
+    assert [result["case"] for result in document["forms"]] == ["relu", "add, row"]
+    assert all(set(result["seconds"]) == set(FORMS) for result in document["forms"])
+
+
+def test_a_dry_run(cuda, capsys):
+    """Every part runs, and no time is printed."""
+    if not cuda.driver.loads_ptx:
+        pytest.skip("a dry run is for machines without a GPU")
+    given = options.parse(["times", "--dry-run", "--peers", "torch", "--cases", "^relu|^sum, one id with rows of 64"])
+    assert run.run(given) == 0
+    printed = capsys.readouterr().out
+    assert "wrong results of ep: 0" in printed
+    assert "rows bfloat16 of 1,024: 1 case\n" in printed
+    assert "forms float32 of 1,024: 1 case\n" in printed
+    assert "no time is reported; 6 cases ran" in printed
+    for unit in ("GB/s", " us", "of the copy"):
+        assert unit not in printed
+
+
+def test_the_twenty_kernels_of_the_sanitizer(cuda, capsys):
+    assert sanitizer.main() == 0
+    assert capsys.readouterr().out == "20 kernels ran; all results are right\n"
 
 
 @pytest.mark.parametrize(("name", "primitive"), primitives())

@@ -81,6 +81,19 @@ print(compiler.statistics.compiled, compiler.statistics.loaded)
     assert run(code, **environment).split() == ["0", "2"]
 
 
+def test_ptx_that_is_on_disk_is_assembled(environment):
+    """A folder with the PTX of a machine without a GPU is carried to one with a GPU: the compiler of PTX is not run."""
+    source = "from ep.cuda.compile import compiler\nfrom ep.cuda.engine.move.move import kernel\n"
+    run(source + "compiler.image(kernel(1, 16, 1, 32), (9, 0), as_ptx=True)", **environment)
+    code = f"""{source}
+def never(*arguments):
+    raise AssertionError
+compiler.numba_cuda.compile_kernel = never
+print(compiler.cubin(kernel(1, 16, 1, 32), (9, 0))[:4])
+"""
+    assert run(code, **environment) == "b'\\x7fELF'\n"
+
+
 def test_a_driver_is_replaced_before_it_is_used_or_not_at_all():
     code = """
 from ep.cuda.driver.current import driver, use_driver
