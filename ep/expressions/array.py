@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
 from typing import Any, Final
 
 import numpy as np
@@ -38,8 +37,7 @@ class LazyArray(Operators, Recorded):
 
     @property
     def calls(self) -> Any:
-        path = self.trace.path
-        return _NOTHING if path is None else path
+        return self.trace.path
 
     @property
     def shape(self) -> Dims:
@@ -190,8 +188,6 @@ class LazyArray(Operators, Recorded):
 
 
 _ARRAYS: Final = (LazyArray, list, np.ndarray)
-_NOTHING: Final[dict[Hashable, Any]] = {}
-"""The known calls of traces that are not those of blocks."""
 
 
 def _index(index: Any, size: int, axis: int) -> int:

@@ -81,6 +81,7 @@ class Fused:
         self._function, self._round_each = function, round_each
         self._traces = BoundedCache()
         self._quick = BoundedCache()  # the same, for calls with only ndarrays and numbers
+        self._last: Any = None, None  # the key and value in it of the previous call, found without hashing
         self._pins: set[int] = set()  # numbers among the arguments that traces depend on
         self._parameters = parameter_names(function)
         functools.update_wrapper(self, function, updated=())  # a fused function has attributes of its own
@@ -90,7 +91,11 @@ class Fused:
 
     def __call__(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
         if not kwargs and not self._pins:
-            quick = self._quick.get(_quick_key(args))
+            key, (last, quick) = _quick_key(args), self._last
+            if key is None or key != last:
+                quick = self._quick.get(key)
+                if quick is not None:
+                    self._last = key, quick
             if quick is not None:
                 found, base = quick
                 return found.call(base, args, out)

@@ -163,8 +163,8 @@ class Recorded(Placed):
         raise NotImplementedError
 
     @property
-    def calls(self) -> Mapping[Hashable, Any]:
-        """What is known of the next call of any function, by its key."""
+    def calls(self) -> Mapping[Hashable, Any] | None:
+        """What is known of the next call of any function, by its key; None if nothing is kept of calls."""
         raise NotImplementedError
 
 

@@ -131,7 +131,7 @@ def calling(
                 key = key, type(value)
             elif isinstance(value, Keyed):
                 key = key, value.call_key
-            elif isinstance(value, Recorded):
+            elif isinstance(value, Recorded) and value.calls is not None:
                 key, calls = (key, value.position), value.calls
             else:
                 key = None
