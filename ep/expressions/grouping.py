@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
-from typing import Final
+from typing import Final, NamedTuple
 
 from ep.common.primitive.broadcast import Dims
 from ep.expressions.trace import Node
@@ -32,10 +32,28 @@ ROW_OPS: Final[dict[str, ReduceOp | RowOp]] = {
 }
 """The op of each operator that reads whole rows."""
 
+GATHER: Final = "gather"
+"""The operator that chooses rows of an array, of which maps are computed."""
 PRODUCT: Final = "matmul"
 """The operator of products of matrices, on which maps are computed."""
 TRANSPOSES: Final = "transpose_x1", "transpose_x2"
 """Its attributes."""
+
+
+class View(NamedTuple):
+    """The arguments of `Arrays.view`."""
+
+    places: tuple[slice | int, ...] | None
+    axes: tuple[int | None, ...] | None
+    shape: Dims | None
+
+
+class Indices(NamedTuple):
+    """Indices of a gather: the size of the axis, the mode for those outside, and the shape in which they are read."""
+
+    size: int
+    mode: str
+    shape: Dims
 
 
 @dataclass
@@ -47,7 +65,8 @@ class Group:
     stage, turn: groups are computed in the order of their stages; in a stage, groups that form kernels from the start
         have the turn -1, and the others that of the first value that they computed then.
     elements: the positions of operands that are read element by element.
-    reads: for a kernel, the positions of its operands, each with the shape in which it is read if this differs.
+    reads: for a kernel, the positions of its operands, and how each is read if not as it is: in another shape, as a
+        view, or as indices.
     gone: the axes along which values are reduced, unless this is the last axis, by rows.
     product: the position of a matrix product, the first value; the others are computed from it.
     structure: the structure of a kernel. why: the reason why values are not computed with others; empty for a kernel.
@@ -61,7 +80,7 @@ class Group:
     turn: int = -1
     elements: set[int] = field(default_factory=set)
     reduced: set[int] = field(default_factory=set)
-    reads: list[tuple[int, Dims | None]] = field(default_factory=list)
+    reads: list[tuple[int, Dims | View | Indices | None]] = field(default_factory=list)
     gone: tuple[int, ...] = ()
     product: int | None = None
     structure: Structure | None = None
@@ -108,13 +127,20 @@ class Grouping:
             why = why_alone(node)
             if why:
                 self._compute_alone(node, why, first=-1 if node.position in views else 0)
-            elif self._operator(node.position) in ROW_OPS or not self._join_reduced(node):
+            elif self._operator(node.position) in (*ROW_OPS, GATHER) or not self._join_reduced(node):
                 self._join(node)
         self._readers: dict[int, set[int]] = {}
         for group in (*self._kernels.values(), *self._calls.values()):
             for value in group.values:
                 for one in nodes[value].inputs:
                     self._readers.setdefault(one, set()).add(value)
+        for group in self._kernels.values():
+            for value in [one for one in group.values if self._operator(one) == GATHER]:
+                if not self._readers.get(value, set()).intersection(group.values):
+                    group.values.remove(value)
+                    del self._of[value]
+                    why = "no kernel that reads it has the same shape"
+                    self._calls[value] = Group([value], stage=group.stage, turn=value, why=why)
 
     def ordered(self) -> list[Group]:
         """Return all groups, in the order in which they are computed."""
@@ -189,7 +215,7 @@ class Grouping:
         group = min(groups.values(), key=lambda group: group.stage, default=None)
         if group is None or group.why or group.product is not None or group.shape != node.shape:
             return False
-        if group.gone or group.reduced or any(self._operator(one) in ROW_OPS for one in group.values):
+        if group.gone or group.reduced or any(self._operator(one) in (*ROW_OPS, GATHER) for one in group.values):
             return False
         if not group.takes(self._read[id(group)]):
             return False
@@ -238,12 +264,12 @@ class Grouping:
 
     def _join(self, node: Node) -> None:
         """Put a value with elements, or with one element per row, into the first possible group."""
-        op = ROW_OPS.get(self._operator(node.position))
+        op, reads_rows = ROW_OPS.get(self._operator(node.position)), self._operator(node.position) == GATHER
         shape = node.shape if op is None else self._nodes[node.inputs[0]].shape
 
         def meets(one: int) -> bool:
             group = self._of.get(one)
-            if group is None or group.shape != shape:
+            if group is None or group.shape != shape or reads_rows:
                 return False
             return one not in group.reduced or (op is None and self._nodes[one].shape == (*shape[:-1], 1))
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from ep.expressions.grouping import View
 from ep.expressions.memory import Arena, Memory
 from ep.expressions.program_text import ProgramText
 from ep.expressions.schedule import Schedule
 from ep.expressions.trace import Node, Trace
-from ep.expressions.views import View
 from ep.include.arrays import Array, Arrays
 from ep.include.errors import ArgumentError
 from ep.ops.declare.function import FUNCTIONS
@@ -127,8 +127,11 @@ class Program:
             return False
         step = self._written_by[result]
         group = self.schedule.groups[step]
-        if group.product is not None and source in self.schedule.nodes[group.product].inputs:
-            return False
+        for value in group.values:
+            if (value == group.product or self.schedule.is_gather(value)) and source in self.schedule.nodes[
+                value
+            ].inputs:
+                return False
         as_reduced = {value in group.reduced for value in group.values if source in self.schedule.nodes[value].inputs}
         return self.schedule.last_read.get(source, -1) <= step and as_reduced <= {result in group.reduced}
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from ep.common.source import function_of
-from ep.expressions.grouping import Group
+from ep.expressions.grouping import Group, Indices, View
 from ep.expressions.memory import Memory
 from ep.expressions.trace import Node, Trace
 from ep.include.arrays import Array, Placeholder
 from ep.include.primitive import ExpressionFactory, RequirePrimitive
+from ep.ops.indices import resolved
 from ep.ops.kernels.kernel import OneLaunch
 
 
@@ -127,8 +128,16 @@ class ProgramText:
         matrices = 0 if group.product is None else 2
         shown = [self._buffer(one) for one, _ in group.reads[:matrices]]
         for one, shape in (*operands, *group.reads[matrices:]):
-            if shape in (None, self._nodes[one].shape):
+            if isinstance(shape, Indices):
+                self._names |= {"resolved": resolved}
+                indices = f"resolved(base, {self._buffer(one)}, {shape.size}, {shape.mode!r})"
+                self._write(k, f"i{k}_{len(shown)} = {indices}.reshape({shape.shape})")
+                shown.append(f"i{k}_{len(shown)}")
+            elif shape in (None, self._nodes[one].shape, _WHOLE):
                 shown.append(self._value(one))
+            elif isinstance(shape, View) and one not in self._places:
+                self._names[f"w{k}_{len(shown)}"] = shape
+                shown.append(f"base.view({self._value(one)}, *w{k}_{len(shown)})")
             elif one in self._places:
                 shown.append(f"m{self._derive(one, shape)}")
             elif one in self._constants:
@@ -187,6 +196,9 @@ class ProgramText:
                 self._names[f"a{k}_{place}"] = one
                 shown.append(f"a{k}_{place}")
         self._write(k, f"launch{k}({', '.join(['stream', *shown])})")
+
+
+_WHOLE: Final = View(None, None, None)
 
 
 class _Read:

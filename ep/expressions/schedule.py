@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Final
 
 from ep.expressions.explanation import Explanation, Part
-from ep.expressions.grouping import MAPS, PRODUCT, ROW_OPS, Group, Grouping
+from ep.expressions.grouping import GATHER, MAPS, PRODUCT, ROW_OPS, Group, Grouping, View
 from ep.expressions.structures import StructureOf
 from ep.expressions.trace import Node, Trace
-from ep.expressions.views import View, with_transposes, with_views
+from ep.expressions.views import with_transposes, with_views
 from ep.include.arrays import Arrays
 from ep.include.data_type import DataType
 from ep.include.device_type import DeviceType
 from ep.include.primitive import ExpressionFactory, NewPrimitive
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.primitive.reduce_op import TRUTHS, ReduceOp
-from ep.include.primitive.structure import MatrixProduct, RowOp, Step, Structure, kMaxRow
+from ep.include.primitive.structure import MatrixProduct, RowChoice, RowOp, Step, Structure, kMaxRow
 from ep.include.primitive.unary_op import UnaryOp
 
+_LEAST_ROW: Final = 16
+"""The fewest elements of the rows that kernels choose: an index of a shorter one costs more than its elements."""
 _FLOAT: Final = DataType.kFloat
 _MAP: Final = Structure((_FLOAT,), (), (Step(UnaryOp.kNegative, (0,), _FLOAT),), (1,))
 _REDUCTION: Final = _MAP._replace(steps=(*_MAP.steps, Step(ReduceOp.kSum, (1,), _FLOAT)), results=(2,))
@@ -42,13 +45,13 @@ class Schedule:
         device_type = base.device_type if isinstance(base, Arrays) else None
         self._device_type = device_type
         self._has_maps, self._has_reductions = (_has_kernels(device_type, kind) for kind in (_MAP, _REDUCTION))
-        self._place = base.place
+        self._place, self._has_views = base.place, isinstance(base, Arrays) and base.has_views
         if isinstance(base, Arrays):
             self.nodes = with_transposes(self.nodes)
         self._wanted = self._needed()
         self.views = {node.position for node in self.nodes if node.operator is None and node.inputs}
         self.strided = dict[int, View]()
-        if isinstance(base, Arrays) and base.has_views:
+        if self._has_views:
             self.nodes, self.strided = with_views(
                 self.nodes, self._wanted, {*self.results}, lambda node: not self.why_alone(node)
             )
@@ -95,6 +98,10 @@ class Schedule:
         """Return whether the result of a group may be in the memory of an operand."""
         return group.values[0] in self.views
 
+    def is_gather(self, position: int) -> bool:
+        """Return whether a value consists of rows of another one, chosen by indices."""
+        return self._operator(self.nodes[position]) == GATHER
+
     def why_alone(self, node: Node) -> str:
         """Return the reason why a value is not part of a map kernel; an empty text if it is."""
         if node.position in self.views or node.operator is None:
@@ -102,6 +109,8 @@ class Schedule:
         name = node.operator.name
         if name == PRODUCT:
             return self._why_no_product(node) or "no map alone reads it, or it is read before that"
+        if name == GATHER:
+            return self._why_no_gather(node)
         if name not in MAPS and name not in ROW_OPS:
             return f"{name} is not a map: no kernel joins it yet"
         if len(node.shape) > kMaxNumDims:
@@ -109,6 +118,19 @@ class Schedule:
         if not self._has_maps:
             return f"{self._place} has no Expression: operators are computed one by one"
         return self._why_no_row(node) if name in ROW_OPS else ""
+
+    def _why_no_gather(self, node: Node) -> str:
+        """Return why no kernel reads the rows that a gather chooses where they are; empty if one does."""
+        params, indices = (self.nodes[one] for one in node.inputs)
+        axis = node.attributes["axis"]
+        elements = math.prod(params.shape[axis + 1 :])
+        if not self._has_views or not _has_kernels(self._device_type, _gathers(node.data_type, indices.data_type)):
+            return f"{self._place} chooses no rows in other kernels"
+        if node.attributes["mode"] == "wrap_negative" or not node.attributes["size"] or indices.constant is not None:
+            return "its indices are changed first"
+        if elements < _LEAST_ROW:
+            return f"its rows have {elements} elements; a kernel reads {_LEAST_ROW} at least"
+        return f"it has more than {kMaxNumDims - 1} axes" if len(node.shape) >= kMaxNumDims else ""
 
     def _why_no_product(self, node: Node) -> str:
         """Return why no kernel computes maps on a value, a product of matrices; empty if one may."""
@@ -174,6 +196,9 @@ class Schedule:
 
     def _part(self, group: Group) -> Part:
         read, written = (sum(_bytes(self.nodes[one]) for one in some) for some in (group.sources, group.results))
+        for value in group.values if not group.why else ():
+            if self.is_gather(value):  # not all rows are read
+                read -= max(_bytes(self.nodes[self.nodes[value].inputs[0]]) - _bytes(self.nodes[value]), 0)
         if group.why:
             return Part(group, "view", 0, 0, {}) if self.is_view(group) else Part(group, "operator", read, written, {})
         has_rows = group.structure is not None and group.structure.has_rows
@@ -203,6 +228,13 @@ def _rows(op: ReduceOp | RowOp, data_type: DataType) -> Structure:
     result_type = DataType.kBool if op in TRUTHS else data_type
     steps = Step(UnaryOp.kIdentity, (0,), data_type), Step(op, (1,), result_type)
     return Structure((data_type,), (), steps, (1, 2))
+
+
+@cache
+def _gathers(data_type: DataType, indices_type: DataType) -> Structure:
+    """Return a structure of chosen rows."""
+    steps = Step(RowChoice.kGather, (0, 1), data_type), Step(UnaryOp.kIdentity, (2,), data_type)
+    return Structure((data_type, indices_type), (), steps, (3,))
 
 
 @cache

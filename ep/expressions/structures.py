@@ -6,16 +6,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from ep.common.primitive.broadcast import Dims
-from ep.expressions.grouping import MAPS, ROW_OPS, TRANSPOSES, Group
+from ep.expressions.grouping import GATHER, MAPS, ROW_OPS, TRANSPOSES, Group, Indices, View
 from ep.expressions.trace import Node
+from ep.expressions.views import operands_of_gather
 from ep.include.data_type import DataType
 from ep.include.primitive.blas import BlasTransposeType
 from ep.include.primitive.op_definition import Gives
 from ep.include.primitive.op_table import OPS
 from ep.include.primitive.reduce_op import TRUTHS, ReduceOp
-from ep.include.primitive.structure import Constant, MatrixProduct, RowOp, Step, Structure
+from ep.include.primitive.structure import Constant, MatrixProduct, RowChoice, RowOp, Step, Structure
 from ep.include.primitive.unary_op import UnaryOp
 from ep.ops.names import parameter_name
+
+_How = Dims | View | Indices | None
 
 
 class StructureOf:
@@ -24,21 +27,23 @@ class StructureOf:
     def __init__(self, nodes: Sequence[Node], group: Group, round_each: bool) -> None:
         self._nodes, self._group, self._round_each = nodes, group, round_each
         self._inside = set(group.values)
-        matrices: list[tuple[int, Dims | None]] = []  # which a product reads
+        matrices: list[tuple[int, _How]] = []  # which a product reads
         if group.product is not None:
             matrices = [(one, None) for one in nodes[group.product].inputs]
-        reads: dict[tuple[int, Dims | None], bool] = {}  # and whether it has one element per row
+        reads: dict[tuple[int, _How], bool] = {}  # and whether it has one element per row
         for value in group.values[1 if matrices else 0 :]:
-            for one in nodes[value].inputs:
+            for place, one in enumerate(nodes[value].inputs):
                 if one in self._inside:
                     continue
-                read = self._as_read(one, value)
+                read = self._as_read(one, value, place)
                 reads[read] = reads.get(read, False) or self._is_map_of_rows(value)
         is_constant = {read: nodes[read[0]].constant is not None for read in reads}
         others = [read for read in reads if not is_constant[read]]
         constants = [read for read in reads if is_constant[read]]
         group.reads = [*matrices, *others]
-        self._numbers = {read: k for k, read in enumerate((*others, *constants), len(matrices))}
+        self._numbers: dict[tuple[int, _How], int] = {
+            read: k for k, read in enumerate((*others, *constants), len(matrices))
+        }
         self._num_read, self._steps = len(group.reads) + len(constants), list[Step]()
         self._unrounded: dict[int, int] = {}  # the rounded value of each, -1 if there is none yet
         for value in group.values:
@@ -51,11 +56,14 @@ class StructureOf:
             tuple(k for k, read in enumerate(others) if reads[read]),
         )
 
-    def _as_read(self, position: int, value: int) -> tuple[int, Dims | None]:
-        """Return the value to read in place of an operand of another value.
+    def _as_read(self, position: int, value: int, place: int) -> tuple[int, _How]:
+        """Return the value to read in place of operand `place` of another value, and how.
 
         An operand from another group gets the axes that the group removes, if the results of its reduction lack them.
         """
+        if self._op(self._nodes[value]) is RowChoice.kGather:
+            node = self._nodes[value]
+            return position, operands_of_gather(node, [self._nodes[one].shape for one in node.inputs])[place]
         shape, num_axes, group = self._nodes[position].shape, len(self._nodes[value].shape), self._group
         if not shape or position in self._inside or not self._is_map_of_rows(value) or num_axes == len(group.shape):
             return position, None
@@ -69,6 +77,8 @@ class StructureOf:
     def _op(self, node: Node) -> Any:
         assert node.operator is not None
         name = node.operator.name
+        if name == GATHER:
+            return RowChoice.kGather
         return ROW_OPS[name] if name in ROW_OPS else MAPS[name]
 
     def _add(self, step: Step) -> int:
@@ -84,23 +94,24 @@ class StructureOf:
         if node.position == self._group.product:
             return self._add_rounding(product_of(node), [0, 1], node)
         op, types = self._op(node), [self._nodes[one].data_type for one in node.inputs]
-        operands = [self._numbers[self._as_read(one, node.position)] for one in node.inputs]
+        reads = [self._as_read(one, node.position, place) for place, one in enumerate(node.inputs)]
+        operands = [self._numbers[read] for read in reads]
         is_row = isinstance(op, ReduceOp | RowOp)
         converts = is_row and op not in TRUTHS and types[0] is not node.data_type
         truths = op in TRUTHS or (
-            not is_row and op is not None and op is not UnaryOp.kCast and OPS[op].gives is Gives.BOOLEAN
+            not is_row and op in OPS and op is not UnaryOp.kCast and OPS[op].gives is Gives.BOOLEAN
         )
         if op is UnaryOp.kCast or converts or truths:
             operands = [self._rounded(one, data_type) for one, data_type in zip(operands, types, strict=True)]
         if converts:
             operands = [self._add(Step(UnaryOp.kCast, tuple(operands), node.data_type))]
-        row = () if op in (None, UnaryOp.kCast) or is_row else OPS[op].attributes
+        row = () if op is UnaryOp.kCast or op not in OPS else OPS[op].attributes
         return self._add_rounding(op, operands, node, tuple(node.attributes[parameter_name(one)] for one in row))
 
     def _add_rounding(self, op: Any, operands: Sequence[int], node: Node, attributes: tuple[float, ...] = ()) -> int:
         """Add the step of a node, which is rounded later where its type has 16 bits."""
         is_half = node.data_type in (DataType.kFloat16, DataType.kBFloat16)
-        exact = not is_half or self._round_each or op is UnaryOp.kCast
+        exact = not is_half or self._round_each or op in (UnaryOp.kCast, RowChoice.kGather)
         number = self._add(Step(op, tuple(operands), node.data_type, attributes, exact))
         if not exact:
             self._unrounded[number] = -1

@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from ep.common.primitive.broadcast import Dims
-from ep.expressions.grouping import PRODUCT, TRANSPOSES
+from ep.expressions.grouping import PRODUCT, TRANSPOSES, Indices, View
 from ep.expressions.trace import Node
 from ep.include.number_kind import COMPLEXES
 from ep.include.primitive.blas import BlasTransposeType
 from ep.include.primitive.primitive import kMaxNumDims
-
-
-class View(NamedTuple):
-    """The arguments of `Arrays.view`."""
-
-    places: tuple[slice | int, ...] | None
-    axes: tuple[int | None, ...] | None
-    shape: Dims | None
 
 
 class _Places:
@@ -71,6 +62,17 @@ class _Places:
             None if axes == tuple(range(len(left))) else axes,
             None if dims == self._shape else self._shape,
         )
+
+
+def operands_of_gather(node: Node, shapes: Sequence[Dims]) -> tuple[View, Indices]:
+    """Return how a kernel reads the operands of a gather, of these shapes: the gathered axis first, then the axes of
+    the result, of which each operand has some."""
+    params, indices = shapes
+    axis, batch = node.attributes["axis"], node.attributes["batch_dims"]
+    new, rest = len(indices) - batch, range(axis + 1, len(params))
+    view = View(None, (axis, *range(axis), *[None] * new, *rest) if axis else None, None)
+    shape = (*indices[:batch], *[1] * (axis - batch), *indices[batch:], *[1] * len(rest))
+    return view, Indices(node.attributes["size"], node.attributes["mode"], shape)
 
 
 def with_transposes(nodes: Sequence[Node]) -> list[Node]:

@@ -31,6 +31,7 @@ class ExpressionArrays:
     """The arrays that launches of a structure receive. They are numbered: results, then sources.
 
     names: their names in errors. data_types: of their elements. matrices: the numbers of a product's operands.
+    chosen: those of the arrays of which rows are chosen.
     """
 
     def __init__(self, structure: Structure) -> None:
@@ -43,6 +44,7 @@ class ExpressionArrays:
         self._product = structure.product
         first = self.num_results
         self.matrices = range(first, first + 2) if self._product is not None else range(0)
+        self.chosen = frozenset(first + source for source in structure.chosen)
         reduced = structure.are_reduced()
         self._is_reduced = [self._has_rows and reduced[value] for value in values]
 
@@ -56,6 +58,12 @@ class ExpressionArrays:
 
     def dims(self, shapes: Sequence[Dims]) -> ExpressionDims:
         """Return the dims of a launch of arrays with these shapes. Raises ValueError if the shapes do not fit."""
+        for k in self.chosen:
+            if not shapes[k] or not shapes[k][0]:
+                raise ArgumentValueError(
+                    self.names[k], f"has shape {shapes[k]}; it must have rows, of which some are read"
+                )
+        shapes = [shape[1:] if k in self.chosen else shape for k, shape in enumerate(shapes)]
         found = self._dims(shapes)
         if self._has_rows and not found.are_rows:
             removed = [size for size, one in zip(*found, strict=True) if one != size]
@@ -116,10 +124,9 @@ class ExpressionArrays:
             for j, (other_begin, other_end) in enumerate(places):
                 if j == k or begin >= other_end or other_begin >= end or begin == end:
                     continue
-                if j in self.matrices:
-                    raise ArgumentValueError(
-                        self.names[k], "overlaps", Argument(self.names[j]), "a matrix of a product"
-                    )
+                if j in self.matrices or j in self.chosen:
+                    what = "a matrix of a product" if j in self.matrices else "of which rows are chosen"
+                    raise ArgumentValueError(self.names[k], "overlaps", Argument(self.names[j]), what)
                 if j < self.num_results or not are_same(k, j):
                     words = Argument(self.names[j]), "and is not the same elements in the same order"
                     raise ArgumentValueError(self.names[k], "overlaps", *words)

@@ -141,7 +141,7 @@ class _Stages:
         cone, todo = {value}, [value]
         while todo:
             step = self._step(todo.pop())
-            if step.op is not None and OPS[step.op].cost is not Cost.LIGHT:  # type: ignore[index]
+            if step.op in OPS and OPS[step.op].cost is not Cost.LIGHT:  # type: ignore[index]
                 return False
             more = {one for one in step.operands if one in self.maps and one not in self.kept and not self.reduced[one]}
             todo += more - cone

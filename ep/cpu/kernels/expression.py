@@ -21,7 +21,7 @@ from ep.cpu.shared.context import CONTEXT
 from ep.include.data_type import DataType
 from ep.include.primitive.op_definition import Cost
 from ep.include.primitive.op_table import OPS
-from ep.include.primitive.structure import Structure
+from ep.include.primitive.structure import RowChoice, Structure
 from ep.include.primitive.unary_op import UnaryOp
 
 ANY: Final = 2
@@ -103,11 +103,16 @@ def _kernel(structure: Structure, steps: tuple[int, ...]) -> int:
     names: dict[str, Any] = {"load_word": load_word, "np": np}
     operands = [f"p{k}" for k in range(len(steps))]
     strided = [k for k, step in enumerate(steps) if step == ANY]
-    given = {"operands": ", ".join(operands), "steps": ", ".join(f"s{k}" for k in strided)}
+    chosen = sorted(len(structure.results) + source for source in structure.chosen)
+    words = [f"s{k}" for k in strided] + [f"{word}{k}" for k in chosen for word in ("n", "r")]
+    given = {"operands": ", ".join(operands), "steps": ", ".join(words)}
     names["loop"], is_long = _Loops(structure, steps, given).made()
     types = [structure.data_type(value) for value in (*structure.results, *range(len(structure.sources)))]
     addresses = [f"a{k} = load_word(places, {k})" for k in range(1, len(steps))]
     addresses += [f"s{k} = load_word(plan, {word_of(k, OPERAND.step)})" for k in strided]
+    for k in chosen:
+        addresses += [f"n{k} = load_word(plan, {word_of(k, OPERAND.rows)})"]
+        addresses += [f"r{k} = load_word(plan, {word_of(k, OPERAND.row_bytes)})"]
     moved = {0: "", 1: " + first * {size}", ANY: " + first * s{k} * {size}"}
     starts = [
         f"p{k} = a{k}" + moved[step].format(k=k, size=data_type.itemsize)
@@ -224,7 +229,7 @@ class _Loops:
             if one < self._first:
                 continue
             step = self._structure.steps[one - self._first]
-            if step.op is not None and OPS[step.op].cost not in (Cost.LIGHT, Cost.DIVISION):
+            if step.op in OPS and OPS[step.op].cost not in (Cost.LIGHT, Cost.DIVISION):
                 return None
             todo += step.operands
         return cone if sum(one >= self._first for one in cone) <= _MOST_AGAIN else None
@@ -236,6 +241,8 @@ class _Loops:
         """Return the line that loads a source, and whether it is loaded once for all elements."""
         k = self._num_results + value
         self.names[f"load{value}"] = loader(self._structure.sources[value])
+        if value in self._structure.chosen:  # loaded by the step that chooses rows
+            return "pass", True
         return f"v{value} = load{value}(p{k}, {self._index(k)})", self._steps[k] == 0
 
     def _compute(self, value: int) -> str:
@@ -247,6 +254,14 @@ class _Loops:
             kept = step.data_type
         if step.op is None:
             return f"v{value} = v{step.operands[1]} if v{step.operands[0]} != 0 else v{step.operands[2]}"
+        if isinstance(step.op, RowChoice):
+            source, index = step.operands
+            k = self._num_results + source
+            names[f"zero{value}"] = _constant(step.data_type, bytes(step.data_type.itemsize))
+            row = f"row{value} = np.int64(v{index}); is{value} = 0 <= row{value} and row{value} < n{k}"
+            place = f"p{k} + (row{value} if is{value} else 0) * r{k}, {self._index(k)}"
+            loaded = f"v{value} = load{source}({place})"
+            return f"{row}; {loaded}; v{value} = v{value} if is{value} else zero{value}"
         if step.op in (UnaryOp.kCast, UnaryOp.kIdentity):
             names[f"to{value}"] = converter(kept)
             return f"v{value} = to{value}({operands[0]})"

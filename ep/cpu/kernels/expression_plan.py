@@ -21,6 +21,7 @@ def expression_plan(structure: Structure, arrays: Sequence[np.ndarray[Any, Any]]
         return StagesPlan(structure, arrays, *dims, dims.are_rows)
     if structure.product is not None:
         return MappedProductPlan(structure, arrays, dims.whole)
-    plan = StridedPlan(arrays, len(structure.results), dims.whole)
+    num_results = len(structure.results)
+    plan = StridedPlan(arrays, num_results, dims.whole, chosen=[num_results + one for one in structure.chosen])
     plan.set(task=expression_kernel(structure, plan.steps))
     return plan

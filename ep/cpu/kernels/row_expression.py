@@ -13,7 +13,7 @@ from ep.common.primitive import signatures
 from ep.common.primitive.broadcast import Dims, simplify_walk
 from ep.common.primitive.reduce_shape import Axis, ReduceShape
 from ep.common.primitive.stages import Stage, identity_of, stages_of, stored_in_full
-from ep.cpu.engine.map.strided import StridedPlan, plan_words, set_walk, strides_over
+from ep.cpu.engine.map.strided import OPERAND, StridedPlan, plan_words, set_walk, strides_over, word_of
 from ep.cpu.engine.reduce.kernel import may_overflow, set_reduction
 from ep.cpu.engine.reduce.plan import REDUCE_PLAN, reduce_plan
 from ep.cpu.engine.reduce.stages import FOLD, MAP, PASSES, REDUCE, reductions_task, rows_task
@@ -41,12 +41,15 @@ class _Place(NamedTuple):
     strides: over the shape of the launch, in bytes.
     array: the number of an array of the launch, or -1 if the value is in memory of the thread, where values are
         numbered by `slot`.
+    rows, row_bytes: the number of rows of an array of which some are chosen, and the bytes from one to the next.
     """
 
     data_type: DataType
     strides: Dims
     array: int
     slot: int = -1
+    rows: int = 0
+    row_bytes: int = 0
 
 
 class StagesPlan(StridedPlan):
@@ -69,15 +72,25 @@ class StagesPlan(StridedPlan):
         arrays: results first. shape: the shape that all arrays broadcast to. reduced_shape: the same with 1 along
             reduced axes.
         """
-        super().__init__(arrays, len(structure.results), shape)
+        num_results, chosen = len(structure.results), structure.chosen
+        super().__init__(arrays, num_results, shape, chosen=[num_results + one for one in chosen])
         self._structure, self._arrays, self._by_rows = stored_in_full(structure), arrays, by_rows
         self._shape, self._reduced_shape, self._length = shape, reduced_shape, shape[-1]
         self._reduced, self._counts = self._structure.are_reduced(), (math.prod(shape), math.prod(reduced_shape))
         self._stages: list[tuple[tuple[int, ...], list[_Place]]] = []
         self._slots: list[int] = []  # bytes of a row in each
         self._kept: list[Any] = []  # objects whose addresses are in use
-        num_results = len(structure.results)
-        self._places = {k: self._of_array(k, num_results + k) for k in range(len(structure.sources))}
+        plain = (k for k in range(len(structure.sources)) if k not in chosen)
+        self._places = {k: self._of_array(k, num_results + k) for k in plain}
+        for k in chosen:
+            array = arrays[num_results + k]
+            self._places[k] = _Place(
+                structure.data_type(k),
+                strides_over(array[0], shape),
+                num_results + k,
+                rows=array.shape[0],
+                row_bytes=array.strides[0],
+            )
         stages = stages_of(self._structure, by_rows)
         for number, stage in enumerate(stages):
             for value in stage.writes:
@@ -181,6 +194,8 @@ class StagesPlan(StridedPlan):
         dims, *walks = simplify_walk(self._shape_of(reduced), *(place.strides for place in places))
         words = plan_words(len(places))
         steps = set_walk(words, dims, walks, [place.data_type.itemsize for place in places])
+        for k, place in enumerate(places):
+            words[word_of(k, OPERAND.rows)], words[word_of(k, OPERAND.row_bytes)] = place.rows, place.row_bytes
         return expression_kernel(structure, steps), self._keep(words)
 
     def _add_map(self, structure: Structure, places: list[_Place], reduced: bool) -> None:

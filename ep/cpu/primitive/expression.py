@@ -27,5 +27,7 @@ class ExpressionImpl(ExpressionPrimitive):
 class ExpressionFactoryImpl(ExpressionFactory):
     def Select(self, request: Request) -> Expression | None:
         structure: Any = request.options["structure"]
-        multiplies = structure.product is None or structure.data_type(0) in (*FLOATS, *COMPLEXES)
+        if structure.product is None:
+            return ExpressionImpl(request)
+        multiplies = structure.data_type(0) in (*FLOATS, *COMPLEXES) and not structure.chosen
         return ExpressionImpl(request) if multiplies else None

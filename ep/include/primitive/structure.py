@@ -18,6 +18,12 @@ class RowOp(Enum):
     kLogSoftmax = 1
 
 
+class RowChoice(Enum):
+    """The op that chooses a row of a source for each element, like the primitive Gather."""
+
+    kGather = 0
+
+
 class MatrixProduct(NamedTuple):
     """The op of a product of two matrices, as BroadcastMatmul has it with an alpha of 1 and a beta of 0.
 
@@ -43,14 +49,15 @@ class Step(NamedTuple):
 
     op: None for Where. A ReduceOp makes one value of each row, from a value with elements; a RowOp keeps the row's
         elements. A MatrixProduct is the first step of a structure without rows, of sources 0 and 1, which no other
-        step reads.
+        step reads. A RowChoice reads a source that has one more axis in front, and no other readers: the element of
+        the row that its second operand, a source of integers, selects; zero if there is no such row.
     operands: numbers of values.
     data_type: of the result. If it has 16 bits and `rounded` is False, the result stays in float32, and a reduction
         reads it in float32.
     attributes: of the op.
     """
 
-    op: UnaryOp | BinaryOp | ReduceOp | RowOp | MatrixProduct | None
+    op: UnaryOp | BinaryOp | ReduceOp | RowOp | RowChoice | MatrixProduct | None
     operands: tuple[int, ...]
     data_type: DataType
     attributes: tuple[float, ...] = ()
@@ -85,6 +92,11 @@ class Structure(NamedTuple):
         """The product of matrices that all other steps are computed with, if there is one."""
         op = self.steps[0].op if self.steps else None
         return op if isinstance(op, MatrixProduct) else None
+
+    @property
+    def chosen(self) -> set[int]:
+        """The sources with one more axis in front, whose rows are chosen."""
+        return {step.operands[0] for step in self.steps if isinstance(step.op, RowChoice)}
 
     @property
     def reduces_alone(self) -> bool:

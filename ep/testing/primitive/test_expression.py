@@ -6,7 +6,7 @@ import pytest
 from ep import DeviceManagerRegistry
 from ep.include import DataType
 from ep.include.primitive import BinaryOp, ExpressionFactory, NewPrimitive, ReduceOp, UnaryOp
-from ep.include.primitive.structure import Constant, MatrixProduct, RowOp, Step, Structure, kMaxRow
+from ep.include.primitive.structure import Constant, MatrixProduct, RowChoice, RowOp, Step, Structure, kMaxRow
 
 REAL = DataType.kFloat
 HALF = Constant(REAL, np.float32(0.5).tobytes())
@@ -49,7 +49,14 @@ PRODUCT = Structure(
     ),
     (5, 6),
 )
-KINDS = {"any axes": ANY_AXES, "map": MAP, "product": PRODUCT, "rows": ROWS, "softmax": SOFTMAX}
+# rows of source 0, chosen by source 1, plus source 2
+CHOICE = Structure(
+    (REAL, DataType.kInt32, REAL),
+    (),
+    (Step(RowChoice.kGather, (0, 1), REAL), Step(BinaryOp.kAdd, (3, 2), REAL)),
+    (4,),
+)
+KINDS = {"any axes": ANY_AXES, "choice": CHOICE, "map": MAP, "product": PRODUCT, "rows": ROWS, "softmax": SOFTMAX}
 
 
 class Device:
@@ -127,6 +134,35 @@ def test_products(device, rng, a, b, bias):
     total, is_more = Device(device, "product").launch([expected.shape] * 2, x, y, z)
     np.testing.assert_allclose(total, expected, rtol=1e-5, atol=1e-4)
     np.testing.assert_array_equal(is_more, total > np.float32(0.5))
+
+
+@pytest.mark.parametrize(
+    ("params", "indices"), [((9, 5), (7, 1)), ((3, 300), (4, 1)), ((9, 2, 1, 6), (4, 1)), ((20,), (7, 3)), ((1, 1), ())]
+)
+def test_chosen_rows(device, rng, params, indices):
+    """An index that is out of range gives zeros."""
+    x, rows = rng.random(params, np.float32), rng.integers(-2, params[0] + 2, indices).astype(np.int32)
+    shape = np.broadcast_shapes(params[1:], indices)
+    y = rng.random(shape[-1:], np.float32)
+    chosen = np.zeros(shape, np.float32)
+    for place in np.ndindex(shape):
+        row = np.broadcast_to(rows, shape)[place]
+        if 0 <= row < params[0]:
+            chosen[place] = np.broadcast_to(x[row], shape)[place]
+    (found,) = Device(device, "choice").launch([shape], x, rows, y)
+    np.testing.assert_array_equal(found, chosen + y)
+
+
+def test_rows_to_choose_from_are_checked(device):
+    tested = Device(device, "choice")
+    arrays = DeviceManagerRegistry.GetDeviceManager(tested.device.type).arrays().on(0)
+    x, rows, y = (np.zeros(shape, dtype) for shape, dtype in (((4, 5), "f4"), ((4, 1), "i4"), ((5,), "f4")))
+    for wrong in (x[:0], x[0, 0]):
+        with pytest.raises(ValueError, match=r"sources\[0\] has shape .* must have rows"):
+            tested.launch([(4, 5)], wrong, rows, y)
+    x, rows, y = map(arrays.copy_from_host, (x, rows, y))
+    with pytest.raises(ValueError, match=r"results\[0\] overlaps sources\[0\]"):
+        tested.primitive.Launch(tested.device.stream, [x], [x, rows, y])
 
 
 def test_softmax(device, rng):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cache
 from typing import Any, Final
 
@@ -58,6 +58,8 @@ OPERAND: Final = layout(
     high=1,  # the end of these bytes
     step=1,  # the stride along the innermost axis, in elements
     walk=kMaxNumDims,  # the strides along the outer axes, in bytes
+    rows=1,  # of an array of which rows are chosen, else 0
+    row_bytes=1,  # from one of these rows to the next
     num_dims=1,
     dims=kMaxNumDims,  # of the array itself
     strides=kMaxNumDims,
@@ -114,16 +116,23 @@ class StridedPlan:
     """
 
     def __init__(
-        self, arrays: Sequence[np.ndarray[Any, Any]], num_results: int, shape: Dims, apart: Sequence[int] = ()
+        self,
+        arrays: Sequence[np.ndarray[Any, Any]],
+        num_results: int,
+        shape: Dims,
+        apart: Sequence[int] = (),
+        chosen: Collection[int] = (),
     ) -> None:
         """Make the plan.
 
         arrays: results first. shape: the shape that they broadcast to; no size is 0.
         apart: the numbers of sources that need not broadcast. They are read as a whole, so no result may share their
             memory.
+        chosen: the numbers of sources of which rows are chosen; the axes of a row broadcast.
         """
         still = (0,) * len(shape)
-        strides = [still if k in apart else strides_over(array, shape) for k, array in enumerate(arrays)]
+        walked = [array[0] if k in chosen else array for k, array in enumerate(arrays)]
+        strides = [still if k in apart else strides_over(array, shape) for k, array in enumerate(walked)]
         order = sorted(range(len(shape)), key=lambda axis: -abs(strides[0][axis]))
         dims, *walks = simplify_walk(
             tuple(shape[axis] for axis in order), *(tuple(steps[axis] for axis in order) for steps in strides)
@@ -149,6 +158,8 @@ class StridedPlan:
             block[OPERAND.num_dims] = array.ndim
             block[OPERAND.dims :][: array.ndim] = array.shape
             block[OPERAND.strides :][: array.ndim] = array.strides
+            if position in chosen:
+                block[OPERAND.rows], block[OPERAND.row_bytes] = array.shape[0], array.strides[0]
             if position in apart:
                 block[OPERAND.step] = _NOWHERE
 
@@ -169,6 +180,7 @@ def strided_entry() -> Callable[..., int]:
         same = load_word(one, OPERAND.low) == load_word(other, OPERAND.low)
         same &= load_word(one, OPERAND.high) == load_word(other, OPERAND.high)
         same &= load_word(one, OPERAND.step) == load_word(other, OPERAND.step)
+        same &= load_word(one, OPERAND.rows) == load_word(other, OPERAND.rows)
         for axis in range(load_word(plan, STRIDED_PLAN.num_outer)):
             same &= load_word(one, OPERAND.walk + axis) == load_word(other, OPERAND.walk + axis)
         return same
