@@ -33,7 +33,7 @@ ROW_OPS: Final[dict[str, ReduceOp | RowOp]] = {
 """The op of each operator that reads whole rows."""
 
 GATHER: Final = "gather"
-"""The operator that chooses rows of an array, of which maps are computed."""
+"""The operator that chooses rows of an array, or elements of its rows."""
 PRODUCT: Final = "matmul"
 """The operator of products of matrices, on which maps are computed."""
 TRANSPOSES: Final = "transpose_x1", "transpose_x2"
@@ -54,6 +54,14 @@ class Indices(NamedTuple):
     size: int
     mode: str
     shape: Dims
+
+
+def chooses_elements(node: Node, nodes: Sequence[Node]) -> bool:
+    """Return whether a gather takes one element of each row, by an index for each row."""
+    if node.operator is None or node.operator.name != GATHER or node.inputs[0] == node.inputs[1]:
+        return False
+    shape, last = nodes[node.inputs[0]].shape, node.attributes["axis"]
+    return last == node.attributes["batch_dims"] == len(shape) - 1 and node.shape == (*shape[:-1], 1)
 
 
 @dataclass
@@ -125,6 +133,8 @@ class Grouping:
             if node.position not in wanted or not node.inputs:
                 continue
             why = why_alone(node)
+            if not why and chooses_elements(node, nodes) and not self._is_element(node.inputs[0]):
+                why = "no kernel computes the rows of which it takes elements"
             if why:
                 self._compute_alone(node, why, first=-1 if node.position in views else 0)
             elif self._operator(node.position) in (*ROW_OPS, GATHER) or not self._join_reduced(node):
@@ -135,7 +145,7 @@ class Grouping:
                 for one in nodes[value].inputs:
                     self._readers.setdefault(one, set()).add(value)
         for group in self._kernels.values():
-            for value in [one for one in group.values if self._operator(one) == GATHER]:
+            for value in [one for one in group.values if self._operator(one) == GATHER and one not in group.reduced]:
                 if not self._readers.get(value, set()).intersection(group.values):
                     group.values.remove(value)
                     del self._of[value]
@@ -151,6 +161,11 @@ class Grouping:
             if not group.why and len(group.values) == 1 and name in ROW_OPS:
                 group.why = "no other operator is computed with it"
         return found
+
+    def _is_element(self, position: int) -> bool:
+        """Return whether a kernel computes a value for each of its elements."""
+        group = self._of.get(position)
+        return group is not None and position not in group.reduced
 
     def compute_as_read(self, node: Node, results: Set[int]) -> bool:
         """Make a separate reduction compute its elements as it reads them, if nothing else reads these."""
@@ -264,14 +279,15 @@ class Grouping:
 
     def _join(self, node: Node) -> None:
         """Put a value with elements, or with one element per row, into the first possible group."""
-        op, reads_rows = ROW_OPS.get(self._operator(node.position)), self._operator(node.position) == GATHER
-        shape = node.shape if op is None else self._nodes[node.inputs[0]].shape
+        op, gathers = ROW_OPS.get(self._operator(node.position)), self._operator(node.position) == GATHER
+        of_rows = op is not None or (gathers and chooses_elements(node, self._nodes))
+        shape = self._nodes[node.inputs[0]].shape if of_rows else node.shape
 
         def meets(one: int) -> bool:
             group = self._of.get(one)
-            if group is None or group.shape != shape or reads_rows:
+            if group is None or group.shape != shape or (gathers and not (of_rows and one == node.inputs[0])):
                 return False
-            return one not in group.reduced or (op is None and self._nodes[one].shape == (*shape[:-1], 1))
+            return one not in group.reduced or (not of_rows and self._nodes[one].shape == (*shape[:-1], 1))
 
         stage = max(self._stages.get(one, -1) + (not meets(one)) for one in node.inputs)
         while True:
@@ -283,7 +299,7 @@ class Grouping:
             stage += 1
         self._add(node, group, sources)
         group.elements |= outside
-        if isinstance(op, ReduceOp):
+        if isinstance(op, ReduceOp) or (gathers and of_rows):
             group.reduced.add(node.position)
 
     def _add(self, node: Node, group: Group, sources: set[int]) -> None:

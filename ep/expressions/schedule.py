@@ -8,7 +8,7 @@ from functools import cache
 from typing import Final
 
 from ep.expressions.explanation import Explanation, Part
-from ep.expressions.grouping import GATHER, MAPS, PRODUCT, ROW_OPS, Group, Grouping, View
+from ep.expressions.grouping import GATHER, MAPS, PRODUCT, ROW_OPS, Group, Grouping, View, chooses_elements
 from ep.expressions.structures import StructureOf
 from ep.expressions.trace import Node, Trace
 from ep.expressions.views import with_transposes, with_views
@@ -18,7 +18,7 @@ from ep.include.device_type import DeviceType
 from ep.include.primitive import ExpressionFactory, NewPrimitive
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.primitive.reduce_op import TRUTHS, ReduceOp
-from ep.include.primitive.structure import MatrixProduct, RowChoice, RowOp, Step, Structure, kMaxRow
+from ep.include.primitive.structure import ChoiceOp, MatrixProduct, RowOp, Step, Structure, kMaxRow
 from ep.include.primitive.unary_op import UnaryOp
 
 _LEAST_ROW: Final = 16
@@ -122,12 +122,14 @@ class Schedule:
     def _why_no_gather(self, node: Node) -> str:
         """Return why no kernel reads the rows that a gather chooses where they are; empty if one does."""
         params, indices = (self.nodes[one] for one in node.inputs)
-        axis = node.attributes["axis"]
-        elements = math.prod(params.shape[axis + 1 :])
-        if not self._has_views or not _has_kernels(self._device_type, _gathers(node.data_type, indices.data_type)):
+        op = ChoiceOp.kElement if chooses_elements(node, self.nodes) else ChoiceOp.kRow
+        elements = math.prod(params.shape[node.attributes["axis"] + 1 :])
+        if not self._has_views or not _has_kernels(self._device_type, _gathers(op, node.data_type, indices.data_type)):
             return f"{self._place} chooses no rows in other kernels"
         if node.attributes["mode"] == "wrap_negative" or not node.attributes["size"] or indices.constant is not None:
             return "its indices are changed first"
+        if op is ChoiceOp.kElement:
+            return "" if params.shape[-1] <= kMaxRow else f"rows have {kMaxRow} elements at most in a kernel"
         if elements < _LEAST_ROW:
             return f"its rows have {elements} elements; a kernel reads {_LEAST_ROW} at least"
         return f"it has more than {kMaxNumDims - 1} axes" if len(node.shape) >= kMaxNumDims else ""
@@ -197,7 +199,7 @@ class Schedule:
     def _part(self, group: Group) -> Part:
         read, written = (sum(_bytes(self.nodes[one]) for one in some) for some in (group.sources, group.results))
         for value in group.values if not group.why else ():
-            if self.is_gather(value):  # not all rows are read
+            if self.is_gather(value) and self.nodes[value].inputs[0] in group.sources:  # not all rows are read
                 read -= max(_bytes(self.nodes[self.nodes[value].inputs[0]]) - _bytes(self.nodes[value]), 0)
         if group.why:
             return Part(group, "view", 0, 0, {}) if self.is_view(group) else Part(group, "operator", read, written, {})
@@ -231,10 +233,10 @@ def _rows(op: ReduceOp | RowOp, data_type: DataType) -> Structure:
 
 
 @cache
-def _gathers(data_type: DataType, indices_type: DataType) -> Structure:
-    """Return a structure of chosen rows."""
-    steps = Step(RowChoice.kGather, (0, 1), data_type), Step(UnaryOp.kIdentity, (2,), data_type)
-    return Structure((data_type, indices_type), (), steps, (3,))
+def _gathers(op: ChoiceOp, data_type: DataType, indices_type: DataType) -> Structure:
+    """Return a structure that chooses."""
+    step, indices = Step(op, (0, 1), data_type), () if op is ChoiceOp.kRow else (1,)
+    return Structure((data_type, indices_type), (), (step,), (2,), indices)
 
 
 @cache

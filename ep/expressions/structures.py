@@ -14,7 +14,7 @@ from ep.include.primitive.blas import BlasTransposeType
 from ep.include.primitive.op_definition import Gives
 from ep.include.primitive.op_table import OPS
 from ep.include.primitive.reduce_op import TRUTHS, ReduceOp
-from ep.include.primitive.structure import Constant, MatrixProduct, RowChoice, RowOp, Step, Structure
+from ep.include.primitive.structure import ChoiceOp, Constant, MatrixProduct, RowOp, Step, Structure
 from ep.include.primitive.unary_op import UnaryOp
 from ep.ops.names import parameter_name
 
@@ -61,9 +61,10 @@ class StructureOf:
 
         An operand from another group gets the axes that the group removes, if the results of its reduction lack them.
         """
-        if self._op(self._nodes[value]) is RowChoice.kGather:
-            node = self._nodes[value]
-            return position, operands_of_gather(node, [self._nodes[one].shape for one in node.inputs])[place]
+        node = self._nodes[value]
+        if isinstance(op := self._op(node), ChoiceOp):
+            view, indices = operands_of_gather(node, [self._nodes[one].shape for one in node.inputs])
+            return position, (view if op is ChoiceOp.kRow else None) if place == 0 else indices
         shape, num_axes, group = self._nodes[position].shape, len(self._nodes[value].shape), self._group
         if not shape or position in self._inside or not self._is_map_of_rows(value) or num_axes == len(group.shape):
             return position, None
@@ -78,7 +79,7 @@ class StructureOf:
         assert node.operator is not None
         name = node.operator.name
         if name == GATHER:
-            return RowChoice.kGather
+            return ChoiceOp.kElement if node.position in self._group.reduced else ChoiceOp.kRow
         return ROW_OPS[name] if name in ROW_OPS else MAPS[name]
 
     def _add(self, step: Step) -> int:
@@ -111,7 +112,7 @@ class StructureOf:
     def _add_rounding(self, op: Any, operands: Sequence[int], node: Node, attributes: tuple[float, ...] = ()) -> int:
         """Add the step of a node, which is rounded later where its type has 16 bits."""
         is_half = node.data_type in (DataType.kFloat16, DataType.kBFloat16)
-        exact = not is_half or self._round_each or op in (UnaryOp.kCast, RowChoice.kGather)
+        exact = not is_half or self._round_each or op is UnaryOp.kCast or isinstance(op, ChoiceOp)
         number = self._add(Step(op, tuple(operands), node.data_type, attributes, exact))
         if not exact:
             self._unrounded[number] = -1

@@ -108,3 +108,43 @@ def test_what_is_not_joined(rng, one_by_one):
     assert "its rows have 1 elements" in ep.fuse(short).explain(x, indices)
     for function in (alone, short):
         check(ep.fuse(function)(x, indices), one_by_one(function, x, indices))
+
+
+def cross_entropy(scores, labels):
+    """Return the mean cross-entropy of rows of scores."""
+    return -ops.mean(ops.gather(ops.log_softmax(scores), labels, axis=1, batch_dims=1))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_elements_of_rows(dtype, rng, one_by_one):
+    for rows, columns in ((70, 33), (5, 5), (3, 4096), (40, 1)):
+        scores, labels = rng.normal(size=(rows, columns)).astype(dtype), rng.integers(0, columns, (rows, 1))
+        fused = ep.fuse(cross_entropy)
+        assert fused.explain(scores, labels).startswith("0: row kernel of log_softmax gather")
+        check(fused(scores, labels), one_by_one(cross_entropy, scores, labels))
+        with pytest.raises(IndexError, match=r"indices\[2, 0\] is -1"):
+            fused(scores, np.where(np.arange(rows) == 2, -1, 0)[:, None])
+
+
+def test_elements_of_what_a_kernel_computes(rng, one_by_one):
+    def several(x, y, a, b):
+        total = x * y
+        one, other = (ops.gather(total, k, axis=2, batch_dims=2, mode="zero") for k in (a, b))
+        return total - one, one * other, ops.gather(x, a, axis=2, batch_dims=2) + ops.sum(total, -1, keepdims=True)
+
+    x, y, (a, b) = rng.random((4, 6, 31)), rng.random(31), rng.integers(0, 31, (2, 4, 6, 1), np.int32)
+    b[1, 2] = 31
+    fused = ep.fuse(several)
+    assert "operator of gather" in fused.explain(x, y, a, b)  # of an array that no kernel computes
+    check(fused(x, y, a, b), one_by_one(several, x, y, a, b))
+
+
+def test_elements_of_16_bit_rows_stay_in_float32(rng, one_by_one):
+    scores, labels = rng.normal(size=(20, 40)).astype(DataType.kBFloat16.dtype), rng.integers(0, 40, (20, 1))
+    found = ep.fuse(cross_entropy)(scores, labels)
+    wide = ep.fuse(cross_entropy)(scores.astype(np.float32), labels)
+    assert found == wide.astype(found.dtype)
+    check(
+        ep.fuse(cross_entropy, round_each=True)(scores, labels),
+        one_by_one(cross_entropy, scores, labels, round_each=True),
+    )

@@ -10,7 +10,7 @@ from ep.include.number_kind import FLOATS
 from ep.include.primitive.op_definition import Cost
 from ep.include.primitive.op_table import OPS
 from ep.include.primitive.reduce_op import TRUTHS, ReduceOp
-from ep.include.primitive.structure import RowOp, Step, Structure
+from ep.include.primitive.structure import ChoiceOp, RowOp, Step, Structure, reads_whole_rows
 from ep.include.primitive.unary_op import UnaryOp
 
 _MOST_AGAIN: Final = 4  # steps that are computed again instead of read from memory
@@ -28,7 +28,7 @@ class Stage(NamedTuple):
     reads: tuple[int, ...]
     writes: tuple[int, ...]
     map: Structure | None
-    op: ReduceOp | RowOp | None = None
+    op: ReduceOp | RowOp | ChoiceOp | None = None
     reduced: bool = False
 
 
@@ -57,6 +57,8 @@ def stored_in_full(structure: Structure) -> Structure:
             wanted = types[read] if step.op in TRUTHS else data_type
             if types[read] is not wanted:
                 operands = (add(Step(UnaryOp.kCast, operands, wanted)),)
+        if step.op is ChoiceOp.kElement:
+            data_type = types[operands[0]]
         numbers.append(add(Step(step.op, operands, data_type, step.attributes)))
     results = []
     for value in structure.results:
@@ -84,10 +86,10 @@ class _Stages:
         self.first = len(structure.sources) + len(structure.constants)
         self.depths = [0] * self.first
         for step in structure.steps:
-            of_rows = isinstance(step.op, ReduceOp | RowOp)
+            of_rows = reads_whole_rows(step)
             self.depths.append(max((self.depths[one] for one in step.operands), default=0) + of_rows)
         steps = range(self.first, len(self.depths))
-        self.maps = {one for one in steps if not isinstance(self._step(one).op, ReduceOp | RowOp)}
+        self.maps = {one for one in steps if not reads_whole_rows(self._step(one))}
         self.kept = {*structure.results}  # the values in memory
         for one in steps:
             for read in self._step(one).operands:
@@ -110,7 +112,7 @@ class _Stages:
             rows = [one for one in here if one not in self.maps]
             for one in reversed(rows):
                 op = self._step(one).op
-                assert isinstance(op, ReduceOp | RowOp)
+                assert isinstance(op, ReduceOp | RowOp | ChoiceOp)
                 stage = Stage(self._step(one).operands, (one,), None, op)
                 stages.append(stage if self.by_rows else self._computed(stage))
         return stages[::-1]

@@ -21,7 +21,7 @@ from ep.cpu.shared.context import CONTEXT
 from ep.include.data_type import DataType
 from ep.include.primitive.op_definition import Cost
 from ep.include.primitive.op_table import OPS
-from ep.include.primitive.structure import RowChoice, Structure
+from ep.include.primitive.structure import ChoiceOp, Structure
 from ep.include.primitive.unary_op import UnaryOp
 
 ANY: Final = 2
@@ -254,7 +254,7 @@ class _Loops:
             kept = step.data_type
         if step.op is None:
             return f"v{value} = v{step.operands[1]} if v{step.operands[0]} != 0 else v{step.operands[2]}"
-        if isinstance(step.op, RowChoice):
+        if step.op is ChoiceOp.kRow:
             source, index = step.operands
             k = self._num_results + source
             names[f"zero{value}"] = _constant(step.data_type, bytes(step.data_type.itemsize))

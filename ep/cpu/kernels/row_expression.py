@@ -28,7 +28,7 @@ from ep.include.data_type import DataType
 from ep.include.primitive.log_softmax import LogSoftmax
 from ep.include.primitive.reduce_op import ReduceOp
 from ep.include.primitive.softmax import Softmax
-from ep.include.primitive.structure import RowOp, Structure
+from ep.include.primitive.structure import ChoiceOp, RowOp, Step, Structure
 
 _NEAR: Final = 2**15  # the most bytes of the rows of one turn, in all stages: those of an L1
 _NEAR_FROM_MEMORY: Final = 2**13  # the same if data comes from memory, which is to stay busy during the computation
@@ -149,6 +149,9 @@ class StagesPlan(StridedPlan):
         if not self._by_rows:
             self._add_reduction(stage)
             return
+        if stage.op is ChoiceOp.kElement:
+            self._add_choice(stage)
+            return
         (read,), (written,) = stage.reads, stage.writes
         source = self._places[read]
         if not self._is_adjacent(source, reduced=False):
@@ -167,6 +170,15 @@ class StagesPlan(StridedPlan):
         else:
             words = self._keep(plan), self._keep(state)
             self._stages.append(((REDUCE, walk(), *words, self._length, 0, 0), places))
+
+    def _add_choice(self, stage: Stage) -> None:
+        """Add a map of one number for each row: of the row as elements along an axis in front, the chosen one."""
+        (read, index), (written,) = stage.reads, stage.writes
+        row, indices = self._places[read], self._places[index]
+        row = row._replace(rows=self._length, row_bytes=row.strides[-1])
+        step = Step(ChoiceOp.kRow, (0, 1), row.data_type)
+        structure = Structure((row.data_type, indices.data_type), (), (step,), (2,))
+        self._add_map(structure, [self._places[written], row, indices], reduced=True)
 
     def _add_reduction(self, stage: Stage) -> None:
         """Add a reduction of elements that a map computes, or of the elements of a source."""

@@ -29,5 +29,5 @@ class ExpressionFactoryImpl(ExpressionFactory):
         structure: Any = request.options["structure"]
         if structure.product is None:
             return ExpressionImpl(request)
-        multiplies = structure.data_type(0) in (*FLOATS, *COMPLEXES) and not structure.chosen
+        multiplies = structure.data_type(0) in (*FLOATS, *COMPLEXES) and not structure.chooses
         return ExpressionImpl(request) if multiplies else None

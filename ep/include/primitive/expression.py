@@ -27,7 +27,7 @@ class Expression(Primitive):
         If the structure has rows, they are along the last axis of the shape that all arrays broadcast to, of 1 to
         kMaxRow elements; reduced results have one element along that axis. If the structure reduces alone, any axes of
         any length may be reduced: those along which such results have one element.
-        A source whose rows a RowChoice reads has one more axis in front, of at least one element; its other axes
+        A source whose rows a ChoiceOp reads has one more axis in front, of at least one element; its other axes
         broadcast to that shape.
         All others may have any strides. A result may be the storage of a source with the same shape and strides that is
         not a matrix of a product, and of which no rows are chosen, and must not overlap others. No two elements of a

@@ -18,10 +18,12 @@ class RowOp(Enum):
     kLogSoftmax = 1
 
 
-class RowChoice(Enum):
-    """The op that chooses a row of a source for each element, like the primitive Gather."""
+class ChoiceOp(Enum):
+    """The ops that choose by an index, like the primitives Gather and BatchGather: a row of a source, or the element of
+    a row. The result is zero if there is none."""
 
-    kGather = 0
+    kRow = 0
+    kElement = 1
 
 
 class MatrixProduct(NamedTuple):
@@ -49,15 +51,16 @@ class Step(NamedTuple):
 
     op: None for Where. A ReduceOp makes one value of each row, from a value with elements; a RowOp keeps the row's
         elements. A MatrixProduct is the first step of a structure without rows, of sources 0 and 1, which no other
-        step reads. A RowChoice reads a source that has one more axis in front, and no other readers: the element of
-        the row that its second operand, a source of integers, selects; zero if there is no such row.
+        step reads. The second operand of a ChoiceOp is a source of integers. kRow reads a source that has one more axis
+        in front, along which it chooses; all its readers are such steps. kElement makes one value of each row, from a
+        value with elements and one index for each row.
     operands: numbers of values.
     data_type: of the result. If it has 16 bits and `rounded` is False, the result stays in float32, and a reduction
         reads it in float32.
     attributes: of the op.
     """
 
-    op: UnaryOp | BinaryOp | ReduceOp | RowOp | RowChoice | MatrixProduct | None
+    op: UnaryOp | BinaryOp | ReduceOp | RowOp | ChoiceOp | MatrixProduct | None
     operands: tuple[int, ...]
     data_type: DataType
     attributes: tuple[float, ...] = ()
@@ -69,8 +72,8 @@ class Structure(NamedTuple):
 
     Values are numbered: sources, constants and steps in order.
     A value has an element for each position, or is *reduced*: it has one for each row. The reduced values are the
-    results of a ReduceOp, constants, the sources listed in `reduced`, and the results of other ops on such values
-    alone.
+    results of a ReduceOp or of kElement, constants, the sources listed in `reduced`, and the results of other ops on
+    such values alone.
 
     sources: the types of the sources. results: the values that are written, in their own types.
     reduced: the sources that are reduced.
@@ -85,7 +88,7 @@ class Structure(NamedTuple):
     @property
     def has_rows(self) -> bool:
         """Whether any op reads a whole row; otherwise this is a map."""
-        return any(isinstance(step.op, ReduceOp | RowOp) for step in self.steps)
+        return any(reads_whole_rows(step) for step in self.steps)
 
     @property
     def product(self) -> MatrixProduct | None:
@@ -96,7 +99,12 @@ class Structure(NamedTuple):
     @property
     def chosen(self) -> set[int]:
         """The sources with one more axis in front, whose rows are chosen."""
-        return {step.operands[0] for step in self.steps if isinstance(step.op, RowChoice)}
+        return {step.operands[0] for step in self.steps if step.op is ChoiceOp.kRow}
+
+    @property
+    def chooses(self) -> bool:
+        """Whether any op chooses by an index."""
+        return any(isinstance(step.op, ChoiceOp) for step in self.steps)
 
     @property
     def reduces_alone(self) -> bool:
@@ -107,6 +115,8 @@ class Structure(NamedTuple):
             for value, step in enumerate(self.steps, first)
             if not reduced[value]
         )
+        if any(step.op is ChoiceOp.kElement for step in self.steps):
+            return False
         return self.has_rows and not reads_rows and all(reduced[value] for value in self.results)
 
     def data_type(self, value: int) -> DataType:
@@ -122,9 +132,14 @@ class Structure(NamedTuple):
         """Return whether each value is reduced."""
         found = [value in self.reduced for value in range(len(self.sources))] + [True] * len(self.constants)
         for step in self.steps:
-            is_map = not isinstance(step.op, ReduceOp | RowOp)
-            found.append(isinstance(step.op, ReduceOp) or (is_map and all(found[one] for one in step.operands)))
+            is_one = isinstance(step.op, ReduceOp) or step.op is ChoiceOp.kElement
+            found.append(is_one or (not reads_whole_rows(step) and all(found[one] for one in step.operands)))
         return found
+
+
+def reads_whole_rows(step: Step) -> bool:
+    """Return whether a step reads a row to compute one of its elements, or the one value of the row."""
+    return isinstance(step.op, ReduceOp | RowOp) or step.op is ChoiceOp.kElement
 
 
 kMaxOperands = 64

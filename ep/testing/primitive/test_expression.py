@@ -6,7 +6,7 @@ import pytest
 from ep import DeviceManagerRegistry
 from ep.include import DataType
 from ep.include.primitive import BinaryOp, ExpressionFactory, NewPrimitive, ReduceOp, UnaryOp
-from ep.include.primitive.structure import Constant, MatrixProduct, RowChoice, RowOp, Step, Structure, kMaxRow
+from ep.include.primitive.structure import ChoiceOp, Constant, MatrixProduct, RowOp, Step, Structure, kMaxRow
 
 REAL = DataType.kFloat
 HALF = Constant(REAL, np.float32(0.5).tobytes())
@@ -53,10 +53,26 @@ PRODUCT = Structure(
 CHOICE = Structure(
     (REAL, DataType.kInt32, REAL),
     (),
-    (Step(RowChoice.kGather, (0, 1), REAL), Step(BinaryOp.kAdd, (3, 2), REAL)),
+    (Step(ChoiceOp.kRow, (0, 1), REAL), Step(BinaryOp.kAdd, (3, 2), REAL)),
     (4,),
 )
-KINDS = {"any axes": ANY_AXES, "choice": CHOICE, "map": MAP, "product": PRODUCT, "rows": ROWS, "softmax": SOFTMAX}
+# the element of each row of source 0 times itself that source 1 chooses, and these squares
+ELEMENT = Structure(
+    (REAL, DataType.kInt32),
+    (),
+    (Step(BinaryOp.kMul, (0, 0), REAL), Step(ChoiceOp.kElement, (2, 1), REAL)),
+    (3, 2),
+    reduced=(1,),
+)
+KINDS = {
+    "any axes": ANY_AXES,
+    "element": ELEMENT,
+    "choice": CHOICE,
+    "map": MAP,
+    "product": PRODUCT,
+    "rows": ROWS,
+    "softmax": SOFTMAX,
+}
 
 
 class Device:
@@ -151,6 +167,16 @@ def test_chosen_rows(device, rng, params, indices):
             chosen[place] = np.broadcast_to(x[row], shape)[place]
     (found,) = Device(device, "choice").launch([shape], x, rows, y)
     np.testing.assert_array_equal(found, chosen + y)
+
+
+@pytest.mark.parametrize("shape", [(7, 5), (3, 300), (2, 4, 33), (1, 1), (0, 4)])
+def test_elements_of_rows(device, rng, shape):
+    x, index = rng.random(shape, np.float32), rng.integers(-1, shape[-1] + 1, (*shape[:-1], 1)).astype(np.int32)
+    inside = (index >= 0) & (index < shape[-1])
+    elements = np.take_along_axis(x * x, np.where(inside, index, 0), -1)
+    found, squares = Device(device, "element").launch([index.shape, shape], x, index)
+    np.testing.assert_array_equal(found, np.where(inside, elements, 0))
+    np.testing.assert_array_equal(squares, x * x)
 
 
 def test_rows_to_choose_from_are_checked(device):

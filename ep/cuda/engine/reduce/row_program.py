@@ -143,7 +143,7 @@ class RowProgram:
         (read,), (written,), data_type = stage.reads, stage.writes, self.structure.data_type(stage.reads[0])
         if isinstance(stage.op, RowOp):
             return Softmax(read, written, stage.op, data_type)
-        assert stage.op is not None
+        assert isinstance(stage.op, ReduceOp)
         return Reduced(read, written, stored_for(stage.op, data_type))
 
     def _add_rows(self, added: Reduced | Softmax, last: Pass | Stage | None) -> None:
