@@ -40,7 +40,7 @@ class _Assignments:
     """What the blocks at the end of a path assign.
 
     numbers: of the views that are assigned to. positions: of their values. is_direct: whether kernels write all values
-    in the memory of the views. apart: the arrays of a block whose views do not overlap.
+    in the memory of the views.
     """
 
     def __init__(self, trace: Trace, views: list[_View], numbers: list[int], round_each: bool) -> None:
@@ -48,7 +48,6 @@ class _Assignments:
         self.program = Program(trace, self.positions, round_each)
         into = {one: views[k].lazy.view for k, one in zip(numbers, self.positions, strict=True)}
         self.is_direct = len(into) == len(numbers) and self.program.writes_all(into)
-        self.apart: Any = None
 
 
 class Block:
@@ -59,8 +58,9 @@ class Block:
         self._trace: Any = None
         self._views: list[_View] = []
         self._first: Any = None  # the path of the first view
-        self._before: Any = ()  # weak references to the arrays of a block that began with the same one
-        self._are_plain = self._are_as_before = True  # all views so far
+        self._before: Any = ()  # weak references to the arrays of a block that began with the same one, and were apart
+        # of all views so far: whether they are ndarrays, those of that block, and in different memory
+        self._are_plain = self._are_as_before = self._are_apart = True
 
     def __enter__(self) -> Block:
         if self._state != "has not begun":
@@ -86,10 +86,12 @@ class Block:
         if not (self._are_as_before and place < len(before) and before[place]() is buffer):
             self._are_as_before = not place
             for _, other, lazy in views:
-                if other is buffer or (
-                    trace.base.may_share_memory(other, buffer) and trace.base.is_same(other, buffer)
-                ):
+                if other is buffer:
                     return lazy
+                if trace.base.may_share_memory(other, buffer):
+                    if trace.base.is_same(other, buffer):
+                        return lazy
+                    self._are_apart = False
         position = len(trace.nodes)
         if known is None:
             made = trace.give(buffer, tuple(buffer.shape), buffer.dtype)
@@ -173,9 +175,10 @@ class Block:
 
     def _run(self, trace: Any, assignments: _Assignments) -> None:
         views, program, base = self._views, assignments.program, trace.base
-        as_before = self._are_as_before and len(views) == len(self._before) and assignments.apart is self._before
-        if not as_before:
-            self._check_overlaps(assignments)
+        if not self._are_apart:
+            self._check_overlaps(assignments.numbers)
+        elif self._are_plain and not (self._are_as_before and len(views) == len(self._before)):
+            self._first.arrays.put(id(views[0].array), tuple([ref(view.array) for view in views]))
         given = trace.given
         for number in trace.numbers:
             given[number] = base.number(given[number])
@@ -194,13 +197,10 @@ class Block:
             if written is not view.given:
                 base.delivered(written, view.given)
 
-    def _check_overlaps(self, assignments: _Assignments) -> None:
-        """Raise ValueError if a view that is assigned to overlaps another one."""
-        views, base, numbers = self._views, self._trace.base, assignments.numbers
+    def _check_overlaps(self, numbers: list[int]) -> None:
+        """Raise ValueError if a view that is assigned to overlaps another one; numbers: those of such views."""
+        views, base = self._views, self._trace.base
         for k in numbers:
             for j, other in enumerate(views):  # each two views once
                 if (j < k or j not in numbers) and j != k and base.may_share_memory(views[k].array, other.array):
                     raise ValueError(f"view {k} is assigned to and overlaps view {j}; copy one of them")
-        if self._are_plain:
-            assignments.apart = tuple([ref(view.array) for view in views])
-            self._first.arrays.put(id(views[0].array), assignments.apart)

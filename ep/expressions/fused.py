@@ -6,7 +6,7 @@ import functools
 import inspect
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -54,6 +54,7 @@ class _Trace:
         places = {one: k for k, one in enumerate([*self._results, None])}
         self._order = [places[one] for one in leaves_of(value)]
         self._numbers = [(position, trace.given[position]) for position in trace.numbers]
+        self._are_given = not self._numbers and self._positions == [(k, k) for k in range(len(self._positions))]
 
     def names_of(self, names: Sequence[str]) -> dict[int, str]:
         """Return the names of arrays, by position in the trace; names: those of all leaves of the arguments."""
@@ -61,13 +62,15 @@ class _Trace:
 
     def call(self, base: Any, leaves: Sequence[Any], out: Any) -> Any:
         """Compute with the leaves of the arguments; base: the reader of operands."""
-        given = {}
-        for k, position in self._positions:
-            given[position] = leaves[k]
-        for position, number in self._numbers:
-            given[position] = base.number(number(leaves))
-        into = {} if out is None else _destinations(out, self._results)
-        results = self.program.run(base, given, into)
+        if out is None and self._are_given:
+            results = self.program.run(base, leaves, {})
+        else:
+            given = {}
+            for k, position in self._positions:
+                given[position] = leaves[k]
+            for position, number in self._numbers:
+                given[position] = base.number(number(leaves))
+            results = self.program.run(base, given, {} if out is None else _destinations(out, self._results))
         if isinstance(self._value, int):
             return results[0]
         results.append(None)  # other kinds of leaves
@@ -182,12 +185,15 @@ class Fused:
             trace.end()
 
 
+_NDARRAY: Final = np.ndarray
+
+
 def _quick_key(args: tuple[Any, ...]) -> Any:
     """Return the key of a trace if all arguments are ndarrays, arrays of a device, and numbers; else None."""
     key: Any = None
     for one in args:
         kind = type(one)
-        if kind is np.ndarray:
+        if kind is _NDARRAY:
             key = key, one.shape, one.dtype
             if not one.flags.c_contiguous:
                 key = key, one.strides

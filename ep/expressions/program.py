@@ -59,11 +59,12 @@ class Program:
     def run(
         self,
         base: Any,
-        given: Mapping[int, Any],
+        given: Any,
         into: Mapping[int, tuple[str, Array]],
         arena: Arena | None = None,
     ) -> list[Array]:
-        """Compute with the inputs, given by position; return the results.
+        """Compute with the inputs, a mapping of positions to them; return the results. Without `into`, a sequence of
+        the inputs may be given, if their positions are the first ones.
 
         base: the Operands of the operands. into: for positions of results, the name of an array and the array itself.
         arena: for a program that has memory; no other program may use it meanwhile.

@@ -79,6 +79,7 @@ class StagesPlan(StridedPlan):
         self._reduced, self._counts = self._structure.are_reduced(), (math.prod(shape), math.prod(reduced_shape))
         self._stages: list[tuple[tuple[int, ...], list[_Place]]] = []
         self._slots: list[int] = []  # bytes of a row in each
+        self._computing = 0  # what a row takes beside its bytes: in bytes that could be moved in the same time
         self._kept: list[Any] = []  # objects whose addresses are in use
         plain = (k for k in range(len(structure.sources)) if k not in chosen)
         self._places = {k: self._of_array(k, num_results + k) for k in plain}
@@ -159,7 +160,8 @@ class StagesPlan(StridedPlan):
             self._copy(self._places[read], source, reduced=False)
         places = [self._places[written], source]
         if isinstance(stage.op, RowOp):
-            task = softmax_task(_SOFTMAXES[stage.op], source.data_type)
+            task, cost = softmax_task(_SOFTMAXES[stage.op], source.data_type)
+            self._computing += cost * self._length
             self._stages.append(((PASSES, task, 0, 0, self._length, 0, 0), places))
             return
         axes = Axis(self._counts[1], False), Axis(self._length, True)
@@ -245,7 +247,8 @@ class StagesPlan(StridedPlan):
             ]
             program += [*head, len(places), self._keep([word for operand in operands for word in operand])]
         task, count = (rows_task(), num_rows) if self._by_rows else (reductions_task(), 1)
-        self.set(task=task, program=self._keep(program), count=count, size=0, grain=max(GRAIN_BYTES // of_arrays, 1))
+        cost = of_arrays + sum(self._slots) + self._computing
+        self.set(task=task, program=self._keep(program), count=count, size=0, grain=max(GRAIN_BYTES // cost, 1))
 
 
 def _may_be_one(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:

@@ -313,9 +313,11 @@ def _kernel(interface: type[Primitive], data_type: DataType) -> tuple[int, Passe
     return row_kernel(f"rows.{interface.__name__}.{data_type.name}", passes, data_type.itemsize), passes
 
 
-def softmax_task(interface: type[Primitive], data_type: DataType) -> int:
-    """Return the address of the task of one of the four primitives, as `row_kernel` does."""
-    return _kernel(interface, data_type)[0]
+def softmax_task(interface: type[Primitive], data_type: DataType) -> tuple[int, int]:
+    """Return the address of the task of Softmax or LogSoftmax, as `row_kernel` does, and the cost of an element, in
+    bytes that could be moved in the same time."""
+    task, passes = _kernel(interface, data_type)
+    return task, 2 * passes.cost  # for each of two buffers
 
 
 def softmax_launcher(
