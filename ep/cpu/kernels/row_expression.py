@@ -21,7 +21,7 @@ from ep.cpu.engine.reduce.state import REDUCE_STATE
 from ep.cpu.engine.reduce.walk import walk
 from ep.cpu.kernels.expression import expression_kernel
 from ep.cpu.kernels.softmax import softmax_task
-from ep.cpu.lines.sizes import LINE
+from ep.cpu.lines.sizes import LEAST_STREAMED_ROW, LINE
 from ep.cpu.machine.caches import last_level_caches
 from ep.cpu.shared.state import GRAIN_BYTES, LaunchState
 from ep.include.data_type import DataType
@@ -40,7 +40,7 @@ class _Place(NamedTuple):
 
     strides: over the shape of the launch, in bytes.
     array: the number of an array of the launch, or -1 if the value is in memory of the thread, where values are
-        numbered by `slot`.
+        numbered by `slot`. One with both is an array of the launch; it is in memory if non-temporal stores write it.
     rows, row_bytes: the number of rows of an array of which some are chosen, and the bytes from one to the next.
     """
 
@@ -79,6 +79,10 @@ class StagesPlan(StridedPlan):
         self._reduced, self._counts = self._structure.are_reduced(), (math.prod(shape), math.prod(reduced_shape))
         self._stages: list[tuple[tuple[int, ...], list[_Place]]] = []
         self._slots: list[int] = []  # bytes of a row in each
+        self._row_bytes = sum(
+            array.itemsize * (self._length if array.shape[-1:] != (1,) else 1) for array in arrays
+        )  # in arrays of the launch
+        self._from_memory = self._counts[1] * self._row_bytes > last_level_caches(1)
         self._computing = 0  # what a row takes beside its bytes: in bytes that could be moved in the same time
         self._kept: list[Any] = []  # objects whose addresses are in use
         plain = (k for k in range(len(structure.sources)) if k not in chosen)
@@ -96,7 +100,7 @@ class StagesPlan(StridedPlan):
         for number, stage in enumerate(stages):
             for value in stage.writes:
                 result = self._written_at_once(value, stages[number:])
-                self._places[value] = self._in_memory(value) if result is None else self._of_array(value, result)
+                self._places[value] = self._in_memory(value) if result is None else self._of_result(value, result)
             self._add(stage)
         for k, value in enumerate(self._structure.results):
             if self._places[value].array != k:
@@ -106,6 +110,16 @@ class StagesPlan(StridedPlan):
     def _of_array(self, value: int, array: int) -> _Place:
         """Return the place of a value in an array of the launch."""
         return _Place(self._structure.data_type(value), strides_over(self._arrays[array], self._shape), array)
+
+    def _of_result(self, value: int, result: int) -> _Place:
+        """Return the place of a value in a result, and in memory if non-temporal stores may write whole rows of it."""
+        place = self._of_array(value, result)
+        if not self._from_memory or not self._by_rows or self._reduced[value] or not self._is_adjacent(place, False):
+            return place
+        if self._length * place.data_type.itemsize < LEAST_STREAMED_ROW:
+            return place
+        self.may_stream = True
+        return place._replace(slot=self._in_memory(value).slot)
 
     def _in_memory(self, value: int) -> _Place:
         """Return a new place in memory for a value that one stage writes for others."""
@@ -229,25 +243,27 @@ class StagesPlan(StridedPlan):
 
     def _write(self) -> None:
         """Write the program, and the task that runs it."""
-        num_rows, of_arrays = self._counts[1], 0  # bytes of a row, in arrays of the launch
-        for array in self._arrays:
-            of_arrays += array.itemsize * (self._length if array.shape[-1:] != (1,) else 1)
-        from_memory = num_rows * of_arrays > last_level_caches(1)
-        near = _NEAR_FROM_MEMORY if from_memory else _NEAR
-        together = max(near // (of_arrays + sum(self._slots)), 1) if self._by_rows else num_rows
+        num_rows, near = self._counts[1], _NEAR_FROM_MEMORY if self._from_memory else _NEAR
+        together = max(near // (self._row_bytes + sum(self._slots)), 1) if self._by_rows else num_rows
         offsets, total = [], 0
         for size in self._slots:
             offsets.append(total)
             total += -(-size * together // LINE) * LINE
-        program = [together, total, len(self._stages)]
+
+        def operand_of(place: _Place) -> tuple[int, int, int]:
+            return (
+                (place.array, offsets[place.slot], self._slots[place.slot]) if place.slot >= 0 else (place.array, 0, 0)
+            )
+
+        streamed = [place for place in self._places.values() if place.array >= 0 and place.slot >= 0]
+        written = sum(num_rows * self._slots[place.slot] for place in streamed)
+        of_streamed = self._keep([word for place in streamed for word in operand_of(place)]) if streamed else 0
+        program = [together, total, len(self._stages), written, len(streamed), of_streamed]
         for head, places in self._stages:
-            operands = [
-                (one.array, 0, 0) if one.array >= 0 else (-1, offsets[one.slot], self._slots[one.slot])
-                for one in places
-            ]
+            operands = map(operand_of, places)
             program += [*head, len(places), self._keep([word for operand in operands for word in operand])]
         task, count = (rows_task(), num_rows) if self._by_rows else (reductions_task(), 1)
-        cost = of_arrays + sum(self._slots) + self._computing
+        cost = self._row_bytes + sum(self._slots) + self._computing
         self.set(task=task, program=self._keep(program), count=count, size=0, grain=max(GRAIN_BYTES // cost, 1))
 
 

@@ -112,8 +112,11 @@ _NOWHERE: Final = 1 << 62  # the step of an array whose memory no result may sha
 class StridedPlan:
     """The plan for the shapes and strides of some arrays; making one compiles nothing.
 
-    steps: for each array, the stride along the innermost axis, in elements.
+    steps: for each array, the stride along the innermost axis, in elements. may_stream: whether the task itself uses
+    non-temporal stores for launches that the calibration says are large.
     """
+
+    may_stream = False
 
     def __init__(
         self,

@@ -19,9 +19,10 @@ from ep.cpu.engine.reduce.entry import run_reduction
 from ep.cpu.engine.reduce.row_passes import ALL_STEPS, PASSES_WORDS
 from ep.cpu.engine.reduce.state import REDUCE_WORDS
 from ep.cpu.lines.sizes import LINE
+from ep.cpu.lines.streaming import finish_streams, kind_of_work, stream_row
 from ep.cpu.shared.context import CONTEXT, CONTEXT_WORDS
 from ep.cpu.shared.layout import layout
-from ep.cpu.shared.state import GRAIN_BYTES
+from ep.cpu.shared.state import GRAIN_BYTES, SETTINGS, STATE
 from ep.cpu.threads.parallel import call_task, run
 
 MAP: Final = 0
@@ -33,7 +34,15 @@ FOLD: Final = 2
 PASSES: Final = 3
 """The task reads rows several times, with two operands: the results and the input."""
 
-PROGRAM: Final = layout("Program", rows=1, num_bytes=1, num_stages=1)
+PROGRAM: Final = layout(
+    "Program",
+    rows=1,
+    num_bytes=1,
+    num_stages=1,
+    written=1,  # the bytes of all results that may be written by non-temporal stores
+    num_streamed=1,  # the number of these results
+    streamed=1,  # the address of `STAGE_OPERAND` of each
+)
 """The program of a launch: the number of rows at a time, and the bytes of memory for them; its `STAGE` words follow."""
 
 STAGE: Final = layout(
@@ -52,7 +61,7 @@ STAGE_OPERAND: Final = layout(
     "StageOperand",
     array=1,  # its number in the launch, or -1 if it is in memory of the thread
     offset=1,  # its start in that memory
-    row_bytes=1,
+    row_bytes=1,  # in that memory; of an array, 0 unless non-temporal stores may write it from there
 )
 MOST_OPERANDS: Final = 128
 """The most operands of a stage."""
@@ -71,14 +80,39 @@ def _head(stage):
 
 
 @jit
-def _find_operands(stage, arrays, memory, first, places):
-    """Write the addresses of a stage's operands; the thread's memory holds rows from `first` on."""
+def _find_operands(stage, arrays, memory, first, places, streams):
+    """Write the addresses of a stage's operands; the thread's memory holds rows from `first` on.
+
+    streams: whether results that non-temporal stores may write are in that memory.
+    """
     operands = load_word(stage, STAGE.operands)
     for k in range(load_word(stage, STAGE.num_operands)):
         operand = operands + 8 * _OPERAND * k
         array, offset = load_word(operand, STAGE_OPERAND.array), load_word(operand, STAGE_OPERAND.offset)
-        place = memory + offset - first * load_word(operand, STAGE_OPERAND.row_bytes)
-        store_word(places, k, load_word(arrays, array) if array >= 0 else place)
+        row_bytes = load_word(operand, STAGE_OPERAND.row_bytes)
+        in_array = array >= 0 and (row_bytes == 0 or not streams)
+        store_word(places, k, load_word(arrays, array) if in_array else memory + offset - first * row_bytes)
+
+
+@jit
+def _streams(context, plan, program):
+    """Return whether non-temporal stores write results: if the caches cannot hold what the launch reads and writes."""
+    written, num_bytes = load_word(program, PROGRAM.written), load_word(plan, STRIDED_PLAN.num_bytes)
+    if written == 0:
+        return False
+    settings = load_word(load_word(context, CONTEXT.state), STATE.settings)
+    return num_bytes > load_word(settings, SETTINGS.tiles_from + kind_of_work(num_bytes, written))
+
+
+@jit
+def _stream_results(program, arrays, memory, first, last):
+    """Write the rows of results from the thread's memory."""
+    operands = load_word(program, PROGRAM.streamed)
+    for k in range(load_word(program, PROGRAM.num_streamed)):
+        operand = operands + 8 * _OPERAND * k
+        array, row_bytes = load_word(operand, STAGE_OPERAND.array), load_word(operand, STAGE_OPERAND.row_bytes)
+        dst, src = load_word(arrays, array) + first * row_bytes, memory + load_word(operand, STAGE_OPERAND.offset)
+        stream_row(dst, src, (last - first) * row_bytes)
 
 
 def _rows(context, begin, end):
@@ -94,12 +128,13 @@ def _rows(context, begin, end):
             return
     memory += -memory & (LINE - 1)
     store_word(own, CONTEXT.sources, places)
+    streams = _streams(context, plan, program)
     for first in range(begin, end, together):
         last = min(first + together, end)
         for number in range(load_word(program, PROGRAM.num_stages)):
             stage = program + 8 * (_PROGRAM + _STAGE * number)
             task, kind, count = _head(stage)
-            _find_operands(stage, arrays, memory, first, places)
+            _find_operands(stage, arrays, memory, first, places, streams)
             dst, src, of_stage = load_word(places, 0), load_word(places, 1), load_word(stage, STAGE.plan)
             if kind == MAP:
                 store_word(own, CONTEXT.dst, dst)
@@ -113,6 +148,10 @@ def _rows(context, begin, end):
             else:
                 store_words(words, ALL_STEPS, src, src, dst, count, 0, 0)
                 call_task(task, words, first, last)
+        if streams:
+            _stream_results(program, arrays, memory, first, last)
+    if streams:
+        finish_streams()
     if in_heap != 0:
         release(in_heap)
 
@@ -137,7 +176,7 @@ def _reductions(context, begin, end):
     for number in range(load_word(program, PROGRAM.num_stages) if memory != 0 else 0):
         stage = program + 8 * (_PROGRAM + _STAGE * number)
         task, kind, count = _head(stage)
-        _find_operands(stage, arrays, memory, 0, places)
+        _find_operands(stage, arrays, memory, 0, places, False)
         dst, src, of_stage = load_word(places, 0), load_word(places, 1), load_word(stage, STAGE.plan)
         if kind == MAP:
             store_word(own, CONTEXT.dst, dst)
