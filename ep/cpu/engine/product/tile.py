@@ -31,11 +31,12 @@ from ep.include.data_type import DataType
 _AHEAD: Final = 16  # prefetch distance in rows of b
 _LINE: Final = 64  # bytes
 _FEW_SUMS: Final = 12
+_STEPS: Final = 4  # steps per turn of a tile of packed operands
 _SLOW: Final = 3  # the least `slow` without prefetches: with more than 64 rows, they would cost more than they save
 
 
 @cache
-def tile_multiplier(data_type: DataType, rows: int, vectors: int, lanes: int) -> Any:
+def tile_multiplier(data_type: DataType, rows: int, vectors: int, lanes: int, packed: bool = False) -> Any:
     """Return a function that computes alpha a b for the first num_rows rows and num_columns columns of a tile.
 
     The tile is [rows, vectors * lanes]. The arguments are (k, a, a_row, a_step, b, b_step, c, c_step, num_rows,
@@ -44,6 +45,7 @@ def tile_multiplier(data_type: DataType, rows: int, vectors: int, lanes: int) ->
         from row to row; c_step is the same for c. adds: 1 to add the product to c, 0 to overwrite c. later: rows that
         later tiles read, later_step bytes apart; one of them is prefetched into L2 every 2 ** slow steps along k, if
         slow is less than _SLOW.
+    packed: whether a and b are packed for this tile. Only c is prefetched then, since a and b are contiguous.
     """
     real, width = REALS[data_type], vectors * lanes * data_type.itemsize
     vector = ir.VectorType(real, lanes)
@@ -68,6 +70,9 @@ def tile_multiplier(data_type: DataType, rows: int, vectors: int, lanes: int) ->
         slow: Any,
     ) -> None:
         a, b, c = (builder.inttoptr(one, real.as_pointer()) for one in (a, b, c))
+        if packed:
+            with builder.if_then(builder.icmp_signed("!=", adds, WORD(0))):
+                _prefetch_tile(builder, c, c_step, rows, width)
         later = builder.inttoptr(later, BYTE.as_pointer())
         last, a_rows = builder.sub(num_rows, WORD(1)), []
         for number in range(rows):
@@ -76,8 +81,7 @@ def tile_multiplier(data_type: DataType, rows: int, vectors: int, lanes: int) ->
 
         is_few = builder.icmp_signed("<", slow, WORD(_SLOW))
 
-        def step(index: Any, sums: list[Any]) -> list[Any]:
-            row = builder.gep(b, [builder.mul(index, b_step)])
+        def prefetch_later(index: Any, row: Any) -> None:
             ahead = builder.bitcast(builder.gep(row, [builder.mul(b_step, WORD(_AHEAD))]), BYTE.as_pointer())
             much_later = builder.gep(later, [builder.mul(builder.lshr(index, slow), later_step)])
             for offset in range(0, width, _LINE):
@@ -87,6 +91,11 @@ def tile_multiplier(data_type: DataType, rows: int, vectors: int, lanes: int) ->
                 prefetch(builder, builder.gep(ahead, [WORD(width - 1)]), L1_CACHE)
                 for offset in (*range(0, width, _LINE), width - 1):
                     prefetch(builder, builder.gep(much_later, [WORD(offset)]), L2_CACHE)
+
+        def step(index: Any, sums: list[Any]) -> list[Any]:
+            row = builder.gep(b, [builder.mul(index, b_step)])
+            if not packed:
+                prefetch_later(index, row)
             elements = [load(builder, row, vector, WORD(number * lanes)) for number in range(vectors)]
             place_in_row, after = builder.mul(index, a_step), []
             for number in range(rows):
@@ -96,12 +105,17 @@ def tile_multiplier(data_type: DataType, rows: int, vectors: int, lanes: int) ->
                     after.append(fma(builder, factor, element, sums[number * vectors + place]))
             return after
 
+        def turn(index: Any, sums: list[Any], steps: int) -> list[Any]:
+            for number in range(steps):
+                sums = step(builder.add(index, WORD(number)), sums)
+            return sums
+
         zeros = [constant(vector, 0.0)] * (rows * vectors)
         left, sums = WORD(0), zeros
-        if rows * vectors <= _FEW_SUMS:  # two steps per turn: counting takes as many slots as half the sums
-            left, sums = counted_whole(
-                builder, left, k, 2, sums, lambda index, these: step(builder.add(index, WORD(1)), step(index, these))
-            )
+        # several steps per turn: counting takes as many slots as half of few sums
+        steps = _STEPS if packed else 2 if rows * vectors <= _FEW_SUMS else 1
+        if steps > 1:
+            left, sums = counted_whole(builder, left, k, steps, sums, lambda index, these: turn(index, these, steps))
         _, sums = counted(builder, left, k, 1, sums, step)
         alpha = splat(builder, alpha, lanes)
         masks = [lanes_below(builder, num_columns, lanes, place * lanes) for place in range(vectors)]
@@ -125,6 +139,14 @@ def tile_multiplier(data_type: DataType, rows: int, vectors: int, lanes: int) ->
         builder.position_at_end(done)
 
     return multiply
+
+
+def _prefetch_tile(builder: Any, c: Any, c_step: Any, rows: int, width: int) -> None:
+    """Prefetch the rows of a tile of c, of `width` bytes each, which need not begin at a cache line."""
+    for number in range(rows):
+        row = builder.bitcast(builder.gep(c, [builder.mul(c_step, WORD(number))]), BYTE.as_pointer())
+        for offset in (*range(0, width, _LINE), width - 1):
+            prefetch(builder, builder.gep(row, [WORD(offset)]), L1_CACHE)
 
 
 def _put(builder: Any, pointer: Any, total: Any, alpha: Any, adds: bool, mask: Any) -> None:

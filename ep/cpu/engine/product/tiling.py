@@ -248,6 +248,7 @@ def _tiles(arithmetic: DataType, vectors: int, lanes: int) -> Any:
     size, rows = arithmetic.itemsize, tile_shape().rows
     few = rows // 2
     tile, low_tile = (_tile(arithmetic, count, vectors, lanes) for count in (rows, few))
+    packed_tile, width = _packed_tile(arithmetic, rows, vectors, lanes), _VECTORS * lanes
 
     @separate
     def multiply(k, a, a_row, a_step, b, b_step, c, c_step, num_rows, num_columns, alpha, adds, later, later_step):
@@ -255,6 +256,11 @@ def _tiles(arithmetic: DataType, vectors: int, lanes: int) -> Any:
         row, slow = 0, 0
         while num_rows >> slow > rows:  # the tiles together prefetch the next strip
             slow += 1
+        packed = a_step == 0 and b_step == width
+        while packed and num_rows - row >= rows:
+            from_a, to_c = a + row * k * size, c + row * c_step * size
+            packed_tile(k, from_a, b, to_c, c_step, num_columns, alpha, adds)
+            row += rows
         while num_rows - row > few:
             from_a, to_c = a + row * apart * size, c + row * c_step * size
             fetched = later + row // rows * (k >> slow) * later_step
@@ -300,9 +306,20 @@ def _tiles(arithmetic: DataType, vectors: int, lanes: int) -> Any:
     return multiply
 
 
-def _tile(arithmetic: DataType, rows: int, vectors: int, lanes: int) -> Any:
+def _packed_tile(arithmetic: DataType, rows: int, vectors: int, lanes: int) -> Any:
+    """Return a function (k, a, b, c, c_step, num_columns, alpha, adds) for tiles of all rows, of packed operands."""
+    tile, width = _tile(arithmetic, rows, vectors, lanes, packed=True), _VECTORS * lanes
+
+    @jit
+    def multiply(k, a, b, c, c_step, num_columns, alpha, adds):
+        tile(k, a, 1, rows, b, width, c, c_step, rows, num_columns, alpha, adds, 0, 0, 0)
+
+    return multiply
+
+
+def _tile(arithmetic: DataType, rows: int, vectors: int, lanes: int, packed: bool = False) -> Any:
     """Return the function of `tile_multiplier`, applied to pieces along k in turn: sums lose fewer digits."""
-    size, multiply_piece = arithmetic.itemsize, tile_multiplier(arithmetic, rows, vectors, lanes)
+    size, multiply_piece = arithmetic.itemsize, tile_multiplier(arithmetic, rows, vectors, lanes, packed)
 
     @jit
     def multiply(
