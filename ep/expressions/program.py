@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -80,6 +80,17 @@ class Program:
         values = dict(zip(self._results, results, strict=True))
         self._take_apart(base, values, targets)
         return [base.delivered(values[one], into[one][1] if one in into else None) for one in self._results]
+
+    def bound(self, base: Arrays, arena: Arena) -> Callable[[Mapping[int, Array], Mapping[int, Array]], list[Array]]:
+        """Return a function (given, direct) that computes like `run` with the present kernels, and checks nothing.
+
+        base: the same at each call. arena: for this program alone. direct: arrays for some of the results, which
+        kernels write.
+        """
+        assert self.memory is not None
+        arena.prepare(self.memory, self)
+        body = self._body
+        return lambda given, direct: body(base, given, direct, arena)
 
     def writes_all(self, into: Mapping[int, int]) -> bool:
         """Return whether kernels write all results where they are wanted: in the arrays of inputs.

@@ -191,7 +191,7 @@ class Plan:
         known = [name in self.fixed or name in constants for name in names]
         is_fixed = all(known)
         host = [name for k, name in enumerate(node.inputs) if name and k in line.host]
-        told = not line.apart and all(name in self.fixed or name in constants for name in host)
+        told = not self._is_apart(node) and all(name in self.fixed or name in constants for name in host)
         if not (told or is_fixed or line.of_shape):
             return None
         arrays: list[Any] = []
@@ -218,6 +218,12 @@ class Plan:
             if of_constants:
                 constants[name] = self.fixed[name]
         return _DONE
+
+    def _is_apart(self, node: Node) -> bool:
+        apart, name = node.line.apart, node.inputs[0] if node.inputs else ""
+        if isinstance(apart, bool):
+            return apart
+        return apart((self._values[name] if name in self._values else self.value(name)).shape, **node.attributes)
 
     def _lazy(self, name: str) -> Any:
         """Return a value in the form for traced operators."""

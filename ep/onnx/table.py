@@ -35,7 +35,8 @@ class Line(NamedTuple):
     most_outputs: the largest number of outputs that a node may use.
     false: the number of an input that must be omitted, or a constant false; -1 for none.
     check: is called with the attributes when the model is loaded, and raises NotImplementedError for unsupported ones.
-    apart: whether it needs computed arrays, not traced ones: it runs step by step, or depends on the data.
+    apart: whether it needs computed arrays, not traced ones, or a function of the shape of the first input and the
+        attributes that returns this: it has many steps, or depends on the data.
     """
 
     name: str
@@ -47,7 +48,7 @@ class Line(NamedTuple):
     most_outputs: int = 2**31
     false: int = -1
     check: Callable[..., Any] | None = None
-    apart: bool = False
+    apart: bool | Callable[..., bool] = False
 
 
 _LINES: Final = (
@@ -132,9 +133,9 @@ _LINES: Final = (
     Line("Gemm", 7, p.gemm),
     Line("InstanceNormalization", 6, p.instance_normalization),
     Line("MatMul", 1, ops.matmul),
-    Line("GRU", 7, n.gru, host=(4,), check=n.check("gru"), apart=True),
-    Line("LSTM", 7, n.lstm, host=(4,), check=n.check("lstm"), apart=True),
-    Line("RNN", 7, n.rnn, host=(4,), check=n.check("rnn"), apart=True),
+    Line("GRU", 7, n.gru, host=(4,), check=n.check("gru"), apart=n.is_long),
+    Line("LSTM", 7, n.lstm, host=(4,), check=n.check("lstm"), apart=n.is_long),
+    Line("RNN", 7, n.rnn, host=(4,), check=n.check("rnn"), apart=n.is_long),
     Line("Resize", 10, z.upsample, host=(1,), check=z.check),
     Line("Resize", 11, z.resize, host=(1, 2, 3), check=z.check),
     Line("Upsample", 7, z.upsample, check=z.check),

@@ -150,6 +150,27 @@ def test_onnx_runtime_has_the_same(rng, kind, direction, names, attributes):
 
 
 @pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
+def test_few_steps_are_part_of_a_plan(rng, kind):
+    """A plan ends before a long sequence; the operators of a short one are in the plan. Both give the same."""
+    shapes = {"x": ("n", ROWS, INNER), "w": (1, GATES[kind] * SIZE, INNER), "r": (1, GATES[kind] * SIZE, SIZE)}
+    graph = helper.make_graph(
+        [helper.make_node(kind, [*shapes], ["y", "h"], hidden_size=SIZE)],
+        "g",
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in shapes.items()],
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, (None,) * rank) for name, rank in (("y", 4), ("h", 3))],
+    )
+    model = ep.onnx.load(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 14)], ir_version=10))
+    x, w, r = (rng.standard_normal((9, *shape[1:]), np.float32) for shape in shapes.values())
+    found = {}
+    for steps in (9, 2):
+        found[steps], last = model(x=x[:steps], w=w[:1], r=r[:1])
+        np.testing.assert_array_equal(found[steps][-1], last)
+        is_apart = "which is computed by itself" in model.explain(x=(steps, ROWS, INNER))
+        assert is_apart is (steps == 9)
+    np.testing.assert_allclose(found[9][:2], found[2], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
 def test_no_steps_and_no_rows(rng, kind):
     for steps, rows in ((0, 3), (2, 0)):
         node = helper.make_node(kind, ["x", "w", "r"], ["y", "h"], hidden_size=SIZE)

@@ -1,17 +1,23 @@
-"""Recurrent operators: a product for the whole sequence, then a product and one fused function for each step."""
+"""Recurrent operators: a product for the whole sequence, then one traced function, with a product, for each step."""
 
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from ep import ops
-from ep.expressions import fuse
+from ep.expressions.repeated import Repeated
+from ep.include.arrays import Arrays
 from ep.onnx.operators import elementwise as e
 from ep.onnx.operators.placing import placed
+from ep.ops.devices import arrays_of
+
+_FEW_STEPS: Final = 4
+"""The most steps of a sequence that are part of a plan."""
 
 _ACTIVATIONS: Final[dict[str, tuple[Callable[..., Any], tuple[float, ...]]]] = {
     "affine": (lambda x, alpha, beta: ops.add(ops.mul(x, alpha), beta), (1.0, 0.0)),
@@ -67,57 +73,68 @@ def _applied(function: _Function, x: Any, clip: float | None) -> Any:
     return _ACTIVATIONS[name][0](x if clip is None else e.clip_by_attributes(x, -clip, clip), *numbers)
 
 
-def _gate(x: Any, k: int, size: int) -> Any:
-    """Return the part of a row that is gate k."""
-    return ops.slice(x, ..., (k * size, (k + 1) * size))
+def _gates(x: Any, count: int) -> list[Any]:
+    """Return the parts of the last axis that are gates."""
+    size = x.shape[-1] // count
+    return [ops.slice(x, ..., (k * size, (k + 1) * size)) for k in range(count)]
+
+
+_Step = Callable[..., list[Any]]
+"""A step: its arguments are the gates of the product with x, the states, and weights. It returns the next states."""
 
 
 @functools.lru_cache(64)
-def _lstm_step(functions: tuple[_Function, ...], clip: float | None, coupled: bool) -> Any:
-    """Return the function of one step. Its arguments: the products of x and h for the gates i, o, f, c, the cell, three
-    peepholes."""
+def _lstm_step(functions: tuple[_Function, ...], clip: float | None, coupled: bool) -> _Step:
+    """Return the step of gates i, o, f and c; its weights are the recurrent ones, and three peepholes or none."""
     f, g, h = functions
 
-    def step(of_x: Any, of_h: Any, cell: Any, *peepholes: Any) -> Any:
+    def step(of_x: Sequence[Any], states: Sequence[Any], recurrent: Any, *peepholes: Any) -> list[Any]:
         def gate(function: _Function, k: int) -> Any:
-            total = ops.add(_gate(of_x, k, size), _gate(of_h, k, size))
+            total = ops.add(of_x[k], of_h[k])
             return _applied(
                 function, ops.add(total, ops.mul(peepholes[k], cell)) if k < len(peepholes) else total, clip
             )
 
-        size = cell.shape[-1]
+        hidden, cell = states
+        of_h = _gates(ops.matmul(hidden, recurrent, transpose_x2=True), 4)
         i = gate(f, 0)
         kept = ops.sub(1.0, i) if coupled else gate(f, 2)
         cell = ops.add(ops.mul(kept, cell), ops.mul(i, gate(g, 3)))
-        return ops.mul(gate(f, 1), _applied(h, cell, None)), cell
+        return [ops.mul(gate(f, 1), _applied(h, cell, None)), cell]
 
-    return fuse(step)
+    return step
 
 
 @functools.lru_cache(64)
-def _gru_steps(functions: tuple[_Function, ...], clip: float | None, reset_first: bool) -> tuple[Any, Any]:
-    """Return the functions of one step; the first one resets h, if this is done before its product."""
+def _gru_step(functions: tuple[_Function, ...], clip: float | None, reset_first: bool) -> _Step:
+    """Return the step of gates z, r and h. reset_first: whether h is reset before its product.
+
+    Its weights are then those of the first two gates and those of the last one; else all of them, and the offset of the
+    product of the last one.
+    """
     f, g = functions
 
-    def resets(of_x: Any, of_h: Any, hidden: Any) -> Any:
-        size = hidden.shape[-1]
-        return ops.mul(_applied(f, ops.add(_gate(of_x, 1, size), _gate(of_h, 1, size)), clip), hidden)
+    def step(of_x: Sequence[Any], states: Sequence[Any], weights: Any, last: Any) -> list[Any]:
+        (hidden,) = states
+        of_h = _gates(ops.matmul(hidden, weights, transpose_x2=True), 2 if reset_first else 3)
+        update, reset = (_applied(f, ops.add(of_x[k], of_h[k]), clip) for k in (0, 1))
+        if reset_first:
+            candidate = ops.matmul(ops.mul(reset, hidden), last, transpose_x2=True)
+        else:
+            candidate = ops.mul(reset, ops.add(of_h[2], last))
+        new = _applied(g, ops.add(of_x[2], candidate), clip)
+        return [ops.add(ops.mul(ops.sub(1.0, update), new), ops.mul(update, hidden))]
 
-    def step(of_x: Any, of_h: Any, hidden: Any, candidate: Any) -> Any:
-        size = hidden.shape[-1]
-        update = _applied(f, ops.add(_gate(of_x, 0, size), _gate(of_h, 0, size)), clip)
-        if not reset_first:
-            reset = _applied(f, ops.add(_gate(of_x, 1, size), _gate(of_h, 1, size)), clip)
-            candidate = ops.mul(reset, ops.add(_gate(of_h, 2, size), candidate))
-        new = _applied(g, ops.add(_gate(of_x, 2, size), candidate), clip)
-        return ops.add(ops.mul(ops.sub(1.0, update), new), ops.mul(update, hidden))
-
-    return fuse(resets), fuse(step)
+    return step
 
 
 @functools.lru_cache(64)
-def _rnn_step(function: _Function, clip: float | None) -> Any:
-    return fuse(lambda of_x, of_h: _applied(function, ops.add(of_x, of_h), clip))
+def _rnn_step(function: _Function, clip: float | None) -> _Step:
+    def step(of_x: Sequence[Any], states: Sequence[Any], recurrent: Any) -> list[Any]:
+        of_h = ops.matmul(states[0], recurrent, transpose_x2=True)
+        return [_applied(function, ops.add(of_x[0], of_h), clip)]
+
+    return step
 
 
 def lstm(
@@ -127,11 +144,10 @@ def lstm(
     """Return h of all steps, and the last h and cell: the gates are i, o, f and c."""
     functions = _functions(_OF_GATES["lstm"], **attributes)
 
-    def cell_of(k: int) -> tuple[Any, Any]:
-        step, recurrent = _lstm_step(functions[k], clip, bool(input_forget)), _direction(r, k)
+    def cell_of(k: int) -> _Cell:
         holes = [] if peepholes is None else ops.split(_direction(peepholes, k), 3)
         offset = None if bias is None else ops.add(*ops.split(_direction(bias, k), 2))
-        return offset, lambda of_x, h, c: step(of_x, ops.matmul(h, recurrent, transpose_x2=True), c, *holes)
+        return offset, _lstm_step(functions[k], clip, bool(input_forget)), [_direction(r, k), *holes]
 
     return _run(x, w, cell_of, lengths, [hidden, cell], r.shape[-1], layout, attributes["direction"])
 
@@ -143,26 +159,18 @@ def gru(
     """Return h of all steps, and the last h: the gates are z, r and h."""
     functions, size = _functions(_OF_GATES["gru"], **attributes), r.shape[-1]
 
-    def cell_of(k: int) -> tuple[Any, Any]:
-        resets, step = _gru_steps(functions[k], clip, not linear_before_reset)
-        recurrent = _direction(r, k)
-        of_gates, of_new = ops.split(recurrent, [2 * size])
-        offset, later = None, 0.0
+    def cell_of(k: int) -> _Cell:
+        recurrent, offset = _direction(r, k), None
+        weights = [recurrent, placed(np.zeros(size, x.dtype), x)]
+        if not linear_before_reset:
+            weights = ops.split(recurrent, [2 * size])
         if bias is not None:
             early, of_r = ops.split(_direction(bias, k), 2)
             if linear_before_reset:  # the last gate's is reset with its product
-                of_r, later = ops.split(of_r, [2 * size])
+                of_r, weights[1] = ops.split(of_r, [2 * size])
                 of_r = ops.pad(of_r, (0, size))
             offset = ops.add(early, of_r)
-
-        def reset_after(of_x: Any, h: Any) -> tuple[Any]:
-            return (step(of_x, ops.matmul(h, recurrent, transpose_x2=True), h, later),)
-
-        def reset_before(of_x: Any, h: Any) -> tuple[Any]:
-            of_h = ops.matmul(h, of_gates, transpose_x2=True)
-            return (step(of_x, of_h, h, ops.matmul(resets(of_x, of_h, h), of_new, transpose_x2=True)),)
-
-        return offset, reset_after if linear_before_reset else reset_before
+        return offset, _gru_step(functions[k], clip, not linear_before_reset), weights
 
     return _run(x, w, cell_of, lengths, [hidden], size, layout, attributes["direction"])
 
@@ -174,10 +182,9 @@ def rnn(
     """Return h of all steps, and the last h."""
     functions = _functions(_OF_GATES["rnn"], **attributes)
 
-    def cell_of(k: int) -> tuple[Any, Any]:
-        step, recurrent = _rnn_step(functions[k][0], clip), _direction(r, k)
+    def cell_of(k: int) -> _Cell:
         offset = None if bias is None else ops.add(*ops.split(_direction(bias, k), 2))
-        return offset, lambda of_x, h: (step(of_x, ops.matmul(h, recurrent, transpose_x2=True)),)
+        return offset, _rnn_step(functions[k][0], clip), [_direction(r, k)]
 
     return _run(x, w, cell_of, lengths, [hidden], r.shape[-1], layout, attributes["direction"])
 
@@ -194,42 +201,104 @@ def _stacked(arrays: Sequence[Any], axis: int = 0) -> Any:
     return ops.stack(arrays, axis) if len(arrays) > 1 else arrays[0].reshape((*shape[:axis], 1, *shape[axis:]))
 
 
-def _run(
-    x: Any, w: Any, cell_of: Callable[[int], tuple[Any, Callable[..., Any]]], lengths: Any, states: Sequence[Any],
-    size: int, layout: int, direction: str,
-) -> tuple[Any, ...]:  # fmt: skip
-    """Return h of all steps, and the states after the last one.
+_Cell = tuple[Any, _Step, Sequence[Any]]
+"""The offset of all products with x, the step, and its weights."""
 
-    cell_of: returns, for a direction, an offset for all products with x, and a function of the product of a step and
-    the states that returns the next states, h first.
-    """
+
+def is_long(x: Sequence[int], layout: int = 0, **_: Any) -> bool:
+    """Return whether a sequence of this shape has too many steps to be part of a plan."""
+    return x[1 if layout else 0] > _FEW_STEPS
+
+
+def _run(
+    x: Any, w: Any, cell_of: Callable[[int], _Cell], lengths: Any, states: Sequence[Any], size: int, layout: int,
+    direction: str,
+) -> tuple[Any, ...]:  # fmt: skip
+    """Return h of all steps, and the states after the last one. cell_of: returns the cell of a direction."""
     if layout:
         x = ops.permute(x, (1, 0, 2))
         states = [None if one is None else ops.permute(one, (1, 0, 2)) for one in states]
     steps, rows, _ = x.shape
     if lengths is not None and not ((lengths >= 0) & (lengths <= steps)).all():
         raise ValueError(f"sequence_lens has {lengths.tolist()}; each must be one of 0 to {steps}")
-    zeros = np.zeros((rows, size), x.dtype)
+    zeros, masks = placed(np.zeros((rows, size), x.dtype), x), None
+    if lengths is not None and (lengths < steps).any():
+        masks = placed((lengths > np.arange(steps)[:, None])[..., None], x)
     all_h, last = [], []
     for k in range(w.shape[0]):
-        offset, cell = cell_of(k)
+        offset, step, weights = cell_of(k)
         products = ops.matmul(x.reshape((steps * rows, x.shape[2])), _direction(w, k), transpose_x2=True)
-        products = products if offset is None else ops.add(products, offset)
-        now = [placed(zeros, x) if one is None else _direction(one, k) for one in states]
-        found: list[Any] = [None] * steps
-        of_steps = ops.split(products, steps) if steps > 1 else [products]
-        for t in range(steps)[:: -1 if direction == "reverse" or k else 1]:
-            new = cell(of_steps[t], *now)
-            if lengths is not None and not (lengths > t).all():  # a sequence that has ended keeps its states
-                goes_on = placed((lengths > t)[:, None], x)
-                found[t] = ops.where(goes_on, new[0], placed(zeros, x))
-                new = [ops.where(goes_on, one, old) for one, old in zip(new, now, strict=True)]
-            else:
-                found[t] = new[0]
-            now = [*new]
-        all_h.append(_stacked(found) if steps else placed(np.zeros((0, rows, size), x.dtype), x))
+        products = (products if offset is None else ops.add(products, offset)).reshape((steps, rows, w.shape[1]))
+        now: Sequence[Any] = [zeros if one is None else _direction(one, k) for one in states]
+        order = range(steps)[:: -1 if direction == "reverse" or k else 1]
+        of_h, now = _walked(step, products, now, weights, order, masks, zeros)
+        all_h.append(of_h)
         last.append(now)
     results = [_stacked(all_h, 1), *(_stacked(one) for one in zip(*last, strict=True))]
     if layout:
         results = [ops.permute(results[0], (2, 0, 1, 3)), *(ops.permute(one, (1, 0, 2)) for one in results[1:])]
     return tuple(results)
+
+
+@functools.lru_cache(64)
+def _repeated(step: _Step, num_gates: int, num_states: int, masked: bool) -> Repeated:
+    """Return a step for the products of one step with x, the states, the mask and zeros if masked, and the weights.
+
+    Its results are h, or 0 in sequences that have ended, and the next states.
+    """
+
+    def flat(*arrays: Any) -> list[Any]:
+        gates, states = arrays[:num_gates], arrays[num_gates : num_gates + num_states]
+        rest = arrays[num_gates + num_states :]
+        new = step(gates, states, *rest[2 if masked else 0 :])
+        if not masked:
+            return new
+        goes_on, zeros = rest[:2]
+        kept = [ops.where(goes_on, one, old) for one, old in zip(new, states, strict=True)]
+        return [ops.where(goes_on, new[0], zeros), *kept]
+
+    return Repeated(flat)
+
+
+def _walked(
+    step: _Step, products: Any, states: Sequence[Any], weights: Sequence[Any], order: range, masks: Any, zeros: Any
+) -> tuple[Any, Sequence[Any]]:
+    """Return h of all steps, and the states after the last one. order: of the steps. masks: which sequences go on."""
+    (steps, rows, _), size, dtype = products.shape, zeros.shape[1], zeros.dtype
+    if not steps:
+        return placed(np.zeros((0, rows, size), dtype), zeros), states
+    masked, num_gates = masks is not None, products.shape[2] // size
+    each = _repeated(step, num_gates, len(states), masked)
+    base: Any = arrays_of((products,), ("x",))
+    is_traced = not isinstance(base, Arrays)
+    in_place = not is_traced and base.has_views
+
+    def parts(array: Any, size: int) -> list[list[Any]]:
+        """Return the parts of each step, of a number of columns."""
+        columns = [slice(first, first + size) for first in range(0, array.shape[2], size)]
+        if in_place:
+            view, rows_of = base.view, slice(None)
+            return [[view(array, (t, rows_of, some), None, None) for some in columns] for t in range(steps)]
+        of_steps = ops.split(array, steps) if steps > 1 else [array]
+        return [[ops.slice(one, None, None, some).reshape((rows, size)) for some in columns] for one in of_steps]
+
+    gates, fixed = parts(products, size), [*([zeros] if masked else []), *weights]
+    ends = parts(masks, 1) if masked else [[]] * steps
+    into: list[Any] = [None] * steps
+    buffers: list[list[Any]] = [[], []]
+    written: Any = None
+    if not is_traced:
+        first = order[0]
+        run = each.begin(base, [*gates[first], *states, *ends[first], *fixed])
+        into = [base.empty(zeros.shape, dtype) for _ in order]
+        if base.takes_host_arrays:  # views of these are arrays, which a product reads, too
+            written = base.empty((steps, rows, size), dtype)
+            into = [one for (one,) in parts(written, size)]
+        buffers = [[base.empty(zeros.shape, dtype) for _ in states[0 if masked else 1 :]] for _ in range(2)]
+    found, now = [*into], states
+    for t in order:
+        arrays = [*gates[t], *now, *ends[t], *fixed]
+        results = each.function(*arrays) if is_traced else run(arrays, [into[t], *buffers[t % 2]])
+        found[t], now = results[0], results[1:] if masked else results
+    is_written = written is not None and all(map(operator.is_, found, into))
+    return written if is_written else _stacked(found), now
