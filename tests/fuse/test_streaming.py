@@ -58,7 +58,7 @@ def normalised(x, w):
 
 rng = np.random.default_rng(0)
 for dtype in (np.float32, np.float64):
-    for columns in (512, 1003):
+    for columns in (1024, 1051):
         x, w = rng.random((67, columns + 1)).astype(dtype)[:, 1:], rng.random(columns).astype(dtype)
         memory = [np.full((67, columns + 9), 7, dtype) for _ in range(3)] + [np.full((1, 67), 7, dtype)]
         device.force_calibration(everywhere(NEVER))

@@ -21,7 +21,7 @@ from ep.cpu.engine.reduce.state import REDUCE_STATE
 from ep.cpu.engine.reduce.walk import walk
 from ep.cpu.kernels.expression import expression_kernel
 from ep.cpu.kernels.softmax import softmax_task
-from ep.cpu.lines.sizes import LEAST_STREAMED_ROW, LINE
+from ep.cpu.lines.sizes import LINE
 from ep.cpu.machine.caches import last_level_caches
 from ep.cpu.shared.state import GRAIN_BYTES, LaunchState
 from ep.include.data_type import DataType
@@ -32,6 +32,11 @@ from ep.include.primitive.structure import ChoiceOp, RowOp, Step, Structure
 
 _NEAR: Final = 2**15  # the most bytes of the rows of one turn, in all stages: those of an L1
 _NEAR_FROM_MEMORY: Final = 2**13  # the same if data comes from memory, which is to stay busy during the computation
+_LEAST_STREAMED_SIZE: Final = 4
+"""The bytes of the smallest elements that non-temporal stores write: rows of smaller ones take as long to compute, and
+no computation overlaps these stores."""
+_LEAST_STREAMED_ROW: Final = 4096
+"""The bytes of the shortest rows that they write. Rows begin within cache lines, so two lines of each are cut."""
 _SOFTMAXES: Final = {RowOp.kSoftmax: Softmax, RowOp.kLogSoftmax: LogSoftmax}
 
 
@@ -116,7 +121,8 @@ class StagesPlan(StridedPlan):
         place = self._of_array(value, result)
         if not self._from_memory or not self._by_rows or self._reduced[value] or not self._is_adjacent(place, False):
             return place
-        if self._length * place.data_type.itemsize < LEAST_STREAMED_ROW:
+        size = place.data_type.itemsize
+        if size < _LEAST_STREAMED_SIZE or self._length * size < _LEAST_STREAMED_ROW:
             return place
         self.may_stream = True
         return place._replace(slot=self._in_memory(value).slot)
