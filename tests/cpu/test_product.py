@@ -162,9 +162,11 @@ from ep.testing.references.matmul import TRANSPOSES, check, matrices, product, s
 assert tile_shape() == (4, 32)
 rng = np.random.default_rng(1)
 stream = ep.DeviceManagerRegistry.GetDevice(ep.DeviceType.kCPU, 0).CreateStream()
+sizes = [(2, 49, 401), (4, 13, 3), (7, 95, 5), (20, 49, 31), (14, 600, 31), (129, 59, 31)]
+sizes += [(1, 1, 5001), (5, 8, 1500), (1, 13, 300)]
 for transposes in TRANSPOSES:
     primitive = ep.RequirePrimitive(MatmulFactory, ep.DeviceType.kCPU, "float64", *transposes)
-    for m, n, k in ((2, 49, 401), (4, 13, 3), (7, 95, 5), (129, 59, 31), (1, 1, 5001), (5, 8, 1500), (1, 13, 300)):
+    for m, n, k in sizes:
         a = matrices(rng, ep.DataType.kDouble, *stored((m, k), transposes[0]))
         b = matrices(rng, ep.DataType.kDouble, *stored((k, n), transposes[1]))
         c = np.full((m, n), np.nan)

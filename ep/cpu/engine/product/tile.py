@@ -30,9 +30,11 @@ from ep.include.data_type import DataType
 
 _AHEAD: Final = 16  # prefetch distance in rows of b
 _LINE: Final = 64  # bytes
-_FEW_SUMS: Final = 12
 _STEPS: Final = 4  # steps per turn of a tile of packed operands
 _SLOW: Final = 3  # the least `slow` without prefetches: with more than 64 rows, they would cost more than they save
+
+FEW_SUMS: Final = 12
+"""The most vectors of sums of a tile whose steps leave no slots for counting and prefetches."""
 
 
 @cache
@@ -113,7 +115,7 @@ def tile_multiplier(data_type: DataType, rows: int, vectors: int, lanes: int, pa
         zeros = [constant(vector, 0.0)] * (rows * vectors)
         left, sums = WORD(0), zeros
         # several steps per turn: counting takes as many slots as half of few sums
-        steps = _STEPS if packed else 2 if rows * vectors <= _FEW_SUMS else 1
+        steps = _STEPS if packed else 2 if rows * vectors <= FEW_SUMS else 1
         if steps > 1:
             left, sums = counted_whole(builder, left, k, steps, sums, lambda index, these: turn(index, these, steps))
         _, sums = counted(builder, left, k, 1, sums, step)

@@ -21,7 +21,7 @@ from ep.cpu.compile.memory import allocate, loader, release, storer
 from ep.cpu.engine.product.mapped import map_block
 from ep.cpu.engine.product.packing import column_packer, row_packer, window_packer
 from ep.cpu.engine.product.state import BLOCK, PRODUCT, PRODUCT_LAUNCH, PRODUCT_STATE
-from ep.cpu.engine.product.tile import tile_multiplier
+from ep.cpu.engine.product.tile import FEW_SUMS, tile_multiplier
 from ep.cpu.engine.product.walk import offsets
 from ep.include.data_type import DataType
 
@@ -30,7 +30,10 @@ _DEPTH: Final = 384  # the most of k that is processed at once
 _SUMMED: Final = 128  # the most products that are added up one after the other
 _HEIGHT: Final = 256  # the most rows of a that are packed at once
 _NARROW: Final = 4  # the most strips for which a is read in place
-_FEW: Final = 64  # the most rows for which b is read in place
+_FEW: Final = 8  # the most tiles of rows for which b is read in place, whose rows the tiles also prefetch
+_FEW_LOW: Final = 4  # the same if a tile has few sums: counting and prefetches then take more slots than packing b does
+_FEW_FAR: Final = 3  # the same if the rows of b are also on different pages
+_PAGE: Final = 4096  # bytes
 _GROUP: Final = 8  # the most rows that become columns at once
 _LINE: Final = 64  # bytes
 
@@ -65,6 +68,7 @@ def block_multiplier(data_type: DataType) -> Any:
     arithmetic = DataType.kFloat if is_half else data_type
     wide, lanes, tile_rows = arithmetic.itemsize, tile_shape().vector_bytes // arithmetic.itemsize, tile_shape().rows
     tile_columns = _VECTORS * lanes
+    has_few_sums = tile_rows * _VECTORS <= FEW_SUMS
     load, store, load_wide, store_wide = loader(data_type), storer(data_type), loader(arithmetic), storer(arithmetic)
     strip = _strip_multiplier(arithmetic, lanes)
     low = _tile(arithmetic, tile_rows // 2, 2 * _VECTORS, lanes)
@@ -113,7 +117,10 @@ def block_multiplier(data_type: DataType) -> Any:
         height = (min(rows, _HEIGHT) + tile_rows - 1) // tile_rows * tile_rows
         is_low = rows <= tile_rows // 2
         packs_a = is_half or (not is_low and columns > _NARROW * tile_columns)
-        packs_b = is_half or transpose_b != 0 or rows > _FEW or not is_plain
+        few = _FEW
+        if has_few_sums:
+            few = _FEW_LOW if n * size < _PAGE else _FEW_FAR
+        packs_b = is_half or transpose_b != 0 or rows > few * tile_rows or not is_plain
         keeps_b = packs_b and rows > height
         last_term = load_word(block, BLOCK.last_term)
         # values that are mapped as soon as they are complete need memory for some of the rows only
