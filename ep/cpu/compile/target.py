@@ -80,13 +80,32 @@ _HALF_PATHS, _WHOLE_PATHS = 1 << 2, 1 << 3  # 256 bits wide, and 512
 
 
 @cache
-def moves_halves() -> bool:
-    """Return whether this processor reports that it moves a vector of 512 bits as two halves."""
+def _data_paths() -> int:
+    """Return CPUID's bits about the data paths: AMD's processors report them, Intel's do not."""
     triple = cpu_target.target_context.codegen().magic_tuple()[0]
     if not triple.startswith("x86"):
-        return False
+        return 0
     llvm.initialize_native_asmparser()
     machine = llvm.Target.from_triple(triple).create_target_machine()
     with llvm.create_mcjit_compiler(llvm.parse_assembly(_DATA_PATHS), machine) as engine:
-        said = ctypes.CFUNCTYPE(ctypes.c_uint32)(engine.get_function_address("data_paths"))()
-    return said & (_HALF_PATHS | _WHOLE_PATHS) == _HALF_PATHS
+        return int(ctypes.CFUNCTYPE(ctypes.c_uint32)(engine.get_function_address("data_paths"))())
+
+
+def moves_halves() -> bool:
+    """Return whether this processor reports that it moves a vector of 512 bits as two halves."""
+    return _data_paths() & (_HALF_PATHS | _WHOLE_PATHS) == _HALF_PATHS
+
+
+def converts_on_adders() -> bool:
+    """Return whether this processor converts numbers on the units that add, and multiplies on others: AMD's do."""
+    return _data_paths() != 0
+
+
+def adds_more_in_halves() -> bool:
+    """Return whether vectors of 256 bits are added on one more unit than those of 512.
+
+    Intel's processors have this unit since they have AVX-512 FP16: three vectors of 256 bits are converted and added
+    in the time of one of 512.
+    """
+    features = cpu_target.target_context.codegen().magic_tuple()[2].split(",")
+    return "+avx512fp16" in features and not converts_on_adders()

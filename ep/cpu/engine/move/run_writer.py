@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from ep.common.primitive.broadcast import StridedWalk
 from ep.cpu.lines.sizes import LEAST_STREAMED_ROW, LINE
+from ep.cpu.shared.state import GRAIN_BYTES
 
 VECTOR: Final = 32
 """Bytes of the vectors that repeated rows are written in."""
@@ -15,6 +16,8 @@ LANE: Final = 16
 """Bytes of the parts of vectors in which units are transposed."""
 
 _WIDE: Final = 4096  # the least bytes of a row of src that crosses enough rows of dst for threads to share
+_FEW_LINES: Final = 4 * LINE  # the same if rows of dst are short: each thread has whole cache lines of the row
+_SHORT: Final = GRAIN_BYTES // (2 * LINE)  # the most units of such rows of dst
 
 _FEW: Final = 3  # the most units of a row that are moved one by one
 
@@ -119,9 +122,13 @@ def _crossing(walk: StridedWalk) -> int | None:
 
 
 def _rows_of_blocks(walk: StridedWalk, unit: int, across: int) -> int:
-    """Return the axis of a block's rows, which threads share: that of dst's rows, if there are enough."""
+    """Return the axis of a block's rows, which threads share: that of dst's rows, if there are enough.
+
+    Otherwise threads share the cache lines of dst in which their parts of its rows meet, and wait for them.
+    """
     width, length = walk.dims[across], walk.dims[-1]
-    return across if width > length or width * unit >= _WIDE else len(walk.dims) - 1
+    are_enough = width * unit >= _WIDE or (width * unit >= _FEW_LINES and length <= _SHORT)
+    return across if width > length or are_enough else len(walk.dims) - 1
 
 
 def _by_blocks(walk: StridedWalk, across: int, rows: int) -> StridedWalk:

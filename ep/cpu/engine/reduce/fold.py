@@ -8,7 +8,7 @@ from typing import Any, Final
 from llvmlite import ir
 
 from ep.cpu.compile.conversion import widened
-from ep.cpu.compile.target import moves_halves
+from ep.cpu.compile.target import adds_more_in_halves, converts_on_adders, moves_halves
 from ep.cpu.compile.vectors import (
     DOUBLE,
     FLOAT,
@@ -35,21 +35,26 @@ class Fold:
 
     The least and largest floating-point numbers are found by comparisons that skip NaN, one instruction each. Besides,
     a vector is carried that is NaN in lanes where a NaN was read; it tests two vectors at a time.
-    Sums of widened numbers are multiply-adds with a factor of 1: processors convert numbers on their adders, and
-    multiply on other units. Processors that handle half vectors convert two of these in less time than a whole one.
+    Sums of widened numbers are multiply-adds with a factor of 1 on processors that convert numbers on their adders, and
+    multiply on other units. Some processors convert and add two half vectors in less time than a whole one.
     by_lanes: whether each lane has its own result; otherwise the two halves of a vector are tested for NaN together.
     """
 
     def __init__(self, builder: Any, of: Lanes, by_lanes: bool) -> None:
         self._builder, self._of, self._by_lanes = builder, of, by_lanes
         self._marks = of.is_real and of.op in EXTREMES
-        self._widens = of.widens and of.op is ReduceOp.kSum
-        self._one = _hidden_one(builder) if self._widens else None
-        self._most = VECTOR_BYTES // of.size // 2 if self._widens and moves_halves() else 0
+        widens = of.widens and of.op is ReduceOp.kSum
+        self._one = _hidden_one(builder) if widens and converts_on_adders() else None
+        self._half, self._least_halved = VECTOR_BYTES // of.size // 2, None
+        if widens and moves_halves():
+            self._least_halved = 1
+        elif widens and adds_more_in_halves() and not by_lanes:
+            self._least_halved = _HALVED * self._half
 
     def size_of(self, width: int) -> int:
         """Return how many of `width` values each carried vector holds."""
-        return min(self._most or width, width)
+        is_halved = self._least_halved is not None and width >= self._least_halved
+        return min(self._half, width) if is_halved else width
 
     def read(self, address: Any, index: Any, width: int, scale: Any) -> tuple[Any, ...]:
         """Return `width` values from value `index` on, in one tuple entry per carried vector."""
@@ -161,6 +166,8 @@ class Chain(Fold):
         return self._of.stored is DataType.kBFloat16 and width >= 2 * _LEAST_PAIRS
 
 
+_HALVED: Final = 4
+"""The least half vectors that are worth more than whole ones if only the additions are faster."""
 CHAIN: Final = 8
 """The most numbers that are added in float32, one after the other."""
 _SMALLER: Final = 2.0**8  # the least bfloat16 number divided by this is still representable in float32

@@ -27,6 +27,7 @@ from ep.include.primitive.reduce_op import EXTREMES, ReduceOp
 
 _NEAR_BYTES: Final = 2**14  # a part of L1
 _BATCH: Final = 4  # vectors of rows whose results are written at a time
+_AHEAD: Final = 4096  # bytes by which a row is prefetched; between distant rows, the next row is prefetched instead
 _SCALE: Final = 2.0**-80  # a sum of numbers that are multiplied by this does not overflow
 
 
@@ -58,6 +59,8 @@ class ReduceTasks(NamedTuple):
 
     fold_row: int
     """(address, count, total, error, fresh, scaled): folds contiguous elements into one value."""
+    fold_apart: int
+    """(address, stride, num_rows, count, total, error, fresh, scaled): folds rows of elements into one value."""
     fold_columns: int
     """(address, stride, num_rows, count, total, error, fresh, far, scaled): folds rows into `count` values."""
     merge: int
@@ -80,13 +83,13 @@ def reduce_tasks(op: ReduceOp, data_type: DataType) -> ReduceTasks:
     words_of_rows, words_of_vectors = _BATCH * VECTOR_BYTES // 8, together * VECTOR_BYTES // 8
 
     @separate
-    def fold_blocks(address, count, total, error, fresh, scale):
+    def fold_blocks(address, count, total, error, fresh, ahead, scale):
         """Fold the elements of a row, block by block."""
         value, no_error = stack_words(2), stack_words(2)
         store_words(no_error, 0, 0)
         for begin in range(0, count, row_block):
             out = total if fresh else value
-            fold_one(out, address + begin * element_bytes, min(row_block, count - begin), scale)
+            fold_one(out, address + begin * element_bytes, min(row_block, count - begin), ahead, scale)
             if fresh:
                 store_words(error, 0, 0)
             else:
@@ -94,7 +97,28 @@ def reduce_tasks(op: ReduceOp, data_type: DataType) -> ReduceTasks:
             fresh = False
 
     def fold_row(address, count, total, error, fresh, scaled):
-        fold_blocks(address, count, total, error, fresh != 0, _SCALE if scaled != 0 else 1.0)
+        fold_blocks(address, count, total, error, fresh != 0, _AHEAD, _SCALE if scaled != 0 else 1.0)
+
+    @separate
+    def fold_some(out, vectors, address, stride, num_rows, count, scale):
+        fold_rows(out, vectors, address, stride, num_rows, count, max(stride, _AHEAD), scale)
+
+    def fold_apart(address, stride, num_rows, count, total, error, fresh, scaled):
+        """Fold rows one after the other; the values of a few short rows are computed together, then merged in order."""
+        values, vectors, no_error = stack_words(words_of_rows), stack_words(words_of_vectors), stack_words(2)
+        scale, is_new, begin = _SCALE if scaled != 0 else 1.0, fresh != 0, 0
+        store_words(no_error, 0, 0)
+        while begin < num_rows:
+            if is_new or count > row_block:
+                fold_blocks(address + begin * stride, count, total, error, is_new, stride, scale)
+                is_new = False
+                begin += 1
+                continue
+            some = min(together, num_rows - begin)
+            fold_some(values, vectors, address + begin * stride, stride, some, count, scale)
+            for row in range(some):
+                merge_values(total, error, values + row * value_bytes, no_error, parts)
+            begin += some
 
     def fold_columns(address, stride, num_rows, count, total, error, fresh, far, scaled):
         """Fold rows into values of their columns, as many rows at a time as fit well in L1."""
@@ -119,17 +143,17 @@ def reduce_tasks(op: ReduceOp, data_type: DataType) -> ReduceTasks:
             rows, error = min(some, last - row), 0
             if length > row_block:
                 error = vectors
-                fold_blocks(address + row * stride, length, values, error, True, 1.0)
+                fold_blocks(address + row * stride, length, values, error, True, _AHEAD, 1.0)
             else:
                 for part in range(0, rows, together):
                     out, begin = values + part * value_bytes, address + (row + part) * stride
-                    fold_rows(out, vectors, begin, stride, min(together, rows - part), length, 1.0)
+                    fold_some(out, vectors, begin, stride, min(together, rows - part), length, 1.0)
             if not write(dst, row, values, error, rows, number, 1.0):
                 left = last - row
                 break
         store_word(wrong, 0, left)
 
-    tasks = fold_row, fold_columns, merge, finish, reduce_rows
+    tasks = fold_row, fold_apart, fold_columns, merge, finish, reduce_rows
     return ReduceTasks(*compile_tasks(f"reduce.{op.name}.{data_type.name}", *tasks))
 
 

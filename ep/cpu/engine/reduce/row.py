@@ -9,7 +9,7 @@ from typing import Any
 from numba.core import types
 
 from ep.common.native.emitted import emitted
-from ep.cpu.compile.vectors import WORD, counted_at_head, joined, store, where
+from ep.cpu.compile.vectors import L1_CACHE, WORD, counted_at_head, joined, prefetch, store, where
 from ep.cpu.engine.reduce.fold import CHAIN, fold_of
 from ep.cpu.engine.reduce.vectors import (
     Lanes,
@@ -21,23 +21,40 @@ from ep.cpu.engine.reduce.vectors import (
     read_values,
     widths_of,
 )
+from ep.cpu.lines.sizes import LINE
 from ep.include.primitive.reduce_op import ReduceOp
 
 
-def _rest(builder: Any, of: Lanes, width: int, address: Any, total: Any, scale: Any) -> Any:
-    """Return the last of `total` values, after the whole vectors, as a vector in which no value counts twice."""
-    last = read_values(builder, of, address, builder.sub(total, WORD(width)), width, scale)
-    if of.op in (ReduceOp.kSum, ReduceOp.kProd):
-        last = builder.select(lanes_behind(builder, width, total), last, identity(of, last.type))
-    return last
+def _rest(builder: Any, of: Lanes, width: int, size: int, address: Any, total: Any, scale: Any) -> list[Any]:
+    """Return the last of `total` values, after the whole vectors, as `width` lanes in which no value counts twice.
+
+    size: the lanes of each returned vector.
+    """
+    begin, rest = builder.sub(total, WORD(width)), []
+    for first in range(0, width, size):
+        last = read_values(builder, of, address, builder.add(begin, WORD(first)), size, scale)
+        if of.op in (ReduceOp.kSum, ReduceOp.kProd):
+            last = builder.select(lanes_behind(builder, width, total, first, size), last, identity(of, last.type))
+        rest.append(last)
+    return rest
 
 
-def fold_one_row(builder: Any, of: Lanes, width: int, address: Any, total: Any, scale: Any) -> Any:
-    """Fold `total` >= `width` contiguous values into one vector."""
+def fold_one_row(builder: Any, of: Lanes, width: int, address: Any, total: Any, ahead: Any, scale: Any) -> list[Any]:
+    """Fold `total` >= `width` contiguous values into vectors of `width` lanes in all.
+
+    ahead: the distance in bytes by which elements are prefetched, if the row has many.
+    """
     fold, whole = fold_of(builder, of, by_lanes=False), builder.and_(total, WORD(-width))
+    number_bytes = of.stored.itemsize * (2 if of.pairs else 1)
+    is_widest, fetched = width == widths_of(of, of.parts)[0], builder.add(address, ahead)
 
     def read(index: Any, skip: int = 0) -> Any:
-        return fold.read(address, builder.add(index, WORD(skip)), width, scale)
+        first = builder.add(index, WORD(skip))
+        if is_widest:
+            place = builder.add(fetched, builder.mul(first, WORD(number_bytes)))
+            for line in range(0, width * number_bytes, LINE):
+                prefetch(builder, builder.add(place, WORD(line)), L1_CACHE)
+        return fold.read(address, first, width, scale)
 
     def folded_behind(begin: Any) -> Any:
         first, begin = fold.first(read(begin)), builder.add(begin, WORD(width))
@@ -49,7 +66,7 @@ def fold_one_row(builder: Any, of: Lanes, width: int, address: Any, total: Any, 
             links = fold.more(links, read(begin, link * width))
         return links
 
-    if of.chained and width == widths_of(of, of.parts)[0]:
+    if of.chained and is_widest:
         chains = builder.and_(total, WORD(-CHAIN * width))
         size = fold.size_of(width)
         value = [identity(of, of.vector(size))] * (width // size)
@@ -65,7 +82,7 @@ def fold_one_row(builder: Any, of: Lanes, width: int, address: Any, total: Any, 
         value = add(chains, whole, folded_behind, value)
     else:
         value = fold.values(folded_behind(WORD(0)))
-    return _with_rest(builder, of, width, joined(builder, value), address, total, scale)
+    return _with_rest(builder, of, width, value, address, total, scale)
 
 
 def fold_one_vector(builder: Any, of: Lanes, width: int, address: Any, scale: Any) -> Any:
@@ -74,31 +91,35 @@ def fold_one_vector(builder: Any, of: Lanes, width: int, address: Any, scale: An
     return joined(builder, fold.values(fold.first(fold.read(address, WORD(0), width, scale))))
 
 
-def _with_rest(builder: Any, of: Lanes, width: int, value: Any, address: Any, total: Any, scale: Any) -> Any:
-    """Fold the remaining values into the vector of all values that fill vectors."""
+def _with_rest(
+    builder: Any, of: Lanes, width: int, values: Sequence[Any], address: Any, total: Any, scale: Any
+) -> list[Any]:
+    """Fold the remaining values into the vectors of all values that fill vectors."""
     if width == of.parts:
-        return value
+        return list(values)
 
     def with_rest() -> list[Any]:
-        return [combined(builder, of, value, _rest(builder, of, width, address, total, scale))]
+        rest = _rest(builder, of, width, values[0].type.count, address, total, scale)
+        return [combined(builder, of, a, b) for a, b in zip(values, rest, strict=True)]
 
     is_cut = builder.icmp_unsigned("!=", builder.and_(total, WORD(width - 1)), WORD(0))
-    return where(builder, is_cut, with_rest, [value])[0]
+    return where(builder, is_cut, with_rest, list(values))
 
 
 @cache
 def row_folder(of: Lanes, scaled: bool = False) -> Any:
-    """Return a function fold(out, address, count, scale) that writes the value of `count` >= 1 elements to `out`.
+    """Return a function fold(out, address, count, ahead, scale) that folds `count` >= 1 elements into a value at `out`.
 
+    ahead: the distance in bytes by which elements are prefetched.
     scaled: whether each element is multiplied by `scale` first; for float64 only.
     """
 
     @emitted(scale=types.float64)
-    def fold_row(builder: Any, out: Any, address: Any, count: Any, scale: Any) -> None:
+    def fold_row(builder: Any, out: Any, address: Any, count: Any, ahead: Any, scale: Any) -> None:
         total = builder.mul(count, WORD(of.parts))
 
         def do(width: int) -> None:
-            value = fold_one_row(builder, of, width, address, total, scale if scaled else None)
+            value = fold_one_row(builder, of, width, address, total, ahead, scale if scaled else None)
             store(builder, folded(builder, of, value, of.parts), out)
 
         by_width(builder, widths_of(of, of.parts), total, do)

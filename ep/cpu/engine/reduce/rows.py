@@ -12,6 +12,7 @@ from numba.core import types
 
 from ep.common.native.emitted import emitted
 from ep.cpu.compile.vectors import WORD, counted_at_head, load, store, taken
+from ep.cpu.engine.reduce.fold import fold_of
 from ep.cpu.engine.reduce.row import fold_one_row, fold_one_vector
 from ep.cpu.engine.reduce.vectors import VECTOR_BYTES, Lanes, by_width, combined, folded, widths_of
 
@@ -23,28 +24,38 @@ def rows_at_a_time(of: Lanes) -> int:
 
 @cache
 def rows_folder(of: Lanes, scaled: bool = False) -> Any:
-    """Return a function fold(out, vectors, address, stride, num_rows, count, scale) that writes rows' values to `out`.
+    """Return a function fold(out, vectors, address, stride, num_rows, count, ahead, scale) that folds rows into values.
 
-    Each of the `num_rows` <= `rows_at_a_time` rows has `count` >= 1 contiguous elements, `stride` bytes from the
-    previous one. The values have the same bits as those of `row_folder`. `out` has room for the values of
-    `rows_at_a_time` rows, and `vectors` for a vector of each.
+    It writes the values to `out`. Each of the `num_rows` <= `rows_at_a_time` rows has `count` >= 1 contiguous elements,
+    `stride` bytes from the previous one. The values have the same bits as those of `row_folder`. `out` has room for the
+    values of `rows_at_a_time` rows, and `vectors` for a vector of each. `ahead`: as for `row_folder`.
     """
 
     @emitted(scale=types.float64)
     def fold_rows(
-        builder: Any, out: Any, vectors: Any, address: Any, stride: Any, num_rows: Any, count: Any, scale: Any
+        builder: Any,
+        out: Any,
+        vectors: Any,
+        address: Any,
+        stride: Any,
+        num_rows: Any,
+        count: Any,
+        ahead: Any,
+        scale: Any,
     ) -> None:
         scale, total = scale if scaled else None, builder.mul(count, WORD(of.parts))
 
         def do(width: int) -> None:
             lanes = min(width, VECTOR_BYTES // of.size)
+            if width > lanes:  # no vector longer than the carried ones
+                lanes = min(lanes, fold_of(builder, of, by_lanes=False).size_of(width))
             group = lanes // of.parts
 
             def row_at(row: Any) -> Any:
                 return builder.add(address, builder.mul(row, stride))
 
             def vector(row: Any, _: Any) -> None:
-                value = folded(builder, of, fold_one_row(builder, of, width, row_at(row), total, scale), lanes)
+                value = folded(builder, of, fold_one_row(builder, of, width, row_at(row), total, ahead, scale), lanes)
                 store(builder, value, vectors, builder.mul(row, WORD(lanes)))
 
             def kept(row: Any) -> Any:

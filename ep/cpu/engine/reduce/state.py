@@ -11,6 +11,7 @@ REDUCE_STATE: Final = layout(
     "ReduceState",
     STATE,
     fold_row=1,  # the tasks of the op and the data type (`ReduceTasks`)
+    fold_apart=1,
     fold_columns=1,
     merge=1,
     finish=1,

@@ -7,7 +7,7 @@ registers as they need.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, Final, NamedTuple
 
@@ -26,6 +26,7 @@ from ep.cpu.compile.vectors import (
     constant,
     counted_at_head,
     halves,
+    joined,
     lanes_from,
     load,
     splat,
@@ -193,17 +194,24 @@ def widths_of(of: Lanes, least: int) -> tuple[int, ...]:
     return (*(width for width in (_VECTORS * one, one, one // 4) if width > least), least)
 
 
-def folded(builder: Any, of: Lanes, value: Any, lanes: int) -> Any:
-    """Fold a vector, the upper half into the lower one, until `lanes` lanes are left."""
+def folded(builder: Any, of: Lanes, values: Sequence[Any], lanes: int) -> Any:
+    """Fold the upper half of all lanes into the lower one, until one vector of `lanes` lanes is left."""
+    while len(values) > 1 and len(values) * values[0].type.count > lanes:
+        half = len(values) // 2
+        values = [combined(builder, of, a, b) for a, b in zip(values[:half], values[half:], strict=True)]
+    value = joined(builder, values)
     while value.type.count > lanes:
         value = combined(builder, of, *halves(builder, value))
     return value
 
 
-def lanes_behind(builder: Any, width: int, total: Any) -> Any:
-    """Return the mask of the lanes, among the last `width` of `total` values, that come after the whole vectors."""
-    twice = builder.sub(WORD(width), builder.and_(total, WORD(width - 1)))
-    return lanes_from(builder, builder.trunc(twice, INT), width)
+def lanes_behind(builder: Any, width: int, total: Any, first: int = 0, count: int | None = None) -> Any:
+    """Return the mask of the lanes, among the last `width` of `total` values, that come after the whole vectors.
+
+    first, count: the lanes for which the mask is wanted, by default all.
+    """
+    twice = builder.sub(WORD(width - first), builder.and_(total, WORD(width - 1)))
+    return lanes_from(builder, builder.trunc(twice, INT), width if count is None else count)
 
 
 def two_sum(builder: Any, a: Any, b: Any) -> tuple[Any, Any]:

@@ -105,6 +105,19 @@ def _fold_blocks(state, plan, source, begin, number, blocks, count, total, fresh
         _fold_rows(state, source, begin + (length - rest) * stride, stride, rest, count, total, _ZERO, far, scaled)
 
 
+@jit
+def _rows_from(plan, source, place, number, blocks):
+    """Return how many whole rows of src begin at block `number` of a place, at one stride, in the next `blocks` blocks.
+
+    Return 0 if the reduction is by columns, or if elements are computed as they are read.
+    """
+    num_go = load_word(plan, REDUCE_PLAN.num_go)
+    if source != 0 or number != 0 or num_go == 0 or load_word(plan, REDUCE_PLAN.by_columns) != 0:
+        return 0
+    size = load_word(plan, REDUCE_PLAN.go + num_go - 1)
+    return min(size - place % size, blocks // load_word(plan, REDUCE_PLAN.blocks))
+
+
 @separate
 def _fold_segment(state, plan, source, address, segment, count, total, scaled):
     """Write the values of a segment, and their rounding errors."""
@@ -115,9 +128,14 @@ def _fold_segment(state, plan, source, address, segment, count, total, scaled):
     index, last = segment * all_blocks // segments, (segment + 1) * all_blocks // segments
     while index < last:
         place, number = index // blocks, index % blocks
-        run_of = min(blocks - number, last - index)
-        begin = address + _offset(go, num_go, place)
-        _fold_blocks(state, plan, source, begin, number, run_of, count, total, fresh, scaled)
+        begin, rows = address + _offset(go, num_go, place), _rows_from(plan, source, place, number, last - index)
+        if rows > 1:
+            run_of, stride = rows * blocks, load_word(go, PLAN_AXES + num_go - 1)
+            fold_apart, length = load_word(state, REDUCE_STATE.fold_apart), load_word(plan, REDUCE_PLAN.length)
+            call_task(fold_apart, begin, stride, rows, length, total, total + _ERROR, fresh, scaled)
+        else:
+            run_of = min(blocks - number, last - index)
+            _fold_blocks(state, plan, source, begin, number, run_of, count, total, fresh, scaled)
         index, fresh = index + run_of, _ZERO
     for one in range(1, group):
         _merge(state, total, total + one * values * size, values)
