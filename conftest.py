@@ -12,7 +12,7 @@ import hypothesis
 import pytest
 
 from tests.choice import Choice
-from tests.devices import prepare
+from tests.devices import DEVIATIONS, prepare
 
 _CHOICE = pytest.StashKey[Choice | None]()
 """The choice of the cases of a run; None if it has all of them."""
@@ -40,6 +40,12 @@ def pytest_addoption(parser):
         "--ep-every-case", action="store_true", help="run every case of each test; without it, some by turns"
     )
     parser.addoption(
+        "--ep-approximations",
+        choices=DEVIATIONS,
+        default="exact",
+        help="from PTX, the results of instructions that a GPU approximates: exact, or at a bound of their errors",
+    )
+    parser.addoption(
         "--ep-turn",
         metavar="NAME",
         help="the name that the choice of cases follows from; without it, that of the commit, so that each has others",
@@ -49,7 +55,8 @@ def pytest_addoption(parser):
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config):
     gc.set_threshold(50_000, 20, 20)  # collect garbage less often: cases and compilers make many objects
-    config.stash[_ON_PTX] = any(prepare(tag) for tag in config.getoption("ep_device", None) or ())
+    approximations = config.getoption("ep_approximations")
+    config.stash[_ON_PTX] = any(prepare(tag, approximations) for tag in config.getoption("ep_device", None) or ())
     config.stash[_CHOICE] = choice = None if config.getoption("ep_every_case") else _choice(config)
     if choice:  # now, because property tests keep the number of examples that is set when their module is imported
         hypothesis.settings.register_profile(
@@ -88,7 +95,9 @@ def pytest_runtest_teardown(item, nextitem):
 
 
 def pytest_report_header(config):
-    lines = ["ep: CUDA kernels run from their PTX, on the CPU"] if config.stash[_ON_PTX] else []
+    approximations = config.getoption("ep_approximations")
+    how = f"on the CPU, with approximations {approximations}" if approximations != "exact" else "on the CPU"
+    lines = [f"ep: CUDA kernels run from their PTX, {how}"] if config.stash[_ON_PTX] else []
     return lines + [f"ep: {choice}" for choice in [config.stash[_CHOICE]] if choice]
 
 

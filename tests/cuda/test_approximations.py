@@ -26,9 +26,9 @@ def deviation(request, device):
     driver = device.device.driver
     if not isinstance(driver, PtxDriver):
         pytest.skip("a GPU approximates as it does")
-    driver.deviation = request.param
+    before, driver.deviation = driver.deviation, request.param
     yield request.param
-    driver.deviation = 0
+    driver.deviation = before
 
 
 def of_float32(ops):
