@@ -16,6 +16,7 @@ def emitted(result: Any = types.void, **kinds: Any) -> Callable[[Callable[..., A
 
     result: the Numba type of the value that `write` returns.
     kinds: the Numba types of arguments, by name; all others are int64.
+    Code that is itself written in LLVM IR writes the same instructions by the function's attribute `write`.
     """
 
     def made(write: Callable[..., Any]) -> Any:
@@ -30,6 +31,8 @@ def emitted(result: Any = types.void, **kinds: Any) -> Callable[[Callable[..., A
         def typed(typing_context: Any, *arguments: Any) -> Any:
             return signature, generate
 
-        return intrinsic(typed)
+        function = intrinsic(typed)
+        function.write = write
+        return function
 
     return made

@@ -7,24 +7,21 @@ the loop has so few instructions that the processor overlaps the memory accesses
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
-from typing import Any
+from functools import cache, partial
+from typing import Any, NamedTuple
 
-import numpy as np
 from llvmlite import ir
-from numba.core import types
+from numba.core import cgutils, types
 
 from ep.common.native.emitted import emitted
-from ep.common.native.words import load_word
-from ep.cpu.compile.compiler import compile_task
-from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import loader, set_bytes, unit_functions
-from ep.cpu.compile.vectors import WORD, load, splat, stored_bits
+from ep.cpu.compile.code import Code
+from ep.cpu.compile.compiler import compile_written
+from ep.cpu.compile.memory import set_bytes, unit_functions
+from ep.cpu.compile.vectors import BIT, L1_CACHE, L2_CACHE, WORD, counted, least, load, prefetch, splat, stored_bits
 from ep.cpu.engine.move.gather_walk import GATHER
 from ep.cpu.engine.move.size_class import ANY_SIZE, size_class
-from ep.cpu.lines.inline_copy import copy_bytes, prefetch, prefetch_second
+from ep.cpu.lines.inline_copy import copy_bytes
 from ep.cpu.lines.streaming import stream_line_or_zero, stream_row
-from ep.cpu.vector_math.inlined import inlined
 from ep.include.data_type import DataType
 
 _CACHE_LINE = 64
@@ -35,6 +32,9 @@ _BLOCK = 16  # rows
 _CACHED = 2**24  # the most bytes of params that stay in the last-level cache, and need no prefetch
 _LONGEST_FETCHED = 4096  # the most bytes of a row that are prefetched: the processor fetches the rest itself
 
+Move = Callable[[Any, Any, Any], None]
+"""`move(i, row, valid)` writes the code that moves a row of params to row `i` of out; zeros if it is not valid."""
+
 
 @cache
 def mover(indices_type: DataType, of_class: int) -> int:
@@ -42,173 +42,219 @@ def mover(indices_type: DataType, of_class: int) -> int:
 
     context: that of the walk. width: the number of bytes of a row to move; less than the row only if rows are cut.
     """
-    find = row_finder(indices_type)
     if of_class == ANY_SIZE:
-        move_rows = _move_bytes(find)
+        move_rows: Callable[..., None] = _move_bytes
     elif of_class == size_class(_CACHE_LINE):
-        move_rows = _move_lines(indices_type, find)
+        move_rows = _move_lines
     else:
-        move_rows = _move_units(indices_type, find, of_class)
-    return compile_task(f"gather.{indices_type.name}.{of_class}", move_rows, 6)
+        move_rows = partial(_move_units, of_class)
+    return compile_written(f"gather.{indices_type.name}.{of_class}", partial(_mover, indices_type, move_rows), 6)
 
 
 @cache
 def row_finder(indices_type: DataType) -> Any:
     """Return a function find(indices, i, low, num_valid, first_row): the row of index `i`, and whether it is valid."""
-    load = loader(indices_type)
 
-    @jit
-    def find(indices, i, low, num_valid, first_row):
-        # one unsigned comparison tests both ends
-        row = np.uint64(load(indices, i)) - np.uint64(low)
-        return np.int64(row) + first_row, row < np.uint64(num_valid)
+    @emitted(types.Tuple((types.int64, types.boolean)))
+    def find(builder: Any, indices: Any, i: Any, low: Any, num_valid: Any, first_row: Any) -> Any:
+        found = _Indices(builder, indices_type, indices, low, num_valid, first_row).row(i)
+        return cgutils.pack_struct(builder, found)
 
     return find
 
 
-@cache
-def _checker(indices_type: DataType) -> Any:
-    """Return a function all_valid(indices, begin, low, num_valid): whether the block of indices at `begin` is valid."""
+class _Indices(NamedTuple):
+    """The indices of a call of a mover, as LLVM values: the valid ones are [low, low + num_valid)."""
 
-    @emitted(types.boolean)
-    def all_valid(builder: Any, indices: Any, begin: Any, low: Any, num_valid: Any) -> Any:
-        values = load(builder, indices, stored_bits(indices_type, _BLOCK), begin)
-        if indices_type.itemsize < 8:
-            extend = builder.zext if indices_type.dtype.kind == "u" else builder.sext
-            values = extend(values, ir.VectorType(WORD, _BLOCK))
-        rows = builder.sub(values, splat(builder, low, _BLOCK))
-        valid = builder.icmp_unsigned("<", rows, splat(builder, num_valid, _BLOCK))
+    builder: Any
+    data_type: DataType
+    address: Any
+    low: Any
+    num_valid: Any
+    first_row: Any
+
+    def row(self, i: Any) -> tuple[Any, Any]:
+        """Return the row of index `i`, and whether it is valid."""
+        # one unsigned comparison tests both ends
+        row = self.builder.sub(self._load(i), self.low)
+        return self.builder.add(row, self.first_row), self.builder.icmp_unsigned("<", row, self.num_valid)
+
+    def are_valid(self, begin: Any) -> Any:
+        """Return whether all indices of the block at `begin` are valid."""
+        builder = self.builder
+        rows = builder.sub(self._load(begin, _BLOCK), splat(builder, self.low, _BLOCK))
+        valid = builder.icmp_unsigned("<", rows, splat(builder, self.num_valid, _BLOCK))
         return builder.icmp_signed("==", builder.bitcast(valid, ir.IntType(_BLOCK)), ir.IntType(_BLOCK)(-1))
 
-    return all_valid
+    def _load(self, i: Any, count: int | None = None) -> Any:
+        values = load(self.builder, self.address, stored_bits(self.data_type, count), i)
+        if self.data_type.itemsize == WORD.width // 8:
+            return values
+        extend = self.builder.zext if self.data_type.dtype.kind == "u" else self.builder.sext
+        return extend(values, WORD if count is None else ir.VectorType(WORD, count))
 
 
-def _move_units(indices_type: DataType, find: Any, of_class: int) -> Callable[..., None]:
-    """Return the mover of rows of up to 128 bytes, each in one or two units."""
-    bits, in_two = (of_class + 1) // 2, of_class % 2
+class _Call(NamedTuple):
+    """A call of a mover, as LLVM values; see `mover`."""
+
+    code: Code
+    context: Any
+    indices: _Indices
+    params: Any
+    out: Any
+    count: Any
+    width: Any
+
+    def word(self, place: int) -> Any:
+        """Return a word of the context of the walk."""
+        return self.code.load_word(self.context, place)
+
+    def move_each(self, begin: Any, end: Any, move: Move, before: Callable[[Any], None] | None = None) -> None:
+        """Write a loop over indices [begin, end) that moves the row of each. before: `before(i)` is written first."""
+
+        def move_index(i: Any, _: Any) -> None:
+            if before:
+                before(i)
+            move(i, *self.indices.row(i))
+
+        counted(self.code.builder, begin, end, 1, [], move_index)
+
+    def move_block(self, begin: Any, move: Move) -> None:
+        """Write the same loop over the block of indices at `begin`. LLVM unrolls it."""
+        builder = self.code.builder
+
+        def move_index(place: Any, _: Any) -> None:
+            i = builder.add(begin, place)
+            move(i, *self.indices.row(i))
+
+        counted(builder, WORD(0), WORD(_BLOCK), 1, [], move_index)
+
+    def fetch(self, row: Any, size: Any, most: int, cache_level: int) -> None:
+        """Prefetch a row of params. size: its bytes, at most `most`."""
+        builder = self.code.builder
+        address = builder.add(self.params, builder.mul(row, size))
+        for part in range(0, most, _CACHE_LINE):
+            prefetch(builder, builder.add(address, WORD(part)), cache_level)
+
+
+def _mover(
+    indices_type: DataType, move_rows: Callable[[_Call], None], code: Code, context: Any, params: Any, *given: Any
+) -> None:
+    """Write a mover; `move_rows` writes what depends on the size of rows."""
+    indices, out, count, width = given
+    places = GATHER.low, GATHER.num_valid, GATHER.first_row
+    found = _Indices(code.builder, indices_type, indices, *(code.load_word(context, place) for place in places))
+    move_rows(_Call(code, context, found, params, out, count, width))
+
+
+def _move_units(of_class: int, rows: _Call) -> None:
+    """Move rows of up to 128 bytes, each in one or two units."""
+    builder, (bits, in_two) = rows.code.builder, ((of_class + 1) // 2, of_class % 2)
     unit = 2 ** (bits - in_two)
-    if unit <= _SHORT and not in_two:
-        return _move_blocks(find, _checker(indices_type), unit)
-    move = _two_units(unit) if in_two else _one_unit(unit)
-    # long rows are prefetched into L2: L1 has buffers for only a few lines in flight
-    fetch = prefetch if bits <= 4 else prefetch_second
-    ahead = 0 if bits == 5 else _AHEAD
-
-    def move_rows(context, params, indices, out, count, width):
-        low, num_valid = load_word(context, GATHER.low), load_word(context, GATHER.num_valid)
-        first_row, fetched = load_word(context, GATHER.first_row), 0
-        if ahead and count > ahead and load_word(context, GATHER.params_bytes) > _CACHED:
-            fetched = count - ahead
-        for i in range(fetched):
-            row, _ = find(indices, i + ahead, low, num_valid, first_row)
-            for part in range(0, 2**bits, _CACHE_LINE):
-                fetch(params + row * width + part)
-            row, valid = find(indices, i, low, num_valid, first_row)
-            move(out, i, params, row, valid, width)
-        for i in range(fetched, count):
-            row, valid = find(indices, i, low, num_valid, first_row)
-            move(out, i, params, row, valid, width)
-
-    return move_rows
-
-
-def _move_blocks(find: Any, all_valid: Any, unit: int) -> Callable[..., None]:
-    """Return the mover of rows of one short unit, in blocks whose indices are checked first, several at a time."""
     copy_unit, copy_unit_or_zero = unit_functions(unit)
 
-    def move_rows(context, params, indices, out, count, width):
-        low, num_valid = load_word(context, GATHER.low), load_word(context, GATHER.num_valid)
-        first_row, fetched = load_word(context, GATHER.first_row), 0
-        if count > _AHEAD and load_word(context, GATHER.params_bytes) > _CACHED:
-            fetched = count - _AHEAD
-        for i in range(fetched):  # not in blocks: prefetches are spread evenly
-            row, _ = find(indices, i + _AHEAD, low, num_valid, first_row)
-            prefetch(params + row * unit)
-            row, valid = find(indices, i, low, num_valid, first_row)
-            copy_unit_or_zero(out, i, params, row, valid)
-        begin, end = fetched, fetched + ((count - fetched) & -_BLOCK)
-        while begin < end:
-            stop = begin + _BLOCK
-            if all_valid(indices, begin, low, num_valid):
-                for i in range(begin, stop):
-                    row, _ = find(indices, i, low, num_valid, first_row)
-                    copy_unit(out, i, params, row)
-            else:
-                for i in range(begin, stop):
-                    row, valid = find(indices, i, low, num_valid, first_row)
-                    copy_unit_or_zero(out, i, params, row, valid)
-            begin = stop
-        for i in range(end, count):
-            row, valid = find(indices, i, low, num_valid, first_row)
-            copy_unit_or_zero(out, i, params, row, valid)
+    def move_one(i: Any, row: Any, valid: Any) -> None:
+        copy_unit_or_zero.write(builder, rows.out, i, rows.params, row, valid)
 
-    return move_rows
+    def move_two(i: Any, row: Any, valid: Any) -> None:  # they may overlap
+        second = builder.sub(rows.width, WORD(unit))
+        dst, src = (builder.add(to, builder.mul(n, rows.width)) for to, n in ((rows.out, i), (rows.params, row)))
+        with builder.if_else(valid) as (there, missing):
+            for branch, (copy, *arguments) in ((there, (copy_unit,)), (missing, (copy_unit_or_zero, BIT(0)))):
+                with branch:
+                    for at in (WORD(0), second):
+                        to, source = builder.add(dst, at), builder.add(src, at)
+                        copy.write(builder, to, WORD(0), source, WORD(0), *arguments)
 
+    move, size = (move_two, rows.width) if in_two else (move_one, WORD(unit))
+    # long rows are prefetched into L2: L1 has buffers for only a few lines in flight
+    cache_level = L1_CACHE if bits <= 4 else L2_CACHE
+    fetched = (
+        WORD(0) if bits == 5 else _move_fetched(rows, lambda row: rows.fetch(row, size, 2**bits, cache_level), move)
+    )
+    if unit > _SHORT or in_two:
+        rows.move_each(fetched, rows.count, move)
+        return
 
-def _move_lines(indices_type: DataType, find: Any) -> Callable[..., None]:
-    """Return the mover of rows of the size of a cache line."""
-    copy_lines = jit(_move_units(indices_type, find, size_class(_CACHE_LINE)))
+    def move_valid(i: Any, row: Any, _: Any) -> None:
+        copy_unit.write(builder, rows.out, i, rows.params, row)
 
-    def move_rows(context, params, indices, out, count, width):
-        if load_word(context, GATHER.streamed) == 0 or out & (_CACHE_LINE - 1) != 0:
-            copy_lines(context, params, indices, out, count, width)
-            return
-        low, num_valid = load_word(context, GATHER.low), load_word(context, GATHER.num_valid)
-        first_row = load_word(context, GATHER.first_row)
-        for i in range(count):
-            row, _ = find(indices, min(i + _AHEAD, count - 1), low, num_valid, first_row)
-            prefetch_second(params + row * _CACHE_LINE)
-            row, valid = find(indices, i, low, num_valid, first_row)
-            stream_line_or_zero(out, i, params, row, valid)
+    def block(begin: Any, _: Any) -> None:
+        with builder.if_else(rows.indices.are_valid(begin)) as (all_valid, some):
+            with all_valid:
+                rows.move_block(begin, move_valid)
+            with some:
+                rows.move_block(begin, move)
 
-    return move_rows
+    blocks = builder.and_(builder.sub(rows.count, fetched), WORD(-_BLOCK))
+    last, _ = counted(builder, fetched, builder.add(fetched, blocks), _BLOCK, [], block)
+    rows.move_each(last, rows.count, move)
 
 
-def _one_unit(unit: int) -> Any:
-    """Return a function that moves a row of `unit` bytes."""
-    copy_unit_or_zero = unit_functions(unit)[1]
+def _move_fetched(rows: _Call, fetch: Callable[[Any], None], move: Move) -> Any:
+    """Move rows and `fetch` later ones, while there are later ones, if params is large; return the number moved."""
+    builder = rows.code.builder
+    many = builder.icmp_signed(">", rows.count, WORD(_AHEAD))
+    large = builder.icmp_signed(">", rows.word(GATHER.params_bytes), WORD(_CACHED))
+    fetched = builder.select(builder.and_(many, large), builder.sub(rows.count, WORD(_AHEAD)), WORD(0))
 
-    @inlined
-    def move(out, i, params, row, valid, size):
-        copy_unit_or_zero(out, i, params, row, valid)
+    def fetch_later(i: Any) -> None:
+        later, _ = rows.indices.row(builder.add(i, WORD(_AHEAD)))
+        fetch(later)
 
-    return move
-
-
-def _two_units(unit: int) -> Any:
-    """Return a function that moves a row of `unit` to `2 * unit` bytes as two units, which may overlap."""
-    copy_unit_or_zero = unit_functions(unit)[1]
-
-    @inlined
-    def move(out, i, params, row, valid, size):
-        dst, src = out + i * size, params + (row if valid else 0) * size
-        copy_unit_or_zero(dst, 0, src, 0, valid)
-        copy_unit_or_zero(dst + size - unit, 0, src + size - unit, 0, valid)
-
-    return move
+    rows.move_each(WORD(0), fetched, move, fetch_later)
+    return fetched
 
 
-def _move_bytes(find: Any) -> Callable[..., None]:
-    """Return the mover of rows of any size, or of parts of them."""
+def _move_lines(rows: _Call) -> None:
+    """Move rows of the size of a cache line."""
+    builder = rows.code.builder
+    streamed = builder.icmp_signed("!=", rows.word(GATHER.streamed), WORD(0))
+    aligned = builder.icmp_signed("==", builder.and_(rows.out, WORD(_CACHE_LINE - 1)), WORD(0))
 
-    def move_rows(context, params, indices, out, count, width):
-        low, num_valid = load_word(context, GATHER.low), load_word(context, GATHER.num_valid)
-        first_row, size, fetched = load_word(context, GATHER.first_row), load_word(context, GATHER.row_bytes), 0
-        ahead = min(_AHEAD, _AHEAD_BYTES // size)
-        streamed = load_word(context, GATHER.streamed) != 0
-        if load_word(context, GATHER.params_bytes) > _CACHED and size <= _LONGEST_FETCHED:
-            fetched = count - ahead
-        for i in range(count):
-            if i < fetched:
-                row, _ = find(indices, i + ahead, low, num_valid, first_row)
-                for part in range(0, size, _CACHE_LINE):
-                    prefetch_second(params + row * size + part)
-            row, valid = find(indices, i, low, num_valid, first_row)
-            if not valid:
-                set_bytes(out + i * size, width, 0)
-            elif streamed:
-                stream_row(out + i * size, params + row * size, width)
-            else:
-                copy_bytes(out + i * size, params + row * size, width)
+    def fetch_later(i: Any) -> None:
+        last = builder.sub(rows.count, WORD(1))
+        later, _ = rows.indices.row(least(builder, builder.add(i, WORD(_AHEAD)), last))
+        rows.fetch(later, WORD(_CACHE_LINE), _CACHE_LINE, L2_CACHE)
 
-    return move_rows
+    def stream(i: Any, row: Any, valid: Any) -> None:
+        stream_line_or_zero.write(builder, rows.out, i, rows.params, row, valid)
+
+    with builder.if_else(builder.and_(streamed, aligned)) as (whole_lines, others):
+        with whole_lines:
+            rows.move_each(WORD(0), rows.count, stream, fetch_later)
+        with others:
+            _move_units(size_class(_CACHE_LINE), rows)
+
+
+def _move_bytes(rows: _Call) -> None:
+    """Move rows of any size, or parts of them."""
+    builder, size = rows.code.builder, rows.word(GATHER.row_bytes)
+    ahead = least(builder, WORD(_AHEAD), builder.sdiv(WORD(_AHEAD_BYTES), size))
+    streamed = builder.icmp_signed("!=", rows.word(GATHER.streamed), WORD(0))
+    large = builder.icmp_signed(">", rows.word(GATHER.params_bytes), WORD(_CACHED))
+    short = builder.icmp_signed("<=", size, WORD(_LONGEST_FETCHED))
+    fetched = builder.select(builder.and_(large, short), builder.sub(rows.count, ahead), WORD(0))
+
+    def fetch_later(i: Any) -> None:
+        with builder.if_then(builder.icmp_signed("<", i, fetched)):
+            later, _ = rows.indices.row(builder.add(i, ahead))
+            begin = builder.add(rows.params, builder.mul(later, size))
+
+            def fetch(part: Any, _: Any) -> None:
+                prefetch(builder, builder.add(begin, part), L2_CACHE)
+
+            counted(builder, WORD(0), size, _CACHE_LINE, [], fetch)
+
+    def move(i: Any, row: Any, valid: Any) -> None:
+        dst, src = (builder.add(base, builder.mul(at, size)) for base, at in ((rows.out, i), (rows.params, row)))
+        with builder.if_else(valid) as (there, missing):
+            with missing:
+                set_bytes.write(builder, dst, rows.width, WORD(0))
+            with there, builder.if_else(streamed) as (past_caches, ordinary):
+                with past_caches:
+                    rows.code.call_words(stream_row, dst, src, rows.width)
+                with ordinary:
+                    copy_bytes.write(builder, dst, src, rows.width)
+
+    rows.move_each(WORD(0), rows.count, move, fetch_later)
