@@ -15,12 +15,14 @@ from llvmlite import ir
 from ep.common.native.emitted import emitted
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import unit_functions
+from ep.cpu.compile.target import has_avx512
 from ep.cpu.compile.vectors import BYTE, WORD, lanes_of, least, load, store, taken
 from ep.cpu.engine.move.run_writer import LANE
 from ep.cpu.lines.inline_copy import prefetch_second
 from ep.cpu.lines.sizes import LINE
 
 _MOST_ROWS: Final = 16  # of src in registers
+_FEW_REGISTERS, _SHORT_REGISTER = 16, 32  # the number of registers without AVX-512, and their bytes
 
 
 def transpose_tile(unit: int, of_count: int) -> Callable[..., None]:
@@ -44,9 +46,10 @@ def block_transposer(unit: int) -> Any:
     following: the start of the next block in src, or 0. Its lines are prefetched meanwhile, since processors do not
         predict this many short runs.
     """
-    copy_unit = unit_functions(unit)[0]
-    per_line, line_rows, per_lane = LINE // unit, _num_rows(unit, LINE), LANE // unit
-    of_lines, of_lanes, of_few = _vectors(unit, LINE, True), _vectors(unit, LANE, True), _vectors(unit, LANE, False)
+    copy_unit, longest = unit_functions(unit)[0], _longest(unit)
+    per_line, line_rows, per_lane = LINE // unit, _num_rows(unit, longest), LANE // unit
+    of_parts, of_lanes, of_few = _vectors(unit, longest, True), _vectors(unit, LANE, True), _vectors(unit, LANE, False)
+    parts, per_part = LINE // longest, longest // unit
 
     @jit
     def fetch(place, src_row, size, num_rows):
@@ -65,7 +68,8 @@ def block_transposer(unit: int) -> Any:
             while column < width:
                 column = min(column, width - per_line)
                 to, of = dst + column * dst_row + row * unit, src + row * src_row + column * unit
-                of_lines(to, dst_row, of, src_row, 0)
+                for part in range(parts):
+                    of_parts(to + part * per_part * dst_row, dst_row, of + part * longest, src_row, 0)
                 column += per_line
             row += line_rows
 
@@ -110,6 +114,12 @@ def block_transposer(unit: int) -> Any:
 def _num_rows(unit: int, size: int) -> int:
     """Return the number of rows of src that are transposed together, as vectors of `size` bytes."""
     return min(size // unit, _MOST_ROWS)
+
+
+def _longest(unit: int) -> int:
+    """Return the bytes that are read from each row: a whole cache line if the registers hold the lines of all rows."""
+    are_enough = has_avx512() or _num_rows(unit, LINE) * (LINE // _SHORT_REGISTER) <= _FEW_REGISTERS
+    return LINE if are_enough else LINE // 2
 
 
 @cache
