@@ -55,12 +55,12 @@ def test_windows_that_are_no_windows(rng):
         multiply(stream, a, b[1:], c)
 
 
-def test_few_columns_and_complex_numbers_are_written_out():
+def test_one_row_few_columns_and_complex_numbers_are_written_out():
     transposes = BlasTransposeType.N, BlasTransposeType.N
-    for data_type, n in (("float32", 8), ("complex64", 20)):
+    for data_type, m, n in (("float32", 1, 20), ("float32", 11, 8), ("complex64", 11, 20)):
         places = WindowMap(np.zeros(2, np.int64), np.zeros(n, np.int64), 1, 1, (0,))
         matmul = RequirePrimitive(BroadcastMatmulFactory, DeviceType.kCPU, data_type, *transposes, 3)
-        assert matmul.over_windows((1, 11, 2), places, (1, 11, n)) is None
+        assert matmul.over_windows((1, m, 2), places, (1, m, n)) is None
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])

@@ -22,7 +22,8 @@ class WindowsPrimitive(ProductPrimitive):
     def over_windows(self, a_dims: Sequence[int], windows: WindowMap, c_dims: Sequence[int]) -> WindowProduct | None:
         (data_type,) = self.request.dtypes or ()
         *batch, m, n = c_dims
-        if data_type in COMPLEXES or n <= NARROW:  # products of few columns have kernels of their own
+        # products of one row, or of few columns, have kernels of their own; one row is added up in more parts there
+        if data_type in COMPLEXES or m == 1 or n <= NARROW:
             return None
         k, a_strides = a_dims[-1], broadcast_strides(tuple(a_dims[:-2]), len(batch), m * a_dims[-1])
         product = Product(m, n, k, walk_over(tuple(batch), a_strides, windows.strides), ONE)
