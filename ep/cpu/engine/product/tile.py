@@ -38,7 +38,7 @@ FEW_SUMS: Final = 12
 
 
 @cache
-def tile_multiplier(data_type: DataType, rows: int, vectors: int, lanes: int, packed: bool = False) -> Any:
+def tile_multiplier(data_type: DataType, rows: int, vectors: int, lanes: int, packed: int = 0) -> Any:
     """Return a function that computes alpha a b for the first num_rows rows and num_columns columns of a tile.
 
     The tile is [rows, vectors * lanes]. The arguments are (k, a, a_row, a_step, b, b_step, c, c_step, num_rows,
@@ -47,7 +47,8 @@ def tile_multiplier(data_type: DataType, rows: int, vectors: int, lanes: int, pa
         from row to row; c_step is the same for c. adds: 1 to add the product to c, 0 to overwrite c. later: rows that
         later tiles read, later_step bytes apart; one of them is prefetched into L2 every 2 ** slow steps along k, if
         slow is less than _SLOW.
-    packed: whether a and b are packed for this tile. Only c is prefetched then, since a and b are contiguous.
+    packed: the numbers of a row of b if a and b are packed, else 0. If they are, all rows are computed, strides are
+        constants, and only c is prefetched, since a and b are contiguous.
     """
     real, width = REALS[data_type], vectors * lanes * data_type.itemsize
     vector = ir.VectorType(real, lanes)
@@ -73,6 +74,7 @@ def tile_multiplier(data_type: DataType, rows: int, vectors: int, lanes: int, pa
     ) -> None:
         a, b, c = (builder.inttoptr(one, real.as_pointer()) for one in (a, b, c))
         if packed:
+            num_rows, a_row, a_step, b_step = WORD(rows), WORD(1), WORD(rows), WORD(packed)
             with builder.if_then(builder.icmp_signed("!=", adds, WORD(0))):
                 _prefetch_tile(builder, c, c_step, rows, width)
         later = builder.inttoptr(later, BYTE.as_pointer())

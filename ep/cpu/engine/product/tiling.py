@@ -315,7 +315,8 @@ def _tiles(arithmetic: DataType, vectors: int, lanes: int) -> Any:
 
 def _packed_tile(arithmetic: DataType, rows: int, vectors: int, lanes: int) -> Any:
     """Return a function (k, a, b, c, c_step, num_columns, alpha, adds) for tiles of all rows, of packed operands."""
-    tile, width = _tile(arithmetic, rows, vectors, lanes, packed=True), _VECTORS * lanes
+    width = _VECTORS * lanes
+    tile = _tile(arithmetic, rows, vectors, lanes, packed=width)
 
     @jit
     def multiply(k, a, b, c, c_step, num_columns, alpha, adds):
@@ -324,7 +325,7 @@ def _packed_tile(arithmetic: DataType, rows: int, vectors: int, lanes: int) -> A
     return multiply
 
 
-def _tile(arithmetic: DataType, rows: int, vectors: int, lanes: int, packed: bool = False) -> Any:
+def _tile(arithmetic: DataType, rows: int, vectors: int, lanes: int, packed: int = 0) -> Any:
     """Return the function of `tile_multiplier`, applied to pieces along k in turn: sums lose fewer digits."""
     size, multiply_piece = arithmetic.itemsize, tile_multiplier(arithmetic, rows, vectors, lanes, packed)
 
