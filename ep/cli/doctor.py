@@ -25,6 +25,7 @@ from ep.version import __version__
 
 _PACKAGES: Final = ("numpy", "numba", "llvmlite", "ml_dtypes", "rich")
 _COUNT: Final = 2**12  # elements of the results that are checked: little work
+_SECONDS: Final = 1.0  # for the checks of a device; one may begin just before the end
 
 
 def add_arguments(parser: Parser) -> None:
@@ -123,11 +124,16 @@ def _kernels(what: str, kernels: CompiledKernels) -> Iterator[Finding]:
 
 
 def _computes(device: Device) -> Iterator[Finding]:
-    """Yield the findings of a small case of every primitive that the device has, compared with NumPy."""
+    """Yield the findings of small cases, one of each primitive that the device has, compared with NumPy.
+
+    If the kernels have to be compiled first, the time allows only some of them.
+    """
     coverage, start = Coverage(device, bench_cases(_COUNT)), time.perf_counter()
     what = f"{coverage.label} computes"
     try:
-        verdicts = coverage.run(lambda case, trial: (case.primitive.__name__, trial.is_right), one_of_each=True)
+        verdicts = coverage.run(
+            lambda case, trial: (case.primitive.__name__, trial.is_right), one_of_each=True, seconds=_SECONDS
+        )
     except EnvironmentVariableError as error:
         yield Finding(what, "fail", str(error))
         return
@@ -138,4 +144,6 @@ def _computes(device: Device) -> Iterator[Finding]:
     agree = "agrees" if len(verdicts) == 1 else "agree"
     details = "; ".join(wrong) or f"{text.listed([name for name, _ in verdicts])} {agree} with NumPy"
     details += f" ({text.duration(time.perf_counter() - start)})"
+    if late := len({case.primitive for case in coverage.late}):
+        details += f"; no time to compile the kernels of {text.plural(late, 'other primitive')}: 'ep demo' checks all"
     yield Finding(what, "fail" if wrong else "pass", details)

@@ -2,13 +2,14 @@
 
 import pytest
 
-from ep.cli import coverage
+from ep.cli import coverage, doctor
 from ep.cpu.device.device import CpuDevice, report
 from ep.cpu.device_manager import CpuDeviceManager
 from ep.cpu.machine.kernel_cache import CACHE
 from ep.include import Finding
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
+from ep.include.primitive import Expression, registered
 from tests.include.conftest import toy as toy
 
 
@@ -105,6 +106,14 @@ def test_doctor_fails_where_a_result_is_wrong(ep, monkeypatch):
     assert done.code == 1
     assert "Gather (rows of 64): RuntimeError: one bit fell over" in done.out
     assert done.out.endswith("\nThese fail: cpu:0 computes.\n")
+
+
+def test_doctor_checks_what_the_time_allows(ep, monkeypatch):
+    monkeypatch.setattr(doctor, "_SECONDS", -1.0)
+    found = " ".join(ep("doctor").out.split())
+    assert "cpu:0 computes pass Gather agrees with NumPy (" in found
+    others = len({entry.interface for entry in registered(DeviceType.kCPU)} - {Expression}) - 1
+    assert f"no time to compile the kernels of {others} other primitives: 'ep demo' checks all" in found
 
 
 class Talking(CpuDevice):
