@@ -39,7 +39,8 @@ GPUS: Final = {
 """SXM modules, with clocks under load."""
 
 ISSUE: Final = "issue"
-LANES: Final = {ISSUE: 4 * 32, "fp64": 64, "mufu": 16, "f2f": 16}
+MUFU: Final = "mufu"
+LANES: Final = {ISSUE: 4 * 32, "fp64": 64, MUFU: 16, "f2f": 16}
 """The threads for which a multiprocessor executes an instruction in a clock, by pipe; every instruction is issued.
 
 They are those of the table of arithmetic throughput in NVIDIA's CUDA programming guide: fp64 has arithmetic in 64 bits,
@@ -58,7 +59,7 @@ def pipe_of(instruction: str) -> str | None:
     Conversions between integers are moves or shifts.
     """
     if _MUFU.fullmatch(instruction):
-        return "mufu"
+        return MUFU
     if _FP64.fullmatch(instruction):
         return "fp64"
     return "f2f" if _F2F.fullmatch(instruction) and not _WHOLE.fullmatch(instruction) else None

@@ -41,6 +41,7 @@ from tools.gpus import (
     GPUS,
     ISSUE,
     LATENCY,
+    MUFU,
     REGISTERS,
     SHARED_BYTES,
     THREADS,
@@ -121,9 +122,9 @@ def segment_row(
 
 
 def long_rows() -> Iterator[tuple[compiler.KernelSource, DataType, RowPlan, int]]:
-    """Yield softmaxes of many rows that shared memory holds unconverted: their plans, and their columns."""
+    """Yield softmaxes of many rows that are kept in shared memory: their plans, and their columns."""
     for data_type in (DataType.kFloat, DataType.kBFloat16):
-        for cols in (8200, 16384, 28000, 50256, 57000):
+        for cols in (1032, 2048, 4096, 8200, 16384, 28000, 50256, 57000):
             plan = row_plan(data_type, 2**16, cols, (0, 0), SHARED_BYTES)
             (variant,) = plan.variants
             yield rows.kernel(softmax.softmax, data_type, variant), data_type, plan, cols
@@ -138,15 +139,17 @@ def long_row(kernel: compiler.KernelSource, data_type: DataType, plan: RowPlan, 
     text, grid = compiler.ptx(kernel, CAPABILITY), plan.grid
     used, threads = resources(ptxas, text, CAPABILITY), grid.threads[0]
     blocks = max(resident_blocks(used, threads, grid.shared_bytes), 1)
-    loops = [loop for loop in loops_of(text) if loop.moved]
+    loops = loops_of(text)
     load, store = max(loops, key=lambda loop: loop.loaded), max(loops, key=lambda loop: loop.stored)
+    # in memory of float32 numbers, exponentials are a pass of their own, of as many elements a turn
+    passes = [load, *(loop for loop in loops if not loop.moved and loop.pipes[MUFU]), store]
     # of a multiprocessor with its share of the bandwidth
-    memory = [cols * data_type.itemsize * gpu.multiprocessors / gpu.copy] * 2
-    turns = [cols / (loop.moved // data_type.itemsize) for loop in (load, store)]
-    busy = [slot_seconds(loop, gpu) for loop in (load, store)]
+    of_row = cols * data_type.itemsize * gpu.multiprocessors / gpu.copy
+    memory = [of_row if loop.moved else 0.0 for loop in passes]
+    turns = [cols / ((loop.moved or load.moved) // data_type.itemsize) for loop in passes]
     pipes = [
-        {pipe: number * seconds * gpu.multiprocessors for pipe, seconds in each.items()}
-        for number, each in zip(turns, busy, strict=True)
+        {pipe: number * seconds * gpu.multiprocessors for pipe, seconds in slot_seconds(loop, gpu).items()}
+        for number, loop in zip(turns, passes, strict=True)
     ]
     alone = sum(max(moved, *each.values()) for moved, each in zip(memory, pipes, strict=True)) + 2 * LATENCY
     totals = {pipe: sum(each.get(pipe, 0.0) for each in pipes) for pipe in {**pipes[0], **pipes[1]}}
