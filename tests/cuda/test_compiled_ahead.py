@@ -28,12 +28,19 @@ def warm(cache, *options):
     return done.returncode, done.stdout, done.stderr
 
 
+def kept(cache):
+    """Return the files with what was compiled for CUDA."""
+    return sorted(file for file in cache.glob("cuda-*/**/*") if file.is_file())
+
+
 def test_a_process_with_a_device_compiles_nothing(python, tmp_path):
     of_fill = ["--primitive", "Fill", "--dtype", "float32"]
     code, out, _ = warm(tmp_path, *of_fill, "--capability", "9.0")
     assert code == 0
-    assert "cuda: 1 new kernel," in out
+    assert "cuda: 2 new kernels," in out  # the kernel, and the host code that launches it
+    before = kept(tmp_path)
     assert python("-c", PREPARE, EP_CACHE_DIR=str(tmp_path)) == ["0 1"]
+    assert kept(tmp_path) == before
 
 
 def test_products_have_nothing_to_compile(tmp_path):
