@@ -331,14 +331,14 @@ def _moves() -> Iterator[tuple[str, MainKernel]]:
         yield f"gather {indices.name} {size} {bits}", MainKernel(make, max(size, indices.itemsize), size)
     for axes, size, pack, bits in MOVE:
         make = partial(move.kernel, axes, size, pack, bits)
-        yield f"move {axes} {size} {pack} {bits}", MainKernel(make, size, size * (pack or 1))
+        yield f"move {axes} {size} {pack} {bits}", MainKernel(make, size * (pack or 1), size * (pack or 1))
     for *tile, axes, bits in TRANSPOSE:
         make = partial(transpose.kernel, Tile(*tile), axes, bits)
         cell = tile[0] * tile[1]
         yield f"transpose {' '.join(map(str, (*tile, axes, bits)))}", MainKernel(make, cell, cell)
     for axes, size, pack, bits in PAD:
         make = partial(pad.kernel, axes, size, pack, bits)
-        yield f"pad {axes} {size} {pack} {bits}", MainKernel(make, size, size * pack)
+        yield f"pad {axes} {size} {pack} {bits}", MainKernel(make, size * pack, size * pack)
     for data_type, elements in SEGMENTS:
         make = partial(segment_sum.sum_kernel, data_type, T.kInt32, elements, 32)
         yield f"segments {data_type.name} {elements}", MainKernel(make, 16, 16)

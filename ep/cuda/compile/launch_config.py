@@ -46,21 +46,24 @@ def num_blocks(num_items: int, most: int, of_block: int = BLOCK_THREADS) -> int:
 PACK_BYTES: Final = 16
 """The most bytes that one instruction moves."""
 
-_WORD_BYTES: Final = 4
+WORD_BYTES: Final = 4
 """The fewest bytes per lane of a warp that reach the full speed."""
 
-_LONG_ROW: Final = 256
-"""From this many bytes on, at least half of the warps have no word with bytes of two rows, which takes them longer."""
+LONG_ROW: Final = 64
+"""From this many bytes on, most words are far from the ends of a row, and worth a branch that loads whole words."""
+
+_SHORTEST_ROW: Final = WORD_BYTES - 1
+"""From this many bytes on, no word has bytes of more than two rows."""
 
 
 def units_of_pack(unit: int, row: int, alignment: int) -> int:
     """Return how many units of `unit` bytes a thread writes at once if they come from anywhere in src.
 
-    Adjacent threads process adjacent units, so that a warp reads contiguous memory. For long rows of bytes they process
-    words, few of which contain bytes of two rows. row: the number of contiguous units; alignment: the widest unit that
-    dst is a multiple of.
+    Adjacent threads process adjacent units, so that a warp reads contiguous memory. Bytes are processed by words, each
+    of one row or of two adjacent ones. row: the number of contiguous units; alignment: the widest unit that dst is a
+    multiple of.
     """
-    return _WORD_BYTES if unit == 1 and row >= _LONG_ROW and alignment >= _WORD_BYTES else 1
+    return WORD_BYTES if unit == 1 and row >= _SHORTEST_ROW and alignment >= WORD_BYTES else 1
 
 
 def units_at_once(unit: int, pack_units: int) -> int:

@@ -6,10 +6,11 @@ from functools import cache
 from typing import Any
 
 from ep.common.loops import unrolled, written_out
+from ep.cuda.compile.byte_words import join, load_any, repeat
 from ep.cuda.compile.compiler import KernelSource
 from ep.cuda.compile.form import Form, current_form, share
 from ep.cuda.compile.index_math import index_math
-from ep.cuda.compile.launch_config import PACK_BYTES, units_at_once
+from ep.cuda.compile.launch_config import LONG_ROW, PACK_BYTES, WORD_BYTES, units_at_once
 from ep.cuda.compile.memory import loader, storer, unit_type
 from ep.cuda.compile.numba_cuda import device_function, next_index
 from ep.cuda.compile.walk import walk
@@ -30,7 +31,7 @@ def _packs(num_axes: int, unit: int, pack_units: int, bits: int, form: Form) -> 
     """(src, dst, packs, count, words): unit n of dst is the one of src at the walk's offset of n, for n < count."""
     data_type, elements = unit_type(unit)
     read, read_one = _reader(num_axes, unit, pack_units, bits), _reader(num_axes, unit, 1, bits)
-    store = storer(data_type, elements * pack_units, streams=form.streams)
+    store = storer(*unit_type(unit * pack_units), streams=form.streams)
     store_one = storer(data_type, elements, streams=form.streams)
     own = share(form.one_pass)
     at_once = units_at_once(unit, pack_units)
@@ -71,31 +72,53 @@ def _mover(read: Any, store: Any, pack_units: int, count: int) -> Any:
 def _reader(num_axes: int, unit: int, pack_units: int, bits: int) -> Any:
     """read(src, first, words): the units of src that become units [first, first + pack_units) of dst, as one pack.
 
-    There is one walk for all of them if they are in one row.
+    A pack of more than one unit is a word of four bytes, of one row or of two adjacent ones. Two walks find their
+    places: `here` for the first byte, and `there`, from which the bytes of the second row are as far as they are from
+    the first byte. The word of a row that has three bytes before it and four after it is loaded as a whole.
     """
     load, offsets = loader(*unit_type(unit)), walk(num_axes, 2, bits)
-    narrow, quotient, _, remainder, minus, is_below, _ = index_math(bits)
-    to_last = -(pack_units - 1)
+    if pack_units == 1:
+        return device_function(lambda src, first, words: load(src, offsets(first, words)[0]))
+    narrow, quotient, multiply_add, remainder, minus, is_below, widen = index_math(bits)
 
     @written_out(device_function)
     def read_row(src, place, stride):
-        return sum((load(src, place + k * stride) for k in unrolled(range(pack_units))), ())
+        return join(*(load(src, place + k * stride)[0] for k in unrolled(range(WORD_BYTES))))
+
+    if num_axes == 1:
+        return device_function(lambda src, first, words: (read_row(src, offsets(first, words)[0], words[0]),))
+    begins = walk(num_axes - 1, 2, bits)
+
+    repeated = repeat(bits)
+
+    @device_function
+    def read_equal(src, here, there, left):
+        byte = load(src, widen(here))[0]
+        return repeated(byte, load(src, widen(there))[0] if is_below(left, narrow(4)) else byte, left)
 
     @written_out(device_function)
-    def read_each(src, first, words):
-        return sum((load(src, offsets(first + k, words)[0]) for k in unrolled(range(pack_units))), ())
-
-    if pack_units == 1:
-        return read_each
-    if num_axes == 1:
-        return device_function(lambda src, first, words: read_row(src, offsets(first, words)[0], words[0]))
+    def read_rows(src, here, there, left, stride):
+        return join(
+            load(src, widen(here))[0],
+            *(
+                load(src, widen(multiply_add(narrow(k), stride, here if is_below(narrow(k), left) else there)))[0]
+                for k in unrolled(range(1, WORD_BYTES))
+            ),
+        )
 
     def read(src, first, words):  # words of the innermost axis: strides of src and dst, size, multiplier and shift
-        columns, row = narrow(words[2]), quotient(narrow(first), narrow(words[3]), narrow(words[4]))
+        stride, columns = narrow(words[0]), narrow(words[2])
+        row = quotient(narrow(first), narrow(words[3]), narrow(words[4]))
         column = remainder(narrow(first), row, columns)
-        if is_below(minus(column, narrow(to_last)), columns):
-            return read_row(src, offsets(first, words)[0], words[0])
-        return read_each(src, first, words)
+        left = minus(columns, column)
+        here = multiply_add(column, stride, narrow(begins(widen(row), words[5:])[0]))
+        there = remainder(narrow(begins(widen(minus(row, narrow(-1))), words[5:])[0]), left, stride)
+        if words[0] == 0:
+            return (read_equal(src, here, there, left),)
+        long_row = words[0] == 1 and words[2] >= LONG_ROW  # the same for all threads
+        if long_row and is_below(narrow(2), column) and is_below(narrow(7), left):
+            return (load_any(src + widen(here)),)
+        return (read_rows(src, here, there, left, stride),)
 
     return device_function(read)
 

@@ -6,9 +6,10 @@ from functools import cache
 from typing import Any
 
 from ep.common.loops import unrolled, written_out
+from ep.cuda.compile.byte_words import join, load_any
 from ep.cuda.compile.compiler import KernelSource
 from ep.cuda.compile.index_math import index_math
-from ep.cuda.compile.launch_config import units_at_once
+from ep.cuda.compile.launch_config import LONG_ROW, WORD_BYTES, units_at_once
 from ep.cuda.compile.memory import loader, storer, unit_type, value_reader
 from ep.cuda.compile.numba_cuda import device_function, next_index, num_threads, thread_index
 from ep.cuda.compile.walk_words import num_box_words
@@ -42,13 +43,13 @@ def kernel(num_axes: int, unit: int, pack_units: int, bits: int) -> KernelSource
                 i = next_index(i, step)
 
     else:
-        write = _pack_writer(num_axes, unit, pack_units, bits)
+        read_word, store_word = _word_reader(num_axes, bits), storer(*unit_type(unit * pack_units))
 
         def pad(src, dst, packs, count, even, odd, words):
             first, step = thread_index(), num_threads()
             i = first
             while i < packs:
-                write(src, dst, i, even, odd, words)
+                store_word(dst, i, read_word(src, i, even, odd, words))
                 i = next_index(i, step)
             i = packs * pack_units + first
             while i < count:
@@ -120,58 +121,77 @@ def _locate(num_axes: int, bits: int) -> Any:
 
 
 @cache
-def _pack_writer(num_axes: int, unit: int, pack_units: int, bits: int) -> Any:
-    """write(src, dst, i, even, odd, words): pack `i` of dst; one division for the whole pack if it is in one row."""
-    data_type, elements = unit_type(unit)
-    narrow, quotient, _, remainder, minus, is_below, _ = index_math(bits)
-    store, store_one = storer(data_type, elements * pack_units), storer(data_type, elements)
-    read, fill, read_row = _reader(num_axes, unit, bits), _filler(unit), _row_reader(unit, pack_units, bits)
-    if num_axes == 1:
+def _word_reader(num_axes: int, bits: int) -> Any:
+    """read(src, i, even, odd, words): word `i` of dst, which is four bytes of one row or of two adjacent ones.
 
-        def write_row(src, dst, i, even, odd, words):
-            begin, size = minus(narrow(i * pack_units), narrow(words[1])), narrow(words[2])
-            store(dst, i, read_row(src, begin, size, narrow(0), True, fill(0, even, odd), fill(1, even, odd)))
-
-        return device_function(write_row)
-    locate_row = _locate(num_axes - 1, bits)
-    to_last = -(pack_units - 1)
-
-    def write(src, dst, i, even, odd, words):
-        first, columns = i * pack_units, narrow(words[3])
-        row = quotient(narrow(first), narrow(words[4]), narrow(words[5]))
-        column = remainder(narrow(first), row, columns)
-        if is_below(minus(column, narrow(to_last)), columns):
-            offset, inside = locate_row(row, narrow(0), True, words[_OF_AXIS:])
-            begin, size = minus(column, narrow(words[1])), narrow(words[2])
-            store(dst, i, read_row(src, begin, size, offset, inside, fill(0, even, odd), fill(1, even, odd)))
-        else:
-            for n in range(first, first + pack_units):
-                store_one(dst, n, read(src, n, fill(n, even, odd), words))
-
-    return device_function(write)
-
-
-@cache
-def _row_reader(unit: int, count: int, bits: int) -> Any:
-    """read(src, begin, size, offset, inside, even, odd): units [begin, begin + count) of a row of the box, as one pack.
-
-    The row has `size` units from `offset` on, none if it is not `inside`; missing units are the value.
+    `begin` and `next_begin` are the word's places in the rows of the box, from which a byte's place is below the size
+    in at most one of them. A word with three bytes of the box before it and four after it is loaded as a whole.
     """
-    load = loader(*unit_type(unit))
-    narrow, _, multiply_add, _, minus, is_below, widen = index_math(bits)
+    load, fill = loader(*unit_type(1)), _filler(1)
+    narrow, quotient, multiply_add, remainder, minus, is_below, widen = index_math(bits)
 
     @device_function
-    def unit_at(src, place, size, offset, inside, value):
-        return load(src, widen(multiply_add(place, narrow(1), offset))) if inside & is_below(place, size) else value
+    def byte_of_row(src, place, size, value):
+        return load(src, widen(place))[0] if is_below(place, size) else value[0]
 
     @written_out(device_function)
-    def read(src, begin, size, offset, inside, even, odd):
-        return sum(
-            (
-                unit_at(src, minus(begin, narrow(-k)), size, offset, inside, odd if k % 2 else even)
-                for k in unrolled(range(count))
-            ),
-            (),
+    def read_row(src, begin, size, even, odd):
+        return join(
+            *(
+                byte_of_row(src, minus(begin, narrow(-k)), size, odd if k % 2 else even)
+                for k in unrolled(range(WORD_BYTES))
+            )
         )
 
-    return read
+    if num_axes == 1:
+
+        def read_vector(src, i, even, odd, words):
+            begin, size = minus(narrow(WORD_BYTES * i), narrow(words[1])), narrow(words[2])
+            if words[2] > 10 and is_below(minus(begin, narrow(3)), minus(size, narrow(10))):
+                return (load_any(src + widen(begin)),)
+            return (read_row(src, begin, size, fill(0, even, odd), fill(1, even, odd)),)
+
+        return device_function(read_vector)
+    locate_row = _locate(num_axes - 1, bits)
+
+    @device_function
+    def byte_of_rows(src, place, size, offset, next_place, next_size, next_offset, value):
+        here = is_below(place, size)
+        if here or is_below(next_place, next_size):
+            offset, place = (offset, place) if here else (next_offset, next_place)
+            return load(src, widen(multiply_add(place, narrow(1), offset)))[0]
+        return value[0]
+
+    @written_out(device_function)
+    def read_rows(src, begin, size, offset, next_begin, next_size, next_offset, even, odd):
+        return join(
+            *(
+                byte_of_rows(
+                    src,
+                    minus(begin, narrow(-k)),
+                    size,
+                    offset,
+                    minus(next_begin, narrow(-k)),
+                    next_size,
+                    next_offset,
+                    odd if k % 2 else even,
+                )
+                for k in unrolled(range(WORD_BYTES))
+            )
+        )
+
+    def read(src, i, even, odd, words):
+        first, columns, size = narrow(WORD_BYTES * i), narrow(words[3]), narrow(words[2])
+        row = quotient(first, narrow(words[4]), narrow(words[5]))
+        begin = minus(remainder(first, row, columns), narrow(words[1]))
+        offset, inside = locate_row(row, narrow(0), True, words[_OF_AXIS:])
+        long_row = words[3] >= LONG_ROW and words[2] > 10  # the same for all threads
+        if long_row and inside and is_below(minus(begin, narrow(3)), minus(size, narrow(10))):
+            return (load_any(src + widen(multiply_add(begin, narrow(1), offset))),)
+        next_offset, next_inside = locate_row(minus(row, narrow(-1)), narrow(0), True, words[_OF_AXIS:])
+        size, next_size = size if inside else narrow(0), size if next_inside else narrow(0)
+        next_begin = minus(begin, columns)
+        values = fill(0, even, odd), fill(1, even, odd)
+        return (read_rows(src, begin, size, offset, next_begin, next_size, next_offset, values[0], values[1]),)
+
+    return device_function(read)

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from ep.common.primitive.movement import fits_32_bit_offsets, widest_unit
 from ep.common.primitive.pad_shape import PadShape
-from ep.cuda.compile.launch_config import PACK_BYTES, units_of_pack
+from ep.cuda.compile.launch_config import LONG_ROW, PACK_BYTES, units_of_pack
 from ep.cuda.compile.walk_words import region_words
 
 _WORDS: Final = struct.Struct("2q")
@@ -52,7 +52,7 @@ class PadPlan(NamedTuple):
 
 def usual_pad(itemsize: int) -> PadVariant:
     """Return the kernel that most launches take."""
-    return PadVariant(2, itemsize, units_of_pack(itemsize, 1, PACK_BYTES), 32)
+    return PadVariant(2, itemsize, units_of_pack(itemsize, LONG_ROW, PACK_BYTES), 32)
 
 
 def pad_plan(shape: PadShape, itemsize: int, src_alignment: int, dst_alignment: int) -> PadPlan:
