@@ -26,12 +26,10 @@ def kernel(num_axes: int, unit: int, pack_units: int, bits: int) -> KernelSource
     even, odd: the value's bytes for units of even and of odd number; for units of 16 bytes its two halves.
     words: those of `plan.region_words`.
     """
-    data_type, elements = unit_type(unit)
-    read, fill = _reader(num_axes, unit, bits), _filler(unit)
-    store = storer(data_type, elements)
+    read, store = _unit_reader(num_axes, unit, bits), storer(*unit_type(unit))
+    at_once = units_at_once(unit, pack_units)
     if pack_units == 1:
-        at_once = units_at_once(unit, pack_units)
-        write_several = _several_writer(read, fill, store, at_once)
+        write_several = _several_writer(read, store, at_once)
 
         def pad(src, dst, packs, count, even, odd, words):
             i, step = thread_index(), num_threads()
@@ -39,34 +37,38 @@ def kernel(num_axes: int, unit: int, pack_units: int, bits: int) -> KernelSource
                 write_several(src, dst, i, step, even, odd, words)
                 i = next_index(i, at_once * step)
             while i < count:
-                store(dst, i, read(src, i, fill(i, even, odd), words))
+                store(dst, i, read(src, i, even, odd, words))
                 i = next_index(i, step)
 
     else:
         read_word, store_word = _word_reader(num_axes, bits), storer(*unit_type(unit * pack_units))
+        write_words = _several_writer(read_word, store_word, at_once)
 
         def pad(src, dst, packs, count, even, odd, words):
             first, step = thread_index(), num_threads()
             i = first
+            while i + (at_once - 1) * step < packs:
+                write_words(src, dst, i, step, even, odd, words)
+                i = next_index(i, at_once * step)
             while i < packs:
                 store_word(dst, i, read_word(src, i, even, odd, words))
                 i = next_index(i, step)
             i = packs * pack_units + first
             while i < count:
-                store(dst, i, read(src, i, fill(i, even, odd), words))
+                store(dst, i, read(src, i, even, odd, words))
                 i = next_index(i, step)
 
     return KernelSource(f"pad.{num_axes}.{unit}.{pack_units}.{bits}", pad, 6, num_box_words(num_axes))
 
 
-def _several_writer(read: Any, fill: Any, store: Any, count: int) -> Any:
-    """write(src, dst, i, step, even, odd, words): `count` units, `step` apart from unit i on."""
+def _several_writer(read: Any, store: Any, count: int) -> Any:
+    """write(src, dst, i, step, even, odd, words): `count` units or words, `step` apart from number i on."""
 
     @written_out(device_function)
     def write(src, dst, i, step, even, odd, words):
-        units = tuple(read(src, i + k * step, fill(i + k * step, even, odd), words) for k in unrolled(range(count)))
+        several = tuple(read(src, i + k * step, even, odd, words) for k in unrolled(range(count)))
         for k in unrolled(range(count)):
-            store(dst, i + k * step, units[k])
+            store(dst, i + k * step, several[k])
 
     return write
 
@@ -82,15 +84,15 @@ def _filler(unit: int) -> Any:
 
 
 @cache
-def _reader(num_axes: int, unit: int, bits: int) -> Any:
-    """read(src, n, value, words): the unit of src that becomes unit `n` of dst, `value` if there is none."""
-    load, locate = loader(*unit_type(unit)), _locate(num_axes, bits)
+def _unit_reader(num_axes: int, unit: int, bits: int) -> Any:
+    """read(src, n, even, odd, words): unit `n` of dst, from src or of padding."""
+    load, locate, fill = loader(*unit_type(unit)), _locate(num_axes, bits), _filler(unit)
     math = index_math(bits)
     narrow, widen = math.narrow, math.widen
 
-    def read(src, n, value, words):
+    def read(src, n, even, odd, words):
         offset, inside = locate(narrow(n), narrow(0), True, words)
-        return load(src, widen(offset)) if inside else value
+        return load(src, widen(offset)) if inside else fill(n, even, odd)
 
     return device_function(read)
 
