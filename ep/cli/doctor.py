@@ -25,7 +25,7 @@ from ep.version import __version__
 
 _PACKAGES: Final = ("numpy", "numba", "llvmlite", "ml_dtypes", "rich")
 _COUNT: Final = 2**12  # elements of the results that are checked: little work
-_SECONDS: Final = 1.0  # for the checks of a device; one may begin just before the end
+_SECONDS: Final = 3.0  # for the checks of a device; one may begin just before the end
 
 
 def add_arguments(parser: Parser) -> None:
