@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import inspect
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -57,6 +58,14 @@ def python_method(of: type[Any], name: str, address: int, doc: str = "") -> Call
     """
     method: Callable[..., Any] = _new_method(of, _defined(name, address, _FASTCALL | _KEYWORDS, doc))
     return method
+
+
+def doc_of_method(written: Any) -> str:
+    """Return the signature of a function in the form CPython uses for C methods, followed by its docstring."""
+    signature = inspect.signature(written)
+    parameters = [one.replace(annotation=one.empty) for one in signature.parameters.values()]
+    plain = str(inspect.Signature(parameters)).replace("(self", "($self", 1)
+    return f"{written.__name__}{plain}\n--\n\n{written.__doc__ or ''}"
 
 
 def _defined(name: str, address: int, flags: int, doc: str) -> Any:

@@ -7,7 +7,6 @@ refuses them.
 
 from __future__ import annotations
 
-import inspect
 from functools import cache
 from types import FunctionType
 from typing import Any
@@ -23,7 +22,7 @@ from ep.common.native.python_calls import (
     drop_reference,
     no_memory,
 )
-from ep.common.native.python_function import python_method
+from ep.common.native.python_function import doc_of_method, python_method
 from ep.common.native.words import load_word, stack_words, store_word
 from ep.cpu.compile.compiler import compile_function
 from ep.cpu.compile.integers import as_word
@@ -203,21 +202,13 @@ def install(of: type[Any]) -> None:
     for one in of.__mro__:
         forward = getattr(one.__dict__.get("Launch"), "forward", None)
         if forward is not None:
-            forward.to = _put(one, "Launch", _launching(), _doc(forward.written))
+            forward.to = _put(one, "Launch", _launching(), doc_of_method(forward.written))
 
 
 def _put(of: type[Any], name: str, address: int, doc: str) -> Any:
     method = python_method(of, name, address, doc)
     setattr(of, name, method)
     return method
-
-
-def _doc(written: Any) -> str:
-    """Return the signature of a function in the form CPython uses for C methods, followed by its docstring."""
-    signature = inspect.signature(written)
-    parameters = [one.replace(annotation=one.empty) for one in signature.parameters.values()]
-    plain = str(inspect.Signature(parameters)).replace("(self", "($self", 1)
-    return f"{written.__name__}{plain}\n--\n\n{written.__doc__ or ''}"
 
 
 @cache

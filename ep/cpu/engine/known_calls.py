@@ -26,6 +26,7 @@ from ep.common.native.object_layout import (
 )
 from ep.common.native.python_calls import add_reference, as_bool, call, drop_reference
 from ep.common.native.python_function import bound_function
+from ep.common.native.recent_calls import RecentCalls
 from ep.common.native.words import load_int, load_word, stack_words, store_word
 from ep.cpu.compile.compiler import compile_function
 from ep.cpu.compile.jit import jit
@@ -35,7 +36,6 @@ from ep.include.arrays import CallFinder, KnownCall, Placeholder
 _MOST_ARGUMENTS: Final = 8  # of a call, including keyword arguments
 _MOST_DIMS: Final = 8
 _MOST_OF_LAUNCH: Final = 16
-_KEPT: Final = 16  # the number of most recent calls, which are compared one by one
 _ORDINARY: Final = C_CONTIGUOUS | ALIGNED
 
 _OPERAND: Final = layout("KnownOperand", dtype=1, num_dims=1, dims=_MOST_DIMS)
@@ -58,23 +58,12 @@ _CALL: Final = layout(
 _RESULT: Final = -1
 
 
-class _Calls:
-    """The calls that compiled code searches: for each, a tuple of its words and of all objects that they refer to.
-
-    Python never changes `recent` in place, but replaces it as a whole.
-    """
-
-    __slots__ = ("recent",)
-    recent: tuple[tuple[Any, ...], ...]
-
-
 class CpuCallFinder(CallFinder):
     """A finder whose `find` is a C function that compares its arguments with the last 16 calls."""
 
     def __init__(self) -> None:
         """Compile the function that all finders share, unless this has been done."""
-        self._calls = _Calls()
-        self._calls.recent = ()
+        self._calls = RecentCalls()
         self.find = bound_function("find", _finding(), self._calls)
 
     def known(self, call: KnownCall) -> tuple[Any, ...] | None:
@@ -101,11 +90,7 @@ class CpuCallFinder(CallFinder):
         return words, *held.values(), *others, *call.names, *call.arguments, *(one.dtype for one in operands)
 
     def add(self, known: tuple[Any, ...]) -> None:
-        recent = self._calls.recent
-        for one in recent:  # not `in`, which would compare arrays
-            if one is known:  # another call may be equal, but have another object as its dtype or axis
-                return
-        self._calls.recent = (known, *recent[: _KEPT - 1])
+        self._calls.add(known)
 
 
 def _word(argument: Any) -> int:

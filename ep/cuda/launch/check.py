@@ -7,7 +7,7 @@ from ep.common.native.python_calls import as_int64, clear_error, error_occurred
 from ep.common.native.words import load_int, load_word, stack_words, store_word
 from ep.cuda.device.slots import HANDLE, IS_OWNED
 from ep.cuda.driver.interface import LEGACY_STREAM
-from ep.cuda.launch.code import call_attribute, jit
+from ep.cuda.launch.code import call_attribute, call_driver_with_two, jit
 from ep.cuda.launch.layout import (
     ARRAY,
     COUNT,
@@ -17,6 +17,7 @@ from ep.cuda.launch.layout import (
     FIRST_OPERAND,
     FLOAT_TYPE,
     INT_TYPE,
+    IS_CAPTURING,
     IS_WRITTEN,
     LOW_BITS,
     MASK,
@@ -87,6 +88,14 @@ def are_same(given, kept, shared):
         if not _are_same_ints(one, other, shared):
             return False
     return True
+
+
+@jit
+def is_not_captured(stream, shared):
+    """Return whether a stream is not being captured. stream: its handle."""
+    status = stack_words(1)
+    store_word(status, 0, 0)
+    return call_driver_with_two(load_word(shared, IS_CAPTURING), stream, status) == 0 and load_int(status) == 0
 
 
 @jit

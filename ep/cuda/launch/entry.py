@@ -7,7 +7,6 @@ kernel was refused by the driver, and Launch in Python does the launch, or raise
 
 from __future__ import annotations
 
-import inspect
 from functools import cache
 from typing import Any
 
@@ -24,7 +23,7 @@ from ep.common.native.python_calls import (
     new_tuple,
     release_gil,
 )
-from ep.common.native.python_function import python_method
+from ep.common.native.python_function import doc_of_method, python_method
 from ep.common.native.words import load_word, stack_words, store_word
 from ep.cuda.device.slots import (
     HANDLE,
@@ -35,8 +34,8 @@ from ep.cuda.device.slots import (
     TOKEN,
 )
 from ep.cuda.device.slots import SCRATCH_BYTES as SCRATCH_THERE
-from ep.cuda.launch.check import are_same, find_addresses
-from ep.cuda.launch.code import call_driver, call_driver_with_two, call_launch, compile_function, jit
+from ep.cuda.launch.check import are_same, find_addresses, is_not_captured
+from ep.cuda.launch.code import call_driver, call_launch, compile_function, jit
 from ep.cuda.launch.layout import (
     ADAPTERS,
     ANY_ARRAY,
@@ -48,7 +47,6 @@ from ep.cuda.launch.layout import (
     FUNCTION,
     GET_CONTEXT,
     INT_TYPE,
-    IS_CAPTURING,
     KNOWN,
     LAUNCH_KERNEL,
     MAX_ARGUMENTS,
@@ -111,13 +109,6 @@ def _leave(shared):
 
 
 @jit
-def _is_not_captured(stream, shared):
-    status = stack_words(1)
-    store_word(status, 0, 0)
-    return call_driver_with_two(load_word(shared, IS_CAPTURING), stream, status) == 0 and load_word(status, 0) == 0
-
-
-@jit
 def _queue_in_context(record, kernels, addresses, stream, shared):
     """Queue the kernels of a launch in its context; return whether all were queued."""
     number, context, needs_scratch = (
@@ -133,7 +124,7 @@ def _queue_in_context(record, kernels, addresses, stream, shared):
     if entered < 0:
         return False
     # memory of a graph is not the stream's scratch memory
-    done = not needs_scratch or _is_not_captured(stream, shared)
+    done = not needs_scratch or is_not_captured(stream, shared)
     if done:
         done = _queue(kernels, number, addresses, stream, shared) == 0
     if entered == 1:
@@ -303,17 +294,9 @@ def _method(primitive, args, num_args, names):
 def install(of: type[Any], forward: Any) -> None:
     """Replace the Launch of a class, which `launched` has marked, by a compiled method."""
     if forward.to is forward.python:
-        method = python_method(of, "Launch", _compiled(), _doc(forward.written))
+        method = python_method(of, "Launch", _compiled(), doc_of_method(forward.written))
         of.Launch = method  # type: ignore[attr-defined]
         forward.to = method
-
-
-def _doc(written: Any) -> str:
-    """Return the signature of a function in the form CPython uses for C methods, followed by its docstring."""
-    signature = inspect.signature(written)
-    parameters = [one.replace(annotation=one.empty) for one in signature.parameters.values()]
-    plain = str(inspect.Signature(parameters)).replace("(self", "($self", 1)
-    return f"{written.__name__}{plain}\n--\n\n{written.__doc__ or ''}"
 
 
 @cache

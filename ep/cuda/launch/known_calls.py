@@ -15,14 +15,15 @@ import numpy as np
 from ep.common.native.object_layout import DATA, FIRST_SLOT, TUPLE_ITEMS, TUPLE_LENGTH, TYPE
 from ep.common.native.python_calls import add_reference, as_bool, call, clear_error, compare, drop_reference
 from ep.common.native.python_function import bound_function
-from ep.common.native.words import load_int, load_word, stack_words, store_word
+from ep.common.native.recent_calls import RecentCalls
+from ep.common.native.words import load_word, stack_words, store_word
 from ep.cuda.device.slots import CALL_KEY
-from ep.cuda.launch.code import as_int, call_driver_with_two, compile_function, jit
-from ep.cuda.launch.layout import ARRAY_TYPE, IS_CAPTURING
+from ep.cuda.launch.check import is_not_captured
+from ep.cuda.launch.code import as_int, compile_function, jit
+from ep.cuda.launch.layout import ARRAY_TYPE
 from ep.include.arrays import CallFinder, KnownCall, Placeholder
 
 _MOST_OF_LAUNCH: Final = 16
-_KEPT: Final = 16  # the number of most recent calls, which are compared one by one
 _EQUAL: Final = 2  # Py_EQ
 
 SHARED, STREAM, NUM_ARGS, NUM_NAMES, NUM_OPERANDS, NUM_ARGUMENTS, CODES = range(7)
@@ -34,13 +35,6 @@ _WORDS, _KEYS, _OTHERS, _NAMES, _EMPTY, _LAUNCH, _ARGUMENTS = range(7)
 """The items of a call: its words, and the objects that compiled code reads."""
 
 
-class _Calls:
-    """The calls that compiled code searches. Python never changes `recent` in place, but replaces it as a whole."""
-
-    __slots__ = ("recent",)
-    recent: tuple[tuple[Any, ...], ...]
-
-
 class CudaCallFinder(CallFinder):
     """A finder whose `find` is a C function that compares its arguments with the last 16 calls."""
 
@@ -49,8 +43,7 @@ class CudaCallFinder(CallFinder):
         empty: (shape, dtype) -> the function that makes a result while the stream is not captured; None if none does.
         """
         self._shared, self._stream, self._empty = shared, stream, empty
-        self._calls = _Calls()
-        self._calls.recent = ()
+        self._calls = RecentCalls()
         self.find = bound_function("find", _finding(), self._calls)
 
     def known(self, call: KnownCall) -> tuple[Any, ...] | None:
@@ -64,11 +57,7 @@ class CudaCallFinder(CallFinder):
         return words, keys, tuple(others), call.names, empty, call.launch, tuple(call.arguments)
 
     def add(self, known: tuple[Any, ...]) -> None:
-        recent = self._calls.recent
-        for one in recent:  # by identity: an equal call may have another object as its axis
-            if one is known:
-                return
-        self._calls.recent = (known, *recent[: _KEPT - 1])
+        self._calls.add(known)
 
 
 def _code(argument: Any) -> int:
@@ -113,14 +102,6 @@ def _is(known, words, args, num_args, names):
 
 
 @jit
-def _is_not_captured(words):
-    status = stack_words(1)
-    store_word(status, 0, 0)
-    is_capturing = load_word(load_word(words, SHARED), IS_CAPTURING)
-    return call_driver_with_two(is_capturing, load_word(words, STREAM), status) == 0 and load_int(status) == 0
-
-
-@jit
 def _done(known, words, args):
     """Make the result of a known call, and launch; return 0 if an exception was raised."""
     arguments = stack_words(_MOST_OF_LAUNCH)
@@ -156,7 +137,8 @@ def _find(calls, args, num_args, names):
         words = load_word(_item(known, _WORDS) + DATA, 0)
         if _is(known, words, args, num_args, names):
             searching = False
-            result = _done(known, words, args) if _is_not_captured(words) else as_bool(0)
+            is_free = is_not_captured(load_word(words, STREAM), load_word(words, SHARED))
+            result = _done(known, words, args) if is_free else as_bool(0)
         place += 1
     drop_reference(recent)
     return as_bool(0) if searching else result
