@@ -24,14 +24,14 @@ import json, sys
 from ep.cpu.machine.kernel_cache import CACHE
 CACHE.read = lambda name, form: None
 from ep import BinaryOp, UnaryOp
-from ep.cpu.compile import compiler
+from ep.common.native.machine_code import LIBRARIES
 from ep.cpu.kernels.functors import op_kernel
 from ep.include import DataType
 
 for line in sys.stdin:
     kind, op, src, dst = line.split()
     op_kernel({"UnaryOp": UnaryOp, "BinaryOp": BinaryOp}[kind][op], DataType[src], DataType[dst])
-    library = compiler._keep[-1]
+    library = LIBRARIES[-1]
     print(json.dumps([library.get_asm_str(), library.get_llvm_str()]), flush=True)
 """
 

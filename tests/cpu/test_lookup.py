@@ -15,6 +15,7 @@ pytestmark = pytest.mark.skipif(not has_register_tables(), reason="needs AVX-512
 PROGRAM = """
 import ctypes, json
 import numpy as np
+from ep.common.native.machine_code import LIBRARIES
 from ep.cpu.compile import compiler
 from ep.cpu.compile.jit import interleaved
 from ep.cpu.compile.memory import loader, storer
@@ -43,7 +44,7 @@ indices = np.random.default_rng({seed}).integers(-1000, 1000, 331).astype(index_
 found = np.zeros(indices.size, real_type)
 ctypes.CFUNCTYPE(None, *(ctypes.c_int64,) * 3)(address)(indices.ctypes.data, found.ctypes.data, indices.size)
 expected = np.multiply(*values)[indices % values.shape[1]]
-print(json.dumps([int((found != expected).sum()), compiler._keep[-1].get_asm_str()]))
+print(json.dumps([int((found != expected).sum()), LIBRARIES[-1].get_asm_str()]))
 """
 
 

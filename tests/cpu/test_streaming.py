@@ -266,15 +266,15 @@ from ep import BinaryOp, UnaryOp
 from ep.cpu.kernels.functors import op_kernel
 from ep.cpu.engine.move import byte_runs, gather_rows, gather_walk, pad, run_writers, walk
 from ep.cpu.engine.move.run_writer import RunWriter
-from ep.cpu.compile import compiler
+from ep.common.native.machine_code import LIBRARIES
 from ep.cpu.lines import streaming
 from ep.include import DataType
 texts = {{}}
 for call in {calls}:
-    before = len(compiler._keep)
+    before = len(LIBRARIES)
     eval(call)
-    assert len(compiler._keep) > before, f"{{call}} compiled nothing"
-    texts[call] = compiler._keep[-1].get_asm_str()
+    assert len(LIBRARIES) > before, f"{{call}} compiled nothing"
+    texts[call] = LIBRARIES[-1].get_asm_str()
 print(json.dumps(texts))
 """
 IN_LINES = [

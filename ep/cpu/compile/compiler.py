@@ -3,30 +3,22 @@
 Two kinds of code are compiled. A *task* is called by compiled code through its address; its arguments are int64 words.
 An *entry* is called by Python. Both are ordinary Numba functions. Unlike with `@njit(cache=True)`, each kernel has its
 own file, named after its computation: Numba's index would be one file per source function, shared by all keys of a
-primitive, and Numba never finds a closure again. A file holds machine code and the names of the symbols to call. So
-loading a kernel needs LLVM's linker, but no compiler.
+primitive, and Numba never finds a closure again.
 """
 
 from __future__ import annotations
 
-import hashlib
-import itertools
-import secrets
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any, Final
 
-from llvmlite.binding import ObjectFileRef
 from numba import njit
-from numba.core import config, types
+from numba.core import types
 from numba.core.bytecode import FunctionIdentity
 from numba.core.ccallback import CFunc
-from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
 
-from ep.common import notice
-from ep.common.garbage import garbage_waits
 from ep.common.kernel_cache.statistics import Statistics
+from ep.common.native.machine_code import function_addresses
 from ep.common.native.python_function import python_function
 from ep.cpu.compile.code import Write, written
 from ep.cpu.compile.jit import OPTIONS, OUTER, separate
@@ -38,22 +30,6 @@ from ep.cpu.compile.vectors import WORD
 from ep.cpu.machine.kernel_cache import CACHE
 
 statistics: Final = Statistics()
-
-
-@contextmanager
-def _compiling() -> Iterator[None]:
-    """Guard the compiling or loading of a kernel: one thread at a time, with symbols unique to this process.
-
-    Numba tells closures of the same name apart by a counter that restarts in every process. Kernels compiled by two
-    processes could share a symbol, and one of them would run the other's code once both are loaded.
-    """
-    with global_compiler_lock, garbage_waits(), known_call_types():
-        counter = FunctionIdentity._unique_ids
-        try:
-            FunctionIdentity._unique_ids = itertools.count(secrets.randbits(62))
-            yield
-        finally:
-            FunctionIdentity._unique_ids = counter
 
 
 def compile_task(
@@ -145,40 +121,10 @@ def compile_entry(name: str, function: Callable[..., int]) -> Callable[..., int]
 
 
 def _addresses(name: str, made_of: object, to: Any, compiled: Callable[[], tuple[Any, list[str]]]) -> tuple[int, ...]:
-    """Return the addresses of a kernel's functions, from the cache or from the library and symbols `compiled` returns.
+    """Return the addresses of a kernel's functions: see `function_addresses`."""
 
-    made_of: the function or functions that are compiled. to: the form they are compiled to, with the signature.
-    """
-    with _compiling():
-        statistics.names.append(name)
-        codegen = cpu_target.target_context.codegen()
-        variant = hashlib.sha256(repr((str(to), codegen.magic_tuple(), _settings())).encode()).hexdigest()[:12]
-        file_name = CACHE.file_name(name, variant, made_of)
-        if kept := CACHE.read(file_name, _linkable):
-            symbols, machine_code = kept
-            codegen._engine._ee.add_object_file(ObjectFileRef.from_data(machine_code))
-            statistics.loaded += 1
-            return tuple(int(codegen._engine.get_function_address(symbol)) for symbol in symbols)
-        notice.compiling()
-        with statistics.compiling():
-            library, symbols = compiled()
-            addresses = tuple(int(library.get_pointer_to_function(symbol)) for symbol in symbols)
-        _keep.append(library)
-        CACHE.write(file_name, b"\0".join((" ".join(symbols).encode(), library._get_compiled_object())))
-        return addresses
+    def with_known_types() -> tuple[Any, list[str]]:
+        with known_call_types():
+            return compiled()
 
-
-def _linkable(contents: bytes) -> tuple[list[str], bytes] | None:
-    """Return the symbols and the machine code that a file holds; None if it lacks one of them."""
-    symbols, _, machine_code = contents.partition(b"\0")
-    return (symbols.decode().split(" "), machine_code) if symbols and symbols.isascii() and machine_code else None
-
-
-def _settings() -> tuple[Any, ...]:
-    """Return the settings of Numba that change its code, so that code compiled for debugging is not found later."""
-    names = ("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "DEBUGINFO_DEFAULT", "LLVM_REFPRUNE_PASS")
-    return tuple(str(getattr(config, name, None)) for name in names)
-
-
-_keep: Final[list[object]] = []
-"""All libraries compiled so far, kept alive because addresses of their machine code are in use."""
+    return function_addresses(CACHE, statistics, name, made_of, to, with_known_types)

@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-import hashlib
-import itertools
-import secrets
 from collections.abc import Callable
 from typing import Any, Final
 
 import numba
 from llvmlite import ir
-from llvmlite.binding import ObjectFileRef
 from numba.core import types
-from numba.core.bytecode import FunctionIdentity
 from numba.core.ccallback import CFunc
-from numba.core.compiler_lock import global_compiler_lock
-from numba.core.registry import cpu_target
 
-from ep.common import notice
-from ep.common.garbage import garbage_waits
+from ep.common.kernel_cache.statistics import Statistics
 from ep.common.native.emitted import emitted
+from ep.common.native.machine_code import function_addresses
 from ep.cuda.compile.kernel_cache import CACHE
 
 _OPTIONS: Final[dict[str, Any]] = {"error_model": "numpy", "_nrt": False}
 _WORD: Final = ir.IntType(64)
 _INT: Final = ir.IntType(32)
-_keep: Final[list[object]] = []
-"""The compiled libraries, since addresses of their code are in use."""
+statistics: Final = Statistics()
+"""Of host functions; those of kernels are in `ep.cuda.compile.compiler`."""
 
 
 def jit(function: Callable[..., Any]) -> Any:
@@ -39,35 +32,14 @@ def compile_function(name: str, function: Callable[..., int], num_words: int) ->
 
     name: for the kernel cache.
     """
-    with global_compiler_lock, garbage_waits():
-        codegen = cpu_target.target_context.codegen()
-        variant = hashlib.sha256(repr((num_words, codegen.magic_tuple())).encode()).hexdigest()[:12]
-        file_name = CACHE.file_name(name, variant, function)
-        if kept := CACHE.read(file_name, _linkable):
-            symbol, machine_code = kept
-            codegen._engine._ee.add_object_file(ObjectFileRef.from_data(machine_code))
-            return int(codegen._engine.get_function_address(symbol))
-        notice.compiling()
-        counter = FunctionIdentity._unique_ids
-        try:
-            # otherwise functions that two processes compile could share a symbol
-            FunctionIdentity._unique_ids = itertools.count(secrets.randbits(62))
-            signature = types.int64(*(types.int64,) * num_words)
-            made = CFunc(function, (signature.args, types.int64), {}, {"nopython": True, **_OPTIONS})
-            result = made._compile_uncached()
-        finally:
-            FunctionIdentity._unique_ids = counter
-        library, symbol = result.library, result.fndesc.llvm_cfunc_wrapper_name
-        address = int(library.get_pointer_to_function(symbol))
-        _keep.append(library)
-        CACHE.write(file_name, b"\0".join((symbol.encode(), library._get_compiled_object())))
-        return address
+    signature = types.int64(*(types.int64,) * num_words)
 
+    def compiled() -> tuple[Any, list[str]]:
+        made = CFunc(function, (signature.args, types.int64), {}, {"nopython": True, **_OPTIONS})
+        result = made._compile_uncached()
+        return result.library, [result.fndesc.llvm_cfunc_wrapper_name]
 
-def _linkable(contents: bytes) -> tuple[str, bytes] | None:
-    """Return the symbol and the machine code that a file holds; None if it lacks one of them."""
-    symbol, _, machine_code = contents.partition(b"\0")
-    return (symbol.decode(), machine_code) if symbol and symbol.isascii() and machine_code else None
+    return function_addresses(CACHE, statistics, name, function, signature, compiled)[0]
 
 
 def _call(builder: Any, address: Any, *arguments: Any) -> Any:
