@@ -223,6 +223,16 @@ def test_scratch_memory(memory, cuda, stream, in_python):
         assert total() == values.sum()
 
 
+@pytest.mark.parametrize("more", [1, 40])
+def test_arguments_that_launch_does_not_have(more, memory, stream):
+    primitive = new(p.ElementwiseUnaryFactory, UnaryOp.kRelu, "float32", "float32")
+    src, dst = memory(), memory()
+    for _ in range(3):
+        primitive.Launch(stream, src, dst, N)
+    with pytest.raises(TypeError, match=f"takes 5 positional arguments but {5 + more} were given"):
+        primitive.Launch(stream, src, dst, N, *range(more))
+
+
 def test_threads_launch_at_once(memory, stream):
     primitive = new(p.UnsortedSegmentSumFactory, "float32", "int64")
     failed = []

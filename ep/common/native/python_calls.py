@@ -21,6 +21,8 @@ new_tuple: Final = _function("PyTuple_New", _WORD, _WORD)
 look_up: Final = _function("PyDict_GetItemWithError", _WORD, _WORD, _WORD)
 as_tuple: Final = _function("PyList_AsTuple", _WORD, _WORD)
 is_subtype: Final = _function("PyType_IsSubtype", types.int32, _WORD, _WORD)
+allocate: Final = _function("PyMem_Malloc", _WORD, _WORD)
+release: Final = _function("PyMem_Free", types.void, _WORD)
 no_memory: Final = _function("PyErr_NoMemory", _WORD)
 bad_argument: Final = _function("PyErr_BadArgument", types.int32)
 

@@ -11,23 +11,21 @@ from functools import cache
 from types import FunctionType
 from typing import Any
 
+from ep.common.native.forward import call_method
 from ep.common.native.object_layout import DATA, TUPLE_ITEMS, TUPLE_LENGTH, TYPE
 from ep.common.native.python_calls import (
     add_reference,
     as_bool,
     as_tuple,
     bad_argument,
-    call,
     clear_error,
     drop_reference,
-    no_memory,
 )
 from ep.common.native.python_function import doc_of_method, python_method
 from ep.common.native.words import load_word, stack_words, store_word
 from ep.cpu.compile.compiler import compile_function
 from ep.cpu.compile.integers import as_word
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import allocate, release
 from ep.cpu.engine.check import launch_checked
 from ep.cpu.engine.form import ARRAY, FORM, MAX_ARGUMENTS, MAX_NUMBERS, NUMBER, Launcher
 from ep.cpu.engine.kept import find_kept
@@ -36,7 +34,6 @@ from ep.cpu.shared.context import MAX_SOURCES
 from ep.cpu.shared.state import STATE
 
 _OPERANDS = MAX_SOURCES + 1
-_FEW = 32  # the most arguments that are passed on without heap memory
 
 
 @cache
@@ -158,27 +155,6 @@ def _is_done(primitive, state, args, num_args, names):
     return refused == 0
 
 
-@jit
-def _call_written(written, primitive, args, num_args, names):
-    """Call the Python Launch."""
-    number = 1 + num_args
-    if names != 0:
-        number += load_word(names + TUPLE_LENGTH, 0)
-    few, memory = stack_words(_FEW), 0
-    if number > _FEW:
-        memory = allocate(8 * number)
-        if memory == 0:
-            return no_memory()
-    arguments = few if memory == 0 else memory
-    store_word(arguments, 0, primitive)
-    for argument in range(1, number):
-        store_word(arguments, argument, load_word(args, argument - 1))
-    result = call(written, arguments, 1 + num_args, names)
-    if memory != 0:
-        release(memory)
-    return result
-
-
 def _method(primitive, args, num_args, names):
     words = load_word(primitive + WORDS, 0)
     if words == 0:
@@ -192,7 +168,7 @@ def _method(primitive, args, num_args, names):
     if done:
         add_reference(none)
         return none
-    return _call_written(written, primitive, args, num_args, names)
+    return call_method(written, primitive, args, num_args, names)
 
 
 def install(of: type[Any]) -> None:

@@ -10,12 +10,12 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from ep.common.native.forward import call_method
 from ep.common.native.object_layout import DATA, TUPLE_ITEMS, TUPLE_LENGTH, TYPE
 from ep.common.native.python_calls import (
     acquire_gil,
     add_reference,
     bad_argument,
-    call,
     call_with_one,
     clear_error,
     drop_reference,
@@ -68,7 +68,6 @@ from ep.cuda.launch.layout import (
     WRITTEN,
 )
 
-_MOST_PASSED = MAX_ARGUMENTS + 1
 _ADDRESSES = FIRST_OPERAND + MAX_ARRAYS
 _LAST_DEFAULT_STREAM = 2  # handles up to this one belong to the current context
 _REFUSED_CONTEXT = 201  # CUDA_ERROR_INVALID_CONTEXT
@@ -261,22 +260,6 @@ def _is_done(primitive, shared, args, num_args, names):
     return done
 
 
-@jit
-def _call_written(written, primitive, args, num_args, names):
-    """Call Launch in Python."""
-    number = 1 + num_args
-    if names != 0:
-        number += load_word(names + TUPLE_LENGTH, 0)
-    arguments = stack_words(_MOST_PASSED)
-    if number > _MOST_PASSED:  # more than any Launch takes
-        bad_argument()
-        return 0
-    store_word(arguments, 0, primitive)
-    for argument in range(1, number):
-        store_word(arguments, argument, load_word(args, argument - 1))
-    return call(written, arguments, 1 + num_args, names)
-
-
 def _method(primitive, args, num_args, names):
     words = load_word(primitive + WORDS, 0)
     if words == 0:
@@ -288,7 +271,7 @@ def _method(primitive, args, num_args, names):
         none = load_word(shared, NONE)
         add_reference(none)
         return none
-    return _call_written(written, primitive, args, num_args, names)
+    return call_method(written, primitive, args, num_args, names)
 
 
 def install(of: type[Any], forward: Any) -> None:

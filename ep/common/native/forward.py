@@ -1,0 +1,35 @@
+"""The call of a method in Python, from the compiled method that replaces it."""
+
+from __future__ import annotations
+
+import numba
+
+from ep.common.native.object_layout import TUPLE_LENGTH
+from ep.common.native.python_calls import allocate, call, no_memory, release
+from ep.common.native.words import load_word, stack_words, store_word
+
+_FEW = 32  # the most arguments that are passed on without heap memory
+
+
+@numba.njit(error_model="numpy", _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def call_method(function, of, args, num_args, names):
+    """Return the result of a Python function for the arguments of a method: the address of a new reference, or 0.
+
+    of: the object of the method. args, num_args, names: as a method of `python_method` gets them.
+    """
+    number = 1 + num_args
+    if names != 0:
+        number += load_word(names + TUPLE_LENGTH, 0)
+    few, memory = stack_words(_FEW), 0
+    if number > _FEW:
+        memory = allocate(8 * number)
+        if memory == 0:
+            return no_memory()
+    arguments = few if memory == 0 else memory
+    store_word(arguments, 0, of)
+    for argument in range(1, number):
+        store_word(arguments, argument, load_word(args, argument - 1))
+    result = call(function, arguments, 1 + num_args, names)
+    if memory != 0:
+        release(memory)
+    return result
