@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import numba
-
+from ep.common.native.jit import jit
 from ep.common.native.object_layout import TUPLE_LENGTH
 from ep.common.native.python_calls import allocate, call, no_memory, release
 from ep.common.native.words import load_word, stack_words, store_word
@@ -11,7 +10,7 @@ from ep.common.native.words import load_word, stack_words, store_word
 _FEW = 32  # the most arguments that are passed on without heap memory
 
 
-@numba.njit(error_model="numpy", _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@jit
 def call_method(function, of, args, num_args, names):
     """Return the result of a Python function for the arguments of a method: the address of a new reference, or 0.
 

@@ -5,12 +5,11 @@ from typing import Any, Final
 from numba.core import types
 
 from ep.common.native.emitted import emitted
-from ep.common.native.python_calls import as_ssize, clear_error, compare, error_occurred
+from ep.common.native.python_calls import as_ssize, clear_error, error_occurred
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.vectors import WORD
 
 _CLIP: Final = 0  # clip integers that exceed a word instead of raising an exception
-_EQUAL: Final = 2  # Py_EQ
 _INVALID: Final = -(2**63)
 
 
@@ -32,9 +31,3 @@ def as_word(number):
         clear_error()
         return _INVALID
     return value
-
-
-@jit
-def are_equal_ints(one, other):
-    """Return whether two objects of exactly the type int are equal."""
-    return compare(one, other, types.int32(_EQUAL)) == 1

@@ -18,18 +18,13 @@ from ep.common.native.object_layout import (
     DIMS,
     DTYPE,
     FLAGS,
-    FLOAT_VALUE,
     NUM_DIMS,
-    TUPLE_ITEMS,
-    TUPLE_LENGTH,
     TYPE,
 )
-from ep.common.native.python_calls import is_subtype
 from ep.common.native.words import load_int, load_word
-from ep.cpu.compile.integers import are_equal_ints
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.vectors import WORD
-from ep.cpu.shared.state import STATE, TYPE_WORDS
+from ep.cpu.shared.state import TYPE_WORDS
 
 
 class ObjectAddress(types.Type):
@@ -104,39 +99,3 @@ def array_of_bytes(array, ndarray_type, known_types, num_bytes, flags):
         place += TYPE_WORDS
     size = load_word(known_types, place + 1)
     return array_data(array, ndarray_type, dtype, (num_bytes + size - 1) // size, flags)
-
-
-@jit
-def _is_tuple(kind, state):
-    tuple_type = load_word(state, STATE.tuple_type)
-    return kind == tuple_type or is_subtype(kind, tuple_type) != 0
-
-
-@jit
-def _are_equal_integers(one, other, state):
-    """Return whether two objects are ints of the same value; 2.0 does not equal 2 here, nor True 1."""
-    if one == other:
-        return True
-    int_type = load_word(state, STATE.int_type)
-    if load_word(one + TYPE, 0) != int_type or load_word(other + TYPE, 0) != int_type:
-        return False
-    return are_equal_ints(one, other)
-
-
-@jit
-def are_equal(given, kept, state):
-    """Return whether two objects have the same type and value: floats, integers or tuples of integers."""
-    if given == kept:
-        return True
-    given_type, kept_type = load_word(given + TYPE, 0), load_word(kept + TYPE, 0)
-    if kept_type == load_word(state, STATE.float_type):  # by their bits, since 0.0 equals -0.0
-        return given_type == kept_type and load_word(given + FLOAT_VALUE, 0) == load_word(kept + FLOAT_VALUE, 0)
-    if not _is_tuple(kept_type, state) or not _is_tuple(given_type, state):
-        return _are_equal_integers(given, kept, state)
-    number = load_word(kept + TUPLE_LENGTH, 0)
-    if load_word(given + TUPLE_LENGTH, 0) != number:
-        return False
-    for axis in range(number):
-        if not _are_equal_integers(load_word(given + TUPLE_ITEMS, axis), load_word(kept + TUPLE_ITEMS, axis), state):
-            return False
-    return True

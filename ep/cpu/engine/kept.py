@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from ep.common.native.equality import are_equal
 from ep.common.native.object_layout import TUPLE_ITEMS, TUPLE_LENGTH, TYPE
 from ep.common.native.python_calls import add_reference, clear_error, drop_reference, look_up, new_tuple
 from ep.common.native.words import load_word, store_word
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.ndarray import are_equal
 from ep.cpu.engine.form import FORM
 from ep.cpu.engine.launchable import KEPT, RECENT
 from ep.cpu.shared.state import STATE
@@ -22,8 +22,11 @@ def _key(args, form, key, state):
 @jit
 def _has_keys(kept, state, form, args):
     """Return whether a remembered tuple has the keys of a launch."""
+    float_type, tuple_type = load_word(state, STATE.float_type), load_word(state, STATE.tuple_type)
+    int_type = load_word(state, STATE.int_type)
     for key in range(load_word(form, FORM.num_keys)):
-        if not are_equal(_key(args, form, key, state), load_word(kept + TUPLE_ITEMS, key), state):
+        given, of_kept = _key(args, form, key, state), load_word(kept + TUPLE_ITEMS, key)
+        if not are_equal(given, of_kept, float_type, tuple_type, int_type):
             return False
     return True
 

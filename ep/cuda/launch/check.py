@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from ep.common.native.object_layout import FLOAT_VALUE, TUPLE_ITEMS, TUPLE_LENGTH, TYPE
+from ep.common.native.jit import jit
+from ep.common.native.object_layout import TUPLE_ITEMS, TUPLE_LENGTH
 from ep.common.native.python_calls import as_int64, clear_error, error_occurred
 from ep.common.native.words import load_int, load_word, stack_words, store_word
 from ep.cuda.device.slots import HANDLE, IS_OWNED
 from ep.cuda.driver.interface import LEGACY_STREAM
-from ep.cuda.launch.code import call_attribute, call_driver_with_two, jit
+from ep.cuda.launch.code import call_attribute, call_driver_with_two
 from ep.cuda.launch.layout import (
     ARRAY,
     COUNT,
@@ -15,8 +16,6 @@ from ep.cuda.launch.layout import (
     DTYPE,
     FIRST,
     FIRST_OPERAND,
-    FLOAT_TYPE,
-    INT_TYPE,
     IS_CAPTURING,
     IS_WRITTEN,
     LOW_BITS,
@@ -33,7 +32,6 @@ from ep.cuda.launch.layout import (
     PAIR_WORDS,
     POINTER_ATTRIBUTE,
     TRUE,
-    TUPLE_TYPE,
 )
 
 _ADDRESS, _COUNT, _DTYPE, _MAY_WRITE, _IS_CONTIGUOUS, _DEVICE, _PRODUCER, _NUM_ITEMS = range(8)
@@ -51,43 +49,6 @@ def _is_int(given, number):
         clear_error()
         return False
     return value == number
-
-
-@jit
-def _are_same_ints(given, kept, shared):
-    """Return whether two objects are ints of one value; True is not 1."""
-    if given == kept:
-        return True
-    int_type = load_word(shared, INT_TYPE)
-    if load_word(given + TYPE, 0) != int_type or load_word(kept + TYPE, 0) != int_type:
-        return False
-    value = as_int64(kept)
-    if value == -1 and error_occurred() != 0:
-        clear_error()
-        return False
-    return _is_int(given, value)
-
-
-@jit
-def are_same(given, kept, shared):
-    """Return whether two arguments have the same type and value: floats, ints or tuples of ints."""
-    if given == kept:
-        return True
-    given_type = load_word(given + TYPE, 0)
-    if given_type != load_word(kept + TYPE, 0):
-        return False
-    if given_type == load_word(shared, FLOAT_TYPE):  # by their bits, since 0.0 equals -0.0
-        return load_word(given + FLOAT_VALUE, 0) == load_word(kept + FLOAT_VALUE, 0)
-    if given_type != load_word(shared, TUPLE_TYPE):
-        return _are_same_ints(given, kept, shared)
-    number = load_word(kept + TUPLE_LENGTH, 0)
-    if load_word(given + TUPLE_LENGTH, 0) != number:
-        return False
-    for axis in range(number):
-        one, other = load_word(given + TUPLE_ITEMS, axis), load_word(kept + TUPLE_ITEMS, axis)
-        if not _are_same_ints(one, other, shared):
-            return False
-    return True
 
 
 @jit

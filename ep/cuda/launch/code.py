@@ -5,26 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-import numba
 from llvmlite import ir
 from numba.core import types
 from numba.core.ccallback import CFunc
 
 from ep.common.kernel_cache.statistics import Statistics
 from ep.common.native.emitted import emitted
+from ep.common.native.jit import OPTIONS
 from ep.common.native.machine_code import function_addresses
 from ep.cuda.compile.kernel_cache import CACHE
 
-_OPTIONS: Final[dict[str, Any]] = {"error_model": "numpy", "_nrt": False}
 _WORD: Final = ir.IntType(64)
 _INT: Final = ir.IntType(32)
 statistics: Final = Statistics()
 """Of host functions; those of kernels are in `ep.cuda.compile.compiler`."""
-
-
-def jit(function: Callable[..., Any]) -> Any:
-    """Make `function` callable from other compiled functions."""
-    return numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **_OPTIONS)(function)
 
 
 def compile_function(name: str, function: Callable[..., int], num_words: int) -> int:
@@ -35,7 +29,7 @@ def compile_function(name: str, function: Callable[..., int], num_words: int) ->
     signature = types.int64(*(types.int64,) * num_words)
 
     def compiled() -> tuple[Any, list[str]]:
-        made = CFunc(function, (signature.args, types.int64), {}, {"nopython": True, **_OPTIONS})
+        made = CFunc(function, (signature.args, types.int64), {}, {"nopython": True, **OPTIONS})
         result = made._compile_uncached()
         return result.library, [result.fndesc.llvm_cfunc_wrapper_name]
 

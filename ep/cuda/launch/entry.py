@@ -10,7 +10,9 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from ep.common.native.equality import are_equal
 from ep.common.native.forward import call_method
+from ep.common.native.jit import jit
 from ep.common.native.object_layout import DATA, TUPLE_ITEMS, TUPLE_LENGTH, TYPE
 from ep.common.native.python_calls import (
     acquire_gil,
@@ -34,8 +36,8 @@ from ep.cuda.device.slots import (
     TOKEN,
 )
 from ep.cuda.device.slots import SCRATCH_BYTES as SCRATCH_THERE
-from ep.cuda.launch.check import are_same, find_addresses, is_not_captured
-from ep.cuda.launch.code import call_driver, call_launch, compile_function, jit
+from ep.cuda.launch.check import find_addresses, is_not_captured
+from ep.cuda.launch.code import call_driver, call_launch, compile_function
 from ep.cuda.launch.layout import (
     ADAPTERS,
     ANY_ARRAY,
@@ -156,10 +158,11 @@ def _launch(record, memories, stream_state, shared):
 @jit
 def _is_call_of(keys, args, num_keys, shared):
     """Return whether a known launch has the arguments of a call."""
-    any_array = load_word(shared, ANY_ARRAY)
+    any_array, int_type = load_word(shared, ANY_ARRAY), load_word(shared, INT_TYPE)
+    float_type, tuple_type = load_word(shared, FLOAT_TYPE), load_word(shared, TUPLE_TYPE)
     for argument in range(1, num_keys):
-        kept = load_word(keys + TUPLE_ITEMS, argument)
-        if kept != any_array and not are_same(load_word(args, argument), kept, shared):
+        given, kept = load_word(args, argument), load_word(keys + TUPLE_ITEMS, argument)
+        if kept != any_array and not are_equal(given, kept, float_type, tuple_type, int_type):
             return False
     return True
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ep.common.native.jit import jit
 from ep.common.native.object_layout import DATA, FIRST_SLOT, TUPLE_ITEMS, TUPLE_LENGTH, TYPE
 from ep.common.native.python_calls import add_reference, as_bool, call, clear_error, compare, drop_reference
 from ep.common.native.python_function import bound_function
@@ -19,7 +20,7 @@ from ep.common.native.recent_calls import RecentCalls
 from ep.common.native.words import load_word, stack_words, store_word
 from ep.cuda.device.slots import CALL_KEY
 from ep.cuda.launch.check import is_not_captured
-from ep.cuda.launch.code import as_int, compile_function, jit
+from ep.cuda.launch.code import as_int, compile_function
 from ep.cuda.launch.layout import ARRAY_TYPE
 from ep.include.arrays import CallFinder, KnownCall, Placeholder
 
