@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -19,8 +17,9 @@ from ep.cuda.device.error_report import ErrorReports
 from ep.cuda.device.event import CudaEvent, check_event
 from ep.cuda.device.graph_memory import GraphMemory
 from ep.cuda.device.stream import CudaStream, check_stream
+from ep.cuda.device.streams import Streams
 from ep.cuda.driver.current import driver
-from ep.cuda.driver.interface import LEGACY_STREAM, CudaError, DeviceProperties
+from ep.cuda.driver.interface import CudaError, DeviceProperties
 from ep.include.allocation_options import AllocationOptions
 from ep.include.buffer import Buffer
 from ep.include.device import Device
@@ -28,7 +27,6 @@ from ep.include.device_type import DeviceType
 from ep.include.errors import ArgumentTypeError, ArgumentValueError
 from ep.include.event import Event
 from ep.include.finding import Finding
-from ep.include.process import Rank, new_lock
 from ep.include.stream import Stream
 
 if TYPE_CHECKING:
@@ -47,15 +45,11 @@ class CudaDevice(Device):
         self.driver = driver()
         self.reports = ErrorReports(self.driver, device_index)
         self._device_manager, self._index = device_manager, device_index
-        self._allocator = CachingAllocator(self.driver, device_index, self._fence, self._give_back)
+        self._streams = Streams(
+            self.driver, device_index, self.reports, lambda handle, owned: CudaStream(self, handle, owned=owned)
+        )
+        self._allocator = CachingAllocator(self.driver, device_index, self._streams.fence, self._give_back)
         self._graph_memory = GraphMemory(self.driver, device_index, self._allocator)
-        self._lock = new_lock(Rank.STREAMS)
-        self._streams: weakref.WeakValueDictionary[int, CudaStream] = weakref.WeakValueDictionary()
-        self._owned: dict[int, None] = {}  # handles from CreateStream that were not destroyed
-        self._left: deque[int] = deque()  # those of them whose objects are gone
-        self._legacy_stream: CudaStream | None = None
-        self._events: deque[int] = deque()  # those that streams wait for each other by, and that no thread is using
-        self._is_shared = False  # whether memory may be used on several streams, so that fences have work to do
 
     @lazy
     def properties(self) -> DeviceProperties:
@@ -81,120 +75,39 @@ class CudaDevice(Device):
     # streams and events
 
     def CreateStream(self) -> CudaStream:
-        stream = CudaStream(self, self.driver.create_stream(self._index), owned=True)
-        with self._lock:
-            self._streams[stream.handle] = stream
-            self._owned[stream.handle] = None
-            self._is_shared = True  # until a fence finds one stream
+        stream = self._streams.create()
         self._allocator.fence()  # so that memory allocated before is safe on the new stream too
         return stream
 
     def adopt(self, handle: int) -> CudaStream:
         """Return the stream with this handle, which another framework owns; `CudaStream.from_handle` checks it."""
-        if handle == LEGACY_STREAM and self._legacy_stream is not None:
-            return self._legacy_stream
-        with self._lock:
-            stream = self._streams.get(handle)
-            if stream is not None:
-                return stream
-            stream = self._streams[handle] = CudaStream(self, handle, owned=False)
-            if handle == LEGACY_STREAM:  # which lasts as long as the device
-                self._legacy_stream = stream
-            self._is_shared = True
+        if (known := self._streams.adopted(handle)) is not None:
+            return known
+        stream = self._streams.adopt(handle)
         self._allocator.fence()
         return stream
 
     def DestroyStream(self, stream: Stream) -> None:
-        checked = check_stream(stream)
-        if checked.handle >= 0:
-            # finished before fences omit the stream: its memory may be freed already, and reused
-            with suppress(CudaError):  # `destroy` raises this error
-                self.driver.synchronize_stream(self._index, checked.handle)
-        with self._lock:
-            self._streams.pop(checked.handle, None)
-            self._owned.pop(checked.handle, None)
-        checked.destroy()
+        self._streams.destroy(check_stream(stream))
 
     def leave_stream(self, handle: int) -> None:
-        """Record a stream from CreateStream whose object is gone; a later fence destroys it.
+        """Record a stream from CreateStream whose object is gone; the garbage collector calls it anywhere."""
+        self._streams.leave(handle)
 
-        Takes no lock and calls no driver, since the garbage collector may call it anywhere, in a capture too.
-        """
-        self._left.append(handle)
-        self._is_shared = True
-
-    def _destroy_left(self) -> None:
-        """Destroy the recorded streams whose work is done. Until then fences include them."""
-        for _ in range(len(self._left)):
-            handle = self._left.popleft()
-            if self.driver.is_capturing(self._index, handle) or not self.driver.query_stream(self._index, handle):
-                self._left.append(handle)
-                continue
-            self.reports.of(handle).take()  # the next stream with this handle starts without it
-            del self._owned[handle]
-            self.driver.destroy_stream(self._index, handle)
-
-    def _handles(self) -> list[int]:
-        """Return the streams that the device knows, including those without an object."""
-        adopted = [stream.handle for reference in self._streams.valuerefs() if (stream := reference())]
-        return list(dict.fromkeys([*self._owned, *adopted]))
-
-    def _fence(self) -> None:
-        """Make every stream wait for the work queued on the others; streams in capture are omitted."""
-        if not self._is_shared:  # the usual case, and most allocations come here
-            return
-        with self._lock:
-            self._destroy_left()
-            handles = self._handles()
-            if len(handles) < 2 or (len(handles) == 2 and self._are_in_order(*handles)):
-                self._is_shared = bool(self._left)
-                return
-            handles = [handle for handle in handles if not self.driver.is_capturing(self._index, handle)]
-            for handle in handles:
-                for other in handles:
-                    if other != handle and not self._are_in_order(handle, other):
-                        self.let_wait(handle, other)
-
-    def _are_in_order(self, one: int, other: int) -> bool:
-        """Return whether CUDA orders two streams: the default stream and one of `CreateStream`."""
-        return (one <= LEGACY_STREAM and other in self._owned) or (other <= LEGACY_STREAM and one in self._owned)
-
-    def _wait(self) -> None:
-        """Wait for the work of all streams. Captured work does not run yet, and waiting for it would end the capture.
-
-        Takes no lock: memory that the garbage collector finds is given back after it.
-        """
-        for handle in self._handles():
-            with suppress(CudaError):  # the stream's own, or one that was destroyed meanwhile
-                if not self.driver.is_capturing(self._index, handle):
-                    self.driver.synchronize_stream(self._index, handle)
+    def let_wait(self, consumer: int, producer: int) -> None:
+        """Make work queued later on one stream wait for the work queued on another."""
+        self._streams.let_wait(consumer, producer)
 
     def _give_back(self) -> None:
         """Free the scratch memory of all streams, and wait for their work."""
-        for stream in list(self._streams.values()):
+        for stream in self._streams.objects():
             stream.drop_scratch()
-        self._wait()
+        self._streams.wait()
 
     def free_at_once(self, address: int) -> None:
         """Return memory to the driver after the work of all streams has finished."""
-        self._wait()
+        self._streams.wait()
         self.driver.free(self._index, address)
-
-    def let_wait(self, consumer: int, producer: int) -> None:
-        """Make work queued later on one stream wait for the work queued on another.
-
-        If only the producer is captured, the consumer joins the capture.
-        """
-        try:
-            event = self._events.pop()
-        except IndexError:
-            event = self.driver.create_event(self._index, timing=False)
-        try:
-            self.driver.wait_stream(self._index, consumer, producer, event)
-        except BaseException:
-            self.driver.destroy_event(self._index, event)
-            raise
-        self._events.append(event)  # what waits for it waits for what was recorded by then
 
     def CreateEvent(self) -> CudaEvent:
         return CudaEvent(self.driver, self._index)
@@ -276,7 +189,7 @@ class CudaDevice(Device):
         if number == 0:
             return np.empty(0, np.uint8)
         address = self.with_room(number, lambda: self.driver.alloc_host(self._index, number))
-        driver, index, wait = self.driver, self._index, self._wait
+        driver, index, wait = self.driver, self._index, self._streams.wait
 
         def release() -> None:
             with suppress(CudaError):  # at exit the driver may be gone already

@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
 from ep.common.checks import as_integer, as_size
 from ep.cuda.device.buffer import Allocation, CudaBuffer
-from ep.cuda.device.error_report import ErrorReports
+from ep.cuda.device.device_of_stream import DeviceOfStream
 from ep.cuda.device.event import check_event
 from ep.cuda.device.slots import (
     HANDLE,
@@ -23,7 +23,7 @@ from ep.cuda.device.slots import (
     StreamSlots,
 )
 from ep.cuda.driver.current import driver
-from ep.cuda.driver.interface import LEGACY_STREAM, PER_THREAD_STREAM, CudaError, DeviceProperties, Driver
+from ep.cuda.driver.interface import LEGACY_STREAM, PER_THREAD_STREAM, CudaError
 from ep.include.allocation_options import AllocationOptions
 from ep.include.buffer import Buffer
 from ep.include.device_manager_registry import DeviceManagerRegistry
@@ -41,52 +41,6 @@ _LEAST_KEPT: Final = 2**16
 
 
 T = TypeVar("T")
-
-
-class DeviceOfStream(Protocol):
-    """The part of a device (`CudaDevice`) that a stream needs: memory, and the order among streams."""
-
-    driver: Driver
-    reports: ErrorReports
-
-    @property
-    def properties(self) -> DeviceProperties: ...
-
-    def device_type(self) -> DeviceType: ...
-
-    def device_index(self) -> int: ...
-
-    def SetAsActiveDevice(self) -> None: ...
-
-    def CreateEvents(self, count: int) -> list[Event]: ...
-
-    def DestroyEvents(self, events: list[Event]) -> None: ...
-
-    def Alloc(self, options: AllocationOptions, size: int) -> CudaBuffer: ...
-
-    def Free(self, options: AllocationOptions, buffer: Buffer) -> None: ...
-
-    def IsStreamOrderedMemoryAllocationSupported(self) -> bool: ...
-
-    def buffer(self, size: int, allocation: Allocation) -> CudaBuffer: ...
-
-    def with_room(self, size: int, allocate: Callable[[], T]) -> T: ...
-
-    def alloc_on(self, stream: CudaStream, size: int) -> CudaBuffer: ...
-
-    def memory_on(self, stream: CudaStream, size: int) -> tuple[int, Any]: ...
-
-    def memory_at_home(self, stream: CudaStream, size: int) -> tuple[int, Any]: ...
-
-    def lease_maker(self, size: int) -> Callable[[], Any] | None: ...
-
-    def note_capture(self, stream: CudaStream) -> None: ...
-
-    def free_at_once(self, address: int) -> None: ...
-
-    def let_wait(self, consumer: int, producer: int) -> None: ...
-
-    def leave_stream(self, handle: int) -> None: ...
 
 
 class CudaStream(StreamSlots, Stream):
