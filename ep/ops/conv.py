@@ -182,10 +182,10 @@ _EXISTS = _FLOAT & WindowKernel.moves_exist & _MATMUL
 
 @register_kernel("conv", matches=_EXISTS)
 class ConvKernel(WindowKernel):
-    """A kernel that multiplies w and the windows: x is padded by ConstantPad, if needed.
+    """A kernel that multiplies w and the windows.
 
     The result of a group is the product of its rows of w and a matrix that has a column for each window. A device whose
-    product can do so reads that matrix from x; otherwise, Expand writes it out.
+    product can do so reads that matrix, and zeros for padding, from x; otherwise, ConstantPad and Expand write it out.
     """
 
     exists = _EXISTS
@@ -203,15 +203,14 @@ class ConvKernel(WindowKernel):
         m, k, n = w[0] // groups, channels // groups * math.prod(found.kernel), math.prod(found.counts)
         dims = (groups, m, k), (batch, groups, k, n), (batch, groups, m, n)
         product = OneLaunch(self._matmul, 1, dims[0], Placeholder(1), dims[1], Placeholder(0), 0, dims[2], RESULT)
-        moves = [*self.padding(x[:2], found)] if k else []
         joined = batch > 1 and n < _FEW_WINDOWS
-        if k and (joined or not found.is_whole):
+        if k and (joined or not found.is_whole or found.has_padding):
             places = found.map_of((batch, groups, channels // groups), joined=joined)
             sizes = (groups, m, batch * n) if joined else dims[2]
             over = self._matmul.over_windows(dims[0], places, sizes)
             if over is not None:
-                return self._over_windows(over, moves, (groups, m, batch, n) if joined else None)
-            moves += self.writing(x[:2], found)
+                return self._over_windows(over, (groups, m, batch, n) if joined else None)
+        moves = [*self.padding(x[:2], found), *self.writing(x[:2], found)] if k else []
         if not moves:
             return product
 
@@ -220,16 +219,16 @@ class ConvKernel(WindowKernel):
 
         return launches
 
-    def _over_windows(self, multiply: WindowProduct, moves: Sequence[Move], joined: Dims | None) -> Launches:
-        """Return the moves and a product that reads windows in place, without writing them out.
+    def _over_windows(self, multiply: WindowProduct, joined: Dims | None) -> Launches:
+        """Return a product that reads windows in place, without writing them out.
 
         joined: the shape of a product whose matrices are side by side, (groups, rows, batch, columns), or None.
         """
 
         def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-            array, (out,) = self.moved(arrays, inputs[0], moves), outputs
+            (x, w), (out,) = inputs, outputs
             product = out if apart is None else arrays.empty(apart.shape, out.dtype)
-            multiply(arrays.stream, inputs[1], array, product)
+            multiply(arrays.stream, w, x, product)
             if apart is not None:
                 apart.launch(arrays, [product], outputs)
 

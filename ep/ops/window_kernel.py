@@ -36,7 +36,7 @@ class WindowKernel(PreparedKernel):
 
     def padding(self, planes: Dims, found: Windows, value: float = 0) -> Iterator[Move]:
         """Yield the move that pads planes with one value, if there is padding."""
-        if any(found.before) or any(found.after):
+        if found.has_padding:
             nothing, dims = (0,) * len(planes), (*planes, *found.sizes)
             around = (*nothing, *found.before), (*nothing, *found.after)
             yield Move((*planes, *found.padded), OneLaunch(self._pad, dims, Placeholder(0), *around, value, RESULT))

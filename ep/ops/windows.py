@@ -115,24 +115,35 @@ class Windows(NamedTuple):
         steps = (*self.dilations, *self.strides)
         return (*of_planes, *(step * stride for step, stride in zip(steps, of_places * 2, strict=True)))
 
+    @property
+    def has_padding(self) -> bool:
+        """Whether elements are added around the array, or removed."""
+        return any(self.before) or any(self.after)
+
     def map_of(self, planes: Dims, *, joined: bool) -> WindowMap:
-        """Return the positions of the windows in padded planes (batch, groups, channels): a matrix for each group.
+        """Return the positions of the windows in planes (batch, groups, channels): a matrix for each group.
 
         It has a row for each channel and place, and a column for each window.
         joined: whether the matrices of the batch are one, side by side; they are an axis of the map's batch if not.
         """
-        plane = math.prod(self.padded)
-        of_places = contiguous_strides(self.padded)
+        plane = math.prod(self.sizes)
+        of_places = contiguous_strides(self.sizes)
         rows, columns = np.arange(planes[2], dtype=np.int64) * plane, np.zeros(1, np.int64)
-        for size, far, stride in zip(self.kernel, self.dilations, of_places, strict=True):
-            rows = np.add.outer(rows, np.arange(size, dtype=np.int64) * (far * stride)).reshape(-1)
-        for size, far, stride in zip(self.counts, self.strides, of_places, strict=True):
-            columns = np.add.outer(columns, np.arange(size, dtype=np.int64) * (far * stride)).reshape(-1)
+        inside = np.ones((1, 1), np.bool_)
+        for axis, stride in enumerate(of_places):
+            places = np.arange(self.kernel[axis], dtype=np.int64) * self.dilations[axis] - self.before[axis]
+            starts = np.arange(self.counts[axis], dtype=np.int64) * self.strides[axis]
+            found = np.add.outer(places, starts)
+            found = (found >= 0) & (found < self.sizes[axis])
+            inside = np.einsum("ij,kl->ikjl", inside, found).reshape(len(inside) * len(places), -1)
+            rows = np.add.outer(rows, places * stride).reshape(-1)
+            columns = np.add.outer(columns, starts * stride).reshape(-1)
         strides: Dims = planes[1] * planes[2] * plane, planes[2] * plane
         if joined:
             columns = np.add.outer(np.arange(planes[0], dtype=np.int64) * strides[0], columns).reshape(-1)
-            strides = strides[1:]
-        return WindowMap(rows, columns, self.strides[-1], math.prod(planes) * plane, strides)
+            strides, inside = strides[1:], np.tile(inside, planes[0])
+        size = math.prod(planes) * plane
+        return WindowMap(rows, columns, self.strides[-1], size, strides, None if inside.all() else inside)
 
     def ranges(self, axis: int, places: Sequence[Sbp], ranks: int, rank: int) -> list[range]:
         """Return the ranges that a rank has of the array, of its windows and of their places, along an axis.

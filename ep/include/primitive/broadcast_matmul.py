@@ -19,6 +19,8 @@ class WindowMap(NamedTuple):
 
     rows, columns: int64 arrays of places, in elements. step: the difference of most columns to the previous one.
     size: the elements of the array. strides: elements from one matrix to the next along each axis of the batch.
+    inside: a bool array [places, columns], or None if all elements are in the array. Element (k, n) is in it if
+        inside[k % places, n]; the others are 0.
     """
 
     rows: np.ndarray[Any, Any]
@@ -26,6 +28,7 @@ class WindowMap(NamedTuple):
     step: int
     size: int
     strides: tuple[int, ...]
+    inside: np.ndarray[Any, Any] | None = None
 
 
 WindowProduct = Callable[[Stream, Any, Any, Any], None]

@@ -92,18 +92,22 @@ def column_packer(data_type: DataType, rows: int, lanes: int) -> Any:
 
 
 @cache
-def window_packer(data_type: DataType, lanes: int, width: int, step: int) -> Any:
-    """Return a function (src, rows, count, k, dst) that packs pieces of rows of an array.
+def window_packer(data_type: DataType, lanes: int, width: int, step: int, padded: bool) -> Any:
+    """Return a function (src, rows, inside, column, count, k, dst) that packs pieces of rows of an array.
 
     Row i of dst gets `count` elements of src, from 1 to `lanes`: the first is src[rows[i]], and each other one is
     `step` elements after the one before, 1 or 2. dst has `width` numbers from row to row.
+    padded: whether some elements are not in src, but 0. inside[i] is the address of a bit for each element of a row,
+        set if it is in src; `column` is the number of the first element of dst in a row, `step` bits each.
     """
 
     @emitted()
-    def pack(builder: Any, src: Any, rows: Any, count: Any, k: Any, dst: Any) -> None:
+    def pack(builder: Any, src: Any, rows: Any, inside: Any, column: Any, count: Any, k: Any, dst: Any) -> None:
         bits, real = _kinds(data_type)
         src, dst = (builder.inttoptr(one, kind.as_pointer()) for one, kind in ((src, bits), (dst, real)))
-        rows = builder.inttoptr(rows, WORD.as_pointer())
+        rows, inside = (builder.inttoptr(one, WORD.as_pointer()) for one in (rows, inside))
+        first_bit = builder.mul(column, WORD(step))
+        first_byte, shift = builder.lshr(first_bit, WORD(3)), builder.and_(first_bit, WORD(7))
         span = builder.add(builder.mul(builder.sub(count, WORD(1)), WORD(step)), WORD(1))
         read = [lanes_below(builder, span, lanes, lanes * number) for number in range(step)]
         written, stored = lanes_below(builder, count, lanes), ir.VectorType(bits, lanes)
@@ -111,8 +115,12 @@ def window_packer(data_type: DataType, lanes: int, width: int, step: int) -> Any
         def row(index: Any, nothing: Any) -> None:
             source = builder.gep(src, [builder.load(builder.gep(rows, [index]))])
             target = builder.gep(dst, [builder.mul(index, WORD(width))])
-            pieces = []
-            for number, mask in enumerate(read):
+            pieces, masks = [], read
+            if padded:
+                of_row = builder.add(builder.load(builder.gep(inside, [index])), first_byte)
+                word = builder.load(builder.inttoptr(of_row, WORD.as_pointer()), align=1)
+                masks = _and_bits(builder, read, builder.lshr(word, shift))
+            for number, mask in enumerate(masks):
                 place = builder.gep(source, [WORD(lanes * number)])
                 pieces.append(load(builder, place, stored, mask=mask))
             elements = pieces[0] if step == 1 else taken(builder, range(0, 2 * lanes, 2), *pieces)
@@ -152,6 +160,16 @@ def plane_packer(data_type: DataType, planes: int) -> Any:
         counted(builder, left, count, 1, [], lambda index, _: rows(index, 1))
 
     return pack
+
+
+def _and_bits(builder: Any, masks: list[Any], word: Any) -> list[Any]:
+    """Return masks without the lanes whose bit in a word, in their order, is 0."""
+    found = []
+    for number, mask in enumerate(masks):
+        lanes = mask.type.count
+        bits = builder.trunc(builder.lshr(word, WORD(lanes * number)), ir.IntType(lanes))
+        found.append(builder.and_(mask, builder.bitcast(bits, mask.type)))
+    return found
 
 
 def _kinds(data_type: DataType) -> tuple[Any, Any]:

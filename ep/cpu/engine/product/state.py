@@ -32,6 +32,7 @@ PRODUCT: Final = layout(
     depth_parts=1,  # the number of parts that sums are cut into, along the longer of products and k
     window_rows=1,  # the address of the places where rows of b begin, if b is windows of an array; else 0
     window_columns=1,  # the address of the places of columns in a row
+    window_inside=1,  # the address of an address for each row: of bits that say which elements are in the array; or 0
     window_step=1,  # the distance from one column to the next, for most columns
     batches=AXES.num_words,  # the start of the operands of each matrix of c
     terms=AXES.num_words,  # the start of the operands of each product, relative to these

@@ -103,6 +103,7 @@ def block_multiplier(data_type: DataType) -> Any:
         a_row, a_step = (1, m) if transpose_a else (k, 1)
         b_column, b_step = (k, 1) if transpose_b else (1, n)
         window_rows, window_columns = load_word(words, PRODUCT.window_rows), load_word(words, PRODUCT.window_columns)
+        window_inside = load_word(words, PRODUCT.window_inside)
         is_plain = window_rows == 0
         if not is_plain:  # tables have the places of the elements of windows
             b_column, b_step = 0, 0
@@ -198,10 +199,20 @@ def block_multiplier(data_type: DataType) -> Any:
                             if row == 0 and is_plain:
                                 pack_b(1 - transpose_b, from_b, max(b_column, b_step), left, length, packed_strip)
                             elif row == 0:
-                                columns_left = window_columns + 8 * (first_column + column)
                                 step = load_word(words, PRODUCT.window_step)
                                 rows_left = window_rows + 8 * first
-                                pack_windows(from_b, rows_left, columns_left, step, left, length, packed_strip)
+                                inside = window_inside + 8 * first if window_inside != 0 else 0
+                                pack_windows(
+                                    from_b,
+                                    rows_left,
+                                    window_columns,
+                                    inside,
+                                    first_column + column,
+                                    step,
+                                    left,
+                                    length,
+                                    packed_strip,
+                                )
                             from_b, step_b = packed_strip, tile_columns
                         strip(
                             length,
@@ -380,18 +391,20 @@ def _packer(data_type: DataType, width: int) -> Any:
 
 
 def _windows_packer(data_type: DataType, lanes: int, width: int) -> Any:
-    """Return a function (src, rows, columns, step, count, k, dst) that packs a strip of windows.
+    """Return a function (src, rows, columns, inside, first, step, count, k, dst) that packs a strip of windows.
 
-    Element (i, j) of the strip [k, width] is src[rows[i] + columns[j]]; the first `count` columns are written.
+    Element (i, j) of the strip [k, width] is src[rows[i] + columns[first + j]]; the first `count` columns are written.
+    inside: the address of addresses of bits, one for each row, or 0; see `window_packer`.
     step: the difference between most columns and the ones before them.
     """
     arithmetic = DataType.kFloat if data_type in HALVES else data_type
     size, wide = data_type.itemsize, arithmetic.itemsize
-    pack_adjacent, pack_every_other = (window_packer(data_type, lanes, width, step) for step in (1, 2))
+    pack_adjacent, pack_every_other = (window_packer(data_type, lanes, width, step, padded=False) for step in (1, 2))
+    pad_adjacent, pad_every_other = (window_packer(data_type, lanes, width, step, padded=True) for step in (1, 2))
 
     @separate
-    def pack(src, rows, columns, step, count, k, dst):
-        column = 0
+    def pack(src, rows, columns, inside, first, step, count, k, dst):
+        column, columns = 0, columns + 8 * first
         while column < count:
             begin, length = load_word(columns, column), 1
             if step <= 2:
@@ -400,10 +413,14 @@ def _windows_packer(data_type: DataType, lanes: int, width: int) -> Any:
                         break
                     length += 1
             source, target = src + begin * size, dst + column * wide
-            if step == 2:
-                pack_every_other(source, rows, length, k, target)
+            if step == 2 and inside == 0:
+                pack_every_other(source, rows, inside, first + column, length, k, target)
+            elif step == 2:
+                pad_every_other(source, rows, inside, first + column, length, k, target)
+            elif inside == 0:
+                pack_adjacent(source, rows, inside, first + column, length, k, target)
             else:
-                pack_adjacent(source, rows, length, k, target)
+                pad_adjacent(source, rows, inside, first + column, length, k, target)
             column += length
 
     return pack
