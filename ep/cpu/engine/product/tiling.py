@@ -29,6 +29,8 @@ _VECTORS: Final = 3  # vectors of columns in a tile
 _DEPTH: Final = 384  # the most of k that is processed at once
 _SUMMED: Final = 128  # the most products that are added up one after the other
 _HEIGHT: Final = 256  # the most rows of a that are packed at once
+_SHORT: Final = 32  # the most of k for which writing c takes longer than the products
+_MANY: Final = 64  # more rows of c than this are on more pages than the TLB has, unless a tile's rows are written first
 _NARROW: Final = 4  # the most strips for which a is read in place
 _FEW: Final = 8  # the most tiles of rows for which b is read in place, whose rows the tiles also prefetch
 _FEW_LOW: Final = 4  # the same if a tile has few sums: counting and prefetches then take more slots than packing b does
@@ -116,6 +118,8 @@ def block_multiplier(data_type: DataType) -> Any:
         parts = (end - begin + _DEPTH - 1) // _DEPTH
         depth = (end - begin + parts - 1) // parts
         height = (min(rows, _HEIGHT) + tile_rows - 1) // tile_rows * tile_rows
+        if not is_plain and k <= _SHORT and rows >= _MANY:
+            height = tile_rows
         is_low = rows <= tile_rows // 2
         packs_a = is_half or (not is_low and columns > _NARROW * tile_columns)
         few = _FEW
