@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from ep.cuda.device.buffer import Allocation, CudaBuffer
 from ep.cuda.device.error_report import ErrorReports
@@ -13,10 +13,10 @@ from ep.include.buffer import Buffer
 from ep.include.device_type import DeviceType
 from ep.include.event import Event
 
-if TYPE_CHECKING:
-    from ep.cuda.device.stream import CudaStream
-
 T = TypeVar("T")
+
+CudaStream = Any
+"""The class of streams, whose file imports this one."""
 
 
 class DeviceOfStream(Protocol):
