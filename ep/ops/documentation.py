@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import textwrap
 from collections.abc import Callable
+from functools import cache
 from typing import Any, Final
 
 from ep.common.functor.lookup import functor_maker
@@ -33,6 +34,7 @@ def described(function: Callable[..., Any], op: UnaryOp | BinaryOp, signature: i
     return function
 
 
+@cache
 def docstring(op: UnaryOp | BinaryOp) -> str:
     """Return the docstring of the function of `op`."""
     operands = OPS[op].operands
@@ -67,16 +69,21 @@ def _stand_ins(op: UnaryOp | BinaryOp) -> list[str]:
 
 def _dtypes(op: UnaryOp | BinaryOp) -> str:
     noun = "array" if isinstance(op, UnaryOp) else "arrays"
-    return f"{noun} of any shape, of {', '.join(data_type.dtype.name for data_type in _sources(op))}"
+    return f"{noun} of any shape, of {', '.join(map(_name, _sources(op)))}"
 
 
 def _result_dtype(op: UnaryOp | BinaryOp) -> str:
-    pairs = [(source.dtype.name, OPS[op].result_type(source).dtype.name) for source in _sources(op)]
+    pairs = [(_name(source), _name(OPS[op].result_type(source))) for source in _sources(op)]
     if all(source == result for source, result in pairs):
         return f"the dtype of {OPS[op].operands[0]}"
     if {result for _, result in pairs} == {"bool"}:
         return "dtype bool"
     return f"dtype {', '.join(f'{result} for {source}' for source, result in pairs)}"
+
+
+@cache
+def _name(data_type: DataType) -> str:
+    return data_type.dtype.name
 
 
 def _sources(op: UnaryOp | BinaryOp) -> list[DataType]:

@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 _TOOLS: Final = frozenset(("cuda", "llvmlite", "ml_dtypes", "numba", "numba_cuda", "numpy"))
 """Packages whose versions are part of every key. Python's version is too, which covers its standard library."""
 
-_LOADS: Final = frozenset(("LOAD_GLOBAL", "LOAD_NAME"))
+_GLOBAL, _NAME, _EXTENDED = (dis.opmap[name] for name in ("LOAD_GLOBAL", "LOAD_NAME", "EXTENDED_ARG"))
 
 _PLAIN: Final = (type(None), type(...), bool, int, float, complex, str, bytes)
 
@@ -156,7 +156,18 @@ def _inner(value: Any) -> object:
 
 @functools.cache
 def _names(code: CodeType) -> frozenset[str]:
-    """Return all global names that `code` and the functions in it load. Names of attributes may be among them."""
-    inner = (_names(const) for const in code.co_consts if isinstance(const, CodeType))
-    loads = (each.argval for each in dis.get_instructions(code) if each.opname in _LOADS)
-    return frozenset(loads).union(*inner)
+    """Return all global names that `code` and the functions in it load.
+
+    The bytes are read here, two for each instruction: Python's `dis` takes twenty times as long.
+    """
+    names = set[str]()
+    extended = 0
+    instructions = code.co_code
+    for op, low in zip(instructions[::2], instructions[1::2], strict=True):
+        number = extended | low
+        extended = number << 8 if op == _EXTENDED else 0
+        if op == _GLOBAL:
+            names.add(code.co_names[number >> 1])  # the lowest bit says whether a call follows
+        elif op == _NAME:
+            names.add(code.co_names[number])
+    return frozenset(names).union(*(_names(const) for const in code.co_consts if isinstance(const, CodeType)))

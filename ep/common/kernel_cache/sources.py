@@ -17,6 +17,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from typing import Final, NamedTuple
 
 from ep import source_files
@@ -210,6 +211,7 @@ def _absolute(origin: str, package: str) -> str:
     return f"{base}.{name}" if name else base
 
 
+@cache
 def _assigned(name: str, text: str) -> bool:
     """Return whether `text` may define `name` in another way than by an import."""
     return name == "*" or bool(re.search(rf"\b(?:def|class)\s+{name}\b|\b{name}\s*(?::[^=\n]*)?=[^=]", text))
