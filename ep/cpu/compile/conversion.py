@@ -9,7 +9,7 @@ from numba.core import cgutils, types
 from numba.np.numpy_support import from_dtype
 
 from ep.cpu.compile.target import has_avx512
-from ep.cpu.compile.vectors import BYTE, DOUBLE, FLOAT, HALF, INT, REALS, WORD, call, constant, stored_bits
+from ep.cpu.compile.vectors import BYTE, DOUBLE, FLOAT, HALF, INT, REALS, call, constant, stored_bits
 from ep.include.data_type import DataType
 from ep.include.number_kind import FLOATS, part_of
 
@@ -132,21 +132,21 @@ def _to_bfloat16(builder: Any, value: Any) -> Any:
 def _integer_to_odd(context: Any, builder: Any, value: Any, numba_type: Any) -> tuple[Any, Any]:
     """Return an integer or bool as a floating-point number that rounds to 16 bits as the integer does, and its type.
 
-    The number is the integer itself or, if that has more bits than a double, a neighbour whose last bit is 1 (round to
-    odd).
+    The number is the integer itself or, if that has too many bits, a neighbour whose last bit is 1 (round to odd). It
+    is a float, or a double for integers of 64 bits.
     """
-    if isinstance(numba_type, types.Boolean) or numba_type.bitwidth <= 16:
-        return context.cast(builder, value, numba_type, types.float32), types.float32
-    if numba_type.bitwidth == 64:
-        low = (1 << 16) - 1
-        rest = builder.icmp_unsigned("!=", builder.and_(value, WORD(low)), WORD(0))
-        last = builder.shl(builder.zext(rest, WORD), WORD(16))
-        odd = builder.or_(builder.and_(value, WORD(~low)), last)
-        # every integer within 2^48 on either side of 0 is exact as a double
-        biased = builder.add(value, WORD(1 << 48)) if numba_type.signed else value
-        exact = builder.icmp_unsigned("<", biased, WORD(1 << 49))
-        value = builder.select(exact, value, odd)
-    return context.cast(builder, value, numba_type, types.float64), types.float64
+    bits = 1 if isinstance(numba_type, types.Boolean) else numba_type.bitwidth
+    real = types.float64 if bits == 64 else types.float32
+    if bits > 16:
+        # every integer within 2^(bits - dropped) on either side of 0 is exact, and so is one without `dropped` bits
+        dropped, kind = (16 if bits == 64 else 8), value.type
+        low, limit = (1 << dropped) - 1, 1 << (bits - dropped)
+        rest = builder.icmp_unsigned("!=", builder.and_(value, kind(low)), kind(0))
+        last = builder.select(rest, kind(1 << dropped), kind(0))
+        odd = builder.or_(builder.and_(value, kind(~low)), last)
+        biased, end = (builder.add(value, kind(limit)), 2 * limit) if numba_type.signed else (value, limit)
+        value = builder.select(builder.icmp_unsigned("<", biased, kind(end)), value, odd)
+    return context.cast(builder, value, numba_type, real), real
 
 
 def _round_to_odd(builder: Any, value: Any) -> Any:
