@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from ep.common.primitive.broadcast import Dims
 from ep.expressions.trace import Node
+from ep.include.data_type import DataType
 from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.reduce_op import ReduceOp
 from ep.include.primitive.structure import RowOp, Structure, kMaxOperands
@@ -49,11 +50,13 @@ class View(NamedTuple):
 
 
 class Indices(NamedTuple):
-    """Indices of a gather: the size of the axis, the mode for those outside, and the shape in which they are read."""
+    """Indices of a gather: the size of the axis, the mode for those outside, and the shape and the type in which they
+    are read."""
 
     size: int
     mode: str
     shape: Dims
+    data_type: DataType
 
 
 def chooses_elements(node: Node, nodes: Sequence[Node]) -> bool:

@@ -127,10 +127,14 @@ class ProgramText:
         operands = [(one, group.reduced_shape if one in group.reduced else None) for one in group.results]
         matrices = 0 if group.product is None else 2
         shown = [self._buffer(one) for one, _ in group.reads[:matrices]]
+        arrays = "base"
+        if self._has_memory and any(isinstance(how, Indices) for _, how in group.reads):
+            self._write(k, "begin()")
+            arrays = "work"
         for one, shape in (*operands, *group.reads[matrices:]):
             if isinstance(shape, Indices):
                 self._names |= {"resolved": resolved}
-                indices = f"resolved(base, {self._buffer(one)}, {shape.size}, {shape.mode!r})"
+                indices = f"resolved({arrays}, {self._buffer(one)}, {shape.size}, {shape.mode!r})"
                 self._write(k, f"i{k}_{len(shown)} = {indices}.reshape({shape.shape})")
                 shown.append(f"i{k}_{len(shown)}")
             elif shape in (None, self._nodes[one].shape, _WHOLE):

@@ -11,7 +11,7 @@ from ep.expressions.explanation import Explanation, Part
 from ep.expressions.grouping import GATHER, MAPS, PRODUCT, ROW_OPS, Group, Grouping, View, chooses_elements
 from ep.expressions.structures import StructureOf
 from ep.expressions.trace import Node, Trace
-from ep.expressions.views import with_transposes, with_views
+from ep.expressions.views import operands_of_gather, with_transposes, with_views
 from ep.include.arrays import Arrays
 from ep.include.data_type import DataType
 from ep.include.device_type import DeviceType
@@ -123,11 +123,11 @@ class Schedule:
         """Return why no kernel reads the rows that a gather chooses where they are; empty if one does."""
         params, indices = (self.nodes[one] for one in node.inputs)
         op = ChoiceOp.kElement if chooses_elements(node, self.nodes) else ChoiceOp.kRow
-        elements = math.prod(params.shape[node.attributes["axis"] + 1 :])
-        if not self._has_views or not _has_kernels(self._device_type, _gathers(op, node.data_type, indices.data_type)):
-            return f"{self._place} chooses no rows in other kernels"
-        if node.attributes["mode"] == "wrap_negative" or not node.attributes["size"] or indices.constant is not None:
-            return "its indices are changed first"
+        elements, (_, read) = math.prod(params.shape[node.attributes["axis"] + 1 :]), operands_of_gather(node, self.nodes)
+        if not self._has_views or not _has_kernels(self._device_type, _gathers(op, node.data_type, read.data_type)):
+            return f"{self._place} chooses no {'rows' if op is ChoiceOp.kRow else 'elements of rows'} in other kernels"
+        if not node.attributes["size"] or indices.constant is not None:
+            return "its index is a number, or there are no rows"
         if op is ChoiceOp.kElement:
             return "" if params.shape[-1] <= kMaxRow else f"rows have {kMaxRow} elements at most in a kernel"
         if elements < _LEAST_ROW:

@@ -49,7 +49,7 @@ class StructureOf:
         for value in group.values:
             self._numbers[value, None] = self._add_node(nodes[value])
         group.structure = Structure(
-            tuple(nodes[one].data_type for one, _ in group.reads),
+            tuple(how.data_type if isinstance(how, Indices) else nodes[one].data_type for one, how in group.reads),
             tuple(Constant(nodes[one].data_type, nodes[one].constant or b"") for one, _ in constants),
             tuple(self._steps),
             tuple(self._numbers[one, None] for one in group.results),
@@ -63,7 +63,7 @@ class StructureOf:
         """
         node = self._nodes[value]
         if isinstance(op := self._op(node), ChoiceOp):
-            view, indices = operands_of_gather(node, [self._nodes[one].shape for one in node.inputs])
+            view, indices = operands_of_gather(node, self._nodes)
             return position, (view if op is ChoiceOp.kRow else None) if place == 0 else indices
         shape, num_axes, group = self._nodes[position].shape, len(self._nodes[value].shape), self._group
         if not shape or position in self._inside or not self._is_map_of_rows(value) or num_axes == len(group.shape):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from ep.common.arrays.index_types import wrapped_type
 from ep.common.primitive.broadcast import Dims
 from ep.expressions.grouping import PRODUCT, TRANSPOSES, Indices, View
 from ep.expressions.trace import Node
+from ep.include.data_type import as_data_type
 from ep.include.number_kind import COMPLEXES
 from ep.include.primitive.blas import BlasTransposeType
 from ep.include.primitive.primitive import kMaxNumDims
@@ -64,15 +66,18 @@ class _Places:
         )
 
 
-def operands_of_gather(node: Node, shapes: Sequence[Dims]) -> tuple[View, Indices]:
-    """Return how a kernel reads the operands of a gather, of these shapes: the gathered axis first, then the axes of
-    the result, of which each operand has some."""
-    params, indices = shapes
+def operands_of_gather(node: Node, nodes: Sequence[Node]) -> tuple[View, Indices]:
+    """Return how a kernel reads the operands of a gather: the gathered axis first, then the axes of the result, of
+    which each operand has some."""
+    params, indices = (nodes[one].shape for one in node.inputs)
     axis, batch = node.attributes["axis"], node.attributes["batch_dims"]
+    size, mode, data_type = node.attributes["size"], node.attributes["mode"], nodes[node.inputs[1]].data_type
+    if mode == "wrap_negative":
+        data_type = as_data_type(wrapped_type(data_type.dtype, size))
     new, rest = len(indices) - batch, range(axis + 1, len(params))
     view = View(None, (axis, *range(axis), *[None] * new, *rest) if axis else None, None)
     shape = (*indices[:batch], *[1] * (axis - batch), *indices[batch:], *[1] * len(rest))
-    return view, Indices(node.attributes["size"], node.attributes["mode"], shape)
+    return view, Indices(size, mode, shape, data_type)
 
 
 def with_transposes(nodes: Sequence[Node]) -> list[Node]:

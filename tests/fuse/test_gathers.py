@@ -78,7 +78,7 @@ def test_indices_out_of_range(mode, rng, one_by_one):
     x, y = rng.random((5, 20)), rng.random(20)
     chosen = lambda x, indices, y: ops.gather(x, indices, mode=mode) * y  # noqa: E731
     fused, out = ep.fuse(chosen), np.zeros((3, 20))
-    assert ("map kernel of gather mul" in fused.explain(x, np.zeros(3, np.int8), y)) == (mode != "wrap_negative")
+    assert "map kernel of gather mul" in fused.explain(x, np.zeros(3, np.int8), y)
     for values in ([0, 4, 2], [0, -1, 3], [1, 2, 5], [-128, 127, 0]):
         indices = np.array(values, np.int8)
         if values[1] == 4 or mode in ("zero", "clip") or (mode == "wrap_negative" and values[1] == -1):

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ep.common.arrays.index_types import wrapped_type
 from ep.include.errors import ArgumentIndexError
 
 NDArray = np.ndarray[Any, Any]
@@ -34,11 +35,8 @@ def _wrap_negative(indices: NDArray, size: int) -> NDArray:
     wrong = (indices < -size) | (indices >= size)
     if wrong.any():
         _refuse(indices, wrong, f"{-size} ... {size - 1}" if size else "nothing")
-    if not negative.any():
-        return indices
-    wide = indices.astype(np.int64)  # size may be out of the type's range
-    wide[negative] += size
-    return wide
+    wrapped = indices.astype(wrapped_type(indices.dtype, size), copy=False)
+    return np.where(negative, wrapped + wrapped.dtype.type(size), wrapped) if negative.any() else wrapped
 
 
 def _zero(indices: NDArray, size: int) -> NDArray:

@@ -8,14 +8,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from ep.common.arrays.index_types import wrapped_type
 from ep.common.compiling import compiling
 from ep.cuda.arrays.array import CudaArray
 from ep.cuda.device.stream import CudaStream
 from ep.cuda.driver.current import driver
 from ep.include.data_type import as_data_type
-
-_INT32: Final = np.dtype(np.int32)
-_INT64: Final = np.dtype(np.int64)
 
 Empty = Callable[[tuple[int, ...], "np.dtype[Any]"], CudaArray]
 """Allocates an array of a shape and a dtype."""
@@ -30,9 +28,7 @@ def _raise(stream: CudaStream, empty: Empty, indices: CudaArray, size: int) -> C
 def _wrap_negative(stream: CudaStream, empty: Empty, indices: CudaArray, size: int) -> CudaArray:
     if indices.dtype.kind == "u":
         return _raise(stream, empty, indices, size)
-    # size may be more than the type holds
-    narrow = indices.dtype.itemsize <= _INT32.itemsize and size <= np.iinfo(_INT32).max
-    result = empty(indices.shape, _INT32 if narrow else _INT64)
+    result = empty(indices.shape, wrapped_type(indices.dtype, size))
     kernel = "wrap_kernel", indices.dtype, result.dtype
     addresses = indices.memory[0], result.memory[0]
     _launch(stream, kernel, indices, *addresses, indices.size, size, stream.report_address)
