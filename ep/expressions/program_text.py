@@ -105,7 +105,8 @@ class ProgramText:
 
     def _buffer(self, position: int) -> str:
         """Return the code for a value in the form that operators accept."""
-        is_buffer = self._nodes[position].inputs and position not in self._schedule.views
+        schedule = self._schedule  # a result may be in an array of the caller's, with strides
+        is_buffer = self._nodes[position].inputs and position not in {*schedule.views, *schedule.results}
         if self._are_buffers and position not in self._numbers and position not in self._schedule.strided:
             is_buffer = True
         return self._value(position) if is_buffer else f'base.as_buffer({self._array(position)}, "x")'

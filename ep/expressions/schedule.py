@@ -123,7 +123,10 @@ class Schedule:
         """Return why no kernel reads the rows that a gather chooses where they are; empty if one does."""
         params, indices = (self.nodes[one] for one in node.inputs)
         op = ChoiceOp.kElement if chooses_elements(node, self.nodes) else ChoiceOp.kRow
-        elements, (_, read) = math.prod(params.shape[node.attributes["axis"] + 1 :]), operands_of_gather(node, self.nodes)
+        elements, (_, read) = (
+            math.prod(params.shape[node.attributes["axis"] + 1 :]),
+            operands_of_gather(node, self.nodes),
+        )
         if not self._has_views or not _has_kernels(self._device_type, _gathers(op, node.data_type, read.data_type)):
             return f"{self._place} chooses no {'rows' if op is ChoiceOp.kRow else 'elements of rows'} in other kernels"
         if not node.attributes["size"] or indices.constant is not None:

@@ -7,12 +7,13 @@ import ep
 from ep.ops import copy_to_host as host
 from tests.fuse.maps import EXPRESSIONS, REAL, draw
 from tests.fuse.placing import part, placed
-from tests.fuse.test_random_graphs import TYPES, Graph, bits, check
+from tests.fuse.test_random_graphs import TYPES, Graph, bits, check, index_graph
 
 
+@pytest.mark.parametrize("kind", [Graph, index_graph])
 @pytest.mark.parametrize("draw", range(12))
-def test_random_graphs(draw, device, rng):
-    graph = Graph(rng, int(rng.integers(3, 9 if device.simulated else 31)))
+def test_random_graphs(draw, kind, device, rng):
+    graph = kind(rng, int(rng.integers(3, 9 if device.simulated else 31)))
     leaves = [placed(device, leaf) for leaf in graph.leaves]
     with np.errstate(all="ignore"):
         expected = list(map(host, graph.rerun(*leaves)))
@@ -127,3 +128,55 @@ def test_all_types_are_read_and_written(device, rng):
     results = ep.fuse(lambda *arrays: tuple(ep.ops.add(one, one) for one in arrays))(*arrays)
     for one, result in zip(arrays, results, strict=True):
         assert bits(host(result)) == bits(host(ep.ops.add(one, one)))
+
+
+@pytest.mark.parametrize("dtype", [REAL, np.dtype(np.int16)])
+def test_maps_of_chosen_rows(dtype, device, rng):
+    """Rows by packs and one by one, of several axes, and by indices of several types and modes."""
+
+    def chosen(x, y, a, b, axis, mode):
+        rows = ep.ops.gather(x, a, axis=axis, mode=mode)
+        return rows * y + ep.ops.gather(x, b, axis=axis, mode="wrap_negative"), rows
+
+    fused = ep.fuse(chosen, round_each=True)
+    for columns, axis, types in ((32, 0, (np.int64, np.int8)), (19, 1, (np.uint8, np.int64))):
+        x, y = ((rng.normal(size=shape) * 9).astype(dtype) for shape in ((3, 5, columns)[1 - axis :], (columns,)))
+        a, b = (rng.integers(0, 5, 7).astype(of) for of in types)
+        b[2] = -5
+        arrays = [placed(device, one) for one in (x, y, a, b)]
+        for mode in ("raise", "zero", "clip"):
+            if mode != "raise":
+                a[3] = 200 if a.dtype == np.uint8 else -1
+                arrays[2] = placed(device, a)
+            said = fused.explain(*arrays, axis, mode)
+            assert "map kernel of gather" in said
+            assert "operator" not in said
+            check(list(map(host, fused(*arrays, axis, mode))), list(map(host, chosen(*arrays, axis, mode))), said)
+
+
+def test_rows_and_reductions_of_chosen_rows(device, rng):
+    def embedded(words, tokens, places, w):
+        x = ep.ops.gather(words, tokens) + places
+        d = x - ep.ops.mean(x, -1, keepdims=True)
+        return d * ep.ops.rsqrt(ep.ops.mean(d * d, -1, keepdims=True) + 1e-5) * w
+
+    def summed(words, tokens, places, w):
+        return ep.ops.sum(ep.ops.gather(words, tokens) * w + places, (0, 1)), ep.ops.sum(places, 0)
+
+    for columns in (64, 35):
+        words, places, w = draw(rng, (9, columns), (4, columns), (columns,))
+        arrays = [placed(device, one) for one in (words, rng.integers(0, 9, (3, 4)), places, w)]
+        for function, kind in ((embedded, "row kernel of gather"), (summed, "reduce kernel of gather")):
+            fused = ep.fuse(function, round_each=True)
+            said = fused.explain(*arrays)
+            assert kind in said
+            found, expected = fused(*arrays), function(*arrays)
+            each = found if isinstance(found, tuple) else (found,)
+            check([*map(host, each)], [*map(host, expected if isinstance(expected, tuple) else (expected,))], said)
+
+
+def test_the_index_of_a_chosen_row_is_checked(device, rng):
+    (x,) = draw(rng, (5, 16))
+    fused = ep.fuse(lambda x, indices: ep.ops.gather(x, indices) * 2.0)
+    with pytest.raises(IndexError, match=r"indices\[1\] is 5"):
+        host(fused(placed(device, x), placed(device, np.array([0, 5, 2]))))

@@ -49,11 +49,11 @@ def draw_array(rng, shape, data_type):
 class Graph:
     """A random graph; `rerun` computes it with other arrays in place of its original ones."""
 
-    def __init__(self, rng, num_nodes, shapes=SHAPES, types=TYPES, row_share=0.0, product_share=0.0):
+    def __init__(self, rng, num_nodes, shapes=SHAPES, types=TYPES, row_share=0.0, product_share=0.0, index_share=0.0):
         """Draw a graph. row_share: the share of calls that reduce, or are softmaxes. product_share: the share of
-        products of matrices.
+        products of matrices. index_share: the share of calls with indices.
         """
-        self.row_share, self.product_share = row_share, product_share
+        self.row_share, self.product_share, self.index_share = row_share, product_share, index_share
         self.leaves = [
             draw_array(rng, shapes[rng.integers(len(shapes))], types[rng.integers(len(types))]) for _ in range(6)
         ]
@@ -77,6 +77,11 @@ class Graph:
         y = int(rng.choice(same))
         if self.product_share and rng.random() < self.product_share:
             return "matmul", (x, y), ()
+        if self.index_share and rng.random() < self.index_share:
+            indices = [k for k, one in enumerate(values) if one.dtype.kind in "iu" and one.ndim < 2]
+            axis, mode = int(rng.integers(2)), ("zero", "clip")[rng.integers(2)]
+            if indices:
+                return "gather", (x, int(rng.choice(indices))), (axis, 0, mode)
         if rng.random() < self.row_share:
             axis = [-1, -1, -1, -1, 0, None][rng.integers(6)]
             if rng.integers(4) == 0:
@@ -116,6 +121,20 @@ def test_random_graphs_with_rows(draw, rng):
 @pytest.mark.parametrize("draw", range(25))
 def test_random_graphs(draw, rng):
     check_graph(rng, Graph(rng, int(rng.integers(5, 31))))
+
+
+INDEXED = [(37, 37), (37, 20), (37,), (11,), (), (2, 37, 17)]
+
+
+def index_graph(rng, num_nodes):
+    """Return a graph of calls with indices and calls that reduce."""
+    types = [*REALS, DataType.kInt8, DataType.kInt64]
+    return Graph(rng, num_nodes, [INDEXED[k] for k in rng.permutation(6)], types, 0.15, index_share=0.4)
+
+
+@pytest.mark.parametrize("draw", range(15))
+def test_random_graphs_with_indices(draw, rng):
+    check_graph(rng, index_graph(rng, int(rng.integers(3, 12))))
 
 
 def check_graph(rng, graph, expected=None):

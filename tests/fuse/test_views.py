@@ -106,3 +106,12 @@ def test_empty_views(device):
     given = placed(device, np.zeros((4, 6), np.float32))
     assert ep.fuse(lambda x: x[4:] + 1.0)(given).shape == (0, 6)
     assert ep.fuse(lambda x: x[:, 6:] + x[:, :0])(given).shape == (4, 0)
+
+
+def test_an_operator_reads_a_result_in_a_strided_array(device, rng):
+    (x,) = draw(rng, (4, 6))
+    given, out = placed(device, x), placed(device, np.zeros((4, 12), np.float32)[:, ::2])
+    fused = ep.fuse(lambda x: (x * 2.0, ep.ops.concat([x * 2.0, x])))
+    _, both = fused(given, out=(out, None))
+    assert np.array_equal(host(out), x * 2)
+    assert np.array_equal(host(both), np.concatenate([x * 2, x]))

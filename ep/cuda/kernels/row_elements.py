@@ -14,6 +14,7 @@ import numpy as np
 from ep.common.stored_types import stored_as
 from ep.cuda.compile.arithmetic import storage_arithmetic
 from ep.cuda.compile.conversion import opaque
+from ep.cuda.compile.index_range import place_in_range
 from ep.cuda.compile.memory import loader, storer
 from ep.cuda.compile.numba_cuda import barrier, block_of_grid, blocks_of_grid, next_index, thread_of_block
 from ep.cuda.compile.walk import walk
@@ -33,7 +34,7 @@ class RowElements:
         self._width = variant.elements[0]
         self._meets = len(variant.threads) > 1  # values that a thread keeps may be read by others
         self._alone = variant.has_idle_threads  # a block has one row
-        self._kept = kept_values(program, variant)
+        self._kept, self._chosen = kept_values(program, variant), program.operands.chosen
         self._last = len(program.passes) - 1
         self.names: dict[str, Any] = {
             "thread_of_block": thread_of_block,
@@ -62,6 +63,36 @@ class RowElements:
             return self._source_ways[value].has_elements
         return not self._program.reduced[value]
 
+    def _of_chosen(self) -> Iterator[str]:
+        """Yield the addresses of rows that are chosen by one index each, and the values that are one element of one."""
+        for value in self._chosen:
+            self._name_chosen(value)
+            if self._has_elements(value + 1):
+                continue
+            yield f"r{value}, is{value} = place_of(v{value + 1}, 0, words[{2 * value + 3}])"
+            yield f"b{value} += (r{value} if is{value} else 0) * words[{2 * value + 1}]"
+            if not self._has_elements(value):
+                yield f"v{value} = load{value}(b{value}, 0)[0] if is{value} else zero{value}"
+
+    def _name_chosen(self, value: int) -> None:
+        types = self._data_type(value), self._data_type(value + 1)
+        self.names |= {f"load{value + k}": loader(each, 1) for k, each in enumerate(types)}
+        self.names |= {"place_of": place_in_range(), f"zero{value}": storage_arithmetic(types[0])(0)}
+
+    def _read_chosen(self, value: int, count: int, is_pack: bool) -> Iterator[str]:
+        """Yield elements of rows of which each is chosen by an index of its own."""
+        for k in range(count):
+            index, place = self._at(value + 1, k, count, is_pack), self._at(value, k, count, is_pack)
+            yield f"j{value} = load{value + 1}(b{value + 1}, {index})[0]"
+            yield f"r{value}, is{value} = place_of(j{value}, 0, words[{2 * value + 3}])"
+            yield f"c{value} = b{value} + (r{value} if is{value} else 0) * words[{2 * value + 1}]"
+            yield f"x{value}_{k} = load{value}(c{value}, {place})[0] if is{value} else zero{value}"
+
+    def _at(self, source: int, k: int, count: int, is_pack: bool) -> str:
+        """Return the place of an element of a source in its row."""
+        stride = self._strides.get(len(self._results) + source)
+        return f"({_place(k, count, is_pack)})" + (f" * {stride}" if stride else "")
+
     def _read(self, value: int, number: int, count: int, is_pack: bool) -> Iterator[str]:
         """Yield the elements of a value from an array, or from an earlier pass."""
         is_source = value < self._num_sources
@@ -71,17 +102,21 @@ class RowElements:
             yield from self._get(value, count, is_pack)
             return
         data_type, way = self._data_type(value), self._source_ways[value]
+        if value in self._chosen and self._has_elements(value + 1):
+            yield from self._read_chosen(value, count, is_pack)
+            if value in self._kept:
+                yield from self._keep(value, count, is_pack)
+            return
+        or_zero = f" if is{value} else zero{value}" if value in self._chosen else ""
         if way is Way.PACKS and is_pack:
             self.names[f"load{value}_{count}"] = loader(data_type, count)
             yield f"p{value} = load{value}_{count}(b{value}, i)"
         self.names[f"load{value}"] = loader(data_type, 1)
         for k in range(count):
             if way is Way.PACKS and is_pack:
-                yield f"x{value}_{k} = p{value}[{k}]"
+                yield f"x{value}_{k} = p{value}[{k}]{or_zero}"
                 continue
-            stride = self._strides.get(len(self._results) + value)
-            place = f"({_place(k, count, is_pack)})" + (f" * {stride}" if stride else "")
-            yield f"x{value}_{k} = load{value}(b{value}, {place})[0]"
+            yield f"x{value}_{k} = load{value}(b{value}, {self._at(value, k, count, is_pack)})[0]{or_zero}"
         if value in self._kept:
             yield from self._keep(value, count, is_pack)
 

@@ -126,9 +126,10 @@ class _Text(RowElements):
                 continue
             size, place = self._data_type(value).itemsize, self._variant.places[side]
             yield f"b{value} = words[{2 * value}] + at[{place}] * {size}"
-            if not way.has_elements:
+            if not way.has_elements and value not in self._chosen:
                 self.names[f"load{value}"] = loader(self._data_type(value), 1)
                 yield f"v{value} = load{value}(b{value}, 0)[0]"
+        yield from self._of_chosen()
         for k, value in enumerate(self._results):
             size, place = self._data_type(value).itemsize, self._variant.places[k]
             yield f"d{k} = words[{2 * self._num_sources + k}] + at[{place}] * {size}"

@@ -18,8 +18,8 @@ class ExpressionFactoryImpl(ExpressionFactory):
     def Select(self, request: Request) -> Expression | None:
         structure = request.options["structure"]
         assert isinstance(structure, Structure)
-        if structure.product is not None or structure.chooses:
-            return None  # the product is cuBLASLt's, and choices are those of Gather
+        if structure.product is not None:
+            return None  # the product is cuBLASLt's
         if not structure.has_rows:
             return MapExpression(request)
         if structure.reduces_alone:

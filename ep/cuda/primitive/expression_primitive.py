@@ -92,7 +92,7 @@ class ExpressionPrimitive(KernelPrimitive, Expression):
         """Return the shape of a launch, and its plan; None if there is nothing to compute."""
         dims = self._expected.dims([layout.shape if layout else () for layout in layouts])
         itemsizes = [data_type.itemsize for data_type in self._expected.data_types]
-        shape = expression_shape(layouts, itemsizes, self._num_results, dims.whole)
+        shape = expression_shape(layouts, itemsizes, self._num_results, dims.whole, self._expected.chosen)
         return shape, self._plan(layouts, dims, shape) if shape.walk.num_elements else None
 
     def _check_overlaps(self, shape: ExpressionShape, sides: Sequence[Any]) -> None:

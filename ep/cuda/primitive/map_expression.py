@@ -23,14 +23,14 @@ class MapExpression(ExpressionPrimitive):
         from ep.cuda.engine.map.kernel import kernel
         from ep.cuda.kernels.expression import functor
 
-        return kernel(functor(self._structure), variant)
+        return kernel(functor(self._map.operands.structure), variant)
 
     def _usual_variant(self) -> Variant:
         return self._map.usual
 
     def _plan(self, layouts: Sequence[Layout | None], dims: ExpressionDims, shape: ExpressionShape) -> MapShape:
-        return shape.walk
+        return self._map.walk(self._map.operands.sides(layouts), dims.whole)
 
     def _queue_plan(self, stream: CudaStream, plan: MapShape, sides: Sequence[Any]) -> None:
-        map_, words = self._map.launch(plan, sides)
+        map_, words = self._map.launch(plan, self._map.operands.sides(sides))
         self._queue(stream, map_.variant, map_.num_items, *words)

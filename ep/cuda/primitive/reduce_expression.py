@@ -33,8 +33,8 @@ class ReduceExpression(RowExpression):
         number, of_engine, read = variant
         stage = self._stages.stages[number]
         if isinstance(stage, MapStage):
-            return map_kernel(functor(stage.structure), of_engine)
-        stored, computed = stage.stored, None if read is None else Computed(functor(stage.structure), read)
+            return map_kernel(functor(stage.operands.structure), of_engine)
+        stored, computed = stage.stored, None if read is None else Computed(functor(stage.operands.structure), read)
         return reduce_kernel(stored.op, stored.loaded, stored.written, of_engine, computed)
 
     def _usual_variant(self) -> Any:

@@ -26,15 +26,18 @@ class RowExpression(ExpressionPrimitive):
         return kernel(self._program, variant)
 
     def _usual_variant(self) -> Any:
-        structure, reduced = self._structure, self._structure.are_reduced()
-        values = (*structure.results, *range(len(structure.sources)))
-        layouts = [Layout((64, 1 if reduced[value] else 1024), None) for value in values]
-        return RowPlan(self._program, layouts, (64, 1024)).launch([0] * len(values), SHARED_BYTES).variant
+        program, rows = self._program, 64
+        row, one = Layout((rows, 1024), None), Layout((rows, 1), None)
+        layouts = [*[row] * len(program.structure.results), *program.operands.usual_layouts(rows)]
+        values = (*program.structure.results, *range(len(program.structure.sources)))
+        layouts = [one if program.reduced[value] else each for value, each in zip(values, layouts, strict=True)]
+        return RowPlan(program, layouts, (rows, 1024)).launch([0] * len(layouts), SHARED_BYTES).variant
 
     def _plan(self, layouts: Sequence[Layout | None], dims: ExpressionDims, shape: ExpressionShape) -> Any:
-        return RowPlan(self._program, layouts, dims.whole)
+        return RowPlan(self._program, self._program.operands.sides(layouts), dims.whole)
 
     def _queue_plan(self, stream: CudaStream, plan: Any, sides: Sequence[Any]) -> None:
+        sides = self._program.operands.sides(sides)
         variant, grid, words, kept_bytes = plan.launch(sides, stream.shared_bytes)
         if not kept_bytes:
             self._queue_grid(stream, variant, grid, *words)

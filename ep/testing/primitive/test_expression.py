@@ -56,6 +56,13 @@ CHOICE = Structure(
     (Step(ChoiceOp.kRow, (0, 1), REAL), Step(BinaryOp.kAdd, (3, 2), REAL)),
     (4,),
 )
+# rows of source 0, chosen by source 1, minus their sums
+CHOSEN_SUMS = Structure(
+    (REAL, DataType.kInt32),
+    (),
+    (Step(ChoiceOp.kRow, (0, 1), REAL), Step(ReduceOp.kSum, (2,), REAL), Step(BinaryOp.kSub, (2, 3), REAL)),
+    (4,),
+)
 # the element of each row of source 0 times itself that source 1 chooses, and these squares
 ELEMENT = Structure(
     (REAL, DataType.kInt32),
@@ -68,6 +75,7 @@ KINDS = {
     "any axes": ANY_AXES,
     "element": ELEMENT,
     "choice": CHOICE,
+    "chosen sums": CHOSEN_SUMS,
     "map": MAP,
     "product": PRODUCT,
     "rows": ROWS,
@@ -167,6 +175,9 @@ def test_chosen_rows(device, rng, params, indices):
             chosen[place] = np.broadcast_to(x[row], shape)[place]
     (found,) = Device(device, "choice").launch([shape], x, rows, y)
     np.testing.assert_array_equal(found, chosen + y)
+    (found,) = Device(device, "chosen sums").launch([shape], x, rows)
+    expected = chosen - chosen.sum(-1, np.float64, keepdims=True)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("shape", [(7, 5), (3, 300), (2, 4, 33), (1, 1), (0, 4)])

@@ -30,7 +30,8 @@ class Variant(NamedTuple):
 
     elements: the elements of a pack; accesses: how the operands are read; num_axes, bits: those of the walk, 0 and 32
     without a walk; results: how each result is written. places: for each side that follows the walk, operands first,
-    the number of its offset in the walk; empty if each has its own, in this order.
+    the number of its offset in the walk; empty if each has its own, in this order. chosen: the operands that are rows,
+    of which the next operand chooses.
     """
 
     elements: int
@@ -39,6 +40,7 @@ class Variant(NamedTuple):
     bits: int = 32
     results: tuple[Access, ...] = (Access.SAME,)
     places: tuple[int, ...] = ()
+    chosen: tuple[int, ...] = ()
 
     def offsets(self) -> tuple[list[int], int]:
         """For each side, operands first, the number of its offset in the walk (0 if it uses none), and the number of

@@ -56,10 +56,11 @@ class Functor(NamedTuple):
 
 def kernel_name(functor: Functor, variant: Variant) -> str:
     """Return a unique name of a functor in a variant, valid in a file name."""
-    elements, accesses, num_axes, bits, written, places = variant
+    elements, accesses, num_axes, bits, written, places, chosen = variant
     types = _in_short(data_type.name for data_type in (*functor.src_types, *functor.dst_types))
     ways, ends = _in_short(access.name for access in accesses), _in_short(access.name for access in written)
     shared = f".{_in_short(map(str, places))}" if places else ""
+    shared += f".of.{_in_short(map(str, chosen))}" if chosen else ""
     return f"{functor.name}.{types}.{elements}.{ways}.{num_axes}.{bits}.{ends}{shared}"
 
 

@@ -34,7 +34,7 @@ def _kernel(functor: Functor, variant: Variant, form: Form) -> KernelSource:
     result; packs, count; those of two attributes; those of the walk. `packs` is 0 where a result, or an operand read in
     the order of the walk, is not aligned to packs, and for functors that take none.
     """
-    elements, accesses, num_axes, bits, written, _ = variant
+    elements, accesses, num_axes, bits, written, *_ = variant
     num_operands, num_results = len(accesses), len(written)
     places, num_offsets = variant.offsets()
     results = tuple(

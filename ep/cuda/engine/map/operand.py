@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from ep.common.loops import unrolled, written_out
 from ep.cuda.compile.arithmetic import storage_arithmetic
+from ep.cuda.compile.index_range import place_in_range
 from ep.cuda.compile.memory import loader, value_reader
 from ep.cuda.compile.numba_cuda import device_function
 from ep.cuda.compile.walk import walk
@@ -31,11 +32,18 @@ def all_operands(data_types: tuple[DataType, ...], variant: Variant) -> Operand:
     """The functions that read all operands of a variant: `prepare` for all words, and a tuple of the values read."""
     elements, accesses, num_axes, bits, *_ = variant
     places, num_offsets = variant.offsets()
-    operands = tuple(
+    operands = [
         operand(access, data_type, elements, position, num_offsets, num_axes, bits)
         for access, data_type, position in zip(accesses, data_types, places[: len(accesses)], strict=True)
-    )
-    pack, element = _read_by(tuple(one.pack for one in operands)), _read_by(tuple(one.element for one in operands))
+    ]
+    for k in variant.chosen:
+        is_by_packs = accesses[k] is not Access.EACH
+        operands[k : k + 2] = _chosen_rows(operands[k], operands[k + 1], data_types[k], elements, is_by_packs)
+    if variant.chosen:
+        first = min(variant.chosen)
+        operands[:first] = map(_without_next, operands[:first])
+    read_by = _read_chosen if variant.chosen else _read_by
+    pack, element = read_by(tuple(one.pack for one in operands)), read_by(tuple(one.element for one in operands))
     return Operand(_prepared(tuple(one.prepare for one in operands)), pack, element)
 
 
@@ -60,6 +68,19 @@ def _read_by(readers: tuple[Any, ...]) -> Any:
     @written_out(device_function)
     def read_all(sources, n, words):
         return tuple(read(sources[k], n, words) for k, read in unrolled(enumerate(readers)))
+
+    return read_all
+
+
+@cache
+def _read_chosen(readers: tuple[Any, ...]) -> Any:
+    """(sources, n, walk words) -> the same; each reader also has the source after its own."""
+    last = len(readers) - 1
+    with_next = tuple((k, min(k + 1, last), read) for k, read in enumerate(readers))
+
+    @written_out(device_function)
+    def read_all(sources, n, words):
+        return tuple(read(sources[k], sources[after], n, words) for k, after, read in unrolled(with_next))
 
     return read_all
 
@@ -140,3 +161,55 @@ def _each(one: Any, count: int) -> Any:
         return tuple(one(address, first + k, words)[0] for k in unrolled(range(count)))
 
     return each
+
+
+@cache
+def _without_next(one: Operand) -> Operand:
+    """Return an operand whose functions get the next one, too."""
+    prepare, pack, element = one
+    return Operand(
+        prepare,
+        device_function(lambda source, after, i, words: pack(source, i, words)),
+        device_function(lambda source, after, n, words: element(source, n, words)),
+    )
+
+
+@cache
+def _chosen_rows(
+    row: Operand, index: Operand, data_type: DataType, count: int, by_packs: bool
+) -> tuple[Operand, Operand]:
+    """Return the operand of elements of chosen rows, which are 0 where an index is out of range, and that of the
+    indices, whose own elements are all 0.
+
+    row: reads an element of the first row. by_packs: whether a pack is in one row. The second words: of rows, the bytes
+    from one to the next; of indices, the number of rows.
+    """
+    zero, place_of = storage_arithmetic(data_type)(0), place_in_range()
+    prepare_index, read_index, read, read_one = index.prepare, index.element, row.pack, row.element
+    read_pack_index, zeros = index.pack, _spread(count)
+
+    @device_function
+    def one(rows, chosen, n, words):
+        place, valid = place_of(read_index(chosen[0], n, words)[0], 0, chosen[1])
+        value = read_one(rows[0] + (place if valid else 0) * rows[1], n, words)[0]
+        return (value if valid else zero,)
+
+    @device_function
+    def pack_of_row(rows, chosen, i, words):
+        place, valid = place_of(read_pack_index(chosen[0], i, words)[0], 0, chosen[1])
+        pack = read(rows[0] + (place if valid else 0) * rows[1], i, words)
+        return pack if valid else zeros((zero,))
+
+    @written_out(device_function)
+    def each(rows, chosen, i, words):
+        return tuple(one(rows, chosen, i * count + k, words)[0] for k in unrolled(range(count)))
+
+    of_rows = Operand(
+        device_function(lambda address, row_bytes: (address, row_bytes)), pack_of_row if by_packs else each, one
+    )
+    of_indices = Operand(
+        device_function(lambda word0, num_rows: (prepare_index(word0, 0), num_rows)),
+        device_function(lambda indices, after, i, words: zeros((0,))),
+        device_function(lambda indices, after, n, words: (0,)),
+    )
+    return of_rows, of_indices

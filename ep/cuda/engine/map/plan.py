@@ -15,6 +15,14 @@ from ep.cuda.compile.walk_words import walk_words
 from ep.cuda.engine.map.access import Access, Variant
 
 
+class ChosenRows(NamedTuple):
+    """An operand of which rows are chosen: its place, the number of rows, and the elements from one to the next."""
+
+    place: int
+    num_rows: int
+    stride: int
+
+
 class MapShape:
     """The plan for the dims of a launch. Its sides are the operands and, last of all, the results.
 
@@ -23,15 +31,22 @@ class MapShape:
     may_be_numbers: for each operand, whether it has no dims, so it may be a plain number.
     in_place: whether an operand with as many elements as dst is traversed in the same order as dst.
     plans: the plans made so far, by the alignments of the sides.
+    chosen: the operands that are rows, of which the next operand chooses.
     """
 
-    __slots__ = ("counts", "dims", "in_place", "may_be_numbers", "num_elements", "plans", "strides")
+    __slots__ = ("chosen", "counts", "dims", "in_place", "may_be_numbers", "num_elements", "plans", "strides")
 
     def __init__(
-        self, dims: Dims, strides: Sequence[Dims], counts: tuple[int, ...], may_be_numbers: tuple[bool, ...]
+        self,
+        dims: Dims,
+        strides: Sequence[Dims],
+        counts: tuple[int, ...],
+        may_be_numbers: tuple[bool, ...],
+        chosen: tuple[ChosenRows, ...] = (),
     ) -> None:
         """dims, strides: the simplified walk in the order of dst's memory, and the strides of all sides; none if dst
         has no elements."""
+        self.chosen = chosen
         self.dims, self.strides = dims, tuple(strides)
         self.counts, self.may_be_numbers = counts, may_be_numbers
         self.num_elements = math.prod(dims) if dims else 0
@@ -102,16 +117,19 @@ def map_plan(shape: MapShape, aligned: Sequence[bool | None], elements: int, num
     packs.
     """
     dims, strides, count = shape.dims, list(shape.strides), shape.num_elements
+    chosen = {place: stride for place, _, stride in shape.chosen}
     sides, num_operands = range(len(aligned)), len(aligned) - num_results
     as_written = contiguous_strides(dims)
-    accesses = [_access(strides[side], as_written, aligned[side]) for side in sides]
+    accesses = [Access.EACH if side in chosen else _access(strides[side], as_written, aligned[side]) for side in sides]
     walked = [side for side in sides if accesses[side] is Access.EACH]
     # operands that are read in the order of the walk must be aligned, and so must results
     whole = all(aligned[side] for side in sides if side >= num_operands or accesses[side] is Access.SAME)
     # offsets below 0 are those of 64 bits
     small = fits_32_bit_offsets(count, *shape.counts) and all(step >= 0 for steps in strides for step in steps)
     bits = 32 if small else 64
-    if walked and whole and all(_by_packs(dims, strides[side], bool(aligned[side]), elements) for side in walked):
+    by_packs = all(_by_packs(dims, strides[side], bool(aligned[side]), elements) for side in walked)
+    by_packs &= all(not stride % elements and not strides[side + 1][-1] for side, stride in chosen.items())
+    if walked and whole and by_packs:
         dims = (*dims[:-1], dims[-1] // elements)
         for side in walked:
             accesses[side] = Access.PACK if strides[side][-1] else Access.SPREAD
@@ -129,7 +147,7 @@ def map_plan(shape: MapShape, aligned: Sequence[bool | None], elements: int, num
         return MapPlan(Variant(elements, reads, results=writes), packs, items, ())
     ways = list(dict.fromkeys(strides[side] for side in walked))  # sides with the same strides share offsets
     places = tuple(ways.index(strides[side]) for side in walked) if len(ways) < len(walked) else ()
-    variant = Variant(elements, reads, len(dims), bits, writes, places)
+    variant = Variant(elements, reads, len(dims), bits, writes, places, tuple(chosen))
     return MapPlan(variant, packs, items, walk_words(dims, ways, bits))
 
 

@@ -16,8 +16,7 @@ from ep.cuda.engine.map.expression_plan import (
     ExpressionMap,
     Layout,
     are_aligned,
-    expression_shape,
-    source_words,
+    operands_of,
     walk_in_order,
 )
 from ep.cuda.engine.map.plan import MapShape, map_plan
@@ -53,7 +52,9 @@ class MapStage:
     """A map of values with one element for each result. reads, writes: values of the whole structure."""
 
     def __init__(self, structure: Structure, reads: Sequence[int], writes: Sequence[int]) -> None:
-        self.structure, self.reads, self.writes, self.map = structure, reads, writes, ExpressionMap(structure)
+        self.map = ExpressionMap(structure)
+        self.operands, self.writes = self.map.operands, writes
+        self.reads = [reads[one] for one in self.operands.sources]
 
 
 class ReduceLaunch(NamedTuple):
@@ -69,31 +70,31 @@ class ReduceLaunch(NamedTuple):
 class ReduceStage:
     """A reduction of elements that a map computes.
 
-    structure: that of the map. stored: the types of the reduced elements and of the results for kernels.
+    operands: those of the map. stored: the types of the reduced elements and of the results for kernels.
     """
 
     def __init__(self, op: ReduceOp, structure: Structure, reads: Sequence[int], writes: Sequence[int]) -> None:
-        self.structure, self.reads, self.writes = structure, reads, writes
+        self.operands, self.writes = operands_of(structure), writes
+        self.reads = [reads[one] for one in self.operands.sources]
         self.stored = stored_for(op, structure.data_type(structure.results[0]))
-        self._itemsizes = [data_type.itemsize for data_type in structure.sources]
 
     def launch(self, shape: Shape, walk: MapShape, sources: Sequence[Any]) -> ReduceLaunch:
         """Return the launch over a walk; sources: an address or a number for each."""
         plan = shape.plan(PACK_BYTES)
         whole, count = plan.variant.aligned, plan.variant.elements // (2 if self.stored.in_parts else 1)
         elements = count if whole else 1  # otherwise packs are not aligned to their elements
-        aligned = tuple(are_aligned(sources, [elements * size for size in self._itemsizes]))
+        aligned = tuple(are_aligned(sources, self.operands.pack_bytes(elements)))
         known = walk.plans.get(aligned)
         if known is None:
             known = walk.plans[aligned] = map_plan(walk, aligned, elements, num_results=0)
         variant = plan.variant._replace(aligned=known.variant.elements == count)
-        return ReduceLaunch(plan, variant, known.variant, source_words(sources), known.words)
+        return ReduceLaunch(plan, variant, known.variant, self.operands.words(sources, walk.chosen), known.words)
 
     def usual(self) -> ReduceLaunch:
         """Return the launch over a row of some length."""
-        row = Layout((1, 1024), None)
-        shape = Shape(ReduceShape(row.shape, (1,)), self.stored)
-        return self.launch(shape, walk_in_order([row] * len(self._itemsizes), row.shape), [0] * len(self._itemsizes))
+        layouts, dims = self.operands.usual_layouts(), (1, 1024)
+        walk = walk_in_order(layouts, dims, self.operands.chosen)
+        return self.launch(Shape(ReduceShape(dims, (1,)), self.stored), walk, [0] * len(layouts))
 
 
 class StageWork(NamedTuple):
@@ -161,22 +162,23 @@ class _Planning:
         for k, value in enumerate(self._results):
             if self._places[value].side != k:
                 places = Place(k, self._layouts[k]), self._places[value]
-                self._works.append(StageWork(len(stages) + k, self._walk(places, 1), places))
+                copy = self._stages.stages[len(stages) + k]
+                self._works.append(StageWork(len(stages) + k, self._walk(places, copy), places))
         return StagesPlan(self._works, self._num_bytes)
 
     def _work(self, number: int, stage: MapStage | ReduceStage, values: Sequence[int]) -> StageWork:
         places = [self._places[value] for value in values]
         if isinstance(stage, MapStage):
-            return StageWork(number, self._walk(places, len(stage.writes)), places)
+            return StageWork(number, self._walk(places, stage), places)
         whole, reduced = self._dims
         gone = tuple(axis for axis, size in enumerate(whole) if self._dims.are_rows or size != reduced[axis])
         shape = Shape(ReduceShape(whole, gone[-1:] if self._dims.are_rows else gone), stage.stored)
-        return StageWork(number, walk_in_order([place.layout for place in places[1:]], whole), places, shape)
+        walk = walk_in_order([place.layout for place in places[1:]], whole, stage.operands.chosen)
+        return StageWork(number, walk, places, shape)
 
-    def _walk(self, places: Sequence[Place], num_results: int) -> MapShape:
-        """Return the walk of a map; of its shape, the spans of arrays are not asked for."""
-        layouts = [place.layout for place in places]
-        return expression_shape(layouts, [1] * len(layouts), num_results, self._dims.reduced).walk
+    def _walk(self, places: Sequence[Place], stage: MapStage | ReduceStage) -> MapShape:
+        assert isinstance(stage, MapStage)
+        return stage.map.walk([place.layout for place in places], self._dims.reduced)
 
     def _place(self, value: int, stage: MapStage | ReduceStage, later: Sequence[MapStage | ReduceStage]) -> Place:
         """Return the place to which a stage writes a value: its array, unless a later stage may read a source there."""

@@ -15,7 +15,7 @@ from ep.common.primitive.strides import expanded_strides, span
 from ep.cuda.compile.arithmetic import storage_arithmetic
 from ep.cuda.compile.launch_config import BLOCK_THREADS, MAX_BLOCKS, Grid, row_elements
 from ep.cuda.compile.walk_words import walk_words
-from ep.cuda.engine.map.expression_plan import Layout, source_words
+from ep.cuda.engine.map.expression_plan import Layout, rows_of
 from ep.cuda.engine.reduce.plan import elements_of_rows, row_threads
 from ep.cuda.engine.reduce.row_plan import threads_of_row
 from ep.cuda.engine.reduce.row_program import RowProgram, Sharing
@@ -139,7 +139,10 @@ class RowPlan:
     def __init__(self, program: RowProgram, layouts: Sequence[Layout | None], dims: Dims) -> None:
         """layouts: of results, then of sources; None is a number."""
         self._program = program
-        given = [layout or Layout((), ()) for layout in layouts]
+        first = self._first = len(program.structure.results)
+        chosen = [first + one for one in program.operands.chosen]
+        of_rows, given = rows_of([layout or Layout((), ()) for layout in layouts], chosen)
+        self._chosen = [one._replace(place=one.place - first) for one in of_rows]
         steps = [expanded_strides(layout.shape, layout.steps(), len(dims)) for layout in given]
         self._inner = [each[-1] for each in steps]
         self._rows, self._cols = math.prod(dims[:-1]), dims[-1]
@@ -152,7 +155,7 @@ class RowPlan:
         self._bits = 32 if small else 64
         self._num_axes, self._places = len(walk), tuple(map(offsets.index, strides))
         self._words = walk_words(walk, offsets, self._bits)
-        self._is_one_row = [not any(each) for each in strides]
+        self._is_one_row = [not any(each) and k not in chosen for k, each in enumerate(strides)]
         divisions = [_division(sharing, self._rows, self._cols) for sharing in program.sharings]
         self._threads, self._elements = (tuple(each) for each in zip(*divisions, strict=True))
         # packs are aligned if rows are
@@ -165,7 +168,12 @@ class RowPlan:
         for k, value in enumerate(program.structure.results):
             if not program.reduced[value] and self._ways[k] is Way.ONE:  # rows of one element
                 self._ways[k] = Way.ADJACENT
-        self._first = len(program.structure.results)
+        for place, _, stride in of_rows:
+            self._has_packs[place] &= stride % width == 0
+            if self._ways[place + 1].has_elements:  # each element may be of another row
+                self._has_packs[place] = False
+                if self._ways[place] is Way.ONE:
+                    self._ways[place] = Way.STRIDED
         sources = range(len(layouts) - self._first)
         self._again = tuple(
             one
@@ -204,7 +212,8 @@ class RowPlan:
         variant, grid, kept_bytes = known
         strides = [step for step, way in zip(self._inner, self._ways, strict=True) if way is Way.STRIDED]
         sources, results = sides[self._first :], sides[: self._first]
-        words = *source_words(sources), *results, *strides, self._rows, self._cols, *self._words
+        of_sources = self._program.operands.words(sources, self._chosen)
+        words = *of_sources, *results, *strides, self._rows, self._cols, *self._words
         return RowLaunch(variant, grid, words, kept_bytes)
 
     def _made(self, packs: Sequence[bool], shared_bytes: int) -> tuple[RowVariant, Grid, int]:

@@ -14,10 +14,11 @@ from typing import NamedTuple
 
 from ep.common.primitive.stages import Stage, stages_of, stored_in_full
 from ep.cuda.compile.launch_config import pack_elements
+from ep.cuda.engine.map.expression_plan import operands_of
 from ep.cuda.engine.reduce.shape import Stored, stored_for
 from ep.include.data_type import DataType
 from ep.include.primitive.reduce_op import ReduceOp
-from ep.include.primitive.structure import RowOp, Structure
+from ep.include.primitive.structure import ChoiceOp, RowOp, Structure
 
 
 class Sharing(NamedTuple):
@@ -91,12 +92,14 @@ class Pass:
 class RowProgram:
     """The steps of a row, in order.
 
-    structure: stored in full. reduced: of its values, which have one element a row.
+    operands: those of the kernel. structure: theirs, stored in full. reduced: of its values, which have one element a
+    row.
     parts: passes, and maps of values with one number per row.
     """
 
     def __init__(self, structure: Structure) -> None:
-        self.structure = stored_in_full(structure)
+        self.operands = operands_of(structure)
+        self.structure = stored_in_full(self.operands.structure)
         self.reduced = self.structure.are_reduced()
         self.parts: list[Pass | Stage] = []
         stages = stages_of(self.structure)
@@ -166,8 +169,10 @@ class RowProgram:
 def has_row_kernel(structure: Structure) -> bool:
     """Return whether a kernel computes all rows of a structure.
 
-    It has no complex sums, which Reduce adds up by parts.
+    It has no complex sums, which Reduce adds up by parts, and does not choose elements of rows.
     """
+    if any(step.op is ChoiceOp.kElement for step in structure.steps):
+        return False
     rows = [step for step in structure.steps if isinstance(step.op, ReduceOp)]
     types = [structure.data_type(step.operands[0]) for step in rows]
     return structure.has_rows and not any(
