@@ -35,6 +35,8 @@ ROW_OPS: Final[dict[str, ReduceOp | RowOp]] = {
 
 GATHER: Final = "gather"
 """The operator that chooses rows of an array, or elements of its rows."""
+SEGMENT_SUMS: Final = "segment_sum", "gather_grad"
+"""The operators that add up rows by the segments that indices assign to them."""
 PRODUCT: Final = "matmul"
 """The operator of products of matrices, on which maps are computed."""
 TRANSPOSES: Final = "transpose_x1", "transpose_x2"
@@ -67,6 +69,12 @@ def chooses_elements(node: Node, nodes: Sequence[Node]) -> bool:
     return last == node.attributes["batch_dims"] == len(shape) - 1 and node.shape == (*shape[:-1], 1)
 
 
+def axes_of_rows(node: Node, nodes: Sequence[Node]) -> tuple[int, ...]:
+    """Return the axes of the operand of a sum of segments along which its rows are."""
+    axis, num_axes = node.attributes["axis"], len(nodes[node.inputs[1]].shape)
+    return tuple(range(axis, axis + num_axes - node.attributes.get("batch_dims", 0)))
+
+
 @dataclass
 class Group:
     """The values that one kernel computes, or the results of one operator.
@@ -78,7 +86,8 @@ class Group:
     elements: the positions of operands that are read element by element.
     reads: for a kernel, the positions of its operands, and how each is read if not as it is: in another shape, as a
         view, or as indices.
-    gone: the axes along which values are reduced, unless this is the last axis, by rows.
+    gone: the axes along which values are reduced, unless this is the last axis, by rows. segments: the shape of sums of
+        segments, in which an axis replaces these axes.
     product: the position of a matrix product, the first value; the others are computed from it.
     structure: the structure of a kernel. why: the reason why values are not computed with others; empty for a kernel.
     """
@@ -93,6 +102,7 @@ class Group:
     reduced: set[int] = field(default_factory=set)
     reads: list[tuple[int, Dims | View | Indices | None]] = field(default_factory=list)
     gone: tuple[int, ...] = ()
+    segments: Dims = ()
     product: int | None = None
     structure: Structure | None = None
     why: str = ""
@@ -100,7 +110,7 @@ class Group:
     @property
     def reduced_shape(self) -> Dims:
         """The shape of the reduced values, with the reduced axes."""
-        return tuple(1 if axis in self.removed else size for axis, size in enumerate(self.shape))
+        return self.segments or tuple(1 if axis in self.removed else size for axis, size in enumerate(self.shape))
 
     @property
     def removed(self) -> tuple[int, ...]:
@@ -172,7 +182,7 @@ class Grouping:
 
     def compute_as_read(self, node: Node, results: Set[int]) -> bool:
         """Make a separate reduction compute its elements as it reads them, if nothing else reads these."""
-        (read,) = node.inputs
+        read, *others = node.inputs
         before = self._of.get(read)
         if before is None or self._nodes[read].shape != before.shape:
             return False
@@ -182,6 +192,8 @@ class Grouping:
             todo += more
             cone |= more
         if any(self._operator(one) in ROW_OPS or one in before.reduced or one in results for one in cone):
+            return False
+        if not cone.isdisjoint(others):
             return False
         if any(not self._readers[one] <= cone | {node.position} for one in cone):
             return False
@@ -215,9 +227,13 @@ class Grouping:
 
     def _reduce(self, node: Node, cone: Set[int]) -> None:
         """Make a kernel of a separate reduction; cone: the values that it computes as it reads them."""
-        group, (read,) = self._calls[node.position], node.inputs
+        group, read = self._calls[node.position], node.inputs[0]
         group.values, group.reduced, group.why = [*sorted(cone), node.position], {node.position}, ""
-        group.shape, group.gone = self._nodes[read].shape, node.attributes["axes"]
+        group.shape = self._nodes[read].shape
+        if self._operator(node.position) in SEGMENT_SUMS:
+            group.gone, group.segments = axes_of_rows(node, self._nodes), node.shape
+        else:
+            group.gone = node.attributes["axes"]
         self._of.update(dict.fromkeys(group.values, group))
         self._read[id(group)] = {one for value in group.values for one in self._nodes[value].inputs} - cone
 

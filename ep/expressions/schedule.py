@@ -8,21 +8,34 @@ from functools import cache
 from typing import Final
 
 from ep.expressions.explanation import Explanation, Part
-from ep.expressions.grouping import GATHER, MAPS, PRODUCT, ROW_OPS, Group, Grouping, View, chooses_elements
+from ep.expressions.grouping import (
+    GATHER,
+    MAPS,
+    PRODUCT,
+    ROW_OPS,
+    SEGMENT_SUMS,
+    Group,
+    Grouping,
+    View,
+    axes_of_rows,
+    chooses_elements,
+)
 from ep.expressions.structures import StructureOf
 from ep.expressions.trace import Node, Trace
-from ep.expressions.views import operands_of_gather, with_transposes, with_views
+from ep.expressions.views import operands_of_gather, read_indices, with_transposes, with_views
 from ep.include.arrays import Arrays
 from ep.include.data_type import DataType
 from ep.include.device_type import DeviceType
 from ep.include.primitive import ExpressionFactory, NewPrimitive
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.primitive.reduce_op import TRUTHS, ReduceOp
-from ep.include.primitive.structure import ChoiceOp, MatrixProduct, RowOp, Step, Structure, kMaxRow
+from ep.include.primitive.structure import ChoiceOp, MatrixProduct, RowOp, SegmentSum, Step, Structure, kMaxRow
 from ep.include.primitive.unary_op import UnaryOp
 
 _LEAST_ROW: Final = 16
 """The fewest elements of the rows that kernels choose: an index of a shorter one costs more than its elements."""
+_LEAST_ADDED_ROW: Final = 32
+"""The fewest elements of rows that are computed as they are added up."""
 _FLOAT: Final = DataType.kFloat
 _MAP: Final = Structure((_FLOAT,), (), (Step(UnaryOp.kNegative, (0,), _FLOAT),), (1,))
 _REDUCTION: Final = _MAP._replace(steps=(*_MAP.steps, Step(ReduceOp.kSum, (1,), _FLOAT)), results=(2,))
@@ -59,8 +72,11 @@ class Schedule:
             self.views |= self.strided.keys()
         grouping = Grouping(self.nodes, self._wanted, self.views, self.why_alone)
         for node in self.nodes:
+            adds = node.position in self._wanted and self._operator(node) in SEGMENT_SUMS
             if node.position in self._wanted and self._reduces_any(node):
                 grouping.compute_as_read(node, set(self.results))
+                grouping.compute_after(node)
+            elif adds and not self._why_no_segments(node) and grouping.compute_as_read(node, set(self.results)):
                 grouping.compute_after(node)
         for node in self.nodes:
             if node.position in self._wanted and not self._why_no_product(node):
@@ -111,6 +127,8 @@ class Schedule:
             return self._why_no_product(node) or "no map alone reads it, or it is read before that"
         if name == GATHER:
             return self._why_no_gather(node)
+        if name in SEGMENT_SUMS:
+            return self._why_no_segments(node) or "no kernel computes maps that it alone reads"
         if name not in MAPS and name not in ROW_OPS:
             return f"{name} is not a map: no kernel joins it yet"
         if len(node.shape) > kMaxNumDims:
@@ -136,6 +154,19 @@ class Schedule:
         if elements < _LEAST_ROW:
             return f"its rows have {elements} elements; a kernel reads {_LEAST_ROW} at least"
         return f"it has more than {kMaxNumDims - 1} axes" if len(node.shape) >= kMaxNumDims else ""
+
+    def _why_no_segments(self, node: Node) -> str:
+        """Return why no kernel computes the elements whose segments a value is the sums of; empty if one may."""
+        data, indices = (self.nodes[one] for one in node.inputs)
+        rows = axes_of_rows(node, self.nodes)
+        if not _has_kernels(self._device_type, _adds(node.data_type, read_indices(node, self.nodes).data_type)):
+            return f"{self._place} computes no elements as it adds up segments"
+        if indices.constant is not None or not rows or 0 in data.shape or 0 in node.shape or node.attributes["offset"]:
+            return "its index is a number, or it has no rows or is a piece of others"
+        elements = math.prod(data.shape[rows[-1] + 1 :])
+        if elements < _LEAST_ADDED_ROW:
+            return f"its rows have {elements} elements; a kernel adds up {_LEAST_ADDED_ROW} at least"
+        return f"it has more than {kMaxNumDims} axes" if max(len(data.shape), len(node.shape)) > kMaxNumDims else ""
 
     def _why_no_product(self, node: Node) -> str:
         """Return why no kernel computes maps on a value, a product of matrices; empty if one may."""
@@ -240,6 +271,13 @@ def _gathers(op: ChoiceOp, data_type: DataType, indices_type: DataType) -> Struc
     """Return a structure that chooses."""
     step, indices = Step(op, (0, 1), data_type), () if op is ChoiceOp.kRow else (1,)
     return Structure((data_type, indices_type), (), (step,), (2,), indices)
+
+
+@cache
+def _adds(data_type: DataType, indices_type: DataType) -> Structure:
+    """Return a structure that adds up segments of computed rows."""
+    steps = Step(UnaryOp.kIdentity, (0,), data_type), Step(SegmentSum(0, 0, 1), (2, 1), data_type)
+    return Structure((data_type, indices_type), (), steps, (3,))
 
 
 @cache

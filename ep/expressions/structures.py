@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from ep.common.primitive.broadcast import Dims
-from ep.expressions.grouping import GATHER, MAPS, ROW_OPS, TRANSPOSES, Group, Indices, View
+from ep.expressions.grouping import GATHER, MAPS, ROW_OPS, SEGMENT_SUMS, TRANSPOSES, Group, Indices, View
 from ep.expressions.trace import Node
-from ep.expressions.views import operands_of_gather
+from ep.expressions.views import operands_of_gather, read_indices
 from ep.include.data_type import DataType
 from ep.include.primitive.blas import BlasTransposeType
 from ep.include.primitive.op_definition import Gives
 from ep.include.primitive.op_table import OPS
 from ep.include.primitive.reduce_op import TRUTHS, ReduceOp
-from ep.include.primitive.structure import ChoiceOp, Constant, MatrixProduct, RowOp, Step, Structure
+from ep.include.primitive.structure import ChoiceOp, Constant, MatrixProduct, RowOp, SegmentSum, Step, Structure
 from ep.include.primitive.unary_op import UnaryOp
 from ep.ops.names import parameter_name
 
@@ -65,21 +65,28 @@ class StructureOf:
         if isinstance(op := self._op(node), ChoiceOp):
             view, indices = operands_of_gather(node, self._nodes)
             return position, (view if op is ChoiceOp.kRow else None) if place == 0 else indices
+        if isinstance(op, SegmentSum) and place == 1:
+            return position, read_indices(node, self._nodes)
         shape, num_axes, group = self._nodes[position].shape, len(self._nodes[value].shape), self._group
-        if not shape or position in self._inside or not self._is_map_of_rows(value) or num_axes == len(group.shape):
+        if not shape or position in self._inside or not self._is_map_of_rows(value):
+            return position, None
+        if group.segments or num_axes == len(group.shape):
             return position, None
         sizes = iter((*[1] * (num_axes - len(shape)), *shape))
         return position, tuple(1 if axis in group.removed else next(sizes) for axis in range(len(group.shape)))
 
     def _is_map_of_rows(self, value: int) -> bool:
         """Return whether a value is computed element by element from values with one element per row."""
-        return value in self._group.reduced and not isinstance(self._op(self._nodes[value]), ReduceOp)
+        return value in self._group.reduced and not isinstance(self._op(self._nodes[value]), ReduceOp | SegmentSum)
 
     def _op(self, node: Node) -> Any:
         assert node.operator is not None
         name = node.operator.name
         if name == GATHER:
             return ChoiceOp.kElement if node.position in self._group.reduced else ChoiceOp.kRow
+        if name in SEGMENT_SUMS:
+            batch, axis = node.attributes.get("batch_dims", 0), node.attributes["axis"]
+            return SegmentSum(batch, axis - batch, len(self._group.gone))
         return ROW_OPS[name] if name in ROW_OPS else MAPS[name]
 
     def _add(self, step: Step) -> int:

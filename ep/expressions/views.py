@@ -71,13 +71,19 @@ def operands_of_gather(node: Node, nodes: Sequence[Node]) -> tuple[View, Indices
     which each operand has some."""
     params, indices = (nodes[one].shape for one in node.inputs)
     axis, batch = node.attributes["axis"], node.attributes["batch_dims"]
-    size, mode, data_type = node.attributes["size"], node.attributes["mode"], nodes[node.inputs[1]].data_type
-    if mode == "wrap_negative":
-        data_type = as_data_type(wrapped_type(data_type.dtype, size))
     new, rest = len(indices) - batch, range(axis + 1, len(params))
     view = View(None, (axis, *range(axis), *[None] * new, *rest) if axis else None, None)
     shape = (*indices[:batch], *[1] * (axis - batch), *indices[batch:], *[1] * len(rest))
-    return view, Indices(size, mode, shape, data_type)
+    return view, read_indices(node, nodes)._replace(shape=shape)
+
+
+def read_indices(node: Node, nodes: Sequence[Node]) -> Indices:
+    """Return how a kernel reads the indices of a gather or of a sum of segments, as they are."""
+    indices, given = nodes[node.inputs[1]], node.attributes
+    size, mode, data_type = given.get("size", 0), given.get("mode", "zero"), indices.data_type
+    if mode == "wrap_negative":
+        data_type = as_data_type(wrapped_type(data_type.dtype, size))
+    return Indices(size, mode, indices.shape, data_type)
 
 
 def with_transposes(nodes: Sequence[Node]) -> list[Node]:

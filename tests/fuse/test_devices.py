@@ -178,5 +178,5 @@ def test_rows_and_reductions_of_chosen_rows(device, rng):
 def test_the_index_of_a_chosen_row_is_checked(device, rng):
     (x,) = draw(rng, (5, 16))
     fused = ep.fuse(lambda x, indices: ep.ops.gather(x, indices) * 2.0)
-    with pytest.raises(IndexError, match=r"indices\[1\] is 5"):
+    with pytest.raises(IndexError, match=r"indices(\.flat)?\[1\] is 5"):
         host(fused(placed(device, x), placed(device, np.array([0, 5, 2]))))

@@ -80,6 +80,11 @@ class Graph:
         if self.index_share and rng.random() < self.index_share:
             indices = [k for k, one in enumerate(values) if one.dtype.kind in "iu" and one.ndim < 2]
             axis, mode = int(rng.integers(2)), ("zero", "clip")[rng.integers(2)]
+            shape = values[x].shape
+            added = [(k, j) for k in indices for j, size in enumerate(shape) if values[k].shape == (size,)]
+            if added and rng.integers(2):
+                k, j = added[rng.integers(len(added))]
+                return "segment_sum", (x, k), (int(rng.integers(1, 9)), j)
             if indices:
                 return "gather", (x, int(rng.choice(indices))), (axis, 0, mode)
         if rng.random() < self.row_share:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from ep.common.primitive.broadcast import Dims, broadcast_dims
 from ep.common.primitive.product import matrix_sizes
@@ -14,7 +14,7 @@ from ep.include.primitive.structure import Structure, kMaxOperands, kMaxRow
 class ExpressionDims(NamedTuple):
     """The dims of a launch, to which all its arrays broadcast.
 
-    reduced: the same dims with 1 along the axes that reductions remove.
+    reduced: the same dims with 1 along the axes that reductions remove, or with an axis of segments in place of rows.
     """
 
     whole: Dims
@@ -31,7 +31,8 @@ class ExpressionArrays:
     """The arrays that launches of a structure receive. They are numbered: results, then sources.
 
     names: their names in errors. data_types: of their elements. matrices: the numbers of a product's operands.
-    chosen: those of the arrays of which rows are chosen.
+    chosen: those of the arrays of which rows are chosen. segments: that of the segments of rows, or None.
+    contiguous: those that must be C-contiguous.
     """
 
     def __init__(self, structure: Structure) -> None:
@@ -45,8 +46,16 @@ class ExpressionArrays:
         first = self.num_results
         self.matrices = range(first, first + 2) if self._product is not None else range(0)
         self.chosen = frozenset(first + source for source in structure.chosen)
-        reduced = structure.are_reduced()
+        reduced, adds = structure.are_reduced(), structure.segment_sum
         self._is_reduced = [self._has_rows and reduced[value] for value in values]
+        self._adds: Any = None if adds is None else adds.op
+        self.segments = None if adds is None else first + adds.operands[1]
+        self.contiguous = {*self.matrices} if self.segments is None else {self.segments}
+        self._apart = dict.fromkeys(self.matrices, "a matrix of a product")
+        self._apart |= dict.fromkeys(self.chosen, "of which rows are chosen")
+        if adds is not None:
+            whole = (k for k in range(first, len(values)) if not self._is_reduced[k])
+            self._apart |= dict.fromkeys(whole, "of which segments are added up")
 
     def check_number(self, num_results: int, num_sources: int) -> None:
         """Raise ValueError if the structure has another number of arrays, or one that no launch accepts."""
@@ -64,14 +73,16 @@ class ExpressionArrays:
                     self.names[k], f"has shape {shapes[k]}; it must have rows, of which some are read"
                 )
         shapes = [shape[1:] if k in self.chosen else shape for k, shape in enumerate(shapes)]
-        found = self._dims(shapes)
-        if self._has_rows and not found.are_rows:
+        found = self._dims(shapes) if self._adds is None else self._segment_dims(shapes)
+        if self._adds is None and self._has_rows and not found.are_rows:
             removed = [size for size, one in zip(*found, strict=True) if one != size]
             if not self._reduces_alone or 0 in removed or not removed:
                 raise ArgumentValueError(
                     self.names[0], f"and all others broadcast to {found.whole}; rows have 1 to {kMaxRow} elements"
                 )
         for k, (shape, name) in enumerate(zip(shapes, self.names, strict=True)):
+            if k == self.segments:
+                continue
             wanted = found.reduced if self._is_reduced[k] else found.whole
             if k < self.num_results and shape != wanted:
                 raise ArgumentValueError(name, f"has shape {shape}; it must be {wanted}")
@@ -95,6 +106,28 @@ class ExpressionArrays:
                 reduced = tuple(1 if size == 1 else all_ for size, all_ in zip(shape, whole, strict=True))
                 return ExpressionDims(whole, reduced)
         return ExpressionDims(whole, (*whole[:-1], 1) if whole else ())
+
+    def _segment_dims(self, shapes: Sequence[Dims]) -> ExpressionDims:
+        """Return the dims that the arrays broadcast to whose segments are added up, and those of the results."""
+        batch, outer, rows = self._adds
+        whole: Dims = ()
+        for k, (shape, name) in enumerate(zip(shapes, self.names, strict=True)):
+            if k != self.segments and not self._is_reduced[k]:
+                joined = _joined(whole, shape)
+                if joined is None:
+                    raise ArgumentValueError(name, f"has shape {shape}, which does not broadcast with {whole}")
+                whole = joined
+        first, last = batch + outer, batch + outer + rows
+        assert self.segments is not None
+        wanted, given = (*whole[:batch], *whole[first:last]), shapes[self.segments]
+        if given != wanted or len(whole) < last:
+            raise ArgumentValueError(self.names[self.segments], f"has shape {given}; it must be {wanted}")
+        if 0 in whole[first:last]:
+            raise ArgumentValueError(self.names[self.segments], f"has shape {given}; there must be rows")
+        segments = shapes[0][first : first + 1]
+        if not segments:
+            raise ArgumentValueError(self.names[0], f"has shape {shapes[0]}, without an axis of segments")
+        return ExpressionDims(whole, (*whole[:first], *segments, *whole[last:]))
 
     def _check_matrices(self, shapes: Sequence[Dims]) -> None:
         """Raise ValueError if a product of these operands does not have the shape of the results."""
@@ -124,9 +157,8 @@ class ExpressionArrays:
             for j, (other_begin, other_end) in enumerate(places):
                 if j == k or begin >= other_end or other_begin >= end or begin == end:
                     continue
-                if j in self.matrices or j in self.chosen:
-                    what = "a matrix of a product" if j in self.matrices else "of which rows are chosen"
-                    raise ArgumentValueError(self.names[k], "overlaps", Argument(self.names[j]), what)
+                if j in self._apart:
+                    raise ArgumentValueError(self.names[k], "overlaps", Argument(self.names[j]), self._apart[j])
                 if j < self.num_results or not are_same(k, j):
                     words = Argument(self.names[j]), "and is not the same elements in the same order"
                     raise ArgumentValueError(self.names[k], "overlaps", *words)

@@ -10,7 +10,7 @@ from ep.include.number_kind import FLOATS
 from ep.include.primitive.op_definition import Cost
 from ep.include.primitive.op_table import OPS
 from ep.include.primitive.reduce_op import TRUTHS, ReduceOp
-from ep.include.primitive.structure import ChoiceOp, RowOp, Step, Structure, reads_whole_rows
+from ep.include.primitive.structure import ChoiceOp, RowOp, SegmentSum, Step, Structure, reads_whole_rows
 from ep.include.primitive.unary_op import UnaryOp
 
 _MOST_AGAIN: Final = 4  # steps that are computed again instead of read from memory
@@ -21,14 +21,14 @@ class Stage(NamedTuple):
 
     reads, writes: values of the whole structure.
     map: the structure of a map; for an op that reads whole rows, None or the map that computes the elements it reads.
-    op: None for a map; else the op that reads whole rows.
+    op: None for a map; else the op that reads whole rows. The last value that a SegmentSum reads are the segments.
     reduced: whether a map computes one element per row.
     """
 
     reads: tuple[int, ...]
     writes: tuple[int, ...]
     map: Structure | None
-    op: ReduceOp | RowOp | ChoiceOp | None = None
+    op: ReduceOp | RowOp | ChoiceOp | SegmentSum | None = None
     reduced: bool = False
 
 
@@ -50,16 +50,20 @@ def stored_in_full(structure: Structure) -> Structure:
 
     for step in structure.steps:
         is_half = step.data_type in FLOATS and step.data_type.itemsize == 2
-        data_type = DataType.kFloat if is_half and not step.rounded else step.data_type
+        adds = isinstance(step.op, SegmentSum)  # in float32, and rounds at the end
+        data_type = DataType.kFloat if is_half and (adds or not step.rounded) else step.data_type
         operands = tuple(numbers[one] for one in step.operands)
-        if isinstance(step.op, ReduceOp | RowOp):
-            (read,) = operands
+        if isinstance(step.op, ReduceOp | RowOp | SegmentSum):
+            read, *others = operands
             wanted = types[read] if step.op in TRUTHS else data_type
             if types[read] is not wanted:
-                operands = (add(Step(UnaryOp.kCast, operands, wanted)),)
+                operands = (add(Step(UnaryOp.kCast, (read,), wanted)), *others)
         if step.op is ChoiceOp.kElement:
             data_type = types[operands[0]]
-        numbers.append(add(Step(step.op, operands, data_type, step.attributes)))
+        number = add(Step(step.op, operands, data_type, step.attributes))
+        numbers.append(
+            add(Step(UnaryOp.kCast, (number,), step.data_type)) if adds and is_half and step.rounded else number
+        )
     results = []
     for value in structure.results:
         number, data_type = numbers[value], structure.data_type(value)
@@ -112,17 +116,18 @@ class _Stages:
             rows = [one for one in here if one not in self.maps]
             for one in reversed(rows):
                 op = self._step(one).op
-                assert isinstance(op, ReduceOp | RowOp | ChoiceOp)
+                assert isinstance(op, ReduceOp | RowOp | ChoiceOp | SegmentSum)
                 stage = Stage(self._step(one).operands, (one,), None, op)
                 stages.append(stage if self.by_rows else self._computed(stage))
         return stages[::-1]
 
     def _computed(self, stage: Stage) -> Stage:
         """Return a reduction with the map that computes its elements."""
-        if not self.maps.issuperset(stage.reads):
+        read, *others = stage.reads
+        if read not in self.maps:
             return stage
-        part = self._map(self._inside(stage.reads, 0, False), stage.reads, False)
-        return stage._replace(reads=part.reads, map=part.map)
+        part = self._map(self._inside([read], 0, False), (read,), False)
+        return stage._replace(reads=(*part.reads, *others), map=part.map)
 
     def _inside(self, writes: Sequence[int], depth: int, reduced: bool) -> list[int]:
         """Return the steps with which a map computes the values that it writes; other values that it reads are kept."""

@@ -18,7 +18,7 @@ from ep.include.primitive.structure import Structure
 def expression_plan(structure: Structure, arrays: Sequence[np.ndarray[Any, Any]], dims: ExpressionDims) -> StridedPlan:
     """Return the plan of a launch of `arrays`, results first, which are not empty; compile the functions it calls."""
     if structure.has_rows:
-        return StagesPlan(structure, arrays, *dims, dims.are_rows)
+        return StagesPlan(structure, arrays, *dims, dims.are_rows and structure.segment_sum is None)
     if structure.product is not None:
         return MappedProductPlan(structure, arrays, dims.whole)
     num_results = len(structure.results)

@@ -12,12 +12,15 @@ from ep.common.native.object_layout import data_address
 from ep.common.primitive import signatures
 from ep.common.primitive.broadcast import Dims, simplify_walk
 from ep.common.primitive.reduce_shape import Axis, ReduceShape
+from ep.common.primitive.segment_sizes import SegmentSizes
 from ep.common.primitive.stages import Stage, identity_of, stages_of, stored_in_full
+from ep.common.primitive.strides import contiguous_strides
 from ep.cpu.engine.map.strided import OPERAND, StridedPlan, plan_words, set_walk, strides_over, word_of
+from ep.cpu.engine.reduce.computed_segments import computed_state, computed_task, computed_words
 from ep.cpu.engine.reduce.kernel import may_overflow, set_reduction
 from ep.cpu.engine.reduce.plan import REDUCE_PLAN, reduce_plan
-from ep.cpu.engine.reduce.stages import FOLD, MAP, PASSES, REDUCE, reductions_task, rows_task
-from ep.cpu.engine.reduce.state import REDUCE_STATE
+from ep.cpu.engine.reduce.stages import FOLD, MAP, PASSES, REDUCE, SEGMENTS, reductions_task, rows_task
+from ep.cpu.engine.reduce.state import COMPUTED_SEGMENTS, REDUCE_STATE
 from ep.cpu.engine.reduce.walk import walk
 from ep.cpu.kernels.expression import expression_kernel
 from ep.cpu.kernels.softmax import softmax_task
@@ -28,7 +31,7 @@ from ep.include.data_type import DataType
 from ep.include.primitive.log_softmax import LogSoftmax
 from ep.include.primitive.reduce_op import ReduceOp
 from ep.include.primitive.softmax import Softmax
-from ep.include.primitive.structure import ChoiceOp, RowOp, Step, Structure
+from ep.include.primitive.structure import ChoiceOp, RowOp, SegmentSum, Step, Structure
 
 _NEAR: Final = 2**15  # the most bytes of the rows of one turn, in all stages: those of an L1
 _NEAR_FROM_MEMORY: Final = 2**13  # the same if data comes from memory, which is to stay busy during the computation
@@ -77,8 +80,12 @@ class StagesPlan(StridedPlan):
         arrays: results first. shape: the shape that all arrays broadcast to. reduced_shape: the same with 1 along
             reduced axes.
         """
-        num_results, chosen = len(structure.results), structure.chosen
-        super().__init__(arrays, num_results, shape, chosen=[num_results + one for one in chosen])
+        num_results, chosen, adds = len(structure.results), structure.chosen, structure.segment_sum
+        reduced, apart = structure.are_reduced(), list[int]()
+        if adds is not None:  # a result has other axes than what it is computed from
+            apart = [num_results + k for k in range(len(structure.sources)) if not reduced[k]]
+        of_chosen = [num_results + one for one in chosen]
+        super().__init__(arrays, num_results, shape if adds is None else reduced_shape, apart, of_chosen)
         self._structure, self._arrays, self._by_rows = stored_in_full(structure), arrays, by_rows
         self._shape, self._reduced_shape, self._length = shape, reduced_shape, shape[-1]
         self._reduced, self._counts = self._structure.are_reduced(), (math.prod(shape), math.prod(reduced_shape))
@@ -90,8 +97,12 @@ class StagesPlan(StridedPlan):
         self._from_memory = self._counts[1] * self._row_bytes > last_level_caches(1)
         self._computing = 0  # what a row takes beside its bytes: in bytes that could be moved in the same time
         self._kept: list[Any] = []  # objects whose addresses are in use
-        plain = (k for k in range(len(structure.sources)) if k not in chosen)
+        others = chosen if adds is None else {*chosen, adds.operands[1]}
+        plain = (k for k in range(len(structure.sources)) if k not in others)
         self._places = {k: self._of_array(k, num_results + k) for k in plain}
+        if adds is not None:
+            segments = adds.operands[1]
+            self._places[segments] = _Place(structure.data_type(segments), (), num_results + segments)
         for k in chosen:
             array = arrays[num_results + k]
             self._places[k] = _Place(
@@ -114,7 +125,8 @@ class StagesPlan(StridedPlan):
 
     def _of_array(self, value: int, array: int) -> _Place:
         """Return the place of a value in an array of the launch."""
-        return _Place(self._structure.data_type(value), strides_over(self._arrays[array], self._shape), array)
+        shape = self._shape if self._by_rows else self._shape_of(self._reduced[value])
+        return _Place(self._structure.data_type(value), strides_over(self._arrays[array], shape), array)
 
     def _of_result(self, value: int, result: int) -> _Place:
         """Return the place of a value in a result, and in memory if non-temporal stores may write whole rows of it."""
@@ -135,11 +147,11 @@ class StagesPlan(StridedPlan):
 
     def _adjacent(self, data_type: DataType, reduced: bool) -> Dims:
         """Return the strides of contiguous elements, or of contiguous rows of one element."""
-        strides, step = list[int](), data_type.itemsize
-        for size, whole in zip(reversed(self._shape_of(reduced)), reversed(self._shape), strict=True):
-            strides.append(step if size == whole else 0)
-            step *= size
-        return tuple(reversed(strides))
+        shape = self._shape_of(reduced)
+        strides = [step * data_type.itemsize for step in contiguous_strides(shape)]
+        if self._by_rows and reduced:
+            strides[-1] = strides[-1] if self._length == 1 else 0
+        return tuple(strides)
 
     def _shape_of(self, reduced: bool) -> Dims:
         return self._reduced_shape if reduced else self._shape
@@ -166,6 +178,9 @@ class StagesPlan(StridedPlan):
             assert stage.map is not None
             places = [self._places[value] for value in (*stage.writes, *stage.reads)]
             self._add_map(stage.map, places, stage.reduced)
+            return
+        if isinstance(stage.op, SegmentSum):
+            self._add_segments(stage, stage.op)
             return
         if not self._by_rows:
             self._add_reduction(stage)
@@ -216,6 +231,25 @@ class StagesPlan(StridedPlan):
             computed = self._map(map_, [_Place(kind, self._adjacent(kind, False), -1), *sources], reduced=False)
         places = [self._places[stage.writes[0]], *sources]
         self._stages.append(((REDUCE, walk(), *words, self._counts[0], *computed), places))
+
+    def _add_segments(self, stage: Stage, op: SegmentSum) -> None:
+        """Add a sum of segments of elements that a map computes."""
+        *reads, segments = stage.reads
+        first, last = op.batch_dims + op.outer_dims, op.batch_dims + op.outer_dims + op.row_dims
+        shape, ids_type = self._shape, self._structure.data_type(segments)
+        parts = shape[: op.batch_dims], shape[op.batch_dims : first], shape[first:last], shape[last:]
+        batch, outer, rows, inner = map(math.prod, parts)
+        data_type = self._structure.data_type(stage.writes[0])
+        map_ = stage.map or identity_of(data_type)
+        sizes = SegmentSizes(batch, outer, self._reduced_shape[first], inner, rows, 0)
+        words = np.zeros(COMPUTED_SEGMENTS.num_words, np.int64)
+        for field, value in computed_words(sizes, data_type, ids_type).items():
+            words[getattr(COMPUTED_SEGMENTS, field)] = value
+        state = self._keep(computed_state(data_type, ids_type).words)
+        sources = [self._places[value] for value in reads]
+        computed = self._map(map_, [_Place(data_type, self._adjacent(data_type, False), -1), *sources], reduced=False)
+        places = [self._places[stage.writes[0]], *sources, self._places[segments]]
+        self._stages.append(((SEGMENTS, computed_task(), self._keep(words), state, 0, *computed), places))
 
     def _reduction(self, op: ReduceOp, data_type: DataType, axes: Sequence[Axis]) -> tuple[Any, Any]:
         """Return the words of a plan and of a state of Reduce."""

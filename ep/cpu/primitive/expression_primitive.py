@@ -78,8 +78,8 @@ class ExpressionPrimitive(CpuPrimitive, Expression):
             raise ArgumentValueError(
                 name, f"has strides {array.strides}, which are not multiples of its elements' bytes"
             )
-        if position in self._expected.matrices and not array.flags.c_contiguous:
-            raise ArgumentValueError(name, f"has strides {array.strides}; a matrix of a product must be C-contiguous")
+        if position in self._expected.contiguous and not array.flags.c_contiguous:
+            raise ArgumentValueError(name, f"has strides {array.strides}; it must be C-contiguous")
         if position < self._expected.num_results and not array.flags.writeable:
             raise ArgumentValueError(name, "is read-only")
 

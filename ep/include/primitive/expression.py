@@ -27,11 +27,14 @@ class Expression(Primitive):
         If the structure has rows, they are along the last axis of the shape that all arrays broadcast to, of 1 to
         kMaxRow elements; reduced results have one element along that axis. If the structure reduces alone, any axes of
         any length may be reduced: those along which such results have one element.
+        If the structure has a SegmentSum, its results have the axes of batches and parts, one axis of segments in place
+        of those of rows, and the other axes. There is at least one row. The source with the segments of rows has the
+        axes of batches and rows alone, and is C-contiguous.
         A source whose rows a ChoiceOp reads has one more axis in front, of at least one element; its other axes
         broadcast to that shape.
         All others may have any strides. A result may be the storage of a source with the same shape and strides that is
-        not a matrix of a product, and of which no rows are chosen, and must not overlap others. No two elements of a
-        result overlap.
+        not a matrix of a product, of which no rows are chosen, and from which no segments are added up, and must not
+        overlap others. No two elements of a result overlap.
 
         Raises TypeError or ValueError, naming the argument, before anything is written.
         """

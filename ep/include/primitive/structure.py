@@ -26,6 +26,18 @@ class ChoiceOp(Enum):
     kElement = 1
 
 
+class SegmentSum(NamedTuple):
+    """The op that adds up the elements of each segment, as BatchUnsortedSegmentSum does.
+
+    batch_dims, outer_dims, row_dims: how many axes an element has of batches, of parts of a batch, and of rows, each of
+    which belongs to a segment. All other axes follow these.
+    """
+
+    batch_dims: int
+    outer_dims: int
+    row_dims: int
+
+
 class MatrixProduct(NamedTuple):
     """The op of a product of two matrices, as BroadcastMatmul has it with an alpha of 1 and a beta of 0.
 
@@ -53,14 +65,15 @@ class Step(NamedTuple):
         elements. A MatrixProduct is the first step of a structure without rows, of sources 0 and 1, which no other
         step reads. The second operand of a ChoiceOp is a source of integers. kRow reads a source that has one more axis
         in front, along which it chooses; all its readers are such steps. kElement makes one value of each row, from a
-        value with elements and one index for each row.
+        value with elements and one index for each row. A SegmentSum is the only op that reads rows; it reads a value
+        with elements, and a source of integers that no other step reads: the segments of rows.
     operands: numbers of values.
     data_type: of the result. If it has 16 bits and `rounded` is False, the result stays in float32, and a reduction
         reads it in float32.
     attributes: of the op.
     """
 
-    op: UnaryOp | BinaryOp | ReduceOp | RowOp | ChoiceOp | MatrixProduct | None
+    op: UnaryOp | BinaryOp | ReduceOp | RowOp | ChoiceOp | SegmentSum | MatrixProduct | None
     operands: tuple[int, ...]
     data_type: DataType
     attributes: tuple[float, ...] = ()
@@ -71,9 +84,9 @@ class Structure(NamedTuple):
     """The computation of an Expression, independent of sizes.
 
     Values are numbered: sources, constants and steps in order.
-    A value has an element for each position, or is *reduced*: it has one for each row. The reduced values are the
-    results of a ReduceOp or of kElement, constants, the sources listed in `reduced`, and the results of other ops on
-    such values alone.
+    A value has an element for each position, or is *reduced*: it has one for each row, or a row for each segment. The
+    reduced values are the results of a ReduceOp, a SegmentSum or of kElement, constants, the sources listed in
+    `reduced`, and the results of other ops on such values alone.
 
     sources: the types of the sources. results: the values that are written, in their own types.
     reduced: the sources that are reduced.
@@ -95,6 +108,11 @@ class Structure(NamedTuple):
         """The product of matrices that all other steps are computed with, if there is one."""
         op = self.steps[0].op if self.steps else None
         return op if isinstance(op, MatrixProduct) else None
+
+    @property
+    def segment_sum(self) -> Step | None:
+        """The step that adds up segments, if there is one."""
+        return next((step for step in self.steps if isinstance(step.op, SegmentSum)), None)
 
     @property
     def chosen(self) -> set[int]:
@@ -132,14 +150,14 @@ class Structure(NamedTuple):
         """Return whether each value is reduced."""
         found = [value in self.reduced for value in range(len(self.sources))] + [True] * len(self.constants)
         for step in self.steps:
-            is_one = isinstance(step.op, ReduceOp) or step.op is ChoiceOp.kElement
+            is_one = isinstance(step.op, ReduceOp | SegmentSum) or step.op is ChoiceOp.kElement
             found.append(is_one or (not reads_whole_rows(step) and all(found[one] for one in step.operands)))
         return found
 
 
 def reads_whole_rows(step: Step) -> bool:
-    """Return whether a step reads a row to compute one of its elements, or the one value of the row."""
-    return isinstance(step.op, ReduceOp | RowOp) or step.op is ChoiceOp.kElement
+    """Return whether a step reads whole rows to compute an element, or the one value of a row or a segment."""
+    return isinstance(step.op, ReduceOp | RowOp | SegmentSum) or step.op is ChoiceOp.kElement
 
 
 kMaxOperands = 64

@@ -6,7 +6,16 @@ import pytest
 from ep import DeviceManagerRegistry
 from ep.include import DataType
 from ep.include.primitive import BinaryOp, ExpressionFactory, NewPrimitive, ReduceOp, UnaryOp
-from ep.include.primitive.structure import ChoiceOp, Constant, MatrixProduct, RowOp, Step, Structure, kMaxRow
+from ep.include.primitive.structure import (
+    ChoiceOp,
+    Constant,
+    MatrixProduct,
+    RowOp,
+    SegmentSum,
+    Step,
+    Structure,
+    kMaxRow,
+)
 
 REAL = DataType.kFloat
 HALF = Constant(REAL, np.float32(0.5).tobytes())
@@ -71,6 +80,17 @@ ELEMENT = Structure(
     (3, 2),
     reduced=(1,),
 )
+# the sums of segments of source 0 times source 1, by source 2, and one half more
+SEGMENTS = Structure(
+    (REAL, REAL, DataType.kInt32),
+    (HALF,),
+    (
+        Step(BinaryOp.kMul, (0, 1), REAL),
+        Step(SegmentSum(1, 1, 2), (4, 2), REAL),
+        Step(BinaryOp.kAdd, (5, 3), REAL),
+    ),
+    (6, 5),
+)
 KINDS = {
     "any axes": ANY_AXES,
     "element": ELEMENT,
@@ -79,6 +99,7 @@ KINDS = {
     "map": MAP,
     "product": PRODUCT,
     "rows": ROWS,
+    "segments": SEGMENTS,
     "softmax": SOFTMAX,
 }
 
@@ -188,6 +209,34 @@ def test_elements_of_rows(device, rng, shape):
     found, squares = Device(device, "element").launch([index.shape, shape], x, index)
     np.testing.assert_array_equal(found, np.where(inside, elements, 0))
     np.testing.assert_array_equal(squares, x * x)
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 4, 5, 36), (1, 1, 1, 1), (3, 1, 70, 2, 1, 7), (2, 0, 3, 4, 4)])
+def test_sums_of_segments(device, rng, shape):
+    """Segments that no row has are zero, and rows of no segment are left out."""
+    x, w = rng.random(shape, np.float32), rng.random(shape[-1:], np.float32)
+    ids = rng.integers(-1, 7, (shape[0], *shape[2:4])).astype(np.int32)
+    expected = np.zeros((*shape[:2], 6, *shape[4:]), np.float64)
+    for batch, *row in np.ndindex(ids.shape):
+        if 0 <= ids[batch, *row] < 6:
+            expected[batch, :, ids[batch, *row]] += (x * w)[batch, :, *row]
+    more, total = Device(device, "segments").launch([expected.shape] * 2, x, w, ids)
+    np.testing.assert_allclose(total, expected, rtol=1e-5)
+    np.testing.assert_array_equal(more, total + np.float32(0.5))
+
+
+def test_operands_of_sums_of_segments_are_checked(device):
+    tested = Device(device, "segments")
+    x, w, ids = (np.zeros(shape, dtype) for shape, dtype in (((2, 3, 4, 5), "f4"), ((5,), "f4"), ((2, 4, 5), "i4")))
+    with pytest.raises(ValueError, match=r"sources\[2\] has shape \(2, 0, 5\); there must be rows"):
+        tested.launch([(2, 3, 6)] * 2, x[:, :, :0], w, ids[:, :0])
+    for wrong in (ids[:1], ids[..., :2], ids[0]):
+        with pytest.raises(ValueError, match=r"sources\[2\] has shape .*; it must be \(2, 4, 5\)"):
+            tested.launch([(2, 3, 6)] * 2, x, w, wrong)
+    with pytest.raises(ValueError, match=r"results\[1\] has shape \(2, 3, 7\); it must be \(2, 3, 6\)"):
+        tested.launch([(2, 3, 6), (2, 3, 7)], x, w, ids)
+    with pytest.raises(ValueError, match=r"results\[0\] has shape \(6,\)"):
+        tested.launch([(6,), (6,)], x, w, ids)
 
 
 def test_rows_to_choose_from_are_checked(device):

@@ -33,25 +33,28 @@ from ep.include.data_type import DataType
 NARROW: Final = VECTOR_BYTES
 """The most bytes of a narrow row."""
 
-_BLOCK: Final = 256  # ids per block; the needed ones of a block are found first, without a branch
-_FOUND_WORDS: Final = 1 + 2 * _BLOCK
+BLOCK: Final = 256
+"""Ids per block; the needed ones of a block are found first, without a branch."""
+FOUND_WORDS: Final = 1 + 2 * BLOCK
 
 
 @cache
 def _adder(data_type: DataType) -> Any:
-    """Return a function add(sums, segments, data, rows, number, count).
+    """Return a function add(sums, segments, data, rows, number, count, apart).
 
-    It adds rows[i] of data to segments[i] of sums for i < number. Each row is `count` numbers; 16-bit floating types
-    are added in float32.
+    It adds rows[i] of data to segments[i] of sums for i < number. Each row is `count` numbers; those of sums begin
+    `apart` numbers apart. 16-bit floating types are added in float32.
     """
     of = lanes_in_order(data_type)
 
     @emitted()
-    def add_rows(builder: Any, sums: Any, segments: Any, data: Any, rows: Any, number: Any, count: Any) -> None:
+    def add_rows(
+        builder: Any, sums: Any, segments: Any, data: Any, rows: Any, number: Any, count: Any, apart: Any
+    ) -> None:
         def add_all(width: int) -> None:
             def one_row(place: Any, _: Any) -> None:
                 segment, row = (load(builder, each, WORD, place, align=8) for each in (segments, rows))
-                to, source = builder.mul(segment, count), builder.mul(row, count)
+                to, source = builder.mul(segment, apart), builder.mul(row, count)
 
                 def columns(size: int) -> Any:
                     def add(index: Any, _: Any) -> None:
@@ -107,7 +110,7 @@ def finder(ids_type: DataType) -> int:
     """Return the address of the task (ids, begin, end, zero, first, last, found).
 
     zero: the id of segment 0. The task finds the ids in [begin, end) of segments [first, last), and writes to `found`:
-        their count; then their segments, counted from `first`; then, `_BLOCK` words after the start of these, their
+        their count; then their segments, counted from `first`; then, `BLOCK` words after the start of these, their
         rows.
     """
     find, unsigned = row_finder(ids_type), ids_type.dtype.kind == "u"
@@ -119,7 +122,7 @@ def finder(ids_type: DataType) -> int:
         for i in range(begin, end):
             segment, there = find(ids, i, low, valid, skipped)
             store_word(found, 1 + number, segment)
-            store_word(found, 1 + _BLOCK + number, i)
+            store_word(found, 1 + BLOCK + number, i)
             number += 1 if there else 0
         store_word(found, 0, number)
 
@@ -128,13 +131,13 @@ def finder(ids_type: DataType) -> int:
 
 @cache
 def adder(data_type: DataType) -> int:
-    """Return the address of the task (sums, data, found, count) that adds the rows found by a `finder`."""
+    """Return the address of the task (sums, data, found, count, apart) that adds the rows found by a `finder`."""
     add_rows = _adder(data_type)
 
-    def add(sums, data, found, count):
-        add_rows(sums, found + 8, data, found + 8 * (1 + _BLOCK), load_word(found, 0), count)
+    def add(sums, data, found, count, apart):
+        add_rows(sums, found + 8, data, found + 8 * (1 + BLOCK), load_word(found, 0), count, apart)
 
-    return compile_task(f"segments.add.{data_type.name}", add, num_words=4, light=True)
+    return compile_task(f"segments.add.{data_type.name}", add, num_words=5, light=True)
 
 
 @cache
@@ -176,25 +179,26 @@ def _walk(context, begin, end):
     zero, ids_size, found = (
         load_word(context, SEGMENTS.offset),
         load_word(context, SEGMENTS.ids_size),
-        stack_words(_FOUND_WORDS),
+        stack_words(FOUND_WORDS),
     )
     for unit in range(begin, end):
         place, part = unit // parts, unit % parts
         first, last = part * segments // parts, (part + 1) * segments // parts
         own = sums + (place * segments + first) * numbers * size
         set_bytes(own, (last - first) * numbers * size, 0)
-        for block in range(0, num_ids, _BLOCK):
+        for block in range(0, num_ids, BLOCK):
             call_task(
                 load_word(state, SEGMENT_STATE.find),
                 ids + place // outer * num_ids * ids_size,
                 block,
-                min(block + _BLOCK, num_ids),
+                min(block + BLOCK, num_ids),
                 zero,
                 first,
                 last,
                 found,
             )
-            call_task(load_word(state, SEGMENT_STATE.add), own, data + place * num_ids * row_bytes, found, numbers)
+            rows = data + place * num_ids * row_bytes
+            call_task(load_word(state, SEGMENT_STATE.add), own, rows, found, numbers, numbers)
         if narrow != 0:
             begins = (place * segments + first) * numbers
             call_task(narrow, out, sums, begins, begins + (last - first) * numbers)

@@ -13,11 +13,12 @@ from typing import Final
 from ep.common.native.words import load_word, stack_words, store_word, store_words
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import allocate, release
+from ep.cpu.compile.memory import allocate, copy_bytes, release
 from ep.cpu.engine.map.strided import STRIDED, STRIDED_PLAN
+from ep.cpu.engine.reduce.computed_segments import sum_computed
 from ep.cpu.engine.reduce.entry import run_reduction
 from ep.cpu.engine.reduce.row_passes import ALL_STEPS, PASSES_WORDS
-from ep.cpu.engine.reduce.state import REDUCE_WORDS
+from ep.cpu.engine.reduce.state import COMPUTED_SEGMENTS, REDUCE_WORDS
 from ep.cpu.lines.sizes import LINE
 from ep.cpu.lines.streaming import finish_streams, kind_of_work, stream_row
 from ep.cpu.shared.context import CONTEXT, CONTEXT_WORDS
@@ -33,6 +34,8 @@ FOLD: Final = 2
 """The task is `reduce_rows` of Reduce, for rows of one block."""
 PASSES: Final = 3
 """The task reads rows several times, with two operands: the results and the input."""
+SEGMENTS: Final = 4
+"""The task adds up segments of computed rows; the last operand is the segments of rows."""
 
 PROGRAM: Final = layout(
     "Program",
@@ -49,7 +52,7 @@ STAGE: Final = layout(
     "Stage",
     kind=1,
     task=1,
-    plan=1,  # of a map and of Reduce; for folded rows, the bytes of an element
+    plan=1,  # of a map and of Reduce; for folded rows, the bytes of an element; for segments, `COMPUTED_SEGMENTS`
     state=1,  # of Reduce
     count=1,  # elements of a row, or of all rows; for a map, the elements that it computes
     map=1,  # the task of the map that computes the input of a reduction as it is read, or 0
@@ -69,6 +72,7 @@ MOST_OPERANDS: Final = 128
 _PROGRAM, _STAGE, _OPERAND = PROGRAM.num_words, STAGE.num_words, STAGE_OPERAND.num_words
 _WORDS: Final = max(PASSES_WORDS, REDUCE_WORDS)
 _OWN_WORDS: Final[int] = STRIDED.num_words
+_SEGMENTS_WORDS: Final[int] = COMPUTED_SEGMENTS.num_words
 _GRAIN: Final = GRAIN_BYTES // 16  # the most rows of one number on one thread
 _STACK: Final = 2**15  # the most bytes of memory that are not allocated on the heap
 _STACK_WORDS: Final = (_STACK + LINE) // 8
@@ -171,6 +175,7 @@ def _reductions(context, begin, end):
     )
     program, all_bytes = load_word(plan, STRIDED_PLAN.program), load_word(plan, STRIDED_PLAN.num_bytes)
     own, places, words = stack_words(_OWN_WORDS), stack_words(MOST_OPERANDS), stack_words(_WORDS)
+    segments = stack_words(_SEGMENTS_WORDS)
     memory = allocate(load_word(program, PROGRAM.num_bytes) + LINE)
     store_word(own, STRIDED.lacks_memory, 1 if memory == 0 else 0)
     store_word(own, CONTEXT.sources, places)
@@ -183,6 +188,14 @@ def _reductions(context, begin, end):
             store_word(own, CONTEXT.dst, dst)
             store_word(own, CONTEXT.plan, of_stage)
             run(state, task, own, count, _GRAIN)
+        elif kind == SEGMENTS:
+            store_word(own, CONTEXT.plan, load_word(stage, STAGE.map_plan))
+            ids = load_word(places, load_word(stage, STAGE.num_operands) - 1)
+            copy_bytes(segments, of_stage, 8 * _SEGMENTS_WORDS)
+            store_words(segments, 0, ids, dst, load_word(stage, STAGE.state))
+            store_word(segments, COMPUTED_SEGMENTS.map, load_word(stage, STAGE.map))
+            store_word(segments, COMPUTED_SEGMENTS.map_context, own)
+            sum_computed(state, task, segments, all_bytes)
         else:
             store_word(own, CONTEXT.plan, load_word(stage, STAGE.map_plan))
             computed = load_word(stage, STAGE.map)

@@ -82,3 +82,14 @@ SEGMENTS: Final = layout(
 )
 """The context of a batch; for narrow rows, of all batches."""
 SEGMENTS_WORDS: Final[int] = SEGMENTS.num_words
+
+COMPUTED_SEGMENTS: Final = layout(
+    "ComputedSegments",
+    SEGMENTS,
+    batch=1,
+    itemsize=1,  # of an element
+    columns=1,  # the number of parts that rows are cut into; then segments have one part
+    map=1,  # the task that computes elements
+    map_context=1,
+)
+"""The context of a sum of rows that are computed as they are added."""

@@ -1,0 +1,175 @@
+"""Sums of rows by segments, of rows that a map computes as they are added.
+
+Each row is added directly to the segment of its id, one after the other, so it is computed once and never written.
+Threads share segments, as for narrow rows, and each computes the rows of its own segments. If these would be too many
+for one thread, threads share the columns of long rows instead: each adds a part of all rows. In both cases, the rows of
+a segment are added in their order.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Final
+
+from ep.common.native.words import load_word, stack_words, store_word
+from ep.common.primitive.segment_sizes import SegmentSizes
+from ep.common.stored_types import added_as
+from ep.cpu.compile.compiler import compile_task
+from ep.cpu.compile.jit import jit
+from ep.cpu.compile.memory import allocate, copy_bytes, release, set_bytes
+from ep.cpu.engine.map.strided import STRIDED
+from ep.cpu.engine.reduce.narrow_segments import BLOCK, FOUND_WORDS, adder, finder
+from ep.cpu.engine.reduce.state import COMPUTED_SEGMENTS, SEGMENT_STATE, SEGMENTS
+from ep.cpu.lines.sizes import LINE
+from ep.cpu.shared.context import CONTEXT
+from ep.cpu.shared.state import GRAIN_BYTES, SETTINGS, STATE, LaunchState
+from ep.cpu.threads.parallel import call_task, run
+from ep.include.data_type import DataType
+
+_TILE: Final = 2**14  # bytes of the rows that are computed at a time, if a row has fewer
+_LEAST_PART: Final = 128  # elements of a part of a row: a map takes long to begin with fewer
+_OWN_WORDS: Final[int] = STRIDED.num_words
+
+
+def computed_state(data_type: DataType, ids_type: DataType) -> LaunchState:
+    """Return the state of a sum of elements of a type, which is not one of 16 bits."""
+    numbers, parts = added_as(data_type)
+    state = LaunchState(SEGMENT_STATE, ())
+    state.set(find=finder(ids_type), add=adder(numbers), parts=parts)
+    return state
+
+
+def computed_words(sizes: SegmentSizes, data_type: DataType, ids_type: DataType) -> dict[str, int]:
+    """Return the fields of `COMPUTED_SEGMENTS` that sizes and types determine."""
+    _, parts = added_as(data_type)
+    return {
+        "batch": sizes.batch,
+        "outer": sizes.outer,
+        "num_segments": sizes.num_segments,
+        "numbers": sizes.inner * parts,
+        "row_bytes": sizes.inner * data_type.itemsize,
+        "num_ids": sizes.num_ids,
+        "offset": sizes.offset,
+        "ids_size": ids_type.itemsize,
+        "itemsize": data_type.itemsize,
+    }
+
+
+@jit
+def _compute(own, context, picked, found, start, place, skip, count, tile):
+    """Compute `count` elements of each of some rows that were found, `start` rows before; return their number."""
+    itemsize, row_bytes = load_word(context, COMPUTED_SEGMENTS.itemsize), load_word(context, SEGMENTS.row_bytes)
+    inner, task = row_bytes // itemsize, load_word(context, COMPUTED_SEGMENTS.map)
+    some = min(load_word(found, 0) - start, max(_TILE // (count * itemsize), 1))
+    k = 0
+    while k < some:
+        row, follow = load_word(found, 1 + BLOCK + start + k), 1
+        if count == inner:  # adjacent rows are computed together
+            while k + follow < some and load_word(found, 1 + BLOCK + start + k + follow) == row + follow:
+                follow += 1
+        first = (place + row) * inner + skip
+        store_word(own, CONTEXT.dst, tile + (k * count - first) * itemsize)  # the task adds the offset of each element
+        call_task(task, own, first, first + follow * count)
+        k += follow
+    store_word(picked, 0, some)
+    for k in range(some):
+        store_word(picked, 1 + k, load_word(found, 1 + start + k))
+        store_word(picked, 1 + BLOCK + k, k)
+    return some
+
+
+def _walk(context, begin, end):
+    state, ids, out = (
+        load_word(context, SEGMENTS.state),
+        load_word(context, SEGMENTS.ids),
+        load_word(context, SEGMENTS.out),
+    )
+    outer, segments, num_ids = (
+        load_word(context, SEGMENTS.outer),
+        load_word(context, SEGMENTS.num_segments),
+        load_word(context, SEGMENTS.num_ids),
+    )
+    numbers, row_bytes = load_word(context, SEGMENTS.numbers), load_word(context, SEGMENTS.row_bytes)
+    itemsize, columns = load_word(context, COMPUTED_SEGMENTS.itemsize), load_word(context, COMPUTED_SEGMENTS.columns)
+    of_element, inner, parts = (
+        load_word(state, SEGMENT_STATE.parts),
+        row_bytes // itemsize,
+        load_word(context, SEGMENTS.parts),
+    )
+    find, add, of_ids = (
+        load_word(state, SEGMENT_STATE.find),
+        load_word(state, SEGMENT_STATE.add),
+        num_ids * load_word(context, SEGMENTS.ids_size),
+    )
+    zero, own, found, picked = (
+        load_word(context, SEGMENTS.offset),
+        stack_words(_OWN_WORDS),
+        stack_words(FOUND_WORDS),
+        stack_words(FOUND_WORDS),
+    )
+    memory = allocate(max(_TILE, row_bytes) + LINE)
+    if memory == 0:
+        store_word(load_word(context, COMPUTED_SEGMENTS.map_context), STRIDED.lacks_memory, 1)
+        return
+    tile = memory + (-memory & (LINE - 1))
+    copy_bytes(own, load_word(context, COMPUTED_SEGMENTS.map_context), 8 * _OWN_WORDS)
+    for unit in range(begin, end):
+        place, part = unit // (parts * columns), unit // columns % parts
+        first, last = part * segments // parts, (part + 1) * segments // parts
+        packs = (inner + 15) // 16
+        skip = unit % columns * packs // columns * 16
+        count = min((unit % columns + 1) * packs // columns * 16, inner) - skip
+        sums = out + (place * segments + first) * row_bytes + skip * itemsize
+        if count == inner:
+            set_bytes(sums, (last - first) * row_bytes, 0)
+        else:
+            for segment in range(last - first):
+                set_bytes(sums + segment * row_bytes, count * itemsize, 0)
+        for block in range(0, num_ids, BLOCK):
+            call_task(find, ids + place // outer * of_ids, block, min(block + BLOCK, num_ids), zero, first, last, found)
+            start = 0
+            while start < load_word(found, 0):
+                start += _compute(own, context, picked, found, start, place * num_ids, skip, count, tile)
+                call_task(add, sums, tile, picked, count * of_element, numbers)
+    release(memory)
+
+
+@cache
+def computed_task() -> int:
+    """Return the address of the task (context by COMPUTED_SEGMENTS, begin, end) on parts of each batch."""
+    return compile_task("segments.computed", _walk)
+
+
+@jit
+def _is_balanced(context, parts):
+    """Return whether no part of the segments has much more than its share of the rows of the first batch."""
+    state, ids, found = load_word(context, SEGMENTS.state), load_word(context, SEGMENTS.ids), stack_words(FOUND_WORDS)
+    segments, num_ids = load_word(context, SEGMENTS.num_segments), load_word(context, SEGMENTS.num_ids)
+    zero, find = load_word(context, SEGMENTS.offset), load_word(state, SEGMENT_STATE.find)
+    for part in range(parts):
+        first, last, number = part * segments // parts, (part + 1) * segments // parts, 0
+        for block in range(0, num_ids, BLOCK):
+            call_task(find, ids, block, min(block + BLOCK, num_ids), zero, first, last, found)
+            number += load_word(found, 0)
+        if number * parts > num_ids + num_ids // 2:
+            return False
+    return True
+
+
+@jit
+def sum_computed(state, task, context, num_bytes):
+    """Sum rows as they are computed.
+
+    state: that of the launch. num_bytes: those that the launch reads and writes.
+    """
+    units = load_word(context, COMPUTED_SEGMENTS.batch) * load_word(context, SEGMENTS.outer)
+    inner = load_word(context, SEGMENTS.row_bytes) // load_word(context, COMPUTED_SEGMENTS.itemsize)
+    threads = load_word(load_word(state, STATE.settings), SETTINGS.num_threads)
+    wanted = max(min((threads + units - 1) // units, num_bytes // GRAIN_BYTES), 1)
+    parts, columns = min(wanted, load_word(context, SEGMENTS.num_segments)), 1
+    if wanted > 1 and inner >= wanted * _LEAST_PART and (parts < wanted or not _is_balanced(context, parts)):
+        parts, columns = 1, wanted
+    store_word(context, COMPUTED_SEGMENTS.columns, columns)
+    store_word(context, SEGMENTS.parts, parts)
+    number = units * parts * columns
+    run(state, task, context, number, max(GRAIN_BYTES * number // num_bytes, 1))
