@@ -20,6 +20,7 @@ from ep.onnx.operators import reductions as r
 from ep.onnx.operators import resize as z
 from ep.onnx.operators import shapes as s
 from ep.onnx.operators import windows as w
+from ep.onnx.operators.einsum import einsum
 
 DOMAINS: Final = ("", "ai.onnx")
 """The names of the operators that ONNX itself defines."""
@@ -130,6 +131,7 @@ _LINES: Final = (
     Line("NonZero", 9, i.non_zero, host=(0,)),
     Line("OneHot", 9, i.one_hot, host=(1,)),
     Line("BatchNormalization", 7, p.batch_normalization, most_outputs=1),
+    Line("Einsum", 12, einsum),
     Line("Gemm", 7, p.gemm),
     Line("InstanceNormalization", 6, p.instance_normalization),
     Line("MatMul", 1, ops.matmul),
