@@ -40,10 +40,16 @@ class Node(NamedTuple):
 
 
 class Branch(NamedTuple):
-    """Nodes that replace a node that selects them. outputs: the names of their results."""
+    """The graph of a node: nodes that replace a node that selects them, or that are computed for each step of a loop.
+
+    outputs, inputs: the names of their results, and of what each step gets. results: the type and the shape of each
+    output, None for unknown ones.
+    """
 
     nodes: tuple[Node, ...]
     outputs: tuple[str, ...]
+    inputs: tuple[str, ...] = ()
+    results: tuple[tuple[np.dtype[Any] | None, tuple[Any, ...] | None], ...] = ()
 
 
 class Graph(NamedTuple):
@@ -122,6 +128,8 @@ class _Reader:
                 for each in one.attribute
                 if each.type == onnx.AttributeProto.GRAPH
             }
+            for branch in branches.values():
+                _check_body(shown, line, one, branch)
             read = [names.get(each, each) if each else "" for each in one.input]
             for branch in branches.values():
                 read += [each for each in _read_by(branch) if each not in read]
@@ -132,22 +140,36 @@ class _Reader:
         return found
 
     def _branch(self, graph: GraphProto, prefix: str, outer: Mapping[str, str]) -> Branch:
-        if graph.input:
-            raise ModelError(f"graph {graph.name!r} of a node has inputs; a branch takes none")
-        own = {one.name for one in graph.initializer} | {name for node in graph.node for name in node.output if name}
+        given = {one.name: prefix + one.name for one in (*graph.initializer, *graph.input)}
+        own = {*given} | {name for node in graph.node for name in node.output if name}
         if hidden := own & {*outer}:
             raise ModelError(f"graph {graph.name!r} of a node gives {min(hidden)!r}, which there is already")
         self.read_constants(graph, prefix)
-        names = {**outer, **{one.name: prefix + one.name for one in graph.initializer}}
+        names = {**outer, **given}
         nodes = self.nodes(graph, prefix, names)
-        return Branch(tuple(nodes), tuple(names.get(one.name, one.name) for one in graph.output))
+        outputs, results = [names.get(one.name, one.name) for one in graph.output], map(_result, graph.output)
+        return Branch(tuple(nodes), tuple(outputs), tuple(given[one.name] for one in graph.input), tuple(results))
 
 
 def _read_by(branch: Branch) -> list[str]:
     """Return the names of the values that a branch reads and does not give."""
-    made = {name for node in branch.nodes for name in node.outputs}
+    made = {*branch.inputs} | {name for node in branch.nodes for name in node.outputs}
     read = [name for node in branch.nodes for name in node.inputs]
     return [*dict.fromkeys(name for name in (*read, *branch.outputs) if name and name not in made)]
+
+
+def _check_body(shown: str, line: Line, node: NodeProto, branch: Branch) -> None:
+    """Raise ModelError for a graph that has other numbers of inputs and outputs than its node needs."""
+    wanted = 0 if line.first_state is None else len(node.input)
+    if len(branch.inputs) != wanted:
+        raise ModelError(f"{shown} has a graph of {len(branch.inputs)} inputs; it must have {wanted}")
+    if line.first_state is not None:
+        scanned = sum(one.i for one in node.attribute if one.name == "num_scan_inputs")
+        states, told = wanted - line.first_state - scanned, line.first_state // 2  # a step of Loop has a condition
+        if not 0 <= states <= len(branch.outputs) - told:
+            raise ModelError(f"{shown} has {states} states and a graph of {len(branch.outputs)} outputs")
+        if len(node.output) > len(branch.outputs) - told:
+            raise ModelError(f"{shown} has {len(node.output)} outputs and a graph of {len(branch.outputs)}")
 
 
 def _check_names(known: set[str], nodes: Sequence[Node], outputs: Sequence[str]) -> None:
@@ -157,7 +179,7 @@ def _check_names(known: set[str], nodes: Sequence[Node], outputs: Sequence[str])
                 raise ModelError(f"{node.shown} reads {name!r}, which nothing before it gives")
         for branch in node.attributes.values():
             if isinstance(branch, Branch):
-                _check_names({*known}, branch.nodes, branch.outputs)
+                _check_names({*known, *branch.inputs}, branch.nodes, branch.outputs)
                 if len(branch.outputs) < len(node.outputs):
                     raise ModelError(f"{node.shown} has a branch of {len(branch.outputs)} outputs only")
         for name in filter(None, node.outputs):
@@ -182,6 +204,13 @@ def _signature(value: ValueInfoProto) -> Signature:
             for one in tensor.shape.dim
         )  # some have -1 or "?" for a size that is free
     return Signature(value.name, dtype_of(tensor.elem_type), shape)
+
+
+def _result(value: ValueInfoProto) -> tuple[np.dtype[Any] | None, tuple[Any, ...] | None]:
+    try:
+        return _signature(value)[1:]
+    except NotImplementedError:
+        return None, None
 
 
 def _array(tensor: TensorProto) -> np.ndarray[Any, Any]:

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from onnx import ModelProto
 
-from ep import ops
 from ep.common.bounded_cache import BoundedCache
 from ep.expressions.memory import Arena
 from ep.include.arrays import Arrays
@@ -69,20 +68,8 @@ class Model:
             arena = self._arenas.pop()
         except IndexError:
             arena = Arena(base.kept())
-        found = dict[str, Any]()
-        while True:
-            plan.run(base, values, arena)
-            found.update((name, values[name]) for name in wanted if name in plan.results)
-            if plan.cut is None:
-                break
-            cut, plan = plan.cut, plan.compute_cut(base, values)
-            found.update(
-                (name, ops.identity(values[name])) for name in cut.outputs if name in values and name in wanted
-            )
+        found = plan.computed(base, values, arena, wanted)
         self._arenas.append(arena)
-        for name in wanted:
-            if name not in found:  # it depends only on the shapes of inputs
-                found[name] = base.copy_from_host(plan.value(name))
         return tuple([found[name] for name in wanted])
 
     def explain(self, **shapes: Sequence[int]) -> str:

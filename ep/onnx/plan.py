@@ -5,10 +5,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
 
+from ep import ops
 from ep.common.bounded_cache import BoundedCache
 from ep.expressions.array import LazyArray
 from ep.expressions.folding import FoldingTrace
@@ -17,6 +19,7 @@ from ep.expressions.program import Program
 from ep.include.arrays import Array, Arrays
 from ep.include.device_type import DeviceType
 from ep.onnx.graph import Branch, Graph, Node
+from ep.onnx.operators.loops import Steps
 from ep.onnx.table import OPERATORS
 from ep.ops.devices import arrays_on, copy_to_host
 
@@ -85,6 +88,7 @@ class Plan:
         self.fixed = dict(fixed)
         self.cut: Node | None = None
         self._later = BoundedCache()  # plans of the nodes after the cut, by the shapes of its results
+        self._bodies = BoundedCache()  # plans of the graph of a loop, by the shapes of its inputs
         self._owners: list[tuple[int, str]] = []  # the first value of each node, and the node
         self._values: dict[str, Any] = {}
         trace = self._trace = planner.trace()
@@ -128,7 +132,8 @@ class Plan:
         """Compute the node before which the plan ends, add its results to `values`, and return the plan of the rest."""
         node: Any = self.cut
         arrays: list[Any] = []
-        for k, name in enumerate(node.inputs):
+        body = node.attributes.get("body")
+        for k, name in enumerate(node.inputs[: None if body is None else len(body.inputs)]):
             if not name:
                 arrays.append(None)
             elif k in node.line.host:
@@ -138,7 +143,7 @@ class Plan:
             else:
                 is_constant = name in self._planner.constants
                 arrays.append(self._planner.placed(name) if is_constant else on_device(base, self.value(name)))
-        called = _call(node, arrays)
+        called = _call(node, arrays, {} if body is None else {"body": self._steps(base, values, node, body)})
         branch = called if isinstance(called, Branch) else Branch((), ())
         results = [] if branch.outputs else [on_device(base, one) for one in called]
         found = dict(zip(node.outputs, results, strict=False))
@@ -151,6 +156,38 @@ class Plan:
             later = self._planner.plan([*_in_place_of(node, branch), *self._rest], self.fixed, given, wanted)
             self._later.put(key, later)
         return later
+
+    def computed(self, base: Arrays, values: dict[str, Array], arena: Arena, wanted: Sequence[str]) -> dict[str, Array]:
+        """Compute this plan, and those of the nodes after its cuts; return outputs by name. values: the inputs."""
+        plan, found = self, dict[str, Array]()
+        while True:
+            plan.run(base, values, arena)
+            found.update((name, values[name]) for name in wanted if name in plan.results)
+            if plan.cut is None:
+                break
+            cut, plan = plan.cut, plan.compute_cut(base, values)
+            found.update(
+                (name, ops.identity(values[name])) for name in cut.outputs if name in values and name in wanted
+            )
+        for name in wanted:
+            if name not in found:  # it depends only on the shapes of inputs
+                found[name] = base.copy_from_host(plan.value(name))
+        return found
+
+    def _steps(self, base: Arrays, values: Mapping[str, Array], node: Node, body: Branch) -> Steps:
+        """Return the graph of a loop in the form that its operator calls. values: those that it may read."""
+        outer = {name: values[name] for name in node.inputs[len(body.inputs) :] if name in values}
+        arena = Arena(base.kept())
+
+        def compute(arrays: Sequence[Any]) -> list[Array]:
+            given = dict(zip(body.inputs, [on_device(base, one) for one in arrays], strict=True))
+            key = tuple([(one.shape, one.dtype) for one in given.values()])
+            given.update(outer)
+            plan: Plan = self._bodies.keep(key, lambda: self._planner.plan(body.nodes, self.fixed, given, body.outputs))
+            found = plan.computed(base, given, arena, body.outputs)
+            return [found[name] for name in body.outputs]
+
+        return Steps(compute, body.results)
 
     def explain(self) -> str:
         """Return a text about the kernels, their bytes, the memory, and the values computed during planning."""
@@ -192,7 +229,7 @@ class Plan:
         is_fixed = all(known)
         host = [name for k, name in enumerate(node.inputs) if name and k in line.host]
         told = not self._is_apart(node) and all(name in self.fixed or name in constants for name in host)
-        if not (told or is_fixed or line.of_shape):
+        if not (told or is_fixed or line.of_shape) or line.first_state is not None:
             return None
         arrays: list[Any] = []
         for k, name in enumerate(node.inputs):
@@ -286,9 +323,12 @@ def _in_place_of(node: Node, branch: Branch) -> list[Node]:
     return [*branch.nodes, *(Node(node.name, same, (inner,), (outer,), {}) for inner, outer in pairs if outer)]
 
 
-def _call(node: Node, arrays: Sequence[Any]) -> Any:
-    """Return the results of a node's function, or the branch that it chooses; errors have a note with the node."""
-    attributes = dict(node.attributes)
+def _call(node: Node, arrays: Sequence[Any], others: Mapping[str, Any] = MappingProxyType({})) -> Any:
+    """Return the results of a node's function, or the branch that it chooses; errors have a note with the node.
+
+    others: attributes in the place of the node's.
+    """
+    attributes = {**node.attributes, **others}
     if node.line.counts:
         attributes["num_outputs"] = len(node.outputs)
     try:

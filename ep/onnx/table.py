@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import onnx
 
 from ep import ops
-from ep.onnx.operators import choice, scatter
+from ep.onnx.operators import choice, loops, scatter
 from ep.onnx.operators import elementwise as e
 from ep.onnx.operators import indices as i
 from ep.onnx.operators import products as p
@@ -38,6 +38,7 @@ class Line(NamedTuple):
     check: is called with the attributes when the model is loaded, and raises NotImplementedError for unsupported ones.
     apart: whether it needs computed arrays, not traced ones, or a function of the shape of the first input and the
         attributes that returns this: it has many steps, or depends on the data.
+    first_state: the number of the first input that is a state, of an operator whose graph is computed for each step.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Line(NamedTuple):
     false: int = -1
     check: Callable[..., Any] | None = None
     apart: bool | Callable[..., bool] = False
+    first_state: int | None = None
 
 
 _LINES: Final = (
@@ -94,6 +96,8 @@ _LINES: Final = (
     Line("Softmax", 1, r.flat(ops.softmax)),
     Line("Softmax", 13, ops.softmax),
     Line("If", 1, choice.choose, host=(0,)),
+    Line("Loop", 1, loops.loop, host=(0, 1), apart=True, first_state=2),
+    Line("Scan", 9, loops.scan, apart=True, first_state=0),
     Line("Concat", 4, s.concat),
     Line("Constant", 1, s.constant),
     Line("ConstantOfShape", 9, s.constant_of_shape, host=(0,)),
