@@ -18,11 +18,11 @@ from numba.core.ccallback import CFunc
 from numba.core.registry import cpu_target
 
 from ep.common.kernel_cache.statistics import Statistics
+from ep.common.native.known_types import known_call_types
 from ep.common.native.machine_code import function_addresses
 from ep.common.native.python_function import python_function
 from ep.cpu.compile.code import Write, written
 from ep.cpu.compile.jit import OPTIONS, OUTER, separate
-from ep.cpu.compile.known_types import known_call_types
 from ep.cpu.compile.libraries import KernelLibrary, StreamingLibrary
 from ep.cpu.compile.lowering import Kernel, LightKernel, StreamingKernel, add_c_function
 from ep.cpu.compile.ndarray import object_address

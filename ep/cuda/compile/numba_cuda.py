@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from llvmlite import ir
 
 from ep.common.garbage import garbage_waits
+from ep.common.native.known_types import known_call_types
 
 
 @contextmanager
@@ -35,7 +36,7 @@ def _older_numpy() -> Iterator[None]:
 
 with _older_numpy():
     from numba import cuda
-    from numba.cuda import cgutils, dispatcher, libdevice, types
+    from numba.cuda import cgutils, compiler, dispatcher, libdevice, types
     from numba.cuda.core.compiler_lock import global_compiler_lock
     from numba.cuda.extending import intrinsic
     from numba.cuda.np.numpy_support import from_dtype
@@ -197,17 +198,41 @@ def compile_kernel(kernel: Callable[..., None], num_words: int, num_packed: int,
     """
     packed = [types.UniTuple(types.int64, num_packed)] if num_packed else []
     signature = types.void(*[types.int64] * num_words, *packed)
-    with global_compiler_lock, garbage_waits(), _current_device(cc):
+    with global_compiler_lock, garbage_waits(), _compiling_for(cc), known_call_types():
         code, _ = cuda.compile(kernel, signature, device=False, abi="numba", cc=cc, output="ptx")
     return str(code)
 
 
+_NOT_NEEDED: Final = frozenset(
+    (
+        *("WithLifting", "InlineClosureLikes", "RewriteDynamicRaises", "MakeFunctionToJitFunction"),
+        *("FindLiterallyCalls", "LiteralUnroll", "LiteralPropagationSubPipelinePass", "InlineOverloads"),
+        *("NopythonRewrites", "AnnotateTypes"),
+    )
+)
+"""Numba's passes for features kernels do not use: closures, `with`, exceptions, array expressions, literal arguments.
+"""
+
+
+class _Compiler(compiler.CUDACompiler):  # type: ignore[misc]
+    """Numba's pipeline without the passes that would have no effect: after each one, Numba analyses the function."""
+
+    def define_pipelines(self) -> Any:
+        (passes,) = super().define_pipelines()
+        passes.passes = [one for one in passes.passes if one[0].__name__ not in _NOT_NEEDED]
+        return [passes]
+
+
 @contextmanager
-def _current_device(cc: tuple[int, int]) -> Iterator[None]:
-    """Make device functions compile for `cc`: Numba would ask the current device, and there may be none."""
-    ask = dispatcher.get_current_device
+def _compiling_for(cc: tuple[int, int]) -> Iterator[None]:
+    """Make functions compile for `cc`, by the pipeline of kernels.
+
+    Numba would compile device functions for the current device, and there may be none.
+    """
+    ask, pipeline = dispatcher.get_current_device, compiler.CUDACompiler
     dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=cc)
+    compiler.CUDACompiler = _Compiler
     try:
         yield
     finally:
-        dispatcher.get_current_device = ask
+        dispatcher.get_current_device, compiler.CUDACompiler = ask, pipeline

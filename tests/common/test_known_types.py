@@ -1,37 +1,51 @@
 """The types of calls that earlier kernels have found: the same as Numba's, and used only while a kernel compiles."""
 
 import operator
+from importlib import import_module
 
 import pytest
 from numba.core import errors, types
 from numba.core.registry import cpu_target
 from numba.core.types.functions import BaseFunction
 
-from ep.cpu.compile.known_types import known_call_types
+from ep.common.native.known_types import known_call_types
+from ep.cuda.driver.packages import why_no_kernels
 
 OPERATORS = operator.add, operator.floordiv, operator.truediv, operator.lt, operator.and_, operator.ne
 NUMBERS = types.int64, types.uint8, types.float32, types.boolean, types.literal(3)
 
 
-def found(function, args):
-    context = cpu_target.typing_context
+def cuda_context():
+    if why := why_no_kernels():
+        pytest.skip(why)
+    import_module("ep.cuda.compile.numba_cuda")
+    return import_module("numba.cuda.descriptor").cuda_target.typing_context
+
+
+CONTEXTS = {"cpu": lambda: cpu_target.typing_context, "cuda": cuda_context}
+
+
+@pytest.fixture(params=CONTEXTS)
+def context(request):
+    """Return the typing context of a compiler, with its declarations."""
+    context = CONTEXTS[request.param]()
+    context.refresh()
+    return context
+
+
+def found(context, function, args):
     try:
         return context.resolve_value_type(function).get_call_type(context, args, {})
     except errors.TypingError:
         return None
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _declarations():
-    cpu_target.typing_context.refresh()
-
-
-def test_the_types_are_those_that_numba_finds():
-    pairs = [(function, (one, other)) for function in OPERATORS for one in NUMBERS for other in NUMBERS]
-    expected = [found(*pair) for pair in pairs]
+def test_the_types_are_those_that_numba_finds(context):
+    triples = [(context, function, (one, other)) for function in OPERATORS for one in NUMBERS for other in NUMBERS]
+    expected = [found(*triple) for triple in triples]
     for _ in range(2):  # found first, and known the second time
         with known_call_types():
-            assert [found(*pair) for pair in pairs] == expected
+            assert [found(*triple) for triple in triples] == expected
     assert any(one is None for one in expected)  # for example float32 & int64
 
 

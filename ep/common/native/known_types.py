@@ -23,7 +23,8 @@ _known: Final[WeakKeyDictionary[BaseFunction, dict[Any, Any]]] = WeakKeyDictiona
 @contextmanager
 def known_call_types() -> Iterator[None]:
     """Make Numba reuse the types of calls of built-in functions with numbers; the caller holds Numba's lock."""
-    find = BaseFunction.get_call_type
+    function: Any = BaseFunction
+    find = function.get_call_type
 
     def look_up(self: Any, context: Any, args: Any, kws: Any) -> Any:
         if kws or not all(isinstance(kind, _SCALARS) for kind in args):
@@ -36,8 +37,8 @@ def known_call_types() -> Iterator[None]:
         self._impl_keys[found.args] = declaration  # an equal function may have resolved it
         return found
 
-    BaseFunction.get_call_type = look_up
+    function.get_call_type = look_up
     try:
         yield
     finally:
-        BaseFunction.get_call_type = find
+        function.get_call_type = find
