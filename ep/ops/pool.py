@@ -17,7 +17,7 @@ from ep.include.primitive.broadcast_elementwise_binary import BroadcastElementwi
 from ep.include.primitive.cast import CastFactory
 from ep.include.primitive.fill import FillFactory
 from ep.include.primitive.primitive import kMaxNumDims
-from ep.include.primitive.reduce import ReduceFactory
+from ep.include.primitive.reduce import PlaneWindows, ReduceFactory
 from ep.include.primitive.reduce_op import ReduceOp
 from ep.include.shown import shown
 from ep.ops.declare.function import Tensor, operator
@@ -156,9 +156,10 @@ _MAX = primitive_exists(ReduceFactory, ReduceOp.kMax, data_type("x"), kMaxNumDim
 
 @register_kernel("max_pool", matches=WindowKernel.moves_exist & _MAX)
 class MaxPoolKernel(_PoolKernel):
-    """A kernel that handles one axis after the other: Expand writes the windows, and Reduce folds them.
+    """A kernel of Reduce, which reads windows in place if the device can do so.
 
-    Adjacent windows that together have all elements are not written.
+    Otherwise it handles one axis after the other: Expand writes the windows, and Reduce folds them. Adjacent windows
+    that together have all elements are not written.
     """
 
     def __init__(self, subject: Subject) -> None:
@@ -166,7 +167,12 @@ class MaxPoolKernel(_PoolKernel):
         self._max = _MAX.make(subject)
 
     def pooling(self, x: Dims, attributes: Attributes) -> Launches:
-        return self.chain(x, self._moves(x[:2], _of(x, attributes)))
+        found, planes = _of(x, attributes), math.prod(x[:2])
+        of_planes = found.sizes, found.counts, found.kernel, found.strides, found.before, found.dilations
+        over = self._max.over_windows(PlaneWindows(planes, *of_planes)) if 0 not in found.sizes else None
+        if over is None:
+            return self.chain(x, self._moves(x[:2], found))
+        return lambda arrays, inputs, outputs: over(arrays.stream, *inputs, *outputs)
 
     def _moves(self, planes: Dims, found: Windows) -> Iterator[Move]:
         yield from self.padding(planes, found, _least(self.subject.data_types["x"]))

@@ -42,6 +42,26 @@ def test_max_pool_against_the_definition(operate, dtype, rng):
         np.testing.assert_array_equal(found, window_references.max_pool(x, **given))
 
 
+@pytest.mark.parametrize(
+    ("dtype", "sizes", "kernel", "strides", "pads", "dilations"),
+    [
+        (np.float32, (9, 71), (2, 2), (2, 2), (0, 0, 0, 0), (1, 1)),
+        (np.float32, (3, 4, 50), (2, 1, 3), (1, 1, 3), (1, 0, 2, 0, 0, 3), (2, 1, 2)),
+        (np.float64, (11, 44), (1, 4), (1, 4), (0, 0, 0, 0), (1, 1)),  # rows that follow one another are one
+        (np.float16, (75,), (5,), (2,), (3, 4), (3,)),
+        (bfloat16, (4, 33), (3, 2), (2, 1), (2, 1, 2, 1), (1, 1)),
+        (np.int8, (3, 300), (2, 3), (1, 4), (1, 0, 0, 2), (3, 5)),
+        (np.float32, (4, 90), (2, 3), (1, 5), (0, 2, 0, 2), (1, 1)),  # these are written out
+    ],
+)
+def test_max_pool_of_long_rows(operate, dtype, sizes, kernel, strides, pads, dilations, rng):
+    x = rng.normal(0, 50, (2, 1, *sizes)).astype(dtype)
+    if dtype in (np.float32, np.float64):
+        x.reshape(-1)[::37] = np.nan
+    given = {"kernel": kernel, "strides": strides, "pads": pads, "dilations": dilations, "ceil_mode": False}
+    np.testing.assert_array_equal(operate("max_pool", x, **given), window_references.max_pool(x, **given))
+
+
 @pytest.mark.parametrize("dtype", TOLERANCE, ids=lambda one: np.dtype(one).name)
 def test_average_pool_against_the_definition(operate, dtype, rng):
     for place, num_axes in enumerate((1, 2, 3, 1, 2, 2)):

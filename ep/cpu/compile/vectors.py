@@ -51,6 +51,19 @@ def taken(builder: Any, places: Sequence[int], vector: Any, behind: Any = None) 
     return builder.shuffle_vector(vector, vector if behind is None else behind, lanes)
 
 
+def every(builder: Any, vectors: Sequence[Any], begin: int) -> Any:
+    """Return the vector of element `begin` and every len(vectors)-th element after it."""
+    lanes, result = vectors[0].type.count, vectors[0]
+    sources = [divmod(begin + place * len(vectors), lanes) for place in range(lanes)]
+    for number in range(1, len(vectors)):  # elements from earlier vectors stay, the others come from this one
+        chosen = [
+            lanes + element if source == number else (element if number == 1 else place)
+            for place, (source, element) in enumerate(sources)
+        ]
+        result = taken(builder, chosen, result, vectors[number])
+    return result
+
+
 def call(builder: Any, name: str, result: Any, *arguments: Any, fastmath: Sequence[str] = ()) -> Any:
     """Call a function of the process, or of LLVM, by its name; `result` is its LLVM type."""
     function = builder.module.globals.get(name)

@@ -13,20 +13,18 @@ from ep.cpu.engine.launchable import launched
 from ep.cpu.engine.plan import Plan
 from ep.cpu.engine.reduce.plan import reduce_plan
 from ep.cpu.engine.reduce.state import REDUCE_STATE
-from ep.cpu.primitive.cpu_primitive import PlannedPrimitive
+from ep.cpu.primitive.window_reductions import WindowReductions
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
 from ep.include.primitive.op_table import REDUCTIONS
 from ep.include.primitive.primitive import Request
-from ep.include.primitive.reduce import Reduce, ReduceFactory
-from ep.include.primitive.reduce_op import ReduceOp
+from ep.include.primitive.reduce import ReduceFactory
 from ep.include.stream import Stream
 
 
 @implements(ReduceFactory, on=DeviceType.kCPU, keys=REDUCE)
-class ReduceImpl(PlannedPrimitive, Reduce):
+class ReduceImpl(WindowReductions):
     signature, state_layout = signatures.REDUCE, REDUCE_STATE
-    op: ReduceOp
 
     def __init__(self, request: Request) -> None:
         self.op, (self.data_type,) = request.op, request.dtypes  # type: ignore[assignment, misc]

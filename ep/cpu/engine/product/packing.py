@@ -14,6 +14,7 @@ from ep.cpu.compile.vectors import (
     WORD,
     counted,
     counted_whole,
+    every,
     joined,
     lanes_below,
     lanes_of,
@@ -205,21 +206,8 @@ def taken_apart(builder: Any, vectors: list[Any]) -> list[Any]:
     ways = next(number for number in range(2, planes + 1) if planes % number == 0)
     result: list[Any] = [None] * planes
     for way in range(ways):  # every `ways`-th element from `way` on, split in the same way
-        chosen = [_every(builder, vectors[first : first + ways], way) for first in range(0, planes, ways)]
+        chosen = [every(builder, vectors[first : first + ways], way) for first in range(0, planes, ways)]
         result[way::ways] = taken_apart(builder, chosen)
-    return result
-
-
-def _every(builder: Any, vectors: list[Any], begin: int) -> Any:
-    """Return the vector of element `begin` and every len(vectors)-th element after it."""
-    lanes, result = vectors[0].type.count, vectors[0]
-    sources = [divmod(begin + place * len(vectors), lanes) for place in range(lanes)]
-    for number in range(1, len(vectors)):  # elements from earlier vectors stay, the others come from this one
-        chosen = [
-            lanes + element if source == number else (element if number == 1 else place)
-            for place, (source, element) in enumerate(sources)
-        ]
-        result = taken(builder, chosen, result, vectors[number])
     return result
 
 

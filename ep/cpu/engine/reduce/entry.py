@@ -22,12 +22,13 @@ from ep.include.primitive.reduce_op import ReduceOp
 def _launch(context, num_bytes, in_place, sizes):
     state, plan, own = load_word(context, CONTEXT.state), load_word(context, CONTEXT.plan), stack_words(REDUCE_WORDS)
     store_words(own, load_word(context, CONTEXT.sources), load_word(context, CONTEXT.dst), plan, state, 0, 0, 0, 0)
-    return run_reduction(state, load_word(state, STATE.task), own, num_bytes)
+    task = load_word(plan, REDUCE_PLAN.task)
+    return run_reduction(state, task if task != 0 else load_word(state, STATE.task), own, num_bytes)
 
 
 @jit
 def run_reduction(state, task, own, num_bytes):
-    """Run the walk on a context by REDUCE, which reads and writes `num_bytes` bytes; return 0."""
+    """Run a task on a context by REDUCE, which reads and writes `num_bytes` bytes; return 0."""
     plan = load_word(own, REDUCE.plan)
     units, segments = load_word(plan, REDUCE_PLAN.units), load_word(plan, REDUCE_PLAN.segments)
     if num_bytes <= GRAIN_BYTES:
@@ -46,7 +47,7 @@ def run_reduction(state, task, own, num_bytes):
 
 
 def reduce_launcher(state: LaunchState, op: ReduceOp, data_type: DataType) -> Launcher:
-    """Return the launcher of Reduce, whose launches have plans from `reduce_plan`."""
+    """Return the launcher of Reduce, whose launches have plans from `reduce_plan`, or a `WindowsPlan`."""
     state.set(task=walk())
     set_reduction(state, op, data_type)
     return launcher("reduce", _launch, REDUCE_PLAN)

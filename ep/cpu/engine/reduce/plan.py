@@ -44,6 +44,8 @@ REDUCE_PLAN: Final = layout(
     stay=2 * PLAN_AXES,  # the sizes of outer axes that are kept, then their strides in bytes
     num_go=1,
     go=2 * PLAN_AXES,  # the same for outer axes that are reduced
+    task=1,  # the task, if it is not the walk, which reads the next word: see `reduce/windows.py`
+    windows=1,  # the address of the words of windows
 )
 
 _UNITS: Final = adjacent(REDUCE_PLAN, "by_columns", "plain_rows", "far", "units", "segments", "num_elements")

@@ -1,0 +1,202 @@
+"""Reductions of the windows of planes, which are read where they are: the plan, and the task by rows of windows."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+
+from ep.common.native.emitted import emitted
+from ep.common.native.object_layout import data_address
+from ep.common.native.words import load_word
+from ep.common.primitive.signature import Signature
+from ep.cpu.compile.compiler import compile_task
+from ep.cpu.compile.conversion import narrowed, widened
+from ep.cpu.compile.jit import jit
+from ep.cpu.compile.vectors import WORD, counted, either, every, lanes_below, load, store, stored_bits
+from ep.cpu.engine.plan import Plan, adjacent
+from ep.cpu.engine.reduce.plan import REDUCE_PLAN
+from ep.cpu.engine.reduce.state import REDUCE
+from ep.cpu.engine.reduce.vectors import VECTOR_BYTES, combined, identity, lanes
+from ep.cpu.shared.layout import layout
+from ep.include.data_type import DataType
+from ep.include.primitive.reduce import PlaneWindows
+from ep.include.primitive.reduce_op import ReduceOp
+
+_AXES: Final = 3
+_TASK: Final = adjacent(REDUCE_PLAN, "task", "windows")
+_FILLED: Final = PlaneWindows(1, (1,), (1,), (1,), (1,), (0,), (1,))  # along an axis that planes lack
+
+_WINDOWS: Final = layout(
+    "Windows", sizes=_AXES, counts=_AXES, kernel=_AXES, strides=_AXES, before=_AXES, dilations=_AXES
+)
+"""The words of `PlaneWindows`, for three axes."""
+
+
+class WindowsPlan(Plan):
+    """The plan of a launch of Reduce that reads windows. Making one compiles the task."""
+
+    def __init__(self, signature: Signature, windows: PlaneWindows, op: ReduceOp, data_type: DataType) -> None:
+        super().__init__(REDUCE_PLAN, signature)
+        self.set_checks(windows.num_elements(), in_place=False)
+        merged = _merged(windows)
+        lacking = _AXES - len(merged.sizes)
+        words = np.zeros(_WINDOWS.num_words, np.int64)
+        for field in _WINDOWS._fields[:-1]:
+            words[getattr(_WINDOWS, field) :][:_AXES] = getattr(_FILLED, field) * lacking + getattr(merged, field)
+        self._windows = words  # compiled code has the address
+        self.set_words(_TASK, (_task(op, data_type, merged.strides[-1]), data_address(words)))
+        self.set_words(REDUCE_PLAN.units, (windows.planes * math.prod(merged.counts[:-1]),))
+        self.set_words(REDUCE_PLAN.segments, (1,))
+
+
+def _merged(windows: PlaneWindows) -> PlaneWindows:
+    """Return the same windows with as few axes as possible: rows whose windows follow one another are one row."""
+    while len(windows.sizes) > 1:
+        *_, size = windows.sizes
+        *_, count = windows.counts
+        stride, last = windows.strides[-1], windows.kernel[-1] - 1
+        within = windows.before[-1] == 0 and (count - 1) * stride + last * windows.dilations[-1] < size
+        each = windows.sizes[-2] == windows.counts[-2] and windows.before[-2] == 0
+        if not (within and each and size == count * stride and windows.kernel[-2] == windows.strides[-2] == 1):
+            break
+        kept = {
+            field: (*values[:-2], values[-1])
+            for field, values in windows._asdict().items()
+            if isinstance(values, tuple)
+        }
+        kept["sizes"] = *windows.sizes[:-2], windows.sizes[-2] * size
+        kept["counts"] = *windows.counts[:-2], windows.counts[-2] * count
+        windows = windows._replace(**kept)
+    return windows
+
+
+@cache
+def _task(op: ReduceOp, data_type: DataType, stride: int) -> int:
+    """Return the address of the task (own, begin, end) that reduces rows of windows, `stride` elements apart."""
+    size, reduce_row = data_type.itemsize, _row_reducer(op, data_type, stride)
+
+    def reduce_windows(own, begin, end):
+        words = load_word(load_word(own, REDUCE.plan), REDUCE_PLAN.windows)
+        src, dst = load_word(own, REDUCE.src), load_word(own, REDUCE.dst)
+        height, width = load_word(words, _WINDOWS.sizes + 1), load_word(words, _WINDOWS.sizes + 2)
+        layers, rows = load_word(words, _WINDOWS.counts), load_word(words, _WINDOWS.counts + 1)
+        count, planes = load_word(words, _WINDOWS.counts + 2), load_word(words, _WINDOWS.sizes) * height
+        layer_step = load_word(words, _WINDOWS.dilations) * height * width
+        row_step = load_word(words, _WINDOWS.dilations + 1) * width
+        for number in range(begin, end):
+            row, number_of_layer = number % rows, number // rows
+            layer, plane = number_of_layer % layers, number_of_layer // layers
+            first_layer, num_layers = _inside(words, 0, layer)
+            first_row, num_rows = _inside(words, 1, row)
+            place = (plane * planes + first_layer * height + first_row) * width
+            reduce_row(
+                src + place * size,
+                num_layers,
+                layer_step,
+                num_rows,
+                row_step,
+                load_word(words, _WINDOWS.kernel + 2),
+                load_word(words, _WINDOWS.dilations + 2),
+                load_word(words, _WINDOWS.before + 2),
+                width,
+                count,
+                dst + number * count * size,
+            )
+
+    return compile_task(f"windows.{op.name}.{data_type.name}.{stride}", reduce_windows)
+
+
+@jit
+def _inside(words, axis, window):
+    """Return the first element of a window along an axis that is in the planes, and the number of these."""
+    dilation, size = load_word(words, _WINDOWS.dilations + axis), load_word(words, _WINDOWS.sizes + axis)
+    first = window * load_word(words, _WINDOWS.strides + axis) - load_word(words, _WINDOWS.before + axis)
+    places, outside = load_word(words, _WINDOWS.kernel + axis), 0
+    if first < 0:
+        outside = min((dilation - 1 - first) // dilation, places)
+    first += outside * dilation
+    if first >= size:
+        return 0, 0
+    return first, min(places - outside, (size - 1 - first) // dilation + 1)
+
+
+def _row_reducer(op: ReduceOp, data_type: DataType, stride: int) -> Any:
+    """Return a function that reduces a row of windows, a vector of them at a time.
+
+    The arguments are (src, layers, layer_step, rows, row_step, taps, dilation, before, width, count, dst). src: the
+    first row, of `width` elements, of the first of some layers; layer_step and row_step are in elements. taps: the
+    places of a window along a row, `dilation` apart; the first window begins `before` elements before the row. Elements
+    outside of the row do not count. dst: the results of `count` windows.
+    """
+    of = lanes(op, data_type)
+    vector = VECTOR_BYTES // of.size
+    kind, nothing = stored_bits(data_type, vector), identity(of, of.vector(vector))
+
+    @emitted()
+    def reduce_row(
+        builder: Any,
+        src: Any,
+        layers: Any,
+        layer_step: Any,
+        rows: Any,
+        row_step: Any,
+        taps: Any,
+        dilation: Any,
+        before: Any,
+        width: Any,
+        count: Any,
+        dst: Any,
+    ) -> None:
+        src, dst = (builder.inttoptr(one, stored_bits(data_type).as_pointer()) for one in (src, dst))
+
+        def elements(row: Any, first: Any, masked: bool) -> Any:
+            """Return every `stride`-th element from `first` on."""
+            found = []
+            for number in range(stride):
+                place = builder.gep(row, [builder.add(first, WORD(number * vector))])
+                mask = None
+                if masked:
+                    behind = lanes_below(builder, builder.sub(width, first), vector, number * vector)
+                    before_row = lanes_below(builder, builder.neg(first), vector, number * vector)
+                    mask = builder.and_(behind, builder.not_(before_row))
+                read = widened(builder, load(builder, place, kind, mask=mask), data_type)
+                found.append(read if mask is None else builder.select(mask, read, nothing))
+            return every(builder, found, 0)
+
+        def reduced(first: Any, masked: bool) -> Any:
+            def layer(number: Any, values: list[Any]) -> list[Any]:
+                of_layer = builder.gep(src, [builder.mul(number, layer_step)])
+
+                def row(number: Any, values: list[Any]) -> list[Any]:
+                    of_row = builder.gep(of_layer, [builder.mul(number, row_step)])
+
+                    def tap(number: Any, values: list[Any]) -> list[Any]:
+                        place = builder.add(first, builder.mul(number, dilation))
+                        return [combined(builder, of, values[0], elements(of_row, place, masked))]
+
+                    return counted(builder, WORD(0), taps, 1, values, tap)[1]
+
+                return counted(builder, WORD(0), rows, 1, values, row)[1]
+
+            return counted(builder, WORD(0), layers, 1, [nothing], layer)[1][0]
+
+        far = builder.add(builder.mul(builder.sub(taps, WORD(1)), dilation), WORD(stride * vector))
+
+        def block(index: Any, _: Any) -> None:
+            first = builder.sub(builder.mul(index, WORD(stride)), before)
+            within = builder.icmp_signed("<=", builder.add(first, far), width)
+            within = builder.and_(within, builder.icmp_signed(">=", first, WORD(0)))
+            made = []
+            with builder.if_else(within) as ways:
+                for way, masked in zip(ways, (False, True), strict=True):
+                    with way:
+                        made.append((reduced(first, masked), builder.block))
+            stored = narrowed(builder, either(builder, made), data_type)
+            store(builder, stored, dst, index, mask=lanes_below(builder, builder.sub(count, index), vector))
+
+        counted(builder, WORD(0), count, vector, [], block)
+
+    return reduce_row
