@@ -155,7 +155,7 @@ def test_tiles_of_other_processors():
         """
 import numpy as np
 import ep
-from ep.cpu.engine.product.tiling import tile_shape
+from ep.cpu.engine.product.shape import tile_shape
 from ep.include.primitive import MatmulFactory
 from ep.testing.references.matmul import TRANSPOSES, check, matrices, product, stored
 

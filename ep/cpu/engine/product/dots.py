@@ -26,7 +26,7 @@ from ep.cpu.compile.vectors import (
     sum_in_any_order,
 )
 from ep.cpu.engine.product.results import arithmetic_of
-from ep.cpu.engine.product.tiling import tile_shape
+from ep.cpu.engine.product.shape import tile_shape
 from ep.include.data_type import DataType
 
 _ROWS: Final = 4  # rows that are processed at once

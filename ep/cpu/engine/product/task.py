@@ -13,8 +13,9 @@ from ep.cpu.engine.product.blas import CONJUGATE_TRANSPOSED, NOT_TRANSPOSED, gem
 from ep.cpu.engine.product.mapped import map_block
 from ep.cpu.engine.product.narrow import is_narrow, narrow_multiplier
 from ep.cpu.engine.product.results import arithmetic_of, results_merger
+from ep.cpu.engine.product.shape import block_columns, tile_shape
 from ep.cpu.engine.product.state import BLOCK, BLOCK_WORDS, PRODUCT, PRODUCT_LAUNCH, PRODUCT_STATE
-from ep.cpu.engine.product.tiling import block_columns, block_multiplier, tile_shape
+from ep.cpu.engine.product.tiling import block_multiplier
 from ep.cpu.engine.product.vector import vector_multiplier
 from ep.cpu.engine.product.walk import offsets, set_block
 from ep.include.data_type import DataType

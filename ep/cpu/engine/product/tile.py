@@ -31,7 +31,9 @@ from ep.include.data_type import DataType
 _AHEAD: Final = 16  # prefetch distance in rows of b
 _LINE: Final = 64  # bytes
 _STEPS: Final = 4  # steps per turn of a tile of packed operands
-_SLOW: Final = 3  # the least `slow` without prefetches: with more than 64 rows, they would cost more than they save
+
+SLOW: Final = 2
+"""The least `slow` with one prefetch for each step: more would cost more than they save."""
 
 FEW_SUMS: Final = 12
 """The most vectors of sums of a tile whose steps leave no slots for counting and prefetches."""
@@ -44,9 +46,10 @@ def tile_multiplier(data_type: DataType, rows: int, vectors: int, lanes: int, pa
     The tile is [rows, vectors * lanes]. The arguments are (k, a, a_row, a_step, b, b_step, c, c_step, num_rows,
     num_columns, alpha, adds, later, later_step, slow).
     a: its elements are a_row apart from row to row, and a_step along k. b: `[k, vectors * lanes]`, with b_step elements
-        from row to row; c_step is the same for c. adds: 1 to add the product to c, 0 to overwrite c. later: rows that
-        later tiles read, later_step bytes apart; one of them is prefetched into L2 every 2 ** slow steps along k, if
-        slow is less than _SLOW.
+        from row to row; c_step is the same for c. adds: 1 to add the product to c, 0 to overwrite c. later: the address
+        of data that later tiles read. If slow is less than SLOW, these are rows of b, later_step bytes apart: one is
+        prefetched into L2 every 2 ** slow steps along k, and the next rows of this tile's b into L1. Otherwise, every
+        step prefetches one line into L2, later_step bytes after the line of the step before.
     packed: the numbers of a row of b if a and b are packed, else 0. If they are, all rows are computed, strides are
         constants, and only c is prefetched, since a and b are contiguous.
     """
@@ -83,18 +86,19 @@ def tile_multiplier(data_type: DataType, rows: int, vectors: int, lanes: int, pa
             row = least(builder, WORD(number), last)
             a_rows.append(builder.gep(a, [builder.mul(row, a_row)]))
 
-        is_few = builder.icmp_signed("<", slow, WORD(_SLOW))
+        is_few = builder.icmp_signed("<", slow, WORD(SLOW))
 
         def prefetch_later(index: Any, row: Any) -> None:
-            ahead = builder.bitcast(builder.gep(row, [builder.mul(b_step, WORD(_AHEAD))]), BYTE.as_pointer())
-            much_later = builder.gep(later, [builder.mul(builder.lshr(index, slow), later_step)])
-            for offset in range(0, width, _LINE):
-                prefetch(builder, builder.gep(ahead, [WORD(offset)]), L1_CACHE)
-            with builder.if_then(is_few):
-                # and its last byte: the rows of an array that does not begin at a cache line span one line more
-                prefetch(builder, builder.gep(ahead, [WORD(width - 1)]), L1_CACHE)
-                for offset in (*range(0, width, _LINE), width - 1):
-                    prefetch(builder, builder.gep(much_later, [WORD(offset)]), L2_CACHE)
+            with builder.if_else(is_few) as (few, many):
+                with few:
+                    ahead = builder.bitcast(builder.gep(row, [builder.mul(b_step, WORD(_AHEAD))]), BYTE.as_pointer())
+                    much_later = builder.gep(later, [builder.mul(builder.lshr(index, slow), later_step)])
+                    # and its last byte: the rows of an array that does not begin at a cache line span one line more
+                    for offset in (*range(0, width, _LINE), width - 1):
+                        prefetch(builder, builder.gep(ahead, [WORD(offset)]), L1_CACHE)
+                        prefetch(builder, builder.gep(much_later, [WORD(offset)]), L2_CACHE)
+                with many:
+                    prefetch(builder, builder.gep(later, [builder.mul(index, later_step)]), L2_CACHE)
 
         def step(index: Any, sums: list[Any]) -> list[Any]:
             row = builder.gep(b, [builder.mul(index, b_step)])

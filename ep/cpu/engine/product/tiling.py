@@ -10,9 +10,7 @@ from __future__ import annotations
 
 from functools import cache
 from math import gcd
-from typing import Any, Final, NamedTuple
-
-from numba.core.registry import cpu_target
+from typing import Any, Final
 
 from ep.common.native.words import load_word
 from ep.cpu.compile.conversion import HALVES
@@ -20,14 +18,14 @@ from ep.cpu.compile.jit import jit, separate
 from ep.cpu.compile.memory import allocate, loader, release, storer
 from ep.cpu.engine.product.mapped import map_block
 from ep.cpu.engine.product.packing import column_packer, row_packer, window_packer
+from ep.cpu.engine.product.shape import VECTORS, tile_shape
 from ep.cpu.engine.product.state import BLOCK, PRODUCT, PRODUCT_LAUNCH, PRODUCT_STATE
-from ep.cpu.engine.product.tile import FEW_SUMS, tile_multiplier
+from ep.cpu.engine.product.strip import low_strip_multiplier, strip_multiplier
+from ep.cpu.engine.product.tile import FEW_SUMS
 from ep.cpu.engine.product.walk import offsets
 from ep.include.data_type import DataType
 
-_VECTORS: Final = 3  # vectors of columns in a tile
 _DEPTH: Final = 384  # the most of k that is processed at once
-_SUMMED: Final = 128  # the most products that are added up one after the other
 _HEIGHT: Final = 256  # the most rows of a that are packed at once
 _SHORT: Final = 32  # the most of k for which writing c takes longer than the products
 _MANY: Final = 64  # more rows of c than this are on more pages than the TLB has, unless a tile's rows are written first
@@ -37,30 +35,9 @@ _FEW_LOW: Final = 4  # the same if a tile has few sums: counting and prefetches 
 _FEW_FAR: Final = 3  # the same if the rows of b are also on different pages
 _PAGE: Final = 4096  # bytes
 _GROUP: Final = 8  # the most rows that become columns at once
+_FETCHED: Final = 4  # the most tiles of rows of a that do not prefetch each other's rows, but b
+_FIRST_CACHE: Final = 16384  # bytes of b that stay in L1 while tiles read a and write c: half of the smallest L1
 _LINE: Final = 64  # bytes
-
-
-class Shape(NamedTuple):
-    """A tile's number of rows, and the bytes of its vectors: three vectors of columns fill the registers with sums."""
-
-    rows: int
-    vector_bytes: int
-
-
-@cache
-def tile_shape() -> Shape:
-    """Return the shape of tiles that suits the number and size of the target processor's registers."""
-    triple, _, features = cpu_target.target_context.codegen().magic_tuple()
-    if not triple.startswith("x86_64"):
-        return Shape(8, 16)
-    return Shape(8, 64) if "+avx512f" in features and "+avx512bw" in features else Shape(4, 32)
-
-
-@cache
-def block_columns(data_type: DataType) -> int:
-    """Return the number of columns of a tile; blocks begin at multiples of it."""
-    arithmetic = DataType.kFloat if data_type in HALVES else data_type
-    return _VECTORS * tile_shape().vector_bytes // arithmetic.itemsize
 
 
 @cache
@@ -69,11 +46,10 @@ def block_multiplier(data_type: DataType) -> Any:
     is_half, size = data_type in HALVES, data_type.itemsize
     arithmetic = DataType.kFloat if is_half else data_type
     wide, lanes, tile_rows = arithmetic.itemsize, tile_shape().vector_bytes // arithmetic.itemsize, tile_shape().rows
-    tile_columns = _VECTORS * lanes
-    has_few_sums = tile_rows * _VECTORS <= FEW_SUMS
+    tile_columns = VECTORS * lanes
+    has_few_sums = tile_rows * VECTORS <= FEW_SUMS
     load, store, load_wide, store_wide = loader(data_type), storer(data_type), loader(arithmetic), storer(arithmetic)
-    strip = _strip_multiplier(arithmetic, lanes)
-    low = _tile(arithmetic, tile_rows // 2, 2 * _VECTORS, lanes)
+    strip, low = strip_multiplier(arithmetic, lanes), low_strip_multiplier(arithmetic, lanes)
     pack_a, pack_b = _packer(data_type, tile_rows), _packer(data_type, tile_columns)
     pack_windows = _windows_packer(data_type, lanes, tile_columns)
 
@@ -125,8 +101,10 @@ def block_multiplier(data_type: DataType) -> Any:
         few = _FEW
         if has_few_sums:
             few = _FEW_LOW if n * size < _PAGE else _FEW_FAR
-        packs_b = is_half or transpose_b != 0 or rows > few * tile_rows or not is_plain
+        is_large = packs_a or n * k * size > _FIRST_CACHE  # b does not stay in L1, where it may as well be in place
+        packs_b = is_half or transpose_b != 0 or not is_plain or (is_large and rows > few * tile_rows)
         keeps_b = packs_b and rows > height
+        fetches_a = not packs_a and transpose_a == 0 and depth == k and min(rows, height) > _FETCHED * tile_rows
         last_term = load_word(block, BLOCK.last_term)
         # values that are mapped as soon as they are complete need memory for some of the rows only
         is_once = maps and parts == 1 and last_term - load_word(block, BLOCK.first_term) == 1
@@ -158,17 +136,21 @@ def block_multiplier(data_type: DataType) -> Any:
                             rows_left = min(tile_rows, count - place)
                             pack_a(transpose_a, source, max(a_row, a_step), rows_left, length, target)
                         from_a, row_a, step_a = packed_a, 1, 0
-                    column, to_row = 0, to if rounds and is_once else to + row * to_step * wide
+                    strip_number, column, to_row = 0, 0, to if rounds and is_once else to + row * to_step * wide
                     while column < columns:
                         left, to_c = columns - column, to_row + column * wide
                         from_b, step_b = b + (b_offset + column * b_column + first * b_step) * size, b_step
                         low_strip = is_low and not packs_b and left >= 2 * tile_columns
-                        following = column + (2 * tile_columns if low_strip else tile_columns)
+                        is_split = tile_columns < left <= tile_columns + lanes  # one vector alone takes as long as two
+                        strip_columns = 2 * lanes if is_split else tile_columns
+                        following = column + (2 * tile_columns if low_strip else strip_columns)
                         packed_strip = packed_b
                         if keeps_b:
-                            packed_strip += wide * length * column
+                            packed_strip += wide * length * tile_columns * strip_number
                         later, later_step = from_b, 0
-                        if row > 0:
+                        if fetches_a and column == 0:
+                            later = 0
+                        elif row > 0:
                             later, later_step = packed_strip + wide * length * tile_columns, wide * tile_columns
                         elif transpose_b == 0 and is_plain:  # the next strip, piece of k, or block
                             later_step = n * size
@@ -180,26 +162,14 @@ def block_multiplier(data_type: DataType) -> Any:
                                 later = b + (b_offset + columns) * size
                         if low_strip:
                             low(
-                                length,
-                                from_a,
-                                row_a,
-                                step_a,
-                                from_b,
-                                step_b,
-                                to_c,
-                                to_step,
-                                count,
-                                left,
-                                alpha,
-                                adds,
-                                later,
-                                later_step,
-                                0,
+                                *(length, from_a, row_a, step_a, from_b, step_b, to_c, to_step),
+                                *(count, left, alpha, adds, later, later_step),
                             )
                             column = following
                             continue
-                        left = min(left, tile_columns)
-                        if packs_b or first_column + column + (left + lanes - 1) // lanes * lanes > n:
+                        left = min(left, strip_columns)
+                        ends = first_column + column + (left + lanes - 1) // lanes * lanes > n
+                        if packs_b or ends or (packs_a and left <= (VECTORS - 1) * lanes):
                             if row == 0 and is_plain:
                                 pack_b(1 - transpose_b, from_b, max(b_column, b_step), left, length, packed_strip)
                             elif row == 0:
@@ -219,22 +189,10 @@ def block_multiplier(data_type: DataType) -> Any:
                                 )
                             from_b, step_b = packed_strip, tile_columns
                         strip(
-                            length,
-                            from_a,
-                            row_a,
-                            step_a,
-                            from_b,
-                            step_b,
-                            to_c,
-                            to_step,
-                            count,
-                            left,
-                            alpha,
-                            adds,
-                            later,
-                            later_step,
+                            *(length, from_a, row_a, step_a, from_b, step_b, to_c, to_step),
+                            *(count, left, alpha, adds, later, later_step),
                         )
-                        column = following
+                        column, strip_number = following, strip_number + 1
                     if maps and term + 1 == last_term and first + length == end:
                         map_block(launch, block, to_row, to_step, row, count)
                 adds = 1
@@ -242,132 +200,6 @@ def block_multiplier(data_type: DataType) -> Any:
             narrow(c, n, to, rows, columns)
         if memory != 0:
             release(memory)
-
-    return multiply
-
-
-def _strip_multiplier(arithmetic: DataType, lanes: int) -> Any:
-    """Return a function that multiplies a strip of columns, for all rows; see `tile_multiplier` for its arguments.
-
-    It has no argument slow. a_step is 0 if a is packed, tile after tile.
-    """
-    one, two, three = (_tiles(arithmetic, vectors, lanes) for vectors in (1, 2, 3))
-
-    @separate
-    def multiply(k, a, a_row, a_step, b, b_step, c, c_step, num_rows, num_columns, alpha, adds, later, later_step):
-        if num_columns > 2 * lanes:
-            three(k, a, a_row, a_step, b, b_step, c, c_step, num_rows, num_columns, alpha, adds, later, later_step)
-        elif num_columns > lanes:
-            two(k, a, a_row, a_step, b, b_step, c, c_step, num_rows, num_columns, alpha, adds, later, later_step)
-        else:
-            one(k, a, a_row, a_step, b, b_step, c, c_step, num_rows, num_columns, alpha, adds, later, later_step)
-
-    return multiply
-
-
-def _tiles(arithmetic: DataType, vectors: int, lanes: int) -> Any:
-    """Return the same for strips of `vectors` vectors."""
-    size, rows = arithmetic.itemsize, tile_shape().rows
-    few = rows // 2
-    tile, low_tile = (_tile(arithmetic, count, vectors, lanes) for count in (rows, few))
-    packed_tile, width = _packed_tile(arithmetic, rows, vectors, lanes), _VECTORS * lanes
-
-    @separate
-    def multiply(k, a, a_row, a_step, b, b_step, c, c_step, num_rows, num_columns, alpha, adds, later, later_step):
-        apart, step = (a_row, a_step) if a_step else (k, rows)
-        row, slow = 0, 0
-        while num_rows >> slow > rows:  # the tiles together prefetch the next strip
-            slow += 1
-        packed = a_step == 0 and b_step == width
-        while packed and num_rows - row >= rows:
-            from_a, to_c = a + row * k * size, c + row * c_step * size
-            packed_tile(k, from_a, b, to_c, c_step, num_columns, alpha, adds)
-            row += rows
-        while num_rows - row > few:
-            from_a, to_c = a + row * apart * size, c + row * c_step * size
-            fetched = later + row // rows * (k >> slow) * later_step
-            tile(
-                k,
-                from_a,
-                a_row,
-                step,
-                b,
-                b_step,
-                to_c,
-                c_step,
-                num_rows - row,
-                num_columns,
-                alpha,
-                adds,
-                fetched,
-                later_step,
-                slow,
-            )
-            row += rows
-        if row < num_rows:
-            from_a, to_c = a + row * apart * size, c + row * c_step * size
-            fetched = later + row // rows * (k >> slow) * later_step
-            low_tile(
-                k,
-                from_a,
-                a_row,
-                step,
-                b,
-                b_step,
-                to_c,
-                c_step,
-                num_rows - row,
-                num_columns,
-                alpha,
-                adds,
-                fetched,
-                later_step,
-                slow,
-            )
-
-    return multiply
-
-
-def _packed_tile(arithmetic: DataType, rows: int, vectors: int, lanes: int) -> Any:
-    """Return a function (k, a, b, c, c_step, num_columns, alpha, adds) for tiles of all rows, of packed operands."""
-    width = _VECTORS * lanes
-    tile = _tile(arithmetic, rows, vectors, lanes, packed=width)
-
-    @jit
-    def multiply(k, a, b, c, c_step, num_columns, alpha, adds):
-        tile(k, a, 1, rows, b, width, c, c_step, rows, num_columns, alpha, adds, 0, 0, 0)
-
-    return multiply
-
-
-def _tile(arithmetic: DataType, rows: int, vectors: int, lanes: int, packed: int = 0) -> Any:
-    """Return the function of `tile_multiplier`, applied to pieces along k in turn: sums lose fewer digits."""
-    size, multiply_piece = arithmetic.itemsize, tile_multiplier(arithmetic, rows, vectors, lanes, packed)
-
-    @jit
-    def multiply(
-        k, a, a_row, a_step, b, b_step, c, c_step, num_rows, num_columns, alpha, adds, later, later_step, slow
-    ):
-        for first in range(0, k, _SUMMED):
-            from_a, from_b = a + first * a_step * size, b + first * b_step * size
-            length = min(_SUMMED, k - first)
-            multiply_piece(
-                length,
-                from_a,
-                a_row,
-                a_step,
-                from_b,
-                b_step,
-                c,
-                c_step,
-                num_rows,
-                num_columns,
-                alpha,
-                adds | (first > 0),
-                later + (first >> slow) * later_step,
-                later_step,
-                slow,
-            )
 
     return multiply
 

@@ -1,0 +1,45 @@
+"""The shapes of tiles, which follow from the number and size of the processor's registers."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Final, NamedTuple
+
+from numba.core.registry import cpu_target
+
+from ep.cpu.compile.conversion import HALVES
+from ep.include.data_type import DataType
+
+VECTORS: Final = 3
+"""The vectors of columns of a tile."""
+
+
+class Shape(NamedTuple):
+    """A tile's number of rows, and the bytes of its vectors: three vectors of columns fill the registers with sums."""
+
+    rows: int
+    vector_bytes: int
+
+
+@cache
+def tile_shape() -> Shape:
+    """Return the shape of tiles that suits the number and size of the target processor's registers."""
+    triple, _, features = cpu_target.target_context.codegen().magic_tuple()
+    if not triple.startswith("x86_64"):
+        return Shape(8, 16)
+    return Shape(8, 64) if "+avx512f" in features and "+avx512bw" in features else Shape(4, 32)
+
+
+def rows_of(vectors: int) -> int:
+    """Return the number of rows of a tile of `vectors` vectors of columns, at most `VECTORS`.
+
+    Fewer sums than the registers hold would depend on each other too closely: a product takes several cycles.
+    """
+    return tile_shape().rows * VECTORS // max(vectors, 2)
+
+
+@cache
+def block_columns(data_type: DataType) -> int:
+    """Return the number of columns of a tile; blocks begin at multiples of it."""
+    arithmetic = DataType.kFloat if data_type in HALVES else data_type
+    return VECTORS * tile_shape().vector_bytes // arithmetic.itemsize
