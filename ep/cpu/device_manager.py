@@ -12,13 +12,14 @@ from ep.cpu.device import report
 from ep.cpu.device.device import CpuDevice
 from ep.cpu.machine import processor
 from ep.cpu.machine.kernel_cache import CACHE
-from ep.include.arrays import CallFinder, DeviceArrays
+from ep.include.arrays import Arrays, CallFinder, DeviceArrays
 from ep.include.compiled_kernels import CompiledKernels
 from ep.include.device_manager import DeviceManager
 from ep.include.device_type import DeviceType
 from ep.include.errors import DeviceUnavailableError
 from ep.include.finding import Finding
 from ep.include.process import exclusively
+from ep.include.recording import Recording
 
 
 class CpuDeviceManager(DeviceManager):
@@ -29,7 +30,7 @@ class CpuDeviceManager(DeviceManager):
 
     def __init__(self) -> None:
         self._device: CpuDevice | None = None
-        self._arrays = NumpyArrays(DeviceType.kCPU, _new_finder)
+        self._arrays = NumpyArrays(DeviceType.kCPU, _new_finder, _new_recording)
 
     def device_type(self) -> DeviceType:
         return DeviceType.kCPU
@@ -84,3 +85,9 @@ def _new_finder() -> CallFinder:
         return CpuCallFinder()
 
     return exclusively(new)
+
+
+def _new_recording(work: Arrays) -> Recording:
+    from ep.cpu.engine.recording import CpuRecording
+
+    return CpuRecording(work)

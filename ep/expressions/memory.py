@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from ep.expressions.repetition import Repetition
 from ep.expressions.schedule import Schedule
 from ep.include.arrays import Array, Arrays
 
@@ -95,8 +96,14 @@ class Arena:
     def __init__(self, base: Arrays) -> None:
         self._base, self._memory, self._size = base, None, -1
         self._known: dict[Any, Any] = {}  # the arrays of each program
+        self._repetitions: dict[Any, Repetition] = {}
         self.arrays: Sequence[Array] = ()
         self.work, self.begin = base.scratch()
+
+    @property
+    def blocks(self) -> list[Array]:
+        """The memory of intermediate values."""
+        return [] if self._memory is None else [self._memory]
 
     @property
     def num_bytes(self) -> int:
@@ -107,14 +114,23 @@ class Arena:
         """Make the arrays of a program; `in_memory` returns all of them, given those in this memory."""
         if memory.num_bytes > self._size:
             self._known.clear()
+            self._repetitions.clear()
             self._size = memory.num_bytes
             self._memory = self._base.empty((self._size + _LINE,), _BYTE)
         found = self._known.get(program)
         if found is None:
             if len(self._known) >= _KEPT:
                 self._known.clear()
+                self._repetitions.clear()
             nodes = (program.schedule.nodes[one] for one in memory.values)
             places = zip(nodes, memory.offsets, strict=True)
             roots = [self._base.within(self._memory, at, one.shape, one.data_type.dtype) for one, at in places]
             found = self._known[program] = program.in_memory(self._base, roots)
         self.arrays = found
+
+    def repetition(self, program: Any) -> Repetition:
+        """Return the repetition of a program that is prepared."""
+        found = self._repetitions.get(program)
+        if found is None or found.body is not program.body:
+            found = self._repetitions[program] = Repetition(program, self, program.computed)
+        return found

@@ -9,6 +9,7 @@ from typing import Any
 from ep.expressions.grouping import View
 from ep.expressions.memory import Arena, Memory
 from ep.expressions.program_text import ProgramText
+from ep.expressions.repetition import Repetition
 from ep.expressions.schedule import Schedule
 from ep.expressions.trace import Node, Trace
 from ep.include.arrays import Array, Arrays
@@ -46,8 +47,8 @@ class Program:
         """Write the function that runs the program, with the kernels that are registered now."""
         text = ProgramText(self, self._trace, self.memory)
         self._chosen = [*text.chosen.items()]
-        self._body, self._renamed, self._derived = text.body(self._results), text.renamed, text.derived
-        self._steps = text.steps
+        self.body, self._renamed, self._derived = text.body(self._results), text.renamed, text.derived
+        self._steps, self.is_repeatable, self.constants = text.steps, text.is_repeatable, text.constants
 
     def in_memory(self, base: Arrays, arrays: list[Array]) -> list[Array]:
         """Return all arrays in memory that the program uses, given those that `Memory` places."""
@@ -70,10 +71,13 @@ class Program:
         arena: for a program that has memory; no other program may use it meanwhile.
         Raises TypeError or ValueError for arrays that cannot be written, before anything is.
         """
-        if arena is not None and self.memory is not None:
-            arena.prepare(self.memory, self)
         if not into:
-            results = self.computed(base, given, (), arena)
+            if arena is None or self.memory is None:
+                results = self.computed(base, given, (), arena)
+            else:
+                self.renewed()
+                arena.prepare(self.memory, self)
+                results = arena.repetition(self).run(base, given, {})
             return [base.delivered(one, None) for one in results] if self.on_device else results
         targets = self._targets(base, into)
         results = self.computed(base, given, self._checked(base, given, into, targets), arena)
@@ -89,8 +93,8 @@ class Program:
         """
         assert self.memory is not None
         arena.prepare(self.memory, self)
-        body = self._body
-        return lambda given, direct: body(base, given, direct, arena)
+        repetition = Repetition(self, arena, self.body)
+        return lambda given, direct: repetition.run(base, given, direct)
 
     def writes_all(self, into: Mapping[int, int]) -> bool:
         """Return whether kernels write all results where they are wanted: in the arrays of inputs.
@@ -104,24 +108,29 @@ class Program:
 
     def computed(self, base: Any, given: Any, direct: Any, arena: Arena | None = None) -> list[Array]:
         """Return the results; direct: arrays for results, which kernels may write."""
-        for operator, chosen in self._chosen:
-            if operator.chosen is not chosen:
-                self._write()
-                break
+        body = self.renewed()
         try:
-            return self._body(base, given, direct, arena)
+            return body(base, given, direct, arena)
         except Exception as error:
             step = self.step_of(error)
             if isinstance(error, ArgumentError):
                 error.rename(self._renamed.get(step, {}))
             raise
 
+    def renewed(self) -> Callable[..., list[Array]]:
+        """Return the function that runs the program, written again if other kernels have been registered meanwhile."""
+        for operator, chosen in self._chosen:
+            if operator.chosen is not chosen:
+                self._write()
+                break
+        return self.body
+
     def step_of(self, error: BaseException) -> int:
         """Return the number of the group whose launch raised an error; -1 if no launch did."""
         traceback = error.__traceback__
         while traceback is not None:
             line = traceback.tb_lineno - 2
-            if traceback.tb_frame.f_code is self._body.__code__ and line < len(self._steps):
+            if traceback.tb_frame.f_code is self.body.__code__ and line < len(self._steps):
                 return self._steps[line]
             traceback = traceback.tb_next
         return -1

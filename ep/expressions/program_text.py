@@ -15,14 +15,15 @@ from ep.expressions.trace import Node, Trace
 from ep.include.arrays import Array, Placeholder
 from ep.include.primitive import ExpressionFactory, RequirePrimitive
 from ep.ops.indices import resolved
-from ep.ops.kernels.kernel import OneLaunch
+from ep.ops.kernels.kernel import EachCall, OneLaunch
 
 
 class ProgramText:
     """Writes the function that runs a program: one line for each launch, so that a call adds little to the launches.
 
     lines: the lines of the function. steps: for each line, the group that it belongs to. renamed: for each group, the
-    names of the operator for arguments of launches. chosen: the kernels that operators had.
+    names of the operator for arguments of launches. chosen: the kernels that operators had. is_repeatable: whether all
+    launches depend on shapes and attributes only.
     """
 
     def __init__(self, program: Any, trace: Trace, memory: Memory | None) -> None:
@@ -38,6 +39,7 @@ class ProgramText:
         self._constants: set[int] = set()
         self.renamed: dict[int, Mapping[str, str]] = {}
         self.chosen: dict[Any, Any] = {}
+        self.is_repeatable = True
         self.lines: list[str] = []
         self.steps: list[int] = []
         if program.on_device and self._schedule.groups:
@@ -74,6 +76,11 @@ class ProgramText:
                 self.steps.insert(0, -1)
         text = "\n    ".join(["def body(base, given, direct, arena):", *lines])
         return function_of(text, "body", __name__, self._names)
+
+    @property
+    def constants(self) -> list[Array]:
+        """The arrays that are the same in each call."""
+        return [one for one in self._names.values() if hasattr(one, "dtype") and hasattr(one, "shape")]
 
     def _write(self, group: int, *lines: str) -> None:
         self.lines += lines
@@ -187,6 +194,7 @@ class ProgramText:
         unread = [self._value(one) for one in results if one not in group.values]
         if not isinstance(launches, OneLaunch):
             self._names[f"launch{k}"] = launches
+            self.is_repeatable &= not isinstance(launches, EachCall)
             self._write(k, *(["begin()"] if self._has_memory else []))
             arrays = "work" if self._has_memory else "base"
             self._write(k, f"launch{k}({arrays}, [{', '.join(read)}], [{', '.join(written)}])")

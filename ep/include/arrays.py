@@ -214,6 +214,13 @@ class Arrays(Operands):
         """Return the finder of known calls of one function, or None if the device has none."""
         return None
 
+    def new_recording(self, work: Arrays) -> Any | None:
+        """Return a new `ep.include.recording.Recording`, or None if the device repeats no launches.
+
+        work: the Arrays for operators, of `scratch`.
+        """
+        return None
+
     def compute(
         self, operator: Any, inputs: Sequence[Array], attributes: Mapping[str, Any], out: Array | None
     ) -> list[Array]:

@@ -36,13 +36,22 @@ class HostArrays(Arrays):
     takes_host_arrays = has_views = True
 
     def __init__(
-        self, device_type: DeviceType, place: str, new_finder: Callable[[], CallFinder | None] = lambda: None
+        self,
+        device_type: DeviceType,
+        place: str,
+        new_finder: Callable[[], CallFinder | None] = lambda: None,
+        new_recording: Callable[[Arrays], Any] = lambda work: None,
     ) -> None:
-        """place: the place of the arrays, in words for users; new_finder: see the method of this name."""
-        self.device_type, self.place, self._new_finder = device_type, place, new_finder
+        """place: the place of the arrays, in words for users; new_finder, new_recording: see the methods of these
+        names."""
+        self.device_type, self.place = device_type, place
+        self._new_finder, self._new_recording = new_finder, new_recording
 
     def new_finder(self) -> CallFinder | None:
         return self._new_finder()
+
+    def new_recording(self, work: Arrays) -> Any:
+        return self._new_recording(work)
 
     @lazy
     def stream(self) -> Stream:
@@ -221,9 +230,14 @@ def _check_plain(value: ArrayLike, argument: str) -> None:
 class NumpyArrays(DeviceArrays):
     """The arrays of the host: NumPy's, and anything that NumPy makes an array of."""
 
-    def __init__(self, device_type: DeviceType, new_finder: Callable[[], CallFinder | None] = lambda: None) -> None:
-        """device_type: of the one device that works on them; new_finder: as `Arrays.new_finder`."""
-        self._arrays = HostArrays(device_type, "the host", new_finder)
+    def __init__(
+        self,
+        device_type: DeviceType,
+        new_finder: Callable[[], CallFinder | None] = lambda: None,
+        new_recording: Callable[[Arrays], Any] = lambda work: None,
+    ) -> None:
+        """device_type: of the one device that works on them; new_finder, new_recording: as those of `Arrays`."""
+        self._arrays = HostArrays(device_type, "the host", new_finder, new_recording)
 
     def recognises(self, value: Any) -> bool:
         return isinstance(value, _OF_NUMPY)

@@ -28,6 +28,8 @@ bad_argument: Final = _function("PyErr_BadArgument", types.int32)
 
 as_ssize: Final = _function("PyNumber_AsSsize_t", _WORD, _WORD, _WORD)
 compare: Final = _function("PyObject_RichCompareBool", types.int32, _WORD, _WORD, types.int32)
+is_true: Final = _function("PyObject_IsTrue", types.int32, _WORD)
+check_signals: Final = _function("PyErr_CheckSignals", types.int32)
 error_occurred: Final = _function("PyErr_Occurred", _WORD)
 clear_error: Final = _function("PyErr_Clear", types.void)
 as_int64: Final = _function("PyLong_AsLongLong", _WORD, _WORD)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from typing import Any
 
 from ep.include.allocation_options import AllocationOptions
 from ep.include.buffer import Buffer
@@ -65,7 +67,17 @@ class CpuStream(Stream):
         self._device.Free(AllocationOptions(), buffer)
 
     def __repr__(self) -> str:
-        return f"<CpuStream of {self._device!r}>"
+        return f"<{type(self).__name__} of {self._device!r}>"
+
+
+class RecordingStream(CpuStream):
+    """A stream whose launches are noted: Python does each, and compiled code does none without it."""
+
+    def __init__(self, device: Device, note: Callable[[Any, Any, tuple[Any, ...]], None]) -> None:
+        """note: it gets the primitive of each launch that has been done, its plan or None, and the other arguments of
+        `_enter`."""
+        super().__init__(device)
+        self.note = note
 
 
 def _check_event(event: Event) -> CpuEvent:

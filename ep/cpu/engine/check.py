@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from ep.common.native.object_layout import TUPLE_ITEMS, TUPLE_LENGTH, TYPE
-from ep.common.native.words import load_word, stack_words, store_words
+from ep.common.native.words import load_word, stack_words, store_word, store_words
 from ep.cpu.compile.integers import multiply_sizes
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.ndarray import array_data, array_of_bytes
 from ep.cpu.engine.form import FORM, OF_BYTES, OF_PLAN, OPERAND
+from ep.cpu.lines.inline_copy import copy_bytes
 from ep.cpu.shared.context import CONTEXT, CONTEXT_WORDS, MAX_SOURCES, NONE, SOURCE_WORDS
+from ep.cpu.shared.listed import MAX_NUMBERS, NOTED
 from ep.cpu.shared.state import STATE
 from ep.cpu.threads.parallel import call_launcher
 
@@ -105,8 +107,11 @@ def _check_each(state, form, plan, numbers, operands, context):
 
 
 @jit
-def launch_checked(state, form, plan, numbers, operands):
-    """Check a launch and run it. Return 0 if it has run; otherwise nothing has been written."""
+def launch_checked(state, form, plan, numbers, operands, noted):
+    """Check a launch and run it. Return 0 if it has run; otherwise nothing has been written.
+
+    noted: 0, or an address: then nothing runs, and NOTED is written there.
+    """
     for size in range(load_word(form, FORM.num_sizes) if load_word(form, FORM.planned) == 0 else 0):
         if load_word(numbers, size) <= 0:
             return 1
@@ -117,4 +122,13 @@ def launch_checked(state, form, plan, numbers, operands):
         moved, same = _check_each(state, form, plan, numbers, operands, context)
     if moved < 0:
         return 1
-    return call_launcher(load_word(state, STATE.launcher), context, moved, 1 if same else 0, numbers)
+    launcher, in_place = load_word(state, STATE.launcher), 1 if same else 0
+    if noted == 0:
+        return call_launcher(launcher, context, moved, in_place, numbers)
+    if load_word(form, FORM.many) != 0:  # the operands are in a tuple
+        return 1
+    store_words(noted, launcher, moved, in_place)
+    for number in range(MAX_NUMBERS):
+        store_word(noted, NOTED.numbers + number, load_word(numbers, number))
+    copy_bytes(noted + 8 * NOTED.frame, context, 8 * CONTEXT_WORDS)
+    return 0

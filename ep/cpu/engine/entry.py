@@ -1,8 +1,8 @@
 """The compiled entries: Launch of every primitive, compiled once for all; a form describes each primitive's arguments.
 
-Two methods share one check. `Launch` receives the arguments of Launch and finds the plan of its dims; if something is
+Three methods share one check. `Launch` receives the arguments of Launch and finds the plan of its dims; if something is
 not as expected, it calls the Python Launch. `_enter` receives a plan, or sizes, and operands, and returns whether it
-refuses them.
+refuses them. `_note` receives the same, and launches nothing: it writes down what `_enter` would hand to the launcher.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ from ep.cpu.compile.compiler import compile_function
 from ep.cpu.compile.integers import as_word
 from ep.cpu.compile.jit import jit
 from ep.cpu.engine.check import launch_checked
-from ep.cpu.engine.form import ARRAY, FORM, MAX_ARGUMENTS, MAX_NUMBERS, NUMBER, Launcher
+from ep.cpu.engine.form import ARRAY, FORM, MAX_ARGUMENTS, NUMBER, Launcher
 from ep.cpu.engine.kept import find_kept
 from ep.cpu.engine.launchable import WORDS, Launchable
 from ep.cpu.shared.context import MAX_SOURCES
+from ep.cpu.shared.listed import MAX_NUMBERS
 from ep.cpu.shared.state import STATE
 
 _OPERANDS = MAX_SOURCES + 1
@@ -53,25 +54,37 @@ def _launcher(name: str, launch: Any) -> int:
     return compile_function(f"launch.{name}", launcher, 4)
 
 
-def _enter(primitive, args, num_args, names):
+@jit
+def _entered(primitive, args, num_args, noted):
+    """Run `_enter`, or with an address `noted` write what it hands to the launcher there; return whether it refuses."""
     words = load_word(primitive + WORDS, 0)
-    if words == 0 or names != 0 or num_args == 0:
-        return as_bool(1)
+    if words == 0 or num_args == 0:
+        return 1
     state = load_word(words + DATA, 0)
     form = load_word(state, STATE.form)
     if form == 0:
-        return as_bool(1)
+        return 1
     num_numbers, plan = load_word(form, FORM.num_numbers), load_word(args, 0)
     if num_args != 1 + num_numbers + load_word(form, FORM.num_operands):
-        return as_bool(1)
+        return 1
     add_reference(words)  # as in `_method`
     numbers = stack_words(MAX_NUMBERS)
     for number in range(num_numbers):
         store_word(numbers, number, as_word(load_word(args, 1 + number)))
     plan = 0 if plan == load_word(state, STATE.none) else load_word(plan + DATA, 0)
-    refused = launch_checked(state, form, plan, numbers, args + 8 * (1 + num_numbers))
+    refused = launch_checked(state, form, plan, numbers, args + 8 * (1 + num_numbers), noted)
     drop_reference(words)
-    return as_bool(refused)
+    return refused
+
+
+def _enter(primitive, args, num_args, names):
+    return as_bool(1 if names != 0 else _entered(primitive, args, num_args, 0))
+
+
+def _note(primitive, args, num_args, names):
+    if names != 0 or num_args == 0:
+        return as_bool(1)
+    return as_bool(_entered(primitive, args + 8, num_args - 1, load_word(load_word(args, 0) + DATA, 0)))
 
 
 @jit
@@ -79,13 +92,13 @@ def _launch_several(state, form, numbers, operands):
     """Run `launch_checked`, with the first operand a tuple or a list of operands."""
     given = load_word(operands, 0)
     if load_word(given + TYPE, 0) != load_word(state, STATE.list_type):
-        return launch_checked(state, form, 0, numbers, operands)
+        return launch_checked(state, form, 0, numbers, operands, 0)
     several = as_tuple(given)  # no other thread can change the tuple meanwhile
     if several == 0:
         clear_error()  # out of memory
         return 1
     store_word(operands, 0, several)
-    refused = launch_checked(state, form, 0, numbers, operands)
+    refused = launch_checked(state, form, 0, numbers, operands, 0)
     drop_reference(several)
     return refused
 
@@ -140,7 +153,7 @@ def _is_done(primitive, state, args, num_args, names):
     if load_word(form, FORM.many) != 0:
         return _launch_several(state, form, numbers, operands) == 0
     if num_keys == 0:
-        return launch_checked(state, form, 0, numbers, operands) == 0
+        return launch_checked(state, form, 0, numbers, operands, 0) == 0
     kept = find_kept(primitive, state, form, args)
     if kept == 0:
         return False
@@ -150,7 +163,7 @@ def _is_done(primitive, state, args, num_args, names):
         array = load_word(kept + TUPLE_ITEMS, num_keys + 2 + value)
         if array != load_word(state, STATE.none):
             store_word(operands, load_word(form, FORM.values + value), array)
-    refused = launch_checked(state, form, plan, numbers, operands)
+    refused = launch_checked(state, form, plan, numbers, operands, 0)
     drop_reference(kept)
     return refused == 0
 
@@ -172,9 +185,10 @@ def _method(primitive, args, num_args, names):
 
 
 def install(of: type[Any]) -> None:
-    """Replace `_enter`, and each Launch of a class that `launched` has marked, by compiled methods."""
+    """Replace `_enter`, `_note`, and each Launch of a class that `launched` has marked, by compiled methods."""
     if isinstance(Launchable.__dict__["_enter"], FunctionType):
         _put(Launchable, "_enter", _entering(), "")
+        _put(Launchable, "_note", _noting(), "")
     for one in of.__mro__:
         forward = getattr(one.__dict__.get("Launch"), "forward", None)
         if forward is not None:
@@ -190,6 +204,11 @@ def _put(of: type[Any], name: str, address: int, doc: str) -> Any:
 @cache
 def _entering() -> int:
     return compile_function("enter", _enter, 4)
+
+
+@cache
+def _noting() -> int:
+    return compile_function("note", _note, 4)
 
 
 @cache

@@ -15,9 +15,9 @@ from ep.common.primitive.signature import Signature
 from ep.cpu.engine.plan import plan_layout
 from ep.cpu.shared.context import MAX_SOURCES
 from ep.cpu.shared.layout import layout
+from ep.cpu.shared.listed import MAX_NUMBERS
 from ep.cpu.shared.state import TYPE_WORDS
 
-MAX_NUMBERS: Final = 8
 MAX_ARGUMENTS: Final = 16
 _MAX_FACTORS: Final = 5
 

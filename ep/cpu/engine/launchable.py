@@ -76,6 +76,13 @@ class Launchable:
         """
         return True
 
+    def _note(self, words: np.ndarray[Any, Any], plan: Any, *args: Any) -> bool:
+        """Write what the launch of `_enter` hands to its launcher, in the layout NOTED. Return whether it is refused.
+
+        words: for the result. plan, args: as for `_enter`.
+        """
+        return True
+
     def _remember(self, given: tuple[Any, ...], plan: Any = None, arrays: tuple[Any, ...] = ()) -> None:
         """Remember a plan, and arrays for numbers, by the arguments of Launch, for compiled code to find.
 

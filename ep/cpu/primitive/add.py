@@ -47,4 +47,4 @@ class AddImpl(CpuPrimitive, Add):
         types = self._types[:1] * len(signature.operands)
         *read, written = signature.read((*srcs, dst), types, signature.counts((size,)), read_buffer)
         if size:
-            self._run(None, size, tuple(read), written)
+            self._run(stream, None, size, tuple(read), written)

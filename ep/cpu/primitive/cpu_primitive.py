@@ -6,6 +6,8 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, Final
 
+import numpy as np
+
 from ep.common.bounded_cache import BoundedCache
 from ep.common.checks import as_size
 from ep.common.compiling import compiling
@@ -14,12 +16,14 @@ from ep.common.numbers import Numbers
 from ep.common.primitive.signature import Signature
 from ep.common.scalar import convert_value, is_scalar
 from ep.cpu.device.buffers import check_stream, read_buffer
-from ep.cpu.device.stream import CpuStream
+from ep.cpu.device.stream import CpuStream, RecordingStream
 from ep.cpu.engine.form import Launcher, check_form, launch_form
 from ep.cpu.engine.launchable import Launchable, are_of_ints
 from ep.cpu.engine.move.link import link
 from ep.cpu.engine.move.run_writer import RunWriter
 from ep.cpu.engine.plan import Plan
+from ep.cpu.shared.context import CONTEXT, SOURCE_WORDS
+from ep.cpu.shared.listed import CHECKED, NOTED, Listed
 from ep.cpu.shared.state import STATE, LaunchState
 from ep.include.data_type import DataType, as_data_type
 from ep.include.device_manager_registry import DeviceManagerRegistry
@@ -161,7 +165,7 @@ class CpuPrimitive(Launchable, Primitive):
         sizes = numbers[: len(self.signature.sizes)]
         buffers = self._checked(stream, buffers, self.signature.counts(sizes))
         if all(sizes):
-            self._run(None, *numbers, *buffers)
+            self._run(stream, None, *numbers, *buffers)
 
     def _checked(
         self, stream: Any, buffers: Sequence[Any], counts: Sequence[int], in_place: bool = True, types: Any = None
@@ -170,16 +174,32 @@ class CpuPrimitive(Launchable, Primitive):
         check_stream(stream)
         return self.signature.read(buffers, types or self._types, counts, read_buffer, in_place)
 
-    def _run(self, plan: Any, *args: Any) -> None:
-        """Call `_enter` with arguments that have been checked in Python."""
+    def _run(self, stream: Any, plan: Any, *args: Any) -> None:
+        """Call `_enter` with arguments that have been checked in Python. plan: None if there is none."""
         if not self._compiled:
             self._compiling(self._set_entry)
-        if self._enter(plan, *args):
+        words = None if plan is None else plan.words
+        if self._enter(words, *args):
             for _ in range(_ATTEMPTS):
                 self._compiling(self._provide)
-                if not self._enter(plan, *args):
-                    return
-            raise RuntimeError(f"{self!r}: compiled checks refuse what the checks in Python accept: {args!r}")
+                if not self._enter(words, *args):
+                    break
+            else:
+                raise RuntimeError(f"{self!r}: compiled checks refuse what the checks in Python accept: {args!r}")
+        if type(stream) is RecordingStream:
+            stream.note(self, plan, args)
+
+    def listed(self, plan: Any, args: tuple[Any, ...]) -> Listed | None:
+        """Return a launch that has just been done, in the form for a list of launches; None if lists cannot have it.
+
+        plan, args: as `_run` got them.
+        """
+        words = np.zeros(NOTED.num_words, np.int64)
+        if self._note(words, None if plan is None else plan.words, *args):
+            return None
+        frame = words[NOTED.frame :]
+        sources = range(CONTEXT.sources, CONTEXT.sources + SOURCE_WORDS * int(frame[CONTEXT.num_sources]), SOURCE_WORDS)
+        return Listed(CHECKED, words[: NOTED.frame].tolist(), frame, (CONTEXT.dst, *sources))
 
 
 class PlannedPrimitive(CpuPrimitive):
@@ -266,7 +286,7 @@ class PlannedPrimitive(CpuPrimitive):
                 link(move)
             self._plans.keep(key, lambda: made)
         if plan is not None:
-            self._run(plan.words, *buffers)
+            self._run(stream, plan, *buffers)
 
     def _launch_new(self, stream: Any, key: Any, buffers: Sequence[Any], make: Callable[[], Plan]) -> bool:
         """Make the plan of a launch that has not been checked, and do it. Return whether that was possible.

@@ -20,7 +20,7 @@ class ExpressionImpl(ExpressionPrimitive):
         arrays, plan = (*results, *sources), self._plan
         if plan is None or not self._entered(stream, plan.words, arrays):
             check_stream(stream)
-            self._launch_arrays(arrays, len(results))
+            self._launch_arrays(stream, arrays, len(results))
 
 
 @register_primitive_factory(DeviceType.kCPU, ExpressionFactory)

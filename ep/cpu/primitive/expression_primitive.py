@@ -8,9 +8,11 @@ from typing import Any, Final
 import numpy as np
 
 from ep.common.bounded_cache import BoundedCache
+from ep.common.native.object_layout import data_address
 from ep.common.primitive.expression_arrays import ExpressionArrays, ExpressionDims
 from ep.common.primitive.strides import span
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
+from ep.cpu.shared.listed import STRIDED, Listed
 from ep.include.errors import ArgumentTypeError, ArgumentValueError
 from ep.include.primitive.expression import Expression
 from ep.include.primitive.primitive import Request, kMaxNumDims
@@ -48,7 +50,7 @@ class ExpressionPrimitive(CpuPrimitive, Expression):
             raise MemoryError("there is no memory for what goes from stage to stage; results are written in part")
         return refused != 0
 
-    def _launch_arrays(self, arrays: tuple[Any, ...], num_results: int) -> None:
+    def _launch_arrays(self, stream: Any, arrays: tuple[Any, ...], num_results: int) -> None:
         """Check a launch in Python, then do it. arrays: results first."""
         self._expected.check_number(num_results, len(arrays) - num_results)
         for position, array in enumerate(arrays):
@@ -63,7 +65,15 @@ class ExpressionPrimitive(CpuPrimitive, Expression):
         if plan is None:
             plan = self._plans.keep(key, lambda: self._made(plain, dims))
         self._plan = plan
-        self._run(plan.words, plain)
+        self._run(stream, plan, plain)
+
+    def listed(self, plan: Any, args: tuple[Any, ...]) -> Listed | None:
+        (arrays,) = args
+        count = self._expected.num_results
+        in_place = any(np.may_share_memory(one, other) for one in arrays[:count] for other in arrays[count:])
+        places = np.array([data_address(array) for array in arrays])
+        given = data_address(self._words), data_address(plan.words), int(in_place)
+        return Listed(STRIDED, given, places, range(len(arrays)))
 
     def _check_array(self, position: int, array: Any) -> None:
         """Raise TypeError or ValueError for anything but an array that the entry can receive."""

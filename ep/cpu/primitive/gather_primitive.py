@@ -54,4 +54,4 @@ class GatherPrimitive(CpuPrimitive):
             buffers[-1].reshape(-1)[:num_out] = 0
             return
         self._need_mover(size_class(inner * self.params_type.itemsize))
-        self._run(None, *numbers, *buffers)
+        self._run(stream, None, *numbers, *buffers)

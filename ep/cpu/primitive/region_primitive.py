@@ -10,7 +10,7 @@ from ep.common.primitive import signatures
 from ep.common.primitive.movement import MAX_UNIT
 from ep.common.primitive.region_copy import as_box_copy
 from ep.cpu.device.buffers import check_stream
-from ep.cpu.device.stream import CpuStream
+from ep.cpu.device.stream import CpuStream, RecordingStream
 from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.move.column_parts import LARGE, LARGE_BYTES
 from ep.cpu.engine.move.link import link
@@ -58,6 +58,9 @@ class RegionPrimitive(PlannedPrimitive, CopyNd):
     ) -> None:
         if type(stream) is not CpuStream:  # saves a call of Python where launches are short
             check_stream(stream)
+            if isinstance(stream, RecordingStream):  # which notes launches of boxes
+                super().LaunchColumns(stream, data_type, whole, rows, cols, begin, parts, to_parts)
+                return
         of_type = as_data_type(data_type, "data_type")
         given = tuple(parts)  # another thread could change a list during the launch
         if self._columns is None:
@@ -91,4 +94,4 @@ class RegionPrimitive(PlannedPrimitive, CopyNd):
             link(plan)
             self._plans.put(key, plan)
             self._forget()  # the plan of the previous launch
-        self._run(plan.words, to, of)
+        self._run(stream, plan, to, of)

@@ -41,4 +41,4 @@ class SegmentPrimitive(CpuPrimitive):
         if num_ids == 0:
             buffers[-1].reshape(-1)[:num_out] = 0
             return
-        self._run(None, *numbers, *buffers)
+        self._run(stream, None, *numbers, *buffers)

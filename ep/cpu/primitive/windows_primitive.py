@@ -34,6 +34,6 @@ class WindowsPrimitive(ProductPrimitive):
         def launch(stream: Stream, a: Any, b: Any, c: Any) -> None:
             buffers = (a, b, c, *numbers)
             if not self._entered(stream, plan.words, *buffers):
-                self._run(plan.words, *self._checked(stream, buffers, counts, plan.in_place))
+                self._run(stream, plan, *self._checked(stream, buffers, counts, plan.in_place))
 
         return launch

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any, Final
 
 import numpy as np
@@ -287,18 +288,20 @@ def _walked(
     into: list[Any] = [None] * steps
     buffers: list[list[Any]] = [[], []]
     written: Any = None
+    steps_of: Any = nullcontext(each.function)
     if not is_traced:
         first = order[0]
-        run = each.begin(base, [*gates[first], *states, *ends[first], *fixed])
+        steps_of = each.steps(base, [*gates[first], *states, *ends[first], *fixed])
         into = [base.empty(zeros.shape, dtype) for _ in order]
         if base.takes_host_arrays:  # views of these are arrays, which a product reads, too
             written = base.empty((steps, rows, size), dtype)
             into = [one for (one,) in parts(written, size)]
         buffers = [[base.empty(zeros.shape, dtype) for _ in states[0 if masked else 1 :]] for _ in range(2)]
     found, now = [*into], states
-    for t in order:
-        arrays = [*gates[t], *now, *ends[t], *fixed]
-        results = each.function(*arrays) if is_traced else run(arrays, [into[t], *buffers[t % 2]])
-        found[t], now = results[0], results[1:] if masked else results
+    with steps_of as run:
+        for t in order:
+            arrays = [*gates[t], *now, *ends[t], *fixed]
+            results = run(*arrays) if is_traced else run(arrays, [into[t], *buffers[t % 2]])
+            found[t], now = results[0], results[1:] if masked else results
     is_written = written is not None and all(map(operator.is_, found, into))
     return written if is_written else _stacked(found), now

@@ -81,11 +81,24 @@ class Kernel(ABC):
 
         The second result has the operator's names for arguments that errors of launches name differently.
         """
-        return lambda arrays, inputs, outputs: self.compute(Call(arrays, inputs, outputs, attributes)), {}
+        return EachCall(self, attributes), {}
+
+
+class EachCall:
+    """The launches of a kernel that may do anything in a call, also what depends on data."""
+
+    __slots__ = ("_attributes", "_kernel")
+
+    def __init__(self, kernel: Kernel, attributes: Mapping[str, Any]) -> None:
+        self._kernel, self._attributes = kernel, attributes
+
+    def __call__(self, arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        self._kernel.compute(Call(arrays, inputs, outputs, self._attributes))
 
 
 class PreparedKernel(Kernel):
-    """A kernel whose launches depend on shapes and attributes only: they are planned once per combination of these.
+    """A kernel whose launches depend on shapes and attributes only: they are planned once per combination of these, and
+    may be recorded in one call and repeated in the next ones.
 
     If a class overrides `compute` as well, `compute` does every call.
     """

@@ -101,6 +101,16 @@ def plan_words(num_operands: int) -> np.ndarray[Any, Any]:
     return np.zeros(_OPERANDS + _WORDS * num_operands, np.int64)
 
 
+def set_array(block: np.ndarray[Any, Any], array: np.ndarray[Any, Any], flags: int) -> None:
+    """Write what `is_expected` compares with an array, and where its bytes are, to the words of an OPERAND."""
+    low, last = span(array.shape, array.strides)
+    block[OPERAND.dtype], block[OPERAND.flags] = id(array.dtype), flags
+    block[OPERAND.low], block[OPERAND.high] = low, last + array.itemsize
+    block[OPERAND.num_dims] = array.ndim
+    block[OPERAND.dims :][: array.ndim] = array.shape
+    block[OPERAND.strides :][: array.ndim] = array.strides
+
+
 def strides_over(array: np.ndarray[Any, Any], shape: Dims) -> Dims:
     """Return the strides of an array that is broadcast to a shape."""
     return array.strides if array.shape == shape else np.broadcast_to(array, shape).strides
@@ -155,12 +165,7 @@ class StridedPlan:
         )
         for position, array in enumerate(arrays):
             block = self.words[_OPERANDS + _WORDS * position :][:_WORDS]
-            low, last = span(array.shape, array.strides)
-            block[OPERAND.dtype], block[OPERAND.flags] = id(array.dtype), WRITEABLE * (position < num_results)
-            block[OPERAND.low], block[OPERAND.high] = low, last + array.itemsize
-            block[OPERAND.num_dims] = array.ndim
-            block[OPERAND.dims :][: array.ndim] = array.shape
-            block[OPERAND.strides :][: array.ndim] = array.strides
+            set_array(block, array, WRITEABLE * (position < num_results))
             if position in chosen:
                 block[OPERAND.rows], block[OPERAND.row_bytes] = array.shape[0], array.strides[0]
             if position in apart:
@@ -172,36 +177,59 @@ class StridedPlan:
             self.words[getattr(STRIDED_PLAN, field)] = value
 
 
+@jit
+def same_place(plan, one, other):
+    """Return whether two operands with the same address have each element at the same place."""
+    one, other = plan + 8 * (_OPERANDS + _WORDS * one), plan + 8 * (_OPERANDS + _WORDS * other)
+    same = load_word(one, OPERAND.low) == load_word(other, OPERAND.low)
+    same &= load_word(one, OPERAND.high) == load_word(other, OPERAND.high)
+    same &= load_word(one, OPERAND.step) == load_word(other, OPERAND.step)
+    same &= load_word(one, OPERAND.rows) == load_word(other, OPERAND.rows)
+    for axis in range(load_word(plan, STRIDED_PLAN.num_outer)):
+        same &= load_word(one, OPERAND.walk + axis) == load_word(other, OPERAND.walk + axis)
+    return same
+
+
+@jit
+def is_expected(array, block, ndarray_type):
+    """Return whether an object is an array of the type, flags, dims and strides in the words `block` of an OPERAND."""
+    if load_word(array + TYPE, 0) != ndarray_type or load_word(array + DTYPE, 0) != load_word(block, OPERAND.dtype):
+        return False
+    flags, num_dims = load_word(block, OPERAND.flags), load_word(block, OPERAND.num_dims)
+    if load_int(array + FLAGS) & flags != flags or load_int(array + NUM_DIMS) != num_dims:
+        return False
+    dims, strides = load_word(array + DIMS, 0), load_word(array + STRIDES, 0)
+    for axis in range(num_dims):
+        if load_word(dims, axis) != load_word(block, OPERAND.dims + axis):
+            return False
+        if load_word(strides, axis) != load_word(block, OPERAND.strides + axis):
+            return False
+    return True
+
+
+@jit
+def launch_strided(state, plan, places, in_place):
+    """Run a launch of checked arrays. places: their addresses, in memory that the launch may keep until it returns.
+
+    Returns 0 if it ran, NO_MEMORY, or 1 if nothing was written.
+    """
+    context, count = stack_words(_CONTEXT_WORDS), load_word(plan, STRIDED_PLAN.count)
+    store_word(context, CONTEXT.dst, load_word(places, 0))
+    store_word(context, CONTEXT.state, state)
+    store_word(context, CONTEXT.plan, plan)
+    store_word(context, CONTEXT.streaming, NONE)
+    store_word(context, CONTEXT.num_sources, 0)  # nothing is prefetched: the task finds operands by `places`
+    store_word(context, CONTEXT.sources, places)
+    store_word(context, STRIDED.lacks_memory, 0)
+    size = 0 if in_place else load_word(plan, STRIDED_PLAN.size)
+    num_bytes, grain = load_word(plan, STRIDED_PLAN.num_bytes), load_word(plan, STRIDED_PLAN.grain)
+    refused = run_writing(context, load_word(plan, STRIDED_PLAN.task), count, size, num_bytes, grain)
+    return NO_MEMORY if load_word(context, STRIDED.lacks_memory) != 0 else refused
+
+
 @cache
 def strided_entry() -> Callable[..., int]:
     """Return the entry (state, plan, arrays). It returns 0 if it ran, NO_MEMORY, or 1 if nothing was written."""
-
-    @jit
-    def same_place(plan, one, other):
-        """Return whether two operands with the same address have each element at the same place."""
-        one, other = plan + 8 * (_OPERANDS + _WORDS * one), plan + 8 * (_OPERANDS + _WORDS * other)
-        same = load_word(one, OPERAND.low) == load_word(other, OPERAND.low)
-        same &= load_word(one, OPERAND.high) == load_word(other, OPERAND.high)
-        same &= load_word(one, OPERAND.step) == load_word(other, OPERAND.step)
-        same &= load_word(one, OPERAND.rows) == load_word(other, OPERAND.rows)
-        for axis in range(load_word(plan, STRIDED_PLAN.num_outer)):
-            same &= load_word(one, OPERAND.walk + axis) == load_word(other, OPERAND.walk + axis)
-        return same
-
-    @jit
-    def is_expected(array, block, ndarray_type):
-        if load_word(array + TYPE, 0) != ndarray_type or load_word(array + DTYPE, 0) != load_word(block, OPERAND.dtype):
-            return False
-        flags, num_dims = load_word(block, OPERAND.flags), load_word(block, OPERAND.num_dims)
-        if load_int(array + FLAGS) & flags != flags or load_int(array + NUM_DIMS) != num_dims:
-            return False
-        dims, strides = load_word(array + DIMS, 0), load_word(array + STRIDES, 0)
-        for axis in range(num_dims):
-            if load_word(dims, axis) != load_word(block, OPERAND.dims + axis):
-                return False
-            if load_word(strides, axis) != load_word(block, OPERAND.strides + axis):
-                return False
-        return True
 
     def entry(state_, plan_, arrays_):
         state, plan, arrays = data_of(word(state_)), data_of(word(plan_)), word(arrays_)
@@ -230,17 +258,6 @@ def strided_entry() -> Callable[..., int]:
                 if j < num_results or place != other or not same_place(plan, k, j):
                     return 1
                 in_place = True
-        context, count = stack_words(_CONTEXT_WORDS), load_word(plan, STRIDED_PLAN.count)
-        store_word(context, CONTEXT.dst, load_word(places, 0))
-        store_word(context, CONTEXT.state, state)
-        store_word(context, CONTEXT.plan, plan)
-        store_word(context, CONTEXT.streaming, NONE)
-        store_word(context, CONTEXT.num_sources, 0)  # nothing is prefetched: the task finds operands by `places`
-        store_word(context, CONTEXT.sources, places)
-        store_word(context, STRIDED.lacks_memory, 0)
-        size = 0 if in_place else load_word(plan, STRIDED_PLAN.size)
-        num_bytes, grain = load_word(plan, STRIDED_PLAN.num_bytes), load_word(plan, STRIDED_PLAN.grain)
-        refused = run_writing(context, load_word(plan, STRIDED_PLAN.task), count, size, num_bytes, grain)
-        return NO_MEMORY if load_word(context, STRIDED.lacks_memory) != 0 else refused
+        return launch_strided(state, plan, places, in_place)
 
     return compile_entry("strided", entry)

@@ -1,0 +1,220 @@
+"""Recordings of launches on the CPU."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ep.common.arrays.host import HostArrays
+from ep.common.arrays.host_indices import RESOLVERS
+from ep.common.lazy import lazy
+from ep.common.native.object_layout import data_address
+from ep.common.primitive.strides import span
+from ep.cpu.device.stream import RecordingStream
+from ep.cpu.shared.listed import CALLED, Listed
+from ep.include.device_manager_registry import DeviceManagerRegistry
+from ep.include.device_type import DeviceType
+from ep.include.errors import ArgumentIndexError
+from ep.include.recording import Recording, Repeat
+
+NDArray = np.ndarray[Any, Any]
+_POISON: Final = 0xA5
+_FIXED: Final = -1
+
+
+class CpuRecording(Recording):
+    """A recording that becomes a list of launches (`engine/launch_list.py`)."""
+
+    def __init__(self, work: Any) -> None:
+        """work: the Arrays for operators, whose memory the recording uses."""
+        device = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
+        self._stream = RecordingStream(device, lambda *launch: self._launches.append(launch))
+        self._launches: list[tuple[Any, Any, Any]] = []  # a primitive, its plan and its arguments; or an index check
+        self._inputs: list[NDArray] = []
+        self._written: list[NDArray] = []
+        self._constants: list[NDArray] = []
+        self._temporary: list[NDArray] = []
+        self._is_whole = True
+        self.arrays = _Recorded(self, np.empty, self._written)
+        self.work = _Recorded(self, work.empty, self._temporary)
+        self.work.repeats = work.repeats
+
+    def inputs(self, arrays: Sequence[NDArray]) -> list[NDArray]:
+        for one in arrays:
+            copy = _like(one)
+            copy[...] = one
+            self._inputs.append(copy)
+        return [*self._inputs]
+
+    def writes(self, arrays: Sequence[NDArray]) -> list[NDArray]:
+        self._written += map(_like, arrays)
+        return [*self._written]
+
+    def fail(self) -> None:
+        """Note that the function computes something by itself."""
+        self._is_whole = False
+
+    def copied(self, array: NDArray, copy: NDArray) -> NDArray:
+        """Return the array that stands for a copy of an array that the function makes."""
+        if any(np.may_share_memory(array, one) for one in self._inputs):
+            return array
+        self._constants.append(copy)
+        return copy
+
+    def resolved(self, indices: NDArray, size: int, mode: str, found: NDArray) -> NDArray:
+        """Note that indices are checked, and return those found; a check of constant ones is not repeated."""
+        self._launches.append((_IndexCheck(indices, size, mode), None, (found,)))
+        return found
+
+    def repeat(self, constants: Sequence[NDArray], memory: Sequence[NDArray]) -> Repeat | None:
+        from ep.cpu.engine.launch_list import MAX_ARRAYS, LaunchList
+
+        arrays = [*self._inputs, *self._written]
+        if not self._is_whole or not self._launches or len(arrays) > MAX_ARRAYS:
+            return None
+        changing = _Places(arrays, [*memory, *self._temporary])
+        launches = self._without_constant_checks(changing)
+        fixed = [*constants, *self._constants, *memory, *self._temporary]
+        places, listed, held = _Places(arrays, fixed), [], [*fixed, *(one.dtype for one in arrays)]
+        for primitive, plan, args in launches:
+            one, numbers = primitive.listed(plan, args), _numbers(args)
+            patches = None if one is None else _patches(one, places, numbers)
+            if patches is None:
+                return None
+            listed.append((one, patches))
+            held += primitive, plan, *numbers
+        made = LaunchList(arrays, len(self._written), listed, held)
+        expected = [one.tobytes() for one in self._written]
+        for one in (*self._written, *memory, *self._temporary):
+            one[...] = np.frombuffer(bytes([_POISON]) * one.itemsize, one.dtype).reshape(())
+        if not made.run(*arrays) or [one.tobytes() for one in self._written] != expected:
+            return None
+        return Repeat(made.run, self._written)
+
+    def _without_constant_checks(self, changing: _Places) -> list[tuple[Any, Any, Any]]:
+        """Return the launches without checks of indices that are the same at each call, whose results are constants."""
+        found = []
+        for launch in self._launches:
+            check, _, args = launch
+            if isinstance(check, _IndexCheck):
+                check.place = changing.of(data_address(check.indices))
+                if check.place is None:
+                    self._constants += args
+                    continue
+            found.append(launch)
+        return found
+
+
+class _Recorded(HostArrays):
+    """The Arrays of a recorded function."""
+
+    def __init__(self, recording: CpuRecording, empty: Callable[..., NDArray], made: list[NDArray]) -> None:
+        super().__init__(DeviceType.kCPU, "the host")
+        self.stream = recording._stream
+        self._recording, self._empty, self._made = recording, empty, made
+
+    def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> NDArray:
+        array = self._empty(shape, dtype)
+        self._made.append(array)
+        return array
+
+    def destination(self, shape: Sequence[int], dtype: np.dtype[Any], out: NDArray | None) -> NDArray:
+        return self.empty(shape, dtype) if out is None else super().destination(shape, dtype, out)
+
+    def as_buffer(self, value: Any, argument: str) -> NDArray:
+        buffer = super().as_buffer(value, argument)
+        if buffer is not value:
+            self._recording.fail()
+        return buffer
+
+    def resolved(self, indices: NDArray, size: int, mode: str) -> NDArray:
+        return self._recording.resolved(indices, size, mode, super().resolved(indices, size, mode))
+
+    def copy_from_host(self, array: NDArray) -> NDArray:
+        return self._recording.copied(array, super().copy_from_host(array))
+
+
+class _IndexCheck:
+    """A check of indices, which Python does between launches.
+
+    place: where they are, as `_Places` has it; None if they are the same at each call.
+    """
+
+    place: tuple[int, int] | None = None
+
+    def __init__(self, indices: NDArray, size: int, mode: str) -> None:
+        self.indices, self._size, self._mode = indices, size, mode
+
+    def listed(self, plan: Any, args: tuple[NDArray]) -> Listed | None:
+        """Return the check in the form for a list of launches; None if others than these indices are used, or if they
+        are a part of an array."""
+        assert self.place is not None
+        if args[0] is not self.indices or (self.place[0] != _FIXED and self.place[1]):
+            return None
+        return Listed(CALLED, (id(self.check),), np.zeros(0, np.int64), ())
+
+    @lazy
+    def check(self) -> Callable[..., bool]:
+        """A function of the arrays of a call that returns whether these indices may be used as they are."""
+        indices, size, resolve = self.indices, self._size, RESOLVERS[self._mode]
+        (number, _), shape = self.place or (_FIXED, 0), self.indices.shape
+
+        def check(*given: NDArray) -> bool:
+            now = indices if number == _FIXED else given[number].reshape(-1)[: indices.size].reshape(shape)
+            try:
+                return resolve(now, size) is now
+            except ArgumentIndexError:
+                return False  # the operator raises it again, with its own names
+
+        return check
+
+
+class _Places:
+    """The memory of arrays, to find the one that an address is in."""
+
+    def __init__(self, arrays: Sequence[NDArray], fixed: Sequence[NDArray]) -> None:
+        numbered = [*enumerate(arrays), *((_FIXED, one) for one in fixed)]
+        ranges = []
+        for number, one in numbered:
+            low, last = span(one.shape, one.strides) if one.size else (0, 0)
+            ranges.append((data_address(one) + low, data_address(one) + last + one.itemsize, number, data_address(one)))
+        self._ranges = sorted(one for one in ranges if one[1] > one[0])
+        self._begins = [one[0] for one in self._ranges]
+
+    def of(self, address: int) -> tuple[int, int] | None:
+        """Return the number of an array and the bytes from its address; _FIXED for one that stays; None without any."""
+        for begin, end, number, base in self._ranges[: bisect_right(self._begins, address)][::-1]:
+            if begin <= address < end:
+                return number, address - base
+        return None
+
+
+def _like(array: NDArray) -> NDArray:
+    """Return a new array with the shape, the dtype and the strides of another one."""
+    if array.flags.c_contiguous:
+        return np.empty(array.shape, array.dtype)
+    low, last = span(array.shape, array.strides)
+    memory = np.zeros(last - low + array.itemsize, np.uint8)
+    return np.ndarray(array.shape, array.dtype, memory, -low, array.strides)
+
+
+def _numbers(args: Sequence[Any]) -> list[NDArray]:
+    """Return the arrays of one element among the arguments of a launch: primitives make them of numbers."""
+    arrays = [array for each in args for array in (each if isinstance(each, tuple) else (each,))]
+    return [array for array in arrays if isinstance(array, np.ndarray) and array.size == 1]
+
+
+def _patches(one: Listed, places: _Places, numbers: Sequence[NDArray]) -> list[tuple[int, int, int]] | None:
+    """Return the addresses of a launch that may be others at each call, as `engine/launch_list.py` has them; None if
+    one is in unknown memory. numbers: arrays that it may read besides."""
+    addresses, patches = {data_address(array) for array in numbers}, []
+    for word in one.places:
+        place = places.of(int(one.frame[word]))
+        if place is None and int(one.frame[word]) not in addresses:
+            return None
+        if place is not None and place[0] != _FIXED:
+            patches.append((word, *place))
+    return patches
