@@ -88,6 +88,6 @@ def _new_finder() -> CallFinder:
 
 
 def _new_recording(work: Arrays) -> Recording:
-    from ep.cpu.engine.recording import CpuRecording
+    from ep.cpu.engine.repeat.recording import CpuRecording
 
     return CpuRecording(work)

@@ -192,7 +192,10 @@ def same_place(plan, one, other):
 
 @jit
 def is_expected(array, block, ndarray_type):
-    """Return whether an object is an array of the type, flags, dims and strides in the words `block` of an OPERAND."""
+    """Return whether an object is an array of the type, flags, dims and strides in the words `block` of an OPERAND.
+
+    The stride along an axis of one element may be any.
+    """
     if load_word(array + TYPE, 0) != ndarray_type or load_word(array + DTYPE, 0) != load_word(block, OPERAND.dtype):
         return False
     flags, num_dims = load_word(block, OPERAND.flags), load_word(block, OPERAND.num_dims)
@@ -200,9 +203,10 @@ def is_expected(array, block, ndarray_type):
         return False
     dims, strides = load_word(array + DIMS, 0), load_word(array + STRIDES, 0)
     for axis in range(num_dims):
-        if load_word(dims, axis) != load_word(block, OPERAND.dims + axis):
+        size = load_word(dims, axis)
+        if size != load_word(block, OPERAND.dims + axis):
             return False
-        if load_word(strides, axis) != load_word(block, OPERAND.strides + axis):
+        if load_word(strides, axis) != load_word(block, OPERAND.strides + axis) and size != 1:
             return False
     return True
 

@@ -26,7 +26,7 @@ _FIXED: Final = -1
 
 
 class CpuRecording(Recording):
-    """A recording that becomes a list of launches (`engine/launch_list.py`)."""
+    """A recording that becomes a list of launches (`engine/repeat/launch_list.py`)."""
 
     def __init__(self, work: Any) -> None:
         """work: the Arrays for operators, whose memory the recording uses."""
@@ -70,7 +70,7 @@ class CpuRecording(Recording):
         return found
 
     def repeat(self, constants: Sequence[NDArray], memory: Sequence[NDArray]) -> Repeat | None:
-        from ep.cpu.engine.launch_list import MAX_ARRAYS, LaunchList
+        from ep.cpu.engine.repeat.launch_list import MAX_ARRAYS, LaunchList
 
         arrays = [*self._inputs, *self._written]
         if not self._is_whole or not self._launches or len(arrays) > MAX_ARRAYS:
@@ -208,8 +208,8 @@ def _numbers(args: Sequence[Any]) -> list[NDArray]:
 
 
 def _patches(one: Listed, places: _Places, numbers: Sequence[NDArray]) -> list[tuple[int, int, int]] | None:
-    """Return the addresses of a launch that may be others at each call, as `engine/launch_list.py` has them; None if
-    one is in unknown memory. numbers: arrays that it may read besides."""
+    """Return the addresses of a launch that may be others at each call, as triples of PATCH; None if one is in unknown
+    memory. numbers: arrays that it may read besides."""
     addresses, patches = {data_address(array) for array in numbers}, []
     for word in one.places:
         place = places.of(int(one.frame[word]))

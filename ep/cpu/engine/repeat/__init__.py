@@ -1,0 +1,1 @@
+"""Recordings of launches, and the lists of launches that repeat them in one call."""
