@@ -135,6 +135,15 @@ class Program:
             traceback = traceback.tb_next
         return -1
 
+    def value_of(self, error: BaseException) -> int:
+        """Return a value whose computation raised an error, as far as is known; -1 if no launch did."""
+        step = self.step_of(error)
+        if step < 0:
+            return -1
+        first, *others = self.schedule.groups[step].values
+        gathers = [one for one in (first, *others) if self.schedule.is_gather(one)]
+        return gathers[0] if gathers and isinstance(error, IndexError) else first
+
     def _targets(self, base: Any, into: Mapping[int, tuple[str, Array]]) -> dict[int, Array]:
         """Return the arrays for results, in the form that kernels write; raises an error if they are unsuitable."""
         if not self.on_device:

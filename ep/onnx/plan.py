@@ -122,9 +122,9 @@ class Plan:
         try:
             results = self.program.run(base, given, {}, arena)
         except Exception as error:
-            step = self.program.step_of(error)
-            if step >= 0:
-                error.add_note(f"in {self._owner(self.program.schedule.groups[step].values[0])}")
+            value = self.program.value_of(error)
+            if value >= 0:
+                error.add_note(f"in {self._owner(value)}")
             raise
         values.update(zip(self.results, results, strict=True))
 
