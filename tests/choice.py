@@ -13,7 +13,7 @@ import pytest
 STRUCTURES = ("expression", "draw")
 """The parameters that name an expression, or number a random one: no other case shares its kernels."""
 
-COMPILED = ("key", "op", "name", "scalar_type", "dtype", "capability", *STRUCTURES)
+COMPILED = ("key", "op", "name", "scalar_type", "dtype", "capability", "chunk", *STRUCTURES)
 """The parameters that determine the kernels of a case; most of its time is compilation."""
 
 

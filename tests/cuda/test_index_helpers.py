@@ -8,7 +8,7 @@ import pytest
 from ep.common.fast_integer_math import FastIntegerMath, quotient
 from ep.common.primitive.nd_index_offset_helper import nd_index_to_offset, offset_to_nd_index
 from ep.common.primitive.strides import contiguous_strides
-from ep.cuda.compile.numba_cuda import _current_device, device_function, num_threads, thread_index
+from ep.cuda.compile.numba_cuda import _compiling_for, device_function, num_threads, thread_index
 from tests.cuda.ptx_machine.machine import Program, address_range
 
 to_offset, to_index, divide = map(device_function, (nd_index_to_offset, offset_to_nd_index, quotient))
@@ -40,7 +40,7 @@ def launch(function, *arguments):
         else:
             signature.append(types.int64)
             words.append(argument)
-    with _current_device((9, 0)):
+    with _compiling_for((9, 0)):
         code, _ = cuda.compile(function, types.void(*signature), device=False, abi="numba", cc=(9, 0), output="ptx")
     Program(code, function.__name__).launch((2, 1, 1), (32, 1, 1), 0, words, [address_range(each) for each in arrays])
 

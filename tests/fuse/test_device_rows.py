@@ -8,7 +8,8 @@ from ep.include.primitive.structure import kMaxRow
 from ep.ops import copy_to_host as host
 from tests.fuse.placing import placed
 from tests.fuse.test_random_graphs import REALS, ROWS, Graph, bits
-from tests.fuse.test_rows import FUNCTIONS, draw, mean
+from tests.fuse.test_rows import FUNCTIONS, mean
+from tests.fuse.test_rows import draw as drawn
 
 ops = ep.ops
 LENGTHS = [(7, 37), (300, 4), (5, 64), (3, 300), (1, 1), (2, 2048), (2, kMaxRow)]
@@ -40,11 +41,11 @@ def compare(one_by_one):
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_the_bits_of_the_operators_one_by_one(name, dtype, shape, device, rng, compare):
     function, kinds = FUNCTIONS[name]
-    compare(function, *(placed(device, one) for one in draw(rng, kinds, *shape, dtype)))
+    compare(function, *(placed(device, one) for one in drawn(rng, kinds, *shape, dtype)))
 
 
-@pytest.mark.parametrize("draw_", range(12))
-def test_random_graphs_with_rows(draw_, device, rng):
+@pytest.mark.parametrize("draw", range(12))
+def test_random_graphs_with_rows(draw, device, rng):
     """Random graphs, including softmaxes, complex sums, other axes and several types."""
     graph = Graph(rng, int(rng.integers(3, 9 if device.simulated else 20)), ROWS, REALS, 0.5)
     leaves = [placed(device, leaf) for leaf in graph.leaves]
@@ -69,10 +70,10 @@ def test_reductions_of_several_types(device, rng, compare):
 @pytest.mark.parametrize("data_type", [ep.DataType.kFloat16, ep.DataType.kBFloat16], ids=str)
 def test_16_bits_stay_in_float32_unless_each_value_is_rounded(data_type, device, rng, compare):
     function, kinds = FUNCTIONS["layer norm"]
-    arrays = draw(rng, kinds, 5, 72, data_type.dtype)
+    arrays = drawn(rng, kinds, 5, 72, data_type.dtype)
     compare(function, *(placed(device, one) for one in arrays), round_each=True)
     entropy, _ = FUNCTIONS["cross-entropy"]
-    compare(entropy, *(placed(device, one) for one in draw(rng, "xy", 5, 72, data_type.dtype)), round_each=True)
+    compare(entropy, *(placed(device, one) for one in drawn(rng, "xy", 5, 72, data_type.dtype)), round_each=True)
     wide = host(ep.fuse(function)(*(placed(device, one.astype(np.float32)) for one in arrays)))
     found = host(ep.fuse(function)(*(placed(device, one) for one in arrays)))
     assert bits(found) == bits(wide.astype(data_type.dtype))
@@ -93,7 +94,7 @@ def test_strided_and_broadcast_operands(device, rng, compare, one_by_one):
 
 def test_outputs_that_are_inputs(device, rng, one_by_one):
     """The first result may be in the memory of an operand that is read again: then it is written last."""
-    x, w = draw(rng, "xy", 40, 40)
+    x, w = drawn(rng, "xy", 40, 40)
 
     def both(x, w):
         h = x * 2.0
@@ -116,7 +117,7 @@ def test_numbers_are_words_of_a_launch(device, rng):
 
 
 def test_what_is_not_finite_and_zeros_of_both_signs(device, rng, compare):
-    x, w, b = draw(rng, "xwb", 9, 100)
+    x, w, b = drawn(rng, "xwb", 9, 100)
     x[0, 3], x[1, 5], x[2, 7:9], x[3] = np.nan, np.inf, (np.inf, -np.inf), 0
     x[4] = np.where(rng.random(100) < 0.5, -0.0, 0.0)
     function, _ = FUNCTIONS["layer norm"]
