@@ -88,6 +88,9 @@ def _new_finder() -> CallFinder:
 
 
 def _new_recording(work: Arrays) -> Recording:
-    from ep.cpu.engine.repeat.recording import CpuRecording
+    def new() -> Recording:
+        from ep.cpu.engine.repeat.recording import CpuRecording  # this imports Numba
 
-    return CpuRecording(work)
+        return CpuRecording(work)
+
+    return exclusively(new)

@@ -185,14 +185,19 @@ def _method(primitive, args, num_args, names):
 
 
 def install(of: type[Any]) -> None:
-    """Replace `_enter`, `_note`, and each Launch of a class that `launched` has marked, by compiled methods."""
+    """Replace `_enter`, and each Launch of a class that `launched` has marked, by compiled methods."""
     if isinstance(Launchable.__dict__["_enter"], FunctionType):
         _put(Launchable, "_enter", _entering(), "")
-        _put(Launchable, "_note", _noting(), "")
     for one in of.__mro__:
         forward = getattr(one.__dict__.get("Launch"), "forward", None)
         if forward is not None:
             forward.to = _put(one, "Launch", _launching(), doc_of_method(forward.written))
+
+
+def install_noting() -> None:
+    """Replace `_note` by a compiled method, which only recordings need."""
+    if isinstance(Launchable.__dict__["_note"], FunctionType):
+        _put(Launchable, "_note", _noting(), "")
 
 
 def _put(of: type[Any], name: str, address: int, doc: str) -> Any:

@@ -32,7 +32,7 @@ class WindowReductions(PlannedPrimitive, Reduce):
                 buffers = self._checked(stream, (src, dst), counts, in_place=False)
                 if plan is None:
                     self._compiling(make)
-                self._run(plan.words, *buffers)
+                self._run(stream, plan, *buffers)
 
         def make() -> None:
             nonlocal plan

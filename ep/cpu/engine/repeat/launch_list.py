@@ -66,7 +66,7 @@ class LaunchList:
         for one, patches in launches:
             words += _words(one, patches)
         self._holder = _Holder(np.array(words, np.int64), held)
-        self.run: Callable[..., bool] = bound_function("run", _running(), self._holder)
+        self.run: Callable[..., bool] = bound_function("run", running(), self._holder)
 
 
 class _Holder:
@@ -140,5 +140,6 @@ def _run(holder, args, num_args, names):
 
 
 @cache
-def _running() -> int:
+def running() -> int:
+    """Return the address of `_run`; `CpuRecording` compiles it, before there is a list."""
     return compile_function("launches", _run, 4)

@@ -14,6 +14,8 @@ from ep.common.lazy import lazy
 from ep.common.native.object_layout import data_address
 from ep.common.primitive.strides import span
 from ep.cpu.device.stream import RecordingStream
+from ep.cpu.engine.entry import install_noting
+from ep.cpu.engine.repeat.launch_list import MAX_ARRAYS, LaunchList, running
 from ep.cpu.shared.listed import CALLED, Listed
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
@@ -29,7 +31,12 @@ class CpuRecording(Recording):
     """A recording that becomes a list of launches (`engine/repeat/launch_list.py`)."""
 
     def __init__(self, work: Any) -> None:
-        """work: the Arrays for operators, whose memory the recording uses."""
+        """Compile what recordings and lists need, unless this has been done.
+
+        work: the Arrays for operators, whose memory the recording uses.
+        """
+        install_noting()
+        running()
         device = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
         self._stream = RecordingStream(device, lambda *launch: self._launches.append(launch))
         self._launches: list[tuple[Any, Any, Any]] = []  # a primitive, its plan and its arguments; or an index check
@@ -70,8 +77,6 @@ class CpuRecording(Recording):
         return found
 
     def repeat(self, constants: Sequence[NDArray], memory: Sequence[NDArray]) -> Repeat | None:
-        from ep.cpu.engine.repeat.launch_list import MAX_ARRAYS, LaunchList
-
         arrays = [*self._inputs, *self._written]
         if not self._is_whole or not self._launches or len(arrays) > MAX_ARRAYS:
             return None
