@@ -39,6 +39,8 @@ SEGMENT_SUMS: Final = "segment_sum", "gather_grad"
 """The operators that add up rows by the segments that indices assign to them."""
 PRODUCT: Final = "matmul"
 """The operator of products of matrices, on which maps are computed."""
+CONVOLUTION: Final = "conv"
+"""The operator of convolutions, on which maps are computed, too."""
 TRANSPOSES: Final = "transpose_x1", "transpose_x2"
 """Its attributes."""
 

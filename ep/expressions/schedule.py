@@ -7,8 +7,10 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Final
 
+from ep.expressions import samples
 from ep.expressions.explanation import Explanation, Part
 from ep.expressions.grouping import (
+    CONVOLUTION,
     GATHER,
     MAPS,
     PRODUCT,
@@ -24,22 +26,22 @@ from ep.expressions.structures import StructureOf
 from ep.expressions.trace import Node, Trace
 from ep.expressions.views import operands_of_gather, read_indices, with_transposes, with_views
 from ep.include.arrays import Arrays
-from ep.include.data_type import DataType
 from ep.include.device_type import DeviceType
 from ep.include.primitive import ExpressionFactory, NewPrimitive
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.primitive.reduce_op import TRUTHS, ReduceOp
-from ep.include.primitive.structure import ChoiceOp, MatrixProduct, RowOp, SegmentSum, Step, Structure, kMaxRow
-from ep.include.primitive.unary_op import UnaryOp
+from ep.include.primitive.structure import (
+    ChoiceOp,
+    Structure,
+    kMaxRow,
+)
 
 _LEAST_ROW: Final = 16
 """The fewest elements of the rows that kernels choose: an index of a shorter one costs more than its elements."""
 _LEAST_ADDED_ROW: Final = 32
 """The fewest elements of rows that are computed as they are added up."""
-_FLOAT: Final = DataType.kFloat
-_MAP: Final = Structure((_FLOAT,), (), (Step(UnaryOp.kNegative, (0,), _FLOAT),), (1,))
-_REDUCTION: Final = _MAP._replace(steps=(*_MAP.steps, Step(ReduceOp.kSum, (1,), _FLOAT)), results=(2,))
-"""A structure of each kind, to test whether a device supports it; `_rows` makes those with rows."""
+_FEW_WINDOWS: Final = 48
+"""With fewer windows, convolutions are computed by other products: of whole batches, or of few columns."""
 
 
 class Schedule:
@@ -57,7 +59,9 @@ class Schedule:
         base = trace.base
         device_type = base.device_type if isinstance(base, Arrays) else None
         self._device_type = device_type
-        self._has_maps, self._has_reductions = (_has_kernels(device_type, kind) for kind in (_MAP, _REDUCTION))
+        self._has_maps, self._has_reductions = (
+            _has_kernels(device_type, kind) for kind in (samples.MAP, samples.REDUCTION)
+        )
         self._place, self._has_views = base.place, isinstance(base, Arrays) and base.has_views
         if isinstance(base, Arrays):
             self.nodes = with_transposes(self.nodes)
@@ -123,7 +127,7 @@ class Schedule:
         if node.position in self.views or node.operator is None:
             return "nothing is written: it is read where it is"
         name = node.operator.name
-        if name == PRODUCT:
+        if name in (PRODUCT, CONVOLUTION):
             return self._why_no_product(node) or "no map alone reads it, or it is read before that"
         if name == GATHER:
             return self._why_no_gather(node)
@@ -145,7 +149,9 @@ class Schedule:
             math.prod(params.shape[node.attributes["axis"] + 1 :]),
             operands_of_gather(node, self.nodes),
         )
-        if not self._has_views or not _has_kernels(self._device_type, _gathers(op, node.data_type, read.data_type)):
+        if not self._has_views or not _has_kernels(
+            self._device_type, samples.gathers(op, node.data_type, read.data_type)
+        ):
             return f"{self._place} chooses no {'rows' if op is ChoiceOp.kRow else 'elements of rows'} in other kernels"
         if not node.attributes["size"] or indices.constant is not None:
             return "its index is a number, or there are no rows"
@@ -159,7 +165,7 @@ class Schedule:
         """Return why no kernel computes the elements whose segments a value is the sums of; empty if one may."""
         data, indices = (self.nodes[one] for one in node.inputs)
         rows = axes_of_rows(node, self.nodes)
-        if not _has_kernels(self._device_type, _adds(node.data_type, read_indices(node, self.nodes).data_type)):
+        if not _has_kernels(self._device_type, samples.adds(node.data_type, read_indices(node, self.nodes).data_type)):
             return f"{self._place} computes no elements as it adds up segments"
         if indices.constant is not None or not rows or 0 in data.shape or 0 in node.shape or node.attributes["offset"]:
             return "its index is a number, or it has no rows or is a piece of others"
@@ -170,14 +176,27 @@ class Schedule:
 
     def _why_no_product(self, node: Node) -> str:
         """Return why no kernel computes maps on a value, a product of matrices; empty if one may."""
+        if self._operator(node) == CONVOLUTION:
+            return self._why_no_convolution(node)
         if self._operator(node) != PRODUCT:
             return "it is not a product"
         if any(len(self.nodes[one].shape) < 2 for one in node.inputs):
             return "it is a product of a vector"
         if len(node.shape) > kMaxNumDims:
             return f"it has more than {kMaxNumDims} axes"
-        if not _has_kernels(self._device_type, _products(node.data_type)):
+        if not _has_kernels(self._device_type, samples.products(node.data_type)):
             return f"{self._place} computes no maps on a product"
+        return ""
+
+    def _why_no_convolution(self, node: Node) -> str:
+        """Return why no kernel computes maps on a convolution; empty if one may."""
+        filters, windows = node.shape[1] // node.attributes["groups"], math.prod(node.shape[2:])
+        if node.attributes["is_depthwise"]:
+            return "each channel has its own filters: it is no product"
+        if filters == 1 or windows < _FEW_WINDOWS:
+            return "it has one filter, or few windows: its product has a kernel of its own"
+        if not _has_kernels(self._device_type, samples.convolutions(node.data_type, len(node.shape) - 2)):
+            return f"{self._place} computes no maps on a convolution"
         return ""
 
     def _reduces_any(self, node: Node) -> bool:
@@ -200,7 +219,9 @@ class Schedule:
         if len(shape) > kMaxNumDims or given.get("is_piece"):
             return f"it has more than {kMaxNumDims} axes, or is a piece of others"
         name, read = self._operator(node), self.nodes[node.inputs[0]].data_type
-        if _has_kernels(self._device_type, _rows(ROW_OPS[name], read if ROW_OPS[name] in TRUTHS else node.data_type)):
+        if _has_kernels(
+            self._device_type, samples.rows(ROW_OPS[name], read if ROW_OPS[name] in TRUTHS else node.data_type)
+        ):
             return ""
         return f"{self._place} computes no {name} of {read.name} by rows"
 
@@ -256,35 +277,6 @@ def _bytes(node: Node) -> int:
     for one in node.shape:
         size *= one
     return size
-
-
-@cache
-def _rows(op: ReduceOp | RowOp, data_type: DataType) -> Structure:
-    """Return a structure with elements of a type as a result, beside those of `op` on them."""
-    result_type = DataType.kBool if op in TRUTHS else data_type
-    steps = Step(UnaryOp.kIdentity, (0,), data_type), Step(op, (1,), result_type)
-    return Structure((data_type,), (), steps, (1, 2))
-
-
-@cache
-def _gathers(op: ChoiceOp, data_type: DataType, indices_type: DataType) -> Structure:
-    """Return a structure that chooses."""
-    step, indices = Step(op, (0, 1), data_type), () if op is ChoiceOp.kRow else (1,)
-    return Structure((data_type, indices_type), (), (step,), (2,), indices)
-
-
-@cache
-def _adds(data_type: DataType, indices_type: DataType) -> Structure:
-    """Return a structure that adds up segments of computed rows."""
-    steps = Step(UnaryOp.kIdentity, (0,), data_type), Step(SegmentSum(0, 0, 1), (2, 1), data_type)
-    return Structure((data_type, indices_type), (), steps, (3,))
-
-
-@cache
-def _products(data_type: DataType) -> Structure:
-    """Return a structure of a product of matrices of a type."""
-    steps = Step(MatrixProduct(False, False), (0, 1), data_type), Step(UnaryOp.kIdentity, (2,), data_type)
-    return Structure((data_type, data_type), (), steps, (3,))
 
 
 @cache

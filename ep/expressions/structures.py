@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ep.common.primitive.broadcast import Dims
-from ep.expressions.grouping import GATHER, MAPS, ROW_OPS, SEGMENT_SUMS, TRANSPOSES, Group, Indices, View
+from ep.expressions.grouping import CONVOLUTION, GATHER, MAPS, ROW_OPS, SEGMENT_SUMS, TRANSPOSES, Group, Indices, View
 from ep.expressions.trace import Node
 from ep.expressions.views import operands_of_gather, read_indices
 from ep.include.data_type import DataType
@@ -14,7 +14,16 @@ from ep.include.primitive.blas import BlasTransposeType
 from ep.include.primitive.op_definition import Gives
 from ep.include.primitive.op_table import OPS
 from ep.include.primitive.reduce_op import TRUTHS, ReduceOp
-from ep.include.primitive.structure import ChoiceOp, Constant, MatrixProduct, RowOp, SegmentSum, Step, Structure
+from ep.include.primitive.structure import (
+    ChoiceOp,
+    Constant,
+    Convolution,
+    MatrixProduct,
+    RowOp,
+    SegmentSum,
+    Step,
+    Structure,
+)
 from ep.include.primitive.unary_op import UnaryOp
 from ep.ops.names import parameter_name
 
@@ -126,7 +135,9 @@ class StructureOf:
         return number
 
 
-def product_of(node: Node) -> MatrixProduct:
-    """Return the op of a matmul."""
+def product_of(node: Node) -> MatrixProduct | Convolution:
+    """Return the op of a matmul or a convolution."""
+    if node.operator is not None and node.operator.name == CONVOLUTION:
+        return Convolution(*(node.attributes[name] for name in Convolution._fields))
     transposes = (node.attributes[name] is BlasTransposeType.T for name in TRANSPOSES)
     return MatrixProduct(*transposes)

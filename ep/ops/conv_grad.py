@@ -8,6 +8,7 @@ from typing import Any
 
 from ep.common.primitive.broadcast import Dims
 from ep.common.primitive.strides import contiguous_strides
+from ep.common.primitive.windows import Windows
 from ep.include.arrays import RESULT, Array, Arrays, Placeholder
 from ep.include.number_kind import FLOATS
 from ep.include.primitive.blas import BlasTransposeType
@@ -25,7 +26,7 @@ from ep.ops.regions import RegionKernel
 from ep.ops.sbp_signatures import B, P, signature
 from ep.ops.shapes import as_sizes
 from ep.ops.window_kernel import Move, WindowKernel
-from ep.ops.windows import Windows, groups_of_pieces, windows
+from ep.ops.windows import groups_of_pieces, windows
 from ep.sbp import Problem, Signature, Split, piece_shape
 
 

@@ -10,6 +10,7 @@ from operator import is_
 from typing import Any, Final, NamedTuple
 
 from ep.common.primitive.broadcast import Dims
+from ep.common.primitive.windows import Windows
 from ep.include.arrays import Array, Arrays
 from ep.include.data_type import DataType
 from ep.include.primitive.binary_op import BinaryOp
@@ -21,7 +22,7 @@ from ep.ops.conv import ConvKernel
 from ep.ops.declare.operator import Attributes
 from ep.ops.kernels import Launches, Subject, attribute, primitive_exists, register_kernel
 from ep.ops.kernels.conditions import Value
-from ep.ops.windows import Windows, windows
+from ep.ops.windows import windows
 
 _MOST_TAPS: Final = 25
 """The most places of a window that one launch adds up. More are possible, but the kernel takes seconds to compile."""

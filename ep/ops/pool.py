@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ep.common.primitive.broadcast import Dims
+from ep.common.primitive.windows import Windows
 from ep.include.arrays import RESULT, Array, Arrays, Placeholder
 from ep.include.data_type import DataType
 from ep.include.number_kind import BOOL, FLOATS
@@ -28,11 +29,11 @@ from ep.ops.kernels.conditions import PrimitiveExists
 from ep.ops.names import in_errors
 from ep.ops.sbp_signatures import PMAX, B, P, signature
 from ep.ops.window_kernel import Move, WindowKernel
-from ep.ops.windows import Windows, for_each, in_steps, num_spatial, windows
+from ep.ops.windows import PlacedWindows, for_each, in_steps, num_spatial, windows
 from ep.sbp import Problem, Sbp, Signature, Split
 
 
-def _of(of_x: Dims, attributes: Attributes) -> Windows:
+def _of(of_x: Dims, attributes: Attributes) -> PlacedWindows:
     return windows(of_x[2:], attributes["kernel"], attributes)
 
 

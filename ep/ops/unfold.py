@@ -8,6 +8,7 @@ from typing import Any
 
 from ep.common.primitive.broadcast import Dims
 from ep.common.primitive.strides import contiguous_strides
+from ep.common.primitive.windows import Windows
 from ep.include.arrays import RESULT, Array, Arrays, Placeholder
 from ep.include.primitive.fill import FillFactory
 from ep.include.primitive.primitive import kMaxNumDims
@@ -20,7 +21,7 @@ from ep.ops.kernels import Launches, OneLaunch, Subject, data_type, primitive_ex
 from ep.ops.names import in_errors
 from ep.ops.sbp_signatures import B, partials_of, signature, sum_of
 from ep.ops.window_kernel import Move, WindowKernel
-from ep.ops.windows import MOST_SPATIAL, Windows, for_each, in_steps, num_spatial, windows
+from ep.ops.windows import MOST_SPATIAL, PlacedWindows, for_each, in_steps, num_spatial, windows
 from ep.sbp import Problem, Sbp, Signature, Split, piece_shape
 
 
@@ -100,7 +101,7 @@ def _fold_shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
     return [(*shapes[0][:2], *attributes["sizes"])]
 
 
-def _fold_windows(of_x: Dims, attributes: Attributes) -> Windows:
+def _fold_windows(of_x: Dims, attributes: Attributes) -> PlacedWindows:
     sizes = attributes["sizes"]
     return windows(sizes, of_x[2 : len(sizes) + 2], attributes)
 

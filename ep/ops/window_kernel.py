@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 from ep.common.primitive.broadcast import Dims, simplify_strided
 from ep.common.primitive.strides import contiguous_strides
+from ep.common.primitive.windows import Windows
 from ep.include.arrays import RESULT, Array, Arrays, Placeholder
 from ep.include.primitive.constant_pad import ConstantPadFactory
 from ep.include.primitive.expand import ExpandFactory
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.ops.kernels import Launches, OneLaunch, PreparedKernel, Subject, data_type, primitive_exists
-from ep.ops.windows import Windows
 
 _PAD = primitive_exists(ConstantPadFactory, data_type("out"))
 _EXPAND = primitive_exists(ExpandFactory, data_type("out"), kMaxNumDims)

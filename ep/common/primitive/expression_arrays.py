@@ -7,8 +7,9 @@ from typing import Any, Final, NamedTuple
 
 from ep.common.primitive.broadcast import Dims, broadcast_dims
 from ep.common.primitive.product import matrix_sizes
+from ep.common.primitive.windows import windows_of
 from ep.include.errors import Argument, ArgumentError, ArgumentValueError
-from ep.include.primitive.structure import Structure, kMaxOperands, kMaxRow
+from ep.include.primitive.structure import Convolution, Structure, kMaxOperands, kMaxRow
 
 
 class ExpressionDims(NamedTuple):
@@ -134,6 +135,9 @@ class ExpressionArrays:
         if self._product is None:
             return
         whole, (a, b) = shapes[0], (shapes[k] for k in self.matrices)
+        if isinstance(self._product, Convolution):
+            self._check_convolution(self._product, a, b, whole)
+            return
         try:
             matrix_sizes(a, b, whole, *self._product)
             batches = broadcast_dims(a[:-2], b[:-2], names=_BATCHES)
@@ -146,6 +150,20 @@ class ExpressionArrays:
         if batches != whole[:-2]:
             wanted = (*batches, *whole[-2:])
             raise ArgumentValueError(self.names[0], f"has shape {whole}; the product has {wanted}")
+
+    def _check_convolution(self, op: Convolution, x: Dims, w: Dims, whole: Dims) -> None:
+        """Raise ValueError if a convolution of x with w does not have the shape of the results."""
+        of_x, of_w = (self.names[k] for k in self.matrices)
+        num_axes = len(op.strides) + 2
+        for shape, name in ((x, of_x), (w, of_w)):
+            if len(shape) != num_axes:
+                raise ArgumentValueError(name, f"has shape {shape}; it must have {num_axes} axes")
+        if 0 in w[2:] or w[0] % op.groups or x[1] != w[1] * op.groups:
+            words = f"has shape {w}; for {op.groups} groups it does not fit", Argument(of_x), f"of shape {x}"
+            raise ArgumentValueError(of_w, *words)
+        wanted = (x[0], w[0], *windows_of(op, x, w).counts)
+        if whole != wanted:
+            raise ArgumentValueError(self.names[0], f"has shape {whole}; the convolution has {wanted}")
 
     def check_overlaps(self, places: Sequence[tuple[int, int]], are_same: Callable[[int, int], bool]) -> None:
         """Raise ValueError if a result overlaps another array, unless that is a source with exactly the same elements.

@@ -10,7 +10,8 @@ import numpy as np
 
 from ep.common.native.object_layout import data_address
 from ep.common.primitive.broadcast import Dims, simplify_walk
-from ep.common.primitive.product import Product, broadcast_product
+from ep.common.primitive.product import ONE, Product, broadcast_product, walk_over
+from ep.common.primitive.windows import windows_of
 from ep.cpu.compile.conversion import HALVES
 from ep.cpu.engine.map.strided import StridedPlan, plan_words, set_walk, strides_over
 from ep.cpu.engine.product.blas import gemm_address
@@ -22,8 +23,11 @@ from ep.cpu.kernels.expression import expression_kernel
 from ep.cpu.shared.state import LaunchState
 from ep.include.data_type import DataType
 from ep.include.number_kind import COMPLEXES
-from ep.include.primitive.structure import Step, Structure
+from ep.include.primitive.broadcast_matmul import WindowMap
+from ep.include.primitive.structure import Convolution, Step, Structure
 from ep.include.primitive.unary_op import UnaryOp
+
+Array = np.ndarray[Any, Any]
 
 _WORK_OF_MAP: Final = 16  # multiplications that take as long as an element of a light map: 0.3 ns
 _ENOUGH_BLOCKS: Final = 8
@@ -60,17 +64,24 @@ class MappedProductPlan(StridedPlan):
         self._num_results, first = len(structure.results), len(structure.results)
         super().__init__(arrays, self._num_results, shape, apart=(first, first + 1))
         self._arrays, self._shape, self._kept = arrays, shape, list[Any]()
-        (a, b), data_type, op = arrays[first : first + 2], structure.data_type(0), structure.product
+        (one, other), data_type, op = arrays[first : first + 2], structure.data_type(0), structure.product
         assert op is not None
-        product = broadcast_product(a.shape, b.shape, shape, *op)
-        words = self._product_words(product)
+        a, b, transposes, num_columns, places = first, first + 1, (False, False), 1, None
+        if isinstance(op, Convolution):
+            a, b, num_columns = b, a, len(op.strides)
+            product, places = _convolution(op, one.shape, other.shape)
+        else:
+            transposes = tuple(op)
+            product = broadcast_product(one.shape, other.shape, shape, *op)
         mapped = map_of(structure)
-        in_parts = words[PRODUCT.column_parts] > 1 and product.n > 1
-        of_map, steps, columns = self._map_words(mapped.data_type(0), in_parts)
+        walk = _MapWalk(arrays[:first], arrays[first + 2 :], shape, num_columns, mapped.data_type(0).itemsize)
+        words = self._product_words(product, places, walk.has_rows)
+        in_parts = bool(words[PRODUCT.column_parts] > 1 and product.n > 1)
+        of_map, steps, columns = walk.words(in_parts)
         numbers = [*range(first), 0, *range(first + 2, len(arrays))]  # the values are not an array of the launch
         state = LaunchState(PRODUCT_STATE, ())
         gemm = gemm_address(data_type) if data_type in COMPLEXES else 0
-        state.set(task=product_task(data_type), gemm=gemm, transpose_a=op.transpose_a, transpose_b=op.transpose_b)
+        state.set(task=product_task(data_type), gemm=gemm, transpose_a=transposes[0], transpose_b=transposes[1])
         alpha, beta = (np.array(number, data_type.dtype) for number in (1, 0))
         program = np.zeros(PRODUCT_MAP.num_words, np.int64)
         values = {
@@ -84,8 +95,8 @@ class MappedProductPlan(StridedPlan):
             "direct": self._direct(structure, mapped.data_type(0)),
             "product_state": self._keep(state.words),
             "product": self._keep(words),
-            "a": first,
-            "b": first + 1,
+            "a": a,
+            "b": b,
             "alpha": self._keep(alpha),
             "beta": self._keep(beta),
             "num_values": math.prod(shape),
@@ -102,9 +113,17 @@ class MappedProductPlan(StridedPlan):
         self._kept.append(words)
         return data_address(words)
 
-    def _product_words(self, product: Product) -> np.ndarray[Any, Any]:
-        """Return the words of the product. Sums are cut as without a map; a map of many elements has more blocks."""
-        words = ProductPlan(product).words
+    def _product_words(self, product: Product, places: WindowMap | None, has_rows: bool) -> np.ndarray[Any, Any]:
+        """Return the words of the product. Sums are cut as without a map; a map of many elements has more blocks.
+
+        places: those of b, if it is windows. has_rows: whether the map has rows for a part of the columns.
+        """
+        plan = ProductPlan(product, windows=places)
+        words = plan.words
+        self._kept.append(plan)  # words have addresses of its tables
+        if not has_rows and words[PRODUCT.column_parts] > 1:
+            words[PRODUCT.row_parts] = min(int(words[PRODUCT.row_parts] * words[PRODUCT.column_parts]), product.m)
+            words[PRODUCT.column_parts] = 1
         row_parts, others = int(words[PRODUCT.row_parts]), int(words[PRODUCT.column_parts]) * product.batches.size
         if product.m > 1 and product.n > 1 and words[PRODUCT.depth_parts] == 1:
             num_values = product.m * product.n * product.batches.size
@@ -117,25 +136,6 @@ class MappedProductPlan(StridedPlan):
         words[PRODUCT.row_parts] = row_parts
         return words
 
-    def _map_words(self, summed: DataType, in_parts: bool) -> tuple[np.ndarray[Any, Any], tuple[int, ...], list[int]]:
-        """Return the map's plan, the steps of its operands in elements, and the bytes from column to column."""
-        first, shape = self._num_results, self._shape
-        of_values, step = list[int](), summed.itemsize
-        for size in reversed(shape):
-            of_values.append(step)
-            step *= size
-        strides = [strides_over(array, shape) for array in (*self._arrays[:first], *self._arrays[first + 2 :])]
-        strides.insert(first, tuple(reversed(of_values)))
-        sizes = [array.itemsize for array in (*self._arrays[:first], *self._arrays[first + 2 :])]
-        sizes.insert(first, summed.itemsize)
-        if in_parts:  # rows are not merged
-            dims, *walks = simplify_walk(shape[:-1], *(one[:-1] for one in strides))
-            dims, walks = (*dims, shape[-1]), [(*walk, one[-1]) for walk, one in zip(walks, strides, strict=True)]
-        else:
-            dims, *walks = simplify_walk(shape, *strides)
-        words = plan_words(len(strides))
-        return words, set_walk(words, dims, walks, sizes), [one[-1] for one in strides]
-
     def _direct(self, structure: Structure, summed: DataType) -> int:
         """Return the number of a result that can hold the product's values at first, or -1; prefer their own result."""
         first = len(structure.sources) + len(structure.constants)
@@ -145,3 +145,57 @@ class MappedProductPlan(StridedPlan):
             if structure.data_type(value) is summed and self._arrays[k].flags.c_contiguous
         ]
         return min(fits, key=lambda k: structure.results[k] != first, default=-1)
+
+
+class _MapWalk:
+    """The walk of a map over the values of a product, for all operands: results, the values, then other sources.
+
+    has_rows: whether each operand has one distance from column to column of the product.
+    """
+
+    def __init__(
+        self, results: Sequence[Array], sources: Sequence[Array], shape: Dims, num_columns: int, itemsize: int
+    ) -> None:
+        """shape: of the values. num_columns: the number of its last axes that are columns of the product.
+
+        itemsize: the bytes of a value.
+        """
+        of_values, step = list[int](), itemsize
+        for size in reversed(shape):
+            of_values.append(step)
+            step *= size
+        self._shape, self._num_columns = shape, num_columns
+        self._strides = [strides_over(array, shape) for array in results]
+        self._strides += [tuple(reversed(of_values)), *(strides_over(array, shape) for array in sources)]
+        self._sizes = [array.itemsize for array in results] + [itemsize] + [array.itemsize for array in sources]
+        columns = shape[-num_columns:]
+        merged = [simplify_walk(columns, one[-num_columns:]) for one in self._strides]
+        self._steps = [walk[-1] for _, walk in merged]
+        self.has_rows = all(len(dims) == 1 for dims, _ in merged)
+
+    def words(self, in_parts: bool) -> tuple[np.ndarray[Any, Any], tuple[int, ...], list[int]]:
+        """Return the map's plan, the steps of its operands in elements, and the bytes from column to column.
+
+        in_parts: whether rows are a part of the columns; they are not merged then.
+        """
+        last = -self._num_columns
+        if in_parts:
+            dims, *walks = simplify_walk(self._shape[:last], *(one[:last] for one in self._strides))
+            dims = (*dims, math.prod(self._shape[last:]))
+            walks = [(*walk, step) for walk, step in zip(walks, self._steps, strict=True)]
+        else:
+            dims, *walks = simplify_walk(self._shape, *self._strides)
+        words = plan_words(len(self._strides))
+        return words, set_walk(words, dims, walks, self._sizes), self._steps
+
+
+def _convolution(op: Convolution, of_x: Dims, of_w: Dims) -> tuple[Product, WindowMap | None]:
+    """Return the product of a convolution, and the places of the windows in x unless they are its elements in order."""
+    found, (batch, channels), groups = windows_of(op, of_x, of_w), of_x[:2], op.groups
+    m, k, n = of_w[0] // groups, math.prod(of_w[1:]), math.prod(found.counts)
+    strides: Dims = (groups * k * n, k * n)
+    places = None
+    if not found.is_whole or found.has_padding:
+        places = found.map_of((batch, groups, channels // groups), joined=False)
+        strides = places.strides
+    return Product(m, n, k, walk_over((batch, groups), (0, m * k), strides), ONE), places

@@ -23,7 +23,8 @@ class Expression(Primitive):
         sources: arrays of the device that broadcast to that shape, in the types of its sources.
 
         If the structure has a product, its first two sources are the matrices, or batches of them, C-contiguous and of
-        at least 2 dims each; their product has the results' shape, and the other sources broadcast to that.
+        at least 2 dims each, or the array and the filters of a convolution; their product has the results' shape, and
+        the other sources broadcast to that.
         If the structure has rows, they are along the last axis of the shape that all arrays broadcast to, of 1 to
         kMaxRow elements; reduced results have one element along that axis. If the structure reduces alone, any axes of
         any length may be reduced: those along which such results have one element.

@@ -48,6 +48,19 @@ class MatrixProduct(NamedTuple):
     transpose_b: bool
 
 
+class Convolution(NamedTuple):
+    """The op of a convolution: of x, shape (N, C, sizes...), with w, shape (M, C / groups, kernel...).
+
+    The result has shape (N, M, counts...). strides, dilations: of windows, along each spatial axis. pads: zeros before
+    the first element of each axis, then after the last one of each.
+    """
+
+    strides: tuple[int, ...]
+    pads: tuple[int, ...]
+    dilations: tuple[int, ...]
+    groups: int
+
+
 class Constant(NamedTuple):
     """A number that is part of a structure.
 
@@ -62,18 +75,18 @@ class Step(NamedTuple):
     """One op of a structure.
 
     op: None for Where. A ReduceOp makes one value of each row, from a value with elements; a RowOp keeps the row's
-        elements. A MatrixProduct is the first step of a structure without rows, of sources 0 and 1, which no other
-        step reads. The second operand of a ChoiceOp is a source of integers. kRow reads a source that has one more axis
-        in front, along which it chooses; all its readers are such steps. kElement makes one value of each row, from a
-        value with elements and one index for each row. A SegmentSum is the only op that reads rows; it reads a value
-        with elements, and a source of integers that no other step reads: the segments of rows.
+        elements. A MatrixProduct or Convolution is the first step of a structure without rows, of sources 0 and 1,
+        which no other step reads. The second operand of a ChoiceOp is a source of integers. kRow reads a source that
+        has one more axis in front, along which it chooses; all its readers are such steps. kElement makes one value of
+        each row, from a value with elements and one index for each row. A SegmentSum is the only op that reads rows; it
+        reads a value with elements, and a source of integers that no other step reads: the segments of rows.
     operands: numbers of values.
     data_type: of the result. If it has 16 bits and `rounded` is False, the result stays in float32, and a reduction
         reads it in float32.
     attributes: of the op.
     """
 
-    op: UnaryOp | BinaryOp | ReduceOp | RowOp | ChoiceOp | SegmentSum | MatrixProduct | None
+    op: UnaryOp | BinaryOp | ReduceOp | RowOp | ChoiceOp | SegmentSum | MatrixProduct | Convolution | None
     operands: tuple[int, ...]
     data_type: DataType
     attributes: tuple[float, ...] = ()
@@ -104,10 +117,10 @@ class Structure(NamedTuple):
         return any(reads_whole_rows(step) for step in self.steps)
 
     @property
-    def product(self) -> MatrixProduct | None:
-        """The product of matrices that all other steps are computed with, if there is one."""
+    def product(self) -> MatrixProduct | Convolution | None:
+        """The product that all other steps are computed with, if there is one."""
         op = self.steps[0].op if self.steps else None
-        return op if isinstance(op, MatrixProduct) else None
+        return op if isinstance(op, MatrixProduct | Convolution) else None
 
     @property
     def segment_sum(self) -> Step | None:

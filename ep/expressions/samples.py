@@ -1,0 +1,60 @@
+"""A structure of each kind of kernel, to test whether a device supports the kind."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Final
+
+from ep.include.data_type import DataType
+from ep.include.primitive.reduce_op import TRUTHS, ReduceOp
+from ep.include.primitive.structure import (
+    ChoiceOp,
+    Convolution,
+    MatrixProduct,
+    RowOp,
+    SegmentSum,
+    Step,
+    Structure,
+)
+from ep.include.primitive.unary_op import UnaryOp
+
+_FLOAT: Final = DataType.kFloat
+MAP: Final = Structure((_FLOAT,), (), (Step(UnaryOp.kNegative, (0,), _FLOAT),), (1,))
+REDUCTION: Final = MAP._replace(steps=(*MAP.steps, Step(ReduceOp.kSum, (1,), _FLOAT)), results=(2,))
+
+
+@cache
+def rows(op: ReduceOp | RowOp, data_type: DataType) -> Structure:
+    """Return a structure with elements of a type as a result, beside those of `op` on them."""
+    result_type = DataType.kBool if op in TRUTHS else data_type
+    steps = Step(UnaryOp.kIdentity, (0,), data_type), Step(op, (1,), result_type)
+    return Structure((data_type,), (), steps, (1, 2))
+
+
+@cache
+def gathers(op: ChoiceOp, data_type: DataType, indices_type: DataType) -> Structure:
+    """Return a structure that chooses."""
+    step, indices = Step(op, (0, 1), data_type), () if op is ChoiceOp.kRow else (1,)
+    return Structure((data_type, indices_type), (), (step,), (2,), indices)
+
+
+@cache
+def adds(data_type: DataType, indices_type: DataType) -> Structure:
+    """Return a structure that adds up segments of computed rows."""
+    steps = Step(UnaryOp.kIdentity, (0,), data_type), Step(SegmentSum(0, 0, 1), (2, 1), data_type)
+    return Structure((data_type, indices_type), (), steps, (3,))
+
+
+@cache
+def products(data_type: DataType) -> Structure:
+    """Return a structure of a product of matrices of a type."""
+    steps = Step(MatrixProduct(False, False), (0, 1), data_type), Step(UnaryOp.kIdentity, (2,), data_type)
+    return Structure((data_type, data_type), (), steps, (3,))
+
+
+@cache
+def convolutions(data_type: DataType, num_axes: int) -> Structure:
+    """Return a structure of a convolution of arrays of a type."""
+    op = Convolution((1,) * num_axes, (0,) * 2 * num_axes, (1,) * num_axes, 1)
+    steps = Step(op, (0, 1), data_type), Step(UnaryOp.kIdentity, (2,), data_type)
+    return Structure((data_type, data_type), (), steps, (3,))
