@@ -112,7 +112,7 @@ def test_strides_on_both_sides(rng, count):
     at[...] = weighted(views)
     for move in plan.moves:
         link(move)
-    primitive._run(plan.words, *buffers)
+    primitive._run(stream(), plan, *buffers)
     assert (buffers[-1] == expected).all()
 
 

@@ -19,7 +19,7 @@ from ep.cuda.device.graph_memory import GraphMemory
 from ep.cuda.device.stream import CudaStream, check_stream
 from ep.cuda.device.streams import Streams
 from ep.cuda.driver.current import driver
-from ep.cuda.driver.interface import CudaError, DeviceProperties
+from ep.cuda.driver.interface import LEGACY_STREAM, CudaError, DeviceProperties
 from ep.include.allocation_options import AllocationOptions
 from ep.include.buffer import Buffer
 from ep.include.device import Device
@@ -48,6 +48,7 @@ class CudaDevice(Device):
         self._streams = Streams(
             self.driver, device_index, self.reports, lambda handle, owned: CudaStream(self, handle, owned=owned)
         )
+        self.let_wait, self.leave_stream = self._streams.let_wait, self._streams.leave
         self._allocator = CachingAllocator(self.driver, device_index, self._streams.fence, self._give_back)
         self._graph_memory = GraphMemory(self.driver, device_index, self._allocator)
 
@@ -81,22 +82,15 @@ class CudaDevice(Device):
 
     def adopt(self, handle: int) -> CudaStream:
         """Return the stream with this handle, which another framework owns; `CudaStream.from_handle` checks it."""
-        if (known := self._streams.adopted(handle)) is not None:
-            return known
-        stream = self._streams.adopt(handle)
-        self._allocator.fence()
+        if handle == LEGACY_STREAM and self._streams.legacy is not None:
+            return self._streams.legacy
+        stream, is_new = self._streams.adopt(handle)
+        if is_new:
+            self._allocator.fence()
         return stream
 
     def DestroyStream(self, stream: Stream) -> None:
         self._streams.destroy(check_stream(stream))
-
-    def leave_stream(self, handle: int) -> None:
-        """Record a stream from CreateStream whose object is gone; the garbage collector calls it anywhere."""
-        self._streams.leave(handle)
-
-    def let_wait(self, consumer: int, producer: int) -> None:
-        """Make work queued later on one stream wait for the work queued on another."""
-        self._streams.let_wait(consumer, producer)
 
     def _give_back(self) -> None:
         """Free the scratch memory of all streams, and wait for their work."""

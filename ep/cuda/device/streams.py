@@ -25,7 +25,7 @@ class Streams:
         self._known: weakref.WeakValueDictionary[int, CudaStream] = weakref.WeakValueDictionary()
         self._owned: dict[int, None] = {}  # handles that ep created and has not destroyed
         self._left: deque[int] = deque()  # those of them whose objects are gone
-        self._legacy: CudaStream | None = None
+        self.legacy: CudaStream | None = None  # which lasts as long as the device
         self._events: deque[int] = deque()  # those that streams wait for each other by, and that no thread is using
         self._is_shared = False  # whether memory may be used on several streams, so that fences have work to do
 
@@ -38,23 +38,17 @@ class Streams:
             self._is_shared = True  # until a fence finds one stream
         return stream
 
-    def adopted(self, handle: int) -> CudaStream | None:
-        """Return the known stream with this handle, if there is one."""
-        if handle == LEGACY_STREAM and self._legacy is not None:
-            return self._legacy
-        with self._lock:
-            return self._known.get(handle)
-
-    def adopt(self, handle: int) -> CudaStream:
-        """Return the stream with this handle, which another framework owns."""
+    def adopt(self, handle: int) -> tuple[CudaStream, bool]:
+        """Return the stream with this handle, which another framework owns, and whether it is a new one."""
         with self._lock:
             stream = self._known.get(handle)
-            if stream is None:
-                stream = self._known[handle] = self._new(handle, False)
-                if handle == LEGACY_STREAM:  # which lasts as long as the device
-                    self._legacy = stream
-                self._is_shared = True
-        return stream
+            if stream is not None:
+                return stream, False
+            stream = self._known[handle] = self._new(handle, False)
+            if handle == LEGACY_STREAM:
+                self.legacy = stream
+            self._is_shared = True
+        return stream, True
 
     def destroy(self, stream: CudaStream) -> None:
         """Wait for a stream's work and destroy it; raises the errors of that work."""
