@@ -18,7 +18,7 @@ class ExpressionFactoryImpl(ExpressionFactory):
     def Select(self, request: Request) -> Expression | None:
         structure = request.options["structure"]
         assert isinstance(structure, Structure)
-        if structure.product is not None or structure.segment_sum is not None:
+        if structure.product is not None:
             return None  # the product is cuBLASLt's
         if not structure.has_rows:
             return MapExpression(request)

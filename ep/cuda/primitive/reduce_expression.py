@@ -3,29 +3,42 @@ it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ep.common.primitive.expression_arrays import ExpressionDims
+from ep.cuda.compile.launch_config import Grid
 from ep.cuda.device.stream import CudaStream
 from ep.cuda.engine.map.expression_plan import ExpressionShape, Layout
-from ep.cuda.engine.reduce.expression_plan import MapStage, ReduceLaunch, Stages, StagesPlan, StageVariant
+from ep.cuda.engine.reduce.expression_plan import (
+    MapStage,
+    ReduceLaunch,
+    SegmentShape,
+    SegmentStage,
+    Stages,
+    StagesPlan,
+    StageVariant,
+)
 from ep.cuda.engine.reduce.row_expression_plan import RowVariant
-from ep.cuda.engine.reduce.row_program import has_row_kernel
+from ep.cuda.engine.reduce.segment_plan import Step, StepVariant
+from ep.cuda.engine.reduce.segment_steps import StepLaunch
+from ep.cuda.engine.reduce.shape import Shape
 from ep.cuda.primitive.row_expression import RowExpression
+from ep.include.data_type import DataType
 from ep.include.primitive.primitive import Request
 
 
 class ReduceExpression(RowExpression):
     def __init__(self, request: Request) -> None:
         super().__init__(request)
-        self._stages, self._has_rows = Stages(self._structure), has_row_kernel(self._structure)
+        self._stages, self._has_rows = Stages(self._structure), self._program is not None
 
     def _kernel(self, variant: StageVariant | RowVariant) -> Any:
         if isinstance(variant, RowVariant):
             return super()._kernel(variant)
         from ep.cuda.engine.map.kernel import kernel as map_kernel
         from ep.cuda.engine.reduce.kernel import kernel as reduce_kernel
+        from ep.cuda.engine.reduce.segment_kernels import step_kernel
         from ep.cuda.engine.reduce.source import Computed
         from ep.cuda.kernels.expression import functor
 
@@ -34,7 +47,10 @@ class ReduceExpression(RowExpression):
         stage = self._stages.stages[number]
         if isinstance(stage, MapStage):
             return map_kernel(functor(stage.operands.structure), of_engine)
-        stored, computed = stage.stored, None if read is None else Computed(functor(stage.operands.structure), read)
+        computed = None if read is None else Computed(functor(stage.operands.structure), read)
+        if isinstance(stage, SegmentStage):
+            return step_kernel(of_engine, stage.stored, stage.ids_type, computed)
+        stored = stage.stored
         return reduce_kernel(stored.op, stored.loaded, stored.written, of_engine, computed)
 
     def _usual_variant(self) -> Any:
@@ -43,6 +59,8 @@ class ReduceExpression(RowExpression):
         stage = self._stages.stages[0]
         if isinstance(stage, MapStage):  # of what has one element for each result from the start
             return StageVariant(0, stage.map.usual)
+        if isinstance(stage, SegmentStage):
+            return StageVariant(0, StepVariant(Step.BEGINS, DataType.kInt32))
         launch = stage.usual()
         return StageVariant(0, launch.variant, launch.read)
 
@@ -67,8 +85,19 @@ class ReduceExpression(RowExpression):
             if isinstance(stage, MapStage):
                 map_, words = stage.map.launch(walk, given)
                 self._queue(stream, StageVariant(number, map_.variant), map_.num_items, *words)
-            elif shape is not None:
+            elif isinstance(stage, SegmentStage):
+                assert isinstance(shape, SegmentShape)
+                self._queue_segments(stream, number, stage.launches(shape, walk, given))
+            else:
+                assert isinstance(shape, Shape)
                 self._queue_reduction(stream, number, stage.launch(shape, walk, given[1:]), given[0])
+
+    def _queue_segments(self, stream: CudaStream, number: int, launches: Iterable[tuple[Any, StepLaunch]]) -> None:
+        for read, (step, extent, words) in launches:
+            computes = step.step in (Step.SUM, Step.SUM_PARTS)
+            variant = StageVariant(number, step, read if computes else None)
+            queue: Any = self._queue_grid if isinstance(extent, Grid) else self._queue
+            queue(stream, variant, extent, *words)
 
     def _queue_reduction(self, stream: CudaStream, number: int, launch: ReduceLaunch, dst: int) -> None:
         plan, variant, read, sources, walk = launch

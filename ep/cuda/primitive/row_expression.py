@@ -10,7 +10,7 @@ from ep.cuda.device.stream import CudaStream
 from ep.cuda.driver.limits import SHARED_BYTES
 from ep.cuda.engine.map.expression_plan import ExpressionShape, Layout
 from ep.cuda.engine.reduce.row_expression_plan import RowPlan, RowVariant
-from ep.cuda.engine.reduce.row_program import RowProgram
+from ep.cuda.engine.reduce.row_program import RowProgram, has_row_kernel
 from ep.cuda.primitive.expression_primitive import ExpressionPrimitive
 from ep.include.primitive.primitive import Request
 
@@ -18,7 +18,7 @@ from ep.include.primitive.primitive import Request
 class RowExpression(ExpressionPrimitive):
     def __init__(self, request: Request) -> None:
         super().__init__(request)
-        self._program = RowProgram(self._structure)
+        self._program: Any = RowProgram(self._structure) if has_row_kernel(self._structure) else None
 
     def _kernel(self, variant: RowVariant) -> Any:
         from ep.cuda.kernels.row_expression import kernel

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import accumulate
 from typing import Any
 
 from ep.common.bounded_cache import BoundedCache
@@ -11,8 +10,8 @@ from ep.common.primitive.segment_sizes import as_segment_sizes
 from ep.common.stored_types import unit_of
 from ep.cuda.compile.launch_config import Grid, pack_elements
 from ep.cuda.device.stream import check_stream
-from ep.cuda.engine.reduce.segment_plan import Step, StepVariant, segment_plan, sum_type
-from ep.cuda.engine.reduce.segment_steps import Buffers, segment_steps
+from ep.cuda.engine.reduce.segment_plan import Step, StepVariant, segment_plan
+from ep.cuda.engine.reduce.segment_steps import Buffers, added_elements, buffer_places, segment_steps
 from ep.cuda.primitive.cuda_primitive import CudaPrimitive
 from ep.include.data_type import DataType
 from ep.include.number_kind import INTEGERS
@@ -32,22 +31,9 @@ class SegmentPrimitive(CudaPrimitive):
         self._plans = BoundedCache()
 
     def _kernel(self, variant: StepVariant) -> Any:
-        from ep.cuda.engine.reduce import long_runs, segment_sum, sort
+        from ep.cuda.engine.reduce.segment_kernels import step_kernel
 
-        step, number, bits, size = variant
-        return {
-            Step.KEYS: lambda: segment_sum.key_kernel(self._ids_type, number, bits),
-            Step.SORT_BLOCK: lambda: sort.block_kernel(number),
-            Step.COUNT: lambda: sort.count_kernel(number),
-            Step.SCAN: lambda: sort.scan_kernel(number),
-            Step.SCATTER: lambda: sort.scatter_kernel(number),
-            Step.BEGINS: lambda: segment_sum.begin_kernel(number),
-            Step.SUM: lambda: segment_sum.sum_kernel(self._type, number, size, bits),
-            Step.COUNT_PARTS: lambda: long_runs.count_kernel(number),
-            Step.LIST_PARTS: lambda: long_runs.list_kernel(number),
-            Step.SUM_PARTS: lambda: long_runs.part_kernel(self._type, number, size, bits),
-            Step.SUM_LONG: lambda: long_runs.sum_kernel(self._type, number, bits),
-        }[step]()
+        return step_kernel(variant, self._type, self._ids_type)
 
     def _usual_variant(self) -> StepVariant:
         return StepVariant(Step.SUM, DataType.kInt32, 32, pack_elements(self._type))
@@ -63,9 +49,9 @@ class SegmentPrimitive(CudaPrimitive):
             stream.fill(out, 0, counts[-1] * self._type.itemsize)
             return
         plan = self._plans.get(checked) or self._plans.keep(checked, lambda: segment_plan(checked))
-        places = [0, *accumulate(-(-size // 16) * 16 for size in plan.bytes(sum_type(self._type)))]
+        places, elements = buffer_places(plan, self._type), added_elements(checked, self._type, data, out)
         with stream.scratch(places[-1]) as memory:
-            buffers = Buffers(data, ids, out, *[memory.address + place for place in places[:-1]])
-            for variant, extent, words in segment_steps(checked, plan, buffers, self._type, self._ids_type):
+            buffers = Buffers((data,), (), ids, out, *[memory.address + place for place in places[:-1]])
+            for variant, extent, words in segment_steps(checked, plan, buffers, self._ids_type, elements):
                 queue = self._queue_grid if isinstance(extent, Grid) else self._queue
                 queue(stream, variant, extent, *words)  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ from ep.common.loops import unrolled, written_out
 from ep.cuda.compile.compiler import KernelSource
 from ep.cuda.compile.index_math import index_math
 from ep.cuda.compile.launch_config import BLOCK_THREADS
-from ep.cuda.compile.memory import loader, storer
+from ep.cuda.compile.memory import storer
 from ep.cuda.compile.numba_cuda import (
     barrier,
     block_of_grid,
@@ -26,8 +26,9 @@ from ep.cuda.compile.numba_cuda import (
     thread_of_block,
 )
 from ep.cuda.engine.reduce.segment_plan import LONG_RUN, part_bits, sum_type
-from ep.cuda.engine.reduce.segment_sum import add_packs, addition
+from ep.cuda.engine.reduce.segment_sum import add_packs, addition, rows_of
 from ep.cuda.engine.reduce.sort import block_scan, number_loader
+from ep.cuda.engine.reduce.source import Computed
 from ep.include.data_type import DataType
 
 _BYTES_AT_ONCE: Final = 128
@@ -88,21 +89,26 @@ def list_kernel(number: DataType) -> KernelSource:
 
 
 @cache
-def part_kernel(data_type: DataType, number: DataType, elements: int, bits: int) -> KernelSource:
+def part_kernel(
+    data_type: DataType, number: DataType, elements: int, bits: int, computed: Computed | None = None
+) -> KernelSource:
     """Return the kernel that adds up each part of long runs, a pack of columns in a thread.
 
-    Its words, a tuple: data, places, keys, begins, parts, sums; the packs of a row, outer, the segments of a batch,
-    each with the multiplier and the shift to divide by it; the ids of a batch. sums: [parts, outer, columns].
+    Its words, a tuple: those of the rows; places, keys, begins, parts, sums; the packs of a row, outer, the segments of
+    a batch, each with the multiplier and the shift to divide by it; the ids of a batch; those of the walk over the
+    rows. sums: [parts, outer, columns].
     """
-    load, load_number = loader(data_type, elements), number_loader(number)
+    rows, load_number = rows_of(computed, data_type, elements), number_loader(number)
+    prepare, before, after = rows.prepare, rows.num_words - 1, rows.num_words + 15
     store, zeros = storer(sum_type(data_type), elements), (addition(data_type)[1],) * elements
     narrow, quotient, _, remainder, *_, widen = index_math(bits)
     part_shift = device_function(part_bits)
 
-    add_rows = _add_rows(data_type, elements, load, load_number)
+    add_rows = _add_rows(data_type, elements, rows.load, load_number)
 
-    def sum_parts(words):
-        data, places, keys, begins, parts, sums = words[0], words[1], words[2], words[3], words[4], words[5]
+    def sum_parts(given):
+        data, words, walk_words = prepare(given), given[before:], given[after:]
+        places, keys, begins, parts, sums = words[1], words[2], words[3], words[4], words[5]
         cols, outer, num_ids = words[6], words[9], words[15]
         packs = load_number(parts, 0) * outer * cols
         i, step = thread_index(), num_threads()
@@ -116,10 +122,11 @@ def part_kernel(data_type: DataType, number: DataType, elements: int, bits: int)
             end = min(place + (1 << part_shift(end - begin)), end)
             batch = widen(quotient(narrow(segment), narrow(words[13]), narrow(words[14])))
             column += (batch * (outer - 1) + widen(group)) * num_ids * cols
-            store(sums, i, add_rows(zeros, data, places, place, end, cols, column))
+            store(sums, i, add_rows(zeros, data, places, place, end, cols, column, walk_words))
             i = next_index(i, step)
 
-    return KernelSource(f"segment_sum_parts.{data_type.name}.{number.name}.{elements}.{bits}", sum_parts, 0, 16)
+    name = f"segment_sum_parts.{data_type.name}.{number.name}.{elements}.{bits}{rows.name}"
+    return KernelSource(name, sum_parts, 0, after + rows.num_walk_words)
 
 
 @cache
@@ -129,7 +136,7 @@ def sum_kernel(data_type: DataType, number: DataType, bits: int) -> KernelSource
     Its words, a tuple: sums, keys, begins, parts, out; the columns, outer, the segments of a batch, each with the
     multiplier and the shift to divide by it. The thread that finds the first part of a run does it.
     """
-    load, store, load_number = loader(sum_type(data_type), 1), storer(data_type, 1), number_loader(number)
+    load, store, load_number = rows_of(None, sum_type(data_type), 1).load, storer(data_type, 1), number_loader(number)
     zeros, part_shift = (addition(data_type)[1],), device_function(part_bits)
     narrow, quotient, _, remainder, *_, widen = index_math(bits)
 
@@ -150,7 +157,7 @@ def sum_kernel(data_type: DataType, number: DataType, bits: int) -> KernelSource
             if place == begin:
                 part, element = widen(slot), i - widen(slot) * part_elements
                 last = part + ((end - begin - 1) >> part_shift(end - begin))
-                total = add_sums(zeros, sums, 0, part, last + 1, part_elements, element)
+                total = add_sums(zeros, sums, 0, part, last + 1, part_elements, element, ())
                 batch = widen(quotient(narrow(segment), narrow(words[12]), narrow(words[13])))
                 group = widen(remainder(row, slot, narrow(outer)))
                 column = widen(remainder(narrow(i), row, narrow(cols)))
@@ -193,7 +200,7 @@ def _sums(number: DataType) -> Any:
 
 
 def _add_rows(data_type: DataType, elements: int, load: Any, place_of: Any) -> Any:
-    """(total, data, places, row, end, cols, column) -> the total and rows [row, end), of which there is one at least.
+    """(total, data, places, row, end, cols, column, walk words) -> the total and rows [row, end), at least one.
 
     place_of(places, row): the position of a row. Positions are loaded two iterations ahead, and rows one, so that the
     compiler cannot delay a load until its row is added.
@@ -205,8 +212,8 @@ def _add_rows(data_type: DataType, elements: int, load: Any, place_of: Any) -> A
         return tuple(place_of(places, min(row + k, end - 1)) for k in unrolled(range(count)))
 
     @written_out(device_function)
-    def load_rows(data, found, cols, column):
-        return tuple(load(data, found[k] * cols + column) for k in unrolled(range(count)))
+    def load_rows(data, found, cols, column, words):
+        return tuple(load(data, found[k] * cols + column, words) for k in unrolled(range(count)))
 
     @written_out(device_function)
     def add_all(total, rows):
@@ -221,11 +228,11 @@ def _add_rows(data_type: DataType, elements: int, load: Any, place_of: Any) -> A
                 total = add(total, rows[k])
         return total
 
-    def add_rows(total, data, places, row, end, cols, column):
-        rows = load_rows(data, find(places, row, end), cols, column)
+    def add_rows(total, data, places, row, end, cols, column, words):
+        rows = load_rows(data, find(places, row, end), cols, column, words)
         found = find(places, row + count, end)
         while row + count <= end:
-            later = load_rows(data, found, cols, column)
+            later = load_rows(data, found, cols, column, words)
             found = find(places, row + 2 * count, end)
             total = add_all(total, rows)
             rows = later

@@ -169,9 +169,9 @@ class RowProgram:
 def has_row_kernel(structure: Structure) -> bool:
     """Return whether a kernel computes all rows of a structure.
 
-    It has no complex sums, which Reduce adds up by parts, and does not choose elements of rows.
+    It has no complex sums, which Reduce adds up by parts, no sums of segments, and does not choose elements of rows.
     """
-    if any(step.op is ChoiceOp.kElement for step in structure.steps):
+    if structure.segment_sum is not None or any(step.op is ChoiceOp.kElement for step in structure.steps):
         return False
     rows = [step for step in structure.steps if isinstance(step.op, ReduceOp)]
     types = [structure.data_type(step.operands[0]) for step in rows]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 from ep.common.primitive.movement import widest_unit
@@ -16,6 +17,7 @@ from ep.cuda.engine.reduce.segment_plan import (
     StepVariant,
     key_words,
     part_words,
+    sum_type,
     sum_words,
     tile_grid,
 )
@@ -25,11 +27,13 @@ from ep.include.data_type import DataType
 class Buffers(NamedTuple):
     """The addresses of the operands, and of memory for each part that `SegmentPlan.bytes` has.
 
+    data: the address of the rows; if rows are computed, the words of their sources, and walk: those of the walk.
     keys, places: of the rows; more_keys, more_places: the same, for what a sort moves; counts: of the digits or parts
     in tiles; parts: how many there are of long runs, and where they begin; sums: those of parts.
     """
 
-    data: int
+    data: Sequence[int]
+    walk: Sequence[int]
     ids: int
     out: int
     keys: int
@@ -50,21 +54,31 @@ class StepLaunch(NamedTuple):
     words: tuple[int, ...]
 
 
+def buffer_places(plan: SegmentPlan, data_type: DataType) -> list[int]:
+    """Return the offset of each part of the memory of a launch, and last of all its bytes."""
+    return [0, *accumulate(-(-size // 16) * 16 for size in plan.bytes(sum_type(data_type)))]
+
+
+def added_elements(sizes: SegmentSizes, data_type: DataType, *addresses: int) -> int:
+    """Return the elements that threads add at once; addresses: those of arrays that are read and written by packs."""
+    elements = pack_elements(data_type)
+    return 1 if sizes.inner % elements or widest_unit(*addresses) < elements * data_type.itemsize else elements
+
+
 def segment_steps(
-    sizes: SegmentSizes, plan: SegmentPlan, buffers: Buffers, data_type: DataType, ids_type: DataType
+    sizes: SegmentSizes, plan: SegmentPlan, buffers: Buffers, ids_type: DataType, elements: int
 ) -> Iterator[StepLaunch]:
-    """Yield the launches for sizes that are not 0; data_type: the one that kernels add."""
+    """Yield the launches for sizes that are not 0; elements: those that threads add at once."""
     data, out, begins, number, bits = buffers.data, buffers.out, buffers.begins, plan.number, plan.bits
     words = key_words(sizes, plan, ids_type.dtype.kind == "u")
     yield StepLaunch(StepVariant(Step.KEYS, number, bits), plan.num_keys, (buffers.ids, buffers.keys, *words))
     keys, places = yield from _sort(plan, buffers)
     words = keys, begins, plan.num_keys, plan.num_segments
     yield StepLaunch(StepVariant(Step.BEGINS, number), plan.num_segments + 1, words)
-    elements = pack_elements(data_type)
-    if sizes.inner % elements or widest_unit(data, out) < elements * data_type.itemsize:
-        elements = 1
     words = sum_words(sizes, bits, elements)
-    yield StepLaunch(StepVariant(Step.SUM, number, bits, elements), words[0], (data, places, begins, out, *words))
+    yield StepLaunch(
+        StepVariant(Step.SUM, number, bits, elements), words[0], (*data, places, begins, out, *words, *buffers.walk)
+    )
     if plan.most_parts:
         yield from _long_runs(sizes, plan, buffers, keys, places, elements)
 
@@ -81,7 +95,7 @@ def _long_runs(
         yield StepLaunch(StepVariant(Step.SCAN, number), tile_grid(1), (counts, tiles))
     yield StepLaunch(StepVariant(Step.LIST_PARTS, number), tile_grid(tiles), (keys, begins, counts, parts, *found))
     most, words = plan.most_parts * plan.part_elements, part_words(sizes, bits, elements)
-    words = buffers.data, places, keys, begins, parts, sums, *words, sizes.num_ids
+    words = *buffers.data, places, keys, begins, parts, sums, *words, sizes.num_ids, *buffers.walk
     yield StepLaunch(StepVariant(Step.SUM_PARTS, number, bits, elements), most // elements, words)
     words = sums, keys, begins, parts, buffers.out, *part_words(sizes, bits, 1)
     yield StepLaunch(StepVariant(Step.SUM_LONG, number, bits), most, words)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from ep.common.functor.lookup import functor_maker
 from ep.common.loops import unrolled, written_out
@@ -21,6 +21,7 @@ from ep.cuda.compile.numba_cuda import (
 )
 from ep.cuda.engine.reduce.segment_plan import LONG_RUN
 from ep.cuda.engine.reduce.sort import number_loader
+from ep.cuda.engine.reduce.source import Computed, source
 from ep.include.data_type import DataType
 from ep.include.number_kind import number_kind
 from ep.include.primitive.binary_op import BinaryOp
@@ -69,20 +70,52 @@ def begin_kernel(number: DataType) -> KernelSource:
     return KernelSource(f"segment_begins.{number.name}", find_begins, 4)
 
 
+class Rows(NamedTuple):
+    """The rows that kernels add up. load(prepared, i, walk words): pack i of all rows. For the others, see `Source`."""
+
+    num_words: int
+    num_walk_words: int
+    prepare: Any
+    load: Any
+    name: str
+
+
 @cache
-def sum_kernel(data_type: DataType, number: DataType, elements: int, bits: int) -> KernelSource:
+def rows_of(computed: Computed | None, data_type: DataType, elements: int) -> Rows:
+    """Return the rows of an array, or those that are computed as they are read."""
+    if computed is None:
+        load = loader(data_type, elements)
+        read = device_function(lambda data, i, words: load(data, i))
+        return Rows(1, 0, device_function(lambda words: words[0]), read, "")
+    given = source(computed, data_type, elements, aligned=True)
+    begin, pack = given.begin, given.pack
+    read = device_function(lambda operands, i, words: pack(begin(operands, 0), i * elements, words))
+    return Rows(given.num_words, given.num_walk_words, given.prepare, read, f".of.{given.name}")
+
+
+@cache
+def sum_kernel(
+    data_type: DataType, number: DataType, elements: int, bits: int, computed: Computed | None = None
+) -> KernelSource:
     """Return the kernel that adds up the rows of each segment, a pack of columns in a thread.
 
-    Its words, a tuple: data, places, begins, out, packs of out; the packs of a row, the segments of a batch, and outer,
-    each with the multiplier and the shift to divide by it; the ids of a batch. Longer runs than LONG_RUN are left out.
+    Its words, a tuple: those of the rows; places, begins, out, packs of out; the packs of a row, the segments of a
+    batch, and outer, each with the multiplier and the shift to divide by it; the ids of a batch; those of the walk over
+    the rows. Longer runs than LONG_RUN are left out.
     """
-    load, store, load_number = loader(data_type, elements), storer(data_type, elements), number_loader(number)
+    rows, store, load_number = (
+        rows_of(computed, data_type, elements),
+        storer(data_type, elements),
+        number_loader(number),
+    )
+    prepare, load, before, after = rows.prepare, rows.load, rows.num_words - 1, rows.num_words + 14
     plus, zero = addition(data_type)
     add, zeros = add_packs(plus, elements), (zero,) * elements
     narrow, quotient, _, remainder, *_, widen = index_math(bits)
 
-    def sum_runs(words):
-        data, places, begins, out, packs = words[0], words[1], words[2], words[3], words[4]
+    def sum_runs(given):
+        data, words, walk_words = prepare(given), given[before:], given[after:]
+        places, begins, out, packs = words[1], words[2], words[3], words[4]
         cols, segments, num_ids = words[5], words[8], words[14]
         i, step = thread_index(), num_threads()
         while i < packs:
@@ -96,17 +129,18 @@ def sum_kernel(data_type: DataType, number: DataType, elements: int, bits: int) 
                 first_row, total = (widen(group) - batch) * num_ids, zeros
                 while place + 1 < end:  # the loads of two rows in flight at a time
                     row0, row1 = load_number(places, place), load_number(places, place + 1)
-                    a = load(data, (first_row + row0) * cols + column)
-                    b = load(data, (first_row + row1) * cols + column)
+                    a = load(data, (first_row + row0) * cols + column, walk_words)
+                    b = load(data, (first_row + row1) * cols + column, walk_words)
                     total = add(add(total, a), b)
                     place = next_index(place, 2)
                 if place < end:
                     row0 = load_number(places, place)
-                    total = add(total, load(data, (first_row + row0) * cols + column))
+                    total = add(total, load(data, (first_row + row0) * cols + column, walk_words))
                 store(out, i, total)
             i = next_index(i, step)
 
-    return KernelSource(f"segment_sum.{data_type.name}.{number.name}.{elements}.{bits}", sum_runs, 0, 15)
+    name = f"segment_sum.{data_type.name}.{number.name}.{elements}.{bits}{rows.name}"
+    return KernelSource(name, sum_runs, 0, after + rows.num_walk_words)
 
 
 def addition(data_type: DataType) -> tuple[Any, Any]:
