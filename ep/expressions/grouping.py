@@ -35,6 +35,9 @@ ROW_OPS: Final[dict[str, ReduceOp | RowOp]] = {
 
 GATHER: Final = "gather"
 """The operator that chooses rows of an array, or elements of its rows."""
+PAD: Final = "pad"
+CHOICES: Final = GATHER, PAD
+"""The operators whose results are rows of an array, or zeros."""
 SEGMENT_SUMS: Final = "segment_sum", "gather_grad"
 """The operators that add up rows by the segments that indices assign to them."""
 PRODUCT: Final = "matmul"
@@ -63,6 +66,19 @@ class Indices(NamedTuple):
     data_type: DataType
 
 
+class Range(NamedTuple):
+    """The numbers of rows from `begin` to `end`, in the shape in which they are read."""
+
+    begin: int
+    end: int
+    shape: Dims
+    data_type: DataType = DataType.kInt64
+
+
+How = Dims | View | Indices | Range | None
+"""How a kernel reads an operand, if not as it is: in another shape, as a view, as indices, or a range in its place."""
+
+
 def chooses_elements(node: Node, nodes: Sequence[Node]) -> bool:
     """Return whether a gather takes one element of each row, by an index for each row."""
     if node.operator is None or node.operator.name != GATHER or node.inputs[0] == node.inputs[1]:
@@ -87,7 +103,7 @@ class Group:
         have the turn -1, and the others that of the first value that they computed then.
     elements: the positions of operands that are read element by element.
     reads: for a kernel, the positions of its operands, and how each is read if not as it is: in another shape, as a
-        view, or as indices.
+        view, as indices, or as a range in its place.
     gone: the axes along which values are reduced, unless this is the last axis, by rows. segments: the shape of sums of
         segments, in which an axis replaces these axes.
     product: the position of a matrix product, the first value; the others are computed from it.
@@ -102,7 +118,7 @@ class Group:
     turn: int = -1
     elements: set[int] = field(default_factory=set)
     reduced: set[int] = field(default_factory=set)
-    reads: list[tuple[int, Dims | View | Indices | None]] = field(default_factory=list)
+    reads: list[tuple[int, How]] = field(default_factory=list)
     gone: tuple[int, ...] = ()
     segments: Dims = ()
     product: int | None = None
@@ -152,7 +168,7 @@ class Grouping:
                 why = "no kernel computes the rows of which it takes elements"
             if why:
                 self._compute_alone(node, why, first=-1 if node.position in views else 0)
-            elif self._operator(node.position) in (*ROW_OPS, GATHER) or not self._join_reduced(node):
+            elif self._operator(node.position) in (*ROW_OPS, *CHOICES) or not self._join_reduced(node):
                 self._join(node)
         self._readers: dict[int, set[int]] = {}
         for group in (*self._kernels.values(), *self._calls.values()):
@@ -160,7 +176,7 @@ class Grouping:
                 for one in nodes[value].inputs:
                     self._readers.setdefault(one, set()).add(value)
         for group in self._kernels.values():
-            for value in [one for one in group.values if self._operator(one) == GATHER and one not in group.reduced]:
+            for value in [one for one in group.values if self._operator(one) in CHOICES and one not in group.reduced]:
                 if not self._readers.get(value, set()).intersection(group.values):
                     group.values.remove(value)
                     del self._of[value]
@@ -251,7 +267,7 @@ class Grouping:
         group = min(groups.values(), key=lambda group: group.stage, default=None)
         if group is None or group.why or group.product is not None or group.shape != node.shape:
             return False
-        if group.gone or group.reduced or any(self._operator(one) in (*ROW_OPS, GATHER) for one in group.values):
+        if group.gone or group.reduced or any(self._operator(one) in (*ROW_OPS, *CHOICES) for one in group.values):
             return False
         if not group.takes(self._read[id(group)]):
             return False
@@ -300,7 +316,7 @@ class Grouping:
 
     def _join(self, node: Node) -> None:
         """Put a value with elements, or with one element per row, into the first possible group."""
-        op, gathers = ROW_OPS.get(self._operator(node.position)), self._operator(node.position) == GATHER
+        op, gathers = ROW_OPS.get(self._operator(node.position)), self._operator(node.position) in CHOICES
         of_rows = op is not None or (gathers and chooses_elements(node, self._nodes))
         shape = self._nodes[node.inputs[0]].shape if of_rows else node.shape
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from ep.common.source import function_of
-from ep.expressions.grouping import Group, Indices, View
+from ep.expressions.grouping import Group, Indices, Range, View
 from ep.expressions.memory import Memory
 from ep.expressions.trace import Node, Trace
 from ep.include.arrays import Array, Placeholder
@@ -145,6 +145,10 @@ class ProgramText:
                 indices = f"resolved({arrays}, {self._buffer(one)}, {shape.size}, {shape.mode!r})"
                 self._write(k, f"i{k}_{len(shown)} = {indices}.reshape({shape.shape})")
                 shown.append(f"i{k}_{len(shown)}")
+            elif isinstance(shape, Range):
+                rows = np.arange(shape.begin, shape.end).reshape(shape.shape)
+                self._names[f"j{k}_{len(shown)}"] = base.copy_from_host(rows)
+                shown.append(f"j{k}_{len(shown)}")
             elif shape in (None, self._nodes[one].shape, _WHOLE):
                 shown.append(self._value(one))
             elif isinstance(shape, View) and one not in self._places:

@@ -7,12 +7,16 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Final
 
+import numpy as np
+
 from ep.expressions import samples
 from ep.expressions.explanation import Explanation, Part
 from ep.expressions.grouping import (
+    CHOICES,
     CONVOLUTION,
     GATHER,
     MAPS,
+    PAD,
     PRODUCT,
     ROW_OPS,
     SEGMENT_SUMS,
@@ -24,8 +28,9 @@ from ep.expressions.grouping import (
 )
 from ep.expressions.structures import StructureOf
 from ep.expressions.trace import Node, Trace
-from ep.expressions.views import operands_of_gather, read_indices, with_transposes, with_views
+from ep.expressions.views import operands_of_gather, padded_axes, read_indices, with_transposes, with_views
 from ep.include.arrays import Arrays
+from ep.include.data_type import DataType
 from ep.include.device_type import DeviceType
 from ep.include.primitive import ExpressionFactory, NewPrimitive
 from ep.include.primitive.primitive import kMaxNumDims
@@ -120,7 +125,7 @@ class Schedule:
 
     def is_gather(self, position: int) -> bool:
         """Return whether a value consists of rows of another one, chosen by indices."""
-        return self._operator(self.nodes[position]) == GATHER
+        return self._operator(self.nodes[position]) in CHOICES
 
     def why_alone(self, node: Node) -> str:
         """Return the reason why a value is not part of a map kernel; an empty text if it is."""
@@ -131,6 +136,8 @@ class Schedule:
             return self._why_no_product(node) or "no map alone reads it, or it is read before that"
         if name == GATHER:
             return self._why_no_gather(node)
+        if name == PAD:
+            return self._why_no_pad(node)
         if name in SEGMENT_SUMS:
             return self._why_no_segments(node) or "no kernel computes maps that it alone reads"
         if name not in MAPS and name not in ROW_OPS:
@@ -157,6 +164,19 @@ class Schedule:
             return "its index is a number, or there are no rows"
         if op is ChoiceOp.kElement:
             return "" if params.shape[-1] <= kMaxRow else f"rows have {kMaxRow} elements at most in a kernel"
+        if elements < _LEAST_ROW:
+            return f"its rows have {elements} elements; a kernel reads {_LEAST_ROW} at least"
+        return f"it has more than {kMaxNumDims - 1} axes" if len(node.shape) >= kMaxNumDims else ""
+
+    def _why_no_pad(self, node: Node) -> str:
+        """Return why no kernel reads the rows that a pad keeps where they are; empty if one does."""
+        axes, of_row = padded_axes(node), samples.gathers(ChoiceOp.kRow, node.data_type, DataType.kInt64)
+        if not self._has_views or not _has_kernels(self._device_type, of_row):
+            return f"{self._place} chooses no rows in other kernels"
+        value = np.array(node.attributes["constant_values"], node.data_type.dtype)
+        if len(axes) != 1 or 0 in node.shape or 0 in self.nodes[node.inputs[0]].shape or any(value.tobytes()):
+            return "it pads several axes, or with another number than 0"
+        elements = math.prod(node.shape[axes[0] + 1 :])
         if elements < _LEAST_ROW:
             return f"its rows have {elements} elements; a kernel reads {_LEAST_ROW} at least"
         return f"it has more than {kMaxNumDims - 1} axes" if len(node.shape) >= kMaxNumDims else ""

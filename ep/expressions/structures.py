@@ -5,10 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ep.common.primitive.broadcast import Dims
-from ep.expressions.grouping import CONVOLUTION, GATHER, MAPS, ROW_OPS, SEGMENT_SUMS, TRANSPOSES, Group, Indices, View
+from ep.expressions.grouping import (
+    CONVOLUTION,
+    GATHER,
+    MAPS,
+    PAD,
+    ROW_OPS,
+    SEGMENT_SUMS,
+    TRANSPOSES,
+    Group,
+    How,
+    Indices,
+    Range,
+)
 from ep.expressions.trace import Node
-from ep.expressions.views import operands_of_gather, read_indices
+from ep.expressions.views import operands_of_gather, operands_of_pad, read_indices
 from ep.include.data_type import DataType
 from ep.include.primitive.blas import BlasTransposeType
 from ep.include.primitive.op_definition import Gives
@@ -27,8 +38,6 @@ from ep.include.primitive.structure import (
 from ep.include.primitive.unary_op import UnaryOp
 from ep.ops.names import parameter_name
 
-_How = Dims | View | Indices | None
-
 
 class StructureOf:
     """Determines the structure of a group and the operands of its launch, and stores them in the group."""
@@ -36,12 +45,12 @@ class StructureOf:
     def __init__(self, nodes: Sequence[Node], group: Group, round_each: bool) -> None:
         self._nodes, self._group, self._round_each = nodes, group, round_each
         self._inside = set(group.values)
-        matrices: list[tuple[int, _How]] = []  # which a product reads
+        matrices: list[tuple[int, How]] = []  # which a product reads
         if group.product is not None:
             matrices = [(one, None) for one in nodes[group.product].inputs]
-        reads: dict[tuple[int, _How], bool] = {}  # and whether it has one element per row
+        reads: dict[tuple[int, How], bool] = {}  # and whether it has one element per row
         for value in group.values[1 if matrices else 0 :]:
-            for place, one in enumerate(nodes[value].inputs):
+            for place, one in enumerate(self._operands(nodes[value])):
                 if one in self._inside:
                     continue
                 read = self._as_read(one, value, place)
@@ -50,7 +59,7 @@ class StructureOf:
         others = [read for read in reads if not is_constant[read]]
         constants = [read for read in reads if is_constant[read]]
         group.reads = [*matrices, *others]
-        self._numbers: dict[tuple[int, _How], int] = {
+        self._numbers: dict[tuple[int, How], int] = {
             read: k for k, read in enumerate((*others, *constants), len(matrices))
         }
         self._num_read, self._steps = len(group.reads) + len(constants), list[Step]()
@@ -58,21 +67,24 @@ class StructureOf:
         for value in group.values:
             self._numbers[value, None] = self._add_node(nodes[value])
         group.structure = Structure(
-            tuple(how.data_type if isinstance(how, Indices) else nodes[one].data_type for one, how in group.reads),
+            tuple(
+                how.data_type if isinstance(how, Indices | Range) else nodes[one].data_type for one, how in group.reads
+            ),
             tuple(Constant(nodes[one].data_type, nodes[one].constant or b"") for one, _ in constants),
             tuple(self._steps),
             tuple(self._numbers[one, None] for one in group.results),
             tuple(k for k, read in enumerate(others) if reads[read]),
         )
 
-    def _as_read(self, position: int, value: int, place: int) -> tuple[int, _How]:
+    def _as_read(self, position: int, value: int, place: int) -> tuple[int, How]:
         """Return the value to read in place of operand `place` of another value, and how.
 
         An operand from another group gets the axes that the group removes, if the results of its reduction lack them.
         """
         node = self._nodes[value]
         if isinstance(op := self._op(node), ChoiceOp):
-            view, indices = operands_of_gather(node, self._nodes)
+            is_pad = node.operator is not None and node.operator.name == PAD
+            view, indices = (operands_of_pad if is_pad else operands_of_gather)(node, self._nodes)
             return position, (view if op is ChoiceOp.kRow else None) if place == 0 else indices
         if isinstance(op, SegmentSum) and place == 1:
             return position, read_indices(node, self._nodes)
@@ -84,6 +96,11 @@ class StructureOf:
         sizes = iter((*[1] * (num_axes - len(shape)), *shape))
         return position, tuple(1 if axis in group.removed else next(sizes) for axis in range(len(group.shape)))
 
+    def _operands(self, node: Node) -> tuple[int, ...]:
+        """Return the positions of the operands of a step. Those of a pad are rows, and a range in place of indices."""
+        is_pad = node.operator is not None and node.operator.name == PAD
+        return node.inputs * 2 if is_pad else node.inputs
+
     def _is_map_of_rows(self, value: int) -> bool:
         """Return whether a value is computed element by element from values with one element per row."""
         return value in self._group.reduced and not isinstance(self._op(self._nodes[value]), ReduceOp | SegmentSum)
@@ -91,6 +108,8 @@ class StructureOf:
     def _op(self, node: Node) -> Any:
         assert node.operator is not None
         name = node.operator.name
+        if name == PAD:
+            return ChoiceOp.kRow
         if name == GATHER:
             return ChoiceOp.kElement if node.position in self._group.reduced else ChoiceOp.kRow
         if name in SEGMENT_SUMS:
@@ -111,7 +130,7 @@ class StructureOf:
         if node.position == self._group.product:
             return self._add_rounding(product_of(node), [0, 1], node)
         op, types = self._op(node), [self._nodes[one].data_type for one in node.inputs]
-        reads = [self._as_read(one, node.position, place) for place, one in enumerate(node.inputs)]
+        reads = [self._as_read(one, node.position, place) for place, one in enumerate(self._operands(node))]
         operands = [self._numbers[read] for read in reads]
         is_row = isinstance(op, ReduceOp | RowOp)
         converts = is_row and op not in TRUTHS and types[0] is not node.data_type

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from ep.common.arrays.index_types import wrapped_type
 from ep.common.primitive.broadcast import Dims
-from ep.expressions.grouping import PRODUCT, TRANSPOSES, Indices, View
+from ep.expressions.grouping import PRODUCT, TRANSPOSES, Indices, Range, View
 from ep.expressions.trace import Node
 from ep.include.data_type import as_data_type
 from ep.include.number_kind import COMPLEXES
@@ -71,10 +71,29 @@ def operands_of_gather(node: Node, nodes: Sequence[Node]) -> tuple[View, Indices
     which each operand has some."""
     params, indices = (nodes[one].shape for one in node.inputs)
     axis, batch = node.attributes["axis"], node.attributes["batch_dims"]
-    new, rest = len(indices) - batch, range(axis + 1, len(params))
-    view = View(None, (axis, *range(axis), *[None] * new, *rest) if axis else None, None)
-    shape = (*indices[:batch], *[1] * (axis - batch), *indices[batch:], *[1] * len(rest))
-    return view, read_indices(node, nodes)._replace(shape=shape)
+    new, rest = len(indices) - batch, len(params) - axis - 1
+    shape = (*indices[:batch], *[1] * (axis - batch), *indices[batch:], *[1] * rest)
+    return _by_rows(params, axis, new), read_indices(node, nodes)._replace(shape=shape)
+
+
+def _by_rows(shape: Dims, axis: int, new: int) -> View:
+    """Return a view with an axis first, in place of which there are `new` axes of one element."""
+    axes = (axis, *range(axis), *[None] * new, *range(axis + 1, len(shape)))
+    return View(None, axes if axis else None, None)
+
+
+def padded_axes(node: Node) -> list[int]:
+    """Return the axes to which a pad adds elements, or of which it removes some."""
+    widths = zip(node.attributes["before"], node.attributes["after"], strict=True)
+    return [axis for axis, width in enumerate(widths) if any(width)]
+
+
+def operands_of_pad(node: Node, nodes: Sequence[Node]) -> tuple[View, Range]:
+    """Return how a kernel reads the operand of a pad along one axis, and which rows; those outside of it are zeros."""
+    (axis,), before = padded_axes(node), node.attributes["before"]
+    begin = -before[axis]
+    shape = (node.shape[axis], *[1] * (len(node.shape) - axis - 1))
+    return _by_rows(nodes[node.inputs[0]].shape, axis, 1), Range(begin, begin + node.shape[axis], shape)
 
 
 def read_indices(node: Node, nodes: Sequence[Node]) -> Indices:

@@ -82,6 +82,10 @@ class Graph:
             axis, mode = int(rng.integers(2)), ("zero", "clip")[rng.integers(2)]
             shape = values[x].shape
             added = [(k, j) for k in indices for j, size in enumerate(shape) if values[k].shape == (size,)]
+            if shape and rng.integers(4) == 0:
+                width = [(0, 0)] * len(shape)
+                width[int(rng.integers(len(shape)))] = [(2, 1), (1, -1), (0, 3)][rng.integers(3)]
+                return "pad", (x,), (width,)
             if added and rng.integers(2):
                 k, j = added[rng.integers(len(added))]
                 return "segment_sum", (x, k), (int(rng.integers(1, 9)), j)
