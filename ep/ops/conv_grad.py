@@ -143,7 +143,11 @@ _MATMUL, _MATMUL_OF_WINDOWS = (
     "conv_x_grad", matches=_FLOAT & WindowKernel.moves_exist & RegionKernel.exists & _FILL & _PERMUTE & _MATMUL
 )
 class ConvXGradKernel(WindowKernel, RegionKernel):
-    """A product as in ConvKernel: of w, reversed, and the windows of dy, whose elements are spread by the strides."""
+    """A product as in ConvKernel: of w, reversed, and the windows of dy, whose elements are spread by the strides.
+
+    If the windows of x neither overlap nor leave elements out, it is the product of w and dy, whose rows are then
+    interleaved: nothing else is written.
+    """
 
     names = in_errors(a="w", b="dy", c="out", src="dy", dst="out")
 
@@ -157,6 +161,8 @@ class ConvXGradKernel(WindowKernel, RegionKernel):
         if 0 in x:
             return lambda arrays, inputs, outputs: None
         found, filters = windows(x[2:], w[2:], attributes), w[0] // groups
+        if found.is_partition and 0 not in dy:
+            return self._interleaved(dy, w, groups)
         k = filters * math.prod(w[2:]) if 0 not in dy else 0
         m, n = x[1] // groups, math.prod(x[2:])
         dims = (groups, m, k), (x[0], groups, k, n), (x[0], groups, m, n)
@@ -168,6 +174,26 @@ class ConvXGradKernel(WindowKernel, RegionKernel):
         def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
             dy, w = inputs
             product(arrays, [self.moved(arrays, dy, of_dy), self.moved(arrays, w, of_w)], outputs)
+
+        return launches
+
+    def _interleaved(self, dy: Dims, w: Dims, groups: int) -> Launches:
+        """Return the product of w, transposed, and dy, and the move of its rows, one for each place of x's windows."""
+        filters, rows, dtype = w[0] // groups, math.prod(w[1:]), self.subject.data_types["out"]
+        dims = (groups, rows, filters), (dy[0], groups, filters, math.prod(dy[2:]))
+        written = (dy[0], groups, rows, math.prod(dy[2:]))
+        product = OneLaunch(self._matmul, 1, dims[0], Placeholder(1), dims[1], Placeholder(0), 0, written, RESULT)
+        turn = OneLaunch(self._permute, dtype, (groups, filters, rows), Placeholder(0), (0, 2, 1), RESULT)
+        num, places = len(dy) - 2, w[2:]
+        order = [axis for k in range(num) for axis in (1 + num + k, 1 + k)]
+        apart = (dy[0] * groups * w[1], *places, *dy[2:])
+        interleave = OneLaunch(self._permute, dtype, apart, Placeholder(0), (0, *order), RESULT)
+
+        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+            dy, w = inputs
+            multiplied = arrays.empty(written, dtype.dtype)
+            product(arrays, [dy, self.moved(arrays, w, [Move(dims[0], turn)])], [multiplied])
+            interleave(arrays, [multiplied], outputs)
 
         return launches
 

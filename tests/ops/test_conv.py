@@ -312,6 +312,30 @@ def test_gradients_are_transposes(operate, dtype, rng):
             assert abs(found - np.vdot(dy.astype(np.float64), y)) <= TOLERANCE[dtype] * max(size, 1)
 
 
+@pytest.mark.parametrize(
+    ("counts", "kernel", "groups"),
+    [((5,), (3,), 1), ((4, 7), (2, 2), 1), ((3, 5), (1, 3), 2), ((2, 3, 5), (2, 1, 2), 3)],
+)
+@pytest.mark.parametrize("dtype", TOLERANCE, ids=lambda dtype: np.dtype(dtype).name)
+def test_the_gradient_of_windows_side_by_side(operate, dtype, rng, counts, kernel, groups):
+    """Each element of x is in one window: its gradient is a sum over filters, at the place in the window."""
+    filters, channels = 2 * groups, 3
+    dy = rng.normal(size=(2, filters, *counts)).astype(dtype)
+    w = rng.normal(size=(filters, channels, *kernel)).astype(dtype)
+    sizes = tuple(count * places for count, places in zip(counts, kernel, strict=True))
+    found = operate("conv_x_grad", dy, w, (2, groups * channels, *sizes), strides=kernel, groups=groups)
+    expected = np.zeros(found.shape)
+    for place in itertools.product(*map(range, sizes)):
+        at = tuple(one // places for one, places in zip(place, kernel, strict=True))
+        within = tuple(one % places for one, places in zip(place, kernel, strict=True))
+        for channel in range(groups * channels):
+            group, own = divmod(channel, channels)
+            some = slice(2 * group, 2 * group + 2)
+            of_w = w[(some, own, *within)].astype(np.float64)
+            expected[(slice(None), channel, *place)] = dy[(slice(None), some, *at)].astype(np.float64) @ of_w
+    near(found, expected, dtype)
+
+
 def test_it_is_declared_as_others_are():
     declared = operator_named("conv")
     assert declared.input_names == ("x", "w")

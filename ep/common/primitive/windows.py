@@ -103,6 +103,11 @@ class Windows(NamedTuple):
         """Whether the windows are the elements themselves, each once and in order."""
         return {1}.issuperset(self.kernel) and {1}.issuperset(self.strides)
 
+    @property
+    def is_partition(self) -> bool:
+        """Whether each element of the array itself is in one window, and windows have several places."""
+        return self.is_split and not self.has_padding and not self.is_whole
+
     def walk(self, planes: Dims) -> Dims:
         """Return the strides in padded planes of a view with the axes of planes, of a window, then of the counts."""
         strides = contiguous_strides((*planes, *self.padded))
