@@ -8,7 +8,7 @@ import pytest
 from ep import DeviceManagerRegistry, DeviceType, ops
 from ep.include.data_type import as_data_type
 from ep.include.primitive import BlasTransposeType, BroadcastMatmulFactory, RequirePrimitive
-from ep.include.primitive.broadcast_matmul import WindowMap
+from ep.include.primitive.window_map import WindowMap
 
 CASES = [
     # sizes, kernel, strides, pads, dilations

@@ -11,8 +11,8 @@ import numpy as np
 
 from ep.common.primitive.broadcast import Dims
 from ep.common.primitive.strides import contiguous_strides
-from ep.include.primitive.broadcast_matmul import WindowMap
 from ep.include.primitive.structure import Convolution
+from ep.include.primitive.window_map import WindowMap
 
 
 class Windows(NamedTuple):

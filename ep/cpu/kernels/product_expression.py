@@ -23,9 +23,9 @@ from ep.cpu.kernels.expression import expression_kernel
 from ep.cpu.shared.state import LaunchState
 from ep.include.data_type import DataType
 from ep.include.number_kind import COMPLEXES
-from ep.include.primitive.broadcast_matmul import WindowMap
 from ep.include.primitive.structure import Convolution, Step, Structure
 from ep.include.primitive.unary_op import UnaryOp
+from ep.include.primitive.window_map import WindowMap
 
 Array = np.ndarray[Any, Any]
 

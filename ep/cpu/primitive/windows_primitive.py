@@ -12,7 +12,8 @@ from ep.cpu.engine.product.cut import NARROW
 from ep.cpu.engine.product.plan import ProductPlan
 from ep.cpu.primitive.product_primitive import ProductPrimitive
 from ep.include.number_kind import COMPLEXES
-from ep.include.primitive.broadcast_matmul import WindowMap, WindowProduct
+from ep.include.primitive.broadcast_matmul import WindowProduct
+from ep.include.primitive.window_map import WindowMap
 from ep.include.stream import Stream
 
 

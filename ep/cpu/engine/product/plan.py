@@ -12,7 +12,7 @@ from ep.common.primitive.signature import Signature
 from ep.cpu.engine.plan import Plan, adjacent
 from ep.cpu.engine.product.cut import cut, cut_depth
 from ep.cpu.engine.product.state import AXES, PRODUCT
-from ep.include.primitive.broadcast_matmul import WindowMap
+from ep.include.primitive.window_map import WindowMap
 
 _WORD_BYTES: Final = 8
 _SIZES: Final = adjacent(PRODUCT, "m", "n", "k", "num_batches", "num_terms", "row_parts", "column_parts", "depth_parts")
