@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import ref
 
 import numpy as np
 
 from ep.expressions.array import LazyArray
 from ep.expressions.explanation import Explanation
-from ep.expressions.path import known_between, root
+from ep.expressions.path import root
 from ep.expressions.program import Program
 from ep.expressions.trace import Trace
 from ep.include.arrays import ArrayLike, Arrays
@@ -28,12 +28,8 @@ def lazy(*, round_each: bool = False) -> Block:
     return Block(round_each)
 
 
-class _View(NamedTuple):
-    """given: the object that was given. array: the array of it. lazy: the view."""
-
-    given: Any
-    array: Any
-    lazy: Any
+_View = tuple[Any, Any, Any]
+"""The object that was given, its array, and the view. A plain tuple, since a block makes one for each view."""
 
 
 class _Assignments:
@@ -44,9 +40,9 @@ class _Assignments:
     """
 
     def __init__(self, trace: Trace, views: list[_View], numbers: list[int], round_each: bool) -> None:
-        self.numbers, self.positions = numbers, [views[k].lazy.node.position for k in numbers]
+        self.numbers, self.positions = numbers, [views[k][2].node.position for k in numbers]
         self.program = Program(trace, self.positions, round_each)
-        into = {one: views[k].lazy.view for k, one in zip(numbers, self.positions, strict=True)}
+        into = {one: views[k][2].view for k, one in zip(numbers, self.positions, strict=True)}
         self.is_direct = len(into) == len(numbers) and self.program.writes_all(into)
 
 
@@ -92,19 +88,18 @@ class Block:
                     if trace.base.is_same(other, buffer):
                         return lazy
                     self._are_apart = False
-        position = len(trace.nodes)
         if known is None:
             made = trace.give(buffer, tuple(buffer.shape), buffer.dtype)
             if key is not None and buffer is array:
-                path[key] = known_between(path, trace)
+                path[key] = trace.path
         else:
-            trace.given[position] = array
-            trace.follow(known)
-            made = LazyArray(trace, known.values[0])
+            trace.given[path.num_values] = array
+            trace.path = known
+            made = LazyArray(trace, known.nodes[0])
         if key is None:
             self._are_plain = False
-        made.view = position
-        views.append(_View(array, buffer, made))
+        made.view = path.num_values
+        views.append((array, buffer, made))
         if not place:
             self._trace, self._first = trace, trace.path
             arrays = self._first.arrays.get(id(buffer))
@@ -142,7 +137,7 @@ class Block:
         assignments = self._assignments()
         if assignments is None:
             return Explanation((), (), (), {})
-        names = {view.lazy.view: f"view {k}" for k, view in enumerate(self._views) if view.lazy.view is not None}
+        names = {lazy.view: f"view {k}" for k, (_, _, lazy) in enumerate(self._views) if lazy.view is not None}
         return assignments.program.schedule.explain(names)
 
     def __exit__(self, kind: Any, *error: Any) -> None:
@@ -161,9 +156,9 @@ class Block:
     def _assignments(self) -> _Assignments | None:
         trace, views, numbers = self._trace, self._views, list[int]()
         key: Any = None
-        for k, view in enumerate(views):
-            position = view.lazy.node.position
-            if position != view.lazy.view:
+        for k, (_, _, lazy) in enumerate(views):
+            position = lazy.node.position
+            if position != lazy.view:
                 numbers.append(k)
                 key = key, k, position
         if not numbers:
@@ -178,29 +173,30 @@ class Block:
         if not self._are_apart:
             self._check_overlaps(assignments.numbers)
         elif self._are_plain and not (self._are_as_before and len(views) == len(self._before)):
-            self._first.arrays.put(id(views[0].array), tuple([ref(view.array) for view in views]))
+            self._first.arrays.put(id(views[0][1]), tuple([ref(array) for _, array, _ in views]))
         given = trace.given
         for number in trace.numbers:
             given[number] = base.number(given[number])
         assigned = [views[k] for k in assignments.numbers]
-        if assignments.is_direct and self._are_plain and all(view.array.flags.writeable for view in assigned):
-            program.computed(base, given, {view.lazy.node.position: view.array for view in assigned})
+        if assignments.is_direct and self._are_plain and all(array.flags.writeable for _, array, _ in assigned):
+            direct = {one: array for one, (_, array, _) in zip(assignments.positions, assigned, strict=True)}
+            program.computed(base, given, direct)
             return
         # read again, after the work that other libraries have queued in the block
-        given.update({view.lazy.view: base.as_view(view.given, "array") for view in views})
+        given.update({lazy.view: base.as_view(source, "array") for source, _, lazy in views})
         into = dict[int, tuple[str, Any]]()
-        for k, view in zip(assignments.numbers, assigned, strict=True):
-            into.setdefault(view.lazy.node.position, (f"view {k}", view.given))
+        for k, position in zip(assignments.numbers, assignments.positions, strict=True):
+            into.setdefault(position, (f"view {k}", views[k][0]))
         program.run(base, given, into)
-        for view in assigned:  # of several views with one value, the first was written above
-            written = into[view.lazy.node.position][1]
-            if written is not view.given:
-                base.delivered(written, view.given)
+        for position, (target, _, _) in zip(assignments.positions, assigned, strict=True):
+            written = into[position][1]
+            if written is not target:  # of several views with one value, only the first was written above
+                base.delivered(written, target)
 
     def _check_overlaps(self, numbers: list[int]) -> None:
         """Raise ValueError if a view that is assigned to overlaps another one; numbers: those of such views."""
         views, base = self._views, self._trace.base
         for k in numbers:
-            for j, other in enumerate(views):  # each two views once
-                if (j < k or j not in numbers) and j != k and base.may_share_memory(views[k].array, other.array):
+            for j, (_, other, _) in enumerate(views):  # each two views once
+                if (j < k or j not in numbers) and j != k and base.may_share_memory(views[k][1], other):
                     raise ValueError(f"view {k} is assigned to and overlaps view {j}; copy one of them")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from ep.common.arrays.checks import NUMBERS
 from ep.common.bounded_cache import BoundedCache
@@ -20,41 +19,37 @@ class Path(dict[Hashable, Any]):
     The items of the dict are what is known of the next calls and views, by their keys: in each block that is at this
     path, they record the same.
 
-    num_values, num_keys: of all recorded values, and of the keys in the trace for them.
+    before: the path before the last call, view or number; None if nothing is recorded. key: of that one in the trace.
+    nodes: its values. num_values: of all recorded values.
     programs: of blocks that end here, by what they assign. arrays: for the path of a first view, the arrays of earlier
     blocks, by the identity of the first.
     """
 
-    __slots__ = ("_next", "arrays", "num_keys", "num_values", "programs")
+    __slots__ = ("_next", "arrays", "before", "key", "nodes", "num_values", "programs")
 
-    def __init__(self, num_keys: int = 0, num_values: int = 0) -> None:
+    def __init__(self, before: Path | None = None, key: Hashable = None, nodes: Sequence[Any] = ()) -> None:
         super().__init__()
-        self.num_keys, self.num_values = num_keys, num_values
+        self.before, self.key, self.nodes = before, key, nodes
+        self.num_values: int = len(nodes) + (0 if before is None else before.num_values)
         self.programs, self.arrays = BoundedCache(), BoundedCache()
         self._next: dict[Hashable, Path] = {}
 
-    def after(self, key: Hashable, num_values: int) -> Path:
-        """Return the path after values are recorded; key: their key in the trace."""
+    def after(self, key: Hashable, nodes: Sequence[Any]) -> Path:
+        """Return the path after values are recorded; key: theirs in the trace."""
         found = self._next.get(key)
         if found is None:
             _KNOWN.count += 1
-            found = self._next[key] = Path(self.num_keys + 1, self.num_values + num_values)
+            found = self._next[key] = Path(self, key, nodes)
         return found
 
-
-class Known(NamedTuple):
-    """What a call or a view records: the path after it, and for the trace its values and their keys."""
-
-    path: Path
-    values: Sequence[Any]
-    keys: Sequence[tuple[Hashable, Any]]
-
-
-def known_between(before: Path, trace: Any) -> Known:
-    """Return what a trace has recorded since it was at a path."""
-    path = trace.path
-    keys = [*islice(reversed(trace.recorded().items()), path.num_keys - before.num_keys)]
-    return Known(path, trace.nodes[before.num_values :], keys[::-1])
+    def since(self, before: Path | None) -> list[Path]:
+        """Return the paths after an earlier one, up to this one."""
+        paths = list[Path]()
+        path: Path | None = self
+        while path is not before and path is not None:
+            paths.append(path)
+            path = path.before
+        return paths[::-1]
 
 
 def known_call(
@@ -64,34 +59,30 @@ def known_call(
 
     before: the path before the call. given, names: its operands. result: one lazy array, or a list of them.
     """
-    known = known_between(before, trace)
+    after = trace.path
     places = [k for k, one in enumerate(given) if type(one) in NUMBERS]
-    numbers = [node for node in known.values if not node.inputs]
+    numbers = [node for path in after.since(before) for node in path.nodes if not node.inputs]
     if len(numbers) != len(places) or len(places) > 1 or len(given) > len(names):
         return None  # a number that follows from shapes is recorded as one of the caller's is
     lazy, *others = (k for k in range(len(given)) if k not in places)
-    many, node = isinstance(result, list), getattr(result, "node", None)
+    make, many, node = type(given[lazy]), isinstance(result, list), getattr(result, "node", None)
     nodes = [one.node for one in result] if many else []
-    make = type(given[lazy])
+    (place,), (number,) = (places, numbers) if places else ((-1,), (None,))
+    position = -1 if number is None else number.position
+    convert = None if number is None else numbers_of(number.data_type).array
 
     def call(given: Sequence[Any], out: Any) -> Any:
         trace = given[lazy].trace
         for k in others:
             if given[k].trace is not trace:
                 trace.as_buffer(given[k], names[k])  # raises an error
-        trace.follow(known)
+        if convert is not None:
+            trace.given[position] = convert(given[place], names[place])
+            trace.numbers.add(position)
+        trace.path = after
         return [make(trace, one) for one in nodes] if many else make(trace, node)
 
-    if not places:
-        return call
-    (place,), (number,) = places, numbers
-    position, convert, name = number.position, numbers_of(number.data_type).array, names[place]
-
-    def call_with_number(given: Sequence[Any], out: Any) -> Any:
-        given[lazy].trace.follow_number(position, convert(given[place], name))
-        return call(given, out)
-
-    return call_with_number
+    return call
 
 
 class _Paths:

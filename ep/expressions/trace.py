@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from ep.common.primitive.broadcast import Dims
-from ep.expressions.path import Known, Path, known_call
+from ep.expressions.path import Path, known_call
 from ep.include.arrays import Array, ArrayLike, Arrays, Operands
 from ep.include.data_type import DataType, as_data_type
 from ep.ops.declare.operator import Operator
@@ -53,32 +53,28 @@ class Trace(Operands):
         self.base, self._make, self._numbers_vary, self.path = base, make, numbers_vary, path
         self._device_type = base.device_type if isinstance(base, Arrays) else None
         self.place = f"{base.place}, in the trace of {name}"
-        self.nodes: list[Node] = []
+        self._nodes: list[Node] = []
         self.given: dict[int, Any] = {}  # by position: arrays, and functions that compute numbers
         self.sizes: dict[int, np.ndarray[Any, Any]] = {}  # by position: numbers that are not part of a structure
         self.numbers: set[int] = set()  # positions of inputs that are numbers
         self.held: dict[int, Array] = {}  # by position: arrays that are the same at each launch
         self.ended = False
-        self._known: dict[Hashable, list[Node]] = {}
-        self._followed: list[Known] = []  # whose keys are not yet in `_known`
+        self._known: dict[Hashable, Sequence[Node]] = {}  # values by what distinguishes them
+        self._noted = path  # up to which values are in `_nodes` and `_known`
 
-    def recorded(self) -> dict[Hashable, list[Node]]:
-        """Return all that is recorded, by the keys that distinguish it: everything but input arrays and numbers."""
-        for known in self._followed:
-            self._known.update(known.keys)
-        self._followed.clear()
-        return self._known
+    @property
+    def nodes(self) -> list[Node]:
+        """All values, by their positions."""
+        self._note_path()
+        return self._nodes
 
-    def follow(self, known: Known) -> None:
-        """Record what is known to follow."""
-        self.path = known.path
-        self.nodes += known.values
-        self._followed.append(known)
-
-    def follow_number(self, position: int, number: Any) -> None:
-        """Pass a number, which is recorded next, at each launch."""
-        self.given[position] = number
-        self.numbers.add(position)
+    def _note_path(self) -> None:
+        """Note what known calls and views have recorded: they only change the path."""
+        if self._noted is not self.path and self.path is not None:
+            for path in self.path.since(self._noted):
+                self._nodes += path.nodes
+                self._known[path.key] = path.nodes
+            self._noted = self.path
 
     def known_call(self, calls: Any, given: Sequence[Any], names: Sequence[str], result: Any) -> Any:
         return None if self.path is None else known_call(calls, self, given, names, result)
@@ -173,7 +169,8 @@ class Trace(Operands):
         of_attributes = operator.key(attributes) if attributes else ()
         positions = tuple([node.position for node in inputs])
         key = operator.name, positions, of_attributes
-        found = self.recorded().get(key)
+        self._note_path()
+        found = self._known.get(key)
         if found is None:
             shapes, types = [node.shape for node in inputs], [node.data_type for node in inputs]
             results, data_type = operator.results(self._device_type, shapes, types, attributes, of_attributes)
@@ -189,24 +186,25 @@ class Trace(Operands):
         shapes: Sequence[Dims],
         data_type: DataType,
         constant: bytes | None = None,
-    ) -> list[Node]:
+    ) -> Sequence[Node]:
         """Record the results of a call, or another value."""
-        first = len(self.nodes)
+        first = len(self._nodes)
         made = [
             Node(first + result, operator, inputs, attributes, result, shape, data_type, constant)
             for result, shape in enumerate(shapes)
         ]
-        self.nodes += made
+        self._nodes += made
         self._known[key] = made
         if self.path is not None:
-            self.path = self.path.after(key, len(made))
+            self._noted = self.path = self.path.after(key, made)
         return made
 
     def _valued(
         self, key: Hashable, source: tuple[int, ...], shape: Dims, data_type: DataType, constant: bytes | None = None
     ) -> Any:
         """Return the lazy array of a value that no operator computes; record it if it is new."""
-        found = self.recorded().get(key) or self._note(key, None, source, {}, [shape], data_type, constant)
+        self._note_path()
+        found = self._known.get(key) or self._note(key, None, source, {}, [shape], data_type, constant)
         return self._make(self, found[0])
 
 

@@ -26,7 +26,7 @@ def _takes(value: Any) -> bool:
 
 def _forward(name: str) -> _Binary:
     def operator(self: Any, other: Any) -> Any:
-        return self._call(name, self, other) if _takes(other) else NotImplemented
+        return self._call(name, self, other) if type(other) is type(self) or _takes(other) else NotImplemented
 
     return operator
 
