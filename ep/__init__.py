@@ -6,28 +6,31 @@ from importlib import import_module
 from typing import Any
 
 from ep import source_files as source_files  # first: its record of a file is older than the import of the file
-from ep.include import (
-    ActiveDeviceGuard,
-    AllocationOptions,
-    ArgumentError,
-    DataType,
-    DeviceManagerRegistry,
-    DeviceType,
-    DeviceUnavailableError,
-    DuplicateRegistrationError,
-    EnvironmentVariableError,
-    UnsupportedPrimitiveError,
-)
-from ep.include.primitive import (
-    BinaryOp,
-    BlasTransposeType,
-    MemcpyKind,
-    NewPrimitive,
-    ReduceOp,
-    RequirePrimitive,
-    UnaryOp,
-)
-from ep.include.process import exclusively
+from ep.garbage import garbage_waits
+
+with garbage_waits():
+    from ep.include import (
+        ActiveDeviceGuard,
+        AllocationOptions,
+        ArgumentError,
+        DataType,
+        DeviceManagerRegistry,
+        DeviceType,
+        DeviceUnavailableError,
+        DuplicateRegistrationError,
+        EnvironmentVariableError,
+        UnsupportedPrimitiveError,
+    )
+    from ep.include.primitive import (
+        BinaryOp,
+        BlasTransposeType,
+        MemcpyKind,
+        NewPrimitive,
+        ReduceOp,
+        RequirePrimitive,
+        UnaryOp,
+    )
+    from ep.include.process import exclusively
 from ep.version import __version__
 
 __all__ = [

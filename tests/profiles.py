@@ -2,7 +2,7 @@
 
 import sys
 
-from ep.common.garbage import garbage_waits
+from ep.garbage import garbage_waits
 
 
 def calls_of(work):

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-from ep.common.garbage import garbage_waits
 from ep.include.process import exclusively
 
 T = TypeVar("T")
@@ -18,13 +17,8 @@ _LONG_SECONDS: Final = 0.5
 
 def compiling(what: object, tag: str, work: Callable[[], T]) -> T:
     """Return the result of `work`, which imports a compiler, or compiles or loads `what` for the device type `tag`."""
-
-    def work_undisturbed() -> T:
-        with garbage_waits():
-            return work()
-
     begin = time.perf_counter()
-    result = exclusively(work_undisturbed)
+    result = exclusively(work)
     seconds = time.perf_counter() - begin
     if seconds > _LONG_SECONDS:
         _log.info("%s on %s took %.1f s to compile; later processes load it", what, tag, seconds)

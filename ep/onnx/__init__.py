@@ -1,13 +1,16 @@
 """Models in the ONNX format, computed by the operators of `ep.ops`. It needs the extra `onnx`."""
 
-try:
-    import onnx as _onnx  # noqa: F401
-except ModuleNotFoundError as error:
-    raise ModuleNotFoundError("ep.onnx needs the package onnx: pip install 'ep[onnx]'", name="onnx") from error
+from ep.garbage import garbage_waits
 
-from ep.onnx.backend import Backend
-from ep.onnx.errors import ModelError, UnsupportedError
-from ep.onnx.graph import Signature
-from ep.onnx.model import Model, load
+with garbage_waits():
+    try:
+        import onnx as _onnx  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError("ep.onnx needs the package onnx: pip install 'ep[onnx]'", name="onnx") from error
+
+    from ep.onnx.backend import Backend
+    from ep.onnx.errors import ModelError, UnsupportedError
+    from ep.onnx.graph import Signature
+    from ep.onnx.model import Model, load
 
 __all__ = ["Backend", "Model", "ModelError", "Signature", "UnsupportedError", "load"]

@@ -11,6 +11,7 @@ from onnx import ModelProto
 
 from ep.common.bounded_cache import BoundedCache
 from ep.expressions.memory import Arena
+from ep.garbage import garbage_waits
 from ep.include.arrays import Arrays
 from ep.include.device_type import DeviceType
 from ep.onnx.folding import folded
@@ -61,9 +62,15 @@ class Model:
         base = arrays_on(self._device_type)
         values, key = self._read(base, wanted, inputs)
         plan = self._plans.get(key)
-        if plan is None:
+        if plan is not None:
+            return self._computed(base, plan, values, wanted)
+        with garbage_waits():
             plan = self._plan(wanted, values)
             self._plans.put(key, plan)
+            return self._computed(base, plan, values, wanted)
+
+    def _computed(self, base: Arrays, plan: Plan, values: dict[str, Any], wanted: Sequence[str]) -> tuple[Any, ...]:
+        """Return outputs by name. values: the inputs, by name."""
         try:
             arena = self._arenas.pop()
         except IndexError:

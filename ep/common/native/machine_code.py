@@ -19,9 +19,9 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
 
 from ep.common import notice
-from ep.common.garbage import garbage_waits
 from ep.common.kernel_cache.cache import KernelCache
 from ep.common.kernel_cache.statistics import Statistics
+from ep.garbage import garbage_waits
 
 LIBRARIES: Final[list[object]] = []
 """All libraries compiled so far, kept alive because addresses of their machine code are in use."""

@@ -12,8 +12,8 @@ from typing import Any, Final
 import numpy as np
 from llvmlite import ir
 
-from ep.common.garbage import garbage_waits
 from ep.common.native.known_types import known_call_types
+from ep.garbage import garbage_waits
 
 
 @contextmanager

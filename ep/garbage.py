@@ -1,0 +1,41 @@
+"""Control of Python's garbage collection."""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+_SUSPENDING: Final[list[bool]] = []
+"""An element for each block that is going to start collections again."""
+
+
+@contextmanager
+def garbage_waits() -> Iterator[None]:
+    """Suspend garbage collection inside, where many objects are made and kept: imports, compilation, plans.
+
+    They would start it repeatedly: a fifth of the time. Blocks of several threads may overlap: collections begin again
+    at the end of the first block.
+    """
+    collects = gc.isenabled()
+    gc.disable()
+    _SUSPENDING.extend([True] * collects)
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
+            del _SUSPENDING[-1:]
+
+
+def _start_again() -> None:
+    """Start collections in a forked child: the thread that suspended them may not be in it."""
+    if _SUSPENDING:
+        gc.enable()
+        _SUSPENDING.clear()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_start_again)

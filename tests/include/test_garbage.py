@@ -1,0 +1,53 @@
+"""Garbage collection is delayed inside of a block, and works as before afterwards."""
+
+import gc
+import os
+import threading
+
+import pytest
+
+from ep.garbage import garbage_waits
+
+
+@pytest.fixture(params=[True, False], ids=["collected", "never collected"])
+def collects(request):
+    before = gc.isenabled()
+    (gc.enable if request.param else gc.disable)()
+    yield request.param
+    (gc.enable if before else gc.disable)()
+
+
+def test_garbage_waits_inside(collects):
+    with garbage_waits():
+        assert not gc.isenabled()
+        with garbage_waits():
+            assert not gc.isenabled()
+        assert not gc.isenabled()
+    assert gc.isenabled() == collects
+
+
+def test_it_is_as_before_after_a_failure(collects):
+    with pytest.raises(OSError, match="in between"), garbage_waits():
+        raise OSError("in between")
+    assert gc.isenabled() == collects
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_child_collects_garbage_though_another_thread_suspended_it(collects):
+    inside, over = threading.Event(), threading.Event()
+
+    def work():
+        with garbage_waits():
+            inside.set()
+            over.wait()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    inside.wait()
+    child = os.fork()
+    if not child:
+        os._exit(gc.isenabled())
+    over.set()
+    thread.join()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == collects
+    assert gc.isenabled() == collects
