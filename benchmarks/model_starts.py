@@ -1,7 +1,7 @@
 """The start and the memory of models, beside ONNX Runtime: `python -m benchmarks.model_starts` prints a table.
 
 Each time is that of fresh processes, from the import of the library, after NumPy, to the first result; the median of
-some. Ours find compiled kernels on disk; with `--cold` they do not. Peak memory is that of the process after three
+some. Ours find compiled kernels on disk; with `--cold` they do not. All find Python's bytecode on disk, as pip leaves it. Peak memory is that of the process after three
 results. `in use` is the memory that one plan has for intermediate values, over the largest sum of those that are needed
 at once. The first row is a model of one node: it shows the part of the libraries themselves.
 """
@@ -60,7 +60,9 @@ print(json.dumps([times[1] - times[0], times[2] - times[1], times[3] - times[2],
 def _process(library: str, path: Path, arrays: Path, threads: int, **environment: str) -> list[float]:
     """Return the seconds of import, load and first result of a fresh process, and its peak memory in bytes."""
     command = [sys.executable, "-c", _PROCESS, library, str(path), str(arrays), str(threads)]
-    done = subprocess.run(command, env={**os.environ, **environment}, stdout=subprocess.PIPE, text=True, check=True)
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    environment = {**inherited, "PYTHONPYCACHEPREFIX": str(arrays.parent / "bytecode"), **environment}
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
     found: list[float] = json.loads(done.stdout.splitlines()[-1])
     return found
 
@@ -100,8 +102,8 @@ def _rows(runs: int, threads: int, only: str, cold: bool) -> Iterator[str]:
         for what, path, inputs in _models(Path(folder), only):
             arrays = Path(folder) / "inputs.npz"
             np.savez(arrays, **inputs)
-            if not cold:
-                _process("ep", path, arrays, threads)  # compiles what is not on disk yet
+            for library in ("ep", "onnxruntime"):  # what is not on disk yet is compiled, and bytecode in any case
+                _process(library, path, arrays, threads)
             found: dict[str, list[list[float]]] = {"ep": [], "onnxruntime": []}
             for _ in range(runs):
                 for library, each in found.items():

@@ -211,10 +211,18 @@ def _absolute(origin: str, package: str) -> str:
     return f"{base}.{name}" if name else base
 
 
-@cache
+_DEFINED: Final = re.compile(r"\b(?:def|class)\s+(\w+)|\b(?=(\w+)\s*(?::[^=\n]*)?=[^=])")
+
+
 def _assigned(name: str, text: str) -> bool:
     """Return whether `text` may define `name` in another way than by an import."""
-    return name == "*" or bool(re.search(rf"\b(?:def|class)\s+{name}\b|\b{name}\s*(?::[^=\n]*)?=[^=]", text))
+    return name == "*" or name in _defined(text)
+
+
+@cache
+def _defined(text: str) -> frozenset[str]:
+    """Return the names that `text` may define in another way than by imports."""
+    return frozenset(found for one in _DEFINED.finditer(text) for found in one.groups() if found)
 
 
 PACKAGE: Final = Sources(source_files.FOLDER, source_files.STATES)
