@@ -1,9 +1,10 @@
 """The start and the memory of models, beside ONNX Runtime: `python -m benchmarks.model_starts` prints a table.
 
 Each time is that of fresh processes, from the import of the library, after NumPy, to the first result; the median of
-some. Ours find compiled kernels on disk; with `--cold` they do not. All find Python's bytecode on disk, as pip leaves it. Peak memory is that of the process after three
-results. `in use` is the memory that one plan has for intermediate values, over the largest sum of those that are needed
-at once. The first row is a model of one node: it shows the part of the libraries themselves.
+some. Ours find compiled kernels on disk; with `--cold` they do not. All find Python's bytecode on disk, as pip leaves
+it. Peak memory is that of the process after three results. `in use` is the memory that one plan has for intermediate
+values, over the largest sum of those that are needed at once. The first row is a model of one node: it shows the part
+of the libraries themselves.
 """
 
 from __future__ import annotations

@@ -8,8 +8,9 @@ from __future__ import annotations
 import csv
 import json
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any, Final
 
 from ep.cli import text
@@ -17,6 +18,7 @@ from ep.cli.parser import Parser
 
 _LONGEST_NAME: Final = 32  # longer names, such as paths, may be broken on a narrow terminal
 _BETWEEN: Final = 2  # blanks between columns
+_LATE: Final = 2.0  # seconds
 
 Rows = Sequence[Sequence[str]]
 
@@ -165,10 +167,7 @@ def as_csv(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
     """Show the progress of work: a bar on a terminal, else a line per tenth. Yields a function that advances it."""
     if text.is_terminal():
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-        with Progress(*columns, transient=True) as bar:
+        with _bar(None) as bar:
             task = bar.add_task(what, total=total)
             yield lambda number: bar.advance(task, number)
         return
@@ -181,6 +180,38 @@ def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
             print(f"{done:,} of {total:,} {what}", flush=True)
 
     yield advance
+
+
+@contextmanager
+def late_progress(what: str) -> Iterator[Callable[[int, int], None] | None]:
+    """Show a bar on stderr, if it is a terminal, as soon as work has taken longer than people like to wait.
+
+    Yields a function of the amount that is done and of the whole amount; None without a terminal.
+    """
+    if sys.stderr is None or not text.is_terminal(sys.stderr):
+        yield None
+        return
+    begin, bars = time.perf_counter(), list[tuple[Any, Any]]()
+    with ExitStack() as stack:
+
+        def tell(done: int, total: int) -> None:
+            if not bars and time.perf_counter() - begin > _LATE:
+                from rich.console import Console
+
+                bar = stack.enter_context(_bar(Console(stderr=True, width=text.width())))
+                bars.append((bar, bar.add_task(what, total=total)))
+            for bar, task in bars:
+                bar.update(task, completed=done, total=total)
+
+        yield tell
+
+
+def _bar(console: Any) -> Any:
+    """Return a bar on a console of rich, None for stdout, that disappears at its end."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    return Progress(*columns, transient=True, console=console)
 
 
 @contextmanager

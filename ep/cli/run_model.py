@@ -5,7 +5,8 @@
 
 Each input of the model needs a file, and --out chooses the outputs that are computed. Inputs are memory-mapped; an
 output appears under its name when it is complete, and none does after an error. With "--out NAME=-" the result goes to
-stdout, and messages of the command to stderr. 'ep onnx check model.onnx' lists the operators of its nodes.
+stdout, and messages of the command to stderr. A first run that takes more than 2 s, since it compiles kernels, shows
+its progress on a terminal. 'ep onnx check model.onnx' lists the operators of its nodes.
 
 It needs the extra onnx. No code of a model is run.
 """
@@ -14,9 +15,10 @@ from __future__ import annotations
 
 import time
 from argparse import Namespace
+from contextlib import nullcontext
 from pathlib import Path
 
-from ep.cli import models, names, npy, text
+from ep.cli import models, names, npy, output, text
 from ep.cli.computing import REFUSALS, device_of, refused
 from ep.cli.parser import CommandError, Parser
 from ep.include.device_type import DeviceType
@@ -51,7 +53,8 @@ def run(arguments: Namespace) -> int:
     try:
         placed = {name: device.place(one) for name, one in inputs.items()}
         begin = time.perf_counter()
-        results = [device.bring_back(one) for one in model.run([*targets], placed)]
+        with nullcontext() if arguments.quiet else output.late_progress("launches of a first run") as progress:
+            results = [device.bring_back(one) for one in model.run([*targets], placed, progress)]
     except EnvironmentVariableError:
         raise
     except REFUSALS as error:

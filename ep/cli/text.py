@@ -7,7 +7,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, TextIO
 
 _NARROWEST: Final = 20  # a narrower terminal is treated as one of this width
 _WIDEST_NAME: Final = 24  # of the first column of a list; a longer name has a line of its own
@@ -15,9 +15,10 @@ _ITEM: Final = re.compile(r"\w+(, \w+)*: ")  # the entry of a parameter in a doc
 _UNITS: Final = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6))
 
 
-def is_terminal() -> bool:
-    """Whether the output is a terminal."""
-    return sys.stdout is not None and sys.stdout.isatty()
+def is_terminal(stream: TextIO | None = None) -> bool:
+    """Whether the output, or another stream, is a terminal."""
+    stream = sys.stdout if stream is None else stream
+    return stream is not None and stream.isatty()
 
 
 def width() -> int:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ep.expressions.grouping import View
 from ep.expressions.memory import Arena, Memory
-from ep.expressions.program_text import ProgramText
+from ep.expressions.program_text import ProgramText, launches_of, telling
 from ep.expressions.repetition import Repetition
 from ep.expressions.schedule import Schedule
 from ep.expressions.trace import Node, Trace
@@ -63,12 +63,14 @@ class Program:
         given: Any,
         into: Mapping[int, tuple[str, Array]],
         arena: Arena | None = None,
+        launched: Callable[[], None] | None = None,
     ) -> list[Array]:
         """Compute with the inputs, a mapping of positions to them; return the results. Without `into`, a sequence of
         the inputs may be given, if their positions are the first ones.
 
         base: the Operands of the operands. into: for positions of results, the name of an array and the array itself.
-        arena: for a program that has memory; no other program may use it meanwhile.
+        arena: for a program that has memory; no other program may use it meanwhile. launched: is called after each
+        launch.
         Raises TypeError or ValueError for arrays that cannot be written, before anything is.
         """
         if not into:
@@ -77,7 +79,10 @@ class Program:
             else:
                 self.renewed()
                 arena.prepare(self.memory, self)
-                results = arena.repetition(self).run(base, given, {})
+                if launched is None:
+                    results = arena.repetition(self).run(base, given, {})
+                else:
+                    results = self.computed(base, given, (), arena, launched)
             return [base.delivered(one, None) for one in results] if self.on_device else results
         targets = self._targets(base, into)
         results = self.computed(base, given, self._checked(base, given, into, targets), arena)
@@ -106,9 +111,23 @@ class Program:
             for one, source in into.items()
         )
 
-    def computed(self, base: Any, given: Any, direct: Any, arena: Arena | None = None) -> list[Array]:
+    @property
+    def num_launches(self) -> int:
+        """The number of launches of a run."""
+        return launches_of(self.renewed())
+
+    def computed(
+        self,
+        base: Any,
+        given: Any,
+        direct: Any,
+        arena: Arena | None = None,
+        launched: Callable[[], None] | None = None,
+    ) -> list[Array]:
         """Return the results; direct: arrays for results, which kernels may write."""
         body = self.renewed()
+        if launched is not None:
+            body = telling(body, launched)
         try:
             return body(base, given, direct, arena)
         except Exception as error:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from types import FunctionType
 from typing import Any, Final
 
 import numpy as np
@@ -215,6 +217,26 @@ class ProgramText:
         self._write(k, f"launch{k}({', '.join(['stream', *shown])})")
 
 
+def telling(body: Callable[..., list[Array]], launched: Callable[[], None]) -> Callable[..., list[Array]]:
+    """Return a function like the body of a program, with the same code, that calls `launched` after each launch."""
+
+    def told(launch: Callable[..., Any]) -> Callable[..., Any]:
+        def launch_and_tell(*arguments: Any) -> None:
+            launch(*arguments)
+            launched()
+
+        return launch_and_tell
+
+    names = {name: told(one) if _LAUNCH.fullmatch(name) else one for name, one in body.__globals__.items()}
+    return FunctionType(body.__code__, names)
+
+
+def launches_of(body: Callable[..., list[Array]]) -> int:
+    """Return the number of launches in the body of a program."""
+    return sum(_LAUNCH.fullmatch(name) is not None for name in body.__globals__)
+
+
+_LAUNCH: Final = re.compile("launch[0-9]+")
 _WHOLE: Final = View(None, None, None)
 
 

@@ -17,6 +17,7 @@ from ep.include.device_type import DeviceType
 from ep.onnx.folding import folded
 from ep.onnx.graph import Graph, Signature, graph_of
 from ep.onnx.plan import Plan, Planner, on_device
+from ep.onnx.progress import Progress, Tell
 from ep.onnx.reading import read
 from ep.ops.devices import arrays_on
 
@@ -47,10 +48,14 @@ class Model:
         """Return all outputs; inputs: arrays of the host or of the device, by name."""
         return self.run(None, inputs)
 
-    def run(self, outputs: Sequence[str] | None, inputs: Mapping[str, Any]) -> tuple[Any, ...]:
+    def run(
+        self, outputs: Sequence[str] | None, inputs: Mapping[str, Any], progress: Tell | None = None
+    ) -> tuple[Any, ...]:
         """Return outputs by name, all of them for None: on the CPU as ndarrays, else as arrays of the device.
 
-        inputs: arrays of the host or of the device, by name.
+        inputs: arrays of the host or of the device, by name. progress: is called in the first run with new input
+        shapes, in which kernels are compiled, at its beginning and after each launch: with the number of launches that
+        are done, and of those that are planned so far.
 
         Outputs have separate memory, which later runs do not change. The first run with new input shapes plans the
         kernels for them, and compiles those that are not on disk yet.
@@ -67,15 +72,22 @@ class Model:
         with garbage_waits():
             plan = self._plan(wanted, values)
             self._plans.put(key, plan)
-            return self._computed(base, plan, values, wanted)
+            return self._computed(base, plan, values, wanted, None if progress is None else Progress(progress))
 
-    def _computed(self, base: Arrays, plan: Plan, values: dict[str, Any], wanted: Sequence[str]) -> tuple[Any, ...]:
+    def _computed(
+        self,
+        base: Arrays,
+        plan: Plan,
+        values: dict[str, Any],
+        wanted: Sequence[str],
+        progress: Progress | None = None,
+    ) -> tuple[Any, ...]:
         """Return outputs by name. values: the inputs, by name."""
         try:
             arena = self._arenas.pop()
         except IndexError:
             arena = Arena(base.kept())
-        found = plan.computed(base, values, arena, wanted)
+        found = plan.computed(base, values, arena, wanted, progress)
         self._arenas.append(arena)
         return tuple([found[name] for name in wanted])
 

@@ -20,6 +20,7 @@ from ep.include.arrays import Array, Arrays
 from ep.include.device_type import DeviceType
 from ep.onnx.graph import Branch, Graph, Node
 from ep.onnx.operators.loops import Steps
+from ep.onnx.progress import Progress
 from ep.onnx.table import OPERATORS
 from ep.ops.devices import arrays_on, copy_to_host
 
@@ -116,11 +117,13 @@ class Plan:
             trace.end()
             self._values.clear()
 
-    def run(self, base: Arrays, values: dict[str, Array], arena: Arena) -> None:
+    def run(self, base: Arrays, values: dict[str, Array], arena: Arena, progress: Progress | None = None) -> None:
         """Add the results to `values`, which has the inputs, by name."""
+        if progress is not None:
+            progress.plan(self.program.num_launches)
         given = {position: values[name] for name, position in self._given.items()}
         try:
-            results = self.program.run(base, given, {}, arena)
+            results = self.program.run(base, given, {}, arena, None if progress is None else progress.launched)
         except Exception as error:
             value = self.program.value_of(error)
             if value >= 0:
@@ -157,11 +160,21 @@ class Plan:
             self._later.put(key, later)
         return later
 
-    def computed(self, base: Arrays, values: dict[str, Array], arena: Arena, wanted: Sequence[str]) -> dict[str, Array]:
-        """Compute this plan, and those of the nodes after its cuts; return outputs by name. values: the inputs."""
+    def computed(
+        self,
+        base: Arrays,
+        values: dict[str, Array],
+        arena: Arena,
+        wanted: Sequence[str],
+        progress: Progress | None = None,
+    ) -> dict[str, Array]:
+        """Compute this plan, and those of the nodes after its cuts; return outputs by name. values: the inputs.
+
+        progress: is told about the launches of these plans, but not of those of a loop.
+        """
         plan, found = self, dict[str, Array]()
         while True:
-            plan.run(base, values, arena)
+            plan.run(base, values, arena, progress)
             found.update((name, values[name]) for name in wanted if name in plan.results)
             if plan.cut is None:
                 break

@@ -7,7 +7,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from ep.cli import bench_model
+from ep.cli import bench_model, output
 
 
 @pytest.fixture
@@ -78,6 +78,24 @@ def test_a_model_is_timed(ep, folder, monkeypatch):
     assert 0 < found["seconds"]["ep"] <= found["first_seconds"]["ep"]
     assert found["right"] is None
     assert "ONNX Runtime is not installed" in ep("bench", "--onnx", "m.onnx").out
+
+
+@pytest.mark.parametrize("command", ["run", "quiet", "bench"])
+def test_progress_is_shown_on_a_terminal_alone(ep, folder, monkeypatch, command):
+    """The bar appears on stderr, so that a result may go to stdout."""
+    monkeypatch.setattr(bench_model, "_SECONDS", 0.01)
+    monkeypatch.setattr(output, "_LATE", 0.0)
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    words = ("bench", "--onnx", "m.onnx", "--format", "json") if command == "bench" else ("run", "m.onnx", *INPUTS)
+    if command != "bench":
+        words = *words, "--out", "y=y.npy", *(["--quiet"] if command == "quiet" else [])
+    assert "launches" not in ep(*words).err
+    monkeypatch.setattr(output.text, "is_terminal", lambda stream=sys.stdout: stream is sys.stderr)
+    monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes any stream for a terminal
+    done = ep(*words)
+    assert done.code == 0
+    assert ("launches of a first run" in done.err) == (command != "quiet")
+    assert "launches" not in done.out
 
 
 def test_a_model_is_compared(folder, monkeypatch, ep):

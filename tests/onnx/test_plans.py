@@ -30,6 +30,39 @@ def layers(rng, number=5, width=7):
     return nodes, [(f"w{k}", w) for k, w in enumerate(weights)], expected
 
 
+def test_the_progress_of_first_runs(device, rng):
+    """It counts the launches of all plans: NonZero ends one. Later runs have none."""
+    nodes, weights, expected = layers(rng, number=2)
+    nodes += [("NonZero", ["h2"], ["places"]), ("Neg", ["places"], ["z"])]
+    outputs = [("h2", ("n", 7)), ("z", (2, "many"), TensorProto.INT64)]
+    model = ep.onnx.load(model_of(nodes, [("h0", ("n", 7))], outputs, weights), device.type)
+    for rows in (3, 11, 3):
+        told, x = [], rng.standard_normal((rows, 7), np.float32)
+        h2, z = map(
+            copy_to_host, model.run(None, {"h0": x}, lambda done, planned, told=told: told.append((done, planned)))
+        )
+        np.testing.assert_allclose(h2, expected(x), rtol=1e-5, atol=1e-6)
+        np.testing.assert_array_equal(z, -np.array(h2.nonzero()))
+        if (rows, len(told)) == (3, 0):
+            break
+        done, planned = map(list, zip(*told, strict=True))
+        assert done == sorted(done)
+        assert {*done} == {*range(done[-1] + 1)}
+        assert planned == sorted(planned)
+        assert told[0] == (0, planned[0])
+        assert told[-1] == (planned[-1],) * 2
+        assert 0 < planned[0] < planned[-1]
+    assert rows == 3
+
+
+def test_a_first_run_with_progress_names_the_node_of_an_error(rng):
+    nodes = [("Relu", ["x"], ["r"]), ("Gather", ["r", "at"], ["y"])]
+    model = ep.onnx.load(model_of(nodes, [("x", (3,)), ("at", (2,), TensorProto.INT64)], [("y", (2,))]))
+    with pytest.raises(IndexError) as caught:
+        model.run(None, {"x": rng.random(3, np.float32), "at": np.array([0, 3])}, lambda done, planned: None)
+    assert caught.value.__notes__ == ["in node 'n1' (Gather)"]
+
+
 def test_outputs_stay_as_they_are(device, rng):
     nodes, weights, expected = layers(rng)
     model = ep.onnx.load(
