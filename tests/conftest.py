@@ -2,11 +2,13 @@
 
 import signal
 
+import pytest
+
 from ep.testing.fixtures import device, pytest_generate_tests, rng
-from tests.kernel_folders import kernels, launched
+from tests.kernel_folders import first_launch, kernels, launched
 from tests.once import shared
 
-__all__ = ["device", "kernels", "launched", "pytest_generate_tests", "rng", "shared"]
+__all__ = ["device", "first_launch", "kernels", "launched", "pytest_generate_tests", "rng", "shared"]
 
 
 def pytest_configure():
@@ -24,13 +26,20 @@ def pytest_collection_modifyitems(config, items):
     asked, wanted, others = config.getoption("ep_device"), [], []
     for item in items:
         fixtures = getattr(item, "fixturenames", ())
-        if asked is None:
-            needed = "cuda" not in fixtures
-        else:
-            needed = "device" in fixtures or ("cuda" in fixtures and "cuda" in asked)
+        needed = "cuda" in (asked or ()) if "cuda" in fixtures else asked is None or "device" in fixtures
         (wanted if needed else others).append(item)
     items[:] = sorted(wanted, key=_place)
     config.hook.pytest_deselected(items=others)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Let a process that has no tests left take some of another one. `--dist` chooses other ways to share tests."""
+    if config.getoption("dist") != "load":
+        return None
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log)
 
 
 def _place(item):

@@ -25,20 +25,45 @@ relu.Launch(stream, np.array([-1, 0, 2], np.float32), out, 3)
 from ep.cpu.compile.compiler import statistics
 print(out.tolist(), statistics.compiled, statistics.loaded)
 """
-OF_ANY_LAUNCH = ("thread_pool.work", "thread_pool.share", "enter", "launch")
+LOUD = "import logging, sys\nlogging.basicConfig(level=logging.INFO, stream=sys.stdout, format='%(message)s')\n"
+"""All messages of the package are part of the output."""
+OF_SHARING = "thread_pool.share"
+OF_ANY_LAUNCH = ("thread_pool.work", OF_SHARING, "enter", "launch")
 OF_MAPS = "launch.map"
 OF_RELU = "elementwise_unary.kRelu.kFloat.kFloat"
 """The kernels of LAUNCH, with those above."""
 
 
+TWO_KERNELS = """
+import logging, sys
+logging.basicConfig(stream=sys.stdout, format="%(message)s")
+from ep import DataType, UnaryOp
+from ep.cpu.compile.compiler import statistics
+from ep.cpu.kernels.functors import op_kernel
+for op in (UnaryOp.kRelu, UnaryOp.kAbs):
+    op_kernel(op, DataType.kFloat, DataType.kFloat)
+print(statistics.compiled, statistics.loaded)
+"""
+"""Compiles OF_RELU, and a kernel that LAUNCH does not have, without the kernels of any launch."""
+
+
 @pytest.fixture(scope="session")
-def launched(shared):
-    """Return the folder of the kernels of LAUNCH, which one process of the run compiles. Tests write only to copies."""
+def first_launch(shared):
+    """Return the folder of what one process of the run, which runs LAUNCH with an empty cache, has made and printed."""
 
     def launch(folder: Path) -> None:
-        assert run(LAUNCH, EP_CACHE_DIR=str(folder)).strip() == "[0.0, 0.0, 2.0] 6 0"
+        folder.mkdir()
+        printed = run(LOUD + LAUNCH, EP_CACHE_DIR=str(folder / "kernels"))
+        assert printed.splitlines()[-1] == "[0.0, 0.0, 2.0] 6 0"
+        (folder / "printed").write_text(printed)
 
     return made_once(shared / "launched", launch)
+
+
+@pytest.fixture(scope="session")
+def launched(first_launch):
+    """Return the folder of the kernels of LAUNCH. Tests write only to copies."""
+    return first_launch / "kernels"
 
 
 @pytest.fixture

@@ -181,15 +181,16 @@ def launch(count):
     y = np.empty_like(x)
     relu.Launch(stream, x, y, count)
     assert (y == np.maximum(x, 0)).all()
-def file_name():
+def file_name(threads=2):
     from ep.cpu.lines import probe
     from ep.cpu.machine.kernel_cache import CACHE
-    return CACHE, CACHE.file_name(calibration.name(2), calibration.VERSION, probe.measure)
-def kept():
+    return CACHE, CACHE.file_name(calibration.name(threads), calibration.VERSION, probe.measure)
+def kept(threads=2):
     from ep.cpu.lines import probe
-    cache, name = file_name()
+    cache, name = file_name(threads)
     return cache.read(name, lambda contents: calibration.unpacked(contents, probe.NUM_TIMES))
-large = calibration.least_size(2) // 2 + 1000
+def large(threads=2):
+    return calibration.least_size(threads) // 2 + 1000
 """
 
 
@@ -213,7 +214,7 @@ def test_only_a_large_launch_measures(folder):
 relu.Prepare()
 launch(10**5)
 assert device.calibration() is None
-launch(large)
+launch(large())
 found = device.calibration()
 assert found is not None
 device.SetNumThreads(1)
@@ -230,7 +231,7 @@ def test_a_few_processes_measure(folder):
     code = """
 cache, name = file_name()
 before = kept()
-launch(large)
+launch(large())
 after = kept()
 if before is None:
     assert after.again > 0
@@ -247,13 +248,16 @@ assert device.calibration() == after.calibration
         run(LAUNCH + code, EP_CACHE_DIR=folder)
 
 
-@pytest.mark.parametrize("made_up", MADE_UP[:3])
-def test_what_was_kept_decides(made_up, folder):
+def test_what_was_kept_decides(folder):
+    """Test several calibrations in one process: each number of threads has its own."""
     code = f"""
-cache, name = file_name()
-cache.write(name, calibration.packed(Kept(everywhere({made_up.lines[0]}))))
-launch(large)
-assert device.calibration() == everywhere({made_up.lines[0]})
+for threads, size in enumerate({[made_up.lines[0] for made_up in MADE_UP[:3]]}, 2):
+    device.SetNumThreads(threads)
+    cache, name = file_name(threads)
+    cache.write(name, calibration.packed(Kept(everywhere(size))))
+    assert device.calibration() is None
+    launch(large(threads))
+    assert device.calibration() == everywhere(size)
 """
     run(LAUNCH + code, EP_CACHE_DIR=folder)
 
@@ -261,24 +265,23 @@ assert device.calibration() == everywhere({made_up.lines[0]})
 OF_FEWER_TIMES = """{"lines": [1, 1, 1], "tiles": [1, 1, 1], "ahead": 0, "again": 2, "times": [1.0]}"""
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        "cache.write(name, b'{}')",
-        "cache.write(name, b'[' * 10**6)",
-        f"cache.write(name, b'{OF_FEWER_TIMES}')",
-        "(cache.folder() / name).write_bytes(b'ep-kernel-1')",
-    ],
-    ids=["of no fields", "of great depth", "of fewer times", "of no form"],
-)
-def test_what_is_damaged_is_measured_again(damage, folder):
+def test_what_is_damaged_is_measured_again(folder):
+    """Test files of no fields, of great depth, of fewer times and of no form, each for another number of threads."""
     code = f"""
-cache, name = file_name()
-cache.write(name, calibration.packed(Kept(everywhere(3))))
-{damage}
-launch(large)
-assert device.calibration() is not None
-assert device.calibration() == kept().calibration
+damages = [
+    lambda: cache.write(name, b"{{}}"),
+    lambda: cache.write(name, b"[" * 10**6),
+    lambda: cache.write(name, b'{OF_FEWER_TIMES}'),
+    lambda: (cache.folder() / name).write_bytes(b"ep-kernel-1"),
+]
+for threads, damage in enumerate(damages, 2):
+    device.SetNumThreads(threads)
+    cache, name = file_name(threads)
+    cache.write(name, calibration.packed(Kept(everywhere(3))))
+    damage()
+    launch(large(threads))
+    assert device.calibration() not in (None, everywhere(3)), threads
+    assert device.calibration() == kept(threads).calibration, threads
 """
     run(LAUNCH + code, EP_CACHE_DIR=folder)
 

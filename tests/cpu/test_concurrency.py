@@ -6,6 +6,7 @@ import signal
 import numpy as np
 import pytest
 
+from tests.kernel_folders import OF_MAPS, OF_RELU, remove
 from tests.subprocesses import run
 
 PRELUDE = """
@@ -72,16 +73,15 @@ def work(seed):
     run(PRELUDE + code + THREADS, EP_CACHE_DIR=str(kernels))
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this platform")
-@pytest.mark.parametrize("num_threads", [1, 2, 5])
-def test_forked_children_launch(num_threads):
+@pytest.mark.parametrize("num_threads", [1, 2, 7])
+def test_any_number_of_threads_and_forked_children(num_threads):
     """Launch, fork, and launch in the child while the parent goes on; grandchildren too."""
     fork = """
 import os, warnings
 warnings.simplefilter("ignore", DeprecationWarning)  # of forking with threads, which is what is tested
 work(0)
 children = []
-for seed in range(3):
+for seed in range(3 if hasattr(os, "fork") else 0):
     child = os.fork()
     if child == 0:
         try:
@@ -96,7 +96,7 @@ for seed in range(3):
         os._exit(0)
     children.append(child)
 work(9)
-assert [os.waitpid(child, 0)[1] for child in children] == [0, 0, 0]
+assert not any([os.waitpid(child, 0)[1] for child in children])
 """
     run(PRELUDE + fork + THREADS, EP_CPU_NUM_THREADS=str(num_threads))
 
@@ -213,11 +213,6 @@ work(0)
     run(PRELUDE + code)
 
 
-@pytest.mark.parametrize("num_threads", [1, 2, 7])
-def test_any_number_of_threads(num_threads):
-    run(PRELUDE + "work(0)", EP_CPU_NUM_THREADS=str(num_threads))
-
-
 def test_other_threads_run_during_a_large_launch():
     """A launch of more than one grain releases the GIL: another thread acquires it several times during the launch."""
     code = """
@@ -289,8 +284,8 @@ def launch():
 """
 
 
-@pytest.mark.parametrize(("pause", "is_cold"), [(0.3, True), (0.001, False)])
-def test_interrupts_during_the_first_launch(pause, is_cold, tmp_path):
+@pytest.mark.parametrize(("pause", "compiles"), [(0.1, True), (0.001, False)])
+def test_interrupts_during_the_first_launch(pause, compiles, kernels):
     """Interrupt a few times, or very often, while Numba is imported and kernels are compiled or loaded."""
     code = f"""
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored in the background
@@ -318,10 +313,12 @@ while thread.is_alive():
         pass
 launch()
 """
-    run(PRELUDE + LAUNCH + code, **({"EP_CACHE_DIR": str(tmp_path)} if is_cold else {}))
+    if compiles:
+        remove(kernels, OF_RELU, OF_MAPS)
+    run(PRELUDE + LAUNCH + code, EP_CACHE_DIR=str(kernels))
 
 
-def test_a_time_out_during_the_first_launch(tmp_path):
+def test_a_time_out_during_the_first_launch(kernels):
     """A signal other than an interrupt raises, like the timeout of a test; the compiled kernels are kept."""
     code = """
 class TimeOut(Exception): pass
@@ -329,7 +326,7 @@ def late(number, frame):
     assert frame is not None
     raise TimeOut
 signal.signal(signal.SIGALRM, late)
-signal.setitimer(signal.ITIMER_REAL, 0.2)
+signal.setitimer(signal.ITIMER_REAL, 0.1)
 try:
     launch()
 except TimeOut:
@@ -339,4 +336,5 @@ else:
 launch()
 """
     if hasattr(signal, "setitimer"):
-        run(PRELUDE + LAUNCH + code, EP_CACHE_DIR=str(tmp_path))
+        remove(kernels, OF_RELU, OF_MAPS)
+        run(PRELUDE + LAUNCH + code, EP_CACHE_DIR=str(kernels))

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.kernel_folders import OF_MAPS, OF_RELU, remove
 from tests.subprocesses import run
 
 PRELUDE = """
@@ -190,12 +191,15 @@ def test_launches_past_the_caches():
     run(PRELUDE + "device.force_calibration(everywhere(1 << 12))\nin_a_small_thread(work)\nin_a_small_thread(work)")
 
 
-def test_a_kernel_that_is_compiled(tmp_path):
-    """Compile a kernel in such a thread: the disk cache is empty."""
-    run(
-        PRELUDE + "in_a_small_thread(lambda: (unary(UnaryOp.kRelu, 'float32', 999), expand(99)))",
-        EP_CACHE_DIR=str(tmp_path),
-    )
+def test_kernels_that_are_compiled(kernels):
+    """Compile kernels in such a thread: those of Relu and of Expand are not on disk."""
+    remove(kernels, OF_RELU, OF_MAPS)
+    code = """
+in_a_small_thread(lambda: (unary(UnaryOp.kRelu, "float32", 999), expand(99)))
+from ep.cpu.compile.compiler import statistics
+assert statistics.compiled >= 4, statistics
+"""
+    run(PRELUDE + code, EP_CACHE_DIR=str(kernels))
 
 
 def test_as_many_operands_as_there_can_be():

@@ -12,7 +12,7 @@ import pytest
 
 from ep.cpu.machine.kernel_cache import CACHE
 from ep.testing.fixtures import BASE_SEED
-from tests.kernel_folders import OF_ANY_LAUNCH, files_of
+from tests.kernel_folders import OF_ANY_LAUNCH, OF_RELU, TWO_KERNELS, files_of
 from tests.subprocesses import SOURCES, run
 
 LAUNCHES = """
@@ -137,20 +137,22 @@ def test_a_file_that_another_user_planted_is_not_run(copy):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no modes of this kind")
-def test_nothing_is_read_or_written_below_a_folder_that_others_may_write(copy):
-    folder, files = copy
-    os.chmod(folder.parent, 0o777)
-    files[0].unlink()
-    lines = run(LAUNCHES, EP_CACHE_DIR=str(folder)).splitlines()
+def test_nothing_is_read_or_written_below_a_folder_that_others_may_write(kernels):
+    """One of two kernels is in the folder; neither is loaded, and the other one is not written."""
+    (of_relu,) = files_of(kernels, OF_RELU)
+    os.chmod(kernels.parent, 0o777)
+    before = set(kernels.rglob("*"))
+    lines = run(TWO_KERNELS, EP_CACHE_DIR=str(kernels)).splitlines()
     assert len(lines) == 2
-    assert f"run 'chmod go-w {folder.parent}'" in lines[0]
-    assert lines[1].split() == [str(NUM_KERNELS), "0"]
-    assert not files[0].exists()
+    assert f"run 'chmod go-w {kernels.parent}'" in lines[0]
+    assert lines[1].split() == ["2", "0"]
+    assert of_relu in before
+    assert set(kernels.rglob("*")) == before
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no modes of this kind")
-def test_what_a_launch_makes_is_private_under_any_umask(tmp_path):
-    run("import os; os.umask(0)\n" + LAUNCHES, EP_CACHE_DIR=str(tmp_path / "cache"))
+def test_what_is_made_for_kernels_is_private_under_any_umask(tmp_path):
+    run("import os; os.umask(0)\n" + TWO_KERNELS, EP_CACHE_DIR=str(tmp_path / "cache"))
     modes = {path.stat().st_mode & 0o7777 for path in (tmp_path / "cache").rglob("*.kernel")}
     assert modes == {0o600}
     folders = [tmp_path / "cache", *(path for path in (tmp_path / "cache").rglob("*") if path.is_dir())]
