@@ -1,7 +1,8 @@
 """Products with the operators after them: in one kernel, and one by one. `python -m benchmarks.fuse.products`.
 
 Medians of samples taken in turns, of layers of an encoder and of others. There are three ways: one product kernel, a
-product with a map kernel after it, and operators one by one. ratio: the time of the second way over that of the first.
+product with map kernels before and after it, and operators one by one. ratio: the time of the second way over that of
+the first.
 """
 
 from __future__ import annotations
@@ -20,7 +21,13 @@ from ep.bench.timing import interleaved
 from ep.cli import output
 from ep.expressions.schedule import Schedule
 
-_TYPES: Final = {"float32": np.dtype(np.float32), "bfloat16": ep.DataType.kBFloat16.dtype}
+_FLOAT32, _BFLOAT16 = ep.DataType.kFloat.dtype, ep.DataType.kBFloat16.dtype
+_TYPES: Final = {
+    "float32": (_FLOAT32, _FLOAT32),
+    "bfloat16": (_BFLOAT16, _BFLOAT16),
+    "float32, w: bfloat16": (_FLOAT32, _BFLOAT16),
+}
+"""The types of the arrays, and of w, which is cast to the other type first if they differ."""
 
 
 def _bias_gelu(ops: Any, x: Any, w: Any, b: Any) -> Any:
@@ -37,6 +44,10 @@ def _bias_relu(ops: Any, x: Any, w: Any, b: Any) -> Any:
 
 def _scale(ops: Any, x: Any, w: Any) -> Any:
     return ops.mul(ops.matmul(x, w), 0.125)
+
+
+def _after_cast(function: Callable[..., Any], x: Any, w: Any, *others: Any) -> Any:
+    return function(ep.ops, x, ep.ops.cast(w, x.dtype), *others)
 
 
 _CASES: Final[dict[str, tuple[Callable[..., Any], tuple[tuple[int, ...], ...]]]] = {
@@ -82,11 +93,12 @@ def main() -> None:
 def _cases() -> Iterator[tuple[str, str, dict[str, Callable[[], Any]]]]:
     """Yield the name, the type and the three ways of each case."""
     for name, (function, shapes) in _CASES.items():
-        for of_type, dtype in _TYPES.items():
+        for of_type, (dtype, of_w) in _TYPES.items():
             rng = np.random.default_rng(20)
             arrays = [rng.normal(size=shape).astype(dtype) for shape in shapes]
-            in_one = ep.fuse(partial(function, ep.ops), round_each=True)
-            in_two = ep.fuse(partial(function, ep.ops), round_each=True)
+            arrays[1] = arrays[1].astype(of_w)
+            computed = partial(function, ep.ops) if dtype == of_w else partial(_after_cast, function)
+            in_one, in_two = (ep.fuse(computed, round_each=True) for _ in range(2))
             with patch.object(Schedule, "_why_no_product", lambda self, node: "it is measured"):
                 assert "product kernel" not in in_two.explain(*arrays)
             yield (
@@ -95,7 +107,7 @@ def _cases() -> Iterator[tuple[str, str, dict[str, Callable[[], Any]]]]:
                 {
                     "product kernel": partial(in_one, *arrays),
                     "map kernel": partial(in_two, *arrays),
-                    "one by one": partial(function, ep.ops, *arrays),
+                    "one by one": partial(computed, *arrays),
                 },
             )
 

@@ -62,6 +62,10 @@ class Explanation(str):
             lines.append(f"{k}: {kind} of {of}; reads {read} bytes, writes {written}")
             if group.why:
                 lines.append(f"   alone: {group.why}")
+            if group.product is not None:
+                own, matrices = nodes[group.product].data_type, [nodes[one] for one in nodes[group.product].inputs]
+                types = dict.fromkeys(one.data_type for one in matrices if one.data_type is not own)
+                lines += [f"   converts {one.dtype} to {own.dtype} as it reads the matrices" for one in types]
             lines += [f"   cut before {operation(nodes[one])}: {why}" for one, why in cuts.items()]
         made = super().__new__(cls, "\n".join(lines))
         made._parts, made._nodes, made._results, made._names = parts, nodes, results, names

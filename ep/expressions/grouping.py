@@ -282,6 +282,11 @@ class Grouping:
         group.product = node.position
         return True
 
+    def compute_product(self, node: Node) -> None:
+        """Make a kernel of a product alone."""
+        group = self._calls[node.position]
+        group.why, group.shape, group.product = "", node.shape, node.position
+
     def _operator(self, position: int) -> str:
         operator = self._nodes[position].operator
         return "" if operator is None else operator.name

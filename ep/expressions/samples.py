@@ -46,10 +46,10 @@ def adds(data_type: DataType, indices_type: DataType) -> Structure:
 
 
 @cache
-def products(data_type: DataType) -> Structure:
-    """Return a structure of a product of matrices of a type."""
+def products(data_type: DataType, operands: tuple[DataType, DataType]) -> Structure:
+    """Return a structure of a product of a type, of matrices of types."""
     steps = Step(MatrixProduct(False, False), (0, 1), data_type), Step(UnaryOp.kIdentity, (2,), data_type)
-    return Structure((data_type, data_type), (), steps, (3,))
+    return Structure(operands, (), steps, (3,))
 
 
 @cache

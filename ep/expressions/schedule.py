@@ -28,7 +28,7 @@ from ep.expressions.grouping import (
 )
 from ep.expressions.structures import StructureOf
 from ep.expressions.trace import Node, Trace
-from ep.expressions.views import operands_of_gather, padded_axes, read_indices, with_transposes, with_views
+from ep.expressions.views import operands_of_gather, padded_axes, read_indices, with_matrices, with_views
 from ep.include.arrays import Arrays
 from ep.include.data_type import DataType
 from ep.include.device_type import DeviceType
@@ -69,7 +69,7 @@ class Schedule:
         )
         self._place, self._has_views = base.place, isinstance(base, Arrays) and base.has_views
         if isinstance(base, Arrays):
-            self.nodes = with_transposes(self.nodes)
+            self.nodes = with_matrices(self.nodes, lambda node: not self._why_no_product(node))
         self._wanted = self._needed()
         self.views = {node.position for node in self.nodes if node.operator is None and node.inputs}
         self.strided = dict[int, View]()
@@ -88,12 +88,14 @@ class Schedule:
             elif adds and not self._why_no_segments(node) and grouping.compute_as_read(node, set(self.results)):
                 grouping.compute_after(node)
         for node in self.nodes:
-            if node.position in self._wanted and not self._why_no_product(node):
-                grouping.compute_on_product(node)
+            if node.position not in self._wanted or self._why_no_product(node):
+                continue
+            if not grouping.compute_on_product(node) and self._converts(node):
+                grouping.compute_product(node)
         self.groups = grouping.ordered()
         if trace.gives_buffers:  # the kernel of the operator has forms for each op, and may already be on disk
             for group in self.groups:
-                if not group.why and len(group.values) == 1:
+                if not group.why and len(group.values) == 1 and group.product is None:
                     read = self.nodes[group.values[0]].inputs
                     group.why = "" if self.strided.keys() & {*read} else "no other operator is computed with it"
         elsewhere = self._read_elsewhere()
@@ -200,13 +202,19 @@ class Schedule:
             return self._why_no_convolution(node)
         if self._operator(node) != PRODUCT:
             return "it is not a product"
-        if any(len(self.nodes[one].shape) < 2 for one in node.inputs):
+        one, other = (self.nodes[position] for position in node.inputs)
+        if len(one.shape) < 2 or len(other.shape) < 2:
             return "it is a product of a vector"
         if len(node.shape) > kMaxNumDims:
             return f"it has more than {kMaxNumDims} axes"
-        if not _has_kernels(self._device_type, samples.products(node.data_type)):
+        if not _has_kernels(self._device_type, samples.products(node.data_type, (one.data_type, other.data_type))):
             return f"{self._place} computes no maps on a product"
         return ""
+
+    def _converts(self, node: Node) -> bool:
+        """Return whether a kernel of a product converts its matrices as it reads them."""
+        is_product = self._operator(node) == PRODUCT
+        return is_product and any(self.nodes[one].data_type is not node.data_type for one in node.inputs)
 
     def _why_no_convolution(self, node: Node) -> str:
         """Return why no kernel computes maps on a convolution; empty if one may."""

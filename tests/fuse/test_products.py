@@ -23,6 +23,14 @@ SHAPES = [
     ((0, 4), (4, 5)),
 ]
 
+ROWS_AND_COLUMNS = [
+    ((1, 300), (300, 37)),
+    ((37, 300), (300, 1)),
+    ((6, 300), (300, 1)),
+    ((1, 300), (300, 6)),
+    ((3, 70), (70, 200)),
+]
+
 
 def layer(x, w, bias, rest):
     return ops.gelu(x @ w + bias) * rest - bias
@@ -151,6 +159,64 @@ def test_transposed_matrices_are_read_where_they_are(dtype, rng, one_by_one):
     x, w = (rng.normal(size=shape).astype(dtype) for shape in ((2, 12, 6), (12, 7)))
     turned = lambda x, w: ops.permute(ops.permute(x, (0, 2, 1)), (0, 2, 1)) @ ops.permute(w, (1, 0))  # noqa: E731
     check(ep.fuse(turned)(x, w[:6].T.copy()), one_by_one(lambda x, w: x @ w, x, w[:6].copy()))
+
+
+@pytest.mark.parametrize("types", [(BFLOAT16, np.float32), (np.float32, np.float16), (np.float16, BFLOAT16)], ids=str)
+def test_matrices_are_converted_as_they_are_read(types, rng, one_by_one):
+    def wide(one):
+        return ops.cast(one, np.float32)
+
+    def several(x, w, bias, rest):
+        return ops.relu(wide(x) @ wide(w) + bias), ops.matmul(rest, wide(w), transpose_x2=True)
+
+    def alone(x, w):
+        return wide(x) @ wide(w)
+
+    def turned(x, w, turns):
+        axes = (*range(w.ndim - 2), w.ndim - 1, w.ndim - 2)
+        return x @ (wide(ops.permute(w, axes)) if turns else ops.permute(wide(w), axes))
+
+    converts = [f"converts {np.dtype(one)} to float32" for one in types if one != np.float32]
+    for shapes in SHAPES + ROWS_AND_COLUMNS:
+        x, w, bias, rest = draw(rng, shapes, np.float32)
+        x, w = x.astype(types[0]), w.astype(types[1])
+        for function, arrays in ((alone, (x, w)), (several, (x, w, bias, rest))):
+            fused = ep.fuse(function)
+            words = fused.explain(*arrays)
+            assert " of cast" not in words
+            assert all(one in words for one in converts)
+            check(fused(*arrays), one_by_one(function, *arrays))
+        for turns in (False, True):
+            (_, expected), fused = one_by_one(several, x, w, bias, rest), ep.fuse(turned)
+            assert "permute" not in fused.explain(rest, w, turns)
+            check(fused(rest, w, turns), (expected,))
+        out = np.zeros((*rest.shape, 2), np.float32)[..., 1]
+        check(ep.fuse(alone)(x, w, out=out), one_by_one(alone, x, w))
+
+
+def test_casts_that_others_need_or_that_lose_digits_are_computed(rng, one_by_one):
+    def both(x, w):
+        wide = ops.cast(x, np.float32)
+        return wide @ w, wide + 1.0
+
+    def narrow(x, w):
+        return ops.cast(x, BFLOAT16) @ ops.cast(w, BFLOAT16)
+
+    def computed(x, w):
+        return ops.cast(ops.tanh(x), np.float32) @ w
+
+    def vector(x, w):
+        return ops.cast(x[0], np.float32) @ w
+
+    x, w = rng.normal(size=(13, 40)).astype(BFLOAT16), rng.normal(size=(40, 7)).astype(np.float32)
+    assert "map kernel of cast add" in ep.fuse(both).explain(x, w)
+    check(ep.fuse(both)(x, w), one_by_one(both, x, w))
+    check(ep.fuse(computed)(x, w), one_by_one(computed, x, w))
+    x = x.astype(np.float32)
+    assert "product kernel" not in ep.fuse(narrow).explain(x, w)
+    assert "product kernel" not in ep.fuse(vector).explain(x.astype(BFLOAT16), w)
+    check(ep.fuse(narrow)(x, w), one_by_one(narrow, x, w))
+    check(ep.fuse(vector)(x.astype(BFLOAT16), w), one_by_one(vector, x.astype(BFLOAT16), w))
 
 
 @pytest.mark.parametrize("dtype", [np.float16, BFLOAT16], ids=lambda one: np.dtype(one).name)

@@ -19,6 +19,7 @@ from ep.cpu.engine.product.mapped_launch import mapped_product_task
 from ep.cpu.engine.product.plan import ProductPlan
 from ep.cpu.engine.product.state import PRODUCT, PRODUCT_MAP, PRODUCT_STATE
 from ep.cpu.engine.product.task import product_task
+from ep.cpu.engine.product.types import Types, arithmetic_of
 from ep.cpu.kernels.expression import expression_kernel
 from ep.cpu.shared.state import LaunchState
 from ep.include.data_type import DataType
@@ -36,12 +37,15 @@ _LEAST_ROWS: Final = 64  # the least rows of a block that is cut for its map
 
 
 def map_of(structure: Structure) -> Structure:
-    """Return the map of a product's values, its first source, in the type in which they are summed."""
-    product, data_type = structure.steps[0], structure.data_type(0)
-    num_read = len(structure.sources) + len(structure.constants)
-    summed = DataType.kFloat if data_type in HALVES else data_type
+    """Return the map of a product's values, its first source, in the type in which they are summed.
+
+    It is a copy if there are no other steps.
+    """
+    product = structure.steps[0]
+    data_type, num_read = product.data_type, len(structure.sources) + len(structure.constants)
+    summed = arithmetic_of(data_type)
     steps, numbers = list[Step](), [-1, -1, *range(1, num_read - 1), 0]
-    if data_type in HALVES:  # a copy, if the product stays in float32
+    if data_type in HALVES or len(structure.steps) == 1:  # a copy, if the product stays in its type
         op = UnaryOp.kCast if product.rounded else UnaryOp.kIdentity
         steps.append(Step(op, (0,), data_type, (), product.rounded))
         numbers[-1] = num_read - 1
@@ -64,7 +68,7 @@ class MappedProductPlan(StridedPlan):
         self._num_results, first = len(structure.results), len(structure.results)
         super().__init__(arrays, self._num_results, shape, apart=(first, first + 1))
         self._arrays, self._shape, self._kept = arrays, shape, list[Any]()
-        (one, other), data_type, op = arrays[first : first + 2], structure.data_type(0), structure.product
+        (one, other), data_type, op = arrays[first : first + 2], structure.steps[0].data_type, structure.product
         assert op is not None
         a, b, transposes, num_columns, places = first, first + 1, (False, False), 1, None
         if isinstance(op, Convolution):
@@ -81,18 +85,22 @@ class MappedProductPlan(StridedPlan):
         numbers = [*range(first), 0, *range(first + 2, len(arrays))]  # the values are not an array of the launch
         state = LaunchState(PRODUCT_STATE, ())
         gemm = gemm_address(data_type) if data_type in COMPLEXES else 0
-        state.set(task=product_task(data_type), gemm=gemm, transpose_a=transposes[0], transpose_b=transposes[1])
+        of_a, of_b = (structure.data_type(one - first) for one in (a, b))
+        task = product_task(Types(of_a, of_b, data_type))
+        state.set(task=task, gemm=gemm, transpose_a=transposes[0], transpose_b=transposes[1])
         alpha, beta = (np.array(number, data_type.dtype) for number in (1, 0))
         program = np.zeros(PRODUCT_MAP.num_words, np.int64)
+        direct = self._direct(structure, mapped.data_type(0))
+        is_alone = len(structure.steps) == 1 and direct >= 0  # the product's values are the result
         values = {
-            "task": expression_kernel(mapped, steps),
+            "task": 0 if is_alone else expression_kernel(mapped, steps),
             "plan": self._keep(of_map),
             "num_operands": len(numbers),
             "num_results": first,
             "values": first,
             "itemsize": mapped.data_type(0).itemsize,
             "in_parts": in_parts,
-            "direct": self._direct(structure, mapped.data_type(0)),
+            "direct": direct,
             "product_state": self._keep(state.words),
             "product": self._keep(words),
             "a": a,

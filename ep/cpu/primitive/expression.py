@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from ep.cpu.device.buffers import check_stream
 from ep.cpu.primitive.expression_primitive import ExpressionPrimitive
+from ep.include.data_type import DataType
 from ep.include.device_type import DeviceType
 from ep.include.number_kind import COMPLEXES, FLOATS
 from ep.include.primitive.expression import Expression, ExpressionFactory
 from ep.include.primitive.primitive import Request
 from ep.include.primitive.registry import register_primitive_factory
+from ep.include.primitive.structure import MatrixProduct, Structure
 from ep.include.stream import Stream
+
+_WIDENED: Final = DataType.kFloat, DataType.kFloat16, DataType.kBFloat16
+"""The types of matrices of float32 products."""
 
 
 class ExpressionImpl(ExpressionPrimitive):
@@ -29,5 +34,12 @@ class ExpressionFactoryImpl(ExpressionFactory):
         structure: Any = request.options["structure"]
         if structure.product is None:
             return ExpressionImpl(request)
-        multiplies = structure.data_type(0) in (*FLOATS, *COMPLEXES) and not structure.chooses
-        return ExpressionImpl(request) if multiplies else None
+        return ExpressionImpl(request) if _multiplies(structure) and not structure.chooses else None
+
+
+def _multiplies(structure: Structure) -> bool:
+    """Return whether there is a product of the types of a structure's product."""
+    data_type, of_operands = structure.steps[0].data_type, structure.sources[:2]
+    if data_type is DataType.kFloat and isinstance(structure.product, MatrixProduct):
+        return all(one in _WIDENED for one in of_operands)
+    return data_type in (*FLOATS, *COMPLEXES) and of_operands == (data_type, data_type)

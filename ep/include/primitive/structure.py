@@ -76,10 +76,11 @@ class Step(NamedTuple):
 
     op: None for Where. A ReduceOp makes one value of each row, from a value with elements; a RowOp keeps the row's
         elements. A MatrixProduct or Convolution is the first step of a structure without rows, of sources 0 and 1,
-        which no other step reads. The second operand of a ChoiceOp is a source of integers. kRow reads a source that
-        has one more axis in front, along which it chooses; all its readers are such steps. kElement makes one value of
-        each row, from a value with elements and one index for each row. A SegmentSum is the only op that reads rows; it
-        reads a value with elements, and a source of integers that no other step reads: the segments of rows.
+        which no other step reads. Those of a float32 MatrixProduct may have 16 bits. The second operand of a ChoiceOp
+        is a source of integers. kRow reads a source that has one more axis in front, along which it chooses; all its
+        readers are such steps. kElement makes one value of each row, from a value with elements and one index for each
+        row. A SegmentSum is the only op that reads rows; it reads a value with elements, and a source of integers that
+        no other step reads: the segments of rows.
     operands: numbers of values.
     data_type: of the result. If it has 16 bits and `rounded` is False, the result stays in float32, and a reduction
         reads it in float32.

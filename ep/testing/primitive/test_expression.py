@@ -58,6 +58,8 @@ PRODUCT = Structure(
     ),
     (5, 6),
 )
+# source 0 in another type times source 1
+CONVERTED_PRODUCT = Structure((DataType.kBFloat16, REAL), (), (Step(MatrixProduct(False, False), (0, 1), REAL),), (2,))
 # rows of source 0, chosen by source 1, plus source 2
 CHOICE = Structure(
     (REAL, DataType.kInt32, REAL),
@@ -95,6 +97,7 @@ KINDS = {
     "any axes": ANY_AXES,
     "element": ELEMENT,
     "choice": CHOICE,
+    "converted product": CONVERTED_PRODUCT,
     "chosen sums": CHOSEN_SUMS,
     "map": MAP,
     "product": PRODUCT,
@@ -179,6 +182,16 @@ def test_products(device, rng, a, b, bias):
     total, is_more = Device(device, "product").launch([expected.shape] * 2, x, y, z)
     np.testing.assert_allclose(total, expected, rtol=1e-5, atol=1e-4)
     np.testing.assert_array_equal(is_more, total > np.float32(0.5))
+
+
+@pytest.mark.parametrize("sizes", [(3, 5, 7), (1, 300, 9), (9, 300, 1), (70, 30, 130), (4, 0, 5), (0, 4, 5)])
+def test_products_of_matrices_of_two_types(device, rng, sizes):
+    m, k, n = sizes
+    x, y = (rng.normal(size=shape).astype(np.float32) for shape in ((m, k), (k, n)))
+    x = x.astype(DataType.kBFloat16.dtype)
+    expected = x.astype(np.float64) @ y.astype(np.float64)
+    (found,) = Device(device, "converted product").launch([expected.shape], x, y)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-4)
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from ep.cpu.compile.vectors import (
     taken,
 )
 from ep.cpu.engine.product.packing import taken_apart
-from ep.cpu.engine.product.results import arithmetic_of
+from ep.cpu.engine.product.types import arithmetic_of
 from ep.include.data_type import DataType
 
 _WIDTH_BYTES: Final = 64  # bytes of the numbers that are added up in parallel lanes

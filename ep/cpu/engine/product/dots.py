@@ -25,8 +25,8 @@ from ep.cpu.compile.vectors import (
     stored_bits,
     sum_in_any_order,
 )
-from ep.cpu.engine.product.results import arithmetic_of
 from ep.cpu.engine.product.shape import tile_shape
+from ep.cpu.engine.product.types import arithmetic_of
 from ep.include.data_type import DataType
 
 _ROWS: Final = 4  # rows that are processed at once

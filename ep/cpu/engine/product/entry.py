@@ -13,6 +13,7 @@ from ep.cpu.engine.product import cut as cuts
 from ep.cpu.engine.product.blas import gemm_address
 from ep.cpu.engine.product.state import AXES, PRODUCT, PRODUCT_LAUNCH, PRODUCT_LAUNCH_WORDS
 from ep.cpu.engine.product.task import product_task
+from ep.cpu.engine.product.types import alike
 from ep.cpu.shared.context import CONTEXT, SOURCE_WORDS
 from ep.cpu.shared.state import STATE, LaunchState
 from ep.cpu.threads.parallel import acquire_gil, call_task, release_gil, run
@@ -114,7 +115,7 @@ def broadcast_matmul_launcher(state: LaunchState, request: Request) -> Launcher:
 
 def _set(state: LaunchState, request: Request) -> None:
     (data_type,) = request.dtypes or ()
-    task, options = product_task(data_type), request.options
+    task, options = product_task(alike(data_type)), request.options
     transposes: dict[str, Any] = {name: options[name] is BlasTransposeType.T for name in ("transpose_a", "transpose_b")}
     gemm = gemm_address(data_type) if data_type in COMPLEXES else 0
     state.set(task=task, gemm=gemm, **transposes)

@@ -25,6 +25,7 @@ def _multiply_and_map(context, begin, end):
             store_word(places, k, place)
             if k >= num_results and place == c:  # the result has the memory of an operand that the map reads
                 c = 0
+    mapped = 0 if load_word(program, PRODUCT_MAP.task) == 0 else program
     launch = stack_words(PRODUCT_LAUNCH_WORDS)
     store_words(
         launch,
@@ -37,7 +38,7 @@ def _multiply_and_map(context, begin, end):
         load_word(program, PRODUCT_MAP.beta),
         0,
         0,
-        program,
+        mapped,
         places,
         1 if c == 0 else 0,
     )

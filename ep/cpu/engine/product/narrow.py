@@ -19,8 +19,9 @@ from ep.cpu.engine.product.columns import dots_of_columns
 from ep.cpu.engine.product.cut import NARROW
 from ep.cpu.engine.product.dots import dots_of_matrices
 from ep.cpu.engine.product.packing import plane_packer
-from ep.cpu.engine.product.results import arithmetic_of, results_writer
+from ep.cpu.engine.product.results import results_writer
 from ep.cpu.engine.product.state import BLOCK, PRODUCT, PRODUCT_LAUNCH, PRODUCT_STATE
+from ep.cpu.engine.product.types import Types, arithmetic_of
 from ep.cpu.engine.product.walk import offsets
 from ep.include.data_type import DataType
 
@@ -45,12 +46,20 @@ def is_narrow(m, n, k, transpose_a, transpose_b, lanes):
 
 
 @cache
-def narrow_multiplier(data_type: DataType) -> Any:
+def narrow_multiplier(types: Types) -> Any:
     """Return a function (launch, block, a, b, c) for a matrix of at most `NARROW` rows and columns."""
-    is_half, size, wide = data_type in HALVES, data_type.itemsize, arithmetic_of(data_type).itemsize
-    add, write, pack = dots_of_matrices(arithmetic_of(data_type)), results_writer(data_type), _packer(data_type)
-    add_columns = _by_count(lambda columns: dots_of_columns(data_type, columns), NARROW)
-    widen, store_wide = plane_packer(data_type, 1), storer(arithmetic_of(data_type))
+    widens_a, widens_b, _ = (one in HALVES for one in types)
+    size_a, size_b, arithmetic = types.a.itemsize, types.b.itemsize, types.arithmetic
+    add, write, wide, store_wide = (
+        dots_of_matrices(arithmetic),
+        results_writer(types.c),
+        arithmetic.itemsize,
+        storer(arithmetic),
+    )
+    pack_a, multiply_column = _packer(types.a), _vector_multiplier(types.a, types.b)
+    pack_b, multiply_row = pack_a, multiply_column
+    if types.a is not types.b:
+        pack_b, multiply_row = _packer(types.b), _vector_multiplier(types.b, types.a)
 
     @jit
     def multiply(launch, block, a, b, c):
@@ -68,21 +77,20 @@ def narrow_multiplier(data_type: DataType) -> Any:
             a_offset, b_offset = offsets(words + 8 * PRODUCT.terms, term)
             for first in range(begin, end, _PIECE):
                 length = min(_PIECE, end - first)
-                from_a = a + (a_offset + (first * m + first_row if a_below else first_row * k + first)) * size
-                from_b = b + (b_offset + (first * n + first_column if b_below else first_column * k + first)) * size
+                from_a = a + (a_offset + (first * m + first_row if a_below else first_row * k + first)) * size_a
+                from_b = b + (b_offset + (first * n + first_column if b_below else first_column * k + first)) * size_b
                 a_step, b_step = k, k
-                if m == 1 or n == 1:
-                    matrix, vector = (from_b, from_a) if m == 1 else (from_a, from_b)
-                    if is_half:
-                        widen(vector, length, memory, 0)
-                        vector = memory
-                    add_columns(rows * columns, matrix, vector, length, sums)
+                if m == 1:
+                    multiply_row(columns, from_b, from_a, length, sums, memory)
                     continue
-                if is_half or a_below:
-                    pack(a_below, from_a, m if a_below else k, rows, length, memory)
+                if n == 1:
+                    multiply_column(rows, from_a, from_b, length, sums, memory)
+                    continue
+                if widens_a or a_below:
+                    pack_a(a_below, from_a, m if a_below else k, rows, length, memory)
                     from_a, a_step = memory, _ROW
-                if is_half or b_below:
-                    pack(b_below, from_b, n if b_below else k, columns, length, memory + NARROW * _ROW * wide)
+                if widens_b or b_below:
+                    pack_b(b_below, from_b, n if b_below else k, columns, length, memory + NARROW * _ROW * wide)
                     from_b, b_step = memory + NARROW * _ROW * wide, _ROW
                 if rows < columns:
                     add(from_b, b_step, columns, from_a, a_step, rows, length, sums, 1, columns)
@@ -90,6 +98,24 @@ def narrow_multiplier(data_type: DataType) -> Any:
                     add(from_a, a_step, rows, from_b, b_step, columns, length, sums, columns, 1)
         write(launch, block, sums, columns, c)
         release(memory)
+
+    return multiply
+
+
+def _vector_multiplier(of_matrix: DataType, of_vector: DataType) -> Any:
+    """Return a function (count, matrix, vector, k, sums, memory) that adds to each sum its column times the vector.
+
+    memory: for the vector, if it is widened.
+    """
+    add_columns = _by_count(lambda columns: dots_of_columns(of_matrix, columns), NARROW)
+    widen, widens = plane_packer(of_vector, 1), of_vector in HALVES
+
+    @jit
+    def multiply(count, matrix, vector, k, sums, memory):
+        if widens:
+            widen(vector, k, memory, 0)
+            vector = memory
+        add_columns(count, matrix, vector, k, sums)
 
     return multiply
 

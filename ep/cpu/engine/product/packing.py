@@ -8,7 +8,7 @@ from typing import Any, Final
 from llvmlite import ir
 
 from ep.common.native.emitted import emitted
-from ep.cpu.compile.conversion import HALVES, widened
+from ep.cpu.compile.conversion import widened
 from ep.cpu.compile.vectors import (
     REALS,
     WORD,
@@ -24,6 +24,7 @@ from ep.cpu.compile.vectors import (
     stored_bits,
     taken,
 )
+from ep.cpu.engine.product.types import arithmetic_of
 from ep.include.data_type import DataType
 
 _LINE: Final = 64  # bytes
@@ -138,7 +139,7 @@ def plane_packer(data_type: DataType, planes: int) -> Any:
 
     src: `count` rows of `planes` elements. dst: `planes` rows of `count` numbers, dst_step numbers from row to row.
     """
-    lanes = _LINE // (DataType.kFloat if data_type in HALVES else data_type).itemsize
+    lanes = _LINE // arithmetic_of(data_type).itemsize
 
     @emitted()
     def pack(builder: Any, src: Any, count: Any, dst: Any, dst_step: Any) -> None:
@@ -175,7 +176,7 @@ def _and_bits(builder: Any, masks: list[Any], word: Any) -> list[Any]:
 
 def _kinds(data_type: DataType) -> tuple[Any, Any]:
     """Return the stored type of elements and the arithmetic type."""
-    return stored_bits(data_type), REALS[DataType.kFloat if data_type in HALVES else data_type]
+    return stored_bits(data_type), REALS[arithmetic_of(data_type)]
 
 
 def _transposed(builder: Any, rows: list[Any]) -> list[Any]:

@@ -6,11 +6,11 @@ from functools import cache
 from typing import Any
 
 from ep.common.native.words import load_word
-from ep.cpu.compile.conversion import HALVES
 from ep.cpu.compile.jit import jit, separate
 from ep.cpu.compile.memory import loader, storer
 from ep.cpu.engine.product.mapped import map_block, map_elements
 from ep.cpu.engine.product.state import BLOCK, PRODUCT, PRODUCT_LAUNCH
+from ep.cpu.engine.product.types import arithmetic_of
 from ep.include.data_type import DataType
 
 
@@ -79,8 +79,3 @@ def results_merger(data_type: DataType) -> Any:
             map_elements(launch, partials if apart else c, begin, end)
 
     return merge
-
-
-def arithmetic_of(data_type: DataType) -> DataType:
-    """Return the type in which products of `data_type` are summed."""
-    return DataType.kFloat if data_type in HALVES else data_type

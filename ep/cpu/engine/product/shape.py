@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from numba.core.registry import cpu_target
 
-from ep.cpu.compile.conversion import HALVES
+from ep.cpu.engine.product.types import arithmetic_of
 from ep.include.data_type import DataType
 
 VECTORS: Final = 3
@@ -41,5 +41,4 @@ def rows_of(vectors: int) -> int:
 @cache
 def block_columns(data_type: DataType) -> int:
     """Return the number of columns of a tile; blocks begin at multiples of it."""
-    arithmetic = DataType.kFloat if data_type in HALVES else data_type
-    return VECTORS * tile_shape().vector_bytes // arithmetic.itemsize
+    return VECTORS * tile_shape().vector_bytes // arithmetic_of(data_type).itemsize

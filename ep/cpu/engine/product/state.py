@@ -60,7 +60,7 @@ PRODUCT_LAUNCH_WORDS: Final[int] = PRODUCT_LAUNCH.num_words
 
 PRODUCT_MAP: Final = layout(
     "ProductMap",
-    task=1,  # (context, begin, end), of the map
+    task=1,  # (context, begin, end), of the map; 0 if the values are the result
     plan=1,  # the address of its `STRIDED_PLAN`
     num_operands=1,
     num_results=1,

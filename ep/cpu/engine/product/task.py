@@ -12,10 +12,11 @@ from ep.cpu.compile.memory import allocate, loader, release, storer
 from ep.cpu.engine.product.blas import CONJUGATE_TRANSPOSED, NOT_TRANSPOSED, gemm
 from ep.cpu.engine.product.mapped import map_block
 from ep.cpu.engine.product.narrow import is_narrow, narrow_multiplier
-from ep.cpu.engine.product.results import arithmetic_of, results_merger
+from ep.cpu.engine.product.results import results_merger
 from ep.cpu.engine.product.shape import block_columns, tile_shape
 from ep.cpu.engine.product.state import BLOCK, BLOCK_WORDS, PRODUCT, PRODUCT_LAUNCH, PRODUCT_STATE
 from ep.cpu.engine.product.tiling import block_multiplier
+from ep.cpu.engine.product.types import Types, arithmetic_of
 from ep.cpu.engine.product.vector import vector_multiplier
 from ep.cpu.engine.product.walk import offsets, set_block
 from ep.include.data_type import DataType
@@ -25,16 +26,18 @@ _NUMBER_WORDS: Final = 2  # words of the largest type
 
 
 @cache
-def product_task(data_type: DataType) -> int:
-    """Return the address of the task (launch, begin, end) that multiplies blocks of matrices of `data_type`.
+def product_task(types: Types) -> int:
+    """Return the address of the task (launch, begin, end) that multiplies blocks of matrices of these types.
 
     In a launch that merges, it adds up the parts of the sums of elements [begin, end) of c.
     """
+    data_type = types.c
     is_complex = data_type in COMPLEXES
-    multiply = _by_blas(data_type) if is_complex else _multiplier(data_type)
+    multiply = _by_blas(data_type) if is_complex else _multiplier(types)
     full_unit = 1 if is_complex else block_columns(data_type)
     scale, load, merge = _scaler(data_type), loader(data_type), results_merger(data_type)
-    size, wide, map_zeros = data_type.itemsize, arithmetic_of(data_type).itemsize, _zeros_mapper(data_type)
+    size_a, size_b, size = (one.itemsize for one in types)
+    wide, map_zeros = types.arithmetic.itemsize, _zeros_mapper(data_type)
 
     def product(launch, begin, end):
         words, c = load_word(launch, PRODUCT_LAUNCH.product), load_word(launch, PRODUCT_LAUNCH.c)
@@ -61,18 +64,17 @@ def product_task(data_type: DataType) -> int:
             if load_word(words, PRODUCT.depth_parts) > 1:
                 store_word(block, BLOCK.partial, partials + (part * num_batches * m * n + place) * wide)
             a_offset, b_offset = offsets(words + 8 * PRODUCT.batches, batch)
-            a = load_word(launch, PRODUCT_LAUNCH.a) + a_offset * size
-            b = load_word(launch, PRODUCT_LAUNCH.b) + b_offset * size
+            a = load_word(launch, PRODUCT_LAUNCH.a) + a_offset * size_a
+            b = load_word(launch, PRODUCT_LAUNCH.b) + b_offset * size_b
             multiply(launch, block, a, b, c + place * size)
 
-    return compile_task(f"product.{data_type.name}", product)
+    return compile_task(f"product.{types.name}", product)
 
 
-def _multiplier(data_type: DataType) -> Any:
+def _multiplier(types: Types) -> Any:
     """Return a function (launch, block, a, b, c) for a block of real numbers; it chooses the kernel by the sizes."""
-    multiply_block, multiply_vector = block_multiplier(data_type), vector_multiplier(data_type)
-    multiply_narrow = narrow_multiplier(data_type)
-    lanes = tile_shape().vector_bytes // arithmetic_of(data_type).itemsize
+    multiply_block, multiply_vector = block_multiplier(types), vector_multiplier(types)
+    multiply_narrow, lanes = narrow_multiplier(types), tile_shape().vector_bytes // types.arithmetic.itemsize
 
     @jit
     def multiply(launch, block, a, b, c):

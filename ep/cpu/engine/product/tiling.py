@@ -22,6 +22,7 @@ from ep.cpu.engine.product.shape import VECTORS, tile_shape
 from ep.cpu.engine.product.state import BLOCK, PRODUCT, PRODUCT_LAUNCH, PRODUCT_STATE
 from ep.cpu.engine.product.strip import low_strip_multiplier, strip_multiplier
 from ep.cpu.engine.product.tile import FEW_SUMS
+from ep.cpu.engine.product.types import Types, arithmetic_of
 from ep.cpu.engine.product.walk import offsets
 from ep.include.data_type import DataType
 
@@ -41,17 +42,17 @@ _LINE: Final = 64  # bytes
 
 
 @cache
-def block_multiplier(data_type: DataType) -> Any:
+def block_multiplier(types: Types) -> Any:
     """Return a function (launch, block, a, b, c) that multiplies a block, whose first element in c is at `c`."""
-    is_half, size = data_type in HALVES, data_type.itemsize
-    arithmetic = DataType.kFloat if is_half else data_type
+    widens_a, widens_b, is_half = (one in HALVES for one in types)
+    size_a, size_b, arithmetic = types.a.itemsize, types.b.itemsize, types.arithmetic
     wide, lanes, tile_rows = arithmetic.itemsize, tile_shape().vector_bytes // arithmetic.itemsize, tile_shape().rows
     tile_columns = VECTORS * lanes
     has_few_sums = tile_rows * VECTORS <= FEW_SUMS
-    load, store, load_wide, store_wide = loader(data_type), storer(data_type), loader(arithmetic), storer(arithmetic)
+    load, store, load_wide, store_wide = loader(types.c), storer(types.c), loader(arithmetic), storer(arithmetic)
     strip, low = strip_multiplier(arithmetic, lanes), low_strip_multiplier(arithmetic, lanes)
-    pack_a, pack_b = _packer(data_type, tile_rows), _packer(data_type, tile_columns)
-    pack_windows = _windows_packer(data_type, lanes, tile_columns)
+    pack_a, pack_b = _packer(types.a, tile_rows), _packer(types.b, tile_columns)
+    pack_windows = _windows_packer(types.b, lanes, tile_columns)
 
     @separate
     def scale(to, to_step, c, c_step, rows, columns, beta):
@@ -97,12 +98,12 @@ def block_multiplier(data_type: DataType) -> Any:
         if not is_plain and k <= _SHORT and rows >= _MANY:
             height = tile_rows
         is_low = rows <= tile_rows // 2
-        packs_a = is_half or (not is_low and columns > _NARROW * tile_columns)
-        few = _FEW
+        packs_a = widens_a or (not is_low and columns > _NARROW * tile_columns)
+        few, low_step = _FEW, tile_rows if packs_a else a_step
         if has_few_sums:
-            few = _FEW_LOW if n * size < _PAGE else _FEW_FAR
-        is_large = packs_a or n * k * size > _FIRST_CACHE  # b does not stay in L1, where it may as well be in place
-        packs_b = is_half or transpose_b != 0 or not is_plain or (is_large and rows > few * tile_rows)
+            few = _FEW_LOW if n * size_b < _PAGE else _FEW_FAR
+        is_large = packs_a or n * k * size_b > _FIRST_CACHE  # b does not stay in L1, where it may as well be in place
+        packs_b = widens_b or transpose_b != 0 or not is_plain or (is_large and rows > few * tile_rows)
         keeps_b = packs_b and rows > height
         fetches_a = not packs_a and transpose_a == 0 and depth == k and min(rows, height) > _FETCHED * tile_rows
         last_term = load_word(block, BLOCK.last_term)
@@ -129,17 +130,17 @@ def block_multiplier(data_type: DataType) -> Any:
                 length = min(depth, end - first)
                 for row in range(0, rows, height):
                     count = min(height, rows - row)
-                    from_a, row_a, step_a = a + (a_offset + row * a_row + first * a_step) * size, a_row, a_step
+                    from_a, row_a, step_a = a + (a_offset + row * a_row + first * a_step) * size_a, a_row, a_step
                     if packs_a:
                         for place in range(0, count, tile_rows):
-                            source, target = from_a + place * a_row * size, packed_a + place * length * wide
+                            source, target = from_a + place * a_row * size_a, packed_a + place * length * wide
                             rows_left = min(tile_rows, count - place)
                             pack_a(transpose_a, source, max(a_row, a_step), rows_left, length, target)
                         from_a, row_a, step_a = packed_a, 1, 0
                     strip_number, column, to_row = 0, 0, to if rounds and is_once else to + row * to_step * wide
                     while column < columns:
                         left, to_c = columns - column, to_row + column * wide
-                        from_b, step_b = b + (b_offset + column * b_column + first * b_step) * size, b_step
+                        from_b, step_b = b + (b_offset + column * b_column + first * b_step) * size_b, b_step
                         low_strip = is_low and not packs_b and left >= 2 * tile_columns
                         is_split = tile_columns < left <= tile_columns + lanes  # one vector alone takes as long as two
                         strip_columns = 2 * lanes if is_split else tile_columns
@@ -153,16 +154,16 @@ def block_multiplier(data_type: DataType) -> Any:
                         elif row > 0:
                             later, later_step = packed_strip + wide * length * tile_columns, wide * tile_columns
                         elif transpose_b == 0 and is_plain:  # the next strip, piece of k, or block
-                            later_step = n * size
+                            later_step = n * size_b
                             if following < columns:
-                                later = b + (b_offset + following + first * n) * size
+                                later = b + (b_offset + following + first * n) * size_b
                             elif first + depth < end:
-                                later = b + (b_offset + (first + depth) * n) * size
+                                later = b + (b_offset + (first + depth) * n) * size_b
                             elif first_column + columns < n:
-                                later = b + (b_offset + columns) * size
+                                later = b + (b_offset + columns) * size_b
                         if low_strip:
                             low(
-                                *(length, from_a, row_a, step_a, from_b, step_b, to_c, to_step),
+                                *(length, from_a, row_a, low_step, from_b, step_b, to_c, to_step),
                                 *(count, left, alpha, adds, later, later_step),
                             )
                             column = following
@@ -209,8 +210,7 @@ def _packer(data_type: DataType, width: int) -> Any:
 
     in_rows: whether the elements of one index along k are a row of src; otherwise, a column.
     """
-    arithmetic = DataType.kFloat if data_type in HALVES else data_type
-    size, wide, group = data_type.itemsize, arithmetic.itemsize, gcd(_GROUP, width)
+    size, wide, group = data_type.itemsize, arithmetic_of(data_type).itemsize, gcd(_GROUP, width)
     pack_rows = row_packer(data_type, width)
     pack_columns = column_packer(data_type, group, tile_shape().vector_bytes // wide)
 
@@ -233,8 +233,7 @@ def _windows_packer(data_type: DataType, lanes: int, width: int) -> Any:
     inside: the address of addresses of bits, one for each row, or 0; see `window_packer`.
     step: the difference between most columns and the ones before them.
     """
-    arithmetic = DataType.kFloat if data_type in HALVES else data_type
-    size, wide = data_type.itemsize, arithmetic.itemsize
+    size, wide = data_type.itemsize, arithmetic_of(data_type).itemsize
     pack_adjacent, pack_every_other = (window_packer(data_type, lanes, width, step, padded=False) for step in (1, 2))
     pad_adjacent, pad_every_other = (window_packer(data_type, lanes, width, step, padded=True) for step in (1, 2))
 

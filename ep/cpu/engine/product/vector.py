@@ -32,8 +32,9 @@ from ep.cpu.compile.vectors import (
 )
 from ep.cpu.engine.product.dots import dots_of_rows
 from ep.cpu.engine.product.packing import plane_packer
-from ep.cpu.engine.product.results import arithmetic_of, results_writer
+from ep.cpu.engine.product.results import results_writer
 from ep.cpu.engine.product.state import BLOCK, PRODUCT, PRODUCT_LAUNCH, PRODUCT_STATE
+from ep.cpu.engine.product.types import Types, arithmetic_of
 from ep.cpu.engine.product.walk import offsets
 from ep.include.data_type import DataType
 
@@ -45,12 +46,33 @@ _PIECE: Final = 4096  # the most of k that is added up at once, so that sums los
 
 
 @cache
-def vector_multiplier(data_type: DataType) -> Any:
+def vector_multiplier(types: Types) -> Any:
     """Return a function (launch, block, a, b, c) for one row or one column of c."""
-    arithmetic = arithmetic_of(data_type)
-    size, is_half, wide = data_type.itemsize, data_type in HALVES, arithmetic.itemsize
-    store_wide, widen = storer(arithmetic), plane_packer(data_type, 1)
-    add_dots, add_columns, write = dots_of_rows(data_type), _column_adder(data_type), results_writer(data_type)
+    of_column = _multiplier(types.a, types.b, types.c)
+    if types.a is types.b:
+        return of_column
+    of_row = _multiplier(types.b, types.a, types.c)
+
+    @jit
+    def multiply(launch, block, a, b, c):
+        if load_word(load_word(launch, PRODUCT_LAUNCH.product), PRODUCT.m) == 1:
+            of_row(launch, block, a, b, c)
+        else:
+            of_column(launch, block, a, b, c)
+
+    return multiply
+
+
+def _multiplier(of_matrix: DataType, of_vector: DataType, of_c: DataType) -> Any:
+    """Return the same function for a matrix and a vector of these types, whichever of them is a."""
+    size, vector_size, is_half, arithmetic = (
+        of_matrix.itemsize,
+        of_vector.itemsize,
+        of_vector in HALVES,
+        arithmetic_of(of_c),
+    )
+    wide, store_wide, widen = arithmetic.itemsize, storer(arithmetic), plane_packer(of_vector, 1)
+    add_dots, add_columns, write = dots_of_rows(of_matrix), _column_adder(of_matrix), results_writer(of_c)
 
     @jit
     def multiply(launch, block, a, b, c):
@@ -67,10 +89,12 @@ def vector_multiplier(data_type: DataType) -> Any:
             store_wide(results, place, 0)
         for term in range(load_word(block, BLOCK.first_term), load_word(block, BLOCK.last_term)):
             a_offset, b_offset = offsets(words + 8 * PRODUCT.terms, term)
-            from_a, from_b = a + a_offset * size, b + b_offset * size
-            vector, matrix = (from_a, from_b) if is_row else (from_b, from_a)
+            if is_row:
+                vector, matrix = a + a_offset * vector_size, b + b_offset * size
+            else:
+                vector, matrix = b + b_offset * vector_size, a + a_offset * size
             for piece in range(begin, end, _PIECE):
-                length, part = min(_PIECE, end - piece), vector + piece * size
+                length, part = min(_PIECE, end - piece), vector + piece * vector_size
                 if is_half:
                     widen(part, length, results + count * wide, 0)
                     part = results + count * wide
