@@ -20,7 +20,7 @@ def run(code: str, *path: str, fails: bool = False, **environment: str) -> str:
     Warnings are errors.
     """
     done = subprocess.run(
-        _command(code), env=_environment(path, environment), capture_output=True, text=True, check=False
+        command(code), env=environment_of(path, environment), capture_output=True, text=True, check=False
     )
     assert (done.returncode != 0) == fails, done.stdout + done.stderr
     return done.stderr if fails else done.stdout
@@ -30,7 +30,7 @@ def run(code: str, *path: str, fails: bool = False, **environment: str) -> str:
 def answering(code: str) -> Iterator[Callable[[str], str]]:
     """Yield a function that sends a line to `code` and returns the line that it prints next; then close its input."""
     process = subprocess.Popen(
-        _command(code), env=_environment((), {}), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        command(code), env=environment_of((), {}), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
 
     def answer(line: str) -> str:
@@ -41,11 +41,13 @@ def answering(code: str) -> Iterator[Callable[[str], str]]:
         yield answer
 
 
-def _command(code: str) -> list[str]:
+def command(code: str) -> list[str]:
+    """Return the command that runs `code` in an interpreter."""
     return [sys.executable, "-P", "-W", "error", "-c", code]
 
 
-def _environment(path: Sequence[str], more: dict[str, str]) -> dict[str, str]:
+def environment_of(path: Sequence[str], more: dict[str, str]) -> dict[str, str]:
+    """Return the environment of such an interpreter; see `run`."""
     inherited = [part for part in [os.environ.get("PYTHONPATH")] if part]
     return {**os.environ, "PYTHONPATH": os.pathsep.join([*path, SOURCES, *inherited]), **more}
 

@@ -1,26 +1,23 @@
 """Completion in a shell, as argcomplete requests it."""
 
-import os
-import subprocess
-import sys
-
 import pytest
 
+from tests.forked import forking
 from tests.subprocesses import run
 
 
-def complete(line):
-    """Return the completions that the shell gets at the end of `line`."""
-    code = (
-        "import os, sys\nos.dup2(1, 8)\nos.dup2(os.open(os.devnull, os.O_WRONLY), 9)\n"
-        "from ep.cli.main import main\nmain([])"
-    )
-    variables = {"_ARGCOMPLETE": "1", "_ARGCOMPLETE_IFS": "\n", "_ARGCOMPLETE_SUPPRESS_SPACE": "1"}
-    variables |= {"COMP_LINE": line, "COMP_POINT": str(len(line)), "COMP_TYPE": "9"}
-    done = subprocess.run(
-        [sys.executable, "-c", code], env={**os.environ, **variables}, capture_output=True, text=True, check=False
-    )
-    return done.stdout.split("\n")
+@pytest.fixture(scope="module")
+def complete():
+    """Yield a function that returns the completions that the shell gets at the end of a line."""
+    code = "os.dup2(1, 8)\nos.dup2(os.open(os.devnull, os.O_WRONLY), 9)\nmain([])"
+
+    def completions(line):
+        variables = {"_ARGCOMPLETE": "1", "_ARGCOMPLETE_IFS": "\n", "_ARGCOMPLETE_SUPPRESS_SPACE": "1"}
+        variables |= {"COMP_LINE": line, "COMP_POINT": str(len(line)), "COMP_TYPE": "9"}
+        return run_forked(f"import os\nfrom ep.cli.main import main\n{code}", **variables).split("\n")
+
+    with forking("import ep.cli.main") as run_forked:
+        yield completions
 
 
 @pytest.mark.parametrize(
@@ -39,7 +36,7 @@ def complete(line):
         ("ep cache warm --primitive expa", ["Expand"]),
     ],
 )
-def test_completion(line, offered):
+def test_completion(complete, line, offered):
     assert sorted(complete(line)) == sorted(offered)
 
 

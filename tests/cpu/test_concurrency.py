@@ -217,7 +217,7 @@ def test_other_threads_run_during_a_large_launch():
     """A launch of more than one grain releases the GIL: another thread acquires it several times during the launch."""
     code = """
 import time
-x = np.ones(1 << 27, np.float32)
+x = np.ones(1 << 26, np.float32)
 y = np.zeros_like(x)
 relu.Launch(stream, x[:1], y, 1)
 turns, done = 0, False

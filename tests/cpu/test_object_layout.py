@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from ep.common.native import object_layout
+from tests.forked import forking
 from tests.subprocesses import run
 
 ASKED = """
@@ -60,8 +61,14 @@ NAMES = [
 ]
 
 
+@pytest.fixture(scope="module")
+def run_forked():
+    with forking("from ep.common.native import object_layout") as run_forked:
+        yield run_forked
+
+
 @pytest.mark.parametrize("name", NAMES)
-def test_every_other_place_is_noticed(name):
+def test_every_other_place_is_noticed(run_forked, name):
     """Try each offset at every other place, also beyond the end of the object, and each flag at every other bit."""
     right = getattr(object_layout, name)
     step = 4 if name in ("NUM_DIMS", "FLAGS") else 8  # the size of the field in bytes
@@ -75,7 +82,7 @@ for other in {[other for other in others if other != right]}:
     object_layout.why_unknown.cache_clear()
     assert object_layout.why_unknown(), other
 """
-    run(code)
+    run_forked(code)
 
 
 def test_it_is_refused_before_anything_is_compiled():

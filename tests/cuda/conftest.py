@@ -3,9 +3,9 @@
 import pytest
 
 from ep import DeviceManagerRegistry, DeviceType
-from tests.cuda.stub import folder, python
+from tests.cuda.stub import folder, forked, python
 
-__all__ = ["cuda", "folder", "python", "stream"]
+__all__ = ["cuda", "folder", "forked", "python", "stream"]
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from ep.cuda.driver.packages import why_no_kernels
+from tests.forked import forking
 from tests.subprocesses import SOURCES
 
 COMPILER = shutil.which(os.environ.get("CC", "cc"))
@@ -35,11 +36,23 @@ def folder(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="session")
+def forked(folder):
+    """A function that runs code in forks of one interpreter that finds the mock as the driver; see `forking`."""
+    with forking(IMPORTS, LD_LIBRARY_PATH=str(folder)) as run_forked:
+        yield run_forked
+
+
 @pytest.fixture
-def python(folder):
-    """A function that runs Python with the mock as the driver, and returns its stdout and stderr."""
+def python(folder, forked):
+    """A function that runs Python with the mock as the driver, and returns its stdout and stderr.
+
+    The code after `-c` runs in a fork of an interpreter that has imported the compiler of kernels.
+    """
 
     def run(*arguments, **environment):
+        if arguments[0] == "-c":
+            return forked(arguments[1], merged=True, **environment).splitlines()
         own = {"LD_LIBRARY_PATH": str(folder), "PYTHONPATH": SOURCES}
         done = subprocess.run(
             [sys.executable, "-P", *arguments],
@@ -56,6 +69,7 @@ def python(folder):
     return run
 
 
+IMPORTS = "import ep.ops, ep.cuda.compile.compiler, ep.cuda.compile.loader, ep.cuda.launch.code"
 BEGIN = """
 import threading
 from ep import *

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.cuda.stub import folder, needs_stub, python
+from tests.cuda.stub import needs_stub
 from tests.subprocesses import SOURCES
 
 pytestmark = needs_stub
@@ -78,6 +78,3 @@ except Exception as error:
     environment = {**os.environ, "PYTHONPATH": SOURCES}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.startswith("DeviceUnavailableError create_stream: the device is not there")
-
-
-__all__ = ["folder", "python"]

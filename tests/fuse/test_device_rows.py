@@ -38,9 +38,9 @@ def compare(one_by_one):
 
 @pytest.mark.parametrize("shape", LENGTHS, ids=str)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_the_bits_of_the_operators_one_by_one(name, dtype, shape, device, rng, compare):
-    function, kinds = FUNCTIONS[name]
+@pytest.mark.parametrize("expression", FUNCTIONS)
+def test_the_bits_of_the_operators_one_by_one(expression, dtype, shape, device, rng, compare):
+    function, kinds = FUNCTIONS[expression]
     compare(function, *(placed(device, one) for one in drawn(rng, kinds, *shape, dtype)))
 
 

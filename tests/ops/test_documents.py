@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from ep.cli.main import main
+from tests.forked import forking
 from tests.mesh.jobs import mpiexec_in_turn
 from tests.subprocesses import run
 
@@ -18,13 +19,20 @@ DOCUMENT = "".join((DOCS / name).read_text() for name in ("operators.md", "place
 EXAMPLES = re.findall(r"```python\n(.*?)```", DOCUMENT + (DOCS / "expressions.md").read_text(), re.DOTALL)
 
 
+@pytest.fixture(scope="module")
+def run_forked():
+    """Yield a function that runs code in a process that has imported nothing of the package."""
+    with forking("import ml_dtypes, numba, numpy") as run_forked:
+        yield run_forked
+
+
 @pytest.mark.parametrize("example", [one for one in EXAMPLES if one.startswith(("import", "from"))])
-def test_examples_run(example):
+def test_examples_run(run_forked, example):
     if "ep.mesh" in example:
         pytest.importorskip("mpi4py")
         mpiexec_in_turn(4, "-c", example, PYTHONWARNINGS="error")
     else:
-        run(example)
+        run_forked(example)
 
 
 COMMANDS = [line for text in re.findall(r"```sh\n(.*?)```", DOCUMENT, re.DOTALL) for line in text.splitlines()]

@@ -2,23 +2,33 @@
 
 import os
 import re
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 
+from tests.forked import forking
 from tests.subprocesses import SOURCES
 
 EXAMPLE = Path(SOURCES) / "examples" / "ep_numpy_device"
 
 
+BEGIN = """
+import os, runpy, sys
+for name in [name for name in os.environ if name.startswith(("PYTEST_", "COV_"))]:
+    del os.environ[name]
+os.chdir({here!r})
+sys.path.insert(0, {folder!r})
+sys.argv = {arguments}
+"""
+
+
 class Installed:
     """The example in the form of an installed package: modules, and the metadata with its entry points."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, run_forked):
         self.folder = folder
+        self.run_forked = run_forked
         self.project = tomllib.loads((EXAMPLE / "pyproject.toml").read_text())
         for package in self.project["tool"]["setuptools"]["packages"]:
             (folder / package).mkdir()
@@ -53,21 +63,16 @@ class Installed:
         return self.python("-m", "pytest", *options, *arguments, *named, code=code)
 
     def python(self, *arguments, code=0):
-        """Run Python with the example installed; return its output."""
+        """Run Python with the example installed, with -m or -c, as a process that has imported nothing of the package;
+        return its output.
+        """
         here = self.folder / "elsewhere"
         here.mkdir(exist_ok=True)
-        variables = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COV_"))}
-        variables |= {"PYTHONPATH": os.pathsep.join([str(self.folder), SOURCES]), "COLUMNS": "1000"}
-        done = subprocess.run(
-            [sys.executable, "-P", "-W", "error", *map(str, arguments)],
-            cwd=here,
-            env=variables,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == code, done.stdout + done.stderr
-        return done.stdout + done.stderr
+        option, what, *rest = map(str, arguments)
+        begin = BEGIN.format(here=str(here), folder=str(self.folder), arguments=[option, *rest])
+        program = {"-m": f"runpy.run_module({what!r}, run_name='__main__', alter_sys=True)", "-c": what}[option]
+        variables = {"PYTHONPATH": os.pathsep.join([str(self.folder), SOURCES]), "COLUMNS": "1000"}
+        return self.run_forked(begin + program, code=code, merged=True, **variables)
 
 
 def passed(said):
@@ -75,6 +80,13 @@ def passed(said):
     return int(re.search(r"(\d+) passed", said)[1])
 
 
+@pytest.fixture(scope="session")
+def run_forked():
+    """Yield a function that runs code in a process that has imported nothing of the package; see `forking`."""
+    with forking("import ml_dtypes, mpmath, numpy, pytest, scipy.special") as run_forked:
+        yield run_forked
+
+
 @pytest.fixture
-def example(tmp_path):
-    return Installed(tmp_path)
+def example(tmp_path, run_forked):
+    return Installed(tmp_path, run_forked)
