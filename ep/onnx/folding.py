@@ -60,7 +60,8 @@ def _normed(conv: Node, norm: Node, constants: Mapping[str, NDArray]) -> tuple[N
     """Return the filters and the bias of a convolution that includes its normalisation."""
     filters = constants[conv.inputs[1]]
     scale, offset, mean, variance = (constants[name].astype(np.float64) for name in norm.inputs[1:5])
-    factor = scale / np.sqrt(variance + norm.attributes["epsilon"])
     bias = constants[conv.inputs[2]].astype(np.float64) if len(conv.inputs) > 2 and conv.inputs[2] else 0.0
-    wide = filters.astype(np.float64) * factor.reshape(-1, *[1] * (filters.ndim - 1))
-    return wide.astype(filters.dtype), ((bias - mean) * factor + offset).astype(filters.dtype)
+    with np.errstate(all="ignore"):  # of variances below 0, NaN
+        factor = scale / np.sqrt(variance + norm.attributes["epsilon"])
+        wide = filters.astype(np.float64) * factor.reshape(-1, *[1] * (filters.ndim - 1))
+        return wide.astype(filters.dtype), ((bias - mean) * factor + offset).astype(filters.dtype)

@@ -10,7 +10,7 @@ import onnx
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 from ep.onnx.errors import ModelError, UnsupportedError
-from ep.onnx.reading import defaults_of
+from ep.onnx.inlining import defaults_of
 from ep.onnx.table import Line, line_of
 from ep.onnx.types import dtype_of
 
@@ -231,6 +231,8 @@ def _attributes(node: NodeProto, line: Line, opsets: Mapping[str, int]) -> dict[
 
 
 def _value(attribute: onnx.AttributeProto) -> Any:
+    if attribute.type == onnx.AttributeProto.UNDEFINED:  # ONNX does not check the nodes of functions
+        raise ModelError(f"attribute {attribute.name!r} of a node has no type")
     value = helper.get_attribute_value(attribute)
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")

@@ -18,6 +18,7 @@ from ep.expressions.memory import Arena
 from ep.expressions.program import Program
 from ep.include.arrays import Array, Arrays
 from ep.include.device_type import DeviceType
+from ep.onnx.calls import called, described
 from ep.onnx.graph import Branch, Graph, Node
 from ep.onnx.operators.loops import Steps
 from ep.onnx.progress import Progress
@@ -32,11 +33,14 @@ _DONE: Final = Branch((), ())
 
 class Planner:
     """Makes the plans of one model. constants: the constants of the model, and values computed from them, on the
-    host."""
+    host. inputs: the names of the model's. made_of: the names that each value is computed from, by name.
+    """
 
     def __init__(self, graph: Graph, device_type: DeviceType) -> None:
         self.graph, self.device_type = graph, device_type
         self.constants: dict[str, NDArray] = dict(graph.constants)
+        self.inputs = [one.name for one in graph.inputs]
+        self.made_of: dict[str, Sequence[str]] = {}
         self._placed: dict[str, Array] = {}
         self._folds = BoundedCache()
 
@@ -50,6 +54,10 @@ class Planner:
         Raises the errors of operators for invalid sizes, with a note that names the node.
         """
         return Plan(self, nodes, fixed, given, wanted)
+
+    def note(self, nodes: Sequence[Node]) -> None:
+        """Record what nodes compute their results from."""
+        self.made_of.update((name, one.inputs) for one in nodes for name in one.outputs)
 
     def placed(self, name: str) -> Array:
         """Return a constant on the device, in memory aligned to a cache line."""
@@ -86,6 +94,7 @@ class Plan:
         wanted: Sequence[str],
     ) -> None:
         self._planner, self._wanted = planner, wanted
+        planner.note(nodes)
         self.fixed = dict(fixed)
         self.cut: Node | None = None
         self._later = BoundedCache()  # plans of the nodes after the cut, by the shapes of its results
@@ -103,6 +112,7 @@ class Plan:
                     break
                 node = rest.popleft()
                 if branch.nodes or branch.outputs:
+                    planner.note(branch.nodes)
                     rest = deque(_needed([*_in_place_of(node, branch), *rest], wanted))
             read = {name for node in rest for name in node.inputs}
             self._rest = [*rest][1:]
@@ -146,7 +156,8 @@ class Plan:
             else:
                 is_constant = name in self._planner.constants
                 arrays.append(self._planner.placed(name) if is_constant else on_device(base, self.value(name)))
-        called = _call(node, arrays, {} if body is None else {"body": self._steps(base, values, node, body)})
+        others = {} if body is None else {"body": self._steps(base, values, node, body)}
+        called = self._call(node, arrays, values, others)
         branch = called if isinstance(called, Branch) else Branch((), ())
         results = [] if branch.outputs else [on_device(base, one) for one in called]
         found = dict(zip(node.outputs, results, strict=False))
@@ -191,6 +202,7 @@ class Plan:
         """Return the graph of a loop in the form that its operator calls. values: those that it may read."""
         outer = {name: values[name] for name in node.inputs[len(body.inputs) :] if name in values}
         arena = Arena(base.kept())
+        self._planner.made_of.update(dict.fromkeys(body.inputs, node.inputs))
 
         def compute(arrays: Sequence[Any]) -> list[Array]:
             given = dict(zip(body.inputs, [on_device(base, one) for one in arrays], strict=True))
@@ -255,7 +267,7 @@ class Plan:
             else:
                 arrays.append(self._lazy(name))
         self._owners.append((len(self._trace.nodes), node.shown))
-        results = _call(node, arrays)
+        results = self._call(node, arrays, self._values)
         if isinstance(results, Branch):
             return results
         for name, result in zip(node.outputs, results, strict=False):
@@ -268,6 +280,25 @@ class Plan:
             if of_constants:
                 constants[name] = self.fixed[name]
         return _DONE
+
+    def _call(
+        self,
+        node: Node,
+        arrays: Sequence[Any],
+        values: Mapping[str, Any],
+        others: Mapping[str, Any] = MappingProxyType({}),
+    ) -> Any:
+        """Return what `called` returns; errors have a note on the values that the node reads. values: by name."""
+        try:
+            return called(node, arrays, others)
+        except Exception as error:
+
+            def shape(name: str) -> Any:
+                known = (values, self.fixed, self._planner.constants)
+                return next((some[name].shape for some in known if name in some), None)
+
+            error.add_note(described(node.inputs, self._planner.made_of, self._planner.inputs, shape))
+            raise
 
     def _is_apart(self, node: Node) -> bool:
         apart, name = node.line.apart, node.inputs[0] if node.inputs else ""
@@ -334,24 +365,3 @@ def _in_place_of(node: Node, branch: Branch) -> list[Node]:
     same = OPERATORS["Identity"][0]
     pairs = zip(branch.outputs, node.outputs, strict=False)
     return [*branch.nodes, *(Node(node.name, same, (inner,), (outer,), {}) for inner, outer in pairs if outer)]
-
-
-def _call(node: Node, arrays: Sequence[Any], others: Mapping[str, Any] = MappingProxyType({})) -> Any:
-    """Return the results of a node's function, or the branch that it chooses; errors have a note with the node.
-
-    others: attributes in the place of the node's.
-    """
-    attributes = {**node.attributes, **others}
-    if node.line.counts:
-        attributes["num_outputs"] = len(node.outputs)
-    try:
-        results = node.line.function(*arrays, **attributes)
-    except Exception as error:
-        error.add_note(f"in {node.shown}")
-        raise
-    if isinstance(results, Branch):
-        return results
-    several: Sequence[Any] = results if isinstance(results, tuple | list) else (results,)
-    if missing := [name for name in node.outputs[len(several) :] if name]:
-        raise NotImplementedError(f"{node.shown} has an output that nothing serves: {', '.join(missing)}")
-    return several

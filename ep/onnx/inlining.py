@@ -1,0 +1,132 @@
+"""Functions in models: their calls are replaced by the nodes of the functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import onnx
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, ValueInfoProto, helper, inliner
+from onnx.checker import ValidationError
+from onnx.shape_inference import InferenceError
+
+from ep.onnx.errors import ModelError
+from ep.onnx.table import line_of
+
+_MOST_ROUNDS: Final = 16
+"""Functions consist of other functions, each of simpler operators."""
+
+
+def inlined(model: ModelProto) -> ModelProto:
+    """Return the model with calls of functions replaced by their nodes: its own functions, and those that ONNX
+    defines. Raises ModelError for functions and types that contradict each other."""
+    if not model.functions and not _wanted(model):
+        return model
+    bare = _without_tensors(model)
+    try:
+        if model.functions:
+            bare = inliner.inline_local_functions(bare)
+        bare = _with_nodes_of_functions(bare)
+        if _wanted(bare):  # few functions of ONNX depend on sizes
+            del bare.graph.input[:]
+            bare.graph.input.extend(_inputs(model))
+            bare = _with_nodes_of_functions(bare)
+    except (InferenceError, ValidationError, RuntimeError) as error:
+        raise ModelError(f"calls of functions contradict the functions or the types: {error}") from None
+    found = ModelProto()
+    found.CopyFrom(model)
+    for several, new in (
+        (found.functions, ()),
+        (found.graph.node, bare.graph.node),
+        (found.opset_import, bare.opset_import),
+    ):
+        del several[:]
+        several.extend(new)
+    return found
+
+
+def graphs_of(graph: GraphProto) -> Iterator[GraphProto]:
+    """Yield a graph, and those that its nodes have."""
+    yield graph
+    for node in graph.node:
+        for attribute in node.attribute:
+            for one in [attribute.g] if attribute.HasField("g") else attribute.graphs:
+                yield from graphs_of(one)
+
+
+def _with_nodes_of_functions(model: ModelProto) -> ModelProto:
+    """Return a model with calls of ONNX's functions replaced, except of those whose types ONNX cannot infer."""
+    kept = set[tuple[str, str]]()
+    for _ in range(_MOST_ROUNDS):
+        wanted = _wanted(model) - kept
+        if not wanted:
+            break
+        opsets = _opsets(model)
+        for node in (node for graph in graphs_of(model.graph) for node in graph.node):
+            if (node.domain, node.op_type) in wanted:  # functions of ONNX do not always get defaults
+                given = {one.name for one in node.attribute}
+                node.attribute.extend(one for one in defaults_of(node, opsets) if one.name not in given)
+        for one in sorted(wanted):
+            try:
+                model = inliner.inline_selected_functions(model, [one], inline_schema_functions=True)
+            except (RuntimeError, ValueError):  # ONNX infers no type for an omitted input: the node is kept
+                kept.add(one)
+    return model
+
+
+def _wanted(model: ModelProto) -> set[tuple[str, str]]:
+    """Return the domains and the names of the operators that ONNX has functions for, and the table has not."""
+    opsets = _opsets(model)
+    return {
+        (node.domain, node.op_type)
+        for graph in graphs_of(model.graph)
+        for node in graph.node
+        if line_of(node, opsets) is None and _has_function(node.op_type, node.domain, opsets)
+    }
+
+
+def _without_tensors(model: ModelProto) -> ModelProto:
+    """Return a model with the same nodes, whose tensors are inputs, and whose inputs and outputs have free sizes.
+
+    ONNX infers types before it replaces calls. From sizes that contradict each other it infers negative ones, and then
+    an assertion of its C++ code may end the process. Most functions need only types, and no tensor is copied.
+    """
+    graph = GraphProto(name="model", node=model.graph.node)
+    graph.input.extend(map(_of_free_sizes, _inputs(model)))
+    graph.output.extend(map(_of_free_sizes, model.graph.output))
+    return ModelProto(
+        ir_version=model.ir_version, opset_import=model.opset_import, functions=model.functions, graph=graph
+    )
+
+
+def _inputs(model: ModelProto) -> list[ValueInfoProto]:
+    """Return the inputs of a model, and its tensors as inputs."""
+    names = {one.name for one in model.graph.input}
+    tensors = [one for one in model.graph.initializer if one.name not in names]
+    return [*model.graph.input, *(helper.make_tensor_value_info(one.name, one.data_type, one.dims) for one in tensors)]
+
+
+def _of_free_sizes(value: ValueInfoProto) -> ValueInfoProto:
+    found = ValueInfoProto()
+    found.CopyFrom(value)
+    for one in found.type.tensor_type.shape.dim if found.type.HasField("tensor_type") else ():
+        one.Clear()
+    return found
+
+
+def _opsets(model: ModelProto) -> dict[str, int]:
+    return {one.domain: one.version for one in model.opset_import}
+
+
+def defaults_of(node: NodeProto, opsets: Mapping[str, int]) -> list[AttributeProto]:
+    """Return the default attributes of a node."""
+    schema = onnx.defs.get_schema(node.op_type, opsets.get(node.domain) or opsets.get("", 0), node.domain)
+    return [one.default_value for one in schema.attributes.values() if one.default_value.type]
+
+
+def _has_function(name: str, domain: str, opsets: dict[str, int]) -> bool:
+    try:
+        schema: Any = onnx.defs.get_schema(name, opsets.get(domain, 0), domain)
+    except (onnx.defs.SchemaError, TypeError):  # TypeError: of a version that is not a 32-bit number
+        return False
+    return bool(schema.has_function or schema.has_context_dependent_function)
