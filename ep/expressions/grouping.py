@@ -84,7 +84,8 @@ def chooses_elements(node: Node, nodes: Sequence[Node]) -> bool:
     if node.operator is None or node.operator.name != GATHER or node.inputs[0] == node.inputs[1]:
         return False
     shape, last = nodes[node.inputs[0]].shape, node.attributes["axis"]
-    return last == node.attributes["batch_dims"] == len(shape) - 1 and node.shape == (*shape[:-1], 1)
+    of_rows = shape[:-1], (*shape[:-1], 1)
+    return last == node.attributes["batch_dims"] == len(shape) - 1 and node.shape in of_rows
 
 
 def axes_of_rows(node: Node, nodes: Sequence[Node]) -> tuple[int, ...]:

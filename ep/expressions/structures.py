@@ -85,7 +85,9 @@ class StructureOf:
         if isinstance(op := self._op(node), ChoiceOp):
             is_pad = node.operator is not None and node.operator.name == PAD
             view, indices = (operands_of_pad if is_pad else operands_of_gather)(node, self._nodes)
-            return position, (view if op is ChoiceOp.kRow else None) if place == 0 else indices
+            if op is ChoiceOp.kElement:
+                return position, indices._replace(shape=self._group.reduced_shape) if place else None
+            return position, indices if place else view
         if isinstance(op, SegmentSum) and place == 1:
             return position, read_indices(node, self._nodes)
         shape, num_axes, group = self._nodes[position].shape, len(self._nodes[value].shape), self._group

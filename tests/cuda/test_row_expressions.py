@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 
 import ep
+from ep import DeviceType
 from ep.cuda.device.stream import CudaStream
 from ep.cuda.engine.map.expression_plan import Layout
 from ep.cuda.engine.reduce.row_expression_plan import MEETING_BYTES, Kept, RowPlan, Way
 from ep.cuda.engine.reduce.row_program import RowProgram, Sharing
 from ep.include import DataType
-from ep.include.primitive import BinaryOp, ReduceOp, UnaryOp
-from ep.include.primitive.structure import RowOp, Step, Structure
+from ep.include.primitive import BinaryOp, ExpressionFactory, ReduceOp, RequirePrimitive, UnaryOp
+from ep.include.primitive.structure import ChoiceOp, RowOp, Step, Structure
 from ep.ops import copy_to_host as host
 from tests.fuse.test_random_graphs import bits
 from tests.fuse.test_rows import mean
@@ -94,6 +95,56 @@ def test_rows_are_alone_where_primitives_have_other_numbers_of_threads_for_them(
         layouts = Layout((64, 1), None), Layout((64, cols), None)
         variant = plan_of(structure, *layouts, shape=(64, cols)).launch((0, 0), 2**20).variant
         assert (variant.threads, variant.block_rows) == (threads, block_rows)
+
+
+LOG = Step(RowOp.kLogSoftmax, (0,), REAL)
+LIKELIHOOD = Structure((REAL, DataType.kInt32), (), (LOG, Step(ChoiceOp.kElement, (2, 1), REAL)), (3,), reduced=(1,))
+
+
+def test_an_element_needs_no_pass_over_its_row():
+    """A log-softmax of which only elements are needed ends with its second pass."""
+    program = RowProgram(LIKELIHOOD)
+    assert [(len(one.tops), len(one.sums), len(one.applied)) for one in program.passes] == [(1, 0, 0), (0, 1, 0)]
+    (chosen,) = program.chosen
+    assert (chosen.sources, [step.written for step in chosen.steps]) == ((0,), [2])
+    assert len(RowProgram(LIKELIHOOD._replace(results=(3, 2))).passes) == 3
+
+
+def test_a_thread_computes_the_elements_of_rows_alone():
+    steps = Step(BinaryOp.kMul, (0, 0), REAL), Step(ChoiceOp.kElement, (2, 1), REAL)
+    structure = Structure((REAL, DataType.kInt32), (), steps, (3,), reduced=(1,))
+    assert RowProgram(structure).parts == RowProgram(structure).chosen
+    layouts = Layout((64, 1), None), None, Layout((64, 1), None)
+    launch = plan_of(structure, *layouts).launch((0, 0, 0), 2**20)
+    assert (launch.variant.threads, launch.variant.block_rows, launch.grid.blocks[0]) == ((1,), 256, 1)
+    both = plan_of(structure._replace(results=(2, 3)), None, layouts[0], *layouts[1:]).launch((0,) * 4, 2**20)
+    assert both.variant.threads == (32,)
+
+
+def test_an_element_joins_no_passes_apart():
+    """A sum of the same values as an element is in the pass that computes them."""
+    steps = (
+        Step(BinaryOp.kMul, (0, 0), REAL),
+        Step(ChoiceOp.kElement, (2, 1), REAL),
+        Step(ReduceOp.kSum, (2,), REAL),
+        Step(BinaryOp.kSub, (3, 4), REAL),
+    )
+    program = RowProgram(Structure((REAL, DataType.kInt32), (), steps, (5,), reduced=(1,)))
+    assert [type(part).__name__ for part in program.parts] == ["Pass", "Chosen", "Stage"]
+
+
+@pytest.mark.parametrize("cols", [3, 40, 300])
+def test_a_result_where_the_index_is(cols, cuda, rng):
+    x = rng.integers(0, 99, (40, cols), np.int32)
+    a = rng.integers(0, cols, (40, 1), np.int32)
+    steps = Step(BinaryOp.kMul, (0, 0), DataType.kInt32), Step(ChoiceOp.kElement, (2, 1), DataType.kInt32)
+    for results in ((3,), (3, 2)):
+        structure = Structure((DataType.kInt32,) * 2, (), steps, results, reduced=(1,))
+        arrays = [ep.ops.copy_to_device(one, "cuda") for one in (x, a, np.zeros_like(x))]
+        expression = RequirePrimitive(ExpressionFactory, DeviceType.kCUDA, structure)
+        expression.Launch(cuda.CreateStream(), [arrays[1], arrays[0]][: len(results)], arrays[:2])
+        np.testing.assert_array_equal(host(arrays[1]), np.take_along_axis(x * x, a, 1))
+        np.testing.assert_array_equal(host(arrays[0]), x * x if len(results) > 1 else x)
 
 
 @pytest.mark.parametrize("kept", Kept, ids=lambda kept: kept.name)

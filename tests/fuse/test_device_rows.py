@@ -109,6 +109,16 @@ def test_outputs_that_are_inputs(device, rng, one_by_one):
         assert [bits(host(one)) for one in out] == expected
 
 
+def test_numbers_of_rows_that_are_outputs(device, rng, one_by_one):
+    """All threads of a row read its number before the first one overwrites it; threads without a row read none."""
+    total = lambda x, r: ops.sum(x * x, -1, keepdims=True) * r  # noqa: E731
+    for shape in ((5, 3), (5, 37), (3, 300)):
+        x, r = (placed(device, rng.random(one, np.float32)) for one in (shape, (shape[0], 1)))
+        (expected,) = map(host, one_by_one(total, x, r))
+        assert ep.fuse(total)(x, r, out=r) is r
+        assert bits(host(r)) == bits(expected)
+
+
 def test_numbers_are_words_of_a_launch(device, rng):
     x = placed(device, rng.normal(size=(9, 50)).astype(np.float32))
     fused = ep.fuse(lambda x, rate: (x - mean(x)) * rate)

@@ -46,6 +46,11 @@ def draw_array(rng, shape, data_type):
     return array
 
 
+def chooses(array, index):
+    """Return whether an array has one index for each row of another one."""
+    return index.dtype.kind in "iu" and array.shape[-1:] > (1,) and index.shape == (*array.shape[:-1], 1)
+
+
 class Graph:
     """A random graph; `rerun` computes it with other arrays in place of its original ones."""
 
@@ -92,6 +97,10 @@ class Graph:
             if indices:
                 return "gather", (x, int(rng.choice(indices))), (axis, 0, mode)
         if rng.random() < self.row_share:
+            chosen = [(k, j) for k, one in enumerate(values) for j, index in enumerate(values) if chooses(one, index)]
+            if chosen and rng.integers(5) == 0:
+                k, j = chosen[rng.integers(len(chosen))]
+                return "gather", (k, j), (-1, -1, ("zero", "clip")[rng.integers(2)])
             axis = [-1, -1, -1, -1, 0, None][rng.integers(6)]
             if rng.integers(4) == 0:
                 return ("softmax", "log_softmax")[rng.integers(2)], (x,), (axis or -1,)

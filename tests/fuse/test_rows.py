@@ -28,6 +28,10 @@ def masked_mean(x, mask):
     return ops.sum(ops.where(mask > 0, x, 0.0), -1) / ops.sum(ops.cast(mask > 0, x.dtype), -1)
 
 
+def likelihood(x, labels):
+    return -ops.gather(ops.log_softmax(x), labels, axis=-1, batch_dims=-1)
+
+
 FUNCTIONS = {
     "layer norm": (layer_norm, "xwb"),
     "RMS norm": (lambda x, w: x * ops.rsqrt(mean(x * x) + 1e-5) * w, "xw"),
@@ -39,13 +43,21 @@ FUNCTIONS = {
     "scaled softmax": (lambda x, m: ops.softmax(x * 0.125 + m), "xm"),
     "range": (lambda x: ops.max(ops.abs(x), -1) - ops.min(ops.abs(x), -1), "x"),
     "of rows": (lambda x, r: mean(x * r) * r + r, "xr"),
+    "likelihood": (likelihood, "xi"),
 }
 
 
 def draw(rng, kinds, rows, length, dtype=np.float32):
-    """Return arrays of elements (x, y, m), of one row for all rows (w, b), and of one number for each row (r)."""
+    """Return arrays of elements (x, y, m), of one row for all rows (w, b), of one number for each row (r), and of one
+    index for each row (i).
+    """
     shapes = {"w": (length,), "b": (length,), "r": (rows, 1)}
-    return [rng.normal(size=shapes.get(kind, (rows, length))).astype(dtype) for kind in kinds]
+    return [
+        rng.integers(0, length, (rows, 1))
+        if kind == "i"
+        else rng.normal(size=shapes.get(kind, (rows, length))).astype(dtype)
+        for kind in kinds
+    ]
 
 
 def check(found, expected):

@@ -19,7 +19,7 @@ from ep.cuda.compile.memory import loader, storer
 from ep.cuda.compile.numba_cuda import barrier, block_of_grid, blocks_of_grid, next_index, thread_of_block
 from ep.cuda.compile.walk import walk
 from ep.cuda.engine.reduce.row_expression_plan import Kept, RowVariant, Way, kept_values
-from ep.cuda.engine.reduce.row_program import RowProgram
+from ep.cuda.engine.reduce.row_program import Chosen, RowProgram
 from ep.include.data_type import DataType, as_data_type
 
 
@@ -36,6 +36,7 @@ class RowElements:
         self._alone = variant.has_idle_threads  # a block has one row
         self._kept, self._chosen = kept_values(program, variant), program.operands.chosen
         self._last = len(program.passes) - 1
+        self._has_element_results = not all(program.reduced[value] for value in self._results)
         self.names: dict[str, Any] = {
             "thread_of_block": thread_of_block,
             "block_of_grid": block_of_grid,
@@ -53,6 +54,9 @@ class RowElements:
 
     def _data_type(self, value: int) -> DataType:
         return stored_as(self._structure.data_type(value))
+
+    def _zero(self, value: int) -> Any:
+        return storage_arithmetic(self._data_type(value))(0)
 
     def _name(self, value: int, k: int) -> str:
         """Element k of a value, or its number of the row."""
@@ -77,7 +81,7 @@ class RowElements:
     def _name_chosen(self, value: int) -> None:
         types = self._data_type(value), self._data_type(value + 1)
         self.names |= {f"load{value + k}": loader(each, 1) for k, each in enumerate(types)}
-        self.names |= {"place_of": place_in_range(), f"zero{value}": storage_arithmetic(types[0])(0)}
+        self.names |= {"place_of": place_in_range(), f"zero{value}": self._zero(value)}
 
     def _read_chosen(self, value: int, count: int, is_pack: bool) -> Iterator[str]:
         """Yield elements of rows of which each is chosen by an index of its own."""
@@ -101,11 +105,15 @@ class RowElements:
         if not is_source or (value in self._kept and number > self._program.read_in(value)[0]):
             yield from self._get(value, count, is_pack)
             return
+        yield from self._load(value, count, is_pack)
+        if value in self._kept:
+            yield from self._keep(value, count, is_pack)
+
+    def _load(self, value: int, count: int, is_pack: bool) -> Iterator[str]:
+        """Yield the elements of a source from its array."""
         data_type, way = self._data_type(value), self._source_ways[value]
         if value in self._chosen and self._has_elements(value + 1):
             yield from self._read_chosen(value, count, is_pack)
-            if value in self._kept:
-                yield from self._keep(value, count, is_pack)
             return
         or_zero = f" if is{value} else zero{value}" if value in self._chosen else ""
         if way is Way.PACKS and is_pack:
@@ -117,8 +125,25 @@ class RowElements:
                 yield f"x{value}_{k} = p{value}[{k}]{or_zero}"
                 continue
             yield f"x{value}_{k} = load{value}(b{value}, {self._at(value, k, count, is_pack)})[0]{or_zero}"
-        if value in self._kept:
-            yield from self._keep(value, count, is_pack)
+
+    def _read_one(self, part: Chosen) -> Iterator[str]:
+        """Yield the elements of sources, in the place that an index chooses, from which an element is computed."""
+        n, sources = part.written, [value for value in part.sources if self._has_elements(value)]
+        self.names |= {"place_of": place_in_range(), f"zero{n}": self._zero(n)}
+        yield f"r{n}, is{n} = place_of(v{part.place}, 0, own)"
+        for value in sources:
+            self.names[f"zero{value}"] = self._zero(value)
+            yield f"c{n}_{value} = zero{value}"
+        yield f"if is{n}:"
+        yield f"    e = r{n}"
+        for value in sources:
+            yield from (f"    {line}" for line in self._load(value, 1, is_pack=False))
+            yield f"    c{n}_{value} = x{value}_0"
+
+    def _use_one(self, part: Chosen) -> Iterator[str]:
+        """Yield the code by which the elements of sources that have been read for one element become those in use."""
+        for value in filter(self._has_elements, part.sources):
+            yield f"x{value}_0 = c{part.written}_{value}"
 
     def _write(self, result: int, value: int, count: int, is_pack: bool) -> Iterator[str]:
         data_type = self._data_type(value)

@@ -25,7 +25,7 @@ from ep.cuda.compile.numba_cuda import (
 from ep.cuda.compile.walk_words import num_walk_words
 from ep.cuda.engine.reduce.accumulator import accumulator
 from ep.cuda.engine.reduce.row_expression_plan import Kept, RowVariant, Way, kept_bytes, kept_size
-from ep.cuda.engine.reduce.row_program import Pass, Reduced, RowProgram, Softmax
+from ep.cuda.engine.reduce.row_program import Chosen, Pass, Reduced, RowProgram, Softmax
 from ep.cuda.kernels.expression import functor
 from ep.cuda.kernels.row_elements import RowElements
 from ep.cuda.kernels.row_functions import higher, merged, merged_sums, merged_tops, of_first, softmax_parts
@@ -127,9 +127,14 @@ class _Text(RowElements):
             size, place = self._data_type(value).itemsize, self._variant.places[side]
             yield f"b{value} = words[{2 * value}] + at[{place}] * {size}"
             if not way.has_elements and value not in self._chosen:
-                self.names[f"load{value}"] = loader(self._data_type(value), 1)
-                yield f"v{value} = load{value}(b{value}, 0)[0]"
+                self.names |= {f"load{value}": loader(self._data_type(value), 1), f"zero{value}": self._zero(value)}
+                # threads without a row read nothing: others may have written a result there
+                yield f"v{value} = load{value}(b{value}, 0)[0] if own > 0 else zero{value}"
         yield from self._of_chosen()
+        for part in self._program.chosen:
+            yield from self._read_one(part)
+        if self._program.chosen and self._has_element_results and max(self._variant.threads) > 1:
+            yield "barrier()"  # a result may be where other threads have read those elements
         for k, value in enumerate(self._results):
             size, place = self._data_type(value).itemsize, self._variant.places[k]
             yield f"d{k} = words[{2 * self._num_sources + k}] + at[{place}] * {size}"
@@ -140,6 +145,9 @@ class _Text(RowElements):
         for part in self._program.parts:
             if isinstance(part, Stage):
                 yield from self._map(part, 0)
+                continue
+            if isinstance(part, Chosen):
+                yield from self._choose(part)
                 continue
             if self._meets and number:
                 yield "barrier()"
@@ -152,6 +160,8 @@ class _Text(RowElements):
     def _written_last(self) -> Iterator[str]:
         """Yield the code by which one thread writes a value with one number per row, after all reads of that memory."""
         reduced = [k for k, value in enumerate(self._results) if self._program.reduced[value]]
+        if not set(reduced).isdisjoint(self._variant.late):
+            yield "barrier()"
         if reduced:
             yield "if lane0 == 0 and own > 0:"
         for k in reduced:
@@ -198,9 +208,8 @@ class _Text(RowElements):
         for value in sorted(part.reads):
             yield from self._read(value, number, count, is_pack)
         for one in part.applied:
-            n = one.written
             for k in range(count):
-                yield f"x{n}_{k} = to{n}(apply{n}({self._name(one.read, k)}, t{n}, u{n}))"
+                yield self._apply(one, k)
         for k in range(count) if part.map else ():
             assert part.map is not None
             yield from self._map(part.map, k)
@@ -227,6 +236,23 @@ class _Text(RowElements):
                     yield from self._write(k, value, count, is_pack)
             elif value in part.makes:
                 yield from self._write(k, value, count, is_pack)
+
+    def _apply(self, one: Softmax, k: int) -> str:
+        n = one.written
+        return f"x{n}_{k} = to{n}(apply{n}({self._name(one.read, k)}, t{n}, u{n}))"
+
+    # elements that are chosen
+
+    def _choose(self, part: Chosen) -> Iterator[str]:
+        """Yield the code by which each thread computes the element from those of sources, which it has read."""
+        n = part.written
+        yield from self._use_one(part)
+        for step in part.steps:
+            if isinstance(step, Stage):
+                yield from self._map(step, 0)
+            else:
+                yield self._apply(step, 0)
+        yield f"v{n} = {self._name(part.read, 0)} if is{n} else zero{n}"
 
     # reductions
 

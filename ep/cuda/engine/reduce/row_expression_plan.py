@@ -60,7 +60,8 @@ class RowVariant(NamedTuple):
     ways: of results, then of sources. threads: of a row, for each sharing of the program; elements: of the packs that
     these take in turns. kept: where values are.
     again: the sources that a pass reads once more if they are not kept: those with elements of their own in each row.
-    late: the results that are written in the last pass, since they may overlap a source that is read until then.
+    late: the results that are written in the last pass, or after a barrier if they are numbers of rows, since they may
+        overlap a source that is read until then.
     num_axes, bits, places: of the walk over rows, and which of its offsets each array takes.
     """
 
@@ -156,7 +157,7 @@ class RowPlan:
         self._num_axes, self._places = len(walk), tuple(map(offsets.index, strides))
         self._words = walk_words(walk, offsets, self._bits)
         self._is_one_row = [not any(each) and k not in chosen for k, each in enumerate(strides)]
-        divisions = [_division(sharing, self._rows, self._cols) for sharing in program.sharings]
+        divisions = [_division(sharing, self._rows, self._cols) for sharing in program.sharings] or [(1, 1)]
         self._threads, self._elements = (tuple(each) for each in zip(*divisions, strict=True))
         # packs are aligned if rows are
         self._width = width = max(self._elements)
@@ -182,19 +183,23 @@ class RowPlan:
             and not self._is_one_row[self._first + one]
             and len(program.read_in(one)) > 1
         )
-        places = [(layout.shape, layout.steps()) for layout in given]
-        self._late = tuple(k for k, value in enumerate(program.structure.results) if self._is_late(k, value, places))
+        self._late = tuple(k for k, value in enumerate(program.structure.results) if self._is_late(k, value, steps))
         self._launches: dict[tuple[tuple[bool, ...], int], tuple[RowVariant, Grid, int]] = {}
 
-    def _is_late(self, result: int, value: int, places: Sequence[tuple[Dims, Dims]]) -> bool:
-        """Whether a pass after the one that computes a result reads a source that may overlap the result."""
-        program = self._program
-        if program.reduced[value]:
-            return False  # those are written after all passes
+    def _is_late(self, result: int, value: int, strides: Sequence[Dims]) -> bool:
+        """Whether threads may read a source that may overlap a result after the pass that computes the result, or, if
+        it is a number of the row, after the row's first thread has it."""
+        program, structure = self._program, self._program.structure
+        if program.reduced[value]:  # written after all passes
+            size = structure.data_type(value).itemsize
+            return max(self._threads) > 1 and any(
+                way is Way.ONE and structure.data_type(one).itemsize == size and steps == strides[result]
+                for one, (way, steps) in enumerate(zip(self._ways[self._first :], strides[self._first :], strict=True))
+            )
         made = program.made_in(value)
         return any(
-            places[result] == places[self._first + one] and max(program.read_in(one), default=-1) > made
-            for one in range(len(places) - self._first)
+            strides[result] == strides[self._first + one] and max(program.read_in(one), default=-1) > made
+            for one in range(len(strides) - self._first)
         )
 
     def launch(self, sides: Sequence[Any], shared_bytes: int) -> RowLaunch:

@@ -4,11 +4,13 @@ row.
 A pass traverses the elements of a row in the same way as Reduce or Softmax, so its sums have the same bits: it computes
 a map, adds the results to reductions, and writes. Values that later passes read are kept, in shared memory if there is
 room. A softmax is three passes: maxima, sums below them, and the elements.
+
+The element of a row that an index chooses needs no pass: each thread computes this one element from those of sources.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -89,31 +91,54 @@ class Pass:
         self.reads = {one for one in reads if not reduced[one]}.difference(self.makes)
 
 
+class Chosen(NamedTuple):
+    """An element of each row, which an index chooses.
+
+    read, place, written: values; its place in the row is a source. steps: the maps and softmaxes that compute the one
+    element of `read`, in order. sources: those with elements from which they do so.
+    """
+
+    read: int
+    place: int
+    written: int
+    steps: tuple[Stage | Softmax, ...]
+    sources: tuple[int, ...]
+
+
 class RowProgram:
     """The steps of a row, in order.
 
     operands: those of the kernel. structure: theirs, stored in full. reduced: of its values, which have one element a
     row.
-    parts: passes, and maps of values with one number per row.
+    parts: passes, elements that indices choose, and maps of values with one number per row.
     """
 
     def __init__(self, structure: Structure) -> None:
         self.operands = operands_of(structure)
         self.structure = stored_in_full(self.operands.structure)
         self.reduced = self.structure.are_reduced()
-        self.parts: list[Pass | Stage] = []
-        stages = stages_of(self.structure)
-        usual = next(self._of_rows(stage) for stage in stages if stage.op is not None).sharing
-        for stage in stages:
+        self.parts: list[Pass | Chosen | Stage] = []
+        self._stages = stages_of(self.structure)
+        whole, usual, waiting = self._whole_rows(), self._usual(), list[Stage]()
+        for stage in self._stages:
+            if stage.op is ChoiceOp.kElement:  # later, as a pass may join the one before
+                waiting.append(stage)
+                continue
+            if any(one.writes[0] in stage.reads for one in waiting):
+                self.parts += map(self._chosen, waiting)
+                waiting.clear()
             last = self.parts[-1] if self.parts else None
             if stage.op is not None:
-                self._add_rows(self._of_rows(stage), last)
+                self._add_rows(self._of_rows(stage), last, whole)
             elif stage.reduced:
                 self.parts.append(stage)
+            elif whole.isdisjoint(stage.writes):
+                continue
             elif isinstance(last, Pass) and last.applied and not (last.map or last.reductions or last.tops):
                 last.map = stage
             else:
                 self.parts.append(Pass(usual, stage))
+        self.parts += map(self._chosen, waiting)
         for part in self.passes:
             part.find_reads(self.reduced)
 
@@ -123,9 +148,14 @@ class RowProgram:
         return [part for part in self.parts if isinstance(part, Pass)]
 
     @property
+    def chosen(self) -> list[Chosen]:
+        """The elements that indices choose."""
+        return [part for part in self.parts if isinstance(part, Chosen)]
+
+    @property
     def sharings(self) -> tuple[Sharing, ...]:
         """The different divisions of the passes: one, unless reduced elements have several types, or there are
-        softmaxes."""
+        softmaxes; none if there are no passes."""
         return tuple(dict.fromkeys(part.sharing for part in self.passes))
 
     def read_in(self, value: int) -> list[int]:
@@ -141,6 +171,36 @@ class RowProgram:
         """Return whether a value is computed, and has elements."""
         return not self.reduced[value] and value >= len(self.structure.sources)
 
+    def _whole_rows(self) -> set[int]:
+        """Return the values of which passes read or write all elements; of others, only chosen elements are needed."""
+        found = {*self.structure.results}
+        for stage in reversed(self._stages):
+            if stage.op is not ChoiceOp.kElement and (stage.op is not None or found.intersection(stage.writes)):
+                found.update(stage.reads)
+        return found
+
+    def _usual(self) -> Sharing:
+        """Return the division of passes that reduce nothing: that of the first other one."""
+        rows = [stage for stage in self._stages if stage.op is not None]
+        for stage in rows:
+            if stage.op is not ChoiceOp.kElement:
+                return self._of_rows(stage).sharing
+        return Sharing(pack_elements(*(self.structure.data_type(stage.reads[0]) for stage in rows)))
+
+    def _chosen(self, stage: Stage) -> Chosen:
+        """Return the element of a row, and how it is computed."""
+        (read, place), (written,) = stage.reads, stage.writes
+        needed, steps = {read}, list[Stage | Softmax]()
+        for step in reversed(self._stages):
+            if step.reduced or isinstance(step.op, ReduceOp | ChoiceOp) or needed.isdisjoint(step.writes):
+                continue
+            softmax = None if step.op is None else self._of_rows(step)
+            assert not isinstance(softmax, Reduced)
+            steps.append(softmax or step)
+            needed.update(step.reads)
+        sources = (one for one in sorted(needed) if one < len(self.structure.sources) and not self.reduced[one])
+        return Chosen(read, place, written, tuple(steps[::-1]), tuple(sources))
+
     def _of_rows(self, stage: Stage) -> Reduced | Softmax:
         """Return the reductions and softmaxes of a stage."""
         (read,), (written,), data_type = stage.reads, stage.writes, self.structure.data_type(stage.reads[0])
@@ -149,14 +209,19 @@ class RowProgram:
         assert isinstance(stage.op, ReduceOp)
         return Reduced(read, written, stored_for(stage.op, data_type))
 
-    def _add_rows(self, added: Reduced | Softmax, last: Pass | Stage | None) -> None:
-        """Add a reduction or a softmax, to the previous pass if it traverses elements in the same way."""
+    def _add_rows(self, added: Reduced | Softmax, last: Pass | Chosen | Stage | None, whole: Set[int]) -> None:
+        """Add a reduction or a softmax, to the previous pass if it traverses elements in the same way.
+
+        whole: the values of which all elements are needed.
+        """
         if isinstance(added, Softmax):
             if not isinstance(last, Pass):  # in whichever order a maximum is found, it is the same
                 last = Pass(added.sharing)
                 self.parts.append(last)
             last.tops.append(added)
-            self.parts += Pass(added.sharing, sums=[added]), Pass(added.sharing, applied=[added])
+            self.parts.append(Pass(added.sharing, sums=[added]))
+            if added.written in whole:
+                self.parts.append(Pass(added.sharing, applied=[added]))
             return
         if isinstance(last, Pass) and not (last.reductions or last.sums):
             last.sharing = added.sharing
@@ -169,9 +234,9 @@ class RowProgram:
 def has_row_kernel(structure: Structure) -> bool:
     """Return whether a kernel computes all rows of a structure.
 
-    It has no complex sums, which Reduce adds up by parts, no sums of segments, and does not choose elements of rows.
+    It has no sums of segments, and no complex sums: Reduce adds up their parts as columns, not as rows.
     """
-    if structure.segment_sum is not None or any(step.op is ChoiceOp.kElement for step in structure.steps):
+    if structure.segment_sum is not None:
         return False
     rows = [step for step in structure.steps if isinstance(step.op, ReduceOp)]
     types = [structure.data_type(step.operands[0]) for step in rows]
