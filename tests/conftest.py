@@ -5,10 +5,11 @@ import signal
 import pytest
 
 from ep.testing.fixtures import device, pytest_generate_tests, rng
+from tests.forked import run_forked
 from tests.kernel_folders import first_launch, kernels, launched
 from tests.once import shared
 
-__all__ = ["device", "first_launch", "kernels", "launched", "pytest_generate_tests", "rng", "shared"]
+__all__ = ["device", "first_launch", "kernels", "launched", "pytest_generate_tests", "rng", "run_forked", "shared"]
 
 
 def pytest_configure():

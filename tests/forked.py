@@ -30,6 +30,13 @@ exec(compile(program, "<forked>", "exec"), {"__name__": "__main__"})
 """
 
 
+@pytest.fixture(scope="session")
+def run_forked():
+    """Yield a function that runs code in a process that has imported nothing of the package; see `forking`."""
+    with forking("import ml_dtypes, numba, numpy") as run_forked:
+        yield run_forked
+
+
 @contextmanager
 def forking(begin: str, *path: str, **environment: str) -> Iterator[Callable[..., str]]:
     """Yield a function that is like `run`, but runs its code in a fork of one interpreter, which has run `begin`.

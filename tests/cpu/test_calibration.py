@@ -15,7 +15,6 @@ from ep.include.primitive import (
     ExpandFactory,
     GatherFactory,
 )
-from tests.subprocesses import run
 
 MADE_UP = [everywhere(0), everywhere(NEVER), everywhere(2**20), Calibration((NEVER, 0, 2**20), (0, 2**20, NEVER), 4096)]
 NO_CALIBRATIONS = [
@@ -208,7 +207,7 @@ def folder(compiled):
     return str(compiled)
 
 
-def test_only_a_large_launch_measures(folder):
+def test_only_a_large_launch_measures(run_forked, folder):
     """The calibration is kept, each number of threads has its own, and `Prepare` only compiles."""
     code = """
 relu.Prepare()
@@ -223,10 +222,10 @@ device.SetNumThreads(2)
 assert device.calibration() == found
 assert kept().calibration == found
 """
-    run(LAUNCH + code, EP_CACHE_DIR=folder)
+    run_forked(LAUNCH + code, EP_CACHE_DIR=folder)
 
 
-def test_a_few_processes_measure(folder):
+def test_a_few_processes_measure(run_forked, folder):
     """Each process keeps the minimum of its times and of earlier ones, so that a busy moment has no effect."""
     code = """
 cache, name = file_name()
@@ -245,10 +244,10 @@ else:
 assert device.calibration() == after.calibration
 """
     for _ in range(3):
-        run(LAUNCH + code, EP_CACHE_DIR=folder)
+        run_forked(LAUNCH + code, EP_CACHE_DIR=folder)
 
 
-def test_what_was_kept_decides(folder):
+def test_what_was_kept_decides(run_forked, folder):
     """Test several calibrations in one process: each number of threads has its own."""
     code = f"""
 for threads, size in enumerate({[made_up.lines[0] for made_up in MADE_UP[:3]]}, 2):
@@ -259,13 +258,13 @@ for threads, size in enumerate({[made_up.lines[0] for made_up in MADE_UP[:3]]}, 
     launch(large(threads))
     assert device.calibration() == everywhere(size)
 """
-    run(LAUNCH + code, EP_CACHE_DIR=folder)
+    run_forked(LAUNCH + code, EP_CACHE_DIR=folder)
 
 
 OF_FEWER_TIMES = """{"lines": [1, 1, 1], "tiles": [1, 1, 1], "ahead": 0, "again": 2, "times": [1.0]}"""
 
 
-def test_what_is_damaged_is_measured_again(folder):
+def test_what_is_damaged_is_measured_again(run_forked, folder):
     """Test files of no fields, of great depth, of fewer times and of no form, each for another number of threads."""
     code = f"""
 damages = [
@@ -283,7 +282,7 @@ for threads, damage in enumerate(damages, 2):
     assert device.calibration() not in (None, everywhere(3)), threads
     assert device.calibration() == kept(threads).calibration, threads
 """
-    run(LAUNCH + code, EP_CACHE_DIR=folder)
+    run_forked(LAUNCH + code, EP_CACHE_DIR=folder)
 
 
 def test_where_it_is_better_from_is_decided_by_all_sizes():

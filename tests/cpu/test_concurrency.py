@@ -74,7 +74,7 @@ def work(seed):
 
 
 @pytest.mark.parametrize("num_threads", [1, 2, 7])
-def test_any_number_of_threads_and_forked_children(num_threads):
+def test_any_number_of_threads_and_forked_children(run_forked, num_threads):
     """Launch, fork, and launch in the child while the parent goes on; grandchildren too."""
     fork = """
 import os, warnings
@@ -98,10 +98,10 @@ for seed in range(3 if hasattr(os, "fork") else 0):
 work(9)
 assert not any([os.waitpid(child, 0)[1] for child in children])
 """
-    run(PRELUDE + fork + THREADS, EP_CPU_NUM_THREADS=str(num_threads))
+    run_forked(PRELUDE + fork + THREADS, EP_CPU_NUM_THREADS=str(num_threads))
 
 
-def test_a_fork_while_other_threads_launch():
+def test_a_fork_while_other_threads_launch(run_forked):
     fork = """
 import os, warnings
 warnings.simplefilter("ignore", DeprecationWarning)  # of forking with threads, which is what is tested
@@ -121,11 +121,11 @@ for seed in range(5):
 work(1)
 """
     if hasattr(os, "fork"):
-        run(PRELUDE + fork)
+        run_forked(PRELUDE + fork)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this platform")
-def test_a_fork_while_another_thread_prepares_kernels():
+def test_a_fork_while_another_thread_prepares_kernels(run_forked):
     """The child can prepare and launch, whichever locks are held at the fork."""
     fork = """
 import os, signal, warnings
@@ -153,11 +153,11 @@ while preparing.is_alive():
 preparing.join()
 assert forks > 0
 """
-    run(PRELUDE + fork)
+    run_forked(PRELUDE + fork)
 
 
 @pytest.mark.parametrize("num_threads", [2, 3, 16])
-def test_more_threads_launch_than_the_pool_has_slots(num_threads):
+def test_more_threads_launch_than_the_pool_has_slots(run_forked, num_threads):
     """Every launch writes each element once, by whichever thread, while the number of threads changes."""
     code = """
 square = RequirePrimitive(ElementwiseUnaryFactory, DeviceType.kCPU, UnaryOp.kSquare, "float32", "float32")
@@ -178,10 +178,10 @@ threads = [threading.Thread(target=launch, args=(seed,)) for seed in range(13)]
 [thread.join() for thread in threads]
 assert not errors, errors
 """
-    run(PRELUDE + code, EP_CPU_NUM_THREADS=str(num_threads))
+    run_forked(PRELUDE + code, EP_CPU_NUM_THREADS=str(num_threads))
 
 
-def test_launches_between_which_the_workers_fall_asleep():
+def test_launches_between_which_the_workers_fall_asleep(run_forked):
     """Pause 0 to 0.3 ms, so that some launches come when a worker looks for work the last time before it sleeps."""
     code = """
 import time
@@ -196,7 +196,7 @@ for pause in rng.uniform(0, 3e-4, 3000):
     square.Launch(stream, x, x, x.size)
     assert (x[:: 1 << 10] == 9).all()
 """
-    run(PRELUDE + code, EP_CPU_NUM_THREADS="4")
+    run_forked(PRELUDE + code, EP_CPU_NUM_THREADS="4")
 
 
 def test_the_interpreter_ends_with_workers_at_work():
@@ -213,7 +213,7 @@ work(0)
     run(PRELUDE + code)
 
 
-def test_other_threads_run_during_a_large_launch():
+def test_other_threads_run_during_a_large_launch(run_forked):
     """A launch of more than one grain releases the GIL: another thread acquires it several times during the launch."""
     code = """
 import time
@@ -240,7 +240,7 @@ finally:
     done = True
     thread.join()
 """
-    run(PRELUDE + code, EP_CPU_NUM_THREADS="1")
+    run_forked(PRELUDE + code, EP_CPU_NUM_THREADS="1")
 
 
 def test_disabled_compilation_is_an_error():

@@ -7,7 +7,6 @@ import pytest
 
 from ep.cpu.vector_math.lookup import has_register_tables, num_entries, table
 from tests.cpu.test_code import innermost_loops
-from tests.subprocesses import run
 
 pytestmark = pytest.mark.skipif(not has_register_tables(), reason="needs AVX-512")
 
@@ -49,9 +48,9 @@ print(json.dumps([int((found != expected).sum()), LIBRARIES[-1].get_asm_str()]))
 
 
 @pytest.mark.parametrize("name", ["float32", "float64"])
-def test_every_entry_is_found(name, rng, tmp_path):
+def test_every_entry_is_found(run_forked, name, rng, tmp_path):
     wrong, assembly = json.loads(
-        run(PROGRAM.format(name=name, seed=int(rng.integers(2**31))), EP_CACHE_DIR=str(tmp_path))
+        run_forked(PROGRAM.format(name=name, seed=int(rng.integers(2**31))), EP_CACHE_DIR=str(tmp_path))
     )
     assert wrong == 0
     packed = [loop for loop in innermost_loops(assembly) if "zmm" in loop]

@@ -20,7 +20,6 @@ from ep.testing.reductions import check_close, draw
 from ep.testing.tolerances import Library
 from ep.testing.ulps import errors_in_ulps
 from tests.cpu.test_calibration import MADE_UP
-from tests.subprocesses import run
 
 T = DataType
 CPU = DeviceType.kCPU
@@ -133,7 +132,7 @@ def test_softmaxes_have_the_same_bits_on_any_number_of_threads(rng, name, dtype,
     assert_same_bits(launch)
 
 
-def test_the_tasks_of_a_reduction_are_one_kernel_which_later_processes_load(tmp_path):
+def test_the_tasks_of_a_reduction_are_one_kernel_which_later_processes_load(run_forked, tmp_path):
     code = """
 from ep.cpu.compile.compiler import statistics
 from ep.cpu.engine.reduce.kernel import reduce_tasks
@@ -141,8 +140,8 @@ from ep import DataType, ReduceOp
 tasks = reduce_tasks(ReduceOp.kSum, DataType.kInt64)
 print(len(set(tasks)), len(tasks), statistics.compiled, statistics.loaded)
 """
-    assert run(code, EP_CACHE_DIR=str(tmp_path)).split() == ["6", "6", "1", "0"]
-    assert run(code, EP_CACHE_DIR=str(tmp_path)).split() == ["6", "6", "0", "1"]
+    assert run_forked(code, EP_CACHE_DIR=str(tmp_path)).split() == ["6", "6", "1", "0"]
+    assert run_forked(code, EP_CACHE_DIR=str(tmp_path)).split() == ["6", "6", "0", "1"]
 
 
 @pytest.mark.parametrize("ids", ["random", "equal", "sorted"])

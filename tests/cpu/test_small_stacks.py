@@ -186,9 +186,10 @@ def test_all_primitives(num_threads):
     run(PRELUDE + "in_a_small_thread(work)\nin_a_small_thread(work)\nwork()", EP_CPU_NUM_THREADS=str(num_threads))
 
 
-def test_launches_past_the_caches():
+def test_launches_past_the_caches(run_forked):
     """Test launches with non-temporal stores, which need tiles on the stack in addition."""
-    run(PRELUDE + "device.force_calibration(everywhere(1 << 12))\nin_a_small_thread(work)\nin_a_small_thread(work)")
+    twice = "in_a_small_thread(work)\n" * 2
+    run_forked(f"{PRELUDE}device.force_calibration(everywhere(1 << 12))\n{twice}")
 
 
 def test_kernels_that_are_compiled(kernels):
@@ -202,9 +203,9 @@ assert statistics.compiled >= 4, statistics
     run(PRELUDE + code, EP_CACHE_DIR=str(kernels))
 
 
-def test_as_many_operands_as_there_can_be():
+def test_as_many_operands_as_there_can_be(run_forked):
     """Test sixteen sources, all read through tiles, and a result, with ordinary and non-temporal stores."""
-    run(
+    run_forked(
         PRELUDE
         + """
 from ep.cpu.engine.map.inner_loop import RowFunctions
@@ -228,8 +229,8 @@ in_a_small_thread(add)
     )
 
 
-def test_workers_have_a_stack_of_their_own():
-    run(
+def test_workers_have_a_stack_of_their_own(run_forked):
+    run_forked(
         PRELUDE
         + """
 threading.stack_size(32768)

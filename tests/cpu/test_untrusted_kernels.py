@@ -82,24 +82,24 @@ def _damaged(contents, kind, generator):
     return bytes(damaged)
 
 
-def test_damaged_kernels_are_compiled_again(copy):
+def test_damaged_kernels_are_compiled_again(run_forked, copy):
     folder, files = copy
     generator = random.Random(BASE_SEED)
     for kind, file in zip(itertools.cycle(["bit", "bytes", "cut"]), files, strict=False):
         file.write_bytes(_damaged(file.read_bytes(), kind, generator))
-    lines = run(LAUNCHES, EP_CACHE_DIR=str(folder)).splitlines()
+    lines = run_forked(LAUNCHES, EP_CACHE_DIR=str(folder)).splitlines()
     assert len(lines) == 2, BASE_SEED
     assert lines[0].endswith("is damaged: what it is for is made again")
     assert lines[1].split() == compiled(files)
-    assert run(LAUNCHES, EP_CACHE_DIR=str(folder)).split() == compiled([])
+    assert run_forked(LAUNCHES, EP_CACHE_DIR=str(folder)).split() == compiled([])
 
 
-def test_kernels_in_each_others_place_are_compiled_again(copy):
+def test_kernels_in_each_others_place_are_compiled_again(run_forked, copy):
     folder, files = copy
     contents = [file.read_bytes() for file in files]
     for file, other in zip(files, contents[1:] + contents[:1], strict=True):
         file.write_bytes(other)
-    assert run(LAUNCHES, EP_CACHE_DIR=str(folder)).splitlines()[-1].split() == compiled(files)
+    assert run_forked(LAUNCHES, EP_CACHE_DIR=str(folder)).splitlines()[-1].split() == compiled(files)
 
 
 def test_hundreds_of_damaged_files_are_taken_to_be_absent(copy, monkeypatch):
@@ -123,26 +123,26 @@ needs_root = pytest.mark.skipif(sys.platform == "win32" or os.geteuid() != 0, re
 
 
 @needs_root
-def test_a_file_that_another_user_planted_is_not_run(copy):
+def test_a_file_that_another_user_planted_is_not_run(run_forked, copy):
     folder, files = copy
     for file in files:
         os.chown(file, 12345, 12345)
-    lines = run(LAUNCHES, EP_CACHE_DIR=str(folder)).splitlines()
+    lines = run_forked(LAUNCHES, EP_CACHE_DIR=str(folder)).splitlines()
     assert len(lines) == 2
     assert lines[0].startswith("a compiled kernel on disk is not trusted: ")
     assert "belongs to user 12345, not to root; remove it" in lines[0]
     assert lines[1].split() == compiled(files)
     # the files were replaced
-    assert run(LAUNCHES, EP_CACHE_DIR=str(folder)).split() == compiled([])
+    assert run_forked(LAUNCHES, EP_CACHE_DIR=str(folder)).split() == compiled([])
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no modes of this kind")
-def test_nothing_is_read_or_written_below_a_folder_that_others_may_write(kernels):
+def test_nothing_is_read_or_written_below_a_folder_that_others_may_write(run_forked, kernels):
     """One of two kernels is in the folder; neither is loaded, and the other one is not written."""
     (of_relu,) = files_of(kernels, OF_RELU)
     os.chmod(kernels.parent, 0o777)
     before = set(kernels.rglob("*"))
-    lines = run(TWO_KERNELS, EP_CACHE_DIR=str(kernels)).splitlines()
+    lines = run_forked(TWO_KERNELS, EP_CACHE_DIR=str(kernels)).splitlines()
     assert len(lines) == 2
     assert f"run 'chmod go-w {kernels.parent}'" in lines[0]
     assert lines[1].split() == ["2", "0"]
@@ -151,8 +151,8 @@ def test_nothing_is_read_or_written_below_a_folder_that_others_may_write(kernels
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no modes of this kind")
-def test_what_is_made_for_kernels_is_private_under_any_umask(tmp_path):
-    run("import os; os.umask(0)\n" + TWO_KERNELS, EP_CACHE_DIR=str(tmp_path / "cache"))
+def test_what_is_made_for_kernels_is_private_under_any_umask(run_forked, tmp_path):
+    run_forked("import os; os.umask(0)\n" + TWO_KERNELS, EP_CACHE_DIR=str(tmp_path / "cache"))
     modes = {path.stat().st_mode & 0o7777 for path in (tmp_path / "cache").rglob("*.kernel")}
     assert modes == {0o600}
     folders = [tmp_path / "cache", *(path for path in (tmp_path / "cache").rglob("*") if path.is_dir())]

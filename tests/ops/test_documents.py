@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from ep.cli.main import main
-from tests.forked import forking
 from tests.mesh.jobs import mpiexec_in_turn
 from tests.subprocesses import run
 
@@ -17,13 +16,6 @@ DOCUMENT = "".join((DOCS / name).read_text() for name in ("operators.md", "place
 
 
 EXAMPLES = re.findall(r"```python\n(.*?)```", DOCUMENT + (DOCS / "expressions.md").read_text(), re.DOTALL)
-
-
-@pytest.fixture(scope="module")
-def run_forked():
-    """Yield a function that runs code in a process that has imported nothing of the package."""
-    with forking("import ml_dtypes, numba, numpy") as run_forked:
-        yield run_forked
 
 
 @pytest.mark.parametrize("example", [one for one in EXAMPLES if one.startswith(("import", "from"))])
