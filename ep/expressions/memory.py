@@ -86,6 +86,11 @@ def _most_live(spans: Sequence[Span]) -> int:
     return max((sum(one.num_bytes for one in spans if one.first <= step <= one.last) for step in steps), default=0)
 
 
+def new_block(base: Arrays, num_bytes: int) -> Array:
+    """Return memory for values at their offsets."""
+    return base.empty((num_bytes + _LINE,), _BYTE)
+
+
 class Arena:
     """The memory for the intermediate values of programs that run one after another.
 
@@ -111,21 +116,18 @@ class Arena:
         return max(self._size, 0)
 
     def prepare(self, memory: Memory, program: Any) -> None:
-        """Make the arrays of a program; `in_memory` returns all of them, given those in this memory."""
+        """Make the arrays of a program."""
         if memory.num_bytes > self._size:
             self._known.clear()
             self._repetitions.clear()
             self._size = memory.num_bytes
-            self._memory = self._base.empty((self._size + _LINE,), _BYTE)
+            self._memory = new_block(self._base, self._size)
         found = self._known.get(program)
         if found is None:
             if len(self._known) >= _KEPT:
                 self._known.clear()
                 self._repetitions.clear()
-            nodes = (program.schedule.nodes[one] for one in memory.values)
-            places = zip(nodes, memory.offsets, strict=True)
-            roots = [self._base.within(self._memory, at, one.shape, one.data_type.dtype) for one, at in places]
-            found = self._known[program] = program.in_memory(self._base, roots)
+            found = self._known[program] = program.in_memory(self._base, self._memory)
         self.arrays = found
 
     def repetition(self, program: Any) -> Repetition:

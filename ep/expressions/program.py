@@ -9,7 +9,6 @@ from typing import Any
 from ep.expressions.grouping import View
 from ep.expressions.memory import Arena, Memory
 from ep.expressions.program_text import ProgramText, launches_of, telling
-from ep.expressions.repetition import Repetition
 from ep.expressions.schedule import Schedule
 from ep.expressions.trace import Node, Trace
 from ep.include.arrays import Array, Arrays
@@ -50,9 +49,12 @@ class Program:
         self.body, self._renamed, self._derived = text.body(self._results), text.renamed, text.derived
         self._steps, self.is_repeatable, self.constants = text.steps, text.is_repeatable, text.constants
 
-    def in_memory(self, base: Arrays, arrays: list[Array]) -> list[Array]:
-        """Return all arrays in memory that the program uses, given those that `Memory` places."""
-        found = [*arrays]
+    def in_memory(self, base: Arrays, block: Array) -> list[Array]:
+        """Return all arrays in memory that the program uses. block: of as many bytes as `Memory` has."""
+        memory: Any = self.memory
+        nodes = (self.schedule.nodes[one] for one in memory.values)
+        places = zip(nodes, memory.offsets, strict=True)
+        found = [base.within(block, at, one.shape, one.data_type.dtype) for one, at in places]
         for place, how in self._derived:
             found.append(base.view(found[place], *how) if isinstance(how, View) else found[place].reshape(how))
         return found
@@ -89,17 +91,6 @@ class Program:
         values = dict(zip(self._results, results, strict=True))
         self._take_apart(base, values, targets)
         return [base.delivered(values[one], into[one][1] if one in into else None) for one in self._results]
-
-    def bound(self, base: Arrays, arena: Arena) -> Callable[[Mapping[int, Array], Mapping[int, Array]], list[Array]]:
-        """Return a function (given, direct) that computes like `run` with the present kernels, and checks nothing.
-
-        base: the same at each call. arena: for this program alone. direct: arrays for some of the results, which
-        kernels write.
-        """
-        assert self.memory is not None
-        arena.prepare(self.memory, self)
-        repetition = Repetition(self, arena, self.body)
-        return lambda given, direct: repetition.run(base, given, direct)
 
     def writes_all(self, into: Mapping[int, int]) -> bool:
         """Return whether kernels write all results where they are wanted: in the arrays of inputs.

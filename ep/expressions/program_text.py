@@ -17,7 +17,7 @@ from ep.expressions.trace import Node, Trace
 from ep.include.arrays import Array, Placeholder
 from ep.include.primitive import ExpressionFactory, RequirePrimitive
 from ep.ops.indices import resolved
-from ep.ops.kernels.kernel import EachCall, OneLaunch
+from ep.ops.kernels.kernel import OneLaunch
 
 
 class ProgramText:
@@ -200,7 +200,7 @@ class ProgramText:
         unread = [self._value(one) for one in results if one not in group.values]
         if not isinstance(launches, OneLaunch):
             self._names[f"launch{k}"] = launches
-            self.is_repeatable &= not isinstance(launches, EachCall)
+            self.is_repeatable &= getattr(launches, "is_repeatable", True)
             self._write(k, *(["begin()"] if self._has_memory else []))
             arrays = "work" if self._has_memory else "base"
             self._write(k, f"launch{k}({arrays}, [{', '.join(read)}], [{', '.join(written)}])")

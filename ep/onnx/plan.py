@@ -156,13 +156,16 @@ class Plan:
             else:
                 is_constant = name in self._planner.constants
                 arrays.append(self._planner.placed(name) if is_constant else on_device(base, self.value(name)))
-        others = {} if body is None else {"body": self._steps(base, values, node, body)}
-        called = self._call(node, arrays, values, others)
-        branch = called if isinstance(called, Branch) else Branch((), ())
-        results = [] if branch.outputs else [on_device(base, one) for one in called]
-        found = dict(zip(node.outputs, results, strict=False))
+        if node.line.of_data is not None:
+            branch, found = self._without_data(base, node, arrays, values)
+        else:
+            others = {} if body is None else {"body": self._steps(base, values, node, body)}
+            called = self._call(node, arrays, values, others)
+            branch = called if isinstance(called, Branch) else Branch((), ())
+            results = [] if branch.outputs else [on_device(base, one) for one in called]
+            found = dict(zip(node.outputs, results, strict=False))
         values.update(found)
-        key = branch.outputs, *((one.shape, one.dtype) for one in results)
+        key = branch.outputs, *((one.shape, one.dtype) for one in found.values())
         later: Plan | None = self._later.get(key)
         if later is None:
             given = {name: values[name] for name in dict.fromkeys([*self._later_inputs, *found]) if name}
@@ -253,7 +256,7 @@ class Plan:
         known = [name in self.fixed or name in constants for name in names]
         is_fixed = all(known)
         host = [name for k, name in enumerate(node.inputs) if name and k in line.host]
-        told = not self._is_apart(node) and all(name in self.fixed or name in constants for name in host)
+        told = not line.apart and all(name in self.fixed or name in constants for name in host)
         if not (told or is_fixed or line.of_shape) or line.first_state is not None:
             return None
         arrays: list[Any] = []
@@ -300,11 +303,19 @@ class Plan:
             error.add_note(described(node.inputs, self._planner.made_of, self._planner.inputs, shape))
             raise
 
-    def _is_apart(self, node: Node) -> bool:
-        apart, name = node.line.apart, node.inputs[0] if node.inputs else ""
-        if isinstance(apart, bool):
-            return apart
-        return apart((self._values[name] if name in self._values else self.value(name)).shape, **node.attributes)
+    def _without_data(
+        self, base: Arrays, node: Node, arrays: Sequence[Any], values: Mapping[str, Any]
+    ) -> tuple[Branch, dict[str, Array]]:
+        """Return what takes the place of a node that needs data on the host, and the array that it needs instead."""
+        function: Any = node.line.of_data
+        (place,) = node.line.host
+        asked = node._replace(line=node.line._replace(function=function), outputs=())
+        (made,) = self._call(asked, [arrays[0], arrays[place]], values)
+        name, inputs = f"{node.inputs[place]} of {node.name}", [*node.inputs]
+        inputs[place] = "" if made is None else name
+        self._planner.made_of[name] = node.inputs[place : place + 1]
+        later = node._replace(line=node.line._replace(host=()), inputs=tuple(inputs))
+        return Branch((later,), ()), {} if made is None else {name: on_device(base, made)}
 
     def _lazy(self, name: str) -> Any:
         """Return a value in the form for traced operators."""

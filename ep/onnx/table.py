@@ -36,8 +36,10 @@ class Line(NamedTuple):
     most_outputs: the largest number of outputs that a node may use.
     false: the number of an input that must be omitted, or a constant false; -1 for none.
     check: is called with the attributes when the model is loaded, and raises NotImplementedError for unsupported ones.
-    apart: whether it needs computed arrays, not traced ones, or a function of the shape of the first input and the
-        attributes that returns this: it has many steps, or depends on the data.
+    apart: whether it needs computed arrays, not traced ones.
+    of_data: the function that returns an array instead of the input in host memory, if this one is not known when the
+        node is planned; its arguments are the first input, that input, and the attributes. The node is then planned
+        with the array, or without one for None.
     first_state: the number of the first input that is a state, of an operator whose graph is computed for each step.
     """
 
@@ -50,7 +52,8 @@ class Line(NamedTuple):
     most_outputs: int = 2**31
     false: int = -1
     check: Callable[..., Any] | None = None
-    apart: bool | Callable[..., bool] = False
+    apart: bool = False
+    of_data: Callable[..., Any] | None = None
     first_state: int | None = None
 
 
@@ -139,9 +142,9 @@ _LINES: Final = (
     Line("Gemm", 7, p.gemm),
     Line("InstanceNormalization", 6, p.instance_normalization),
     Line("MatMul", 1, ops.matmul),
-    Line("GRU", 7, n.gru, host=(4,), check=n.check("gru"), apart=n.is_long),
-    Line("LSTM", 7, n.lstm, host=(4,), check=n.check("lstm"), apart=n.is_long),
-    Line("RNN", 7, n.rnn, host=(4,), check=n.check("rnn"), apart=n.is_long),
+    Line("GRU", 7, n.gru, host=(4,), check=n.check("gru"), of_data=n.going_on),
+    Line("LSTM", 7, n.lstm, host=(4,), check=n.check("lstm"), of_data=n.going_on),
+    Line("RNN", 7, n.rnn, host=(4,), check=n.check("rnn"), of_data=n.going_on),
     Line("Resize", 10, z.upsample, host=(1,), check=z.check),
     Line("Resize", 11, z.resize, host=(1, 2, 3), check=z.check),
     Line("Upsample", 7, z.upsample, check=z.check),

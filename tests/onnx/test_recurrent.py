@@ -5,7 +5,9 @@ import pytest
 from onnx import TensorProto, helper
 
 import ep.onnx
+from ep.expressions.program import Program
 from ep.ops import copy_to_host
+from tests.onnx.test_models import model_of as model_of_nodes
 
 STEPS, ROWS, INNER, SIZE = 5, 3, 4, 2
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
@@ -150,29 +152,88 @@ def test_onnx_runtime_has_the_same(rng, kind, direction, names, attributes):
 
 
 @pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
-def test_few_steps_are_part_of_a_plan(rng, kind):
-    """A plan ends before a long sequence; the operators of a short one are in the plan. Both give the same."""
+@pytest.mark.parametrize("direction", ["forward", "reverse"])
+def test_steps_have_the_bits_of_separate_runs(rng, monkeypatch, kind, direction):
+    """The steps of a sequence are part of a plan, however many they are, and of its one call of compiled code."""
     shapes = {"x": ("n", ROWS, INNER), "w": (1, GATES[kind] * SIZE, INNER), "r": (1, GATES[kind] * SIZE, SIZE)}
+    states = ["h", "c"][: 1 + (kind == "LSTM")]
+    shapes |= {"b": (1, 2 * GATES[kind] * SIZE), "": (), **dict.fromkeys(states, (1, ROWS, SIZE))}
+    node = helper.make_node(kind, [*shapes], ["y", *(f"{one}2" for one in states)], hidden_size=SIZE,
+                            direction=direction)  # fmt: skip
+    del shapes[""]
     graph = helper.make_graph(
-        [helper.make_node(kind, [*shapes], ["y", "h"], hidden_size=SIZE)],
+        [node],
         "g",
         [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in shapes.items()],
-        [helper.make_tensor_value_info(name, TensorProto.FLOAT, (None,) * rank) for name, rank in (("y", 4), ("h", 3))],
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, (None,) * (4 - (name != "y"))) for name in node.output],
     )
     model = ep.onnx.load(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 14)], ir_version=10))
-    x, w, r = (rng.standard_normal((9, *shape[1:]), np.float32) for shape in shapes.values())
-    found = {}
-    for steps in (9, 2):
-        found[steps], last = model(x=x[:steps], w=w[:1], r=r[:1])
-        np.testing.assert_array_equal(found[steps][-1], last)
-        is_apart = "which is computed by itself" in model.explain(x=(steps, ROWS, INNER))
-        assert is_apart is (steps == 9)
-    np.testing.assert_allclose(found[9][:2], found[2], rtol=1e-5, atol=1e-6)
+    given = {name: rng.standard_normal((9, *shape[1:]), np.float32) for name, shape in shapes.items()}
+    given |= {name: given[name][:1] for name in shapes if name != "x"}
+    y, *last = model(**given)
+    said = model.explain(x=(9, ROWS, INNER))
+    assert "operator of 9 steps" in said
+    assert "which is computed by itself" not in said
+    assert model.explain(x=(1009, ROWS, INNER)).count("\n") == said.count("\n")  # a step is planned once
+    now = [given[one] for one in states]
+    for t in range(9)[:: 1 if direction == "forward" else -1]:
+        part, *now = model(**given | {"x": given["x"][t : t + 1]} | dict(zip(states, now, strict=True)))
+        np.testing.assert_array_equal(part[0], y[t])
+    model(**given)
+    monkeypatch.setattr(Program, "computed", None)  # no program runs in Python any more
+    for one, wanted in zip(model(**given), [y, *now], strict=True):
+        np.testing.assert_array_equal(one, wanted)
+    for one, wanted in zip(last, now, strict=True):
+        np.testing.assert_array_equal(one, wanted)
+
+
+@pytest.mark.parametrize("layout", [0, 1])
+def test_lengths_that_are_others_in_each_run(device, rng, monkeypatch, layout):
+    """A plan ends where lengths are checked. Two plans follow: for sequences that all go on to the end, and others."""
+    gates = [rng.standard_normal((1, 3 * SIZE, size), np.float32) for size in (INNER, SIZE)]
+    x = rng.standard_normal((ROWS, STEPS, INNER) if layout else (STEPS, ROWS, INNER), np.float32)
+    nodes = [
+        ("Neg", ["x"], ["n"]),
+        ("GRU", ["n", "w", "r", "", "lengths"], ["y", "h"], {"hidden_size": SIZE, "layout": layout}),
+        ("Abs", ["y"], ["z"]),
+    ]
+    given = [("x", x.shape), ("lengths", (ROWS,), TensorProto.INT32)]
+    model = model_of_nodes(nodes, given, [("z", (None,) * 4), ("h", (None,) * 3)], [("w", gates[0]), ("r", gates[1])])
+    loaded = ep.onnx.load(model, device.type)
+    states = np.zeros((1, ROWS, SIZE))
+    functions = [[lambda one: 1 / (1 + np.exp(-one)), np.tanh]]
+    wide = [one.astype(np.float64) for one in (np.negative(x.swapaxes(0, 1) if layout else x), *gates)]
+    others = np.zeros((1, 6 * SIZE)), np.zeros((1, 3 * SIZE))
+    for run, lengths in enumerate([(5, 5, 5), (1, 5, 0), (5, 5, 5), (2, 4, 3), (4, 3, 2), (5, 5, 5), (0, 0, 0)]):
+        if run == 4 and device.type.tag == "cpu":
+            monkeypatch.setattr(Program, "computed", None)
+        z, h = map(copy_to_host, loaded(x=x, lengths=np.array(lengths, np.int32)))
+        y, last, _ = reference("GRU", functions, *wide, *others, lengths, states, states, "forward", np.inf)
+        if layout:
+            y, last = y.transpose(2, 0, 1, 3), last.transpose(1, 0, 2)
+        np.testing.assert_allclose(z, abs(y), rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(h, last, rtol=1e-5, atol=1e-6)
+    with pytest.raises(ValueError, match=r"sequence_lens has \[1, 6, 2\]") as caught:
+        loaded(x=x, lengths=np.array([1, 6, 2], np.int32))
+    assert caught.value.__notes__[0] == "in node 'n1' (GRU)"
+
+
+def test_sequences_that_are_constants(rng):
+    """They are computed when the model is planned."""
+    constants = [("x", rng.standard_normal((7, 1, 2), np.float32))]
+    constants += [(name, rng.standard_normal((1, 2, size), np.float32)) for name, size in (("w", 2), ("r", 2))]
+    nodes = [("RNN", ["x", "w", "r"], ["y"], {"hidden_size": 2}), ("Add", ["y", "a"], ["z"])]
+    model = ep.onnx.load(model_of_nodes(nodes, [("a", (1,))], [("z", (7, 1, 1, 2))], constants))
+    h, (x, w, r) = np.zeros((1, 2)), (one for _, one in constants)
+    for found, part in zip(model(a=np.ones(1, np.float32))[0], x, strict=True):
+        h = np.tanh(part @ w[0].T + h @ r[0].T)
+        np.testing.assert_allclose(found[0], h + 1, rtol=1e-5, atol=1e-6)
+    assert "steps" not in model.explain()
 
 
 @pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
 def test_no_steps_and_no_rows(rng, kind):
-    for steps, rows in ((0, 3), (2, 0)):
+    for steps, rows in ((0, 3), (2, 0), (7, 0)):
         node = helper.make_node(kind, ["x", "w", "r"], ["y", "h"], hidden_size=SIZE)
         gates = GATES[kind]
         x, w = np.zeros((steps, rows, INNER), np.float32), rng.standard_normal((1, gates * SIZE, INNER), np.float32)

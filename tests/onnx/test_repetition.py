@@ -14,7 +14,9 @@ import ep.onnx
 from ep import DeviceManagerRegistry, DeviceType
 from ep.cpu.engine.repeat.launch_list import LaunchList
 from ep.cpu.shared.listed import CALLED, Listed
+from ep.expressions import walk
 from ep.expressions.program import Program
+from ep.ops.declare.operator import operator_named
 from ep.ops.join import JoinKernel
 from ep.ops.kernels import Kernel
 from tests.onnx.test_models import model_of
@@ -54,6 +56,35 @@ def test_other_inputs_have_the_bits_of_a_first_run(rng, monkeypatch):
         for one, other in zip(found, wanted, strict=True):
             assert one.shape == other.shape
             np.testing.assert_array_equal(one, other)
+
+
+def test_kernels_of_a_step_that_are_registered_later(rng, monkeypatch):
+    """The steps of an LSTM are computed with the kernels that are registered when the model runs."""
+    gates = [rng.standard_normal((1, 20, size), np.float32) / 4 for size in (11, 5)]
+    constants = [("w", gates[0]), ("r", gates[1]), ("b", rng.standard_normal((1, 40), np.float32))]
+    nodes = [("LSTM", ["x", "w", "r", "b"], ["y"], {"hidden_size": 5})]
+    model = ep.onnx.load(model_of(nodes, [("x", (6, 1, 11))], [("y", (6, 1, 1, 5))], constants))
+    x, runs, computed = rng.standard_normal((6, 1, 11), np.float32), [], Program.computed
+    assert "of matmul add; " in model.explain()  # the matmul of a step is another one
+    expected = [model(x=x)[0] for _ in range(3)]
+    monkeypatch.setattr(Program, "computed", lambda self, *args: runs.append(self) or computed(self, *args))
+    model(x=x)
+    assert not runs
+    operator_named("matmul").forget()  # as a registration does
+    np.testing.assert_array_equal(model(x=x)[0], expected[0])
+    assert runs
+
+
+def test_too_many_steps_are_not_recorded(rng, monkeypatch):
+    model, given = several(rng)
+    expected, runs, computed = ep.onnx.load(model)(**given[0]), [], Program.computed
+    monkeypatch.setattr(walk, "MOST_REPEATED", 8)  # the LSTM has 9 steps
+    monkeypatch.setattr(Program, "computed", lambda self, *args: runs.append(self) or computed(self, *args))
+    loaded = ep.onnx.load(model)
+    for run in range(4):
+        for one, wanted in zip(loaded(**given[0]), expected, strict=True):
+            np.testing.assert_array_equal(one, wanted)
+        assert len(runs) == run + 1
 
 
 def test_windows_that_are_read_in_place(rng, monkeypatch):

@@ -1,24 +1,19 @@
-"""Recurrent operators: a product for the whole sequence, then one traced function, with a product, for each step."""
+"""Recurrent operators: a product for the whole sequence, then steps, each with a product of its own."""
 
 from __future__ import annotations
 
 import functools
-import operator
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from typing import Any, Final
 
 import numpy as np
 
 from ep import ops
-from ep.expressions.repeated import Repeated
-from ep.include.arrays import Arrays
+from ep.expressions.walk import Walk
 from ep.onnx.operators import elementwise as e
 from ep.onnx.operators.placing import placed
-from ep.ops.devices import arrays_of
 
-_FEW_STEPS: Final = 4
-"""The most steps of a sequence that are part of a plan."""
+NDArray = np.ndarray[Any, Any]
 
 _ACTIVATIONS: Final[dict[str, tuple[Callable[..., Any], tuple[float, ...]]]] = {
     "affine": (lambda x, alpha, beta: ops.add(ops.mul(x, alpha), beta), (1.0, 0.0)),
@@ -206,33 +201,45 @@ _Cell = tuple[Any, _Step, Sequence[Any]]
 """The offset of all products with x, the step, and its weights."""
 
 
-def is_long(x: Sequence[int], layout: int = 0, **_: Any) -> bool:
-    """Return whether a sequence of this shape has too many steps to be part of a plan."""
-    return x[1 if layout else 0] > _FEW_STEPS
+def going_on(x: Any, lengths: NDArray, *, layout: int = 0, **_: Any) -> NDArray | None:
+    """Return for each step which sequences go on; None if all go on to the end.
+
+    x: an array with the sequences, of which the shape is read. Raises ValueError for lengths that no sequence has.
+    """
+    steps = x.shape[1 if layout else 0]
+    if not ((lengths >= 0) & (lengths <= steps)).all():
+        raise ValueError(f"sequence_lens has {lengths.tolist()}; each must be one of 0 to {steps}")
+    return (lengths > np.arange(steps)[:, None])[..., None] if (lengths < steps).any() else None
 
 
 def _run(
     x: Any, w: Any, cell_of: Callable[[int], _Cell], lengths: Any, states: Sequence[Any], size: int, layout: int,
     direction: str,
 ) -> tuple[Any, ...]:  # fmt: skip
-    """Return h of all steps, and the states after the last one. cell_of: returns the cell of a direction."""
+    """Return h of all steps, and the states after the last one.
+
+    cell_of: returns the cell of a direction. lengths: those of the sequences, or the result of `going_on`.
+    """
     if layout:
         x = ops.permute(x, (1, 0, 2))
         states = [None if one is None else ops.permute(one, (1, 0, 2)) for one in states]
     steps, rows, _ = x.shape
-    if lengths is not None and not ((lengths >= 0) & (lengths <= steps)).all():
-        raise ValueError(f"sequence_lens has {lengths.tolist()}; each must be one of 0 to {steps}")
-    zeros, masks = placed(np.zeros((rows, size), x.dtype), x), None
-    if lengths is not None and (lengths < steps).any():
-        masks = placed((lengths > np.arange(steps)[:, None])[..., None], x)
+    masks = lengths
+    if lengths is not None and len(lengths.shape) == 1:
+        found = going_on(x, lengths)
+        masks = None if found is None else placed(found, x)
+    zeros = placed(np.zeros((rows, size), x.dtype), x)
     all_h, last = [], []
     for k in range(w.shape[0]):
         offset, step, weights = cell_of(k)
         products = ops.matmul(x.reshape((steps * rows, x.shape[2])), _direction(w, k), transpose_x2=True)
         products = (products if offset is None else ops.add(products, offset)).reshape((steps, rows, w.shape[1]))
-        now: Sequence[Any] = [zeros if one is None else _direction(one, k) for one in states]
-        order = range(steps)[:: -1 if direction == "reverse" or k else 1]
-        of_h, now = _walked(step, products, now, weights, order, masks, zeros)
+        now: list[Any] = [zeros if one is None else _direction(one, k) for one in states]
+        of_h = placed(np.zeros((0, rows, size), x.dtype), x)
+        if steps:
+            arrays, others = ([products], weights) if masks is None else ([products, masks], [zeros, *weights])
+            walk = _walk(step, w.shape[1] // size, masks is not None)
+            (of_h,), now = walk(arrays, now, others, backwards=direction == "reverse" or k > 0)
         all_h.append(of_h)
         last.append(now)
     results = [_stacked(all_h, 1), *(_stacked(one) for one in zip(*last, strict=True))]
@@ -242,66 +249,18 @@ def _run(
 
 
 @functools.lru_cache(64)
-def _repeated(step: _Step, num_gates: int, num_states: int, masked: bool) -> Repeated:
-    """Return a step for the products of one step with x, the states, the mask and zeros if masked, and the weights.
+def _walk(step: _Step, num_gates: int, masked: bool) -> Walk:
+    """Return the walk over the products with x, and the masks if masked; the others are zeros if masked, and the
+    weights. Its result is h, or 0 in sequences that have ended."""
 
-    Its results are h, or 0 in sequences that have ended, and the next states.
-    """
-
-    def flat(*arrays: Any) -> list[Any]:
-        gates, states = arrays[:num_gates], arrays[num_gates : num_gates + num_states]
-        rest = arrays[num_gates + num_states :]
-        new = step(gates, states, *rest[2 if masked else 0 :])
+    def each(parts: list[Any], states: list[Any], others: list[Any]) -> tuple[list[Any], list[Any]]:
+        gates = _gates(parts[0], num_gates)
         if not masked:
-            return new
-        goes_on, zeros = rest[:2]
+            new = step(gates, states, *others)
+            return new[:1], new
+        goes_on, zeros = parts[1], others[0]
+        new = step(gates, states, *others[1:])
         kept = [ops.where(goes_on, one, old) for one, old in zip(new, states, strict=True)]
-        return [ops.where(goes_on, new[0], zeros), *kept]
+        return [ops.where(goes_on, new[0], zeros)], kept
 
-    return Repeated(flat)
-
-
-def _walked(
-    step: _Step, products: Any, states: Sequence[Any], weights: Sequence[Any], order: range, masks: Any, zeros: Any
-) -> tuple[Any, Sequence[Any]]:
-    """Return h of all steps, and the states after the last one. order: of the steps. masks: which sequences go on."""
-    (steps, rows, _), size, dtype = products.shape, zeros.shape[1], zeros.dtype
-    if not steps:
-        return placed(np.zeros((0, rows, size), dtype), zeros), states
-    masked, num_gates = masks is not None, products.shape[2] // size
-    each = _repeated(step, num_gates, len(states), masked)
-    base: Any = arrays_of((products,), ("x",))
-    is_traced = not isinstance(base, Arrays)
-    in_place = not is_traced and base.has_views
-
-    def parts(array: Any, size: int) -> list[list[Any]]:
-        """Return the parts of each step, of a number of columns."""
-        columns = [slice(first, first + size) for first in range(0, array.shape[2], size)]
-        if in_place:
-            view, rows_of = base.view, slice(None)
-            return [[view(array, (t, rows_of, some), None, None) for some in columns] for t in range(steps)]
-        of_steps = ops.split(array, steps) if steps > 1 else [array]
-        return [[ops.slice(one, None, None, some).reshape((rows, size)) for some in columns] for one in of_steps]
-
-    gates, fixed = parts(products, size), [*([zeros] if masked else []), *weights]
-    ends = parts(masks, 1) if masked else [[]] * steps
-    into: list[Any] = [None] * steps
-    buffers: list[list[Any]] = [[], []]
-    written: Any = None
-    steps_of: Any = nullcontext(each.function)
-    if not is_traced:
-        first = order[0]
-        steps_of = each.steps(base, [*gates[first], *states, *ends[first], *fixed])
-        into = [base.empty(zeros.shape, dtype) for _ in order]
-        if base.takes_host_arrays:  # views of these are arrays, which a product reads, too
-            written = base.empty((steps, rows, size), dtype)
-            into = [one for (one,) in parts(written, size)]
-        buffers = [[base.empty(zeros.shape, dtype) for _ in states[0 if masked else 1 :]] for _ in range(2)]
-    found, now = [*into], states
-    with steps_of as run:
-        for t in order:
-            arrays = [*gates[t], *now, *ends[t], *fixed]
-            results = run(*arrays) if is_traced else run(arrays, [into[t], *buffers[t % 2]])
-            found[t], now = results[0], results[1:] if masked else results
-    is_written = written is not None and all(map(operator.is_, found, into))
-    return written if is_written else _stacked(found), now
+    return Walk(each)

@@ -88,6 +88,7 @@ class EachCall:
     """The launches of a kernel that may do anything in a call, also what depends on data."""
 
     __slots__ = ("_attributes", "_kernel")
+    is_repeatable = False
 
     def __init__(self, kernel: Kernel, attributes: Mapping[str, Any]) -> None:
         self._kernel, self._attributes = kernel, attributes
