@@ -49,7 +49,7 @@ def _measured(arguments: Namespace, device_type: DeviceType) -> dict[str, Any]:
         return [*results]
 
     try:
-        with output.late_progress("launches of a first run") as progress:
+        with output.late_progress("steps of a first run") as progress:
             results = [device.bring_back(one) for one in ours(progress)]
     except REFUSALS as error:
         notes = "".join(f", {note}" for note in getattr(error, "__notes__", ()))

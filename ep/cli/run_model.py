@@ -53,7 +53,7 @@ def run(arguments: Namespace) -> int:
     try:
         placed = {name: device.place(one) for name, one in inputs.items()}
         begin = time.perf_counter()
-        with nullcontext() if arguments.quiet else output.late_progress("launches of a first run") as progress:
+        with nullcontext() if arguments.quiet else output.late_progress("steps of a first run") as progress:
             results = [device.bring_back(one) for one in model.run([*targets], placed, progress)]
     except EnvironmentVariableError:
         raise

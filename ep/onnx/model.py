@@ -54,8 +54,8 @@ class Model:
         """Return outputs by name, all of them for None: on the CPU as ndarrays, else as arrays of the device.
 
         inputs: arrays of the host or of the device, by name. progress: is called in the first run with new input
-        shapes, in which kernels are compiled, at its beginning and after each launch: with the number of launches that
-        are done, and of those that are planned so far.
+        shapes, in which kernels are compiled, after each step: with the number of steps that are done, and of those
+        that are known so far. A step is a node that is planned, or a launch.
 
         Outputs have separate memory, which later runs do not change. The first run with new input shapes plans the
         kernels for them, and compiles those that are not on disk yet.
@@ -69,10 +69,11 @@ class Model:
         plan = self._plans.get(key)
         if plan is not None:
             return self._computed(base, plan, values, wanted)
+        told = None if progress is None else Progress(progress)
         with garbage_waits():
-            plan = self._plan(wanted, values)
+            plan = self._plan(wanted, values, told)
             self._plans.put(key, plan)
-            return self._computed(base, plan, values, wanted, None if progress is None else Progress(progress))
+            return self._computed(base, plan, values, wanted, told)
 
     def _computed(
         self,
@@ -114,8 +115,8 @@ class Model:
         lines.append(f"constants: {constants:,} bytes")
         return "\n".join([*lines, self._plan(self._all, given).explain()])
 
-    def _plan(self, wanted: Sequence[str], given: Mapping[str, Any]) -> Plan:
-        return self._planner.plan(self._planner.graph.nodes, {}, given, wanted)
+    def _plan(self, wanted: Sequence[str], given: Mapping[str, Any], progress: Progress | None = None) -> Plan:
+        return self._planner.plan(self._planner.graph.nodes, {}, given, wanted, progress)
 
     def _read(
         self, base: Arrays, wanted: tuple[str, ...], inputs: Mapping[str, Any]

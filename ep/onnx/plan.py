@@ -45,7 +45,12 @@ class Planner:
         self._folds = BoundedCache()
 
     def plan(
-        self, nodes: Sequence[Node], fixed: Mapping[str, NDArray], given: Mapping[str, Any], wanted: Sequence[str]
+        self,
+        nodes: Sequence[Node],
+        fixed: Mapping[str, NDArray],
+        given: Mapping[str, Any],
+        wanted: Sequence[str],
+        progress: Progress | None = None,
     ) -> Plan:
         """Return the plan of nodes, in their order.
 
@@ -53,7 +58,7 @@ class Planner:
 
         Raises the errors of operators for invalid sizes, with a note that names the node.
         """
-        return Plan(self, nodes, fixed, given, wanted)
+        return Plan(self, nodes, fixed, given, wanted, progress)
 
     def note(self, nodes: Sequence[Node]) -> None:
         """Record what nodes compute their results from."""
@@ -92,6 +97,7 @@ class Plan:
         fixed: Mapping[str, NDArray],
         given: Mapping[str, Any],
         wanted: Sequence[str],
+        progress: Progress | None = None,
     ) -> None:
         self._planner, self._wanted = planner, wanted
         planner.note(nodes)
@@ -105,15 +111,20 @@ class Plan:
         try:
             self._given = {name: self._give(name, one) for name, one in given.items()}
             rest = deque(_needed(nodes, wanted))
+            expect, step = (_ignore, _ignore) if progress is None else (progress.expect, progress.step)
+            expect(len(rest))
             while rest:
                 branch = self._add(rest[0])
                 if branch is None:
                     self.cut = rest[0]
+                    expect(1 - len(rest))  # its own step follows this plan
                     break
                 node = rest.popleft()
+                step()
                 if branch.nodes or branch.outputs:
                     planner.note(branch.nodes)
-                    rest = deque(_needed([*_in_place_of(node, branch), *rest], wanted))
+                    before, rest = len(rest), deque(_needed([*_in_place_of(node, branch), *rest], wanted))
+                    expect(len(rest) - before)
             read = {name for node in rest for name in node.inputs}
             self._rest = [*rest][1:]
             self.results = [name for name in self._values if name in wanted or (name in read and name not in given)]
@@ -130,10 +141,10 @@ class Plan:
     def run(self, base: Arrays, values: dict[str, Array], arena: Arena, progress: Progress | None = None) -> None:
         """Add the results to `values`, which has the inputs, by name."""
         if progress is not None:
-            progress.plan(self.program.num_launches)
+            progress.expect(self.program.num_launches)
         given = {position: values[name] for name, position in self._given.items()}
         try:
-            results = self.program.run(base, given, {}, arena, None if progress is None else progress.launched)
+            results = self.program.run(base, given, {}, arena, None if progress is None else progress.step)
         except Exception as error:
             value = self.program.value_of(error)
             if value >= 0:
@@ -141,7 +152,7 @@ class Plan:
             raise
         values.update(zip(self.results, results, strict=True))
 
-    def compute_cut(self, base: Arrays, values: dict[str, Array]) -> Plan:
+    def compute_cut(self, base: Arrays, values: dict[str, Array], progress: Progress | None = None) -> Plan:
         """Compute the node before which the plan ends, add its results to `values`, and return the plan of the rest."""
         node: Any = self.cut
         arrays: list[Any] = []
@@ -164,13 +175,15 @@ class Plan:
             branch = called if isinstance(called, Branch) else Branch((), ())
             results = [] if branch.outputs else [on_device(base, one) for one in called]
             found = dict(zip(node.outputs, results, strict=False))
+        if progress is not None:
+            progress.step()
         values.update(found)
         key = branch.outputs, *((one.shape, one.dtype) for one in found.values())
         later: Plan | None = self._later.get(key)
         if later is None:
             given = {name: values[name] for name in dict.fromkeys([*self._later_inputs, *found]) if name}
             wanted = [name for name in self._wanted if name not in found and name not in self.results]
-            later = self._planner.plan([*_in_place_of(node, branch), *self._rest], self.fixed, given, wanted)
+            later = self._planner.plan([*_in_place_of(node, branch), *self._rest], self.fixed, given, wanted, progress)
             self._later.put(key, later)
         return later
 
@@ -184,7 +197,7 @@ class Plan:
     ) -> dict[str, Array]:
         """Compute this plan, and those of the nodes after its cuts; return outputs by name. values: the inputs.
 
-        progress: is told about the launches of these plans, but not of those of a loop.
+        progress: is told about the steps of these plans, but not about those of a loop.
         """
         plan, found = self, dict[str, Array]()
         while True:
@@ -192,7 +205,7 @@ class Plan:
             found.update((name, values[name]) for name in wanted if name in plan.results)
             if plan.cut is None:
                 break
-            cut, plan = plan.cut, plan.compute_cut(base, values)
+            cut, plan = plan.cut, plan.compute_cut(base, values, progress)
             found.update(
                 (name, ops.identity(values[name])) for name in cut.outputs if name in values and name in wanted
             )
@@ -345,6 +358,10 @@ class Plan:
         """Return the node that recorded a value."""
         place = bisect_right(self._owners, position, key=lambda one: one[0])
         return self._owners[max(place - 1, 0)][1]
+
+
+def _ignore(*steps: int) -> None:
+    """Tell nobody."""
 
 
 class _Shaped:

@@ -1,25 +1,25 @@
-"""The progress of a first run: how many of its launches are done."""
+"""The progress of a first run: how many of its steps are done. A step is a node that is planned, or a launch."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 Tell = Callable[[int, int], None]
-"""A function that is called with the number of launches that are done, and with that of the launches planned so far."""
+"""A function that is called with the number of steps that are done, and with that of all that are known so far."""
 
 
 class Progress:
-    """Counts the launches of one run. A run may have several plans, which are not all made at its beginning."""
+    """Counts the steps of one run. It may have several plans, which are not all made at its beginning."""
 
     def __init__(self, tell: Tell) -> None:
-        self._tell, self._done, self._planned = tell, 0, 0
+        self._tell, self._done, self._known = tell, 0, 0
 
-    def plan(self, launches: int) -> None:
-        """Add the launches of a plan that is about to be computed."""
-        self._planned += launches
-        self._tell(self._done, self._planned)
+    def expect(self, steps: int) -> None:
+        """Add steps that are about to be done; below 0, remove some that another plan will do."""
+        self._known += steps
+        self._tell(self._done, self._known)
 
-    def launched(self) -> None:
-        """Count a launch."""
+    def step(self) -> None:
+        """Count a step that is done."""
         self._done += 1
-        self._tell(self._done, self._planned)
+        self._tell(self._done, self._known)

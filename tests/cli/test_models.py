@@ -89,13 +89,13 @@ def test_progress_is_shown_on_a_terminal_alone(ep, folder, monkeypatch, command)
     words = ("bench", "--onnx", "m.onnx", "--format", "json") if command == "bench" else ("run", "m.onnx", *INPUTS)
     if command != "bench":
         words = *words, "--out", "y=y.npy", *(["--quiet"] if command == "quiet" else [])
-    assert "launches" not in ep(*words).err
+    assert "steps" not in ep(*words).err
     monkeypatch.setattr(output.text, "is_terminal", lambda stream=sys.stdout: stream is sys.stderr)
     monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes any stream for a terminal
     done = ep(*words)
     assert done.code == 0
-    assert ("launches of a first run" in done.err) == (command != "quiet")
-    assert "launches" not in done.out
+    assert ("steps of a first run" in done.err) == (command != "quiet")
+    assert "steps" not in done.out
 
 
 def test_a_model_is_compared(folder, monkeypatch, ep):
