@@ -77,6 +77,29 @@ def fma(builder: Any, x: Any, y: Any, z: Any) -> Any:
     return call(builder, f"llvm.fma.{mangled(x.type)}", x.type, x, y, z)
 
 
+class _BFloat(ir.Type):  # type: ignore[misc]
+    """LLVM's type of bfloat16, which llvmlite lacks."""
+
+    def __str__(self) -> str:
+        return "bfloat"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _BFloat)
+
+    def __hash__(self) -> int:
+        return hash(_BFloat)
+
+
+def add_pairs(builder: Any, x: Any, y: Any, z: Any) -> Any:
+    """Return z plus the products of pairs, which are the halves of each lane of x and y, in bfloat16.
+
+    The product of the upper halves is added first. Sums are rounded each time. Subnormal numbers count as 0.
+    """
+    pairs = ir.VectorType(_BFloat(), 2 * z.type.count)
+    x, y = (builder.bitcast(one, pairs) for one in (x, y))
+    return call(builder, f"llvm.x86.avx512bf16.dpbf16ps.{32 * z.type.count}", z.type, z, x, y)
+
+
 def sum_in_any_order(builder: Any, value: Any) -> Any:
     """Return the sum of the lanes of a vector of real numbers, in the order that is best for the processor."""
     real = value.type.element

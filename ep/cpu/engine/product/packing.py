@@ -10,8 +10,13 @@ from llvmlite import ir
 from ep.common.native.emitted import emitted
 from ep.cpu.compile.conversion import widened
 from ep.cpu.compile.vectors import (
+    BIT,
+    FLOAT,
+    INT,
     REALS,
     WORD,
+    call,
+    constant,
     counted,
     counted_whole,
     every,
@@ -20,6 +25,7 @@ from ep.cpu.compile.vectors import (
     lanes_of,
     least,
     load,
+    mangled,
     store,
     stored_bits,
     taken,
@@ -31,11 +37,13 @@ _LINE: Final = 64  # bytes
 
 
 @cache
-def row_packer(data_type: DataType, width: int) -> Any:
+def row_packer(data_type: DataType, width: int, paired: bool = False) -> Any:
     """Return a function (src, step, count, k, dst) that packs rows of src as contiguous rows of `width` numbers.
 
     src has k rows, `step` elements from row to row. The first `count` elements of each, from 1 to width, are read; the
     rest of a row of dst is 0.
+    paired: whether two rows of src become one of dst, whose elements have those of the first one in their upper halves.
+        If k is odd, the lower halves of the last row are 0.
     """
 
     @emitted()
@@ -44,23 +52,33 @@ def row_packer(data_type: DataType, width: int) -> Any:
         src, dst = (builder.inttoptr(one, kind.as_pointer()) for one, kind in ((src, bits), (dst, real)))
         read = lanes_below(builder, count, width)
 
-        def row(index: Any, nothing: Any) -> None:
-            source = builder.gep(src, [builder.mul(index, step)])
+        def row(index: Any, nothing: Any, of_two: bool = paired) -> None:
+            place = builder.shl(index, WORD(1)) if paired else index
+            source = builder.gep(src, [builder.mul(place, step)])
             target = builder.gep(dst, [builder.mul(index, WORD(width))])
-            stored = load(builder, source, ir.VectorType(bits, width), mask=read)
-            store(builder, widened(builder, stored, data_type), target)
+            number = widened(builder, load(builder, source, ir.VectorType(bits, width), mask=read), data_type)
+            if of_two:
+                other = load(builder, builder.gep(source, [step]), ir.VectorType(bits, width), mask=read)
+                number = _with_lower(builder, number, other)
+            store(builder, number, target)
 
-        counted(builder, WORD(0), k, 1, [], row)
+        if not paired:
+            counted(builder, WORD(0), k, 1, [], row)
+            return
+        left, _ = counted(builder, WORD(0), builder.lshr(k, WORD(1)), 1, [], row)
+        with builder.if_then(builder.trunc(k, BIT)):
+            row(left, None, of_two=False)
 
     return pack
 
 
 @cache
-def column_packer(data_type: DataType, rows: int, lanes: int) -> Any:
+def column_packer(data_type: DataType, rows: int, lanes: int, paired: bool = False) -> Any:
     """Return a function (src, step, count, k, dst, width) that writes rows of src as columns of dst.
 
     src has `count` rows of k elements, from 1 to `rows`, with `step` elements from row to row. dst has rows of `width`
     numbers. Any others of its first `rows` columns are undefined.
+    paired: whether two elements along k become one, as in `row_packer`.
     """
 
     @emitted()
@@ -73,11 +91,14 @@ def column_packer(data_type: DataType, rows: int, lanes: int) -> Any:
             row = least(builder, WORD(number), last)  # beyond the rows, the last one again: these columns are not used
             sources.append(builder.gep(src, [builder.mul(row, step)]))
 
-        def block(index: Any, length: int) -> None:
+        def block(index: Any, length: int, of_two: bool = paired) -> None:
             stored = stored_bits(data_type, length if length > 1 else None)
-            loaded = []
+            loaded, place = [], builder.shl(index, WORD(1)) if paired else index
             for source in sources:
-                read = load(builder, source, stored, index)
+                if of_two:
+                    loaded.append(_pairs(builder, builder.gep(source, [place]), length))
+                    continue
+                read = load(builder, source, stored, place)
                 loaded.append(widened(builder, read, data_type))
             target = builder.gep(dst, [builder.mul(index, width)])
             if length == 1:
@@ -87,8 +108,12 @@ def column_packer(data_type: DataType, rows: int, lanes: int) -> Any:
             for number, piece in enumerate(_transposed(builder, loaded)):
                 store(builder, piece, target, builder.mul(WORD(number), width))
 
-        left, _ = counted_whole(builder, WORD(0), k, lanes, [], lambda index, _: block(index, lanes))
-        counted(builder, left, k, 1, [], lambda index, _: block(index, 1))
+        end = builder.lshr(k, WORD(1)) if paired else k
+        left, _ = counted_whole(builder, WORD(0), end, lanes, [], lambda index, _: block(index, lanes))
+        left, _ = counted(builder, left, end, 1, [], lambda index, _: block(index, 1))
+        if paired:
+            with builder.if_then(builder.trunc(k, BIT)):
+                block(left, 1, of_two=False)
 
     return pack
 
@@ -172,6 +197,21 @@ def _and_bits(builder: Any, masks: list[Any], word: Any) -> list[Any]:
         bits = builder.trunc(builder.lshr(word, WORD(lanes * number)), ir.IntType(lanes))
         found.append(builder.and_(mask, builder.bitcast(bits, mask.type)))
     return found
+
+
+def _with_lower(builder: Any, numbers: Any, others: Any) -> Any:
+    """Return numbers of float32 whose lower halves, which are 0, are replaced by bits."""
+    bits = ir.VectorType(INT, numbers.type.count)
+    both = builder.or_(builder.bitcast(numbers, bits), builder.zext(others, bits))
+    return builder.bitcast(both, numbers.type)
+
+
+def _pairs(builder: Any, source: Any, count: int) -> Any:
+    """Return pairs of elements of 16 bits: vectors of float32, or one, with the first element in the upper half."""
+    bits, real = (kind if count == 1 else ir.VectorType(kind, count) for kind in (INT, FLOAT))
+    read = load(builder, source, bits)
+    turned = call(builder, f"llvm.fshl.{mangled(bits)}", bits, read, read, constant(bits, 16))
+    return builder.bitcast(turned, real)
 
 
 def _kinds(data_type: DataType) -> tuple[Any, Any]:

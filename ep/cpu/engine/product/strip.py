@@ -13,14 +13,14 @@ _SUMMED: Final = 128  # the most products that are added up one after the other:
 _LINE: Final = 64  # bytes
 
 
-def strip_multiplier(arithmetic: DataType, lanes: int) -> Any:
+def strip_multiplier(arithmetic: DataType, lanes: int, *, paired: bool = False) -> Any:
     """Return a function that multiplies a strip of columns, for all rows; see `tile_multiplier` for its arguments.
 
     It has no argument slow. a_step is 0 if a is packed, in tiles of `tile_shape().rows` rows; then b is packed too if
     there are fewer than `VECTORS` vectors of columns. later: the rows of b that the tiles together prefetch; 0 if each
     tile is to prefetch the rows of a of the next one, which are contiguous.
     """
-    one, two, three = (_tiles(arithmetic, vectors, lanes) for vectors in (1, 2, 3))
+    one, two, three = (_tiles(arithmetic, vectors, lanes, paired) for vectors in (1, 2, 3))
 
     @separate
     def multiply(k, a, a_row, a_step, b, b_step, c, c_step, num_rows, num_columns, alpha, adds, later, later_step):
@@ -55,12 +55,12 @@ def low_strip_multiplier(arithmetic: DataType, lanes: int) -> Any:
     return multiply
 
 
-def _tiles(arithmetic: DataType, vectors: int, lanes: int) -> Any:
+def _tiles(arithmetic: DataType, vectors: int, lanes: int, paired: bool) -> Any:
     """Return the function of `strip_multiplier` for strips of `vectors` vectors."""
     size, packed_rows, rows, width = arithmetic.itemsize, tile_shape().rows, rows_of(vectors), VECTORS * lanes
-    few = rows // 2
-    tile, low_tile = (tile_multiplier(arithmetic, count, vectors, lanes) for count in (rows, few))
-    packed_tile = tile_multiplier(arithmetic, packed_rows, vectors, lanes, packed=width)
+    few, summed = rows // 2, _SUMMED // 2 if paired else _SUMMED
+    tile, low_tile = (tile_multiplier(arithmetic, count, vectors, lanes, paired=paired) for count in (rows, few))
+    packed_tile = tile_multiplier(arithmetic, packed_rows, vectors, lanes, packed=width, paired=paired)
 
     @separate
     def multiply(k, a, a_row, a_step, b, b_step, c, c_step, num_rows, num_columns, alpha, adds, later, later_step):
@@ -70,9 +70,9 @@ def _tiles(arithmetic: DataType, vectors: int, lanes: int) -> Any:
             slow += 1
         if later == 0:
             later_tile = rows * apart * size
-            later, later_step = a + later_tile, later_tile // min(k, _SUMMED)
-        for first in range(0, k, _SUMMED):  # a piece of b stays in L1 for all tiles
-            length, adds_now = min(_SUMMED, k - first), adds | (first > 0)
+            later, later_step = a + later_tile, later_tile // min(k, summed)
+        for first in range(0, k, summed):  # a piece of b stays in L1 for all tiles
+            length, adds_now = min(summed, k - first), adds | (first > 0)
             from_b, fetched = b + first * b_step * size, later + first * later_step
             row, from_a, to_c = 0, a + first * step * size, c
             while packed and num_rows - row >= packed_rows:

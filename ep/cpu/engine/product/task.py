@@ -12,10 +12,10 @@ from ep.cpu.compile.memory import allocate, loader, release, storer
 from ep.cpu.engine.product.blas import CONJUGATE_TRANSPOSED, NOT_TRANSPOSED, gemm
 from ep.cpu.engine.product.mapped import map_block
 from ep.cpu.engine.product.narrow import is_narrow, narrow_multiplier
+from ep.cpu.engine.product.pairs import pair_multiplier
 from ep.cpu.engine.product.results import results_merger
 from ep.cpu.engine.product.shape import block_columns, tile_shape
 from ep.cpu.engine.product.state import BLOCK, BLOCK_WORDS, PRODUCT, PRODUCT_LAUNCH, PRODUCT_STATE
-from ep.cpu.engine.product.tiling import block_multiplier
 from ep.cpu.engine.product.types import Types, arithmetic_of
 from ep.cpu.engine.product.vector import vector_multiplier
 from ep.cpu.engine.product.walk import offsets, set_block
@@ -73,7 +73,7 @@ def product_task(types: Types) -> int:
 
 def _multiplier(types: Types) -> Any:
     """Return a function (launch, block, a, b, c) for a block of real numbers; it chooses the kernel by the sizes."""
-    multiply_block, multiply_vector = block_multiplier(types), vector_multiplier(types)
+    multiply_block, multiply_vector = pair_multiplier(types), vector_multiplier(types)
     multiply_narrow, lanes = narrow_multiplier(types), tile_shape().vector_bytes // types.arithmetic.itemsize
 
     @jit

@@ -15,6 +15,7 @@ from ep.cpu.compile.vectors import (
     L2_CACHE,
     REALS,
     WORD,
+    add_pairs,
     constant,
     counted,
     counted_whole,
@@ -40,7 +41,9 @@ FEW_SUMS: Final = 12
 
 
 @cache
-def tile_multiplier(data_type: DataType, rows: int, vectors: int, lanes: int, packed: int = 0) -> Any:
+def tile_multiplier(
+    data_type: DataType, rows: int, vectors: int, lanes: int, packed: int = 0, *, paired: bool = False
+) -> Any:
     """Return a function that computes alpha a b for the first num_rows rows and num_columns columns of a tile.
 
     The tile is [rows, vectors * lanes]. The arguments are (k, a, a_row, a_step, b, b_step, c, c_step, num_rows,
@@ -52,7 +55,9 @@ def tile_multiplier(data_type: DataType, rows: int, vectors: int, lanes: int, pa
         step prefetches one line into L2, later_step bytes after the line of the step before.
     packed: the numbers of a row of b if a and b are packed, else 0. If they are, all rows are computed, strides are
         constants, and only c is prefetched, since a and b are contiguous.
+    paired: whether an element of a and b is a pair of numbers of bfloat16; k is the number of pairs then.
     """
+    add_product = add_pairs if paired else fma
     real, width = REALS[data_type], vectors * lanes * data_type.itemsize
     vector = ir.VectorType(real, lanes)
 
@@ -110,7 +115,7 @@ def tile_multiplier(data_type: DataType, rows: int, vectors: int, lanes: int, pa
                 factor = load(builder, a_rows[number], real, place_in_row)
                 factor = splat(builder, factor, lanes)
                 for place, element in enumerate(elements):
-                    after.append(fma(builder, factor, element, sums[number * vectors + place]))
+                    after.append(add_product(builder, factor, element, sums[number * vectors + place]))
             return after
 
         def turn(index: Any, sums: list[Any], steps: int) -> list[Any]:

@@ -42,16 +42,19 @@ _LINE: Final = 64  # bytes
 
 
 @cache
-def block_multiplier(types: Types) -> Any:
-    """Return a function (launch, block, a, b, c) that multiplies a block, whose first element in c is at `c`."""
+def block_multiplier(types: Types, *, paired: bool = False) -> Any:
+    """Return a function (launch, block, a, b, c) that multiplies a block, whose first element in c is at `c`.
+
+    paired: whether pairs of numbers of bfloat16 along k are packed and multiplied as one element.
+    """
     widens_a, widens_b, is_half = (one in HALVES for one in types)
     size_a, size_b, arithmetic = types.a.itemsize, types.b.itemsize, types.arithmetic
     wide, lanes, tile_rows = arithmetic.itemsize, tile_shape().vector_bytes // arithmetic.itemsize, tile_shape().rows
     tile_columns = VECTORS * lanes
     has_few_sums = tile_rows * VECTORS <= FEW_SUMS
     load, store, load_wide, store_wide = loader(types.c), storer(types.c), loader(arithmetic), storer(arithmetic)
-    strip, low = strip_multiplier(arithmetic, lanes), low_strip_multiplier(arithmetic, lanes)
-    pack_a, pack_b = _packer(types.a, tile_rows), _packer(types.b, tile_columns)
+    strip, low = strip_multiplier(arithmetic, lanes, paired=paired), low_strip_multiplier(arithmetic, lanes)
+    pack_a, pack_b = (_packer(*one, paired) for one in ((types.a, tile_rows), (types.b, tile_columns)))
     pack_windows = _windows_packer(types.b, lanes, tile_columns)
 
     @separate
@@ -94,6 +97,8 @@ def block_multiplier(types: Types) -> Any:
             alpha, beta, rounds = type(alpha)(1), type(beta)(0), False
         parts = (end - begin + _DEPTH - 1) // _DEPTH
         depth = (end - begin + parts - 1) // parts
+        if is_half:
+            depth += depth % 2  # pairs are whole
         height = (min(rows, _HEIGHT) + tile_rows - 1) // tile_rows * tile_rows
         if not is_plain and k <= _SHORT and rows >= _MANY:
             height = tile_rows
@@ -128,12 +133,13 @@ def block_multiplier(types: Types) -> Any:
             a_offset, b_offset = a_offset + first_row * a_row, b_offset + first_column * b_column
             for first in range(begin, end, depth):
                 length = min(depth, end - first)
+                packed_length = (length + 1) // 2 if paired else length
                 for row in range(0, rows, height):
                     count = min(height, rows - row)
                     from_a, row_a, step_a = a + (a_offset + row * a_row + first * a_step) * size_a, a_row, a_step
                     if packs_a:
                         for place in range(0, count, tile_rows):
-                            source, target = from_a + place * a_row * size_a, packed_a + place * length * wide
+                            source, target = from_a + place * a_row * size_a, packed_a + place * packed_length * wide
                             rows_left = min(tile_rows, count - place)
                             pack_a(transpose_a, source, max(a_row, a_step), rows_left, length, target)
                         from_a, row_a, step_a = packed_a, 1, 0
@@ -147,12 +153,12 @@ def block_multiplier(types: Types) -> Any:
                         following = column + (2 * tile_columns if low_strip else strip_columns)
                         packed_strip = packed_b
                         if keeps_b:
-                            packed_strip += wide * length * tile_columns * strip_number
+                            packed_strip += wide * packed_length * tile_columns * strip_number
                         later, later_step = from_b, 0
                         if fetches_a and column == 0:
                             later = 0
                         elif row > 0:
-                            later, later_step = packed_strip + wide * length * tile_columns, wide * tile_columns
+                            later, later_step = packed_strip + wide * packed_length * tile_columns, wide * tile_columns
                         elif transpose_b == 0 and is_plain:  # the next strip, piece of k, or block
                             later_step = n * size_b
                             if following < columns:
@@ -190,7 +196,7 @@ def block_multiplier(types: Types) -> Any:
                                 )
                             from_b, step_b = packed_strip, tile_columns
                         strip(
-                            *(length, from_a, row_a, step_a, from_b, step_b, to_c, to_step),
+                            *(packed_length, from_a, row_a, step_a, from_b, step_b, to_c, to_step),
                             *(count, left, alpha, adds, later, later_step),
                         )
                         column, strip_number = following, strip_number + 1
@@ -205,14 +211,15 @@ def block_multiplier(types: Types) -> Any:
     return multiply
 
 
-def _packer(data_type: DataType, width: int) -> Any:
+def _packer(data_type: DataType, width: int, paired: bool) -> Any:
     """Return a function (in_rows, src, step, count, k, dst) that packs a strip [k, width], `count` of which are in src.
 
     in_rows: whether the elements of one index along k are a row of src; otherwise, a column.
+    paired: whether two elements along k become one of the strip.
     """
     size, wide, group = data_type.itemsize, arithmetic_of(data_type).itemsize, gcd(_GROUP, width)
-    pack_rows = row_packer(data_type, width)
-    pack_columns = column_packer(data_type, group, tile_shape().vector_bytes // wide)
+    pack_rows = row_packer(data_type, width, paired)
+    pack_columns = column_packer(data_type, group, tile_shape().vector_bytes // wide, paired)
 
     @separate
     def pack(in_rows, src, step, count, k, dst):
@@ -226,6 +233,7 @@ def _packer(data_type: DataType, width: int) -> Any:
     return pack
 
 
+@cache
 def _windows_packer(data_type: DataType, lanes: int, width: int) -> Any:
     """Return a function (src, rows, columns, inside, first, step, count, k, dst) that packs a strip of windows.
 

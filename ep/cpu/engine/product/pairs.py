@@ -1,0 +1,104 @@
+"""Products of bfloat16 by pairs, with instructions that add two products to a sum of float32.
+
+They round after each product, in order, as fused multiply-adds do: the sums have the same bits. But they take numbers
+below the least normal one for 0. So the elements of a block are read first: if a product or a sum could be so small,
+the block is computed in float32.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Final
+
+from numba.core import types as numba_types
+
+from ep.common.native.emitted import emitted
+from ep.common.native.words import load_word
+from ep.cpu.compile.jit import jit
+from ep.cpu.compile.target import multiplies_pairs
+from ep.cpu.compile.vectors import WORD, call, constant, counted, counted_whole, lanes_below, load, mangled, stored_bits
+from ep.cpu.engine.product.shape import tile_shape
+from ep.cpu.engine.product.state import BLOCK, PRODUCT, PRODUCT_LAUNCH, PRODUCT_STATE
+from ep.cpu.engine.product.tiling import block_multiplier
+from ep.cpu.engine.product.types import Types, alike
+from ep.cpu.engine.product.walk import offsets
+from ep.include.data_type import DataType
+
+_LANES: Final = 32
+_EXPONENT: Final = 8  # the bits below the exponent in a magnitude
+_LEAST_SUM: Final = 142
+"""The least sum of two biased exponents, 127 each, for which products are multiples of the least normal number 2^-126:
+each factor is a multiple of 2^-7 of its power of two. Sums of such products are multiples of it, too, however rounded.
+"""
+
+
+def pair_multiplier(types: Types) -> Any:
+    """Return `block_multiplier`'s function, or one that also multiplies by pairs, if the processor has them."""
+    alone = block_multiplier(types)
+    if types != alike(DataType.kBFloat16) or not multiplies_pairs():
+        return alone
+    in_pairs, size, few_rows = block_multiplier(types, paired=True), types.a.itemsize, tile_shape().rows // 2
+    least = _least_magnitude()
+
+    @jit
+    def multiply(launch, block, a, b, c):
+        state, words = load_word(launch, PRODUCT_LAUNCH.state), load_word(launch, PRODUCT_LAUNCH.product)
+        m, n, k = load_word(words, PRODUCT.m), load_word(words, PRODUCT.n), load_word(words, PRODUCT.k)
+        rows, columns = load_word(block, BLOCK.rows), load_word(block, BLOCK.columns)
+        row, column, term = (
+            load_word(block, BLOCK.first_row),
+            load_word(block, BLOCK.first_column),
+            load_word(block, BLOCK.first_term),
+        )
+        first, depth = load_word(block, BLOCK.first), load_word(block, BLOCK.last) - load_word(block, BLOCK.first)
+        fits = load_word(words, PRODUCT.window_rows) == 0 and load_word(block, BLOCK.last_term) - term == 1
+        if fits and rows > few_rows:
+            a_offset, b_offset = offsets(words + 8 * PRODUCT.terms, term)
+            if load_word(state, PRODUCT_STATE.transpose_a):
+                of_a = least(a + (a_offset + first * m + row) * size, m, depth, rows)
+            else:
+                of_a = least(a + (a_offset + row * k + first) * size, k, rows, depth)
+            if load_word(state, PRODUCT_STATE.transpose_b):
+                of_b = least(b + (b_offset + column * k + first) * size, k, columns, depth)
+            else:
+                of_b = least(b + (b_offset + first * n + column) * size, n, depth, columns)
+            of_a, of_b = of_a >> _EXPONENT, of_b >> _EXPONENT
+            if min(of_a, of_b) > 0 and of_a + of_b >= _LEAST_SUM:
+                in_pairs(launch, block, a, b, c)
+                return
+        alone(launch, block, a, b, c)
+
+    return multiply
+
+
+@cache
+def _least_magnitude() -> Any:
+    """Return a function (src, step, rows, count) that returns the least magnitude of elements of bfloat16 but zeros.
+
+    The elements are in rows of `count`, with `step` elements from row to row. A magnitude is the bits without the sign,
+    times 2; without any element but zeros, it is larger than all others.
+    """
+    vector = stored_bits(DataType.kBFloat16, _LANES)
+
+    @emitted(numba_types.int64)
+    def least(builder: Any, src: Any, step: Any, rows: Any, count: Any) -> Any:
+        src = builder.inttoptr(src, vector.element.as_pointer())
+        rest = lanes_below(builder, builder.and_(count, WORD(_LANES - 1)), _LANES)
+
+        def smaller(source: Any, index: Any, found: list[Any], mask: Any = None) -> list[Any]:
+            bits = load(builder, source, vector, index, mask)
+            below = builder.sub(builder.add(bits, bits), constant(vector, 1))  # a zero becomes the largest number
+            return [builder.select(builder.icmp_unsigned("<", below, found[0]), below, found[0])]
+
+        def row(index: Any, found: list[Any]) -> list[Any]:
+            source = builder.gep(src, [builder.mul(index, step)])
+            left, found = counted_whole(
+                builder, WORD(0), count, _LANES, found, lambda place, found: smaller(source, place, found)
+            )
+            return smaller(source, left, found, rest)
+
+        _, (found,) = counted(builder, WORD(0), rows, 1, [constant(vector, -1)], row)
+        one = call(builder, f"llvm.vector.reduce.umin.{mangled(vector)}", vector.element, found)
+        return builder.add(builder.zext(one, WORD), WORD(1))
+
+    return least
