@@ -75,7 +75,8 @@ class _Steps:
     ) -> None:
         """given: the inputs, of which only shapes and dtypes are read."""
         self._num_arrays, self._num_states, self.num_steps = num_arrays, num_states, given[0].shape[0]
-        self._order, self.name = range(self.num_steps)[:: -1 if backwards else 1], f"{self.num_steps} steps"
+        self._order = range(self.num_steps)[:: -1 if backwards else 1]
+        self.name = f"{self.num_steps} steps" if self.num_steps > 1 else "1 step"
         trace = FoldingTrace(base, "a step", {})
         trace.gives_buffers = base.takes_host_arrays  # a part of an array of another device is none
         try:
