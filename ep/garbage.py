@@ -16,8 +16,8 @@ _SUSPENDING: Final[list[bool]] = []
 def garbage_waits() -> Iterator[None]:
     """Suspend garbage collection inside, where many objects are made and kept: imports, compilation, plans.
 
-    They would start it repeatedly: a fifth of the time of an import. Blocks of several threads may overlap: collections begin again
-    at the end of the first block.
+    They would start it repeatedly: a fifth of the time of an import. Blocks of several threads may overlap: collections
+    begin again at the end of the first block.
     """
     collects = gc.isenabled()
     gc.disable()

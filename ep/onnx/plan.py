@@ -55,6 +55,7 @@ class Planner:
         """Return the plan of nodes, in their order.
 
         fixed: the known values. given: the inputs, each with `shape` and `dtype`. wanted: the names of outputs.
+        progress: is told about each planned node.
 
         Raises the errors of operators for invalid sizes, with a note that names the node.
         """
