@@ -20,6 +20,13 @@ CASES = [
     ((13, 11), (1, 1), (2, 2), (0, 0, 0, 0), (1, 1)),
     ((17, 12), (3, 2), (1, 3), (0, 2, 1, 0), (2, 1)),
     ((5, 6, 7), (2, 3, 2), (1, 2, 1), (1, 0, 1, 0, 1, 0), (1, 1, 2)),
+    # rows longer than a strip of columns, for each step that is read in vectors, and for a longer one
+    ((7, 161), (3, 3), (1, 1), (1, 1, 1, 1), (1, 1)),
+    ((5, 230), (9, 9), (1, 2), (4, 3, 4, 5), (1, 1)),
+    ((3, 311), (2, 5), (2, 3), (0, 1, 1, 2), (1, 2)),
+    ((2, 409), (1, 3), (1, 4), (0, 2, 0, 0), (1, 1)),
+    ((331,), (4,), (5,), (1, 2), (1,)),
+    ((3, 5, 103), (2, 1, 3), (1, 1, 1), (1, 0, 2, 0, 1, 0), (1, 1, 1)),
 ]
 
 
@@ -36,6 +43,23 @@ def test_windows_are_read_as_if_they_were_written(rng, case, dtype):
     columns = written.reshape(2, groups, channels * math.prod(kernel), -1)
     expected = ops.matmul(w.reshape(1, groups, filters, -1), columns)
     np.testing.assert_array_equal(found, expected.reshape(found.shape))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+def test_nothing_outside_is_read_or_written(rng, dtype):
+    """NaN around x would be seen in results, and numbers around the result would change."""
+    dtype = as_data_type(dtype).dtype
+    for sizes, kernel, stride, pad in (((9, 97), (3, 3), 1, 1), ((6, 193), (2, 3), 2, 0), ((200,), (3,), 3, 2)):
+        x, w = rng.standard_normal((2, 3, *sizes)).astype(dtype), rng.standard_normal((17, 3, *kernel)).astype(dtype)
+        expected = ops.conv(x, w, strides=stride, pads=pad)
+        around_x, around = np.full(x.size + 200, np.nan, dtype), np.full(expected.size + 200, 7, dtype)
+        inner_x, inner = around_x[100:-100].reshape(x.shape), around[100:-100].reshape(expected.shape)
+        inner_x[...] = x
+        ops.conv(inner_x, w, strides=stride, pads=pad, out=inner)
+        np.testing.assert_array_equal(inner, expected)
+        assert np.isfinite(expected.astype(np.float32)).all()
+        assert (around[:100] == 7).all()
+        assert (around[-100:] == 7).all()
 
 
 def test_windows_that_are_no_windows(rng):

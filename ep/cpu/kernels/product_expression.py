@@ -16,9 +16,9 @@ from ep.cpu.compile.conversion import HALVES
 from ep.cpu.engine.map.strided import StridedPlan, plan_words, set_walk, strides_over
 from ep.cpu.engine.product.blas import gemm_address
 from ep.cpu.engine.product.mapped_launch import mapped_product_task
-from ep.cpu.engine.product.plan import ProductPlan
+from ep.cpu.engine.product.plan import ProductPlan, read_step
 from ep.cpu.engine.product.state import PRODUCT, PRODUCT_MAP, PRODUCT_STATE
-from ep.cpu.engine.product.task import product_task
+from ep.cpu.engine.product.task import product_task, windows_task
 from ep.cpu.engine.product.types import Types, arithmetic_of
 from ep.cpu.kernels.expression import expression_kernel
 from ep.cpu.shared.state import LaunchState
@@ -86,7 +86,8 @@ class MappedProductPlan(StridedPlan):
         state = LaunchState(PRODUCT_STATE, ())
         gemm = gemm_address(data_type) if data_type in COMPLEXES else 0
         of_a, of_b = (structure.data_type(one - first) for one in (a, b))
-        task = product_task(Types(of_a, of_b, data_type))
+        types = Types(of_a, of_b, data_type)
+        task = product_task(types) if places is None else windows_task(types, read_step(places))
         state.set(task=task, gemm=gemm, transpose_a=transposes[0], transpose_b=transposes[1])
         alpha, beta = (np.array(number, data_type.dtype) for number in (1, 0))
         program = np.zeros(PRODUCT_MAP.num_words, np.int64)

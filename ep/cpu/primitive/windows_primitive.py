@@ -9,7 +9,7 @@ from typing import Any
 from ep.common.primitive.product import ONE, Product, walk_over
 from ep.common.primitive.strides import broadcast_strides
 from ep.cpu.engine.product.cut import NARROW
-from ep.cpu.engine.product.plan import ProductPlan
+from ep.cpu.engine.product.plan import ProductPlan, read_step
 from ep.cpu.primitive.product_primitive import ProductPrimitive
 from ep.include.number_kind import COMPLEXES
 from ep.include.primitive.broadcast_matmul import WindowProduct
@@ -29,12 +29,23 @@ class WindowsPrimitive(ProductPrimitive):
         k, a_strides = a_dims[-1], broadcast_strides(tuple(a_dims[:-2]), len(batch), m * a_dims[-1])
         product = Product(m, n, k, walk_over(tuple(batch), a_strides, windows.strides), ONE)
         sizes = math.prod(a_dims), windows.size, math.prod(c_dims)
-        plan, numbers = ProductPlan(product, self.signature, sizes, windows), self._arrays(1, 0)
-        counts = self.signature.counts(sizes)
+        counts, numbers, plan = self.signature.counts(sizes), self._arrays(1, 0), None
 
         def launch(stream: Stream, a: Any, b: Any, c: Any) -> None:
-            buffers = (a, b, c, *numbers)
-            if not self._entered(stream, plan.words, *buffers):
-                self._run(stream, plan, *self._checked(stream, buffers, counts, plan.in_place))
+            nonlocal plan
+            buffers: Sequence[Any] = (a, b, c, *numbers)
+            if plan is None or not self._entered(stream, plan.words, *buffers):
+                buffers = self._checked(stream, buffers, counts, in_place=False)
+                if plan is None:
+                    self._compiling(make)
+                self._run(stream, plan, *buffers)
+
+        def make() -> None:
+            nonlocal plan
+            from ep.cpu.engine.product.task import windows_task
+            from ep.cpu.engine.product.types import alike
+
+            task = windows_task(alike(data_type), read_step(windows))
+            plan = ProductPlan(product, self.signature, sizes, windows, task)
 
         return launch

@@ -52,10 +52,10 @@ def multiply_shared(state, launch, num_results, map_work):
     state: that of the launched primitive. num_results: the number of elements of c. map_work: the work of the map per
         element, in multiplications.
     """
-    task, product = (
-        load_word(load_word(launch, PRODUCT_LAUNCH.state), STATE.task),
-        load_word(launch, PRODUCT_LAUNCH.product),
-    )
+    product = load_word(launch, PRODUCT_LAUNCH.product)
+    task = load_word(product, PRODUCT.task)
+    if task == 0:
+        task = load_word(load_word(launch, PRODUCT_LAUNCH.state), STATE.task)
     depth_parts = load_word(product, PRODUCT.depth_parts)
     num_blocks = load_word(product, PRODUCT.num_batches) * depth_parts
     num_blocks *= load_word(product, PRODUCT.row_parts) * load_word(product, PRODUCT.column_parts)
@@ -84,7 +84,7 @@ def _launch(context, num_bytes, in_place, sizes):
     work = float(m) * n * k
     rows, columns = _cut(m, n, work, batch_size)
     depth_parts = _cut_depth(m, n, k, work * batch_size, rows * columns * batch_size)
-    store_words(product, m, n, k, batch_size, 1, rows, columns, depth_parts, 0, 0, 0, 0)
+    store_words(product, m, n, k, batch_size, 1, rows, columns, depth_parts, 0, 0, 0, 0, 0, 0)
     store_word(product, PRODUCT.batches + AXES.num_axes, 1)
     store_word(product, PRODUCT.batches + AXES.dims, batch_size)
     store_word(product, PRODUCT.batches + AXES.a_strides, m * k)

@@ -48,7 +48,7 @@ def row_packer(data_type: DataType, width: int, paired: bool = False) -> Any:
 
     @emitted()
     def pack(builder: Any, src: Any, step: Any, count: Any, k: Any, dst: Any) -> None:
-        bits, real = _kinds(data_type)
+        bits, real = kinds(data_type)
         src, dst = (builder.inttoptr(one, kind.as_pointer()) for one, kind in ((src, bits), (dst, real)))
         read = lanes_below(builder, count, width)
 
@@ -83,7 +83,7 @@ def column_packer(data_type: DataType, rows: int, lanes: int, paired: bool = Fal
 
     @emitted()
     def pack(builder: Any, src: Any, step: Any, count: Any, k: Any, dst: Any, width: Any) -> None:
-        bits, real = _kinds(data_type)
+        bits, real = kinds(data_type)
         src, dst = (builder.inttoptr(one, kind.as_pointer()) for one, kind in ((src, bits), (dst, real)))
         last = builder.sub(count, WORD(1))
         sources = []
@@ -119,46 +119,6 @@ def column_packer(data_type: DataType, rows: int, lanes: int, paired: bool = Fal
 
 
 @cache
-def window_packer(data_type: DataType, lanes: int, width: int, step: int, padded: bool) -> Any:
-    """Return a function (src, rows, inside, column, count, k, dst) that packs pieces of rows of an array.
-
-    Row i of dst gets `count` elements of src, from 1 to `lanes`: the first is src[rows[i]], and each other one is
-    `step` elements after the one before, 1 or 2. dst has `width` numbers from row to row.
-    padded: whether some elements are not in src, but 0. inside[i] is the address of a bit for each element of a row,
-        set if it is in src; `column` is the number of the first element of dst in a row, `step` bits each.
-    """
-
-    @emitted()
-    def pack(builder: Any, src: Any, rows: Any, inside: Any, column: Any, count: Any, k: Any, dst: Any) -> None:
-        bits, real = _kinds(data_type)
-        src, dst = (builder.inttoptr(one, kind.as_pointer()) for one, kind in ((src, bits), (dst, real)))
-        rows, inside = (builder.inttoptr(one, WORD.as_pointer()) for one in (rows, inside))
-        first_bit = builder.mul(column, WORD(step))
-        first_byte, shift = builder.lshr(first_bit, WORD(3)), builder.and_(first_bit, WORD(7))
-        span = builder.add(builder.mul(builder.sub(count, WORD(1)), WORD(step)), WORD(1))
-        read = [lanes_below(builder, span, lanes, lanes * number) for number in range(step)]
-        written, stored = lanes_below(builder, count, lanes), ir.VectorType(bits, lanes)
-
-        def row(index: Any, nothing: Any) -> None:
-            source = builder.gep(src, [builder.load(builder.gep(rows, [index]))])
-            target = builder.gep(dst, [builder.mul(index, WORD(width))])
-            pieces, masks = [], read
-            if padded:
-                of_row = builder.add(builder.load(builder.gep(inside, [index])), first_byte)
-                word = builder.load(builder.inttoptr(of_row, WORD.as_pointer()), align=1)
-                masks = _and_bits(builder, read, builder.lshr(word, shift))
-            for number, mask in enumerate(masks):
-                place = builder.gep(source, [WORD(lanes * number)])
-                pieces.append(load(builder, place, stored, mask=mask))
-            elements = pieces[0] if step == 1 else taken(builder, range(0, 2 * lanes, 2), *pieces)
-            store(builder, widened(builder, elements, data_type), target, mask=written)
-
-        counted(builder, WORD(0), k, 1, [], row)
-
-    return pack
-
-
-@cache
 def plane_packer(data_type: DataType, planes: int) -> Any:
     """Return a function (src, count, dst, dst_step) that writes the columns of contiguous rows of src as rows of dst.
 
@@ -168,7 +128,7 @@ def plane_packer(data_type: DataType, planes: int) -> Any:
 
     @emitted()
     def pack(builder: Any, src: Any, count: Any, dst: Any, dst_step: Any) -> None:
-        bits, real = _kinds(data_type)
+        bits, real = kinds(data_type)
         src, dst = (builder.inttoptr(one, kind.as_pointer()) for one, kind in ((src, bits), (dst, real)))
         targets = [builder.gep(dst, [builder.mul(dst_step, WORD(number))]) for number in range(planes)]
 
@@ -189,16 +149,6 @@ def plane_packer(data_type: DataType, planes: int) -> Any:
     return pack
 
 
-def _and_bits(builder: Any, masks: list[Any], word: Any) -> list[Any]:
-    """Return masks without the lanes whose bit in a word, in their order, is 0."""
-    found = []
-    for number, mask in enumerate(masks):
-        lanes = mask.type.count
-        bits = builder.trunc(builder.lshr(word, WORD(lanes * number)), ir.IntType(lanes))
-        found.append(builder.and_(mask, builder.bitcast(bits, mask.type)))
-    return found
-
-
 def _with_lower(builder: Any, numbers: Any, others: Any) -> Any:
     """Return numbers of float32 whose lower halves, which are 0, are replaced by bits."""
     bits = ir.VectorType(INT, numbers.type.count)
@@ -214,7 +164,7 @@ def _pairs(builder: Any, source: Any, count: int) -> Any:
     return builder.bitcast(turned, real)
 
 
-def _kinds(data_type: DataType) -> tuple[Any, Any]:
+def kinds(data_type: DataType) -> tuple[Any, Any]:
     """Return the stored type of elements and the arithmetic type."""
     return stored_bits(data_type), REALS[arithmetic_of(data_type)]
 

@@ -51,8 +51,7 @@ def pair_multiplier(types: Types) -> Any:
             load_word(block, BLOCK.first_term),
         )
         first, depth = load_word(block, BLOCK.first), load_word(block, BLOCK.last) - load_word(block, BLOCK.first)
-        fits = load_word(words, PRODUCT.window_rows) == 0 and load_word(block, BLOCK.last_term) - term == 1
-        if fits and rows > few_rows:
+        if load_word(block, BLOCK.last_term) - term == 1 and rows > few_rows:
             a_offset, b_offset = offsets(words + 8 * PRODUCT.terms, term)
             if load_word(state, PRODUCT_STATE.transpose_a):
                 of_a = least(a + (a_offset + first * m + row) * size, m, depth, rows)

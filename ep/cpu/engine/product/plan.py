@@ -14,9 +14,14 @@ from ep.cpu.engine.product.cut import cut, cut_depth
 from ep.cpu.engine.product.state import AXES, PRODUCT
 from ep.include.primitive.window_map import WindowMap
 
-_WORD_BYTES: Final = 8
+Array = np.ndarray[Any, Any]
+
+MOST_STEP: Final = 4
+"""The longest step from window to window that is read in vectors: as many vectors are read as for a step of 1."""
+_READ_BEHIND: Final = 64  # bytes of bits that are read behind those of the last columns, at most
 _SIZES: Final = adjacent(PRODUCT, "m", "n", "k", "num_batches", "num_terms", "row_parts", "column_parts", "depth_parts")
-_WINDOWS: Final = adjacent(PRODUCT, "window_rows", "window_columns", "window_inside", "window_step")
+_WINDOWS: Final = adjacent(PRODUCT, "window_rows", "window_columns", "window_ends")
+_INSIDE: Final = adjacent(PRODUCT, "window_inside", "window_outside")
 _AXES: Final = adjacent(AXES, "num_axes", "dims")
 
 
@@ -29,12 +34,14 @@ class ProductPlan(Plan):
         signature: Signature | None = None,
         counts: tuple[int, ...] = (),
         windows: WindowMap | None = None,
+        task: int = 0,
     ) -> None:
         """Make the plan.
 
         signature: that of launches of the product alone. counts: the numbers of elements of a, b and c, which are the
             sizes of the signature.
         windows: the places of the elements of b, if b is windows of an array.
+        task: the address of the task that multiplies; 0 for the one of the primitive's state.
         """
         super().__init__(PRODUCT, signature)
         if signature is not None:
@@ -46,10 +53,13 @@ class ProductPlan(Plan):
         num_blocks = row_parts * column_parts * num_batches
         depth_parts = cut_depth(m, n, max(k, num_terms), work * num_batches, num_blocks)
         self.set_words(_SIZES, (m, n, k, num_batches, num_terms, row_parts, column_parts, depth_parts))
+        self.set_words(PRODUCT.task, (task,))
         if windows is not None:
-            self._tables = (windows.rows, windows.columns, *_inside(windows))  # compiled code has their addresses
-            tables = [data_address(one) for one in self._tables[:3]]
-            self.set_words(_WINDOWS, (*tables, *(0,) * (3 - len(tables)), windows.step))
+            self._tables = windows.rows, windows.columns, _ends(windows)  # compiled code has their addresses
+            self.set_words(_WINDOWS, tuple(map(data_address, self._tables)))
+            if windows.inside is not None:
+                self._bits = _inside(windows, windows.inside)
+                self.set_words(_INSIDE, tuple(map(data_address, self._bits[:2])))
         self._set_walk(self.fields.batches, batches)
         self._set_walk(self.fields.terms, terms)
 
@@ -60,18 +70,28 @@ class ProductPlan(Plan):
             self.set_words(first + AXES.b_strides, walk.b_strides)
 
 
-def _inside(windows: WindowMap) -> tuple[np.ndarray[Any, Any], ...]:
-    """Return the address of the bits of each row, and the bits; nothing if all elements are in the array.
+def read_step(windows: WindowMap) -> int:
+    """Return the step from column to column with which windows are packed; others are packed one by one."""
+    return windows.step if windows.step <= MOST_STEP else 1
 
-    A column has as many bits as elements are read for it: one, or two if every other element is a column.
+
+def _ends(windows: WindowMap) -> Array:
+    """Return, for each column, the number of the first one behind it that is not one step after the one before."""
+    last = np.flatnonzero(np.diff(windows.columns) != read_step(windows)) + 1
+    bounds = np.append(last, len(windows.columns)).astype(np.int64)
+    return np.repeat(bounds, np.diff(bounds, prepend=0))
+
+
+def _inside(windows: WindowMap, inside: Array) -> tuple[Array, ...]:
+    """Return the address of the bits of each row, the number of columns before each with a bit that is 0, and the bits.
+
+    A column has as many bits as elements are read for it: the first one is its own.
     """
-    if windows.inside is None:
-        return ()
-    places, columns = windows.inside.shape
-    spread = 2 if windows.step == 2 else 1
-    bits = np.zeros((places, columns, spread), np.bool_)
-    bits[..., 0] = windows.inside
+    places, columns = inside.shape
+    bits = np.zeros((places, columns, read_step(windows)), np.bool_)
+    bits[..., 0] = inside
     packed = np.packbits(bits.reshape(places, -1), axis=1, bitorder="little")
-    packed = np.pad(packed, ((0, 0), (0, _WORD_BYTES)))  # words are read, up to the last one that begins in a row
+    packed = np.pad(packed, ((0, 0), (0, _READ_BEHIND)))
     turns = np.arange(len(windows.rows), dtype=np.int64) % places
-    return data_address(packed) + turns * packed.shape[1], packed
+    outside = np.concatenate([[0], np.cumsum(~inside.all(axis=0))]).astype(np.int64)
+    return data_address(packed) + turns * packed.shape[1], outside, packed

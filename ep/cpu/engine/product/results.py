@@ -79,3 +79,17 @@ def results_merger(data_type: DataType) -> Any:
             map_elements(launch, partials if apart else c, begin, end)
 
     return merge
+
+
+@cache
+def results_narrower(data_type: DataType) -> Any:
+    """Return a function (c, c_step, sums, rows, columns) that writes contiguous sums as rows of c, c_step apart."""
+    store, load_wide = storer(data_type), loader(arithmetic_of(data_type))
+
+    @separate
+    def narrow(c, c_step, sums, rows, columns):
+        for row in range(rows):
+            for column in range(columns):
+                store(c, row * c_step + column, load_wide(sums, row * columns + column))
+
+    return narrow

@@ -13,6 +13,9 @@ from ep.include.data_type import DataType
 VECTORS: Final = 3
 """The vectors of columns of a tile."""
 
+FEW_STRIPS: Final = 4
+"""The most strips of columns of a block for which a is read in place."""
+
 
 class Shape(NamedTuple):
     """A tile's number of rows, and the bytes of its vectors: three vectors of columns fill the registers with sums."""

@@ -30,10 +30,12 @@ PRODUCT: Final = layout(
     row_parts=1,  # the number of blocks that a matrix of c is cut into along its rows
     column_parts=1,
     depth_parts=1,  # the number of parts that sums are cut into, along the longer of products and k
+    task=1,  # the address of the task if it is another one than the primitive's; 0 if it is not
     window_rows=1,  # the address of the places where rows of b begin, if b is windows of an array; else 0
     window_columns=1,  # the address of the places of columns in a row
+    window_ends=1,  # for each column, the number of the first one behind it that is not one step after the last
     window_inside=1,  # the address of an address for each row: of bits that say which elements are in the array; or 0
-    window_step=1,  # the distance from one column to the next, for most columns
+    window_outside=1,  # for each column and the end, the number of columns before it with elements outside; or 0
     batches=AXES.num_words,  # the start of the operands of each matrix of c
     terms=AXES.num_words,  # the start of the operands of each product, relative to these
 )

@@ -9,7 +9,8 @@ from ep.cpu.engine.product.shape import VECTORS, rows_of, tile_shape
 from ep.cpu.engine.product.tile import SLOW, tile_multiplier
 from ep.include.data_type import DataType
 
-_SUMMED: Final = 128  # the most products that are added up one after the other: sums lose fewer digits
+SUMMED: Final = 128
+"""The most products that are added up one after the other: sums lose fewer digits."""
 _LINE: Final = 64  # bytes
 
 
@@ -44,8 +45,8 @@ def low_strip_multiplier(arithmetic: DataType, lanes: int) -> Any:
 
     @jit
     def multiply(k, a, a_row, a_step, b, b_step, c, c_step, num_rows, num_columns, alpha, adds, later, later_step):
-        for first in range(0, k, _SUMMED):
-            length, adds_now = min(_SUMMED, k - first), adds | (first > 0)
+        for first in range(0, k, SUMMED):
+            length, adds_now = min(SUMMED, k - first), adds | (first > 0)
             from_a, from_b, fetched = a + first * a_step * size, b + first * b_step * size, later + first * later_step
             multiply_tile(
                 *(length, from_a, a_row, a_step, from_b, b_step, c, c_step),
@@ -58,7 +59,7 @@ def low_strip_multiplier(arithmetic: DataType, lanes: int) -> Any:
 def _tiles(arithmetic: DataType, vectors: int, lanes: int, paired: bool) -> Any:
     """Return the function of `strip_multiplier` for strips of `vectors` vectors."""
     size, packed_rows, rows, width = arithmetic.itemsize, tile_shape().rows, rows_of(vectors), VECTORS * lanes
-    few, summed = rows // 2, _SUMMED // 2 if paired else _SUMMED
+    few, summed = rows // 2, SUMMED // 2 if paired else SUMMED
     tile, low_tile = (tile_multiplier(arithmetic, count, vectors, lanes, paired=paired) for count in (rows, few))
     packed_tile = tile_multiplier(arithmetic, packed_rows, vectors, lanes, packed=width, paired=paired)
 

@@ -19,6 +19,7 @@ from ep.cpu.engine.product.state import BLOCK, BLOCK_WORDS, PRODUCT, PRODUCT_LAU
 from ep.cpu.engine.product.types import Types, arithmetic_of
 from ep.cpu.engine.product.vector import vector_multiplier
 from ep.cpu.engine.product.walk import offsets, set_block
+from ep.cpu.engine.product.window_blocks import windows_multiplier
 from ep.include.data_type import DataType
 from ep.include.number_kind import COMPLEXES
 
@@ -31,10 +32,19 @@ def product_task(types: Types) -> int:
 
     In a launch that merges, it adds up the parts of the sums of elements [begin, end) of c.
     """
+    multiply = _by_blas(types.c) if types.c in COMPLEXES else _multiplier(types)
+    return _task(f"product.{types.name}", types, multiply)
+
+
+@cache
+def windows_task(types: Types, step: int) -> int:
+    """Return the address of the same task for products whose b is windows, most of them `step` elements apart."""
+    return _task(f"product.windows.{types.name}.{step}", types, windows_multiplier(types, step))
+
+
+def _task(name: str, types: Types, multiply: Any) -> int:
     data_type = types.c
-    is_complex = data_type in COMPLEXES
-    multiply = _by_blas(data_type) if is_complex else _multiplier(types)
-    full_unit = 1 if is_complex else block_columns(data_type)
+    full_unit = 1 if data_type in COMPLEXES else block_columns(data_type)
     scale, load, merge = _scaler(data_type), loader(data_type), results_merger(data_type)
     size_a, size_b, size = (one.itemsize for one in types)
     wide, map_zeros = types.arithmetic.itemsize, _zeros_mapper(data_type)
@@ -68,7 +78,7 @@ def product_task(types: Types) -> int:
             b = load_word(launch, PRODUCT_LAUNCH.b) + b_offset * size_b
             multiply(launch, block, a, b, c + place * size)
 
-    return compile_task(f"product.{types.name}", product)
+    return compile_task(name, product)
 
 
 def _multiplier(types: Types) -> Any:
@@ -84,10 +94,9 @@ def _multiplier(types: Types) -> Any:
             load_word(state, PRODUCT_STATE.transpose_a),
             load_word(state, PRODUCT_STATE.transpose_b),
         )
-        is_plain = load_word(words, PRODUCT.window_rows) == 0
-        if is_plain and is_narrow(m, n, k, transpose_a, transpose_b, lanes):
+        if is_narrow(m, n, k, transpose_a, transpose_b, lanes):
             multiply_narrow(launch, block, a, b, c)
-        elif is_plain and (m == 1 or n == 1):
+        elif m == 1 or n == 1:
             multiply_vector(launch, block, a, b, c)
         else:
             multiply_block(launch, block, a, b, c)

@@ -83,8 +83,7 @@ def tile_multiplier(
         a, b, c = (builder.inttoptr(one, real.as_pointer()) for one in (a, b, c))
         if packed:
             num_rows, a_row, a_step, b_step = WORD(rows), WORD(1), WORD(rows), WORD(packed)
-            with builder.if_then(builder.icmp_signed("!=", adds, WORD(0))):
-                _prefetch_tile(builder, c, c_step, rows, width)
+            _prefetch_tile(builder, c, c_step, rows, width)
         later = builder.inttoptr(later, BYTE.as_pointer())
         last, a_rows = builder.sub(num_rows, WORD(1)), []
         for number in range(rows):

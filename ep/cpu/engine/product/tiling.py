@@ -17,8 +17,9 @@ from ep.cpu.compile.conversion import HALVES
 from ep.cpu.compile.jit import jit, separate
 from ep.cpu.compile.memory import allocate, loader, release, storer
 from ep.cpu.engine.product.mapped import map_block
-from ep.cpu.engine.product.packing import column_packer, row_packer, window_packer
-from ep.cpu.engine.product.shape import VECTORS, tile_shape
+from ep.cpu.engine.product.packing import column_packer, row_packer
+from ep.cpu.engine.product.results import results_narrower
+from ep.cpu.engine.product.shape import FEW_STRIPS, VECTORS, tile_shape
 from ep.cpu.engine.product.state import BLOCK, PRODUCT, PRODUCT_LAUNCH, PRODUCT_STATE
 from ep.cpu.engine.product.strip import low_strip_multiplier, strip_multiplier
 from ep.cpu.engine.product.tile import FEW_SUMS
@@ -26,11 +27,9 @@ from ep.cpu.engine.product.types import Types, arithmetic_of
 from ep.cpu.engine.product.walk import offsets
 from ep.include.data_type import DataType
 
-_DEPTH: Final = 384  # the most of k that is processed at once
+DEPTH: Final = 384
+"""The most of k that is processed at once."""
 _HEIGHT: Final = 256  # the most rows of a that are packed at once
-_SHORT: Final = 32  # the most of k for which writing c takes longer than the products
-_MANY: Final = 64  # more rows of c than this are on more pages than the TLB has, unless a tile's rows are written first
-_NARROW: Final = 4  # the most strips for which a is read in place
 _FEW: Final = 8  # the most tiles of rows for which b is read in place, whose rows the tiles also prefetch
 _FEW_LOW: Final = 4  # the same if a tile has few sums: counting and prefetches then take more slots than packing b does
 _FEW_FAR: Final = 3  # the same if the rows of b are also on different pages
@@ -52,22 +51,16 @@ def block_multiplier(types: Types, *, paired: bool = False) -> Any:
     wide, lanes, tile_rows = arithmetic.itemsize, tile_shape().vector_bytes // arithmetic.itemsize, tile_shape().rows
     tile_columns = VECTORS * lanes
     has_few_sums = tile_rows * VECTORS <= FEW_SUMS
-    load, store, load_wide, store_wide = loader(types.c), storer(types.c), loader(arithmetic), storer(arithmetic)
+    load, store_wide = loader(types.c), storer(arithmetic)
     strip, low = strip_multiplier(arithmetic, lanes, paired=paired), low_strip_multiplier(arithmetic, lanes)
-    pack_a, pack_b = (_packer(*one, paired) for one in ((types.a, tile_rows), (types.b, tile_columns)))
-    pack_windows = _windows_packer(types.b, lanes, tile_columns)
+    pack_a, pack_b = (packer(*one, paired) for one in ((types.a, tile_rows), (types.b, tile_columns)))
+    narrow = results_narrower(types.c)
 
     @separate
     def scale(to, to_step, c, c_step, rows, columns, beta):
         for row in range(rows):
             for column in range(columns):
                 store_wide(to, row * to_step + column, beta * load(c, row * c_step + column))
-
-    @separate
-    def narrow(c, c_step, src, rows, columns):
-        for row in range(rows):
-            for column in range(columns):
-                store(c, row * c_step + column, load_wide(src, row * columns + column))
 
     @jit
     def multiply(launch, block, a, b, c):
@@ -84,31 +77,24 @@ def block_multiplier(types: Types, *, paired: bool = False) -> Any:
         transpose_b = load_word(state, PRODUCT_STATE.transpose_b)
         a_row, a_step = (1, m) if transpose_a else (k, 1)
         b_column, b_step = (k, 1) if transpose_b else (1, n)
-        window_rows, window_columns = load_word(words, PRODUCT.window_rows), load_word(words, PRODUCT.window_columns)
-        window_inside = load_word(words, PRODUCT.window_inside)
-        is_plain = window_rows == 0
-        if not is_plain:  # tables have the places of the elements of windows
-            b_column, b_step = 0, 0
         alpha = load(load_word(launch, PRODUCT_LAUNCH.alpha), 0)
         beta = load(load_word(launch, PRODUCT_LAUNCH.beta), 0)
         maps = partial == 0 and load_word(launch, PRODUCT_LAUNCH.map) != 0
         rounds = is_half or (maps and load_word(launch, PRODUCT_LAUNCH.apart) != 0)  # or c has other values
         if partial != 0:
             alpha, beta, rounds = type(alpha)(1), type(beta)(0), False
-        parts = (end - begin + _DEPTH - 1) // _DEPTH
+        parts = (end - begin + DEPTH - 1) // DEPTH
         depth = (end - begin + parts - 1) // parts
         if is_half:
             depth += depth % 2  # pairs are whole
         height = (min(rows, _HEIGHT) + tile_rows - 1) // tile_rows * tile_rows
-        if not is_plain and k <= _SHORT and rows >= _MANY:
-            height = tile_rows
         is_low = rows <= tile_rows // 2
-        packs_a = widens_a or (not is_low and columns > _NARROW * tile_columns)
+        packs_a = widens_a or (not is_low and columns > FEW_STRIPS * tile_columns)
         few, low_step = _FEW, tile_rows if packs_a else a_step
         if has_few_sums:
             few = _FEW_LOW if n * size_b < _PAGE else _FEW_FAR
         is_large = packs_a or n * k * size_b > _FIRST_CACHE  # b does not stay in L1, where it may as well be in place
-        packs_b = widens_b or transpose_b != 0 or not is_plain or (is_large and rows > few * tile_rows)
+        packs_b = widens_b or transpose_b != 0 or (is_large and rows > few * tile_rows)
         keeps_b = packs_b and rows > height
         fetches_a = not packs_a and transpose_a == 0 and depth == k and min(rows, height) > _FETCHED * tile_rows
         last_term = load_word(block, BLOCK.last_term)
@@ -159,7 +145,7 @@ def block_multiplier(types: Types, *, paired: bool = False) -> Any:
                             later = 0
                         elif row > 0:
                             later, later_step = packed_strip + wide * packed_length * tile_columns, wide * tile_columns
-                        elif transpose_b == 0 and is_plain:  # the next strip, piece of k, or block
+                        elif transpose_b == 0:  # the next strip, piece of k, or block
                             later_step = n * size_b
                             if following < columns:
                                 later = b + (b_offset + following + first * n) * size_b
@@ -177,23 +163,8 @@ def block_multiplier(types: Types, *, paired: bool = False) -> Any:
                         left = min(left, strip_columns)
                         ends = first_column + column + (left + lanes - 1) // lanes * lanes > n
                         if packs_b or ends or (packs_a and left <= (VECTORS - 1) * lanes):
-                            if row == 0 and is_plain:
+                            if row == 0:
                                 pack_b(1 - transpose_b, from_b, max(b_column, b_step), left, length, packed_strip)
-                            elif row == 0:
-                                step = load_word(words, PRODUCT.window_step)
-                                rows_left = window_rows + 8 * first
-                                inside = window_inside + 8 * first if window_inside != 0 else 0
-                                pack_windows(
-                                    from_b,
-                                    rows_left,
-                                    window_columns,
-                                    inside,
-                                    first_column + column,
-                                    step,
-                                    left,
-                                    length,
-                                    packed_strip,
-                                )
                             from_b, step_b = packed_strip, tile_columns
                         strip(
                             *(packed_length, from_a, row_a, step_a, from_b, step_b, to_c, to_step),
@@ -211,7 +182,7 @@ def block_multiplier(types: Types, *, paired: bool = False) -> Any:
     return multiply
 
 
-def _packer(data_type: DataType, width: int, paired: bool) -> Any:
+def packer(data_type: DataType, width: int, paired: bool = False) -> Any:
     """Return a function (in_rows, src, step, count, k, dst) that packs a strip [k, width], `count` of which are in src.
 
     in_rows: whether the elements of one index along k are a row of src; otherwise, a column.
@@ -229,41 +200,5 @@ def _packer(data_type: DataType, width: int, paired: bool) -> Any:
             for first in range(0, count, group):
                 place = dst + first * wide
                 pack_columns(src + first * step * size, step, min(group, count - first), k, place, width)
-
-    return pack
-
-
-@cache
-def _windows_packer(data_type: DataType, lanes: int, width: int) -> Any:
-    """Return a function (src, rows, columns, inside, first, step, count, k, dst) that packs a strip of windows.
-
-    Element (i, j) of the strip [k, width] is src[rows[i] + columns[first + j]]; the first `count` columns are written.
-    inside: the address of addresses of bits, one for each row, or 0; see `window_packer`.
-    step: the difference between most columns and the ones before them.
-    """
-    size, wide = data_type.itemsize, arithmetic_of(data_type).itemsize
-    pack_adjacent, pack_every_other = (window_packer(data_type, lanes, width, step, padded=False) for step in (1, 2))
-    pad_adjacent, pad_every_other = (window_packer(data_type, lanes, width, step, padded=True) for step in (1, 2))
-
-    @separate
-    def pack(src, rows, columns, inside, first, step, count, k, dst):
-        column, columns = 0, columns + 8 * first
-        while column < count:
-            begin, length = load_word(columns, column), 1
-            if step <= 2:
-                while length < lanes and column + length < count:
-                    if load_word(columns, column + length) != begin + length * step:
-                        break
-                    length += 1
-            source, target = src + begin * size, dst + column * wide
-            if step == 2 and inside == 0:
-                pack_every_other(source, rows, inside, first + column, length, k, target)
-            elif step == 2:
-                pad_every_other(source, rows, inside, first + column, length, k, target)
-            elif inside == 0:
-                pack_adjacent(source, rows, inside, first + column, length, k, target)
-            else:
-                pad_adjacent(source, rows, inside, first + column, length, k, target)
-            column += length
 
     return pack
