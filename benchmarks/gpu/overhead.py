@@ -49,7 +49,7 @@ def measure(stream: Any, peers: Sequence[Peer], scale: Scale) -> dict[str, Any]:
     return found
 
 
-def measure_graph(stream: Any, clock: EventClock, capture: Callable[[Any, Call], Any] = Graph) -> dict[str, Any]:
+def measure_graph(stream: Any, clock: EventClock) -> dict[str, Any]:
     """Return microseconds of a launch in a graph of many, in Python and on the device, and whether it computed."""
     scale = clock.scale
     case = cases()[0]
@@ -63,7 +63,7 @@ def measure_graph(stream: Any, clock: EventClock, capture: Callable[[Any, Call],
         for _ in range(scale.host_launches):
             call()
 
-    graph = capture(stream, work)
+    graph = Graph(stream, work)
     value = np.array([3.25], np.float32)
     inputs[0].buffer.copy_from_host(value, stream)
     out.buffer.copy_from_host(-value, stream)

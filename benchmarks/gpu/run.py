@@ -18,7 +18,6 @@ from benchmarks.gpu import checks, overhead, report
 from benchmarks.gpu import document as files
 from benchmarks.gpu.budget import Budget
 from benchmarks.gpu.forms import FormBench, form_cases
-from benchmarks.gpu.graph import Graph
 from benchmarks.gpu.measure import Bench, TooLarge
 from benchmarks.gpu.options import FORMS
 from benchmarks.gpu.peers import installed
@@ -106,7 +105,7 @@ def _parts(arguments: Namespace, device: Any, document: dict[str, Any], budget: 
     if not dry:
         _say(f"the device's copy of {scale.copy:,} bytes: {document['copy_gb_per_s']:.0f} GB/s read and written")
     document["overhead"] = _attempt(document, "overhead", lambda: overhead.measure(stream, peers, scale))
-    document["graph"] = _attempt(document, "graph", lambda: overhead.measure_graph(stream, clock, _capture(dry)))
+    document["graph"] = _attempt(document, "graph", lambda: overhead.measure_graph(stream, clock))
     if FORMS in arguments.only:
         forms = FormBench(stream, clock, (), seconds)
         plan = list(_planned_forms(arguments, scale))
@@ -114,15 +113,6 @@ def _parts(arguments: Namespace, device: Any, document: dict[str, Any], budget: 
         measure_cases(plan, forms, device, document, share, path, into="forms")
     plan = list(planned(arguments.only, arguments.dtypes, arguments.sizes, arguments.cases, scale, dry))
     measure_cases(plan, bench, device, document, budget, path)
-
-
-def _capture(dry_run: bool) -> Callable[[Any, Callable[[], object]], Any]:
-    """Return the function that captures a graph."""
-    if not dry_run:
-        return Graph
-    from tests.cuda.capturing import capture
-
-    return capture
 
 
 def _planned_forms(arguments: Namespace, scale: Scale) -> Iterator[Planned]:

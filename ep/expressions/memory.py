@@ -134,5 +134,5 @@ class Arena:
         """Return the repetition of a program that is prepared."""
         found = self._repetitions.get(program)
         if found is None or found.body is not program.body:
-            found = self._repetitions[program] = Repetition(program, self, program.computed)
+            found = self._repetitions[program] = Repetition(program)
         return found

@@ -80,9 +80,11 @@ class Program:
                 results = self.computed(base, given, (), arena)
             else:
                 self.renewed()
+                if base.is_captured:
+                    arena = Arena(base.kept())
                 arena.prepare(self.memory, self)
                 if launched is None:
-                    results = arena.repetition(self).run(base, given, {})
+                    results = arena.repetition(self).run(base, given, arena)
                 else:
                     results = self.computed(base, given, (), arena, launched)
             return [base.delivered(one, None) for one in results] if self.on_device else results

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from ep.include.arrays import Array, Arrays
-from ep.include.recording import Recording, Repeat
+from ep.include.recording import Repeat
 
 _RECORDED: Final = 1
 """The number of calls before the one that is recorded: their launches compile what they need."""
@@ -27,87 +26,91 @@ class _Arena(NamedTuple):
 class _Repeated(NamedTuple):
     """A recorded call.
 
-    inputs: the positions of the arrays that it reads. direct: those of the results that are given arrays. empty: shape
-    and dtype of the other written arrays. results: for each result, the number of its written array, and the shape that
-    it has as a result.
+    inputs: the positions of the arrays that it reads. written: shape and dtype of the arrays that it writes. results:
+    for each result, the number of its written array, and the shape that it has as a result.
     """
 
     repeat: Repeat
     inputs: Sequence[int]
-    direct: Sequence[int]
-    empty: Sequence[tuple[Any, Any]]
+    written: Sequence[tuple[Any, Any]]
     results: Sequence[tuple[int, tuple[int, ...]]]
+
+    def run(self, given: Mapping[int, Array], written: Sequence[Array]) -> list[Array] | None:
+        """Return the results, which are in the written arrays; None if the launches have not all been done."""
+        if not self.repeat.run(*[given[one] for one in self.inputs], *written):
+            return None
+        found = [(written[k], shape) for k, shape in self.results]
+        return [one if one.shape == shape else one.reshape(shape) for one, shape in found]
 
 
 class Repetition:
-    """The calls of one program, with its present kernels and one arena."""
+    """The calls of one program, with its present kernels and one arena.
 
-    def __init__(self, program: Any, arena: Any, compute: Callable[..., list[Array]]) -> None:
-        """compute: the function (base, given, direct, arena) that computes the program."""
-        self.body, self._compute = program.body, compute
-        self._program, self._arena = program, arena
+    The arena keeps it, so it does not keep the arena: memory is freed with the last reference to that.
+    """
+
+    def __init__(self, program: Any) -> None:
+        self.body, self._program = program.body, program
         self._num_calls = self._num_refused = 0
         self._known: _Repeated | None = None
 
-    def run(self, base: Arrays, given: Mapping[int, Array], direct: Mapping[int, Array]) -> list[Array]:
-        """Return the results, as `Program.computed` does. The arena is prepared for the program."""
-        known = self._known
-        if known is not None and direct.keys() == {*known.direct}:
-            written = [direct[one] for one in known.direct]
-            written += [base.empty(*one) for one in known.empty]
-            if known.repeat.run(*[given[one] for one in known.inputs], *written):
-                self._num_refused = 0
-                found = [(written[k], shape) for k, shape in known.results]
-                return [one if one.shape == shape else one.reshape(shape) for one, shape in found]
-            # something is missing, or an index is wrong or negative: nothing that was written is read again
-            self._num_refused += 1
+    def run(self, base: Arrays, given: Mapping[int, Array], arena: Any) -> list[Array]:
+        """Return the results, as `Program.computed` does. arena: the same at each call, prepared for the program."""
+        known, found = self._known, None
+        if known is not None:
+            found = known.run(given, [base.empty(*one) for one in known.written])
+            # if something is missing, or an index is wrong or negative, nothing that was written is read again
+            self._num_refused = 0 if found is not None else self._num_refused + 1
             if self._num_refused > _MOST_REFUSED:
                 self._known = None
-            return self._compute(base, given, direct, self._arena)
-        self._num_calls += 1
-        recording = base.new_recording(self._arena.work) if self._num_calls == 1 + _RECORDED else None
-        if recording is None or not self._program.is_repeatable:
-            return self._compute(base, given, direct, self._arena)
-        return self._recorded(recording, given, direct) or self._compute(base, given, direct, self._arena)
+        else:
+            self._num_calls += 1
+            if self._num_calls == 1 + _RECORDED and self._program.is_repeatable:
+                found = self._recorded(base, given, arena)
+        if found is not None:
+            return found
+        computed: list[Array] = self._program.computed(base, given, (), arena)
+        return computed
 
-    def _recorded(
-        self, recording: Recording, given: Mapping[int, Array], direct: Mapping[int, Array]
-    ) -> list[Array] | None:
-        """Compute with recorded launches; return the results if these can be repeated."""
-        inputs = dict(zip(given, recording.inputs([*given.values()]), strict=True))
-        written = dict(zip(direct, recording.writes([*direct.values()]), strict=True))
-        of_arena = _Arena(recording.work, self._arena.begin, self._arena.arrays)
-        results = self._compute(recording.arrays, inputs, written, of_arena)
-        repeat = recording.repeat(self._program.constants, self._arena.blocks)
-        found = repeat and _in_written(results, repeat.written)
-        if repeat is None or not found:
+    def _recorded(self, base: Arrays, given: Mapping[int, Array], arena: Any) -> list[Array] | None:
+        """Record the launches of a call, and do them at once with its arrays; return the results if they are right."""
+        program, recording = self._program, base.new_recording(arena.work)
+        if recording is None:
             return None
-        for position, one in written.items():
-            direct[position][...] = one
-        others = repeat.written[len(direct) :]
-        empty = [(one.shape, one.dtype) for one in others]
-        self._known = _Repeated(repeat, [*given], [*direct], empty, found)
-        places = {id(one): position for position, one in written.items()}
-        return [direct[places[id(one)]] if id(one) in places else one for one in results]
+
+        def function(arrays: Arrays, work: Arrays, inputs: Sequence[Array], values: Sequence[Array]) -> Any:
+            own = dict(zip(given, inputs, strict=True))
+            return program.computed(arrays, own, (), _Arena(work, arena.begin, values))
+
+        repeat = recording.record(function, [*given.values()], arena.arrays, program.constants, arena.blocks)
+        places = _in_written(base, repeat) if repeat else []
+        if repeat is None or not places:
+            return None
+        results = repeat.results if recording.computes else program.computed(base, given, (), arena)
+        expected = [*map(recording.bits, results)]
+        known = _Repeated(repeat, [*given], [(one.shape, one.dtype) for one in repeat.written], places)
+        written = [base.empty(*one) for one in known.written]
+        recording.overwrite(written)
+        found = known.run(given, written)
+        if found is None or [*map(recording.bits, found)] != expected:
+            return None
+        self._known = known
+        return found
 
 
-def _in_written(results: Sequence[Array], written: Sequence[Array]) -> list[tuple[int, tuple[int, ...]]]:
+def _in_written(base: Arrays, repeat: Repeat) -> list[tuple[int, tuple[int, ...]]]:
     """Return for each result the number of the written array that it is, or is a reshaped one of, and its shape; an
     empty list if one is anything else."""
     found = []
-    for result in results:
-        places = [k for k, one in enumerate(written) if result is one or _is_reshaped(result, one)]
+    for result in repeat.results:
+        places = [k for k, one in enumerate(repeat.written) if _is_reshaped(base, result, one)]
         if not places:
             return []
         found.append((places[0], tuple(result.shape)))
     return found
 
 
-def _is_reshaped(result: Array, one: Array) -> bool:
-    return (
-        result.base is one
-        and result.flags.c_contiguous
-        and one.flags.c_contiguous
-        and result.dtype == one.dtype
-        and math.prod(result.shape) == math.prod(one.shape)
-    )
+def _is_reshaped(base: Arrays, result: Array, one: Array) -> bool:
+    if result.dtype != one.dtype or result.size != one.size:
+        return False
+    return result is one or base.is_same(result, one if result.shape == one.shape else one.reshape(result.shape))

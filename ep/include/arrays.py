@@ -206,6 +206,14 @@ class Arrays(Operands):
     def stream(self) -> Stream:
         """The stream that operators launch on."""
 
+    @property
+    def is_captured(self) -> bool:
+        """Whether launches are captured now, in a graph that will do them again at any time.
+
+        So their memory must be new, and nothing may use it later.
+        """
+        return False
+
     def kept(self) -> Arrays:
         """Return Arrays that any number of calls may use at once. Their inputs must be buffers already."""
         return self
@@ -215,7 +223,7 @@ class Arrays(Operands):
         return None
 
     def new_recording(self, work: Arrays) -> Any | None:
-        """Return a new `ep.include.recording.Recording`, or None if the device repeats no launches.
+        """Return a new `ep.include.recording.Recording`, or None if launches cannot be recorded.
 
         work: the Arrays for operators, of `scratch`.
         """

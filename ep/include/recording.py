@@ -8,6 +8,13 @@ from typing import NamedTuple
 
 from ep.include.arrays import Array, Arrays
 
+Recorded = Callable[[Arrays, Arrays, Sequence[Array], Sequence[Array]], list[Array]]
+"""A function (arrays, work, inputs, values) that computes with recorded launches, and returns its results.
+
+arrays: the Arrays for it. work: the Arrays for operators, as `scratch` returns them: what they get is memory for
+intermediate values. inputs: arrays that it reads. values: those of intermediate values.
+"""
+
 
 class Repeat(NamedTuple):
     """The launches of a recording.
@@ -15,34 +22,46 @@ class Repeat(NamedTuple):
     run: has the inputs, and then the written arrays, like those of the recording. It returns whether all launches have
     been done. If it returns False, some have been, or none. It raises what a handler of a signal raises.
     written: arrays like those that it writes.
+    results: what the function returned.
     """
 
     run: Callable[..., bool]
     written: Sequence[Array]
+    results: Sequence[Array]
 
 
 class Recording(ABC):
-    """A recording of the launches that a function does with its Arrays.
+    """A recording of the launches of one function.
 
-    arrays: the Arrays for the function; those that `empty` returns are the written arrays. work: the Arrays for
-    operators, as `scratch` returns them: what they get is memory for intermediate values.
+    computes: whether they are done while they are recorded, so that the results have their values.
     """
 
-    arrays: Arrays
-    work: Arrays
+    computes: bool
 
     @abstractmethod
-    def inputs(self, arrays: Sequence[Array]) -> list[Array]:
-        """Return copies of arrays, which the function gets instead of them."""
+    def record(
+        self,
+        function: Recorded,
+        inputs: Sequence[Array],
+        values: Sequence[Array],
+        constants: Sequence[Array],
+        memory: Sequence[Array],
+    ) -> Repeat | None:
+        """Call the function with arrays of the recording, which are like the given ones; return its launches.
 
-    @abstractmethod
-    def writes(self, arrays: Sequence[Array]) -> list[Array]:
-        """Return new arrays like the given ones, which are written, too."""
+        values: arrays of intermediate values, which the function gets in the same memory. memory: all that they are in.
+        constants: arrays that are the same at each call.
 
-    @abstractmethod
-    def repeat(self, constants: Sequence[Array], memory: Sequence[Array]) -> Repeat | None:
-        """Return the launches after the function has returned; None if they are not all that it has done.
-
-        constants: arrays that are the same at each call. memory: those of intermediate values. To find out, the
-        launches are done once more, after all memory but that of inputs and constants has been overwritten.
+        Returns None for launches that cannot be repeated, or are not worth it.
         """
+
+    @abstractmethod
+    def overwrite(self, arrays: Sequence[Array]) -> None:
+        """Overwrite arrays, and all memory of intermediate values.
+
+        So launches that are not all that the function does give other results afterwards.
+        """
+
+    @abstractmethod
+    def bits(self, array: Array) -> bytes:
+        """Return the elements of an array."""

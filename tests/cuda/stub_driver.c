@@ -39,7 +39,7 @@ static void say(const char *format, ...) {
 
 /* Captures: there is one at a time, of one or several streams. Calls that CUDA refuses during a capture end it, as in CUDA. */
 static void *captured[8]; /* its streams; the first one began the capture */
-static int num_captured, is_spoilt, graph_number;
+static int num_captured, is_spoilt, graph_number, num_nodes;
 static __thread int mode_of_thread;
 
 static int is_captured(void *stream) {
@@ -47,6 +47,7 @@ static int is_captured(void *stream) {
     if (captured[i] == stream) return 1;
   return 0;
 }
+static void count_node(void *stream) { num_nodes += is_captured(stream); }
 static Result spoil(const char *what) { return say("SPOILT by %s\n", what), is_spoilt = 1, UNSUPPORTED; }
 
 #define NO_CAPTURE_OF(stream) \
@@ -127,11 +128,13 @@ Result cuMemFreeHost(void *address) { NEEDS_CONTEXT; SAFE; return say("free host
 Result cuMemGetInfo(size_t *unused, size_t *total) { NEEDS_CONTEXT; return *unused = memory / 2, *total = memory, 0; }
 Result cuMemcpyAsync(Address dst, Address src, size_t size, void *stream) {
   NEEDS_CONTEXT;
+  count_node(stream);
   say("copy %zu bytes on %p\n", size, stream);
   return memmove((void *)dst, (void *)src, size), 0;
 }
 Result cuMemsetD8Async(Address dst, unsigned char byte, size_t size, void *stream) {
   NEEDS_CONTEXT;
+  count_node(stream);
   say("set %zu bytes to %d on %p\n", size, byte, stream);
   return memset((void *)dst, byte, size), 0;
 }
@@ -204,7 +207,7 @@ Result cuEventElapsedTime(float *milliseconds, void *start, void *end) {
 
 Result cuStreamBeginCapture(void *stream, int mode) {
   NEEDS_CONTEXT;
-  captured[0] = stream, num_captured = 1, is_spoilt = 0, graph_number++;
+  captured[0] = stream, num_captured = 1, is_spoilt = num_nodes = 0, graph_number++;
   return say("capture %p mode %d\n", stream, mode), 0;
 }
 Result cuStreamEndCapture(void *stream, void **graph) {
@@ -236,6 +239,7 @@ Result cuGraphInstantiateWithFlags(void **executable, void *graph, unsigned long
   for (struct object *one = objects; one < objects + num_objects; one++) one->in_executable |= one->in_graph;
   return *executable = (void *)0xb0, say("instantiate %p flags %llu\n", graph, flags), 0;
 }
+Result cuGraphGetNodes(void *graph, void **nodes, size_t *count) { return *count = num_nodes, nodes ? INVALID_VALUE : 0; }
 Result cuGraphLaunch(void *executable, void *stream) { return say("replay %p on %p\n", executable, stream), 0; }
 Result cuGraphDestroy(void *graph) { return let_go(1, 0), say("destroy graph %p\n", graph), 0; }
 Result cuGraphExecDestroy(void *executable) { return let_go(0, 1), say("destroy executable %p\n", executable), 0; }
@@ -263,6 +267,7 @@ Result cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *function, 
 Result cuLaunchKernel(void *kernel, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                       unsigned shared, void *stream, void **parameters, void **extra) {
   NEEDS_CONTEXT;
+  count_node(stream);
   say("launch %p (%u,%u,%u) (%u,%u,%u) shared %u stream %p words %lld %lld extra %p device %d\n", kernel, gx, gy, gz,
       bx, by, bz, shared, stream, *(long long *)parameters[0], *(long long *)parameters[1], (void *)extra,
       (int)(stack[depth - 1] - contexts));

@@ -9,7 +9,7 @@ import gc, sys
 import numpy as np
 import ep.ops
 from ep.cuda.arrays.streams import default_stream
-from tests.cuda.capturing import capture
+from benchmarks.gpu.graph import Graph as capture
 cuda.SetAsActiveDevice()
 stream, options = default_stream(0), AllocationOptions()
 """
@@ -125,3 +125,69 @@ capture(stream, work).destroy()
 """
     lines = python("-c", code, STUB_LOG="1")
     assert not [line for line in lines if "SPOILT" in line]
+
+
+MODEL = f"""{CAPTURE}
+from ep.cuda.arrays.graph_recording import GraphRecording
+from ep.onnx import load
+from tests.onnx.test_models import model_of
+GraphRecording.bits = lambda *_: b""  # the mock computes nothing
+nodes = [("Softmax", ["x"], ["s"]), ("Concat", ["s", "x"], ["c"], {{"axis": 0}}), ("Softmax", ["c"], ["y"])]
+nodes += [("Transpose", ["y"], ["t"]), ("Softmax", ["t"], ["z"])]
+model = load(model_of(nodes, [("x", (2, 9))], [("z", (9, 4))]), "cuda")
+x = ep.ops.copy_to_device(np.zeros((2, 9), np.float32), DeviceType.kCUDA)
+"""
+
+
+def test_a_model_and_other_streams(python):
+    """A graph is captured on a stream of its own, and launched, between copies, on the stream of operators."""
+    code = f"""{MODEL}
+other = cuda.CreateStream()
+class Array:
+    shape, dtype = x.shape, x.dtype
+    __cuda_array_interface__ = {{**x.__cuda_array_interface__, "stream": other.handle}}
+for _ in range(3):
+    print("run", file=sys.stderr)
+    y = model(x=Array())
+print("end", file=sys.stderr)
+y[0].__dlpack__(stream=other.handle)
+print("deleted", file=sys.stderr)
+del model
+print(f"own {{stream.handle:#x}} other {{other.handle:#x}}")
+"""
+    lines = python("-c", code, STUB_LOG="1")
+    assert not [line for line in lines if "SPOILT" in line or "captured too" in line]
+    _, own, _, other = lines[-1].split()
+    begin = next(line for line in lines if line.startswith("capture "))
+    captured = begin.split()[1]
+    assert begin == f"capture {captured} mode 2"
+    assert f"stream {captured} flags 1" in lines  # CU_STREAM_NON_BLOCKING
+    assert f"destroy {captured}" in lines
+    runs = [number for number, line in enumerate(lines) if line == "run"]
+    last = [line for line in lines[runs[2] : lines.index("end")] if not line.startswith("take ")]
+    assert last[:3] == ["run", f"record on {other}", f"{own} waits"]
+    assert last[3:6] == [f"copy 72 bytes on {own}", f"replay 0xb0 on {own}", f"copy 144 bytes on {own}"]
+    assert last[6:] == [f"record on {own}", f"{other} waits"]  # its array may be changed after the copy
+    end, deleted = lines.index("end"), lines.index("deleted")
+    assert lines[end + 1 : deleted] == [f"record on {own}", f"{other} waits"]
+    assert lines[deleted + 1] == "destroy executable 0xb0"
+
+
+def test_a_model_with_a_kernel_that_waits_for_the_device(python):
+    """The driver ends the capture; Python does this run and all later ones."""
+    code = f"""{MODEL}
+from ep.ops.join import JoinKernel
+prepare = JoinKernel.prepare
+def waiting(self, *given):
+    launches = prepare(self, *given)
+    return lambda arrays, inputs, outputs: (inputs[0].copy_to_host(), launches(arrays, inputs, outputs))
+JoinKernel.prepare = waiting
+for _ in range(4):
+    (z,) = model(x=x)
+print(z.shape)
+"""
+    lines = python("-c", code, STUB_LOG="1")
+    assert [line for line in lines if "SPOILT" in line] == ["SPOILT by cuStreamSynchronize"]
+    assert sum(line.startswith("captured ") for line in lines) == 1
+    assert not [line for line in lines if line.startswith(("instantiate", "replay"))]
+    assert "(9, 4)" in lines

@@ -263,7 +263,7 @@ assert not found["replay_computes"]  # the stand-in computes nothing
 """
     lines = python("-c", code, STUB_LOG="1")
     begin = next(number for number, line in enumerate(lines) if line.startswith("capture "))
-    handle = lines[begin].removeprefix("capture ").removesuffix(" mode 1")
+    handle = lines[begin].removeprefix("capture ").removesuffix(" mode 2")
     end = lines.index(f"captured {handle}")
     captured = lines[begin + 1 : end]
     assert len(captured) == 100
@@ -309,7 +309,7 @@ print("launches", len(launches))
 """
     lines = python("-c", code, STUB_LOG="1")
     begin = next(number for number, line in enumerate(lines) if line.startswith("capture "))
-    handle = lines[begin].removeprefix("capture ").removesuffix(" mode 1")
+    handle = lines[begin].removeprefix("capture ").removesuffix(" mode 2")
     captured = lines[begin + 1 : lines.index(f"captured {handle}")]
     queued = [line for line in captured if line.startswith("launch ") and f" stream {handle} " in line]
     taken = [line for line in captured if re.fullmatch(rf"take \d+ bytes on {handle}", line)]

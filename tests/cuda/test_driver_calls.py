@@ -143,6 +143,42 @@ print(json.dumps(found))
         assert calls <= most.get(name, 0), found
 
 
+def test_a_model_that_a_graph_repeats(python):
+    """Each input and each result is copied; launches cost nothing on the host, however many there are."""
+    code = f"""{COUNTS}
+from ep.cuda.arrays.graph_recording import GraphRecording
+from ep.onnx import load
+from tests.onnx.test_models import model_of
+GraphRecording.bits = lambda *_: b""  # the mock computes nothing
+package, found = str(Path(ep.ops.__file__).parents[1]), []
+for layers in (2, 20):
+    nodes = [("Mul", ["x", "y"], ["h0"])]
+    for k in range(layers):
+        nodes += [("Softmax", [f"h{{k}}"], [f"s{{k}}"]), ("Transpose", [f"s{{k}}"], [f"h{{k + 1}}"])]
+    nodes += [("Softmax", [f"h{{layers}}"], ["z"]), ("ReduceMax", ["z"], ["most"])]
+    inputs = [(name, (24, 24)) for name in "xy"]
+    model = load(model_of(nodes, inputs, [("z", (24, 24)), ("most", (1, 1))]), "cuda")
+    given = {{name: ep.ops.copy_to_device(np.ones((24, 24), np.float32), C) for name in "xy"}}
+    for _ in range(3):
+        kept = model(**given)
+    calls.clear()
+    for _ in range(10):
+        kept = model(**given)
+    counts, frames = {{call: count / 10 for call, count in calls.items()}}, []
+    sys.setprofile(lambda frame, event, _: frames.append(frame.f_code) if event == "call" else None)
+    model(**given)
+    sys.setprofile(None)
+    found.append([counts, sum(code.co_filename.startswith(package) for code in frames)])
+print(json.dumps(found))
+"""
+    few, many = json.loads(python("-c", code)[-1])
+    # whether the stream is captured is asked once, and before each result is allocated
+    context = {"cuCtxPushCurrent": 1, "cuCtxPopCurrent": 1}
+    assert few[0] == {"cuGraphLaunch": 1, "cuMemcpyAsync": 2 + 2, "cuStreamIsCapturing": 1 + 2, **context}
+    assert many == few
+    assert few[1] <= 100
+
+
 def test_the_plan_of_rows_is_kept(python):
     code = f"""{COUNTS}
 from ep.cuda.primitive import softmax_primitive

@@ -22,7 +22,6 @@ from benchmarks.gpu.timing import EventClock
 from ep import AllocationOptions
 from ep.bench.all_cases import SETS
 from ep.bench.builders import DTYPES
-from tests.cuda.capturing import capture
 
 FLOAT32 = np.dtype(np.float32)
 UNARY = {"set": "unary", "dtype": "float32", "size": 64}
@@ -70,9 +69,8 @@ def primitives():
 
 
 def test_everything(cuda, tmp_path, capsys, monkeypatch):
-    if cuda.driver.loads_ptx:  # it is thousands of times slower than a GPU, and has its own graphs
+    if cuda.driver.loads_ptx:  # it is thousands of times slower than a GPU
         monkeypatch.setattr(run, "GPU", SMALL)
-        monkeypatch.setattr(run, "Graph", capture)
     given = options.parse(
         ["times", "--sizes", "64", "--dtypes", "float32", "--cases", "^relu|^add, row|64 B|with rows of 64"]
     )

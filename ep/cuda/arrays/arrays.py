@@ -15,10 +15,12 @@ from ep.common.lazy import lazy
 from ep.common.primitive.broadcast import Dims, simplify_strided
 from ep.common.primitive.strides import contiguous_strides, expanded_strides, extent
 from ep.cuda.arrays.array import CudaArray
+from ep.cuda.arrays.graph_recording import GraphRecording
 from ep.cuda.arrays.indices import RESOLVERS
 from ep.cuda.arrays.launch_buffers import ARRAY_TYPES
 from ep.cuda.arrays.reader import View, device_of, is_on_cuda, read
 from ep.cuda.arrays.streams import default_stream
+from ep.cuda.device.captured import CapturedStream
 from ep.cuda.device.stream import CudaStream
 from ep.cuda.launch.known import can_know, shared_address
 from ep.include.arrays import ArrayLike, Arrays, CallFinder, DeviceArrays
@@ -41,10 +43,13 @@ class CudaArrays(Arrays):
     device_type = DeviceType.kCUDA
     has_views = True
 
-    def __init__(self, device_index: int) -> None:
-        """The arrays of one call; it records the streams that must wait for the call."""
-        self._stream = default_stream(device_index)
-        self._memory_at_home = self._stream.device().memory_at_home
+    def __init__(self, device_index: int, captured: CapturedStream | None = None) -> None:
+        """The arrays of one call; it records the streams that must wait for the call.
+
+        captured: the stream of all work, if that is captured for a graph.
+        """
+        self._stream = captured or default_stream(device_index)
+        self._memory_at_home = (captured or self._stream.device()).memory_at_home
         self.place = f"cuda:{device_index}"
         self._waiting: set[int] = set()
 
@@ -52,8 +57,12 @@ class CudaArrays(Arrays):
     def stream(self) -> CudaStream:
         return self._stream
 
+    @property
+    def is_captured(self) -> bool:
+        return self._stream.is_capturing()
+
     def kept(self) -> CudaArrays:
-        return _kept(self._stream.device_index)
+        return self if isinstance(self._stream, CapturedStream) else _kept(self._stream.device_index)
 
     def new_finder(self) -> CallFinder | None:
         if not can_know():
@@ -65,6 +74,9 @@ class CudaArrays(Arrays):
             return CudaCallFinder(shared_address(ARRAY_TYPES), self._stream.handle, self._empty_maker)
 
         return exclusively(new)
+
+    def new_recording(self, work: Arrays) -> GraphRecording | None:
+        return None if self.is_captured else GraphRecording(self._stream, CudaArrays)
 
     def _empty_maker(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Callable[[], CudaArray] | None:
         """Return the function that does what `empty` does, while the stream is not captured; None without elements."""
@@ -82,7 +94,7 @@ class CudaArrays(Arrays):
         return empty
 
     def as_buffer(self, value: ArrayLike, argument: str) -> CudaArray:
-        if type(value) is CudaArray and value.memory[5:] == (self._stream.device_index, self._stream.handle):
+        if type(value) is CudaArray and value.memory[5:] == (self._stream.device_index, self._stream.order):
             return value  # results of operators need no check and no wait
         if is_weak(value):
             number = np.asarray(value)
@@ -200,7 +212,7 @@ class CudaArrays(Arrays):
         """Return a new array of unknown contents."""
         stream, count = self._stream, math.prod(shape)
         address, owner = self._memory_at_home(stream, count * dtype.itemsize)
-        memory = (address, count, dtype, True, True, stream.device_index, stream.handle)
+        memory = (address, count, dtype, True, True, stream.device_index, stream.order)
         return CudaArray(memory, tuple(shape), stream, owner)
 
     def within(self, memory: CudaArray, offset: int, shape: Sequence[int], dtype: np.dtype[Any]) -> CudaArray:

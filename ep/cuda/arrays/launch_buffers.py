@@ -78,7 +78,7 @@ def as_address(
             raise _not_on_cuda(buffer, argument)
     if device != stream.device_index and count:
         raise ArgumentValueError(argument, f"is on cuda:{device}; the stream is one of cuda:{stream.device_index}")
-    if producer is not None and producer != stream.handle:
+    if producer is not None and producer != stream.order:
         if type(buffer) is CudaArray:
             buffer.share()
         stream.wait_for(producer)
@@ -88,14 +88,14 @@ def as_address(
 def reader(stream: CudaStream) -> Reader:
     """Return the reader of a signature for buffers of a launch on `stream`; the launch receives addresses."""
 
-    handle, device_index = stream.handle, stream.device_index
+    order, device_index = stream.order, stream.device_index
 
     def read_address(buffer: Any, argument: str, data_type: Any, num_elements: int, written: bool) -> tuple[int, int]:
         memory = buffer.memory if type(buffer) is CudaArray else None
         if memory is not None and data_type is not None:  # a result of an operator: aligned, and no wait is necessary
             address, count, dtype, may_write, contiguous, device, producer = memory
             if (
-                producer == handle
+                producer == order
                 and device == device_index
                 and dtype is data_type.dtype
                 and count >= num_elements

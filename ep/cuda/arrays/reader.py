@@ -88,7 +88,7 @@ def read(value: Any, argument: str, stream: CudaStream) -> View | None:
     """
     if isinstance(value, CudaArray):
         address, _, dtype, writable, _, device, producer = value.memory
-        if producer != stream.handle:
+        if producer != stream.order:
             value.share()
         return View(address, value.shape, None, dtype, writable, device, producer, None, value)
     if isinstance(value, View):

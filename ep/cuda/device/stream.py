@@ -59,6 +59,8 @@ class CudaStream(StreamSlots, Stream):
     def __init__(self, device: DeviceOfStream, handle: int, *, owned: bool) -> None:
         """owned: whether the stream is destroyed with this object; `Device.CreateStream` and `from_handle` know."""
         self.handle, self.device_index = handle, device.device_index()
+        self.order = handle
+        """The handle of the stream in whose order the work is done: another one if a graph captures it for that."""
         self._token = object()
         self._state = np.zeros(NUM_STATE_WORDS, np.int64)
         self._state[HANDLE], self._state[IS_OWNED] = handle, owned
@@ -190,6 +192,10 @@ class CudaStream(StreamSlots, Stream):
             if self._graph_workspace[0] != capture:
                 self._graph_workspace = capture, self._device.alloc_on(self, self.workspace_size).address
             return self._graph_workspace[1]
+        return self.own_workspace()
+
+    def own_workspace(self) -> int:
+        """Return the address of the workspace that is not of a graph."""
         if self._workspace is None:
             self._workspace = self._device.Alloc(AllocationOptions(), self.workspace_size)
         return self._workspace.address

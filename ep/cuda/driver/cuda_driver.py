@@ -12,6 +12,7 @@ from typing import Any, Final
 from ep.common.environment import CUDA_VISIBLE_DEVICES
 from ep.common.lazy import lazy
 from ep.common.native_lock import release_function
+from ep.cuda.driver.cuda_graphs import CudaGraphs
 from ep.cuda.driver.interface import CaptureError, CudaError, DeviceProperties, Driver, LaunchFunctions, ParameterBlock
 from ep.cuda.driver.packages import version_of, why_no_compiler, why_no_kernels
 from ep.include.device import kMaxAlignmentRequirement
@@ -61,6 +62,7 @@ class CudaDriver(Driver):
         self._bases: dict[int, int] = {}  # the addresses from CUDA of allocations that had to be aligned
         self._lock = new_lock(Rank.DRIVER)
         self._process = os.getpid()
+        self.graphs = CudaGraphs(lambda: self._cuda, self._ask, self._current, self._not_captured)
 
     # what there is
 

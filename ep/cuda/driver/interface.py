@@ -13,6 +13,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
+from ep.cuda.driver.graphs import Graphs
+
 LEGACY_STREAM: Final = 1
 """The handle of the default stream that waits for all blocking streams; 0 names it too."""
 PER_THREAD_STREAM: Final = 2
@@ -91,6 +93,9 @@ class Driver(ABC):
 
     loads_ptx: bool = False
     """Whether kernels are loaded as PTX, by a driver that does not run machine code."""
+
+    graphs: Graphs
+    """The graphs of a driver that is there."""
 
     @abstractmethod
     def why_unavailable(self) -> str | None:

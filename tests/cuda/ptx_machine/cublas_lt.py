@@ -48,7 +48,7 @@ class HostCublasLt:
         """The last products, for tests."""
 
     def cublasLtCreate(self, made: int) -> int:
-        return _INTERNAL_ERROR if self._driver.captures else self._create("Handle", made)
+        return _INTERNAL_ERROR if self._driver.graphs.captures else self._create("Handle", made)
 
     def cublasLtMatmulDescCreate(self, made: int, compute: int, scale: int) -> int:
         if _TYPES.get(scale) not in _COMPUTED.get(compute, ()):
@@ -110,7 +110,7 @@ class HostCublasLt:
         results: int,
         count: int,
     ) -> int:
-        if self._driver.captures:
+        if self._driver.graphs.captures:
             return _INTERNAL_ERROR
         found = lt.HeuristicResult.from_address(results)
         attributes = self._of("MatmulPreference", preference)[1]

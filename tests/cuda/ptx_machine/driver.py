@@ -10,7 +10,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from ep.common.native_lock import release
 from ep.cuda.driver.interface import (
     PER_THREAD_STREAM,
     CudaError,
@@ -22,6 +21,7 @@ from ep.cuda.driver.interface import (
 from ep.cuda.driver.packages import version_of, why_no_kernels
 from ep.include.device import kMaxAlignmentRequirement
 from ep.include.process import Rank, new_lock
+from tests.cuda.ptx_machine.graphs import HostGraph, HostGraphs
 from tests.cuda.ptx_machine.trace import Trace
 
 _MEMORY: Final = 2**33
@@ -63,8 +63,7 @@ class PtxDriver(Driver):
         self._event_graphs: dict[int, HostGraph | None] = {}  # the graphs that captured them
         self._next_handle = _FIRST_HANDLE
         self._functions = _c_functions(self._launch_by_c, self._tell_whether_captured)
-        self.captures: dict[int, HostGraph] = {}
-        """The graphs into which streams are captured."""
+        self.graphs = HostGraphs(self)
 
     def why_unavailable(self) -> str | None:
         return why_no_kernels()
@@ -113,12 +112,12 @@ class PtxDriver(Driver):
             self._used -= self._blocks.pop(address).size - kMaxAlignmentRequirement
 
     def alloc_async(self, device: int, size: int, stream: int) -> int:
-        self._check_stream(stream)
+        self.check_stream(stream)
         return self.alloc(device, size)
 
     def free_async(self, device: int, address: int, stream: int) -> None:
-        self._check_stream(stream)
-        graph = self.captures.get(stream)
+        self.check_stream(stream)
+        graph = self.graphs.captures.get(stream)
         if graph is None:
             self.free(device, address)
         else:
@@ -143,45 +142,45 @@ class PtxDriver(Driver):
         return 0  # device memory is host memory
 
     def device_of_stream(self, stream: int) -> int:
-        self._check_stream(stream)
+        self.check_stream(stream)
         return 0
 
     def create_stream(self, device: int) -> int:
         with self._lock:
-            handle = self._new_handle()
+            handle = self.new_handle()
             self._streams.add(handle)
         return handle
 
     def destroy_stream(self, device: int, stream: int) -> None:
-        self._check_stream(stream)
+        self.check_stream(stream)
         self._streams.discard(stream)
 
     def synchronize_stream(self, device: int, stream: int) -> None:
-        self._check_stream(stream)
+        self.check_stream(stream)
         self._refuse_captured(stream)
 
     def query_stream(self, device: int, stream: int) -> bool:
-        self._check_stream(stream)
+        self.check_stream(stream)
         self._refuse_captured(stream)
         return True
 
     def is_capturing(self, device: int, stream: int) -> bool:
-        self._check_stream(stream)
-        return stream in self.captures
+        self.check_stream(stream)
+        return stream in self.graphs.captures
 
     def capture_of(self, device: int, stream: int) -> int:
-        return self.captures[stream].number if self.is_capturing(device, stream) else 0
+        return self.graphs.captures[stream].number if self.is_capturing(device, stream) else 0
 
     def watch_graph(self, device: int, stream: int, lock: int) -> None:
-        self.captures[stream].locks.append(lock)
+        self.graphs.captures[stream].locks.append(lock)
 
     def wait_event(self, device: int, stream: int, event: int) -> None:
-        self._check_stream(stream)
+        self.check_stream(stream)
         _ = self._events[event]
         graph = self._event_graphs.get(event)
         if graph is not None:
-            self.captures[stream] = graph
-        elif stream in self.captures:
+            self.graphs.captures[stream] = graph
+        elif stream in self.graphs.captures:
             raise CudaError("the machine", 905, "CUDA_ERROR_STREAM_CAPTURE_ISOLATION", "the event is in no graph")
 
     def wait_stream(self, device: int, consumer: int, producer: int, event: int) -> None:
@@ -190,7 +189,7 @@ class PtxDriver(Driver):
 
     def create_event(self, device: int, *, timing: bool = True) -> int:
         with self._lock:
-            handle = self._new_handle()
+            handle = self.new_handle()
             self._events[handle] = None
         return handle
 
@@ -199,9 +198,9 @@ class PtxDriver(Driver):
         self._event_graphs.pop(event, None)
 
     def record_event(self, device: int, event: int, stream: int) -> None:
-        self._check_stream(stream)
+        self.check_stream(stream)
         self._events[event] = time.perf_counter()
-        self._event_graphs[event] = self.captures.get(stream)
+        self._event_graphs[event] = self.graphs.captures.get(stream)
 
     def query_event(self, device: int, event: int) -> bool:
         _ = self._events[event]
@@ -243,7 +242,7 @@ class PtxDriver(Driver):
         return 0
 
     def _tell_whether_captured(self, stream: int, status: int) -> int:
-        ctypes.c_int.from_address(status).value = stream in self.captures
+        ctypes.c_int.from_address(status).value = stream in self.graphs.captures
         return 0
 
     def allow_shared(self, device: int, function: Any, size: int) -> None:
@@ -276,37 +275,27 @@ class PtxDriver(Driver):
         with self._lock:
             return [(at, at + block.size - kMaxAlignmentRequirement) for at, block in self._blocks.items()]
 
-    # graphs, which only tests capture
-
-    def begin_capture(self, stream: int) -> HostGraph:
-        """Return a graph into which all work queued on the stream is captured from now on, instead of being run."""
-        self._check_stream(stream)
-        graph = self.captures[stream] = HostGraph(self, self._new_handle())
-        return graph
-
-    def end_capture(self, graph: HostGraph) -> None:
-        """End a capture: its streams run the work that is queued on them again."""
-        self.captures = {stream: other for stream, other in self.captures.items() if other is not graph}
-
     def queue(self, stream: int, work: Callable[[], object]) -> None:
         """Run work on the stream: at once or, if the stream is captured, whenever the graph is launched."""
-        self._check_stream(stream)
-        graph = self.captures.get(stream)
+        self.check_stream(stream)
+        graph = self.graphs.captures.get(stream)
         if graph is None:
             work()
         else:
             graph.work.append(work)
 
     def _refuse_captured(self, stream: int) -> None:
-        if stream in self.captures:
+        if stream in self.graphs.captures:
             name, meaning = "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", "the stream is being captured"
             raise CudaError("the machine", 900, name, meaning)
 
-    def _new_handle(self) -> int:
+    def new_handle(self) -> int:
+        """Return a number that no other object of the driver has."""
         self._next_handle += 8
         return self._next_handle
 
-    def _check_stream(self, stream: int) -> None:
+    def check_stream(self, stream: int) -> None:
+        """Raise CudaError for a stream that does not exist."""
         if not 0 <= stream <= PER_THREAD_STREAM and stream not in self._streams:
             raise CudaError("the machine", 400, "CUDA_ERROR_INVALID_HANDLE", f"there is no stream {stream:#x}")
 
@@ -326,28 +315,3 @@ def _c_functions(launch: Callable[..., int], tell_whether_captured: Callable[...
         *[nothing] * 3,
         ctypes.CFUNCTYPE(ctypes.c_int, pointer, number, pointer)(_tell_device),
     ]
-
-
-class HostGraph:
-    """Captured work, which can be run any number of times."""
-
-    def __init__(self, its_driver: PtxDriver, number: int) -> None:
-        """Make an empty graph. number: the number of the capture."""
-        self.number, self._driver = number, its_driver
-        self.work: list[Callable[[], object]] = []
-        self.memory: list[int] = []
-        """Memory that was freed during the capture; it belongs to the graph until that is destroyed."""
-        self.locks: list[int] = []
-        """The locks of the observers of the graph."""
-
-    def launch(self) -> None:
-        """Run all captured work."""
-        for work in self.work:
-            work()
-
-    def destroy(self) -> None:
-        """Free the memory of the graph, and release its locks: their owners learn that the graph is gone."""
-        while self.memory:
-            self._driver.free(0, self.memory.pop())
-        while self.locks:
-            release(self.locks.pop())

@@ -20,7 +20,7 @@ from ep.cpu.shared.listed import CALLED, Listed
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
 from ep.include.errors import ArgumentIndexError
-from ep.include.recording import Recording, Repeat
+from ep.include.recording import Recorded, Recording, Repeat
 
 NDArray = np.ndarray[Any, Any]
 _POISON: Final = 0xA5
@@ -29,6 +29,8 @@ _FIXED: Final = -1
 
 class CpuRecording(Recording):
     """A recording that becomes a list of launches (`engine/repeat/launch_list.py`)."""
+
+    computes = True
 
     def __init__(self, work: Any) -> None:
         """Compile what recordings and lists need, unless this has been done.
@@ -45,20 +47,27 @@ class CpuRecording(Recording):
         self._constants: list[NDArray] = []
         self._temporary: list[NDArray] = []
         self._is_whole = True
-        self.arrays = _Recorded(self, np.empty, self._written)
-        self.work = _Recorded(self, work.empty, self._temporary)
-        self.work.repeats = work.repeats
+        self._memory: list[NDArray] = []
+        self._work = work
 
-    def inputs(self, arrays: Sequence[NDArray]) -> list[NDArray]:
-        for one in arrays:
+    def record(
+        self,
+        function: Recorded,
+        inputs: Sequence[NDArray],
+        values: Sequence[NDArray],
+        constants: Sequence[NDArray],
+        memory: Sequence[NDArray],
+    ) -> Repeat | None:
+        for one in inputs:
             copy = _like(one)
             copy[...] = one
             self._inputs.append(copy)
-        return [*self._inputs]
-
-    def writes(self, arrays: Sequence[NDArray]) -> list[NDArray]:
-        self._written += map(_like, arrays)
-        return [*self._written]
+        arrays, work = _Recorded(self, np.empty, self._written), _Recorded(self, self._work.empty, self._temporary)
+        work.repeats = self._work.repeats
+        results = function(arrays, work, self._inputs, values)
+        self._memory += [*memory, *self._temporary]
+        made = self._listed(constants)
+        return made and Repeat(made.run, self._written, results)
 
     def fail(self) -> None:
         """Note that the function computes something by itself."""
@@ -76,13 +85,20 @@ class CpuRecording(Recording):
         self._launches.append((_IndexCheck(indices, size, mode), None, (found,)))
         return found
 
-    def repeat(self, constants: Sequence[NDArray], memory: Sequence[NDArray]) -> Repeat | None:
+    def overwrite(self, arrays: Sequence[NDArray]) -> None:
+        for one in (*arrays, *self._memory):
+            one[...] = np.frombuffer(bytes([_POISON]) * one.itemsize, one.dtype).reshape(())
+
+    def bits(self, array: NDArray) -> bytes:
+        return array.tobytes()
+
+    def _listed(self, constants: Sequence[NDArray]) -> LaunchList | None:
+        """Return the list of the launches; None if they are not all that the function has done."""
         arrays = [*self._inputs, *self._written]
         if not self._is_whole or not self._launches or len(arrays) > MAX_ARRAYS:
             return None
-        changing = _Places(arrays, [*memory, *self._temporary])
-        launches = self._without_constant_checks(changing)
-        fixed = [*constants, *self._constants, *memory, *self._temporary]
+        launches = self._without_constant_checks(_Places(arrays, self._memory))
+        fixed = [*constants, *self._constants, *self._memory]
         places, listed, held = _Places(arrays, fixed), [], [*fixed, *(one.dtype for one in arrays)]
         for primitive, plan, args in launches:
             one, numbers = primitive.listed(plan, args), _numbers(args)
@@ -91,13 +107,7 @@ class CpuRecording(Recording):
                 return None
             listed.append((one, patches))
             held += primitive, plan, *numbers
-        made = LaunchList(arrays, len(self._written), listed, held)
-        expected = [one.tobytes() for one in self._written]
-        for one in (*self._written, *memory, *self._temporary):
-            one[...] = np.frombuffer(bytes([_POISON]) * one.itemsize, one.dtype).reshape(())
-        if not made.run(*arrays) or [one.tobytes() for one in self._written] != expected:
-            return None
-        return Repeat(made.run, self._written)
+        return LaunchList(arrays, len(self._written), listed, held)
 
     def _without_constant_checks(self, changing: _Places) -> list[tuple[Any, Any, Any]]:
         """Return the launches without checks of indices that are the same at each call, whose results are constants."""
