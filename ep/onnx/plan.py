@@ -106,6 +106,7 @@ class Plan:
         self.cut: Node | None = None
         self._later = BoundedCache()  # plans of the nodes after the cut, by the shapes of its results
         self._bodies = BoundedCache()  # plans of the graph of a loop, by the shapes of its inputs
+        self._arenas: list[Arena] = []  # for these plans; those that no thread uses now
         self._owners: list[tuple[int, str]] = []  # the first value of each node, and the node
         self._values: dict[str, Any] = {}
         trace = self._trace = planner.trace()
@@ -171,8 +172,8 @@ class Plan:
         if node.line.of_data is not None:
             branch, found = self._without_data(base, node, arrays, values)
         else:
-            others = {} if body is None else {"body": self._steps(base, values, node, body)}
-            called = self._call(node, arrays, values, others)
+            is_loop = body is not None
+            called = self._looped(base, node, arrays, values, body) if is_loop else self._call(node, arrays, values, {})
             branch = called if isinstance(called, Branch) else Branch((), ())
             results = [] if branch.outputs else [on_device(base, one) for one in called]
             found = dict(zip(node.outputs, results, strict=False))
@@ -215,10 +216,21 @@ class Plan:
                 found[name] = base.copy_from_host(plan.value(name))
         return found
 
-    def _steps(self, base: Arrays, values: Mapping[str, Array], node: Node, body: Branch) -> Steps:
+    def _looped(
+        self, base: Arrays, node: Node, arrays: Sequence[Any], values: Mapping[str, Array], body: Branch
+    ) -> Any:
+        """Return the results of a loop; its graph has an arena that no other thread uses meanwhile."""
+        try:
+            arena = self._arenas.pop()
+        except IndexError:
+            arena = Arena(base.kept())
+        results = self._call(node, arrays, values, {"body": self._steps(base, values, node, body, arena)})
+        self._arenas.append(arena)
+        return results
+
+    def _steps(self, base: Arrays, values: Mapping[str, Array], node: Node, body: Branch, arena: Arena) -> Steps:
         """Return the graph of a loop in the form that its operator calls. values: those that it may read."""
         outer = {name: values[name] for name in node.inputs[len(body.inputs) :] if name in values}
-        arena = Arena(base.kept())
         self._planner.made_of.update(dict.fromkeys(body.inputs, node.inputs))
 
         def compute(arrays: Sequence[Any]) -> list[Array]:

@@ -6,6 +6,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import ep.onnx
+from ep.expressions.program import Program
 from ep.ops import copy_to_host
 
 F, B, I = TensorProto.FLOAT, TensorProto.BOOL, TensorProto.INT64  # noqa: E741
@@ -72,6 +73,17 @@ def test_a_loop_ends_by_its_number_of_steps_or_by_data(device, limit, most):
     y, z = run(looped(), device, x=x, limit=limit, most=np.array(most), on=np.array(True))
     for found, wanted in zip((y, z), expected(x, limit, most), strict=True):
         np.testing.assert_array_equal(found, wanted)
+
+
+def test_steps_are_those_that_an_earlier_run_has_recorded(monkeypatch):
+    model = ep.onnx.load(looped())
+    for call in range(3):
+        if call == 2:
+            monkeypatch.setattr(Program, "computed", None)  # no program runs in Python any more
+        x, limit = np.array([-1, 0.5, 2 + call / 8], np.float32), np.float32(40)
+        given = {"x": x, "limit": limit, "most": np.array(9), "on": np.array(True)}
+        for one, other in zip(model(**given), expected(x, limit, 9), strict=True):
+            np.testing.assert_array_equal(one, other)
 
 
 def test_a_loop_without_a_condition_or_without_a_number(device):
