@@ -190,7 +190,7 @@ class Grouping:
         found.sort(key=lambda group: (group.stage, group.turn))
         for group in found:
             name = self._operator(group.values[0])
-            if not group.why and len(group.values) == 1 and name in ROW_OPS:
+            if not group.why and len(group.values) == 1 and name in (*ROW_OPS, GATHER):
                 group.why = "no other operator is computed with it"
         return found
 

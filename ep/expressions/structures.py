@@ -54,7 +54,8 @@ class StructureOf:
                 if one in self._inside:
                     continue
                 read = self._as_read(one, value, place)
-                reads[read] = reads.get(read, False) or self._is_map_of_rows(value)
+                has_elements = place == 0 and self._op(nodes[value]) is ChoiceOp.kElement
+                reads[read] = reads.get(read, False) or (self._is_map_of_rows(value) and not has_elements)
         is_constant = {read: nodes[read[0]].constant is not None for read in reads}
         others = [read for read in reads if not is_constant[read]]
         constants = [read for read in reads if is_constant[read]]

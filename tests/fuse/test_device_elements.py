@@ -150,6 +150,22 @@ def test_elements_of_rows_that_are_chosen(rng, compare):
     compare(shifted, words, w, rng.integers(0, 40, (12, 1)))
 
 
+def test_an_index_that_the_kernel_of_the_rows_computes(device, rng, compare, one_by_one):
+    """Another kernel then takes the elements of these rows, or the operator gather does."""
+
+    def rest(x):
+        total = x * 2.0
+        one = chosen(total, ops.cast(ops.max(total, -1, keepdims=True), "int32"), "clip")
+        return total - one, ops.abs(one)
+
+    compare(rest, rng.normal(size=(7, 37)).astype(np.float32))
+    x = placed(device, rng.normal(size=37).astype(np.float32))
+    alone = lambda x: rest(x)[1]  # noqa: E731
+    assert "1: row kernel of gather abs" in ep.fuse(alone).explain(x)
+    for function in (alone, lambda x: chosen(x * 2.0, ops.cast(ops.max(x * 2.0, -1, keepdims=True), "int32"), "clip")):
+        assert bits(host(ep.fuse(function)(x))) == bits(host(*one_by_one(function, x)))
+
+
 @pytest.mark.parametrize("shape", LENGTHS, ids=str)
 def test_outputs_that_are_inputs(shape, device, rng, one_by_one):
     """All threads read the element before any of them overwrites it."""

@@ -62,6 +62,8 @@ class Graph:
         self.leaves = [
             draw_array(rng, shapes[rng.integers(len(shapes))], types[rng.integers(len(types))]) for _ in range(6)
         ]
+        if row_share:
+            self.leaves[-1] = rng.integers(-2, 39, (37, 1), np.int32)  # for each row, an index of an element
         self.calls = []
         values = list(self.leaves)
         while len(self.calls) < num_nodes:
@@ -97,8 +99,9 @@ class Graph:
             if indices:
                 return "gather", (x, int(rng.choice(indices))), (axis, 0, mode)
         if rng.random() < self.row_share:
-            chosen = [(k, j) for k, one in enumerate(values) for j, index in enumerate(values) if chooses(one, index)]
-            if chosen and rng.integers(5) == 0:
+            made, index = range(len(self.leaves), len(values)), range(len(values))
+            chosen = [(k, j) for k in made for j in index if chooses(values[k], values[j])]
+            if chosen and rng.integers(2):
                 k, j = chosen[rng.integers(len(chosen))]
                 return "gather", (k, j), (-1, -1, ("zero", "clip")[rng.integers(2)])
             axis = [-1, -1, -1, -1, 0, None][rng.integers(6)]
