@@ -63,10 +63,23 @@ def test_it_is_within_its_bound(name: str) -> None:
 )  # fmt: skip
 def test_special_values(name: str, arguments: list[float], results: list[float]) -> None:
     x, want = np.array([*arguments, np.nan], np.float32), np.array([*results, np.nan], np.float32)
-    got = apply(name, x)
-    np.testing.assert_array_equal(got, want)
     kept = ~np.isnan(want)
-    np.testing.assert_array_equal(np.signbit(got[kept]), np.signbit(want[kept]))
+    for form in both_forms({name: None}):
+        got = apply(form, x)
+        np.testing.assert_array_equal(got, want, err_msg=form)
+        np.testing.assert_array_equal(np.signbit(got[kept]), np.signbit(want[kept]), err_msg=form)
+
+
+@pytest.mark.parametrize("name", both_forms(dict.fromkeys(("erf", "erfc", "gelu"))))
+def test_neighbours_of_the_ends_of_pieces(name: str) -> None:
+    """A number may belong to either piece, but only to one."""
+    ends = [n / 64 for n in range(16, 16 * 64, 16)] + [
+        (n + 0.5) * width for width in (0.53125, 1 / 7) for n in range(9)
+    ]
+    x = np.array([[*ends, *(-end for end in ends)]] * 9, np.float32)
+    x.view(np.int32)[:] += np.arange(-4, 5, dtype=np.int32)[:, None]
+    x = x[np.abs(x) < 10.0]
+    assert errors_in_ulps(apply(name, x), _exact(name, x)).max() <= bound(name)
 
 
 @pytest.mark.parametrize("name", ["log2", "log10"])

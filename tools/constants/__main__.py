@@ -17,14 +17,14 @@ from tools.constants.double import COMPUTED, TABLED
 from tools.constants.fit import Polynomial, Rational, fit, fit_rational
 from tools.constants.narrow import NARROW
 from tools.constants.parts import Parts
-from tools.constants.single import OF_ROOT, single
+from tools.constants.single import OF_ROOT, SINGLE
 from tools.generated import ROOT
 
 MODULES: Final[dict[str, Callable[[], Mapping[str, Polynomial | Rational | Parts]]]] = {
     "ep/cpu/vector_math/coefficients.py": lambda: COMPUTED,
     "ep/cpu/vector_math/root_coefficients.py": lambda: OF_ROOT,
     "ep/cpu/vector_math/tabled/coefficients.py": lambda: TABLED,
-    "ep/cpu/vector_math/single/coefficients.py": single,
+    "ep/cpu/vector_math/single/coefficients.py": lambda: SINGLE,
     "ep/common/functor/coefficients.py": lambda: COMMON,
     "ep/cuda/compile/coefficients.py": lambda: NARROW,
 }

@@ -22,16 +22,17 @@ Of each function: the centres of the pieces, and the coefficients in the distanc
 from typing import Final
 
 '''
-_ENTRIES, _CANDIDATES = 32, 20_000
+_ENTRIES, _FEW_ENTRIES, _CANDIDATES = 32, 8, 20_000
 
 Values = NDArray[np.float64]
 FAST, CUBIC = 2 * FAST_GELU_A, FAST_GELU_B
+DOWN = 2.0**-64  # a scale that powers of two make up for
 
 
 class Pieces(NamedTuple):
     """A function on pieces, entry i on [lower[i], upper[i]].
 
-    linear: the number of first pieces with centre 0, whose polynomial is that of f(x) - x, without a constant.
+    linear: the number of first pieces with centre 0, whose polynomial is that of f(x) - slope x, without a constant.
     """
 
     function: Callable[[Values], Values]
@@ -39,6 +40,7 @@ class Pieces(NamedTuple):
     upper: Values
     degree: int
     linear: int = 0
+    slope: float = 1.0
 
 
 def _good_centre(function: Callable[[Values], Values], lower: float, upper: float) -> float:
@@ -60,7 +62,7 @@ def fitted(pieces: Pieces, i: int) -> tuple[float, list[float]]:
     t, want = x - centre, pieces.function(x)
     weight = 1.0 / np.abs(want)
     chosen: list[float] = [0.0 if linear else float(np.float32(pieces.function(np.array([centre]))[0]))]
-    rest = want - (x if linear else chosen[0])
+    rest = want - (pieces.slope * x if linear else chosen[0])
     scale = float(np.abs(t).max())
     while len(chosen) < count:
         powers = (t / scale)[:, None] ** np.arange(len(chosen), count)
@@ -72,7 +74,7 @@ def fitted(pieces: Pieces, i: int) -> tuple[float, list[float]]:
 
 def _rows(pieces: Pieces) -> NDArray[np.float32]:
     """Return the centres, and the coefficients by degree."""
-    found = [fitted(pieces, i) for i in range(_ENTRIES)]
+    found = [fitted(pieces, i) for i in range(len(pieces.lower))]
     return np.array([[centre, *chosen] for centre, chosen in found]).T.astype(np.float32)
 
 
@@ -82,14 +84,31 @@ def _quarters_of_octaves(first: float) -> tuple[Values, Values]:
     return np.concatenate([[0.0], edges[1:-1]]), edges[1:]
 
 
-def _equal(width: float, first: int = 0) -> tuple[Values, Values]:
+def _halves_of_octaves(first: float) -> tuple[Values, Values]:
+    """Return the bounds of a few pieces from 0 on, two for each octave of the sum of a number and `first`.
+
+    Halves of octaves begin at 2^n and 3/2 2^n; `first` is such a number.
+    """
+    mantissa, exponent = math.frexp(first)
+    count = 2 * exponent + int(mantissa > 0.5) + np.arange(_FEW_ENTRIES + 1)
+    edges: Values = 2.0 ** (count // 2 - 1) * (1 + count % 2 / 2) - first
+    return edges[:-1], edges[1:]
+
+
+def _equal(width: float, first: int = 0, count: int = _ENTRIES) -> tuple[Values, Values]:
     """Return the bounds of pieces around multiples of `width`, from number `first` on; a first number 0 begins at 0."""
-    edges: Values = np.asarray((np.arange(first, first + _ENTRIES + 1) - 0.5) * width, np.float64)
+    edges: Values = np.asarray((np.arange(first, first + count + 1) - 0.5) * width, np.float64)
     return np.concatenate([[edges[0] if first else 0.0], edges[1:-1]]), edges[1:]
 
 
 def _sigmoid_of_minus(y: Values) -> Values:
     return 1.0 / (1.0 + np.exp(y))
+
+
+def _scaled_share(a: Values) -> Values:
+    """Return what gelu(a) lacks of a, times e^(a^2 / 2)."""
+    shared: Values = a * special.erfcx(a / math.sqrt(2)) / 2
+    return shared
 
 
 MODULES: dict[str, dict[str, Pieces]] = {
@@ -102,10 +121,15 @@ MODULES: dict[str, dict[str, Pieces]] = {
         "ERFC": Pieces(special.erfc, *_equal(1 / 7), 7),
         "ERFC_TAIL": Pieces(special.erfcx, *_equal(1 / 5, 20), 4),
     },
+    "error_coefficients": {
+        "ERF": Pieces(special.erf, *_equal(0.53125, count=_FEW_ENTRIES), 7, linear=1),
+        "ERFC": Pieces(lambda a: special.erfcx(a) * DOWN, *_halves_of_octaves(0.75), 8),
+        "GELU": Pieces(_scaled_share, *_halves_of_octaves(1.0), 7, linear=1, slope=0.5),
+    },
     "gelu_coefficients": {
         # the share of |x| that is subtracted from max(x, 0)
         "GELU": Pieces(lambda a: special.erfc(a / math.sqrt(2)) / 2, *_equal(1 / 6.375), 6),
-        "GELU_TAIL": Pieces(lambda a: a * special.erfcx(a / math.sqrt(2)) / 2, *_equal(1 / 3, 14), 4),
+        "GELU_TAIL": Pieces(_scaled_share, *_equal(1 / 3, 14), 4),
         "FAST_GELU": Pieces(lambda a: _sigmoid_of_minus(FAST * a * (1 + CUBIC * a * a)), *_equal(1 / 6.375), 6),
     },
     "gate_coefficients": {

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from functools import cache, partial
-from typing import Any, Final
+from functools import partial
+from typing import Final
 
 import mpmath
 import numpy as np
 from mpmath import mp, mpf
 
-from tools.constants.double import LN2, PI, exp_rest, log_rest, odd_rest, odd_weight, scaled_erfc
+from tools.constants.double import LN2, PI, exp_rest, log_rest, odd_rest, odd_weight
 from tools.constants.fit import DIGITS, Polynomial, rounded
 from tools.constants.parts import Parts, parts
 
@@ -20,44 +20,10 @@ _parts = partial(parts, real=np.float32)
 
 _HALF_LN2, _SQRT_TWO = LN2 / 2, mpmath.sqrt(2)
 _LOG2_E, _LOG10_E = 1 / LN2, 1 / mpmath.log(10)
-_CANDIDATES = 4000
 _REDUCED = mpf("0.7915")  # the largest |r|, somewhat more than pi / 4
 
 
-class _Quotient:
-    """R(a) = first part t (first + v p(v)) for t = above / (a + offset), v = t - centre, 0 <= a <= end.
-
-    The centre is a float32 number near `near`, where R / t is very nearly a float32 number, `first`.
-    """
-
-    def __init__(self, function: Any, above: float, offset: float, end: str, near: float) -> None:
-        self._function, self._above, self._offset = function, mpf(above), mpf(offset)
-        self._lower, self._upper = self._above / (mpf(end) + self._offset), self._above / self._offset
-        self.centre = min(
-            (float(np.float32(near) + np.float32(i * 2.0**-24)) for i in range(_CANDIDATES)), key=self._lack
-        )
-        self.first = rounded(self._ratio(mpf(self.centre)), np.float32)
-
-    def _ratio(self, t: Any) -> Any:
-        """Return R / t."""
-        return self._function(self._above / t - self._offset) / t
-
-    def _lack(self, centre: float) -> Any:
-        with mpmath.workdps(20):
-            value = self._ratio(mpf(centre))
-            return abs(value - rounded(value, np.float32))
-
-    def polynomial(self, text: str, num_coefficients: int) -> Polynomial:
-        return _polynomial(
-            text,
-            "R",
-            lambda v: (self._ratio(v + self.centre) - self.first) / v,
-            *(self._lower - self.centre, self._upper - self.centre, num_coefficients),
-            lambda v: v / self._ratio(v + self.centre),
-        )
-
-
-_KNOWN: Final[dict[str, Polynomial | Parts]] = {
+SINGLE: Final[dict[str, Polynomial | Parts]] = {
     "LN2": _parts("ln(2), the first of 16 bits,", LN2, 2, last_bit=-16),
     "HALF_PI": _parts("pi / 2", PI / 2, 3),
     "LOG2_E": _parts("1 / ln(2)", _LOG2_E, 2),
@@ -175,43 +141,7 @@ _KNOWN: Final[dict[str, Polynomial | Parts]] = {
         lambda z: (mpmath.sqrt(z) * mpmath.cot(mpmath.sqrt(z)) - 1) / z,
         *(mpf(0), _REDUCED**2, 5, lambda z: mpmath.sqrt(z) * mpmath.tan(mpmath.sqrt(z))),
     ),
-    "ERF": _polynomial(
-        "erf(x) / x - 1 in x^2 - 7/16, 0 <= x <= 35/32",
-        "erf(x)",
-        lambda z: mpmath.erf(mpmath.sqrt(z + 0.4375)) / mpmath.sqrt(z + 0.4375) - 1,
-        *(mpf(-0.4375), mpf(1.09375) ** 2 - 0.4375, 7),
-        lambda z: mpmath.sqrt(z + 0.4375) / mpmath.erf(mpmath.sqrt(z + 0.4375)),
-    ),
-    "ERFC_FOR_ERF": _polynomial(
-        "erfc(x) in x - 5/2, 35/32 <= x <= 4",
-        "1",
-        *(lambda y: mpmath.erfc(y + 2.5), mpf(1.09375) - 2.5, mpf(1.5), 15, lambda y: mpf(1)),
-    ),
 }
-
-
-@cache
-def single() -> dict[str, Polynomial | Parts]:
-    """Return all of them; the centres of two are searched for, which takes a second."""
-    gelu = _Quotient(lambda a: scaled_erfc(a / _SQRT_TWO) / 2, 3.25, 2.5, "14.5", 0.69)
-    erfc = _Quotient(scaled_erfc, 1.625, 1.765625, "10.1", 0.3986)
-    return _KNOWN | {
-        "GELU_CENTRE": Parts("t in the middle, where R / t is very nearly GELU_FIRST.", gelu.centre),
-        "GELU_FIRST": Parts("R / t there.", gelu.first),
-        "GELU": gelu.polynomial(
-            "(R / t - GELU_FIRST) / (t - GELU_CENTRE) in t - GELU_CENTRE, R = e^(a^2 / 2) erfc(a / sqrt 2) / 2, "
-            "t = 13/4 / (a + 5/2), 0 <= a <= 14.5",
-            10,
-        ),
-        "ERFC_CENTRE": Parts("t in the middle, where R / t is very nearly ERFC_FIRST.", erfc.centre),
-        "ERFC_FIRST": Parts("R / t there.", erfc.first),
-        "ERFC": erfc.polynomial(
-            "(R / t - ERFC_FIRST) / (t - ERFC_CENTRE) in t - ERFC_CENTRE, R = e^(a^2) erfc(a), "
-            "t = 13/8 / (a + 113/64), 0 <= a <= 10.1",
-            10,
-        ),
-    }
-
 
 OF_ROOT: Final[dict[str, Polynomial]] = {
     "RSQRT": _polynomial(

@@ -59,6 +59,25 @@ def has_avx512() -> bool:
     return triple.startswith("x86_64") and {"+avx512f", "+avx512bw", "+avx512dq"} <= {*features.split(",")}
 
 
+_OF_INTEGERS: Final = """
+define <8 x i32> @added(<8 x i32> %a, <8 x i32> %b) {
+  %result = add <8 x i32> %a, %b
+  ret <8 x i32> %result
+}
+"""
+
+
+@cache
+def has_avx2() -> bool:
+    """Return whether kernels are compiled for a processor with AVX2: LLVM adds 8 integers in one register then."""
+    triple, name, features = cpu_target.target_context.codegen().magic_tuple()
+    if not triple.startswith("x86_64"):
+        return False
+    llvm.initialize_native_asmparser()
+    machine = llvm.Target.from_triple(triple).create_target_machine(cpu=name, features=features)
+    return bool(re.search(r"vpaddd\b.*%ymm", machine.emit_assembly(llvm.parse_assembly(_OF_INTEGERS))))
+
+
 # CPUID's bits about the data paths; 0 if CPUID does not report them
 _DATA_PATHS: Final = """
 define i32 @data_paths() {

@@ -3,12 +3,15 @@
 LLVM's loop vectoriser has no such instruction. But it supports scalar functions with a twin for vectors: the look-up is
 a function whose attribute names its twin, which uses the processor's permutation. The twin is inlined after the loops
 of a kernel are vectorised (`libraries.py`); only the remainder of a loop calls the scalar function.
+
+AVX-512 permutes two registers, AVX2 one. So there are large tables, for processors with AVX-512 alone, and small ones
+of float32, for every processor: without AVX2, each lane reads its entry from memory.
 """
 
 from collections.abc import Callable, Sequence
 from functools import cache
 from hashlib import sha256
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from llvmlite import ir
@@ -16,22 +19,27 @@ from numba.core import types
 from numba.core.registry import cpu_target
 
 from ep.common.native.emitted import emitted
-from ep.cpu.compile.vectors import BYTE, DOUBLE, FLOAT, WORD, call
+from ep.cpu.compile.target import has_avx2
+from ep.cpu.compile.vectors import BYTE, DOUBLE, FLOAT, INT, WORD, call
+
+NUM_SMALL: Final = 8
+"""The number of entries of a small table: those of a register of AVX2."""
 
 _VECTOR_BITS = 512
 _PERMUTATIONS = {4: "llvm.x86.avx512.vpermi2var.ps.512", 8: "llvm.x86.avx512.vpermi2var.pd.512"}
+_SMALL_PERMUTATION = "llvm.x86.avx2.permps"
 _USED = "llvm.compiler.used"
 
 
 @cache
 def has_register_tables() -> bool:
-    """Return whether the processor looks up entries in registers: AVX-512 has permutations of two registers."""
+    """Return whether the processor has large tables: AVX-512 has permutations of two registers."""
     triple, _, features = cpu_target.target_context.codegen().magic_tuple()
     return triple.startswith("x86_64") and "+avx512f" in features and "+avx512dq" in features
 
 
 def num_entries(real_type: type[np.floating]) -> int:
-    """Return the number of entries of a table: those of two registers."""
+    """Return the number of entries of a large table: those of two registers."""
     return 2 * _VECTOR_BITS // (8 * np.dtype(real_type).itemsize)
 
 
@@ -41,44 +49,70 @@ def table(values: Sequence[float], real_type: type[np.floating]) -> Any:
     Only the lowest bits of the index are used, as many as are needed to number the entries.
     """
     entries = np.asarray(values, real_type)
-    if entries.shape != (num_entries(real_type),):
-        raise ValueError(f"values: {len(values)} entries, expected {num_entries(real_type)}")
     is_single = real_type is np.float32
+    expected = [*[NUM_SMALL] * is_single, num_entries(real_type)]
+    if entries.ndim != 1 or entries.size not in expected:
+        raise ValueError(f"values: {len(values)} entries, expected {' or '.join(map(str, expected))}")
     numba_type, index_type = (types.float32, types.int32) if is_single else (types.float64, types.int64)
 
     @emitted(numba_type, index=index_type)
     def look_up(builder: Any, index: Any) -> Any:
-        return builder.call(_function(builder.module, entries), [index])
+        stored = _stored(builder.module, entries)
+        return builder.call(_function(builder.module, stored), [index, stored])
 
     return look_up
 
 
-def _function(module: Any, entries: Any) -> Any:
-    """Return the scalar function of a table in `module`; the same table has the same name everywhere."""
+def _stored(module: Any, entries: Any) -> Any:
+    """Return the address of a table in `module`; the same table has the same name everywhere."""
     name = f"ep.table.{entries.dtype.name}.{sha256(entries.tobytes()).hexdigest()[:16]}"
+    if name in module.globals:
+        return module.globals[name]
     real = FLOAT if entries.itemsize == 4 else DOUBLE
-    integer, lanes = ir.IntType(8 * entries.itemsize), len(entries) // 2
+    constants = ir.Constant(ir.ArrayType(real, entries.size), entries.tolist())
+    stored = ir.GlobalVariable(module, constants.type, name)
+    stored.global_constant, stored.linkage, stored.initializer = True, "linkonce_odr", constants
+    stored.align = _VECTOR_BITS // 8
+    return stored
+
+
+def _function(module: Any, stored: Any) -> Any:
+    """Return the scalar function (index, address) in `module` of all tables with the type of `stored`."""
+    address, real, count = stored.type, stored.value_type.element, stored.value_type.count
+    small = real is FLOAT and count == NUM_SMALL
+    integer, lanes = INT if real is FLOAT else WORD, count if small else count // 2
     vector, indices = ir.VectorType(real, lanes), ir.VectorType(integer, lanes)
 
-    def scalar(builder: Any, index: Any) -> Any:
-        constants = ir.Constant(ir.ArrayType(real, len(entries)), [float(entry) for entry in entries])
-        stored = ir.GlobalVariable(module, constants.type, f"{name}.entries")
-        stored.global_constant, stored.linkage, stored.initializer = True, "linkonce_odr", constants
-        place = builder.and_(index, integer(len(entries) - 1))
-        return builder.load(builder.gep(stored, [WORD(0), place], inbounds=True))
+    def scalar(builder: Any, index: Any, table: Any) -> Any:
+        place = builder.and_(index, integer(count - 1))
+        return builder.load(builder.gep(table, [WORD(0), place], inbounds=True))
 
-    def packed(builder: Any, index: Any) -> Any:
-        return looked_up(builder, entries, index)
+    def packed(builder: Any, index: Any, table: Any) -> Any:
+        first = builder.bitcast(table, vector.as_pointer())
+        registers = [builder.load(builder.gep(first, [WORD(place)])) for place in range(count // lanes)]
+        for register in registers:
+            register.set_metadata("invariant.load", builder.module.add_metadata([]))
+        if small:
+            return call(builder, _SMALL_PERMUTATION, vector, *registers, index)
+        return _permuted(builder, registers, index)
 
-    return with_twin(module, name, vector, [indices], scalar, packed)
+    name = f"ep.look_up.{real}.{count}"
+    if small and not has_avx2():
+        return _new_function(module, name, real, [integer, address], "alwaysinline", scalar)
+    return with_twin(module, name, vector, [indices, address], scalar, packed)
 
 
 def looked_up(builder: Any, entries: Any, index: Any) -> Any:
-    """Return an entry for every lane of the vector `index`. entries: an array of `num_entries` entries."""
+    """Return an entry of a large table for every lane of the vector `index`."""
     real = FLOAT if entries.itemsize == 4 else DOUBLE
     vector = ir.VectorType(real, len(entries) // 2)
-    halves = [ir.Constant(vector, [float(entry) for entry in half]) for half in np.split(entries, 2)]
-    return call(builder, _PERMUTATIONS[entries.itemsize], vector, halves[0], index, halves[1])
+    return _permuted(builder, [ir.Constant(vector, half.tolist()) for half in np.split(entries, 2)], index)
+
+
+def _permuted(builder: Any, halves: Sequence[Any], index: Any) -> Any:
+    vector = halves[0].type
+    name = _PERMUTATIONS[4 if vector.element is FLOAT else 8]
+    return call(builder, name, vector, halves[0], index, halves[1])
 
 
 def with_twin(
@@ -91,30 +125,37 @@ def with_twin(
 ) -> Any:
     """Return the function `name` in `module`, which LLVM vectorises by its twin. Makes it if it is missing.
 
-    result, arguments: the vectors of the twin; the function itself has their elements.
+    result, arguments: the types of the twin; of vectors, the function itself has the elements. Arguments of other types
+        are the same for all lanes.
     scalar, packed: (builder, *arguments) write the two functions and return their results.
     """
     if name in module.globals:
         return module.globals[name]
-    function = _new_function(module, name, result.element, [one.element for one in arguments], "noinline")
-    twin = _new_function(module, f"{name}.vector", result, arguments, "alwaysinline")
-    for one, body in ((function, scalar), (twin, packed)):
-        builder = ir.IRBuilder(one.append_basic_block())
-        builder.ret(body(builder, *one.args))
+    is_vector = [isinstance(one, ir.VectorType) for one in arguments]
+    singles = [one.element if vector else one for one, vector in zip(arguments, is_vector, strict=True)]
+    function = _new_function(module, name, result.element, singles, "noinline", scalar)
+    twin = _new_function(module, f"{name}.vector", result, arguments, "alwaysinline", packed)
     # llvmlite does not support attributes with values
-    variant = f"_ZGV_LLVM_N{result.count}{'v' * len(arguments)}_{name}({twin.name})"
+    kinds = "".join("v" if vector else "u" for vector in is_vector)
+    variant = f"_ZGV_LLVM_N{result.count}{kinds}_{name}({twin.name})"
     set.add(function.attributes, f'"vector-function-abi-variant"="{variant}"')
     _keep(module, twin)
     return function
 
 
-def _new_function(module: Any, name: str, result: Any, arguments: Sequence[Any], inline: str) -> Any:
-    """Return an empty function without side effects; it is the same in every module."""
+def _new_function(
+    module: Any, name: str, result: Any, arguments: Sequence[Any], inline: str, body: Callable[..., Any]
+) -> Any:
+    """Return a function without side effects, the same in every module. Makes it if it is missing."""
+    if name in module.globals:
+        return module.globals[name]
     function = ir.Function(module, ir.FunctionType(result, arguments), name)
     function.linkage = "linkonce_odr"
     for attribute in (inline, "nounwind", "readnone"):
         function.attributes.add(attribute)
     set.add(function.attributes, "willreturn")
+    builder = ir.IRBuilder(function.append_basic_block())
+    builder.ret(body(builder, *function.args))
     return function
 
 

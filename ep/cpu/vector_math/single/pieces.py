@@ -1,38 +1,35 @@
 """Functions as polynomials on pieces of the axis, whose coefficients are looked up in registers."""
 
 from collections.abc import Sequence
-from functools import reduce
 from typing import Any
 
 import numpy as np
+from numba.core import types
 
-from ep.cpu.vector_math.bits import fabs, fma, select, to_bits
+from ep.common.native.emitted import emitted
+from ep.cpu.compile.vectors import fma as multiply_add
+from ep.cpu.vector_math.bits import copysign, fabs, fma, select, to_bits
 from ep.cpu.vector_math.constants import SHIFT_FLOAT32
 from ep.cpu.vector_math.inlined import inlined
+from ep.cpu.vector_math.limits import at_most
 from ep.cpu.vector_math.lookup import table
 
 Rows = Sequence[Sequence[float]]
-"""The centres of 32 pieces, and the coefficients in the distance from them, the constant ones first."""
+"""The centres of 32 or 8 pieces, and the coefficients in the distance from them, the constant ones first."""
 
 
 def pieces(rows: Rows) -> tuple[Any, Any, Any]:
     """Return centre(index), constant(index) and slope(index, t): the function at centre + t is constant + t slope."""
     centre, constant, *coefficients = (table(row, np.float32) for row in rows)
 
-    def horner(inner: Any, coefficient: Any) -> Any:
-        @inlined
-        def evaluate(index, t):
-            return fma(inner(index, t), t, coefficient(index))
+    @emitted(types.float32, index=types.int32, t=types.float32)
+    def slope(builder: Any, index: Any, t: Any) -> Any:
+        value, *lower = (coefficient.write(builder, index) for coefficient in reversed(coefficients))
+        for coefficient in lower:
+            value = multiply_add(builder, value, t, coefficient)
+        return value
 
-        return evaluate
-
-    highest = coefficients.pop()
-
-    @inlined
-    def start(index, t):
-        return highest(index)
-
-    return centre, constant, reduce(horner, reversed(coefficients), start)
+    return centre, constant, slope
 
 
 def from_entry(rows: Rows, first: int) -> Rows:
@@ -54,14 +51,37 @@ def multiple_of(width: float) -> Any:
 
 def of_equal_width(rows: Rows, width: float) -> Any:
     """Return the compiled function with pieces around the multiples of `width`."""
+    return on_pieces(rows, multiple_of(width))
+
+
+def on_pieces(rows: Rows, index: Any) -> Any:
+    """Return the compiled function with pieces that `index` numbers."""
     centre, constant, slope = pieces(rows)
-    index = multiple_of(width)
 
     @inlined
     def function(a):
         i = index(a)
         t = a - centre(i)
         return fma(t, slope(i, t), constant(i))
+
+    return function
+
+
+def odd(rows: Rows, index: Any, linear: float, end: float) -> Any:
+    """Return an odd function that is constant from `end` on.
+
+    Up to `linear` the rows give the function minus its argument.
+    """
+    centre, constant, slope = pieces(rows)
+    linear, end = np.float32(linear), np.float32(end)
+
+    @inlined
+    def function(x):
+        a = fabs(x)
+        a = at_most(a, end)
+        i = index(a)
+        t = a - centre(i)
+        return copysign(fma(t, slope(i, t), select(a < linear, a, constant(i))), x)
 
     return function
 
