@@ -107,6 +107,11 @@ def sum_in_any_order(builder: Any, value: Any) -> Any:
     return call(builder, name, real, real(0.0), value, fastmath=("reassoc",))
 
 
+def smallest(builder: Any, value: Any) -> Any:
+    """Return the least lane of a vector of unsigned integers."""
+    return call(builder, f"llvm.vector.reduce.umin.{mangled(value.type)}", value.type.element, value)
+
+
 def lanes_below(builder: Any, bound: Any, count: int, first: int = 0) -> Any:
     """Return the mask of the `count` integers from `first` on, as wide as `bound`, that are below `bound`."""
     return _compared(builder, "<", bound, range(first, first + count))

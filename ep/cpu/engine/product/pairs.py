@@ -16,7 +16,7 @@ from ep.common.native.emitted import emitted
 from ep.common.native.words import load_word
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.target import multiplies_pairs
-from ep.cpu.compile.vectors import WORD, call, constant, counted, counted_whole, lanes_below, load, mangled, stored_bits
+from ep.cpu.compile.vectors import WORD, constant, counted, counted_whole, lanes_below, load, smallest, stored_bits
 from ep.cpu.engine.product.shape import tile_shape
 from ep.cpu.engine.product.state import BLOCK, PRODUCT, PRODUCT_LAUNCH, PRODUCT_STATE
 from ep.cpu.engine.product.tiling import block_multiplier
@@ -97,7 +97,6 @@ def _least_magnitude() -> Any:
             return smaller(source, left, found, rest)
 
         _, (found,) = counted(builder, WORD(0), rows, 1, [constant(vector, -1)], row)
-        one = call(builder, f"llvm.vector.reduce.umin.{mangled(vector)}", vector.element, found)
-        return builder.add(builder.zext(one, WORD), WORD(1))
+        return builder.add(builder.zext(smallest(builder, found), WORD), WORD(1))
 
     return least
