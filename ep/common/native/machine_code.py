@@ -21,7 +21,6 @@ from numba.core.registry import cpu_target
 from ep.common import notice
 from ep.common.kernel_cache.cache import KernelCache
 from ep.common.kernel_cache.statistics import Statistics
-from ep.garbage import garbage_waits
 
 LIBRARIES: Final[list[object]] = []
 """All libraries compiled so far, kept alive because addresses of their machine code are in use."""
@@ -65,7 +64,7 @@ def _compiling() -> Iterator[None]:
     Numba tells closures of the same name apart by a counter that restarts in every process. Kernels compiled by two
     processes could share a symbol, and one of them would run the other's code once both are loaded.
     """
-    with global_compiler_lock, garbage_waits():
+    with global_compiler_lock:
         counter = FunctionIdentity._unique_ids
         try:
             FunctionIdentity._unique_ids = itertools.count(secrets.randbits(62))

@@ -13,7 +13,6 @@ import numpy as np
 from llvmlite import ir
 
 from ep.common.native.known_types import known_call_types
-from ep.garbage import garbage_waits
 
 
 @contextmanager
@@ -198,7 +197,7 @@ def compile_kernel(kernel: Callable[..., None], num_words: int, num_packed: int,
     """
     packed = [types.UniTuple(types.int64, num_packed)] if num_packed else []
     signature = types.void(*[types.int64] * num_words, *packed)
-    with global_compiler_lock, garbage_waits(), _compiling_for(cc), known_call_types():
+    with global_compiler_lock, _compiling_for(cc), known_call_types():
         code, _ = cuda.compile(kernel, signature, device=False, abi="numba", cc=cc, output="ptx")
     return str(code)
 
