@@ -136,3 +136,17 @@ class Arena:
         if found is None or found.body is not program.body:
             found = self._repetitions[program] = Repetition(program)
         return found
+
+
+class Arenas(list[Arena]):
+    """The arenas that no thread uses now, of programs that several threads may run at the same time.
+
+    A run takes one, and appends it at its end. After an error it does not: the run may be under way in its memory.
+    """
+
+    def taken(self, base: Arrays) -> Arena:
+        """Return an arena for one run."""
+        try:
+            return self.pop()
+        except IndexError:
+            return Arena(base.kept())

@@ -67,16 +67,15 @@ def known_call(
     lazy, *others = (k for k in range(len(given)) if k not in places)
     make, many, node = type(given[lazy]), isinstance(result, list), getattr(result, "node", None)
     nodes = [one.node for one in result] if many else []
-    (place,), (number,) = (places, numbers) if places else ((-1,), (None,))
-    position = -1 if number is None else number.position
-    convert = None if number is None else numbers_of(number.data_type).array
+    each = zip(places, numbers, strict=True)
+    pairs = [(place, node.position, numbers_of(node.data_type).array) for place, node in each]
 
     def call(given: Sequence[Any], out: Any) -> Any:
         trace = given[lazy].trace
         for k in others:
             if given[k].trace is not trace:
                 trace.as_buffer(given[k], names[k])  # raises an error
-        if convert is not None:
+        for place, position, convert in pairs:
             trace.given[position] = convert(given[place], names[place])
             trace.numbers.add(position)
         trace.path = after

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from ep.include.arrays import Array, Arrays
@@ -15,11 +15,12 @@ _MOST_REFUSED: Final = 8
 """After more refused calls, one after another, all calls are computed in Python."""
 
 
-class _Arena(NamedTuple):
-    """What a program needs of an arena, with Arrays that record."""
+class ArenaPart(NamedTuple):
+    """What a program needs of an arena: the Arrays for its operators, the function that frees what these have got, and
+    the arrays in memory. So these may be others than those of an arena."""
 
     work: Arrays
-    begin: Any
+    begin: Callable[[], None]
     arrays: Sequence[Array]
 
 
@@ -80,7 +81,7 @@ class Repetition:
 
         def function(arrays: Arrays, work: Arrays, inputs: Sequence[Array], values: Sequence[Array]) -> Any:
             own = dict(zip(given, inputs, strict=True))
-            return program.computed(arrays, own, (), _Arena(work, arena.begin, values))
+            return program.computed(arrays, own, (), ArenaPart(work, arena.begin, values))
 
         repeat = recording.record(function, [*given.values()], arena.arrays, program.constants, arena.blocks)
         places = _in_written(base, repeat) if repeat else []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from ep.common.arrays.operators import FUNCTIONS
 from ep.common.bounded_cache import BoundedCache
@@ -11,6 +11,7 @@ from ep.common.primitive.broadcast import Dims
 from ep.expressions.folding import FoldingTrace
 from ep.expressions.memory import new_block
 from ep.expressions.program import Program
+from ep.expressions.repetition import ArenaPart
 from ep.expressions.trace import Trace
 from ep.include.arrays import Array, Arrays
 from ep.include.data_type import DataType
@@ -21,7 +22,6 @@ from ep.ops.devices import arrays_of
 Step = Callable[[list[Any], list[Any], list[Any]], tuple[list[Any], list[Any]]]
 """A step: (parts, states, others) are the parts of arrays for this step, the states, and arrays that are the same in
 all steps. It returns its results and the next states, all of which it computes. A value may be among both."""
-
 
 MOST_REPEATED: Final = 2**12
 """The most steps that are recorded. It takes 0.1 ms to record one, and 400 bytes for each launch."""
@@ -52,14 +52,6 @@ class Walk:
         end = 0 if backwards else steps.num_steps - 1
         last = [_part(found[k], end) if k < steps.num_of_all else found[k] for k in steps.states]
         return [found[k] for k in steps.of_all], last
-
-
-class _Arena(NamedTuple):
-    """What the program of a step needs of an arena. Its operators get separate memory in each step."""
-
-    work: Arrays
-    begin: Callable[[], None]
-    arrays: Sequence[Array]
 
 
 class _Steps:
@@ -131,7 +123,8 @@ class _Steps:
         program, order, dtype = self._program, self._order, self._data_type.dtype
         body, memory = program.renewed(), program.memory
         assert memory is not None
-        own = _Arena(arrays, lambda: None, program.in_memory(arrays, new_block(arrays, memory.num_bytes)))
+        # operators get separate memory in each step
+        own = ArenaPart(arrays, lambda: None, program.in_memory(arrays, new_block(arrays, memory.num_bytes)))
         parts, now, others = self._parted(inputs)
         of_all, last = (
             dict(zip(self._computed[some], outputs[some], strict=True))

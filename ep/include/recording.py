@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ep.include.arrays import Array, Arrays
 
@@ -14,6 +14,9 @@ Recorded = Callable[[Arrays, Arrays, Sequence[Array], Sequence[Array]], list[Arr
 arrays: the Arrays for it. work: the Arrays for operators, as `scratch` returns them: what they get is memory for
 intermediate values. inputs: arrays that it reads. values: those of intermediate values.
 """
+
+POISON: Final = 0xA5
+"""The byte that `Recording.overwrite` writes everywhere."""
 
 
 class Repeat(NamedTuple):

@@ -10,7 +10,7 @@ import numpy as np
 from onnx import ModelProto
 
 from ep.common.bounded_cache import BoundedCache
-from ep.expressions.memory import Arena
+from ep.expressions.memory import Arenas
 from ep.garbage import garbage_waits
 from ep.include.arrays import Arrays
 from ep.include.device_type import DeviceType
@@ -42,7 +42,7 @@ class Model:
         self._device_type, self._planner = device_type, Planner(folded(graph), device_type)
         self._all = tuple(one.name for one in graph.outputs)
         self._plans = BoundedCache()  # by the requested outputs and the shapes of inputs
-        self._arenas: list[Arena] = []  # those that no thread uses now
+        self._arenas = Arenas()
 
     def __call__(self, **inputs: Any) -> tuple[Any, ...]:
         """Return all outputs; inputs: arrays of the host or of the device, by name."""
@@ -84,10 +84,7 @@ class Model:
         progress: Progress | None = None,
     ) -> tuple[Any, ...]:
         """Return outputs by name. values: the inputs, by name."""
-        try:
-            arena = self._arenas.pop()
-        except IndexError:
-            arena = Arena(base.kept())
+        arena = self._arenas.taken(base)
         found = plan.computed(base, values, arena, wanted, progress)
         self._arenas.append(arena)
         return tuple([found[name] for name in wanted])

@@ -14,7 +14,7 @@ from ep import ops
 from ep.common.bounded_cache import BoundedCache
 from ep.expressions.array import LazyArray
 from ep.expressions.folding import FoldingTrace
-from ep.expressions.memory import Arena
+from ep.expressions.memory import Arena, Arenas
 from ep.expressions.program import Program
 from ep.include.arrays import Array, Arrays
 from ep.include.device_type import DeviceType
@@ -106,7 +106,7 @@ class Plan:
         self.cut: Node | None = None
         self._later = BoundedCache()  # plans of the nodes after the cut, by the shapes of its results
         self._bodies = BoundedCache()  # plans of the graph of a loop, by the shapes of its inputs
-        self._arenas: list[Arena] = []  # for these plans; those that no thread uses now
+        self._arenas = Arenas()  # for these plans
         self._owners: list[tuple[int, str]] = []  # the first value of each node, and the node
         self._values: dict[str, Any] = {}
         trace = self._trace = planner.trace()
@@ -220,10 +220,7 @@ class Plan:
         self, base: Arrays, node: Node, arrays: Sequence[Any], values: Mapping[str, Array], body: Branch
     ) -> Any:
         """Return the results of a loop; its graph has an arena that no other thread uses meanwhile."""
-        try:
-            arena = self._arenas.pop()
-        except IndexError:
-            arena = Arena(base.kept())
+        arena = self._arenas.taken(base)
         results = self._call(node, arrays, values, {"body": self._steps(base, values, node, body, arena)})
         self._arenas.append(arena)
         return results

@@ -1,7 +1,6 @@
 """Runs of a model after the second one: a graph does all launches, with the bits of a run in Python."""
 
 import gc
-import threading
 
 import numpy as np
 import pytest
@@ -23,6 +22,7 @@ from ep.ops import copy_to_host
 from ep.ops.devices import arrays_on
 from ep.ops.join import JoinKernel
 from tests.onnx.test_models import model_of
+from tests.threads import run_together
 
 I64 = TensorProto.INT64
 
@@ -112,11 +112,7 @@ def test_threads_of_one_model(perceptron, launches, rng):
             if not all(map(np.array_equal, on_host(loaded(x=x)), wanted)):
                 wrong.append(x)
 
-    threads = [threading.Thread(target=run, args=each) for each in zip(given, expected, strict=True)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
+    run_together(run, zip(given, expected, strict=True))
     assert not wrong
     assert launches
 

@@ -14,6 +14,7 @@ import ep
 from ep.ops.gradients import vjp
 from tests.fuse.expressions import EXPRESSIONS, losses
 from tests.ops.gradient_checks import call
+from tests.threads import run_together
 
 STEP = 1e-6
 
@@ -396,11 +397,7 @@ def test_two_threads_that_trace_one_function(rng):
         begin.wait()
         found[which] = [function(x) for x in arrays]
 
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(2)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
+    run_together(work, ((k,) for k in range(2)))
     for which in range(2):
         for x, (_, gradient) in zip(arrays, found[which], strict=True):
             assert np.allclose(gradient, np.sin(x) + x * np.cos(x))

@@ -1,7 +1,6 @@
 """Plans: constant folding, memory, several threads, and sizes that depend on data."""
 
 import itertools
-import threading
 
 import numpy as np
 import pytest
@@ -12,6 +11,7 @@ from ep import ops
 from ep.expressions.memory import Span, places_of
 from ep.ops import copy_to_host
 from tests.onnx.test_models import model_of
+from tests.threads import run_together
 
 
 def layers(rng, number=5, width=7):
@@ -86,11 +86,7 @@ def test_several_threads_run_one_model(rng):
             if not np.array_equal(model(h0=x)[0], y):
                 wrong.append(x.shape)
 
-    threads = [threading.Thread(target=run, args=each) for each in zip(given, expected, strict=True)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
+    run_together(run, zip(given, expected, strict=True))
     assert not wrong
 
 

@@ -4,7 +4,6 @@ import _thread
 import operator
 import os
 import signal
-import threading
 
 import numpy as np
 import pytest
@@ -21,6 +20,7 @@ from ep.ops.join import JoinKernel
 from ep.ops.kernels import Kernel
 from tests.onnx.test_models import model_of
 from tests.onnx.test_plans import layers
+from tests.threads import run_together
 
 I64 = TensorProto.INT64
 
@@ -109,11 +109,7 @@ def test_threads_of_one_model(rng):
             if not all(map(np.array_equal, loaded(**x), y)):
                 wrong.append(x)
 
-    threads = [threading.Thread(target=run, args=each) for each in zip(given, expected, strict=True)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
+    run_together(run, zip(given, expected, strict=True))
     assert not wrong
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -11,9 +11,7 @@ from ep.cuda.arrays.array import CudaArray
 from ep.cuda.device.captured import CapturedStream, Graph
 from ep.cuda.device.stream import CudaStream
 from ep.include.arrays import Array, Arrays
-from ep.include.recording import Recorded, Recording, Repeat
-
-_POISON: Final = 0xA5
+from ep.include.recording import POISON, Recorded, Recording, Repeat
 
 
 class GraphRecording(Recording):
@@ -64,7 +62,7 @@ class GraphRecording(Recording):
 
     def overwrite(self, arrays: Sequence[Array]) -> None:
         for one in (*arrays, *self._memory):
-            _fill(self._home, one, _POISON)
+            _fill(self._home, one, POISON)
 
     def bits(self, array: Array) -> bytes:
         host, driver, index = np.empty(array.shape, array.dtype), self._home.device().driver, self._home.device_index

@@ -27,8 +27,7 @@ from ep.cpu.engine.product.types import Types, arithmetic_of
 from ep.cpu.engine.product.walk import offsets
 from ep.include.data_type import DataType
 
-DEPTH: Final = 384
-"""The most of k that is processed at once."""
+_DEPTH: Final = 384  # the most of k that is processed at once
 _HEIGHT: Final = 256  # the most rows of a that are packed at once
 _FEW: Final = 8  # the most tiles of rows for which b is read in place, whose rows the tiles also prefetch
 _FEW_LOW: Final = 4  # the same if a tile has few sums: counting and prefetches then take more slots than packing b does
@@ -38,6 +37,17 @@ _GROUP: Final = 8  # the most rows that become columns at once
 _FETCHED: Final = 4  # the most tiles of rows of a that do not prefetch each other's rows, but b
 _FIRST_CACHE: Final = 16384  # bytes of b that stay in L1 while tiles read a and write c: half of the smallest L1
 _LINE: Final = 64  # bytes
+
+
+@jit
+def depth_at_once(length, is_half):
+    """Return how much of `length` sums along k is processed at once: so pieces of k, and bits, are the same everywhere.
+
+    is_half: whether it is even, as pairs of numbers of 16 bits are whole.
+    """
+    parts = (length + _DEPTH - 1) // _DEPTH
+    depth = (length + parts - 1) // parts
+    return depth + depth % 2 if is_half else depth
 
 
 @cache
@@ -83,10 +93,7 @@ def block_multiplier(types: Types, *, paired: bool = False) -> Any:
         rounds = is_half or (maps and load_word(launch, PRODUCT_LAUNCH.apart) != 0)  # or c has other values
         if partial != 0:
             alpha, beta, rounds = type(alpha)(1), type(beta)(0), False
-        parts = (end - begin + DEPTH - 1) // DEPTH
-        depth = (end - begin + parts - 1) // parts
-        if is_half:
-            depth += depth % 2  # pairs are whole
+        depth = depth_at_once(end - begin, is_half)
         height = (min(rows, _HEIGHT) + tile_rows - 1) // tile_rows * tile_rows
         is_low = rows <= tile_rows // 2
         packs_a = widens_a or (not is_low and columns > FEW_STRIPS * tile_columns)
@@ -99,7 +106,7 @@ def block_multiplier(types: Types, *, paired: bool = False) -> Any:
         fetches_a = not packs_a and transpose_a == 0 and depth == k and min(rows, height) > _FETCHED * tile_rows
         last_term = load_word(block, BLOCK.last_term)
         # values that are mapped as soon as they are complete need memory for some of the rows only
-        is_once = maps and parts == 1 and last_term - load_word(block, BLOCK.first_term) == 1
+        is_once = maps and depth >= end - begin and last_term - load_word(block, BLOCK.first_term) == 1
         memory, packed_a, packed_b, to, to_step = 0, 0, 0, partial if partial != 0 else c, n
         if packs_a or packs_b or rounds or n % lanes != 0:
             a_bytes = (wide * height * depth + _LINE - 1) // _LINE * _LINE if packs_a else 0

@@ -18,7 +18,7 @@ from ep.cpu.engine.product.results import results_narrower
 from ep.cpu.engine.product.shape import FEW_STRIPS, VECTORS, tile_shape
 from ep.cpu.engine.product.state import BLOCK, PRODUCT, PRODUCT_LAUNCH
 from ep.cpu.engine.product.strip import SUMMED, strip_multiplier
-from ep.cpu.engine.product.tiling import DEPTH, packer
+from ep.cpu.engine.product.tiling import depth_at_once, packer
 from ep.cpu.engine.product.types import Types
 from ep.cpu.engine.product.window_packing import windows_packer
 from ep.cpu.machine.caches import far_from, second_cache
@@ -58,10 +58,7 @@ def windows_multiplier(types: Types, step: int) -> Any:
         maps = partial == 0 and load_word(launch, PRODUCT_LAUNCH.map) != 0
         rounds = partial == 0 and (is_half or (maps and load_word(launch, PRODUCT_LAUNCH.apart) != 0))
         alpha = load(load_word(launch, PRODUCT_LAUNCH.alpha), 0)
-        parts = (end - begin + DEPTH - 1) // DEPTH  # k is cut as for other products, so sums have the same bits
-        depth = (end - begin + parts - 1) // parts
-        if is_half:
-            depth += depth % 2
+        depth = depth_at_once(end - begin, is_half)
         # if sums are short, writing c takes longest: all columns of a tile's rows, then the next rows
         is_far = load_word(words, PRODUCT.m) * n * size > far
         by_tiles = end - begin <= _SHORT and (rows >= _MANY or (rows > tile_rows and is_far))
@@ -69,7 +66,7 @@ def windows_multiplier(types: Types, step: int) -> Any:
         kept_strips = (columns + tile_columns - 1) // tile_columns if by_tiles else 1
         height = (rows + tile_rows - 1) // tile_rows * tile_rows
         packs_a = widens_a or (rows > tile_rows // 2 and columns > FEW_STRIPS * tile_columns)
-        chunk = min(max(most_bytes // (wide * height * depth), 1), parts) * depth
+        chunk = min(max(most_bytes // (wide * height * depth), 1), (end - begin + depth - 1) // depth) * depth
         a_bytes = (wide * height * chunk + _LINE - 1) // _LINE * _LINE if packs_a else 0
         b_bytes = wide * tile_columns * min(depth, SUMMED) * kept_strips
         # values that are mapped as soon as they are complete need memory for some of the rows only

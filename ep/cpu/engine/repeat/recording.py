@@ -20,10 +20,9 @@ from ep.cpu.shared.listed import CALLED, Listed
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
 from ep.include.errors import ArgumentIndexError
-from ep.include.recording import Recorded, Recording, Repeat
+from ep.include.recording import POISON, Recorded, Recording, Repeat
 
 NDArray = np.ndarray[Any, Any]
-_POISON: Final = 0xA5
 _FIXED: Final = -1
 
 
@@ -87,7 +86,7 @@ class CpuRecording(Recording):
 
     def overwrite(self, arrays: Sequence[NDArray]) -> None:
         for one in (*arrays, *self._memory):
-            one[...] = np.frombuffer(bytes([_POISON]) * one.itemsize, one.dtype).reshape(())
+            one[...] = np.frombuffer(bytes([POISON]) * one.itemsize, one.dtype).reshape(())
 
     def bits(self, array: NDArray) -> bytes:
         return array.tobytes()

@@ -51,12 +51,8 @@ def multiple_of(width: float) -> Any:
 
 def of_equal_width(rows: Rows, width: float) -> Any:
     """Return the compiled function with pieces around the multiples of `width`."""
-    return on_pieces(rows, multiple_of(width))
-
-
-def on_pieces(rows: Rows, index: Any) -> Any:
-    """Return the compiled function with pieces that `index` numbers."""
     centre, constant, slope = pieces(rows)
+    index = multiple_of(width)
 
     @inlined
     def function(a):
