@@ -7,6 +7,7 @@ chain of about a dozen functions, each called only by the next one, so the inner
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any, Final
 
 from llvmlite.binding import create_new_module_pass_manager, parse_assembly
@@ -41,12 +42,9 @@ class InnerLibrary(_Library):
 class KernelLibrary(_Library):
     """The library of a function called by its address, with all functions that it calls."""
 
-    def add_linking_library(self, library: Any) -> None:
-        if library not in self._linking_libraries:
-            super().add_linking_library(library)
-            if isinstance(library, InnerLibrary):
-                for other in library._linking_libraries:
-                    self.add_linking_library(other)
+    def finalize(self) -> None:
+        self._linking_libraries = _callers_first(self._linking_libraries)
+        super().finalize()
 
     def _optimize_final_module(self) -> None:
         super()._optimize_final_module()
@@ -54,6 +52,26 @@ class KernelLibrary(_Library):
         passes = create_new_module_pass_manager()
         passes.add_always_inliner_pass()
         passes.run(self._final_module, self._codegen._pass_builder())
+
+
+def _callers_first(libraries: Iterable[Any]) -> list[Any]:
+    """Return the libraries and all inner libraries that they link, each before the libraries that it links.
+
+    LLVM links a function only if the kernel refers to it by then. The code of a library that lists another one may no
+    longer call it: such a call was in a branch that LLVM removed. So a library comes after all that may call it.
+    """
+    callees_first: dict[Any, None] = {}
+    seen: set[Any] = set()
+
+    def visit(some: Iterable[Any]) -> None:
+        for library in some:
+            if library not in seen:
+                seen.add(library)
+                visit(library._linking_libraries if isinstance(library, InnerLibrary) else ())
+                callees_first[library] = None
+
+    visit(libraries)
+    return list(reversed(callees_first))
 
 
 class StreamingLibrary(KernelLibrary):
