@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import statistics
 import subprocess
@@ -27,6 +26,7 @@ from onnx import TensorProto, helper
 
 import ep.onnx
 from benchmarks.models import MODELS
+from benchmarks.startup import with_bytecode
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
 
@@ -61,8 +61,7 @@ print(json.dumps([times[1] - times[0], times[2] - times[1], times[3] - times[2],
 def _process(library: str, path: Path, arrays: Path, threads: int, **environment: str) -> list[float]:
     """Return the seconds of import, load and first result of a fresh process, and its peak memory in bytes."""
     command = [sys.executable, "-c", _PROCESS, library, str(path), str(arrays), str(threads)]
-    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    environment = {**inherited, "PYTHONPYCACHEPREFIX": str(arrays.parent / "bytecode"), **environment}
+    environment = {**with_bytecode(arrays.parent), **environment}
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
     found: list[float] = json.loads(done.stdout.splitlines()[-1])
     return found

@@ -11,6 +11,7 @@ import tempfile
 from argparse import Namespace
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -89,9 +90,15 @@ _MEMORY_CASES: Final = (
 )
 
 
+def with_bytecode(folder: Path) -> dict[str, str]:
+    """Return an environment in which Python keeps bytecode in `folder`: processes after the first one find it."""
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**inherited, "PYTHONPYCACHEPREFIX": str(folder / "bytecode")}
+
+
 def _python(code: str, *arguments: str, **environment: str) -> Any:
     command = [sys.executable, "-c", code, *arguments]
-    done = subprocess.run(command, env={**os.environ, **environment}, stdout=subprocess.PIPE, text=True, check=True)
+    done = subprocess.run(command, env=environment or None, stdout=subprocess.PIPE, text=True, check=True)
     return json.loads(done.stdout.splitlines()[-1])
 
 
@@ -101,12 +108,15 @@ def _medians(runs: list[Mapping[str, float]]) -> dict[str, float]:
 
 def processes() -> dict[str, float]:
     """Return the seconds of imports and first launches, with an empty and with a filled cache."""
-    found = _medians([_python(_IMPORTS) for _ in range(_PROCESSES)])
     cold, warm = [], []
-    for _ in range(_PROCESSES):
-        with tempfile.TemporaryDirectory() as folder:
-            cold.append(_python(_LAUNCHES, EP_CACHE_DIR=folder))
-            warm.append(_python(_LAUNCHES, EP_CACHE_DIR=folder))
+    with tempfile.TemporaryDirectory() as bytecode:
+        kept = with_bytecode(Path(bytecode))
+        _python(_LAUNCHES, **kept)
+        found = _medians([_python(_IMPORTS, **kept) for _ in range(_PROCESSES)])
+        for _ in range(_PROCESSES):
+            with tempfile.TemporaryDirectory() as folder:
+                cold.append(_python(_LAUNCHES, **{**kept, "EP_CACHE_DIR": folder}))
+                warm.append(_python(_LAUNCHES, **{**kept, "EP_CACHE_DIR": folder}))
     imported = _medians([{"import numba": run.pop("import numba")} for run in (*cold, *warm)])
     return {
         **found,

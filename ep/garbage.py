@@ -17,7 +17,8 @@ def garbage_waits() -> Iterator[None]:
     """Suspend garbage collection inside, where many objects are made and kept: imports, compilation, plans.
 
     They would start it repeatedly: a fifth of the time of an import. Blocks of several threads may overlap: collections
-    begin again at the end of the first block.
+    begin again at the end of the first block. All objects are old then: the next collection of young objects does not
+    visit those that were made inside.
     """
     collects = gc.isenabled()
     gc.disable()
@@ -26,8 +27,18 @@ def garbage_waits() -> Iterator[None]:
         yield
     finally:
         if collects:
+            _make_all_old()
             gc.enable()
             del _SUSPENDING[-1:]
+
+
+def _make_all_old() -> None:
+    """Move all objects to the oldest generation, unless the program has frozen some: they stay frozen."""
+    if hasattr(gc, "freeze") and not gc.get_freeze_count():
+        try:
+            gc.freeze()
+        finally:
+            gc.unfreeze()
 
 
 def _start_again() -> None:

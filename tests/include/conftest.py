@@ -11,7 +11,7 @@ from ep.include.primitive.registry import _REGISTRY
 def toy(monkeypatch: pytest.MonkeyPatch) -> DeviceType:
     """Return a device type without a manager or factories; registrations of the test are removed after it."""
     load_all_providers()  # now, so that their registrations are kept: later ones are undone
-    monkeypatch.setattr(_REGISTRY, "entries", dict(_REGISTRY.entries))
+    monkeypatch.setattr(_REGISTRY, "tables", [*_REGISTRY.tables])
     monkeypatch.setattr(_REGISTRY, "factories", {place: list(made) for place, made in _REGISTRY.factories.items()})
     monkeypatch.setattr(DeviceManagerRegistry, "_factories", dict(DeviceManagerRegistry._factories))
     monkeypatch.setattr(DeviceManagerRegistry, "_managers", dict(DeviceManagerRegistry._managers))

@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from ep.garbage import garbage_waits
+from tests.subprocesses import run
 
 
 @pytest.fixture(params=[True, False], ids=["collected", "never collected"])
@@ -30,6 +31,31 @@ def test_it_is_as_before_after_a_failure(collects):
     with pytest.raises(OSError, match="in between"), garbage_waits():
         raise OSError("in between")
     assert gc.isenabled() == collects
+
+
+_OLD = """
+import gc
+from ep.garbage import garbage_waits
+with garbage_waits():
+    made = [[]]
+print(any(one is made for one in gc.get_objects(generation=2)), gc.get_freeze_count())
+"""
+
+
+def test_objects_that_are_made_inside_are_old_afterwards():
+    assert run(_OLD).split() == ["True", "0"]
+
+
+def test_what_the_program_has_frozen_stays_frozen(collects):
+    gc.freeze()
+    try:
+        frozen = gc.get_freeze_count()
+        with garbage_waits():
+            made = [[]]
+        assert gc.get_freeze_count() == frozen > 0
+        assert gc.is_tracked(made)
+    finally:
+        gc.unfreeze()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import Enum
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, Final, TypeVar
 
 from ep.include.data_type import DataType
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType, load_all_providers, load_provider
 from ep.include.errors import ArgumentTypeError, DuplicateRegistrationError, UnsupportedPrimitiveError
-from ep.include.primitive.primitive import Factory, Key, P, Request, kMaxNumDims
+from ep.include.primitive.primitive import Factory, P, Request, kMaxNumDims
 from ep.include.process import Rank, new_lock
 from ep.include.shown import shown
 
@@ -33,38 +34,66 @@ class Entry:
         return f"{Request(self.interface, self.op, self.dtypes)} on {self.device_type.tag}"
 
 
+class _Table:
+    """The keys that one factory has registered."""
+
+    def __init__(self, primitive: type[Any], device_type: DeviceType, factory: Factory[Any]) -> None:
+        for key in factory.keys:
+            _check_key(key, factory)
+        self.primitive, self.device_type, self.factory = primitive, device_type, factory
+        self.keys: dict[Any, None] = dict.fromkeys(factory.keys)  # of a set, the keys are not hashed again
+
+    def repeated(self, others: Iterable[_Table]) -> tuple[Any, Factory[Any]] | None:
+        """Return the first key that is in this table twice or also in another one, and the factory that had it."""
+        found = {key: other.factory for other in others for key in self.keys.keys() & other.keys.keys()}
+        if len(self.keys) < len(self.factory.keys):
+            found |= {key: self.factory for key, times in Counter(self.factory.keys).items() if times > 1}
+        return min(found.items(), key=lambda one: _place(one[0])) if found else None
+
+    @cached_property
+    def entries(self) -> tuple[Entry, ...]:
+        """The keys, sorted: the order of a set differs between runs."""
+        return tuple(self.entry(key) for key in sorted(self.keys, key=_place))
+
+    def entry(self, key: Any) -> Entry:
+        op, dtypes = key
+        return Entry(self.primitive, op, dtypes, self.device_type)
+
+
 class _Registry:
-    """The tables (interface, device type) -> factories, and (interface, op, dtypes, device type) -> factory."""
+    """The factories by contract and device type, and the tables of all of them in the order of registration."""
 
     def __init__(self) -> None:
         self.factories: dict[tuple[type[Factory[Any]], DeviceType], list[Factory[Any]]] = {}
-        self.entries: dict[Entry, Factory[Any]] = {}
+        self.tables: list[_Table] = []
         self.lock = new_lock(Rank.TABLE)
 
     def add(self, device_type: DeviceType, interface: type[Factory[Any]], factory: Factory[Any]) -> None:
-        added: dict[Entry, Factory[Any]] = {}
+        table = _Table(interface.primitive, device_type, factory)
         with self.lock:
-            keys = [_as_key(key, factory) for key in factory.keys]
-            for key in sorted(keys, key=_place):  # keys may be a set, whose order differs between runs
-                entry = Entry(interface.primitive, key.op, key.dtypes, device_type)
-                other = self.entries.get(entry) or added.get(entry)
-                if other is not None:
-                    raise DuplicateRegistrationError(f"{factory!r} registers {entry}, as {other!r} did")
-                added[entry] = factory
-            self.entries.update(added)
+            repeated = table.repeated(
+                other
+                for other in self.tables
+                if other.primitive is table.primitive and other.device_type is device_type
+            )
+            if repeated is not None:
+                key, owner = repeated
+                raise DuplicateRegistrationError(f"{factory!r} registers {table.entry(key)}, as {owner!r} did")
+            self.tables.append(table)
             self.factories.setdefault((interface, device_type), []).append(factory)
 
 
-def _as_key(key: Any, factory: Factory[Any]) -> Key:
-    """Return a checked key of a factory's table: a Key or a plain pair."""
+def _check_key(key: Any, factory: Factory[Any]) -> None:
+    """Raise TypeError for anything but a Key or a plain pair."""
     match key:
         case (None | Enum(), tuple(dtypes)) if all(isinstance(data_type, DataType) for data_type in dtypes):
-            return Key(*key)
+            return
     raise TypeError(f"{factory!r} lists the key {key!r}; it must be Key(op or None, (DataType, ...))")
 
 
-def _place(key: Key) -> tuple[Any, list[int]]:
-    return key.op and key.op.value, [data_type.value for data_type in key.dtypes]
+def _place(key: Any) -> tuple[Any, list[int]]:
+    op, dtypes = key
+    return op and op.value, [data_type.value for data_type in dtypes]
 
 
 _REGISTRY: Final = _Registry()
@@ -102,7 +131,7 @@ def registered(device_type: DeviceType | None = None) -> list[Entry]:
     else:
         _check_device_type(device_type)
         load_provider(device_type.tag)
-    entries = tuple(_REGISTRY.entries)
+    entries = [entry for table in tuple(_REGISTRY.tables) for entry in table.entries]
     if device_type is not None:
         return [entry for entry in entries if entry.device_type is device_type]
     places = {one: place for place, one in enumerate(DeviceType)}

@@ -8,9 +8,11 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from types import FrameType
-from typing import Any
+from typing import Any, Final
 
 Handler = Callable[[int, FrameType | None], Any]
+
+_SIGNALS: Final = tuple(map(int, signal.valid_signals()))  # Python makes a set of enumerators in each call
 
 
 class HeldSignals:
@@ -41,7 +43,7 @@ class HeldSignals:
         """Replace all handlers. A signal that arrives before that is not held, and may raise here."""
         if not _is_main_thread():
             return
-        for number in signal.valid_signals():
+        for number in _SIGNALS:
             handler = signal.getsignal(number)
             if isinstance(handler, HeldSignals) and not handler._is_holding:  # not restored: see the docstring
                 handler = handler._handlers[number]
