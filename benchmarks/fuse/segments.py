@@ -18,7 +18,7 @@ import ep
 from benchmarks.quiet import wait_for_threads
 from ep.bench.timing import interleaved
 from ep.cli import output
-from ep.expressions.schedule import Schedule
+from ep.expressions.rules import Rules
 
 
 def _scaled(number: int, ops: Any, x: Any, w: Any, ids: Any) -> Any:
@@ -85,7 +85,7 @@ def _cases() -> Iterator[tuple[str, dict[str, Callable[[], Any]]]]:
             arrays = [rng.normal(size=size).astype(np.float32) for size in ((rows, columns), (columns,))] + [ids]
         in_one, in_two = (ep.fuse(partial(function, number, ep.ops), round_each=True) for _ in range(2))
         assert columns < 32 or "reduce kernel" in in_one.explain(*arrays)
-        with patch.object(Schedule, "_why_no_segments", lambda self, node: "it is measured"):
+        with patch.object(Rules, "why_no_segments", lambda self, node: "it is measured"):
             assert "reduce kernel" not in in_two.explain(*arrays)
         yield (
             name,

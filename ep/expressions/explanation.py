@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from ep.expressions.grouping import Group
+from ep.expressions.group import Group
 from ep.expressions.layers import Edge, Layout, longest_paths
 from ep.expressions.trace import Node
 
@@ -207,7 +207,7 @@ class _Box:
 
 def operation(node: Node) -> str:
     """Return the name of the operation that computes a value."""
-    return node.operator.name if node.operator is not None else "reshape" if node.inputs else "given"
+    return node.name or ("reshape" if node.inputs else "given")
 
 
 def _type(node: Node) -> str:

@@ -3,142 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
-from typing import Final, NamedTuple
 
 from ep.common.primitive.broadcast import Dims
+from ep.expressions.group import Group
+from ep.expressions.operators import CHOICES, GATHER, MAPS, ROW_OPS, SEGMENT_SUMS, axes_of_rows, chooses_elements
 from ep.expressions.trace import Node
-from ep.include.data_type import DataType
-from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.reduce_op import ReduceOp
-from ep.include.primitive.structure import RowOp, Structure, kMaxOperands
-from ep.include.primitive.unary_op import UnaryOp
-from ep.ops.names import function_name
-
-_MOST_VALUES: Final = 40  # for one kernel: more would not fit in registers, and take long to compile
-_MOST_SOURCES: Final = kMaxOperands - _MOST_VALUES
-
-MAPS: Final[dict[str, UnaryOp | BinaryOp | None]] = {
-    **{function_name(op): op for op in (*UnaryOp, *BinaryOp)},
-    "cast": UnaryOp.kCast,
-    "where": None,
-}
-"""The op of each elementwise operator; None for Where."""
-
-ROW_OPS: Final[dict[str, ReduceOp | RowOp]] = {
-    **{op.name.removeprefix("k").lower(): op for op in ReduceOp},
-    "softmax": RowOp.kSoftmax,
-    "log_softmax": RowOp.kLogSoftmax,
-}
-"""The op of each operator that reads whole rows."""
-
-GATHER: Final = "gather"
-"""The operator that chooses rows of an array, or elements of its rows."""
-PAD: Final = "pad"
-CHOICES: Final = GATHER, PAD
-"""The operators whose results are rows of an array, or zeros."""
-SEGMENT_SUMS: Final = "segment_sum", "gather_grad"
-"""The operators that add up rows by the segments that indices assign to them."""
-PRODUCT: Final = "matmul"
-"""The operator of products of matrices, on which maps are computed."""
-CONVOLUTION: Final = "conv"
-"""The operator of convolutions, on which maps are computed, too."""
-TRANSPOSES: Final = "transpose_x1", "transpose_x2"
-"""Its attributes."""
-
-
-class View(NamedTuple):
-    """The arguments of `Arrays.view`."""
-
-    places: tuple[slice | int, ...] | None
-    axes: tuple[int | None, ...] | None
-    shape: Dims | None
-
-
-class Indices(NamedTuple):
-    """Indices of a gather: the size of the axis, the mode for those outside, and the shape and the type in which they
-    are read."""
-
-    size: int
-    mode: str
-    shape: Dims
-    data_type: DataType
-
-
-class Range(NamedTuple):
-    """The numbers of rows from `begin` to `end`, in the shape in which they are read."""
-
-    begin: int
-    end: int
-    shape: Dims
-    data_type: DataType = DataType.kInt64
-
-
-How = Dims | View | Indices | Range | None
-"""How a kernel reads an operand, if not as it is: in another shape, as a view, as indices, or a range in its place."""
-
-
-def chooses_elements(node: Node, nodes: Sequence[Node]) -> bool:
-    """Return whether a gather takes one element of each row, by an index for each row."""
-    if node.operator is None or node.operator.name != GATHER or node.inputs[0] == node.inputs[1]:
-        return False
-    shape, last = nodes[node.inputs[0]].shape, node.attributes["axis"]
-    of_rows = shape[:-1], (*shape[:-1], 1)
-    return last == node.attributes["batch_dims"] == len(shape) - 1 and node.shape in of_rows
-
-
-def axes_of_rows(node: Node, nodes: Sequence[Node]) -> tuple[int, ...]:
-    """Return the axes of the operand of a sum of segments along which its rows are."""
-    axis, num_axes = node.attributes["axis"], len(nodes[node.inputs[1]].shape)
-    return tuple(range(axis, axis + num_axes - node.attributes.get("batch_dims", 0)))
-
-
-@dataclass
-class Group:
-    """The values that one kernel computes, or the results of one operator.
-
-    values: their positions. sources: the positions of operands. results: the positions of the values that are written.
-    shape: the shape of a kernel's elements. reduced: its values with one element per row.
-    stage, turn: groups are computed in the order of their stages; in a stage, groups that form kernels from the start
-        have the turn -1, and the others that of the first value that they computed then.
-    elements: the positions of operands that are read element by element.
-    reads: for a kernel, the positions of its operands, and how each is read if not as it is: in another shape, as a
-        view, as indices, or as a range in its place.
-    gone: the axes along which values are reduced, unless this is the last axis, by rows. segments: the shape of sums of
-        segments, in which an axis replaces these axes.
-    product: the position of a matrix product, the first value; the others are computed from it.
-    structure: the structure of a kernel. why: the reason why values are not computed with others; empty for a kernel.
-    """
-
-    values: list[int] = field(default_factory=list)
-    sources: list[int] = field(default_factory=list)
-    results: list[int] = field(default_factory=list)
-    shape: Dims = ()
-    stage: int = 0
-    turn: int = -1
-    elements: set[int] = field(default_factory=set)
-    reduced: set[int] = field(default_factory=set)
-    reads: list[tuple[int, How]] = field(default_factory=list)
-    gone: tuple[int, ...] = ()
-    segments: Dims = ()
-    product: int | None = None
-    structure: Structure | None = None
-    why: str = ""
-
-    @property
-    def reduced_shape(self) -> Dims:
-        """The shape of the reduced values, with the reduced axes."""
-        return self.segments or tuple(1 if axis in self.removed else size for axis, size in enumerate(self.shape))
-
-    @property
-    def removed(self) -> tuple[int, ...]:
-        """The axes along which values are reduced."""
-        return self.gone or (len(self.shape) - 1,)
-
-    def takes(self, sources: Set[int]) -> bool:
-        """Return whether there is room for one more value and its operands."""
-        return not self.values or (len(self.values) < _MOST_VALUES and len(sources) <= _MOST_SOURCES)
 
 
 class Grouping:
@@ -169,7 +40,7 @@ class Grouping:
                 why = "no kernel computes the rows of which it takes elements"
             if why:
                 self._compute_alone(node, why, first=-1 if node.position in views else 0)
-            elif self._operator(node.position) in (*ROW_OPS, *CHOICES) or not self._join_reduced(node):
+            elif node.name in (*ROW_OPS, *CHOICES) or not self._join_reduced(node):
                 self._join(node)
         self._readers: dict[int, set[int]] = {}
         for group in (*self._kernels.values(), *self._calls.values()):
@@ -177,7 +48,7 @@ class Grouping:
                 for one in nodes[value].inputs:
                     self._readers.setdefault(one, set()).add(value)
         for group in self._kernels.values():
-            for value in [one for one in group.values if self._operator(one) in CHOICES and one not in group.reduced]:
+            for value in [one for one in group.values if self._nodes[one].name in CHOICES and one not in group.reduced]:
                 if not self._readers.get(value, set()).intersection(group.values):
                     group.values.remove(value)
                     del self._of[value]
@@ -189,7 +60,7 @@ class Grouping:
         found = [group for group in (*self._kernels.values(), *self._calls.values()) if group.values]
         found.sort(key=lambda group: (group.stage, group.turn))
         for group in found:
-            name = self._operator(group.values[0])
+            name = self._nodes[group.values[0]].name
             if not group.why and len(group.values) == 1 and name in (*ROW_OPS, GATHER):
                 group.why = "no other operator is computed with it"
         return found
@@ -210,7 +81,7 @@ class Grouping:
             more = {one for one in self._nodes[todo.pop()].inputs if self._of.get(one) is before} - cone
             todo += more
             cone |= more
-        if any(self._operator(one) in ROW_OPS or one in before.reduced or one in results for one in cone):
+        if any(self._nodes[one].name in ROW_OPS or one in before.reduced or one in results for one in cone):
             return False
         if not cone.isdisjoint(others):
             return False
@@ -230,7 +101,7 @@ class Grouping:
             before = self._of.get(value)
             if before is None or before is group or self._nodes[value].shape != node.shape:
                 continue
-            if before.gone or value in before.reduced or self._operator(value) not in MAPS:
+            if before.gone or value in before.reduced or self._nodes[value].name not in MAPS:
                 continue
             outside = {one for one in self._nodes[value].inputs if self._of.get(one) is not group} - {node.position}
             sources = (self._read[id(group)] if group.gone else {*node.inputs}) | outside
@@ -249,7 +120,7 @@ class Grouping:
         group, read = self._calls[node.position], node.inputs[0]
         group.values, group.reduced, group.why = [*sorted(cone), node.position], {node.position}, ""
         group.shape = self._nodes[read].shape
-        if self._operator(node.position) in SEGMENT_SUMS:
+        if node.name in SEGMENT_SUMS:
             group.gone, group.segments = axes_of_rows(node, self._nodes), node.shape
         else:
             group.gone = node.attributes["axes"]
@@ -268,7 +139,7 @@ class Grouping:
         group = min(groups.values(), key=lambda group: group.stage, default=None)
         if group is None or group.why or group.product is not None or group.shape != node.shape:
             return False
-        if group.gone or group.reduced or any(self._operator(one) in (*ROW_OPS, *CHOICES) for one in group.values):
+        if group.gone or group.reduced or any(self._nodes[one].name in (*ROW_OPS, *CHOICES) for one in group.values):
             return False
         if not group.takes(self._read[id(group)]):
             return False
@@ -287,10 +158,6 @@ class Grouping:
         """Make a kernel of a product alone."""
         group = self._calls[node.position]
         group.why, group.shape, group.product = "", node.shape, node.position
-
-    def _operator(self, position: int) -> str:
-        operator = self._nodes[position].operator
-        return "" if operator is None else operator.name
 
     def _compute_alone(self, node: Node, why: str, first: int) -> None:
         """Put a value into its own group; first: the first possible stage."""
@@ -322,7 +189,7 @@ class Grouping:
 
     def _join(self, node: Node) -> None:
         """Put a value with elements, or with one element per row, into the first possible group."""
-        op, gathers = ROW_OPS.get(self._operator(node.position)), self._operator(node.position) in CHOICES
+        op, gathers = ROW_OPS.get(node.name), node.name in CHOICES
         of_rows = op is not None or (gathers and chooses_elements(node, self._nodes))
         shape = self._nodes[node.inputs[0]].shape if of_rows else node.shape
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from ep.expressions.grouping import View
+from ep.expressions.group import View
 from ep.expressions.memory import Arena, Memory
 from ep.expressions.program_text import ProgramText, launches_of, telling
 from ep.expressions.schedule import Schedule

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from ep.common.source import function_of
-from ep.expressions.grouping import Group, Indices, Range, View
+from ep.expressions.group import Group, Indices, Range, View
 from ep.expressions.memory import Memory
 from ep.expressions.trace import Node, Trace
 from ep.include.arrays import Array, Placeholder

@@ -5,19 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ep.expressions.grouping import (
-    CONVOLUTION,
-    GATHER,
-    MAPS,
-    PAD,
-    ROW_OPS,
-    SEGMENT_SUMS,
-    TRANSPOSES,
-    Group,
-    How,
-    Indices,
-    Range,
-)
+from ep.expressions.group import Group, How, Indices, Range
+from ep.expressions.operators import CONVOLUTION, GATHER, MAPS, PAD, ROW_OPS, SEGMENT_SUMS, TRANSPOSES
 from ep.expressions.trace import Node
 from ep.expressions.views import operands_of_gather, operands_of_pad, read_indices
 from ep.include.data_type import DataType
@@ -84,7 +73,7 @@ class StructureOf:
         """
         node = self._nodes[value]
         if isinstance(op := self._op(node), ChoiceOp):
-            is_pad = node.operator is not None and node.operator.name == PAD
+            is_pad = node.name == PAD
             view, indices = (operands_of_pad if is_pad else operands_of_gather)(node, self._nodes)
             if op is ChoiceOp.kElement:
                 return position, indices._replace(shape=self._group.reduced_shape) if place else None
@@ -101,7 +90,7 @@ class StructureOf:
 
     def _operands(self, node: Node) -> tuple[int, ...]:
         """Return the positions of the operands of a step. Those of a pad are rows, and a range in place of indices."""
-        is_pad = node.operator is not None and node.operator.name == PAD
+        is_pad = node.name == PAD
         return node.inputs * 2 if is_pad else node.inputs
 
     def _is_map_of_rows(self, value: int) -> bool:
@@ -110,7 +99,7 @@ class StructureOf:
 
     def _op(self, node: Node) -> Any:
         assert node.operator is not None
-        name = node.operator.name
+        name = node.name
         if name == PAD:
             return ChoiceOp.kRow
         if name == GATHER:
@@ -159,7 +148,7 @@ class StructureOf:
 
 def product_of(node: Node) -> MatrixProduct | Convolution:
     """Return the op of a matmul or a convolution."""
-    if node.operator is not None and node.operator.name == CONVOLUTION:
+    if node.name == CONVOLUTION:
         return Convolution(*(node.attributes[name] for name in Convolution._fields))
     transposes = (node.attributes[name] is BlasTransposeType.T for name in TRANSPOSES)
     return MatrixProduct(*transposes)

@@ -36,6 +36,11 @@ class Node(NamedTuple):
     data_type: DataType
     constant: bytes | None = None
 
+    @property
+    def name(self) -> str:
+        """The name of the operator; empty for an input and for a reshaped value."""
+        return "" if self.operator is None else self.operator.name
+
 
 class Trace(Operands):
     """The operands of one trace: arrays that are not computed yet, all on one device."""

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 
 from ep.common.arrays.index_types import wrapped_type
 from ep.common.primitive.broadcast import Dims
-from ep.expressions.grouping import PRODUCT, TRANSPOSES, Indices, Range, View
+from ep.expressions.group import Indices, Range, View
+from ep.expressions.operators import PRODUCT, TRANSPOSES
 from ep.expressions.trace import Node
 from ep.include.data_type import as_data_type
 from ep.include.number_kind import COMPLEXES, FLOATS
@@ -29,7 +30,7 @@ class _Places:
         """Return the selection of a view of this value."""
         made = _Places(self._array_shape)
         made.ranges, made.axes, made._shape = [*self.ranges], [*self.axes], node.shape
-        name, given = node.operator.name if node.operator is not None else "reshape", node.attributes
+        name, given = node.name, node.attributes
         if name == "slice":
             for axis, some in zip(self.axes, given["ranges"], strict=True):
                 if axis is not None:
@@ -115,7 +116,7 @@ def with_matrices(nodes: Sequence[Node], multiplies: Callable[[Node], bool]) -> 
     """
     found = [*nodes]
     for node in nodes:
-        if node.operator is None or node.operator.name != PRODUCT or node.data_type in COMPLEXES:
+        if node.name != PRODUCT or node.data_type in COMPLEXES:
             continue
         inputs, attributes = [*node.inputs], dict(node.attributes)
         for k, name in enumerate(TRANSPOSES):
@@ -134,7 +135,7 @@ def with_matrices(nodes: Sequence[Node], multiplies: Callable[[Node], bool]) -> 
 
 def _keeps_values(node: Node, nodes: Sequence[Node]) -> bool:
     """Return whether a value is a cast of a floating type to itself, or of one of 16 bits to a wider one."""
-    if node.operator is None or node.operator.name != "cast" or node.data_type not in FLOATS:
+    if node.name != "cast" or node.data_type not in FLOATS:
         return False
     read = nodes[node.inputs[0]].data_type
     return read is node.data_type or (read in FLOATS and read.itemsize == 2 < node.data_type.itemsize)
@@ -142,7 +143,7 @@ def _keeps_values(node: Node, nodes: Sequence[Node]) -> bool:
 
 def _exchanges(node: Node) -> bool:
     """Return whether a value is another one with its last two axes exchanged."""
-    if node.operator is None or node.operator.name != "permute" or len(node.shape) < 2:
+    if node.name != "permute" or len(node.shape) < 2:
         return False
     *others, row, column = range(len(node.shape))
     return bool(tuple(node.attributes["axes"]) == (*others, column, row))
@@ -191,6 +192,6 @@ def _can_be(node: Node, nodes: Sequence[Node]) -> bool:
     if node.operator is None:  # a reshape that only changes axes of one element, for example after an integer index
         sizes, wanted = ([size for size in shape if size != 1] for shape in (source.shape, node.shape))
         return sizes == wanted
-    if node.operator.name == "permute":  # if rows do not stay rows, each element is in a different cache line
+    if node.name == "permute":  # if rows do not stay rows, each element is in a different cache line
         return bool(node.attributes["axes"][-1] == len(node.shape) - 1)
-    return node.operator.name in ("slice", "expand")
+    return node.name in ("slice", "expand")

@@ -1,0 +1,171 @@
+"""What the kernels of a device compute, and why other values are computed by their operators alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence, Set
+from functools import cache
+from typing import Final
+
+import numpy as np
+
+from ep.expressions import samples
+from ep.expressions.operators import (
+    CONVOLUTION,
+    GATHER,
+    MAPS,
+    PAD,
+    PRODUCT,
+    ROW_OPS,
+    SEGMENT_SUMS,
+    axes_of_rows,
+    chooses_elements,
+)
+from ep.expressions.trace import Node
+from ep.expressions.views import operands_of_gather, padded_axes, read_indices
+from ep.include.arrays import Arrays, Operands
+from ep.include.data_type import DataType
+from ep.include.device_type import DeviceType
+from ep.include.primitive import ExpressionFactory, NewPrimitive
+from ep.include.primitive.primitive import kMaxNumDims
+from ep.include.primitive.reduce_op import TRUTHS, ReduceOp
+from ep.include.primitive.structure import ChoiceOp, Structure, kMaxRow
+
+_LEAST_ROW: Final = 16
+"""The fewest elements of the rows that kernels choose: an index of a shorter one costs more than its elements."""
+_LEAST_ADDED_ROW: Final = 32
+"""The fewest elements of rows that are computed as they are added up."""
+_FEW_WINDOWS: Final = 48
+"""With fewer windows, convolutions are computed by other products: of whole batches, or of few columns."""
+
+
+class Rules:
+    """The rules for the nodes of a trace. The reasons are texts for `explain`."""
+
+    def __init__(self, base: Operands, nodes: Sequence[Node], views: Set[int] = frozenset()) -> None:
+        """base: the operands of the device. views: the positions of values that are views of others."""
+        self._nodes, self._views, self._place = nodes, views, base.place
+        self._device_type = base.device_type if isinstance(base, Arrays) else None
+        self._has_views = isinstance(base, Arrays) and base.has_views
+
+    def why_alone(self, node: Node) -> str:
+        """Return the reason why a value is not part of a map kernel; an empty text if it is."""
+        if node.position in self._views or node.operator is None:
+            return "nothing is written: it is read where it is"
+        name = node.operator.name
+        if name in (PRODUCT, CONVOLUTION):
+            return self.why_no_product(node) or "no map alone reads it, or it is read before that"
+        if name == GATHER:
+            return self._why_no_gather(node)
+        if name == PAD:
+            return self._why_no_pad(node)
+        if name in SEGMENT_SUMS:
+            return self.why_no_segments(node) or "no kernel computes maps that it alone reads"
+        if name not in MAPS and name not in ROW_OPS:
+            return f"{name} is not a map: no kernel joins it yet"
+        if len(node.shape) > kMaxNumDims:
+            return f"it has more than {kMaxNumDims} axes"
+        if not self._computes(samples.MAP):
+            return f"{self._place} has no Expression: operators are computed one by one"
+        return self._why_no_row(node) if name in ROW_OPS else ""
+
+    def _why_no_gather(self, node: Node) -> str:
+        """Return why no kernel reads the rows that a gather chooses where they are; empty if one does."""
+        params, indices = (self._nodes[one] for one in node.inputs)
+        op = ChoiceOp.kElement if chooses_elements(node, self._nodes) else ChoiceOp.kRow
+        elements = math.prod(params.shape[node.attributes["axis"] + 1 :])
+        _, read = operands_of_gather(node, self._nodes)
+        if not self._has_views or not self._computes(samples.gathers(op, node.data_type, read.data_type)):
+            return f"{self._place} chooses no {'rows' if op is ChoiceOp.kRow else 'elements of rows'} in other kernels"
+        if not node.attributes["size"] or indices.constant is not None:
+            return "its index is a number, or there are no rows"
+        if op is ChoiceOp.kElement:
+            return "" if params.shape[-1] <= kMaxRow else f"rows have {kMaxRow} elements at most in a kernel"
+        if elements < _LEAST_ROW:
+            return f"its rows have {elements} elements; a kernel reads {_LEAST_ROW} at least"
+        return f"it has more than {kMaxNumDims - 1} axes" if len(node.shape) >= kMaxNumDims else ""
+
+    def _why_no_pad(self, node: Node) -> str:
+        """Return why no kernel reads the rows that a pad keeps where they are; empty if one does."""
+        axes, of_row = padded_axes(node), samples.gathers(ChoiceOp.kRow, node.data_type, DataType.kInt64)
+        if not self._has_views or not self._computes(of_row):
+            return f"{self._place} chooses no rows in other kernels"
+        value = np.array(node.attributes["constant_values"], node.data_type.dtype)
+        if len(axes) != 1 or 0 in node.shape or 0 in self._nodes[node.inputs[0]].shape or any(value.tobytes()):
+            return "it pads several axes, or with another number than 0"
+        elements = math.prod(node.shape[axes[0] + 1 :])
+        if elements < _LEAST_ROW:
+            return f"its rows have {elements} elements; a kernel reads {_LEAST_ROW} at least"
+        return f"it has more than {kMaxNumDims - 1} axes" if len(node.shape) >= kMaxNumDims else ""
+
+    def why_no_segments(self, node: Node) -> str:
+        """Return why no kernel computes the elements whose segments a value is the sums of; empty if one may."""
+        data, indices = (self._nodes[one] for one in node.inputs)
+        rows = axes_of_rows(node, self._nodes)
+        if not self._computes(samples.adds(node.data_type, read_indices(node, self._nodes).data_type)):
+            return f"{self._place} computes no elements as it adds up segments"
+        if indices.constant is not None or not rows or 0 in data.shape or 0 in node.shape or node.attributes["offset"]:
+            return "its index is a number, or it has no rows or is a piece of others"
+        elements = math.prod(data.shape[rows[-1] + 1 :])
+        if elements < _LEAST_ADDED_ROW:
+            return f"its rows have {elements} elements; a kernel adds up {_LEAST_ADDED_ROW} at least"
+        return f"it has more than {kMaxNumDims} axes" if max(len(data.shape), len(node.shape)) > kMaxNumDims else ""
+
+    def why_no_product(self, node: Node) -> str:
+        """Return why no kernel computes maps on a value, a product of matrices; empty if one may."""
+        if node.name == CONVOLUTION:
+            return self._why_no_convolution(node)
+        if node.name != PRODUCT:
+            return "it is not a product"
+        one, other = (self._nodes[position] for position in node.inputs)
+        if len(one.shape) < 2 or len(other.shape) < 2:
+            return "it is a product of a vector"
+        if len(node.shape) > kMaxNumDims:
+            return f"it has more than {kMaxNumDims} axes"
+        if not self._computes(samples.products(node.data_type, (one.data_type, other.data_type))):
+            return f"{self._place} computes no maps on a product"
+        return ""
+
+    def _why_no_convolution(self, node: Node) -> str:
+        """Return why no kernel computes maps on a convolution; empty if one may."""
+        filters, windows = node.shape[1] // node.attributes["groups"], math.prod(node.shape[2:])
+        if node.attributes["is_depthwise"]:
+            return "each channel has its own filters: it is no product"
+        if filters == 1 or windows < _FEW_WINDOWS:
+            return "it has one filter, or few windows: its product has a kernel of its own"
+        if not self._computes(samples.convolutions(node.data_type, len(node.shape) - 2)):
+            return f"{self._place} computes no maps on a convolution"
+        return ""
+
+    def reduces_any(self, node: Node) -> bool:
+        """Whether a value is reduced in a way that row kernels do not support, but a reduce kernel does."""
+        op = ROW_OPS.get(node.name)
+        if not isinstance(op, ReduceOp) or not self._computes(samples.REDUCTION) or not self._why_no_row(node):
+            return False
+        shape, axes = self._nodes[node.inputs[0]].shape, node.attributes["axes"]
+        goes = any(shape[axis] != 1 for axis in axes)
+        return goes and 0 not in shape and len(shape) <= kMaxNumDims and not node.attributes.get("is_piece")
+
+    def _why_no_row(self, node: Node) -> str:
+        """Return the reason why an operator on whole rows is not part of a row kernel; an empty text if it is."""
+        shape, given = self._nodes[node.inputs[0]].shape, node.attributes
+        axes = given["axes"] if "axes" in given else (given["axis"],)
+        if axes != (len(shape) - 1,):
+            return "only what goes along the last axis is computed by rows"
+        if not 0 < shape[-1] <= kMaxRow:
+            return f"rows have 1 to {kMaxRow} elements in a kernel, these have {shape[-1]}"
+        if len(shape) > kMaxNumDims or given.get("is_piece"):
+            return f"it has more than {kMaxNumDims} axes, or is a piece of others"
+        name, read = node.name, self._nodes[node.inputs[0]].data_type
+        if self._computes(samples.rows(ROW_OPS[name], read if ROW_OPS[name] in TRUTHS else node.data_type)):
+            return ""
+        return f"{self._place} computes no {name} of {read.name} by rows"
+
+    def _computes(self, sample: Structure) -> bool:
+        """Return whether the device has kernels of the kind of a structure."""
+        return _has_kernels(self._device_type, sample)
+
+
+@cache
+def _has_kernels(device_type: DeviceType | None, sample: Structure) -> bool:
+    return device_type is not None and NewPrimitive(ExpressionFactory, device_type, sample) is not None
