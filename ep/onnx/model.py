@@ -16,7 +16,8 @@ from ep.include.arrays import Arrays
 from ep.include.device_type import DeviceType
 from ep.onnx.folding import folded
 from ep.onnx.graph import Graph, Signature, graph_of
-from ep.onnx.plan import Plan, Planner, on_device
+from ep.onnx.known import Known, on_device
+from ep.onnx.plan import Plan
 from ep.onnx.progress import Progress, Tell
 from ep.onnx.reading import read
 from ep.ops.devices import arrays_on
@@ -39,7 +40,8 @@ class Model:
 
     def __init__(self, graph: Graph, device_type: DeviceType) -> None:
         self.inputs, self.outputs, self.nodes = graph.inputs, graph.outputs, graph.nodes
-        self._device_type, self._planner = device_type, Planner(folded(graph), device_type)
+        self._device_type, self._folded = device_type, folded(graph)
+        self._known = Known(self._folded, device_type)
         self._all = tuple(one.name for one in graph.outputs)
         self._plans = BoundedCache()  # by the requested outputs and the shapes of inputs
         self._arenas = Arenas()
@@ -107,13 +109,13 @@ class Model:
         sizes: dict[str, tuple[int, str]] = {}
         for one in self.inputs:
             _check(one, given[one.name], sizes)
-        constants = sum(one.nbytes for one in self._planner.constants.values())
-        lines = [f"{len(self.nodes)} nodes, {len(self._planner.graph.nodes)} of them are left when the model is loaded"]
+        constants = sum(one.nbytes for one in self._known.constants.values())
+        lines = [f"{len(self.nodes)} nodes, {len(self._folded.nodes)} of them are left when the model is loaded"]
         lines.append(f"constants: {constants:,} bytes")
         return "\n".join([*lines, self._plan(self._all, given).explain()])
 
     def _plan(self, wanted: Sequence[str], given: Mapping[str, Any], progress: Progress | None = None) -> Plan:
-        return self._planner.plan(self._planner.graph.nodes, {}, given, wanted, progress)
+        return Plan(self._known, self._folded.nodes, {}, given, wanted, progress)
 
     def _read(
         self, base: Arrays, wanted: tuple[str, ...], inputs: Mapping[str, Any]

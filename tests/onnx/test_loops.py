@@ -7,6 +7,7 @@ from onnx import TensorProto, helper
 
 import ep.onnx
 from ep.expressions.program import Program
+from ep.onnx.plan import Plan
 from ep.ops import copy_to_host
 
 F, B, I = TensorProto.FLOAT, TensorProto.BOOL, TensorProto.INT64  # noqa: E741
@@ -173,8 +174,10 @@ def test_the_plans_of_steps_are_kept(monkeypatch):
     model = ep.onnx.load(looped())
     x, limit, on = np.array([1, -2, 0.5], np.float32), np.float32(1e9), np.array(True)
     model(x=x, limit=limit, most=np.array(3), on=on)
-    plan, planned = model._planner.plan, []
-    monkeypatch.setattr(model._planner, "plan", lambda nodes, *rest: planned.append(len(nodes)) or plan(nodes, *rest))
+    planned = []
+    monkeypatch.setattr(
+        "ep.onnx.plan.Plan", lambda known, nodes, *rest: planned.append(len(nodes)) or Plan(known, nodes, *rest)
+    )
     model(x=x, limit=limit, most=np.array(5), on=on)
     assert planned == [1]  # the node after the loop: there are more rows
 

@@ -1,0 +1,84 @@
+"""What the plans of one model share: its constants, and what its values are computed from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Final
+
+import numpy as np
+
+from ep.common.bounded_cache import BoundedCache
+from ep.expressions.folding import FoldingTrace
+from ep.include.arrays import Array, Arrays
+from ep.include.device_type import DeviceType
+from ep.onnx.calls import called, described
+from ep.onnx.graph import Graph, Node
+from ep.ops.devices import arrays_on
+
+NDArray = np.ndarray[Any, Any]
+_HOST: Final = DeviceType.kCPU
+
+
+class Known:
+    """constants: those of the model, and values computed from them, on the host. inputs: the names of the model's.
+    made_of: the names that each value is computed from, by name.
+    """
+
+    def __init__(self, graph: Graph, device_type: DeviceType) -> None:
+        self.device_type = device_type
+        self.constants: dict[str, NDArray] = dict(graph.constants)
+        self.inputs = [one.name for one in graph.inputs]
+        self.made_of: dict[str, Sequence[str]] = {}
+        self._placed: dict[str, Array] = {}
+        self._folds = BoundedCache()
+
+    def note(self, nodes: Sequence[Node]) -> None:
+        """Record what nodes compute their results from."""
+        self.made_of.update((name, one.inputs) for one in nodes for name in one.outputs)
+
+    def placed(self, name: str) -> Array:
+        """Return a constant on the device, in memory aligned to a cache line."""
+        found = self._placed.get(name)
+        if found is None:
+            array = self.constants[name]
+            found = self._placed[name] = arrays_on(self.device_type).copy_from_host(array)
+            if self.device_type is _HOST:
+                self.constants[name] = found  # once is enough
+        return found
+
+    def on_device(self) -> list[tuple[str, Array]]:
+        """Return the names of the constants that the device has, and their arrays."""
+        return [*self._placed.items()]
+
+    def trace(self) -> FoldingTrace:
+        """Return a new trace."""
+        return FoldingTrace(arrays_on(self.device_type).kept(), "a model", self._folds)
+
+    def call(
+        self,
+        node: Node,
+        arrays: Sequence[Any],
+        values: Iterable[Mapping[str, Any]],
+        others: Mapping[str, Any] = MappingProxyType({}),
+    ) -> Any:
+        """Return what `called` returns; errors have a note on the values that the node reads.
+
+        values: the values known besides the constants, by name.
+        """
+        try:
+            return called(node, arrays, others)
+        except Exception as error:
+
+            def shape(name: str) -> Any:
+                return next((some[name].shape for some in (*values, self.constants) if name in some), None)
+
+            error.add_note(described(node.inputs, self.made_of, self.inputs, shape))
+            raise
+
+
+def on_device(base: Arrays, array: Any) -> Array:
+    """Return an array of the host or of the device as a buffer of the device."""
+    if isinstance(array, np.ndarray | np.generic) and not base.takes_host_arrays:
+        return base.copy_from_host(np.asarray(array))
+    return base.as_buffer(array, "input")

@@ -1,0 +1,215 @@
+"""The part of a plan that one program computes: its nodes are traced, and what depends only on shapes is computed."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ep.expressions.array import LazyArray
+from ep.expressions.memory import Arena
+from ep.expressions.program import Program
+from ep.include.arrays import Array, Arrays
+from ep.onnx.graph import Branch, Node
+from ep.onnx.known import Known, NDArray
+from ep.onnx.progress import Progress
+from ep.onnx.table import OPERATORS
+
+_DONE: Final = Branch((), ())
+"""The replacement of a node that has nothing left to compute."""
+_SILENT: Final = Progress(lambda done, known: None)
+
+
+class Planned:
+    """The nodes of a model that one program computes.
+
+    fixed: the values that depend only on shapes, on the host. given: the positions of the inputs, by name.
+    program: computes all other values. results: the names of its results. read_later: those that `rest` reads.
+    cut: the node that the program ends before: it needs data on the host, or arrays; None if it ends with the model.
+    rest: the nodes after it.
+    """
+
+    def __init__(
+        self,
+        known: Known,
+        nodes: Sequence[Node],
+        fixed: Mapping[str, NDArray],
+        given: Mapping[str, Any],
+        wanted: Sequence[str],
+        progress: Progress | None,
+    ) -> None:
+        """Trace the nodes; see `Plan`."""
+        self._known, self._wanted = known, wanted
+        known.note(nodes)
+        self.fixed = dict(fixed)
+        self.cut: Node | None = None
+        self._owners: list[tuple[int, str]] = []  # the first value of each node, and the node
+        self._values: dict[str, Any] = {}
+        trace = self._trace = known.trace()
+        try:
+            self.given = {name: self._give(name, one) for name, one in given.items()}
+            left = self._traced(nodes, progress or _SILENT)
+            self.rest = left[1:]
+            read = {name for node in left for name in node.inputs}
+            self.results = [name for name in self._values if name in wanted or (name in read and name not in given)]
+            self.read_later = [name for name in read if name in self._values]
+            own = self._with_memory_of_their_own()
+            positions = [own.get(name, self._values[name]).node.position for name in self.results]
+            self.program = Program(trace, positions, has_memory=True)
+            self.num_folded, self.num_dropped = trace.num_folded, trace.num_dropped
+            held = {id(one): position for position, one in trace.held.items()}
+            self.names = {position: name for name, position in self.given.items()}
+            self.names |= {held[id(one)]: name for name, one in known.on_device() if id(one) in held}
+        finally:
+            trace.end()
+            self._values.clear()
+
+    def explain(self) -> str:
+        """Return a text about the kernels, their bytes, the memory, and the values computed during planning."""
+        memory: Any = self.program.memory
+        lines = [
+            self.program.schedule.explain(self.names),
+            f"memory: {memory.num_bytes:,} bytes in one piece for {len(memory.values)} values; "
+            f"those needed at once have {memory.most_live:,} at most",
+            f"computed when planning: {self.num_folded} operators on constants, "
+            f"{len(self.fixed)} values that follow from shapes; left out: {self.num_dropped} copies and casts",
+        ]
+        if self.cut is not None:
+            lines.append(f"then {self.cut.shown}, which is computed by itself; what follows is planned by its results")
+        return "\n".join(filter(None, lines))
+
+    def value(self, name: str) -> NDArray:
+        """Return a value that depends only on shapes, or a constant."""
+        return self.fixed[name] if name in self.fixed else self._known.constants[name]
+
+    def run(self, base: Arrays, values: dict[str, Array], arena: Arena, progress: Progress | None) -> None:
+        """Run the program; add its results to `values`, which has the inputs, by name."""
+        if progress is not None:
+            progress.expect(self.program.num_launches)
+        given = {position: values[name] for name, position in self.given.items()}
+        try:
+            results = self.program.run(base, given, {}, arena, None if progress is None else progress.step)
+        except Exception as error:
+            self._note(error)
+            raise
+        values.update(zip(self.results, results, strict=True))
+
+    def _note(self, error: Exception) -> None:
+        """Add the node whose launch raised an error."""
+        value = self.program.value_of(error)
+        if value >= 0:
+            place = bisect_right(self._owners, value, key=lambda one: one[0])
+            error.add_note(f"in {self._owners[max(place - 1, 0)][1]}")
+
+    def _traced(self, nodes: Sequence[Node], progress: Progress) -> list[Node]:
+        """Trace the nodes that outputs depend on, as far as possible; return the rest, from the cut on."""
+        rest = deque(_needed(nodes, self._wanted))
+        progress.expect(len(rest))
+        while rest:
+            branch = self._add(rest[0])
+            if branch is None:
+                self.cut = rest[0]
+                progress.expect(1 - len(rest))  # its own step follows this plan
+                break
+            node = rest.popleft()
+            progress.step()
+            if branch.nodes or branch.outputs:
+                self._known.note(branch.nodes)
+                before, rest = len(rest), deque(_needed([*in_place_of(node, branch), *rest], self._wanted))
+                progress.expect(len(rest) - before)
+        return [*rest]
+
+    def _give(self, name: str, one: Any) -> int:
+        lazy = self._values[name] = self._trace.give(None, tuple(one.shape), np.dtype(one.dtype))
+        position: int = lazy.node.position
+        return position
+
+    def _add(self, node: Node) -> Branch | None:
+        """Note a node, or compute what follows from shapes; return what takes its place, None if only data say that."""
+        line, constants = node.line, self._known.constants
+        names = [name for name in node.inputs if name]
+        if all(name in constants for name in filter(None, node.outputs)):
+            self.fixed.update({name: constants[name] for name in node.outputs if name})
+            return _DONE
+        of_constants = all(name in constants for name in names) and not line.of_shape
+        known = [name in self.fixed or name in constants for name in names]
+        is_fixed = all(known)
+        host = [name for k, name in enumerate(node.inputs) if name and k in line.host]
+        told = not line.apart and all(name in self.fixed or name in constants for name in host)
+        if not (told or is_fixed or line.of_shape) or line.first_state is not None:
+            return None
+        arrays: list[Any] = []
+        for k, name in enumerate(node.inputs):
+            if not name:
+                arrays.append(None)
+            elif is_fixed or k in line.host:
+                arrays.append(self.value(name))
+            elif line.of_shape:
+                arrays.append(_Shaped(self._values[name] if name in self._values else self.value(name)))
+            else:
+                arrays.append(self._lazy(name))
+        self._owners.append((len(self._trace.nodes), node.shown))
+        results = self._known.call(node, arrays, (self._values, self.fixed))
+        if isinstance(results, Branch):
+            return results
+        for name, result in zip(node.outputs, results, strict=False):
+            if not name:
+                continue
+            if isinstance(result, LazyArray):
+                self._values[name] = result
+                continue
+            self.fixed[name] = np.asarray(result)
+            if of_constants:
+                constants[name] = self.fixed[name]
+        return _DONE
+
+    def _lazy(self, name: str) -> Any:
+        """Return a value in the form for traced operators."""
+        found = self._values.get(name)
+        if found is None:
+            if name in self._known.constants:
+                return self._trace.hold(self._known.placed(name))
+            found = self._trace.copy_from_host(self.fixed[name])
+        return found
+
+    def _with_memory_of_their_own(self) -> dict[str, Any]:
+        """Return copies of the outputs whose memory would be that of an input, of a constant or of another output."""
+        copies, taken = dict[str, Any](), set[int]()
+        for name in self._wanted:
+            if name not in self._values:
+                continue
+            lazy = self._values[name]
+            root = lazy.node
+            while root.operator is None and root.inputs:
+                root = self._trace.nodes[root.inputs[0]]
+            if root.operator is None or root.position in taken:
+                copies[name] = self._trace.copied(lazy)
+            taken.add(root.position)
+        return copies
+
+
+class _Shaped:
+    """An array for operators that use only shapes."""
+
+    def __init__(self, array: Any) -> None:
+        self.shape, self.dtype = tuple(array.shape), array.dtype
+
+
+def _needed(nodes: Sequence[Node], wanted: Sequence[str]) -> list[Node]:
+    """Return the nodes that outputs depend on."""
+    names, found = {*wanted}, []
+    for node in reversed(nodes):
+        if not names.isdisjoint(node.outputs):
+            found.append(node)
+            names.update(filter(None, node.inputs))
+    return found[::-1]
+
+
+def in_place_of(node: Node, branch: Branch) -> list[Node]:
+    """Return the nodes of a branch, and those that give its outputs the names of the node's."""
+    same = OPERATORS["Identity"][0]
+    pairs = zip(branch.outputs, node.outputs, strict=False)
+    return [*branch.nodes, *(Node(node.name, same, (inner,), (outer,), {}) for inner, outer in pairs if outer)]
