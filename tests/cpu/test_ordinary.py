@@ -1,10 +1,14 @@
-"""The functions for ordinary elements: the same bits in blocks with and without special elements."""
+"""The functions for ordinary elements: the same bits in blocks with and without special elements, which checks find."""
 
+import numba
 import numpy as np
 import pytest
 
 import ep
-from ep import DeviceManagerRegistry, DeviceType, RequirePrimitive, UnaryOp
+from ep import BinaryOp, DeviceManagerRegistry, DeviceType, RequirePrimitive, UnaryOp
+from ep.cpu.compile.jit import OUTER
+from ep.cpu.compile.memory import loader
+from ep.cpu.kernels.math_library import Precision
 from ep.cpu.kernels.ordinary import ORDINARY
 from ep.include import DataType
 from ep.include.primitive import ElementwiseUnaryFactory
@@ -13,6 +17,9 @@ from ep.ops.names import function_name
 
 UNARY = sorted({op for op, _ in ORDINARY if isinstance(op, UnaryOp)}, key=lambda op: op.name)
 TYPES = (DataType.kFloat, DataType.kDouble, DataType.kFloat16, DataType.kBFloat16)
+REALS = {Precision.SINGLE: DataType.kFloat, Precision.FULL: DataType.kDouble}
+GAMMA = (UnaryOp.kLgamma, UnaryOp.kDigamma, UnaryOp.kTrigamma)
+NORMAL = (UnaryOp.kLog, UnaryOp.kLog2, UnaryOp.kLog10, UnaryOp.kRsqrt, *GAMMA, BinaryOp.kPow)
 SPECIAL = (0.0, -0.0, -1.0, np.inf, -np.inf, np.nan, 1e-40, 5e-324, 600.0, -600.0, 3e38)
 
 
@@ -21,6 +28,36 @@ def _launch(op: UnaryOp, data_type: DataType, x: np.ndarray) -> np.ndarray:
     primitive = RequirePrimitive(ElementwiseUnaryFactory, DeviceType.kCPU, op, data_type, data_type)
     primitive.Launch(DeviceManagerRegistry.GetDevice(DeviceType.kCPU).CreateStream(), x, y, x.size)
     return y
+
+
+@pytest.mark.parametrize(("op", "precision"), ORDINARY, ids=lambda one: one.name)
+def test_only_blocks_with_special_elements_are_found(op: UnaryOp | BinaryOp, precision: Precision) -> None:
+    real = REALS[precision].dtype
+    exceeds, int64 = ORDINARY[op, precision].exceeds(loader(REALS[precision]), real.type), numba.int64
+    if isinstance(op, BinaryOp):
+
+        @numba.njit(numba.boolean(int64, int64, int64), **OUTER)
+        def found(address, begin, end):
+            return exceeds(address, 1, address, 1, begin, end)
+    else:
+
+        @numba.njit(numba.boolean(int64, int64, int64), **OUTER)
+        def found(address, begin, end):
+            return exceeds(address, begin, end)
+
+    x = np.random.default_rng(6).uniform(0.1, 4, 133).astype(real)
+    limits = np.finfo(real)
+    if op in NORMAL and isinstance(op, UnaryOp):
+        x[17], x[90] = limits.tiny, limits.max
+    assert not found(x.ctypes.data, 1, x.size)
+    special = (np.inf, -np.inf, np.nan, *((0.0, -0.0, -1.0, limits.tiny / 2) if op in NORMAL else ()))
+    for place in (1, 2, 31, 64, 132):
+        for value in special:
+            beside = x.copy()
+            beside[place] = value
+            assert found(beside.ctypes.data, 1, x.size), (place, value)
+            assert not found(beside.ctypes.data, 0, place)
+            assert not found(beside.ctypes.data, place + 1, x.size)
 
 
 @pytest.mark.parametrize("data_type", TYPES, ids=lambda t: t.name)
