@@ -16,6 +16,8 @@ from enum import Enum
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, Final, NamedTuple
 
+from ep.common.deferred import Deferred
+
 _TOOLS: Final = frozenset(("cuda", "llvmlite", "ml_dtypes", "numba", "numba_cuda", "numpy"))
 """Packages whose versions are part of every key. Python's version is too, which covers its standard library."""
 
@@ -39,42 +41,46 @@ def reach(function: object) -> Reach:
     """Return the parts of `function`, or of a tuple of functions, and of all that they refer to."""
     walk = _Walk()
     walk.add(function)
-    return Reach(frozenset(walk.modules), walk.digest.hexdigest())
+    return Reach(frozenset(walk.modules), walk.digest())
 
 
 class _Walk:
     def __init__(self) -> None:
         self.modules: set[str] = set()
-        self.digest = hashlib.sha256()
+        self._said: list[str] = []
         self._numbers: dict[int, int] = {}
         self._kept: list[object] = []  # keeps objects alive, so that no id is reused
         self._todo: list[object] = []
 
     def add(self, root: object) -> None:
+        numbers = self._numbers
         self._todo.append(root)
         while self._todo:
             value = self._todo.pop()
             if isinstance(value, _PLAIN):
-                self._say(repr((type(value).__name__, value)))
+                self._say(f"{type(value).__name__} {value!r}")
                 continue
-            number = self._numbers.get(id(value))
-            if number is not None:
+            number = numbers.setdefault(id(value), len(numbers))
+            if number < len(self._kept):
                 self._say(f"again {number}")
                 continue
-            self._numbers[id(value)] = len(self._numbers)
             self._kept.append(value)
             # last in, first out: the values that a value refers to follow it
             self._todo.extend(reversed(list(self._look_at(value))))
 
+    def digest(self) -> str:
+        """Return the digest of all that was said."""
+        return hashlib.sha256("".join(self._said).encode(errors="backslashreplace")).hexdigest()
+
     def _say(self, text: str) -> None:
-        self.digest.update(f"{len(text)} {text}\n".encode(errors="backslashreplace"))
+        self._said.append(f"{len(text)} {text}\n")
 
     def _from(self, module: str | None, *what: object) -> bool:
         """Record that something comes from `module`.
 
         Return whether the module is not one of Python's or of the tools.
         """
-        self._say(repr((module, *what)))
+        self._say(f"{module} {what}")
         top = (module or "builtins").partition(".")[0]
         if top in _TOOLS or top in sys.stdlib_module_names:
             return False
@@ -85,6 +91,9 @@ class _Walk:
         """Add `value` to the digest, and yield the values that it refers to."""
         if isinstance(value, FunctionType):
             yield from self._look_at_function(value)
+        elif isinstance(value, Deferred):
+            self._from(type(value).__module__, type(value).__qualname__)
+            yield from (value.py_func, value.make)
         elif isinstance(inner := _inner(value), FunctionType):
             self._from(type(value).__module__, type(value).__qualname__)
             yield inner
@@ -125,10 +134,11 @@ class _Walk:
                 yield cell.cell_contents
             except ValueError:  # not assigned yet
                 self._say("empty")
-        for name in sorted(_names(code)):
-            if name in function.__globals__:
+        found = function.__globals__
+        for name in _sorted_names(code):
+            if name in found:
                 self._say(name)
-                yield function.__globals__[name]
+                yield found[name]
 
     def _look_at_object(self, value: Any) -> Iterator[object]:
         """Add an object of some class to the digest.
@@ -152,6 +162,11 @@ def _inner(value: Any) -> object:
         if (inner := getattr(value, name, None)) is not None:
             return inner
     return None
+
+
+@functools.cache
+def _sorted_names(code: CodeType) -> tuple[str, ...]:
+    return tuple(sorted(_names(code)))
 
 
 @functools.cache

@@ -8,18 +8,44 @@ from functools import wraps
 from typing import Any
 
 from numba.core import types
-from numba.extending import intrinsic
+from numba.core.typing.templates import make_intrinsic_template
+
+from ep.common.deferred import Deferred
 
 
-def emitted(result: Any = types.void, **kinds: Any) -> Callable[[Callable[..., Any]], Any]:
+class _Function:
+    """A function for compiled code, in the form that Numba knows."""
+
+    def __init__(self, typed: Callable[..., Any]) -> None:
+        self._numba_type_ = types.Function(make_intrinsic_template(self, typed, typed.__name__))
+
+
+def intrinsic(typed: Callable[..., Any]) -> Deferred:
+    """Make a function for compiled code from `typed(typing_context, *types)`.
+
+    `typed` returns a call's signature and the function that writes its instructions, as for Numba's own decorator.
+    """
+    return Deferred(typed, _Function)
+
+
+class Emitted(Deferred):
+    """A function for compiled code whose instructions `write(builder, *arguments)` writes at each call."""
+
+    @property
+    def write(self) -> Callable[..., Any]:
+        """Code that is itself written in LLVM IR writes the same instructions by this."""
+        write: Callable[..., Any] = self.py_func
+        return write
+
+
+def emitted(result: Any = types.void, **kinds: Any) -> Callable[[Callable[..., Any]], Emitted]:
     """Make a function for compiled code from `write(builder, *arguments)`, which writes its instructions at each call.
 
     result: the Numba type of the value that `write` returns.
     kinds: the Numba types of arguments, by name; all others are int64.
-    Code that is itself written in LLVM IR writes the same instructions by the function's attribute `write`.
     """
 
-    def made(write: Callable[..., Any]) -> Any:
+    def make(write: Callable[..., Any]) -> _Function:
         _, *names = inspect.signature(write).parameters
         signature = result(*(kinds.get(name, types.int64) for name in names))
 
@@ -31,8 +57,6 @@ def emitted(result: Any = types.void, **kinds: Any) -> Callable[[Callable[..., A
         def typed(typing_context: Any, *arguments: Any) -> Any:
             return signature, generate
 
-        function = intrinsic(typed)
-        function.write = write
-        return function
+        return _Function(typed)
 
-    return made
+    return lambda write: Emitted(write, make)

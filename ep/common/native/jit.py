@@ -7,9 +7,15 @@ from typing import Any, Final
 
 import numba
 
+from ep.common.deferred import Deferred
+
 OPTIONS: Final[dict[str, Any]] = {"error_model": "numpy", "_nrt": False}
 
 
-def jit(function: Callable[..., Any]) -> Any:
-    """Make `function` callable from other compiled functions, and only from them: a call from Python would crash."""
+def jit(function: Callable[..., Any]) -> Deferred:
+    """Make `function` callable from other compiled functions, and only from them."""
+    return Deferred(function, _compiled)
+
+
+def _compiled(function: Callable[..., Any]) -> Any:
     return numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **OPTIONS)(function)

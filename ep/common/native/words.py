@@ -7,9 +7,8 @@ from typing import Any, Final
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.typing.templates import Signature
-from numba.extending import intrinsic
 
-from ep.common.native.emitted import emitted
+from ep.common.native.emitted import emitted, intrinsic
 
 _WORD: Final = ir.IntType(64)
 _INT: Final = ir.IntType(32)

@@ -28,8 +28,8 @@ class Code:
 
     def call(self, function: Any, arguments: Sequence[Any], kinds: Sequence[Any]) -> tuple[Any, Any]:
         """Compile a function for arguments of these Numba types and call it; return the result and its type."""
-        function.compile(tuple(kinds))
-        compiled = function.overloads[tuple(kinds)]
+        function.compiled.compile(tuple(kinds))
+        compiled = function.compiled.overloads[tuple(kinds)]
         self.library.add_linking_library(compiled.library)
         described = compiled.fndesc
         called = self.context.declare_function(self.builder.module, described)

@@ -7,6 +7,7 @@ import numba
 from numba.core import types
 from numba.core.registry import CPUDispatcher
 
+from ep.common.deferred import Deferred
 from ep.cpu.compile.lowering import Interleaved, Kernel, Separate, WideVectors
 from ep.cpu.compile.target import check_target
 from ep.include.errors import EnvironmentVariableError
@@ -41,20 +42,32 @@ class _Inlined(CPUDispatcher):
         return super().get_call_template(tuple(map(types.unliteral, args)), kws)
 
 
-def jit(function: Callable[..., Any]) -> Any:
-    """Make `function` callable from other compiled functions, and only from them: a call from Python would crash."""
+def jit(function: Callable[..., Any]) -> Deferred:
+    """Make `function` callable from other compiled functions, and only from them."""
+    return Deferred(function, _inlined)
+
+
+def _inlined(function: Callable[..., Any]) -> Any:
     return _Inlined(function, targetoptions={"nopython": True, **INNER}, pipeline_class=WideVectors)
 
 
-def separate(function: Callable[..., Any]) -> Any:
+def separate(function: Callable[..., Any]) -> Deferred:
     """Make `function` callable as `jit` does, but keep it a separate function, which can use all registers."""
+    return Deferred(function, _separate)
+
+
+def _separate(function: Callable[..., Any]) -> Any:
     return numba.njit(pipeline_class=Separate, **INNER)(function)
 
 
-def interleaved(function: Callable[..., Any]) -> Any:
+def interleaved(function: Callable[..., Any]) -> Deferred:
     """Make `function` separate, and vectorise its loops several vectors at a time, for long dependency chains.
 
     Such a chain leaves a core waiting unless several are in flight. The core's instruction window holds only a few of
     them, and LLVM by itself interleaves only short loops.
     """
+    return Deferred(function, _interleaved)
+
+
+def _interleaved(function: Callable[..., Any]) -> Any:
     return numba.njit(pipeline_class=Interleaved, **INNER)(function)

@@ -10,10 +10,9 @@ import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.typing.templates import Signature
-from numba.extending import intrinsic
 from numba.np.numpy_support import from_dtype
 
-from ep.common.native.emitted import emitted
+from ep.common.native.emitted import emitted, intrinsic
 from ep.cpu.compile.conversion import HALVES, convert, widened
 from ep.cpu.compile.vectors import BYTE, DOUBLE, FLOAT, INT, NOTHING, WORD, call, load, pointer_to, store, stored_bits
 from ep.include.data_type import DataType

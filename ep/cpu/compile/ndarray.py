@@ -11,8 +11,9 @@ from typing import Any, Final
 
 from numba.core import types
 from numba.core.datamodel.models import PrimitiveModel
-from numba.extending import NativeValue, intrinsic, register_model, unbox
+from numba.extending import NativeValue, register_model, unbox
 
+from ep.common.native.emitted import intrinsic
 from ep.common.native.object_layout import (
     DATA,
     DIMS,

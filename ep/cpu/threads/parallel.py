@@ -6,9 +6,8 @@ from typing import Any, Final
 
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.extending import intrinsic
 
-from ep.common.native.emitted import emitted
+from ep.common.native.emitted import emitted, intrinsic
 from ep.common.native.words import load_word
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.vectors import NOTHING, WORD

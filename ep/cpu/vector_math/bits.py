@@ -11,8 +11,8 @@ from typing import Any
 
 from numba.core import types
 from numba.core.typing.templates import Signature
-from numba.extending import intrinsic
 
+from ep.common.native.emitted import intrinsic
 from ep.cpu.compile.vectors import DOUBLE, FLOAT, INT, WORD, call, mangled
 
 

@@ -4,14 +4,16 @@ from collections.abc import Callable
 from typing import Any
 
 import numba
-from numba.extending import is_jitted
 
+from ep.common.deferred import Deferred
 from ep.cpu.compile.jit import INNER
 from ep.cpu.compile.lowering import WideVectors
 
 
-def inlined(function: Callable[..., Any]) -> Any:
+def inlined(function: Callable[..., Any] | Deferred) -> Deferred:
     """Compile `function` into every caller: LLVM would call a long one, and does not vectorise a loop with a call."""
-    return (
-        function if is_jitted(function) else numba.njit(forceinline=True, pipeline_class=WideVectors, **INNER)(function)
-    )
+    return function if isinstance(function, Deferred) else Deferred(function, _inlined)
+
+
+def _inlined(function: Callable[..., Any]) -> Any:
+    return numba.njit(forceinline=True, pipeline_class=WideVectors, **INNER)(function)

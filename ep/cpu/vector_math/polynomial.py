@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 from numba.core import types
 from numba.core.typing.templates import Signature
-from numba.extending import intrinsic
 
+from ep.common.native.emitted import intrinsic
 from ep.cpu.compile.vectors import constant, fma
 
 
