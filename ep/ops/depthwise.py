@@ -1,10 +1,10 @@
-"""The kernel of depthwise convolutions, whose channels have their own filters: it adds up shifted views."""
+"""The kernel of depthwise convolutions, whose channels have their own filters: it reads windows in place, or views."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 from operator import is_
 from typing import Any, Final, NamedTuple
@@ -14,7 +14,9 @@ from ep.common.primitive.windows import Windows
 from ep.include.arrays import Array, Arrays
 from ep.include.data_type import DataType
 from ep.include.primitive.binary_op import BinaryOp
+from ep.include.primitive.broadcast_matmul import WindowProduct
 from ep.include.primitive.expression import Expression, ExpressionFactory
+from ep.include.primitive.plane_windows import PlaneWindows
 from ep.include.primitive.registry import RequirePrimitive
 from ep.include.primitive.structure import Step, Structure
 from ep.include.primitive.unary_op import UnaryOp
@@ -119,7 +121,10 @@ _IS_DEPTHWISE = attribute("is_depthwise") == True  # noqa: E712
     "conv", matches=_IS_DEPTHWISE & ConvKernel.exists & primitive_exists(ExpressionFactory, _OneTap()), priority=1
 )
 class DepthwiseKernel(ConvKernel):
-    """A kernel of ConstantPad of x and Expression, which adds up views of it, one per place of a window, times w."""
+    """A kernel that adds up windows of x that BroadcastMatmul reads in place, if the device can do so.
+
+    Otherwise ConstantPad pads x, and Expression adds up views of it, one per place of a window, times w.
+    """
 
     def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
         (x, w), groups = shapes, attributes["groups"]
@@ -127,6 +132,11 @@ class DepthwiseKernel(ConvKernel):
         filters, taps = w[0] // groups, math.prod(found.kernel)
         if 0 in (x[0], filters, taps, *found.counts):
             return by_product()
+        of_planes = found.sizes, found.counts, found.kernel, found.strides, found.before, found.dilations
+        in_place = 0 not in found.sizes
+        over = self._matmul.over_planes(PlaneWindows(x[0] * groups, *of_planes), groups, filters) if in_place else None
+        if over is not None:
+            return self._over_planes(over, by_product)
         rows, padding = _rows(found), [*self.padding(x[:2], found)]
         everything, cropping = slice(None), self._cropping(w[0] * x[0], found, rows)
         of_x, of_w = (x[0], groups, 1, *rows.sizes), (groups, filters, taps, *(1,) * len(rows.sizes))
@@ -175,6 +185,18 @@ class DepthwiseKernel(ConvKernel):
                 add.Launch(arrays.stream, written, taken)
             if cropping is not None:
                 cropping(arrays, [summed], outputs)
+
+        return launches
+
+    def _over_planes(self, sums: WindowProduct, by_product: Callable[[], Launches]) -> Launches:
+        """Return sums that read windows in place, without views of x."""
+
+        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+            (x, w), (out,) = inputs, outputs
+            if not arrays.repeats and any(arrays.may_share_memory(one, out) for one in inputs):
+                by_product()(arrays, inputs, outputs)  # it reads all inputs before it writes, or raises
+            else:
+                sums(arrays.stream, w, x, out)
 
         return launches
 

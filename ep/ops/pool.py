@@ -17,8 +17,9 @@ from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.broadcast_elementwise_binary import BroadcastElementwiseBinaryFactory
 from ep.include.primitive.cast import CastFactory
 from ep.include.primitive.fill import FillFactory
+from ep.include.primitive.plane_windows import PlaneWindows
 from ep.include.primitive.primitive import kMaxNumDims
-from ep.include.primitive.reduce import PlaneWindows, ReduceFactory
+from ep.include.primitive.reduce import ReduceFactory
 from ep.include.primitive.reduce_op import ReduceOp
 from ep.include.shown import shown
 from ep.ops.declare.function import Tensor, operator

@@ -6,7 +6,8 @@ from typing import Any, Final
 
 from ep.cpu.primitive.cpu_primitive import PlannedPrimitive
 from ep.include.data_type import DataType
-from ep.include.primitive.reduce import PlaneWindows, Reduce, WindowReduction
+from ep.include.primitive.plane_windows import PlaneWindows
+from ep.include.primitive.reduce import Reduce, WindowReduction
 from ep.include.primitive.reduce_op import EXTREMES, ReduceOp
 from ep.include.stream import Stream
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ep.common.primitive.product import ONE, Product, walk_over
@@ -13,6 +13,7 @@ from ep.cpu.engine.product.plan import ProductPlan, read_step
 from ep.cpu.primitive.product_primitive import ProductPrimitive
 from ep.include.number_kind import COMPLEXES
 from ep.include.primitive.broadcast_matmul import WindowProduct
+from ep.include.primitive.plane_windows import PlaneWindows
 from ep.include.primitive.window_map import WindowMap
 from ep.include.stream import Stream
 
@@ -29,6 +30,32 @@ class WindowsPrimitive(ProductPrimitive):
         k, a_strides = a_dims[-1], broadcast_strides(tuple(a_dims[:-2]), len(batch), m * a_dims[-1])
         product = Product(m, n, k, walk_over(tuple(batch), a_strides, windows.strides), ONE)
         sizes = math.prod(a_dims), windows.size, math.prod(c_dims)
+
+        def make() -> Any:
+            from ep.cpu.engine.product.task import windows_task
+            from ep.cpu.engine.product.types import alike
+
+            task = windows_task(alike(data_type), read_step(windows))
+            return ProductPlan(product, self.signature, sizes, windows, task)
+
+        return self._launch_of(sizes, make)
+
+    def over_planes(self, windows: PlaneWindows, groups: int, filters: int) -> WindowProduct | None:
+        (data_type,) = self.request.dtypes or ()
+        if data_type in COMPLEXES:
+            return None
+        of_b, of_windows = windows.num_elements()
+
+        def make() -> Any:
+            from ep.cpu.engine.product.planes import PlanesPlan
+
+            return PlanesPlan(windows, groups, filters, data_type, self.signature, sizes)
+
+        sizes = groups * filters * math.prod(windows.kernel), of_b, of_windows * filters
+        return self._launch_of(sizes, make)
+
+    def _launch_of(self, sizes: tuple[int, ...], make: Callable[[], Any]) -> WindowProduct:
+        """Return a launch with the plan that `make` returns. sizes: the numbers of elements of a, b and c."""
         counts, numbers, plan = self.signature.counts(sizes), self._arrays(1, 0), None
 
         def launch(stream: Stream, a: Any, b: Any, c: Any) -> None:
@@ -37,15 +64,11 @@ class WindowsPrimitive(ProductPrimitive):
             if plan is None or not self._entered(stream, plan.words, *buffers):
                 buffers = self._checked(stream, buffers, counts, in_place=False)
                 if plan is None:
-                    self._compiling(make)
+                    self._compiling(compiled)
                 self._run(stream, plan, *buffers)
 
-        def make() -> None:
+        def compiled() -> None:
             nonlocal plan
-            from ep.cpu.engine.product.task import windows_task
-            from ep.cpu.engine.product.types import alike
-
-            task = windows_task(alike(data_type), read_step(windows))
-            plan = ProductPlan(product, self.signature, sizes, windows, task)
+            plan = make()
 
         return launch

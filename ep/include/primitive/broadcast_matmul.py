@@ -8,6 +8,7 @@ from typing import Any
 
 from ep.include.data_type import DTypeLike
 from ep.include.primitive.blas import BlasTransposeType
+from ep.include.primitive.plane_windows import PlaneWindows
 from ep.include.primitive.primitive import Factory, Primitive, Request, data_types, num_dims, product_options
 from ep.include.primitive.window_map import WindowMap
 from ep.include.stream import Stream
@@ -50,6 +51,16 @@ class BroadcastMatmul(Primitive):
         """Return a launch of `c = a @ b` that reads b from windows of an array; None if windows must be written out.
 
         a_dims: those of Launch, with as many axes as c_dims, or fewer. c_dims: no size is 0. No operand is transposed.
+        """
+        return None
+
+    def over_planes(self, windows: PlaneWindows, groups: int, filters: int) -> WindowProduct | None:
+        """Return a launch of sums of the windows of planes in b; None if the device has none.
+
+        An element of c, `[planes, filters, counts...]`, is the sum of the elements of a window, each times the number
+        of a for its place; those outside of a plane are 0. a: `[groups, filters, kernel...]`; plane p is of group
+        p % groups.
+        windows: no size, count or number of places is 0. No operand is transposed.
         """
         return None
 

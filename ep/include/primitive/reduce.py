@@ -2,37 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from ep.include.data_type import DTypeLike
+from ep.include.primitive.plane_windows import PlaneWindows
 from ep.include.primitive.primitive import Factory, Primitive, Request, data_types, enumerator, num_dims
 from ep.include.primitive.reduce_op import ReduceOp
 from ep.include.stream import Stream
-
-
-class PlaneWindows(NamedTuple):
-    """The windows of planes, along one to three axes of each.
-
-    planes: their number. sizes: of a plane's axes. counts: windows along each axis. kernel: places of a window.
-    strides: elements from a window to the next. before: places of the first window before the first element of an
-    axis. dilations: elements from place to place. Places outside of a plane have no elements.
-    """
-
-    planes: int
-    sizes: tuple[int, ...]
-    counts: tuple[int, ...]
-    kernel: tuple[int, ...]
-    strides: tuple[int, ...]
-    before: tuple[int, ...]
-    dilations: tuple[int, ...]
-
-    def num_elements(self) -> tuple[int, int]:
-        """Return the number of elements of all planes, and that of windows."""
-        return self.planes * math.prod(self.sizes), self.planes * math.prod(self.counts)
-
 
 WindowReduction = Callable[[Stream, Any, Any], None]
 """A launch (stream, src, dst) of a reduction of windows: src has the planes, dst one element for each window."""

@@ -22,7 +22,7 @@ from ep.cpu.engine.reduce.state import REDUCE
 from ep.cpu.engine.reduce.vectors import VECTOR_BYTES, combined, identity, lanes
 from ep.cpu.shared.layout import layout
 from ep.include.data_type import DataType
-from ep.include.primitive.reduce import PlaneWindows
+from ep.include.primitive.plane_windows import PlaneWindows
 from ep.include.primitive.reduce_op import ReduceOp
 
 _AXES: Final = 3

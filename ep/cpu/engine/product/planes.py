@@ -1,0 +1,246 @@
+"""Sums of the windows of planes, each times its own filters: the plan, and the task by parts of planes.
+
+This is no product of matrices: each element of a plane is in the sums of its own filters alone. A part of a plane is
+packed (`plane_rows.py`) to memory that stays in L1, and all of its sums are computed from there (`plane_sums.py`).
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from ep.common.native.object_layout import data_address
+from ep.common.native.words import load_word
+from ep.common.primitive.signature import Signature
+from ep.cpu.compile.compiler import compile_task
+from ep.cpu.compile.conversion import HALVES
+from ep.cpu.compile.jit import jit
+from ep.cpu.compile.memory import allocate, loader, release, set_bytes, storer
+from ep.cpu.engine.plan import Plan, adjacent
+from ep.cpu.engine.product.plane_rows import phases_of, reach_of, row_packer
+from ep.cpu.engine.product.plane_sums import SumsForm, window_sums
+from ep.cpu.engine.product.shape import tile_shape
+from ep.cpu.engine.product.state import PRODUCT, PRODUCT_LAUNCH
+from ep.cpu.engine.product.types import arithmetic_of
+from ep.cpu.lines.streaming import finish_streams, kind_of_work, stream_row
+from ep.cpu.shared.layout import layout
+from ep.cpu.shared.state import SETTINGS, STATE
+from ep.include.data_type import DataType
+from ep.include.primitive.plane_windows import PlaneWindows
+
+_AXES: Final = 3
+_LINE: Final = 64  # bytes
+_PACKED_BYTES: Final = 24 * 1024  # of a part, at most: a half to three quarters of L1
+_ENOUGH_PARTS: Final = 8
+_MOST_ROWS: Final = 4  # of a tile
+_MOST_VECTORS: Final = 8
+_FILLED: Final = PlaneWindows(1, (1,), (1,), (1,), (1,), (0,), (1,))  # along an axis that planes lack
+_SIZES: Final = adjacent(PRODUCT, "m", "n", "k", "num_batches", "num_terms", "row_parts", "column_parts", "depth_parts")
+_TASK: Final = adjacent(PRODUCT, "task")
+
+_PLANES: Final = layout(
+    "Planes",
+    groups=1,
+    sizes=_AXES,
+    counts=_AXES,
+    before=_AXES,
+    row_parts=1,  # the number of parts of a layer of sums along its rows
+    block_parts=1,  # the same along the blocks of its columns
+    blocks=1,
+    wide_blocks=1,
+    bytes=1,  # of memory for a part
+)
+
+
+class _Parts(NamedTuple):
+    """The parts of a plane, and the form of the code that sums them."""
+
+    form: SumsForm
+    row_parts: int
+    block_parts: int
+    blocks: int
+    wide_blocks: int
+    bytes: int
+
+
+def planes_of(windows: PlaneWindows) -> PlaneWindows:
+    """Return the same windows along three axes."""
+    lacking = _AXES - len(windows.sizes)
+    return PlaneWindows(
+        windows.planes,
+        *(one * lacking + other for one, other in zip(_FILLED[1:], windows[1:], strict=True)),
+    )
+
+
+class PlanesPlan(Plan):
+    """The plan of a launch of sums of windows of planes. Making one compiles the task."""
+
+    def __init__(
+        self,
+        windows: PlaneWindows,
+        groups: int,
+        filters: int,
+        data_type: DataType,
+        signature: Signature | None = None,
+        counts: tuple[int, ...] = (),
+    ) -> None:
+        """signature, counts: those of launches of the sums alone, as for `ProductPlan`."""
+        super().__init__(PRODUCT, signature)
+        planes, kernel = windows.planes, math.prod(windows.kernel)
+        if signature is not None:
+            self.set_checks(counts, in_place=False)
+        filled = planes_of(windows)
+        parts = _parts(filled, data_type)
+        words = np.zeros(_PLANES.num_words, np.int64)
+        for field in ("sizes", "counts", "before"):
+            words[getattr(_PLANES, field) :][:_AXES] = getattr(filled, field)
+        for field in ("row_parts", "block_parts", "blocks", "wide_blocks", "bytes"):
+            words[getattr(_PLANES, field)] = getattr(parts, field)
+        words[_PLANES.groups] = groups
+        self._planes = words  # compiled code has the address
+        column_parts = filled.counts[0] * parts.row_parts * parts.block_parts
+        self.set_words(_SIZES, (filters, math.prod(windows.counts), kernel, planes, 1, 1, column_parts, 1))
+        self.set_words(_TASK, (planes_task(parts.form),))
+        self.set_words(PRODUCT.planes, (data_address(words),))
+
+
+def _parts(windows: PlaneWindows, data_type: DataType) -> _Parts:
+    """Return the parts of a plane: each has a part of the rows of a layer, and all columns if they fit."""
+    (layers, height, width), (_, row_stride, stride) = windows.kernel, windows.strides
+    _, row_dilation, dilation = windows.dilations
+    num_layers, rows, columns = windows.counts
+    wide, registers = arithmetic_of(data_type), 32 if tile_shape().vector_bytes == 64 else 16
+    lanes = tile_shape().vector_bytes // wide.itemsize
+    vectors, reach = -(-columns // lanes), reach_of(width, stride, dilation)
+
+    def packed_bytes(rows: int, vectors: int) -> int:
+        packed = (rows - 1) * row_stride + (height - 1) * row_dilation + 1
+        of_phase = -(-(min(vectors * lanes, columns) + reach) // lanes) * lanes
+        return layers * packed * stride * of_phase * wide.itemsize
+
+    def cost(tile: int, count: int) -> int:  # multiplications and vectors that are read, at each place along a row
+        return -(-count // tile) * (tile * height + (tile - 1) * row_stride + height)
+
+    row_parts = min(-(-_ENOUGH_PARTS // (windows.planes * num_layers)), max(rows // _MOST_ROWS, 1))
+    while packed_bytes(-(-rows // row_parts), vectors) > _PACKED_BYTES and rows // row_parts > _MOST_ROWS:
+        row_parts += 1
+    part = -(-rows // row_parts)
+    tile = min(range(min(_MOST_ROWS, rows // row_parts), 0, -1), key=lambda tile: cost(tile, part))
+    most = min((registers - 2) // (tile + 1), _MOST_VECTORS)
+    blocks = -(-vectors // most)
+    of_block = -(-vectors // blocks)
+    block_parts = min(-(-_ENOUGH_PARTS // (windows.planes * num_layers * row_parts)), max(blocks // 2, 1))
+    while packed_bytes(part, -(-blocks // block_parts) * of_block) > _PACKED_BYTES and block_parts < blocks:
+        block_parts += 1
+    of_part = -(-blocks // block_parts) * of_block
+    windows_of = windows.kernel, windows.strides, windows.dilations
+    form = SumsForm(data_type, data_type, *windows_of, tile, of_block, lanes, registers)  # type: ignore[arg-type]
+    # packed rows, elements that tiles read behind them, weights and sums
+    kept = of_block * lanes + math.prod(windows.kernel) + part * min(of_part * lanes, columns)
+    num_bytes = packed_bytes(part, of_part) + kept * wide.itemsize + 3 * _LINE
+    return _Parts(form, row_parts, block_parts, blocks, vectors - blocks * (of_block - 1), num_bytes)
+
+
+@cache
+def planes_task(form: SumsForm) -> int:
+    """Return the address of the task (launch, begin, end) that sums windows of parts of planes."""
+    (num_layers, height, width), (layer_stride, row_stride, stride) = form.kernel, form.strides
+    layer_dilation, row_dilation, dilation = form.dilations
+    data_type, lanes, places, narrower = form.data_type, form.lanes, num_layers * height * width, form.vectors - 1
+    wide, size, size_of_result = arithmetic_of(data_type), data_type.itemsize, form.result.itemsize
+    wide_size, widens, num_phases = wide.itemsize, data_type in HALVES, phases_of(width, stride, dilation)[-1] + 1
+    reach, behind = reach_of(width, stride, dilation), form.vectors * lanes
+    pack_row, sums = row_packer(data_type, lanes, width, stride, dilation), window_sums(form)
+    load, store = loader(data_type), storer(wide)
+
+    @jit
+    def packed_rows(num_rows):
+        return (num_rows - 1) * row_stride + (height - 1) * row_dilation + 1
+
+    @jit
+    def pack(launch, words, plane, layer, first_row, num_rows, first, vectors, target):
+        """Pack the rows of a layer that `num_rows` rows of windows read, from column `first` on."""
+        layers, rows = load_word(words, _PLANES.sizes), load_word(words, _PLANES.sizes + 1)
+        columns, layer = load_word(words, _PLANES.sizes + 2), layer - load_word(words, _PLANES.before)
+        first_row = first_row * row_stride - load_word(words, _PLANES.before + 1)
+        src = load_word(launch, PRODUCT_LAUNCH.b) + (plane * layers + layer) * rows * columns * size
+        row_bytes = vectors * lanes * num_phases * wide_size
+        for row in range(first_row, first_row + packed_rows(num_rows)):
+            if 0 <= layer < layers and 0 <= row < rows:
+                pack_row(src + row * columns * size, first, columns, vectors, vectors * lanes, target)
+            else:
+                set_bytes(target, row_bytes, 0)
+            target += row_bytes
+
+    def sum_planes(launch, begin, end):
+        product = load_word(launch, PRODUCT_LAUNCH.product)
+        words, filters = load_word(product, PRODUCT.planes), load_word(product, PRODUCT.m)
+        groups, blocks = load_word(words, _PLANES.groups), load_word(words, _PLANES.blocks)
+        row_parts, block_parts = load_word(words, _PLANES.row_parts), load_word(words, _PLANES.block_parts)
+        wide_blocks, before = load_word(words, _PLANES.wide_blocks), load_word(words, _PLANES.before + 2)
+        layers, rows = load_word(words, _PLANES.counts), load_word(words, _PLANES.counts + 1)
+        columns = load_word(words, _PLANES.counts + 2)
+        streams = _streams(launch, size, size_of_result)
+        memory = allocate(load_word(words, _PLANES.bytes))
+        packed = (memory + _LINE - 1) // _LINE * _LINE
+        for number in range(begin, end):
+            block_part, rest = number % block_parts, number // block_parts
+            row_part, rest = rest % row_parts, rest // row_parts
+            layer, plane = rest % layers, rest // layers
+            first_row, last_row = row_part * rows // row_parts, (row_part + 1) * rows // row_parts
+            first_block, last_block = block_part * blocks // block_parts, (block_part + 1) * blocks // block_parts
+            first_column = (first_block * narrower + min(first_block, wide_blocks)) * lanes
+            last_column = min((last_block * narrower + min(last_block, wide_blocks)) * lanes, columns)
+            num_rows, num_columns = last_row - first_row, last_column - first_column
+            vectors = (num_columns + reach + lanes - 1) // lanes  # of a phase; tiles read elements behind, too
+            phase_step, first = vectors * lanes, first_column * stride - before
+            row_step, layer_step = phase_step * num_phases, phase_step * num_phases * packed_rows(num_rows)
+            for of_window in range(num_layers):
+                in_layer = layer * layer_stride + of_window * layer_dilation
+                target = packed + of_window * layer_step * wide_size
+                pack(launch, words, plane, in_layer, first_row, num_rows, first, vectors, target)
+            kept = packed + (layer_step * num_layers + behind) * wide_size
+            for of_filter in range(filters):
+                weights = (plane % groups * filters + of_filter) * places * size + load_word(launch, PRODUCT_LAUNCH.a)
+                if widens:
+                    for k in range(places):
+                        store(kept, k, load(weights, k))
+                    weights = kept
+                place = ((plane * filters + of_filter) * layers + layer) * rows + first_row
+                dst = load_word(launch, PRODUCT_LAUNCH.c) + (place * columns + first_column) * size_of_result
+                to, to_step = dst, columns
+                if streams:
+                    to, to_step = kept + (places * wide_size + _LINE - 1) // _LINE * _LINE, num_columns
+                sums(
+                    *(packed, layer_step, row_step, phase_step, weights, to, to_step, num_rows, num_columns),
+                    *(first_block, last_block, wide_blocks),
+                )
+                if streams and num_columns == columns:
+                    stream_row(dst, to, num_rows * columns * size_of_result)
+                elif streams:
+                    for row in range(num_rows):
+                        of_row = num_columns * size_of_result
+                        stream_row(dst + row * columns * size_of_result, to + row * of_row, of_row)
+        release(memory)
+        if streams:
+            finish_streams()
+
+    return compile_task(f"product.planes.{form.name}", sum_planes)
+
+
+@jit
+def _streams(launch, size, size_of_result):
+    """Return whether the launch uses non-temporal stores."""
+    settings = load_word(load_word(launch, PRODUCT_LAUNCH.state), STATE.settings)
+    product = load_word(launch, PRODUCT_LAUNCH.product)
+    words = load_word(product, PRODUCT.planes)
+    num_bytes = load_word(product, PRODUCT.num_batches) * size
+    for axis in range(_AXES):
+        num_bytes *= load_word(words, _PLANES.sizes + axis)
+    written = load_word(product, PRODUCT.num_batches) * load_word(product, PRODUCT.m) * size_of_result
+    written *= load_word(product, PRODUCT.n)
+    num_bytes += written
+    return num_bytes > load_word(settings, SETTINGS.tiles_from + kind_of_work(num_bytes, written))
