@@ -7,6 +7,7 @@ then holds the code that the process runs (`ep/common/kernel_cache/sources.py`).
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
@@ -14,17 +15,18 @@ from typing import Final, NamedTuple
 class FileState(NamedTuple):
     """The state of a file that changes when it is written or replaced.
 
-    It is only compared with an earlier state, never with a clock.
+    ctime_ns: when the file or its record changed; a program that restores mtime cannot restore it.
     """
 
     mtime_ns: int
     size: int
     inode: int
+    ctime_ns: int
 
     @classmethod
     def of(cls, status: os.stat_result) -> FileState:
         """Return the state from the operating system's record of a file."""
-        return cls(status.st_mtime_ns, status.st_size, status.st_ino)
+        return cls(status.st_mtime_ns, status.st_size, status.st_ino, status.st_ctime_ns)
 
 
 FOLDER: Final = os.path.dirname(os.path.abspath(__file__))
@@ -46,6 +48,9 @@ def _all_states() -> dict[str, FileState]:
     except OSError:  # an archive, or a file that is being replaced: nothing is known of the sources
         return {}
 
+
+TAKEN_NS: Final = time.time_ns()
+"""The time of the clock before the states were taken."""
 
 STATES: Final = _all_states()
 """The states of the source files, by path below FOLDER."""

@@ -96,5 +96,6 @@ def _sources(op: UnaryOp | BinaryOp) -> list[DataType]:
     return [source for source in inferred if row.result_type(source) in row.result_types(source)]
 
 
+@cache  # most ops take arrays of the same types
 def _wrapped(entry: str) -> str:
     return textwrap.fill(entry, _WIDTH, subsequent_indent="    ")

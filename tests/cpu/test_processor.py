@@ -3,6 +3,7 @@
 import platform
 
 import pytest
+from llvmlite.binding import get_host_cpu_features
 from numba.core.registry import cpu_target
 
 from ep.cpu.compile import target
@@ -112,6 +113,19 @@ def test_a_target_of_kernels_that_lacks_them(name, features, given):
 def test_the_instructions_of_a_processor(name, features, has):
     triple = cpu_target.target_context.codegen().magic_tuple()[0]
     assert target.has_instructions(triple, name, features) is has
+
+
+@on_x86
+def test_what_this_processor_reports_is_what_llvm_uses():
+    triple, name, _ = cpu_target.target_context.codegen().magic_tuple()
+    own = get_host_cpu_features()
+    features = own.flatten()
+    for needed in ("fma", "f16c", "avx2"):
+        assert target._of_this_processor(features, needed) is own[needed]
+    if target._of_this_processor(features, "fma", "f16c"):
+        assert target.has_instructions(triple, name, features)
+    for others in ("", f"{features},-avx", features.replace("+avx,", "-avx,"), "+fma,+f16c,+avx2"):
+        assert not target._of_this_processor(others, "fma")
 
 
 @on_x86

@@ -9,12 +9,15 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Sequence
-from functools import cache
+from contextlib import suppress
+from functools import cache, partial
 from importlib import metadata
 from pathlib import Path
 from typing import Final, TypeVar
 
+from ep import source_files
 from ep.common import environment
+from ep.common.kernel_cache import record
 from ep.common.kernel_cache.container import pack, unpack
 from ep.common.kernel_cache.ownership import PrivateFolder, UntrustedError
 from ep.common.kernel_cache.reach import reach
@@ -40,15 +43,19 @@ def user_cache_folder() -> Path:
 
 
 def usage(folder: Path) -> tuple[int, int]:
-    """Return the number of files in and below `folder`, and their total bytes; inaccessible ones are left out."""
-    sizes = []
+    """Return the number of kernels in and below `folder`, and the total bytes of all files.
+
+    Inaccessible files are left out.
+    """
+    kernels, size = 0, 0
     for inside, _, names in os.walk(folder):
         for name in names:
             try:
-                sizes.append(os.lstat(os.path.join(inside, name)).st_size)
+                size += os.lstat(os.path.join(inside, name)).st_size
             except OSError:  # removed meanwhile, or not accessible
                 continue
-    return len(sizes), sum(sizes)
+            kernels += name.endswith(".kernel")
+    return kernels, size
 
 
 class KernelCache(CompiledKernels):
@@ -62,6 +69,8 @@ class KernelCache(CompiledKernels):
         self._tag, self._tools, self._compiler = tag, tuple(tools), compiler
         self._said: set[str] = set()
         self._keeps = True
+        self._has_record = False
+        self._record: str | None = None
 
     def folder(self) -> Path:
         """Return the folder of the kernels that these versions of the tools compile."""
@@ -79,7 +88,7 @@ class KernelCache(CompiledKernels):
             that it reaches.
         """
         made_of = reach(function)
-        sources = PACKAGE.digest(made_of.modules | {self._compiler})
+        sources = self._digest_of(made_of.modules | {self._compiler})
         if sources is None:
             self._say_once(
                 "unknown", logging.INFO, "a module was edited under this process: kernels of it are not kept"
@@ -87,6 +96,19 @@ class KernelCache(CompiledKernels):
             return None
         digest = hashlib.sha256(f"{made_of.digest} {sources}".encode()).hexdigest()[:16]
         return f"{kernel}-{variant}-{digest}.kernel"
+
+    def _digest_of(self, modules: frozenset[str]) -> str | None:
+        """Return the digest of modules, from the record on disk if it has it."""
+        if not self._has_record:
+            self._has_record = True
+            self._record = record.name_of(PACKAGE, source_files.TAKEN_NS)
+            PACKAGE.digests.update(self.read(self._record, partial(record.unpacked, PACKAGE)) or {})
+        known = len(PACKAGE.digests)
+        digest = PACKAGE.digest(modules)
+        if self._record is not None and len(PACKAGE.digests) > known:
+            with suppress(UntrustedError, OSError):  # a process without a record reads the sources
+                self._replace(self._record, record.packed(PACKAGE))
+        return digest
 
     def read(self, name: str | None, form: Callable[[bytes], T | None]) -> T | None:
         """Return the decoded contents of the file `name`, or None if there is no file that can be read and trusted.
@@ -114,22 +136,25 @@ class KernelCache(CompiledKernels):
         return held
 
     def write(self, name: str | None, contents: bytes) -> None:
-        """Write `contents` to the file `name`. Of the same kernel from other sources, the latest few files are kept.
+        """Write `contents` to the file `name`. Of those of other sources, the latest few files are kept.
 
         The first file that cannot be written causes a warning, later ones do not.
         """
         if name is None or not self._keeps:
             return
-        kernel = re.escape(name.rpartition("-")[0])
         try:
-            with PrivateFolder(user_cache_folder(), self._folder_name, make=True) as folder:
-                folder.write(name, pack(self._full_name(name), contents))
-                for other in folder.newest_first(re.compile(kernel + r"-[0-9a-f]{16}\.kernel"))[_KEPT:]:
-                    folder.remove(other)
+            self._replace(name, contents)
         except (UntrustedError, OSError) as error:
             self._keeps = False
             message = "compiled kernels cannot be kept for the next process: %s"
             self._say_once("folder", logging.WARNING, message, error)
+
+    def _replace(self, name: str, contents: bytes) -> None:
+        kept, suffix = (re.escape(part) for part in (name.rpartition("-")[0], name.rpartition(".")[2]))
+        with PrivateFolder(user_cache_folder(), self._folder_name, make=True) as folder:
+            folder.write(name, pack(self._full_name(name), contents))
+            for other in folder.newest_first(re.compile(rf"{kept}-[0-9a-f]{{16}}\.{suffix}"))[_KEPT:]:
+                folder.remove(other)
 
     def _full_name(self, name: str) -> str:
         return f"{self._folder_name}/{name}"
@@ -177,7 +202,7 @@ class KernelCache(CompiledKernels):
         """
         try:
             with PrivateFolder(user_cache_folder(), self._folder_name) as folder:
-                for name in folder.newest_first(re.compile(r".*\.kernel")):
+                for name in folder.newest_first(re.compile(r".*\.(kernel|sources)")):
                     folder.check(name)
         except UntrustedError as error:
             return str(error)

@@ -11,9 +11,9 @@ import dis
 import functools
 import hashlib
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, Final, NamedTuple
 
 from ep.common.deferred import Deferred
@@ -23,7 +23,9 @@ _TOOLS: Final = frozenset(("cuda", "llvmlite", "ml_dtypes", "numba", "numba_cuda
 
 _GLOBAL, _NAME, _EXTENDED = (dis.opmap[name] for name in ("LOAD_GLOBAL", "LOAD_NAME", "EXTENDED_ARG"))
 
-_PLAIN: Final = (type(None), type(...), bool, int, float, complex, str, bytes)
+_EMPTY: Final = b"the contents of a variable that has no value yet"
+
+_PLAIN: Final = (type(...), bool, int, float, complex, str, bytes)
 
 
 class Reach(NamedTuple):
@@ -53,20 +55,21 @@ class _Walk:
         self._todo: list[object] = []
 
     def add(self, root: object) -> None:
-        numbers = self._numbers
-        self._todo.append(root)
-        while self._todo:
-            value = self._todo.pop()
-            if isinstance(value, _PLAIN):
+        said, numbers, kept, todo = self._said, self._numbers, self._kept, self._todo
+        todo.append(root)
+        while todo:
+            value = todo.pop()
+            if value is None:
+                said.append("none\n")
+            elif isinstance(value, _PLAIN):
                 self._say(f"{type(value).__name__} {value!r}")
-                continue
-            number = numbers.setdefault(id(value), len(numbers))
-            if number < len(self._kept):
-                self._say(f"again {number}")
-                continue
-            self._kept.append(value)
-            # last in, first out: the values that a value refers to follow it
-            self._todo.extend(reversed(list(self._look_at(value))))
+            elif (number := numbers.get(id(value))) is not None:
+                said.append(f"again {number}\n")
+            else:
+                numbers[id(value)] = len(kept)
+                kept.append(value)
+                # last in, first out: the values that a value refers to follow it
+                todo.extend(reversed([*self._look_at(value)]))
 
     def digest(self) -> str:
         """Return the digest of all that was said."""
@@ -87,14 +90,17 @@ class _Walk:
         self.modules.add(module or "builtins")
         return True
 
-    def _look_at(self, value: Any) -> Iterator[object]:
-        """Add `value` to the digest, and yield the values that it refers to."""
+    def _look_at(self, value: Any) -> Iterable[object]:
+        """Add `value` to the digest, and return the values that it refers to."""
         if isinstance(value, FunctionType):
-            yield from self._look_at_function(value)
-        elif isinstance(value, Deferred):
+            return self._look_at_function(value)
+        if isinstance(value, Deferred):
             self._from(type(value).__module__, type(value).__qualname__)
-            yield from (value.py_func, value.make)
-        elif isinstance(inner := _inner(value), FunctionType):
+            return value.py_func, value.make
+        return self._look_at_others(value)
+
+    def _look_at_others(self, value: Any) -> Iterator[object]:
+        if isinstance(inner := _inner(value), FunctionType):
             self._from(type(value).__module__, type(value).__qualname__)
             yield inner
             yield getattr(value, "targetoptions", None)
@@ -122,23 +128,14 @@ class _Walk:
         else:
             yield from self._look_at_object(value)
 
-    def _look_at_function(self, function: FunctionType) -> Iterator[object]:
-        code = function.__code__
-        if not self._from(function.__globals__.get("__name__"), function.__qualname__, code.co_firstlineno):
-            return
-        yield function.__defaults__
-        yield function.__kwdefaults__
-        for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
-            self._say(name)
-            try:
-                yield cell.cell_contents
-            except ValueError:  # not assigned yet
-                self._say("empty")
-        found = function.__globals__
-        for name in _sorted_names(code):
-            if name in found:
-                self._say(name)
-                yield found[name]
+    def _look_at_function(self, function: FunctionType) -> Sequence[object]:
+        code, known = function.__code__, function.__globals__
+        if not self._from(known.get("__name__"), function.__qualname__, code.co_firstlineno):
+            return ()
+        names = [name for name in _sorted_names(code) if name in known]
+        cells = [_contents(cell) for cell in function.__closure__ or ()]
+        self._say(f"{code.co_freevars} {names}")
+        return function.__defaults__, function.__kwdefaults__, *cells, *[known[name] for name in names]
 
     def _look_at_object(self, value: Any) -> Iterator[object]:
         """Add an object of some class to the digest.
@@ -154,6 +151,13 @@ class _Walk:
                 yield getattr(value, name, None)
         elif (text := str(value)) != object.__repr__(value):  # the default shows an address
             self._say(text)
+
+
+def _contents(cell: CellType) -> object:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not assigned yet
+        return _EMPTY
 
 
 def _inner(value: Any) -> object:

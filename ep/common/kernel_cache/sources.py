@@ -16,8 +16,9 @@ import hashlib
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import cache, reduce
+from operator import or_
 from typing import Final, NamedTuple
 
 from ep import source_files
@@ -43,8 +44,8 @@ class _Source(NamedTuple):
     imports: tuple[Import, ...]
 
 
-class _Known(NamedTuple):
-    source: _Source | None
+class _Checked(NamedTuple):
+    unchanged: bool
     spec: object  # another object if the module is imported again
 
 
@@ -54,12 +55,17 @@ class Sources:
     def __init__(self, folder: str, states: Mapping[str, FileState]) -> None:
         """folder: the package's, of the same name; states: its files at the time of the import, by path in it."""
         self._folder, self._package = folder, os.path.basename(folder)
-        self._states = states
+        self.states = states
         self._paths = {self._module_of(path): path for path in states}
-        self._known: dict[str, _Known] = {}
-        self._kept: dict[str, _Source] = {}  # the sources that were read, imported or not
+        self._bits = {module: 1 << place for place, module in enumerate(sorted(self._paths))}
+        self._checked: dict[str, _Checked] = {}
+        self._read: dict[str, _Source] = {}
         self._next: dict[str, frozenset[str]] = {}
-        self._digests: dict[frozenset[str], tuple[str, frozenset[str]]] = {}
+        self.digests: dict[int, tuple[str, int]] = {}
+        """The digests of sets of modules, with all modules that they reach, of files in the states `states`.
+
+        A bit of a set is a module, in the order of their names.
+        """
 
     def _module_of(self, path: str) -> str:
         parts = path.removesuffix(".py").split("/")
@@ -69,13 +75,28 @@ class Sources:
         """Return whether `module` is one of the package's."""
         return module.partition(".")[0] == self._package
 
-    def digest(self, modules: Iterable[str]) -> str | None:
+    def digest(self, modules: Collection[str]) -> str | None:
         """Return the digest of `modules` and of all that they reach, or None if the code in this process is unknown."""
-        roots = frozenset(modules)
-        if found := self._digests.get(roots):
-            digest, names = found
-            return digest if all(self._source(name) for name in names) else None
-        reached = self.reached(roots)
+        try:
+            roots = self._set_of(modules)
+        except KeyError:  # of another package, or it appeared after the package was imported
+            return None
+        if (found := self.digests.get(roots)) is None:
+            found = self._digest(modules)
+            if found is None:
+                return None
+            self.digests[roots] = found
+        digest, names = found
+        return digest if all(map(self._is_unchanged, self._modules_of(names))) else None
+
+    def _set_of(self, modules: Iterable[str]) -> int:
+        return reduce(or_, [self._bits[module] for module in modules], 0)
+
+    def _modules_of(self, a_set: int) -> list[str]:
+        return [module for module, bit in zip(self._bits, reversed(f"{a_set:b}"), strict=False) if bit == "1"]
+
+    def _digest(self, modules: Iterable[str]) -> tuple[str, int] | None:
+        reached = self.reached(modules)
         if reached is None:
             return None
         taken = hashlib.sha256()
@@ -85,10 +106,7 @@ class Sources:
                 return None
             taken.update(f"{name}\0".encode())
             taken.update(source.digest)
-        digest = taken.hexdigest()
-        if reached <= self._known.keys():
-            self._digests[roots] = digest, frozenset(reached)
-        return digest
+        return taken.hexdigest(), self._set_of(reached)
 
     def reached(self, roots: Iterable[str]) -> set[str] | None:
         """Return the modules that `roots` reach, and their packages, or None if one of the files is unknown."""
@@ -108,8 +126,7 @@ class Sources:
         """Return the modules that `source` imports from."""
         if (found := self._next.get(module)) is None:
             found = frozenset(defining for each in source.imports for defining in self._defining(each))
-            if module in self._known:
-                self._next[module] = found
+            self._next[module] = found
         return found
 
     def _defining(self, imported: Import, above: frozenset[Import] = frozenset()) -> Iterator[str]:
@@ -132,32 +149,39 @@ class Sources:
         if not found or name is None or (source and _assigned(name, source.text)):
             yield module
 
-    def _source(self, module: str) -> _Source | None:
-        if known := self._known.get(module):
-            return known.source if known.spec is _spec(module) else None
+    def _is_unchanged(self, module: str) -> bool:
+        """Return whether the file of a module holds the code that this process runs, or would import."""
+        spec = _spec(module)
+        if (checked := self._checked.get(module)) is not None:
+            return checked.unchanged and checked.spec is spec
         path = self._paths.get(module)
         if path is None:  # it appeared after the package was imported, or there are no files
-            return None
-        spec, source = _spec(module), self._read(module, path)
-        if spec is not None:
-            self._known[module] = _Known(source, spec)
-        return source
-
-    def _read(self, module: str, path: str) -> _Source | None:
-        full_path = os.path.join(self._folder, path)
+            return False
         try:
-            if kept := self._kept.get(module):
-                return kept if FileState.of(os.stat(full_path)) == self._states[path] else None
-            with open(full_path, "rb", buffering=0) as file:
+            unchanged = FileState.of(os.stat(os.path.join(self._folder, path))) == self.states[path]
+        except OSError:
+            unchanged = False
+        if spec is not None:
+            self._checked[module] = _Checked(unchanged, spec)
+        return unchanged
+
+    def _source(self, module: str) -> _Source | None:
+        if not self._is_unchanged(module):
+            return None
+        if (kept := self._read.get(module)) is not None:
+            return kept
+        path = self._paths[module]
+        try:
+            with open(os.path.join(self._folder, path), "rb", buffering=0) as file:
                 contents, state = file.read(), FileState.of(os.fstat(file.fileno()))
         except OSError:
             return None
-        if state != self._states[path]:
+        if state != self.states[path]:
             return None
         package = module if path.endswith("__init__.py") else module.rpartition(".")[0]
         text = contents.decode(errors="replace")
         source = _Source(text, hashlib.sha256(contents).digest(), tuple(imports_of(text, package, self._paths)))
-        self._kept[module] = source
+        self._read[module] = source
         return source
 
 

@@ -38,13 +38,27 @@ def has_instructions(triple: str, name: str, features: str) -> bool:
     return not re.search(r"\b(call|jmp)", machine.emit_assembly(llvm.parse_assembly(_PROGRAM)))
 
 
+def _of_this_processor(features: str, *needed: str) -> bool:
+    """Return whether kernels may use all instructions of this processor, and it has those of the features `needed`.
+
+    Then LLVM uses them: it need not be tried, which takes as long as loading ten kernels.
+    """
+    if not features:  # Numba does not know them either
+        return False
+    own = llvm.get_host_cpu_features()
+    return features == own.flatten() and all(own.get(name) for name in needed)
+
+
 def check_target() -> None:
     """Raise if kernels would be compiled for a processor that they cannot run on.
 
     Raises EnvironmentVariableError if a variable names the processor or its instructions, else DeviceUnavailableError.
     """
     triple, name, features = cpu_target.target_context.codegen().magic_tuple()
-    if not triple.startswith("x86") or has_instructions(triple, name, features):
+    llvm.initialize_native_asmparser()
+    if not triple.startswith("x86") or _of_this_processor(features, "fma", "f16c"):
+        return
+    if has_instructions(triple, name, features):
         return
     set_ = [variable for variable in (NUMBA_CPU_NAME, NUMBA_CPU_FEATURES) if variable.text() is not None]
     if set_:
@@ -73,6 +87,8 @@ def has_avx2() -> bool:
     triple, name, features = cpu_target.target_context.codegen().magic_tuple()
     if not triple.startswith("x86_64"):
         return False
+    if _of_this_processor(features, "avx2"):
+        return True
     llvm.initialize_native_asmparser()
     machine = llvm.Target.from_triple(triple).create_target_machine(cpu=name, features=features)
     return bool(re.search(r"vpaddd\b.*%ymm", machine.emit_assembly(llvm.parse_assembly(_OF_INTEGERS))))
