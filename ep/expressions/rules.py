@@ -129,9 +129,7 @@ class Rules:
     def _why_no_convolution(self, node: Node) -> str:
         """Return why no kernel computes maps on a convolution; empty if one may."""
         filters, windows = node.shape[1] // node.attributes["groups"], math.prod(node.shape[2:])
-        if node.attributes["is_depthwise"]:
-            return "each channel has its own filters: it is no product"
-        if filters == 1 or windows < _FEW_WINDOWS:
+        if not node.attributes["is_depthwise"] and (filters == 1 or windows < _FEW_WINDOWS):
             return "it has one filter, or few windows: its product has a kernel of its own"
         if not self._computes(samples.convolutions(node.data_type, len(node.shape) - 2)):
             return f"{self._place} computes no maps on a convolution"

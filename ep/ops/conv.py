@@ -11,6 +11,7 @@ from typing import Any, Final
 from ep.common.checks import as_integer
 from ep.common.primitive.broadcast import Dims
 from ep.common.primitive.strides import contiguous_strides
+from ep.common.primitive.windows import is_depthwise
 from ep.include.arrays import RESULT, Array, ArrayLike, Arrays, Placeholder
 from ep.include.number_kind import FLOATS
 from ep.include.primitive.blas import BlasTransposeType
@@ -27,8 +28,6 @@ from ep.ops.window_kernel import Move, WindowKernel
 from ep.ops.windows import groups_of_pieces, in_steps, num_spatial, windows
 from ep.sbp import Problem, Sbp, Signature, Split
 
-_FEW_FILTERS: Final = 4
-"""The most filters of one channel for which a sum for each filter is not slower than a matrix product."""
 _FEW_WINDOWS: Final = 48
 """With fewer windows of each array in a batch, one product for the whole batch is faster, in spite of a copy."""
 
@@ -108,8 +107,7 @@ def conv(x: Tensor, w: Tensor, strides: Any = 1, pads: Any = 0, dilations: Any =
     if x.dtype != w.dtype:
         raise TypeError(f"x has dtype {x.dtype}, w has {w.dtype}; convert one of them")
     attributes = conv_attributes(tuple(x.shape), tuple(w.shape), strides, pads, dilations, groups)
-    groups, filters = attributes["groups"], w.shape[0]
-    return {**attributes, "is_depthwise": groups > 1 and w.shape[1] == 1 and filters <= _FEW_FILTERS * groups}
+    return {**attributes, "is_depthwise": is_depthwise(tuple(w.shape), attributes["groups"])}
 
 
 def conv_attributes(of_x: Dims, of_w: Dims, strides: Any, pads: Any, dilations: Any, groups: Any) -> dict[str, Any]:

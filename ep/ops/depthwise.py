@@ -16,7 +16,6 @@ from ep.include.data_type import DataType
 from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.broadcast_matmul import WindowProduct
 from ep.include.primitive.expression import Expression, ExpressionFactory
-from ep.include.primitive.plane_windows import PlaneWindows
 from ep.include.primitive.registry import RequirePrimitive
 from ep.include.primitive.structure import Step, Structure
 from ep.include.primitive.unary_op import UnaryOp
@@ -132,9 +131,9 @@ class DepthwiseKernel(ConvKernel):
         filters, taps = w[0] // groups, math.prod(found.kernel)
         if 0 in (x[0], filters, taps, *found.counts):
             return by_product()
-        of_planes = found.sizes, found.counts, found.kernel, found.strides, found.before, found.dilations
-        in_place = 0 not in found.sizes
-        over = self._matmul.over_planes(PlaneWindows(x[0] * groups, *of_planes), groups, filters) if in_place else None
+        over = None
+        if 0 not in found.sizes:
+            over = self._matmul.over_planes(found.in_planes(x[0] * groups), groups, filters)
         if over is not None:
             return self._over_planes(over, by_product)
         rows, padding = _rows(found), [*self.padding(x[:2], found)]

@@ -17,7 +17,6 @@ from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.broadcast_elementwise_binary import BroadcastElementwiseBinaryFactory
 from ep.include.primitive.cast import CastFactory
 from ep.include.primitive.fill import FillFactory
-from ep.include.primitive.plane_windows import PlaneWindows
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.primitive.reduce import ReduceFactory
 from ep.include.primitive.reduce_op import ReduceOp
@@ -170,8 +169,7 @@ class MaxPoolKernel(_PoolKernel):
 
     def pooling(self, x: Dims, attributes: Attributes) -> Launches:
         found, planes = _of(x, attributes), math.prod(x[:2])
-        of_planes = found.sizes, found.counts, found.kernel, found.strides, found.before, found.dilations
-        over = self._max.over_windows(PlaneWindows(planes, *of_planes)) if 0 not in found.sizes else None
+        over = self._max.over_windows(found.in_planes(planes)) if 0 not in found.sizes else None
         if over is None:
             return self.chain(x, self._moves(x[:2], found))
         return lambda arrays, inputs, outputs: over(arrays.stream, *inputs, *outputs)

@@ -20,6 +20,8 @@ CASES = [
     ((1, 4, 301), (9, 4, 5), {"pads": (2, 3), "dilations": 2}),
     ((1, 2, 6, 7, 9), (3, 2, 2, 3, 2), {"pads": (1, 0, 1, 0, 1, 0)}),
     ((1, 3, 90, 300), (65, 3, 3, 3), {"pads": 1}),  # blocks of rows and of columns
+    ((2, 3, 23, 37), (6, 1, 3, 5), {"pads": 1, "groups": 3, "strides": (1, 2)}),  # each channel has its own filters
+    ((1, 2, 11, 1031), (2, 1, 3, 5), {"pads": 1, "groups": 2}),  # the same, in parts along rows and columns
     ((1, 0, 9, 9), (4, 0, 3, 3), {"pads": 1}),
     ((0, 3, 9, 9), (4, 3, 3, 3), {}),
 ]
@@ -58,8 +60,25 @@ def test_operands_that_change_along_some_spatial_axes(rng, one_by_one):
         check(ep.fuse(layer)(x, w, other), one_by_one(layer, x, w, other))
 
 
-def test_results_in_the_place_of_operands(rng):
-    of_x, of_w, given = (1, 4, 30, 31), (4, 4, 3, 3), {"pads": 1}
+def test_operands_of_depthwise_convolutions_that_change_along_some_spatial_axes(rng, one_by_one):
+    x, w = rng.normal(size=(1, 3, 40, 50)).astype(np.float32), rng.normal(size=(3, 1, 3, 3)).astype(np.float32)
+    for shape in ((40, 1), (50,), (1, 40, 50), (3, 1, 50)):
+        other = rng.normal(size=shape).astype(np.float32)
+
+        def layer(x, w, other):
+            product = ops.conv(x, w, pads=1, groups=3)
+            return product, ops.relu(product * other)
+
+        assert "product kernel of conv mul relu" in ep.fuse(layer).explain(x, w, other)
+        for found, expected in zip(ep.fuse(layer)(x, w, other), one_by_one(layer, x, w, other), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("of_w", "given"), [((4, 4, 3, 3), {"pads": 1}), ((4, 1, 3, 3), {"pads": 1, "groups": 4})], ids=["all", "depthwise"]
+)
+def test_results_in_the_place_of_operands(rng, of_w, given):
+    of_x = (1, 4, 30, 31)
     x, w, bias, rest = draw(rng, of_x, of_w, given, np.float32)
     fused = ep.fuse(lambda x, w, bias, rest: ops.relu(ops.conv(x, w, bias, **given)) + rest)
     expected = fused(x, w, bias, rest)
@@ -71,7 +90,6 @@ def test_results_in_the_place_of_operands(rng):
 
 def test_convolutions_with_kernels_of_their_own(rng):
     for of_x, of_w, given, why in (
-        ((1, 6, 20, 21), (6, 1, 3, 3), {"groups": 6}, "its own filters"),
         ((5, 3, 4, 5), (4, 3, 1, 1), {}, "few windows"),
         ((1, 3, 20, 21), (1, 3, 3, 3), {}, "one filter"),
     ):

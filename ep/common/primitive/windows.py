@@ -5,14 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from operator import mul
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from ep.common.primitive.broadcast import Dims
 from ep.common.primitive.strides import contiguous_strides
+from ep.include.primitive.plane_windows import PlaneWindows
 from ep.include.primitive.structure import Convolution
 from ep.include.primitive.window_map import WindowMap
+
+_FEW_FILTERS: Final = 4
+"""The most filters of one channel for which a sum for each filter is not slower than a matrix product."""
 
 
 class Windows(NamedTuple):
@@ -115,6 +119,11 @@ class Windows(NamedTuple):
         steps = (*self.dilations, *self.strides)
         return (*of_planes, *(step * stride for step, stride in zip(steps, of_places * 2, strict=True)))
 
+    def in_planes(self, number: int) -> PlaneWindows:
+        """Return the windows of a number of planes, each of which has the sizes; no size and no count is 0."""
+        of_axes = self.sizes, self.counts, self.kernel, self.strides, self.before, self.dilations
+        return PlaneWindows(number, *of_axes)
+
     @property
     def has_padding(self) -> bool:
         """Whether elements are added around the array, or removed."""
@@ -150,3 +159,8 @@ def windows_of(op: Convolution, of_x: Dims, of_w: Dims) -> Windows:
     """Return the windows of x of a convolution."""
     num_axes = len(op.strides)
     return Windows(of_x[2:], of_w[2:], op.strides, op.pads[:num_axes], op.pads[num_axes:], op.dilations)
+
+
+def is_depthwise(of_w: Dims, groups: int) -> bool:
+    """Return whether each channel has a few filters of its own: a convolution with such a w is no matrix product."""
+    return groups > 1 and of_w[1] == 1 and of_w[0] <= _FEW_FILTERS * groups

@@ -11,12 +11,13 @@ import numpy as np
 from ep.common.native.object_layout import data_address
 from ep.common.primitive.broadcast import Dims, simplify_walk
 from ep.common.primitive.product import ONE, Product, broadcast_product, walk_over
-from ep.common.primitive.windows import windows_of
+from ep.common.primitive.windows import is_depthwise, windows_of
 from ep.cpu.compile.conversion import HALVES
 from ep.cpu.engine.map.strided import StridedPlan, plan_words, set_walk, strides_over
 from ep.cpu.engine.product.blas import gemm_address
 from ep.cpu.engine.product.mapped_launch import mapped_product_task
 from ep.cpu.engine.product.plan import ProductPlan, read_step
+from ep.cpu.engine.product.planes import PlanesPlan
 from ep.cpu.engine.product.state import PRODUCT, PRODUCT_MAP, PRODUCT_STATE
 from ep.cpu.engine.product.task import product_task, windows_task
 from ep.cpu.engine.product.types import Types, arithmetic_of
@@ -24,7 +25,7 @@ from ep.cpu.kernels.expression import expression_kernel
 from ep.cpu.shared.state import LaunchState
 from ep.include.data_type import DataType
 from ep.include.number_kind import COMPLEXES
-from ep.include.primitive.structure import Convolution, Step, Structure
+from ep.include.primitive.structure import Convolution, MatrixProduct, Step, Structure
 from ep.include.primitive.unary_op import UnaryOp
 from ep.include.primitive.window_map import WindowMap
 
@@ -73,22 +74,26 @@ class MappedProductPlan(StridedPlan):
         a, b, transposes, num_columns, places = first, first + 1, (False, False), 1, None
         if isinstance(op, Convolution):
             a, b, num_columns = b, a, len(op.strides)
-            product, places = _convolution(op, one.shape, other.shape)
-        else:
-            transposes = tuple(op)
-            product = broadcast_product(one.shape, other.shape, shape, *op)
         mapped = map_of(structure)
         walk = _MapWalk(arrays[:first], arrays[first + 2 :], shape, num_columns, mapped.data_type(0).itemsize)
-        words = self._product_words(product, places, walk.has_rows)
-        in_parts = bool(words[PRODUCT.column_parts] > 1 and product.n > 1)
+        words = self._planes_words(op, one.shape, other.shape, data_type, walk.has_rows)
+        if words is None:
+            if isinstance(op, Convolution):
+                product, places = _convolution(op, one.shape, other.shape)
+            else:
+                transposes = tuple(op)
+                product = broadcast_product(one.shape, other.shape, shape, *op)
+            words = self._product_words(product, places, walk.has_rows)
+        in_parts = bool(words[PRODUCT.column_parts] > 1 and words[PRODUCT.n] > 1)
         of_map, steps, columns = walk.words(in_parts)
         numbers = [*range(first), 0, *range(first + 2, len(arrays))]  # the values are not an array of the launch
         state = LaunchState(PRODUCT_STATE, ())
         gemm = gemm_address(data_type) if data_type in COMPLEXES else 0
         of_a, of_b = (structure.data_type(one - first) for one in (a, b))
         types = Types(of_a, of_b, data_type)
-        task = product_task(types) if places is None else windows_task(types, read_step(places))
-        state.set(task=task, gemm=gemm, transpose_a=transposes[0], transpose_b=transposes[1])
+        if words[PRODUCT.planes] == 0:
+            state.set(task=product_task(types) if places is None else windows_task(types, read_step(places)))
+        state.set(gemm=gemm, transpose_a=transposes[0], transpose_b=transposes[1])
         alpha, beta = (np.array(number, data_type.dtype) for number in (1, 0))
         program = np.zeros(PRODUCT_MAP.num_words, np.int64)
         direct = self._direct(structure, mapped.data_type(0))
@@ -121,6 +126,22 @@ class MappedProductPlan(StridedPlan):
         """Return the address of words, and keep them as long as the plan."""
         self._kept.append(words)
         return data_address(words)
+
+    def _planes_words(
+        self, op: MatrixProduct | Convolution, of_x: Dims, of_w: Dims, data_type: DataType, has_rows: bool
+    ) -> np.ndarray[Any, Any] | None:
+        """Return the words of the sums of windows of planes; None for a product.
+
+        has_rows: whether the map has rows for a part of the columns; it is computed by whole planes if not.
+        """
+        if not isinstance(op, Convolution) or 0 in of_x or not is_depthwise(of_w, op.groups):
+            return None
+        found, filters = windows_of(op, of_x, of_w), of_w[0] // op.groups
+        plan = PlanesPlan(found.in_planes(of_x[0] * op.groups), op.groups, filters, data_type)
+        if plan.words[PRODUCT.column_parts] > 1 and not has_rows:
+            return None
+        self._kept.append(plan)
+        return plan.words
 
     def _product_words(self, product: Product, places: WindowMap | None, has_rows: bool) -> np.ndarray[Any, Any]:
         """Return the words of the product. Sums are cut as without a map; a map of many elements has more blocks.

@@ -8,22 +8,23 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from ep.common.native.object_layout import data_address
-from ep.common.native.words import load_word
+from ep.common.native.words import load_word, stack_words, store_word
 from ep.common.primitive.signature import Signature
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.conversion import HALVES
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import allocate, loader, release, set_bytes, storer
 from ep.cpu.engine.plan import Plan, adjacent
+from ep.cpu.engine.product.mapped import map_block
 from ep.cpu.engine.product.plane_rows import phases_of, reach_of, row_packer
 from ep.cpu.engine.product.plane_sums import SumsForm, window_sums
 from ep.cpu.engine.product.shape import tile_shape
-from ep.cpu.engine.product.state import PRODUCT, PRODUCT_LAUNCH
+from ep.cpu.engine.product.state import BLOCK, BLOCK_WORDS, PRODUCT, PRODUCT_LAUNCH
 from ep.cpu.engine.product.types import arithmetic_of
 from ep.cpu.lines.streaming import finish_streams, kind_of_work, stream_row
 from ep.cpu.shared.layout import layout
@@ -87,13 +88,13 @@ class PlanesPlan(Plan):
         signature: Signature | None = None,
         counts: tuple[int, ...] = (),
     ) -> None:
-        """signature, counts: those of launches of the sums alone, as for `ProductPlan`."""
+        """signature, counts: those of launches of the sums alone, as for `ProductPlan`. Without them, c is mapped."""
         super().__init__(PRODUCT, signature)
         planes, kernel = windows.planes, math.prod(windows.kernel)
         if signature is not None:
             self.set_checks(counts, in_place=False)
         filled = planes_of(windows)
-        parts = _parts(filled, data_type)
+        parts, maps = _parts(filled, data_type, maps=signature is None), signature is None
         words = np.zeros(_PLANES.num_words, np.int64)
         for field in ("sizes", "counts", "before"):
             words[getattr(_PLANES, field) :][:_AXES] = getattr(filled, field)
@@ -103,11 +104,11 @@ class PlanesPlan(Plan):
         self._planes = words  # compiled code has the address
         column_parts = filled.counts[0] * parts.row_parts * parts.block_parts
         self.set_words(_SIZES, (filters, math.prod(windows.counts), kernel, planes, 1, 1, column_parts, 1))
-        self.set_words(_TASK, (planes_task(parts.form),))
+        self.set_words(_TASK, (planes_task(parts.form, maps),))
         self.set_words(PRODUCT.planes, (data_address(words),))
 
 
-def _parts(windows: PlaneWindows, data_type: DataType) -> _Parts:
+def _parts(windows: PlaneWindows, data_type: DataType, *, maps: bool) -> _Parts:
     """Return the parts of a plane: each has a part of the rows of a layer, and all columns if they fit."""
     (layers, height, width), (_, row_stride, stride) = windows.kernel, windows.strides
     _, row_dilation, dilation = windows.dilations
@@ -137,7 +138,7 @@ def _parts(windows: PlaneWindows, data_type: DataType) -> _Parts:
         block_parts += 1
     of_part = -(-blocks // block_parts) * of_block
     windows_of = windows.kernel, windows.strides, windows.dilations
-    form = SumsForm(data_type, data_type, *windows_of, tile, of_block, lanes, registers)  # type: ignore[arg-type]
+    form = SumsForm(data_type, wide if maps else data_type, *windows_of, tile, of_block, lanes, registers)  # type: ignore[arg-type]
     # packed rows, elements that tiles read behind them, weights and sums
     kept = of_block * lanes + math.prod(windows.kernel) + part * min(of_part * lanes, columns)
     num_bytes = packed_bytes(part, of_part) + kept * wide.itemsize + 3 * _LINE
@@ -145,8 +146,11 @@ def _parts(windows: PlaneWindows, data_type: DataType) -> _Parts:
 
 
 @cache
-def planes_task(form: SumsForm) -> int:
-    """Return the address of the task (launch, begin, end) that sums windows of parts of planes."""
+def planes_task(form: SumsForm, maps: bool) -> int:
+    """Return the address of the task (launch, begin, end) that sums windows of parts of planes.
+
+    maps: whether sums are in the arithmetic type, and are mapped if the launch has a map.
+    """
     (num_layers, height, width), (layer_stride, row_stride, stride) = form.kernel, form.strides
     layer_dilation, row_dilation, dilation = form.dilations
     data_type, lanes, places, narrower = form.data_type, form.lanes, num_layers * height * width, form.vectors - 1
@@ -155,6 +159,7 @@ def planes_task(form: SumsForm) -> int:
     reach, behind = reach_of(width, stride, dilation), form.vectors * lanes
     pack_row, sums = row_packer(data_type, lanes, width, stride, dilation), window_sums(form)
     load, store = loader(data_type), storer(wide)
+    are_apart, finish = _mapping(size_of_result) if maps else _writing(size, size_of_result)
 
     @jit
     def packed_rows(num_rows):
@@ -183,7 +188,7 @@ def planes_task(form: SumsForm) -> int:
         wide_blocks, before = load_word(words, _PLANES.wide_blocks), load_word(words, _PLANES.before + 2)
         layers, rows = load_word(words, _PLANES.counts), load_word(words, _PLANES.counts + 1)
         columns = load_word(words, _PLANES.counts + 2)
-        streams = _streams(launch, size, size_of_result)
+        apart = are_apart(launch)
         memory = allocate(load_word(words, _PLANES.bytes))
         packed = (memory + _LINE - 1) // _LINE * _LINE
         for number in range(begin, end):
@@ -209,38 +214,75 @@ def planes_task(form: SumsForm) -> int:
                     for k in range(places):
                         store(kept, k, load(weights, k))
                     weights = kept
-                place = ((plane * filters + of_filter) * layers + layer) * rows + first_row
-                dst = load_word(launch, PRODUCT_LAUNCH.c) + (place * columns + first_column) * size_of_result
+                first = (layer * rows + first_row) * columns + first_column
+                dst = (plane * filters + of_filter) * layers * rows * columns + first
+                dst = load_word(launch, PRODUCT_LAUNCH.c) + dst * size_of_result
                 to, to_step = dst, columns
-                if streams:
+                if apart:
                     to, to_step = kept + (places * wide_size + _LINE - 1) // _LINE * _LINE, num_columns
                 sums(
                     *(packed, layer_step, row_step, phase_step, weights, to, to_step, num_rows, num_columns),
                     *(first_block, last_block, wide_blocks),
                 )
-                if streams and num_columns == columns:
-                    stream_row(dst, to, num_rows * columns * size_of_result)
-                elif streams:
+                if num_columns == columns:
+                    finish(launch, plane, of_filter, first, num_rows * columns, to, dst)
+                else:
                     for row in range(num_rows):
-                        of_row = num_columns * size_of_result
-                        stream_row(dst + row * columns * size_of_result, to + row * of_row, of_row)
+                        of_row, behind_row = row * columns * size_of_result, row * to_step * size_of_result
+                        finish(
+                            launch, plane, of_filter, first + row * columns, num_columns, to + behind_row, dst + of_row
+                        )
         release(memory)
-        if streams:
-            finish_streams()
+        finish_streams()
 
-    return compile_task(f"product.planes.{form.name}", sum_planes)
+    return compile_task(f"product.planes.{form.name}{'.mapped' * maps}", sum_planes)
 
 
-@jit
-def _streams(launch, size, size_of_result):
-    """Return whether the launch uses non-temporal stores."""
-    settings = load_word(load_word(launch, PRODUCT_LAUNCH.state), STATE.settings)
-    product = load_word(launch, PRODUCT_LAUNCH.product)
-    words = load_word(product, PRODUCT.planes)
-    num_bytes = load_word(product, PRODUCT.num_batches) * size
-    for axis in range(_AXES):
-        num_bytes *= load_word(words, _PLANES.sizes + axis)
-    written = load_word(product, PRODUCT.num_batches) * load_word(product, PRODUCT.m) * size_of_result
-    written *= load_word(product, PRODUCT.n)
-    num_bytes += written
-    return num_bytes > load_word(settings, SETTINGS.tiles_from + kind_of_work(num_bytes, written))
+def _writing(size: int, size_of_result: int) -> tuple[Any, Any]:
+    """Return functions for sums that are the results.
+
+    The first, (launch), returns whether sums are computed in memory apart from c, to be written with non-temporal
+    stores. The second, (launch, plane, filter, first, count, values, dst), writes `count` of them from there to dst.
+    """
+
+    @jit
+    def are_apart(launch):
+        settings = load_word(load_word(launch, PRODUCT_LAUNCH.state), STATE.settings)
+        product = load_word(launch, PRODUCT_LAUNCH.product)
+        words, planes = load_word(product, PRODUCT.planes), load_word(product, PRODUCT.num_batches)
+        num_bytes, written = planes * size, planes * load_word(product, PRODUCT.m) * size_of_result
+        for axis in range(_AXES):
+            num_bytes *= load_word(words, _PLANES.sizes + axis)
+        written *= load_word(product, PRODUCT.n)
+        num_bytes += written
+        return num_bytes > load_word(settings, SETTINGS.tiles_from + kind_of_work(num_bytes, written))
+
+    @jit
+    def finish(launch, plane, of_filter, first, count, values, dst):
+        if values != dst:
+            stream_row(dst, values, count * size_of_result)
+
+    return are_apart, finish
+
+
+def _mapping(size_of_result: int) -> tuple[Any, Any]:
+    """Return the same functions for sums that are mapped: the second one computes the map of `count` sums.
+
+    first: the number of the first of them in its plane of c.
+    """
+
+    @jit
+    def are_apart(launch):
+        return load_word(launch, PRODUCT_LAUNCH.apart) != 0
+
+    @jit
+    def finish(launch, plane, of_filter, first, count, values, dst):
+        if load_word(launch, PRODUCT_LAUNCH.map) != 0:
+            block, product = stack_words(BLOCK_WORDS), load_word(launch, PRODUCT_LAUNCH.product)
+            store_word(block, BLOCK.batch, plane)
+            store_word(block, BLOCK.first_row, of_filter)
+            store_word(block, BLOCK.first_column, first)
+            store_word(block, BLOCK.columns, count)
+            map_block(launch, block, values, load_word(product, PRODUCT.n), 0, 1)
+
+    return are_apart, finish
