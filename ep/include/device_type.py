@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterator
-from importlib import import_module, metadata
-from typing import ClassVar, Final
+from importlib import import_module
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from ep.include.errors import ArgumentValueError, DuplicateRegistrationError
 from ep.include.process import exclusively
 from ep.include.suggest import did_you_mean
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoints
 
 ENTRY_POINT_GROUP: Final = "ep.devices"
 _NAME: Final = "k[A-Z][A-Za-z0-9]*"
@@ -36,11 +39,19 @@ def _load(tag: str) -> None:
     try:
         if tag in _BUILT_IN:
             import_module(_BUILT_IN[tag])
-        for entry_point in metadata.entry_points(group=ENTRY_POINT_GROUP, name=tag):
-            entry_point.load()
+        else:
+            for entry_point in _entry_points().select(name=tag):
+                entry_point.load()
         _loaded.add(tag)
     finally:
         _loading.discard(tag)
+
+
+def _entry_points() -> EntryPoints:
+    """Return the entry points of the group."""
+    from importlib import metadata  # not at the top: `import ep` stays quick
+
+    return metadata.entry_points(group=ENTRY_POINT_GROUP)
 
 
 def load_all_providers() -> None:
@@ -50,7 +61,7 @@ def load_all_providers() -> None:
     """
     for tag in _BUILT_IN:
         load_provider(tag)
-    for entry_point in metadata.entry_points(group=ENTRY_POINT_GROUP):
+    for entry_point in _entry_points():
         try:
             load_provider(entry_point.name)
         except Exception as error:

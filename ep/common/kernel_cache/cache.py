@@ -11,7 +11,6 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache, partial
-from importlib import metadata
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -241,6 +240,8 @@ def _versions(tools: tuple[str, ...]) -> str:
 
 
 def _version(tool: str) -> str | None:
+    from importlib import metadata  # not at the top: imports stay quick
+
     try:
         return metadata.version(tool)
     except metadata.PackageNotFoundError:

@@ -83,10 +83,13 @@ class _Registry:
             self.factories.setdefault((interface, device_type), []).append(factory)
 
 
+_DATA_TYPES: Final = frozenset([DataType])
+
+
 def _check_key(key: Any, factory: Factory[Any]) -> None:
     """Raise TypeError for anything but a Key or a plain pair."""
     match key:
-        case (None | Enum(), tuple(dtypes)) if all(isinstance(data_type, DataType) for data_type in dtypes):
+        case (None | Enum(), tuple(dtypes)) if _DATA_TYPES.issuperset(map(type, dtypes)):
             return
     raise TypeError(f"{factory!r} lists the key {key!r}; it must be Key(op or None, (DataType, ...))")
 
