@@ -39,9 +39,11 @@ class Model:
     """A model on a device. Several threads may run it at the same time."""
 
     def __init__(self, graph: Graph, device_type: DeviceType) -> None:
-        self.inputs, self.outputs, self.nodes = graph.inputs, graph.outputs, graph.nodes
-        self._device_type, self._folded = device_type, folded(graph)
-        self._known = Known(self._folded, device_type)
+        self.inputs, self.outputs = graph.inputs, graph.outputs
+        self.nodes = tuple(one._replace(attributes={}) for one in graph.nodes)  # without the tensors of constants
+        graph = folded(graph)
+        self._device_type, self._left = device_type, graph.nodes
+        self._known = Known(graph, device_type)  # it alone keeps the constants
         self._all = tuple(one.name for one in graph.outputs)
         self._plans = BoundedCache()  # by the requested outputs and the shapes of inputs
         self._arenas = Arenas()
@@ -110,12 +112,12 @@ class Model:
         for one in self.inputs:
             _check(one, given[one.name], sizes)
         constants = sum(one.nbytes for one in self._known.constants.values())
-        lines = [f"{len(self.nodes)} nodes, {len(self._folded.nodes)} of them are left when the model is loaded"]
+        lines = [f"{len(self.nodes)} nodes, {len(self._left)} of them are left when the model is loaded"]
         lines.append(f"constants: {constants:,} bytes")
         return "\n".join([*lines, self._plan(self._all, given).explain()])
 
     def _plan(self, wanted: Sequence[str], given: Mapping[str, Any], progress: Progress | None = None) -> Plan:
-        return Plan(self._known, self._folded.nodes, {}, given, wanted, progress)
+        return Plan(self._known, self._left, {}, given, wanted, progress)
 
     def _read(
         self, base: Arrays, wanted: tuple[str, ...], inputs: Mapping[str, Any]

@@ -1,10 +1,11 @@
 """Plans: constant folding, memory, several threads, and sizes that depend on data."""
 
 import itertools
+import tracemalloc
 
 import numpy as np
 import pytest
-from onnx import TensorProto
+from onnx import TensorProto, numpy_helper
 
 import ep.onnx
 from ep import ops
@@ -249,6 +250,29 @@ def test_a_chain_takes_what_is_needed_at_once():
     spans = [Span(size, step, step + 1) for step, size in enumerate(sizes)]
     most = max(a + b for a, b in itertools.pairwise(sizes))
     assert places_of(spans)[1] <= 1.1 * most
+
+
+def test_constants_are_in_memory_once(rng):
+    """Of each weight, aligned memory is the only copy after a run, whether the model has a tensor or a node for it."""
+    tensor, value = (rng.standard_normal((1009, 1013), np.float32) for _ in range(2))
+    nodes = [
+        ("Constant", [], ["v"], {"value": numpy_helper.from_array(value)}),
+        ("MatMul", ["x", "w"], ["p"]),
+        ("MatMul", ["x", "v"], ["q"]),
+        ("Add", ["p", "q"], ["y"]),
+    ]
+    given = [("x", (2, 1009))], [("y", (2, 1013))], [("w", tensor)]
+    contents, x = model_of(nodes, *given).SerializeToString(), rng.standard_normal((2, 1009), np.float32)
+    ep.onnx.load(contents)(x=x)  # what is imported, and kept of kernels
+    tracemalloc.start()
+    try:
+        model = ep.onnx.load(contents)
+        (y,) = model(x=x)
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    np.testing.assert_allclose(y, x @ tensor + x @ value, rtol=1e-4, atol=1e-3)
+    assert 1 <= held / (tensor.nbytes + value.nbytes) < 1.3
 
 
 def test_models_of_many_sizes_share_memory(rng):
