@@ -87,7 +87,7 @@ def innermost_loops(assembly):
     labels = {line[:-1]: place for place, line in enumerate(lines) if re.fullmatch(r"\.LBB\w+:", line)}
     loops = []
     for place, line in enumerate(lines):
-        jump = re.fullmatch(r"\tj\w+\t(\.LBB\w+)", line)
+        jump = re.fullmatch(r"\t(?:j\w+|b\.\w+)\t(\.LBB\w+)", line)  # of x86-64, and of AArch64
         if jump and labels[jump[1]] < place:
             loops.append((labels[jump[1]], place))
     inner = [

@@ -73,6 +73,11 @@ def has_avx512() -> bool:
     return triple.startswith("x86_64") and {"+avx512f", "+avx512bw", "+avx512dq"} <= {*features.split(",")}
 
 
+def is_aarch64() -> bool:
+    """Return whether kernels are compiled for a 64-bit Arm processor, all of which have NEON."""
+    return cpu_target.target_context.codegen().magic_tuple()[0].startswith(("aarch64-", "arm64-"))
+
+
 _OF_INTEGERS: Final = """
 define <8 x i32> @added(<8 x i32> %a, <8 x i32> %b) {
   %result = add <8 x i32> %a, %b

@@ -5,7 +5,8 @@ a function whose attribute names its twin, which uses the processor's permutatio
 of a kernel are vectorised (`libraries.py`); only the remainder of a loop calls the scalar function.
 
 AVX-512 permutes two registers, AVX2 one. So there are large tables, for processors with AVX-512 alone, and small ones
-of float32, for every processor: without AVX2, each lane reads its entry from memory.
+of float32, for every processor. AArch64 looks up bytes in two of its registers, which hold a small table. On x86-64
+without AVX2, each lane reads its entry from memory.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,7 +20,7 @@ from numba.core import types
 from numba.core.registry import cpu_target
 
 from ep.common.native.emitted import emitted
-from ep.cpu.compile.target import has_avx2
+from ep.cpu.compile.target import has_avx2, is_aarch64
 from ep.cpu.compile.vectors import BYTE, DOUBLE, FLOAT, INT, WORD, call
 
 NUM_SMALL: Final = 8
@@ -28,6 +29,8 @@ NUM_SMALL: Final = 8
 _VECTOR_BITS = 512
 _PERMUTATIONS = {4: "llvm.x86.avx512.vpermi2var.ps.512", 8: "llvm.x86.avx512.vpermi2var.pd.512"}
 _SMALL_PERMUTATION = "llvm.x86.avx2.permps"
+_BYTES_LOOKED_UP = "llvm.aarch64.neon.tbl2.v16i8"
+_LANES_OF_AARCH64: Final = 4
 _USED = "llvm.compiler.used"
 
 
@@ -81,6 +84,8 @@ def _function(module: Any, stored: Any) -> Any:
     address, real, count = stored.type, stored.value_type.element, stored.value_type.count
     small = real is FLOAT and count == NUM_SMALL
     integer, lanes = INT if real is FLOAT else WORD, count if small else count // 2
+    if small and is_aarch64():
+        lanes = _LANES_OF_AARCH64
     vector, indices = ir.VectorType(real, lanes), ir.VectorType(integer, lanes)
 
     def scalar(builder: Any, index: Any, table: Any) -> Any:
@@ -92,12 +97,14 @@ def _function(module: Any, stored: Any) -> Any:
         registers = [builder.load(builder.gep(first, [WORD(place)])) for place in range(count // lanes)]
         for register in registers:
             register.set_metadata("invariant.load", builder.module.add_metadata([]))
+        if lanes == _LANES_OF_AARCH64:
+            return _looked_up_bytes(builder, registers, index)
         if small:
             return call(builder, _SMALL_PERMUTATION, vector, *registers, index)
         return _permuted(builder, registers, index)
 
     name = f"ep.look_up.{real}.{count}"
-    if small and not has_avx2():
+    if small and not (has_avx2() or is_aarch64()):
         return _new_function(module, name, real, [integer, address], "alwaysinline", scalar)
     return with_twin(module, name, vector, [indices, address], scalar, packed)
 
@@ -113,6 +120,19 @@ def _permuted(builder: Any, halves: Sequence[Any], index: Any) -> Any:
     vector = halves[0].type
     name = _PERMUTATIONS[4 if vector.element is FLOAT else 8]
     return call(builder, name, vector, halves[0], index, halves[1])
+
+
+def _looked_up_bytes(builder: Any, halves: Sequence[Any], index: Any) -> Any:
+    """Return an entry of 4 bytes for every lane: each of its bytes is looked up by a number of its own."""
+    vector, of_bytes = halves[0].type, ir.VectorType(BYTE, 4 * len(halves[0].type))
+
+    def same(number: int) -> Any:
+        return ir.Constant(index.type, [number] * len(index.type))
+
+    entry = builder.and_(index, same(NUM_SMALL - 1))
+    numbers = builder.add(builder.mul(entry, same(0x04040404)), same(0x03020100))
+    read = [builder.bitcast(one, of_bytes) for one in (*halves, numbers)]
+    return builder.bitcast(call(builder, _BYTES_LOOKED_UP, of_bytes, *read), vector)
 
 
 def with_twin(
