@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from ep.common import interpreter
 from ep.common.arrays.host import NumpyArrays
@@ -30,7 +30,7 @@ class CpuDeviceManager(DeviceManager):
 
     def __init__(self) -> None:
         self._device: CpuDevice | None = None
-        self._arrays = NumpyArrays(DeviceType.kCPU, _new_finder, _new_recording)
+        self._arrays = NumpyArrays(DeviceType.kCPU, _new_finder, _new_recording, _compiled_for_host)
 
     def device_type(self) -> DeviceType:
         return DeviceType.kCPU
@@ -85,6 +85,12 @@ def _new_finder() -> CallFinder:
         return CpuCallFinder()
 
     return exclusively(new)
+
+
+def _compiled_for_host(name: str, function: Callable[..., int], num_words: int) -> int:
+    from ep.cpu.compile.compiler import compile_function  # this imports Numba
+
+    return compile_function(name, function, num_words)
 
 
 def _new_recording(work: Arrays) -> Recording:

@@ -10,6 +10,7 @@ import numpy as np
 from ep.common.arrays.checks import is_weak
 from ep.common.arrays.operators import FUNCTIONS, Operators
 from ep.common.primitive.broadcast import Dims, broadcast_dims
+from ep.expressions.known import KNOWN
 from ep.expressions.trace import Node, Trace, refusal
 from ep.include.arrays import Operands, Recorded
 from ep.ops.operands import as_weak
@@ -22,10 +23,11 @@ class LazyArray(Operators, Recorded):
     view: the position of the array, if it can be assigned to.
     """
 
-    view: int | None = None
+    __slots__ = ("node", "trace", "view")  # in this order, for compiled code
+    view: int | None
 
     def __init__(self, trace: Trace, node: Node) -> None:
-        self.trace, self.node = trace, node
+        self.trace, self.node, self.view = trace, node, None
 
     @property
     def operands(self) -> Operands:
@@ -176,7 +178,9 @@ class LazyArray(Operators, Recorded):
                 key = key, one.node.position if type(one) is LazyArray else type(one)
             kept = path.get(key)
             if kept is not None:
-                return kept.compute(operands, None)
+                result = kept.compute(operands, None)
+                KNOWN.add_operator(path, name, operands, kept.compute, result)
+                return result
         return FUNCTIONS[name](*operands)
 
     def _updated(self, name: str, other: Any) -> Any:
@@ -187,6 +191,7 @@ class LazyArray(Operators, Recorded):
         return self
 
 
+KNOWN.lazy = LazyArray
 _ARRAYS: Final = (LazyArray, list, np.ndarray)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
-from weakref import ref
 
 import numpy as np
 
 from ep.expressions.array import LazyArray
 from ep.expressions.explanation import Explanation
+from ep.expressions.known import KNOWN, note_range
 from ep.expressions.path import root
 from ep.expressions.program import Program
 from ep.expressions.trace import Trace
@@ -35,28 +36,38 @@ _View = tuple[Any, Any, Any]
 class _Assignments:
     """What the blocks at the end of a path assign.
 
-    numbers: of the views that are assigned to. positions: of their values. is_direct: whether kernels write all values
-    in the memory of the views.
+    inputs: the positions of numbers. numbers: of the views that are assigned to. positions: of their values. is_direct:
+    whether kernels write all values in the memory of the views.
     """
 
     def __init__(self, trace: Trace, views: list[_View], numbers: list[int], round_each: bool) -> None:
         self.numbers, self.positions = numbers, [views[k][2].node.position for k in numbers]
-        self.program = Program(trace, self.positions, round_each)
+        self.program, self.inputs = Program(trace, self.positions, round_each), [*trace.numbers]
         into = {one: views[k][2].view for k, one in zip(numbers, self.positions, strict=True)}
         self.is_direct = len(into) == len(numbers) and self.program.writes_all(into)
 
 
-class Block:
+class _Opened:
+    """What compiled methods read and change, in slots.
+
+    ranges: the memory of the views, see `note_range`. trace: of the first view. views: all of them.
+    """
+
+    __slots__ = ("_ranges", "_trace", "_views")
+    _ranges: Any
+    _trace: Any
+    _views: list[_View]
+
+
+class Block(_Opened):
     """The context manager that `lazy` returns."""
 
     def __init__(self, round_each: bool) -> None:
         self._round_each, self._state = round_each, "has not begun"
-        self._trace: Any = None
-        self._views: list[_View] = []
-        self._first: Any = None  # the path of the first view
-        self._before: Any = ()  # weak references to the arrays of a block that began with the same one, and were apart
-        # of all views so far: whether they are ndarrays, those of that block, and in different memory
-        self._are_plain = self._are_as_before = self._are_apart = True
+        self._trace = self._ranges = None
+        self._views = []
+        # of all views so far: whether they are C-contiguous ndarrays, and in different memory
+        self._are_plain = self._are_apart = True
 
     def __enter__(self) -> Block:
         if self._state != "has not begun":
@@ -69,7 +80,7 @@ class Block:
 
         array: an array on the same device as the earlier views, with any strides.
         """
-        trace, views, before = self._trace, self._views, self._before
+        trace, views = self._trace, self._views
         if trace is None or self._state != "is open":
             trace = self._begin(array)
         path, key, known, buffer = trace.path, None, None, array
@@ -78,16 +89,13 @@ class Block:
             known = path.get(key)
         if known is None:
             buffer = self._read(array, trace)
-        place = len(views)
-        if not (self._are_as_before and place < len(before) and before[place]() is buffer):
-            self._are_as_before = not place
-            for _, other, lazy in views:
-                if other is buffer:
+        for _, other, lazy in views:
+            if other is buffer:
+                return lazy
+            if trace.base.may_share_memory(other, buffer):
+                if trace.base.is_same(other, buffer):
                     return lazy
-                if trace.base.may_share_memory(other, buffer):
-                    if trace.base.is_same(other, buffer):
-                        return lazy
-                    self._are_apart = False
+                self._are_apart = False
         if known is None:
             made = trace.give(buffer, tuple(buffer.shape), buffer.dtype)
             if key is not None and buffer is array:
@@ -96,14 +104,16 @@ class Block:
             trace.given[path.num_values] = array
             trace.path = known
             made = LazyArray(trace, known.nodes[0])
+        made.view = path.num_values
+        if known is not None:
+            KNOWN.add_view(path, buffer, made)
         if key is None:
             self._are_plain = False
-        made.view = path.num_values
         views.append((array, buffer, made))
-        if not place:
-            self._trace, self._first = trace, trace.path
-            arrays = self._first.arrays.get(id(buffer))
-            self._before = arrays if arrays and arrays[0]() is buffer else ()
+        if self._trace is None:
+            self._trace, self._ranges = trace, KNOWN.new_ranges()
+        if self._ranges is not None:
+            note_range(self._ranges, buffer if self._are_plain and self._are_apart else None)
         return made
 
     def _begin(self, array: ArrayLike) -> Trace:
@@ -154,29 +164,23 @@ class Block:
             self._views.clear()
 
     def _assignments(self) -> _Assignments | None:
-        trace, views, numbers = self._trace, self._views, list[int]()
-        key: Any = None
-        for k, (_, _, lazy) in enumerate(views):
-            position = lazy.node.position
-            if position != lazy.view:
-                numbers.append(k)
-                key = key, k, position
-        if not numbers:
-            return None
-        found: _Assignments | None = trace.path.programs.get(key)
+        """Return what the block assigns; None if it assigns nothing."""
+        trace, views = self._trace, self._views
+        positions = tuple([lazy.node.position for _, _, lazy in views])
+        found: _Assignments | None = trace.path.programs.get(positions) if views else None
         if found is None:
-            found = trace.path.programs.keep(key, lambda: _Assignments(trace, views, numbers, self._round_each))
+            numbers = [k for k, (_, _, lazy) in enumerate(views) if positions[k] != lazy.view]
+            if numbers:
+                make = partial(_Assignments, trace, views, numbers, self._round_each)
+                found = trace.path.programs.keep(positions, make)
         return found
 
     def _run(self, trace: Any, assignments: _Assignments) -> None:
         views, program, base = self._views, assignments.program, trace.base
         if not self._are_apart:
             self._check_overlaps(assignments.numbers)
-        elif self._are_plain and not (self._are_as_before and len(views) == len(self._before)):
-            self._first.arrays.put(id(views[0][1]), tuple([ref(array) for _, array, _ in views]))
-        given = trace.given
-        for number in trace.numbers:
-            given[number] = base.number(given[number])
+        given, inputs = trace.given, assignments.inputs
+        given.update(zip(inputs, map(base.number, map(given.__getitem__, inputs)), strict=True))
         assigned = [views[k] for k in assignments.numbers]
         if assignments.is_direct and self._are_plain and all(array.flags.writeable for _, array, _ in assigned):
             direct = {one: array for one, (_, array, _) in zip(assignments.positions, assigned, strict=True)}
@@ -200,3 +204,6 @@ class Block:
             for j, (_, other, _) in enumerate(views):  # each two views once
                 if (j < k or j not in numbers) and j != k and base.may_share_memory(views[k][1], other):
                     raise ValueError(f"view {k} is assigned to and overlaps view {j}; copy one of them")
+
+
+KNOWN.block = Block

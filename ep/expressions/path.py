@@ -7,13 +7,23 @@ from typing import Any, Final
 
 from ep.common.arrays.checks import NUMBERS
 from ep.common.bounded_cache import BoundedCache
+from ep.common.native.recent_calls import Calls, newest_first
 from ep.ops.operands import numbers_of
 
 _MOST: Final = 2**14
 """The number of paths that are kept. Beyond it, all are dropped, and begin anew."""
 
 
-class Path(dict[Hashable, Any]):
+class _Known(dict[Hashable, Any]):
+    """What is known of the next calls and views, with the slot that compiled code finds.
+
+    recent: the records of operators that compiled methods do, the newest first. It is replaced as a whole.
+    """
+
+    __slots__ = ("recent",)
+
+
+class Path(_Known):
     """A sequence of recorded values, shared by all blocks that record the same values in the same order.
 
     The items of the dict are what is known of the next calls and views, by their keys: in each block that is at this
@@ -21,17 +31,17 @@ class Path(dict[Hashable, Any]):
 
     before: the path before the last call, view or number; None if nothing is recorded. key: of that one in the trace.
     nodes: its values. num_values: of all recorded values.
-    programs: of blocks that end here, by what they assign. arrays: for the path of a first view, the arrays of earlier
-    blocks, by the identity of the first.
+    programs: of blocks that end here, by the positions of what their views have.
     """
 
-    __slots__ = ("_next", "arrays", "before", "key", "nodes", "num_values", "programs")
+    __slots__ = ("_next", "before", "key", "nodes", "num_values", "programs")
 
     def __init__(self, before: Path | None = None, key: Hashable = None, nodes: Sequence[Any] = ()) -> None:
         super().__init__()
+        self.recent: Calls = ()
         self.before, self.key, self.nodes = before, key, nodes
         self.num_values: int = len(nodes) + (0 if before is None else before.num_values)
-        self.programs, self.arrays = BoundedCache(), BoundedCache()
+        self.programs = BoundedCache()
         self._next: dict[Hashable, Path] = {}
 
     def after(self, key: Hashable, nodes: Sequence[Any]) -> Path:
@@ -41,6 +51,14 @@ class Path(dict[Hashable, Any]):
             _KNOWN.count += 1
             found = self._next[key] = Path(self, key, nodes)
         return found
+
+    def add(self, record: tuple[Any, ...]) -> None:
+        """Add a record of an operator."""
+        self.recent = newest_first(record, self.recent)
+
+    def inputs_since(self, before: Path | None) -> list[Any]:
+        """Return the values after an earlier path that are inputs: numbers."""
+        return [node for path in self.since(before) for node in path.nodes if not node.inputs]
 
     def since(self, before: Path | None) -> list[Path]:
         """Return the paths after an earlier one, up to this one."""
@@ -61,7 +79,7 @@ def known_call(
     """
     after = trace.path
     places = [k for k, one in enumerate(given) if type(one) in NUMBERS]
-    numbers = [node for path in after.since(before) for node in path.nodes if not node.inputs]
+    numbers = after.inputs_since(before)
     if len(numbers) != len(places) or len(places) > 1 or len(given) > len(names):
         return None  # a number that follows from shapes is recorded as one of the caller's is
     lazy, *others = (k for k in range(len(given)) if k not in places)
@@ -77,7 +95,6 @@ def known_call(
                 trace.as_buffer(given[k], names[k])  # raises an error
         for place, position, convert in pairs:
             trace.given[position] = convert(given[place], names[place])
-            trace.numbers.add(position)
         trace.path = after
         return [make(trace, one) for one in nodes] if many else make(trace, node)
 

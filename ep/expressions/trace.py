@@ -42,7 +42,22 @@ class Node(NamedTuple):
         return "" if self.operator is None else self.operator.name
 
 
-class Trace(Operands):
+_NUMBER: Final = "given number"
+"""What distinguishes a number from an array without axes, which has the same position, shape and dtype."""
+
+
+class _Recording:
+    """What compiled code reads and changes, in slots.
+
+    given: arrays, and functions that compute numbers, by their positions. path: that of a block which has not ended.
+    """
+
+    __slots__ = ("given", "path")
+    given: dict[int, Any]
+    path: Path | None
+
+
+class Trace(_Recording, Operands):
     """The operands of one trace: arrays that are not computed yet, all on one device."""
 
     gives_buffers = False
@@ -59,9 +74,9 @@ class Trace(Operands):
         self._device_type = base.device_type if isinstance(base, Arrays) else None
         self.place = f"{base.place}, in the trace of {name}"
         self._nodes: list[Node] = []
-        self.given: dict[int, Any] = {}  # by position: arrays, and functions that compute numbers
+        self.given = {}
         self.sizes: dict[int, np.ndarray[Any, Any]] = {}  # by position: numbers that are not part of a structure
-        self.numbers: set[int] = set()  # positions of inputs that are numbers
+        self._numbers: set[int] = set()
         self.held: dict[int, Array] = {}  # by position: arrays that are the same at each launch
         self.ended = False
         self._known: dict[Hashable, Sequence[Node]] = {}  # values by what distinguishes them
@@ -73,12 +88,21 @@ class Trace(Operands):
         self._note_path()
         return self._nodes
 
+    @property
+    def numbers(self) -> set[int]:
+        """The positions of inputs that are numbers."""
+        self._note_path()
+        return self._numbers
+
     def _note_path(self) -> None:
         """Note what known calls and views have recorded: they only change the path."""
         if self._noted is not self.path and self.path is not None:
             for path in self.path.since(self._noted):
                 self._nodes += path.nodes
                 self._known[path.key] = path.nodes
+                key: Any = path.key
+                if key[0] == _NUMBER:
+                    self._numbers.add(path.nodes[0].position)
             self._noted = self.path
 
     def known_call(self, calls: Any, given: Sequence[Any], names: Sequence[str], result: Any) -> Any:
@@ -90,15 +114,18 @@ class Trace(Operands):
         self.given.clear()
 
     def give(self, value: Any, shape: Dims, dtype: np.dtype[Any]) -> Any:
-        """Return the lazy array for an input of each launch: an array, or a value of `Number`."""
+        """Return the lazy array for an array that is an input of each launch."""
+        return self._input("given", value, shape, dtype)
+
+    def _input(self, kind: str, value: Any, shape: Dims, dtype: np.dtype[Any]) -> Any:
         position = len(self.nodes)
         self.given[position] = value
-        return self._valued(("given", position, shape, dtype), (), shape, as_data_type(dtype))
+        return self._valued((kind, position, shape, dtype), (), shape, as_data_type(dtype))
 
     def give_number(self, value: Any, dtype: np.dtype[Any]) -> Any:
         """Return the lazy array for a number that is passed at each launch."""
-        number = self.give(value, (), dtype)
-        self.numbers.add(number.node.position)
+        number = self._input(_NUMBER, value, (), dtype)
+        self._numbers.add(number.node.position)
         return number
 
     def as_buffer(self, value: ArrayLike, argument: str) -> Array:
@@ -194,14 +221,15 @@ class Trace(Operands):
     ) -> Sequence[Node]:
         """Record the results of a call, or another value."""
         first = len(self._nodes)
-        made = [
+        made: Sequence[Node] = [
             Node(first + result, operator, inputs, attributes, result, shape, data_type, constant)
             for result, shape in enumerate(shapes)
         ]
-        self._nodes += made
-        self._known[key] = made
         if self.path is not None:
             self._noted = self.path = self.path.after(key, made)
+            made = self.path.nodes  # if an earlier block has made them, compiled code knows them
+        self._nodes += made
+        self._known[key] = made
         return made
 
     def _valued(

@@ -148,6 +148,8 @@ class Operands(ABC):
 class Placed:
     """A value that is not an array of a single device, and has its own reader of operands."""
 
+    __slots__ = ()
+
     @property
     def operands(self) -> Operands:
         """The reader of this value, and of others in the same place."""
@@ -156,6 +158,8 @@ class Placed:
 
 class Recorded(Placed):
     """A value of `Placed` whose calls may be known."""
+
+    __slots__ = ()
 
     @property
     def position(self) -> int:
@@ -220,6 +224,13 @@ class Arrays(Operands):
 
     def new_finder(self) -> CallFinder | None:
         """Return the finder of known calls of one function, or None if the device has none."""
+        return None
+
+    def compiled_for_host(self, name: str, function: Callable[..., int], num_words: int) -> int | None:
+        """Return the address of a function of int64 words as a C function, or None if the device compiles none.
+
+        name: for the kernel cache. The caller is in the critical section of the process.
+        """
         return None
 
     def new_recording(self, work: Arrays) -> Any | None:

@@ -57,6 +57,7 @@ NAMES = [
     "FIRST_SLOT",
     "SECOND_SLOT",
     "THIRD_SLOT",
+    "FIRST_SLOT_OF_DICT",
     "FLOAT_VALUE",
 ]
 

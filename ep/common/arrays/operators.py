@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from ep.common.arrays.checks import NUMBERS, is_weak
 from ep.include.arrays import Placed
@@ -17,6 +17,23 @@ _EXPORTS: Final = "__dlpack__", "__cuda_array_interface__", "__array__"
 _Binary = Callable[[Any, Any], Any]
 
 
+class Form(NamedTuple):
+    """What a method of `Operators` calls.
+
+    name: of the function. num_operands: of it. is_reflected: whether the array is the second one. is_in_place: whether
+    the result replaces the array.
+    """
+
+    name: str
+    num_operands: int
+    is_reflected: bool = False
+    is_in_place: bool = False
+
+
+FORMS: Final[dict[Callable[..., Any], Form]] = {}
+"""The methods of `Operators`, and what each calls."""
+
+
 def _takes(value: Any) -> bool:
     """Return whether a value can be an operand: a Python number, an array of any library, or a list or tuple."""
     if type(value) in NUMBERS or isinstance(value, _OPERANDS):
@@ -28,6 +45,7 @@ def _forward(name: str) -> _Binary:
     def operator(self: Any, other: Any) -> Any:
         return self._call(name, self, other) if type(other) is type(self) or _takes(other) else NotImplemented
 
+    FORMS[operator] = Form(name, 2)
     return operator
 
 
@@ -40,11 +58,16 @@ def _forms(name: str) -> tuple[_Binary, _Binary, _Binary]:
     def in_place(self: Any, other: Any) -> Any:
         return self._updated(name, other) if _takes(other) else NotImplemented
 
+    FORMS[reflected], FORMS[in_place] = Form(name, 2, is_reflected=True), Form(name, 2, is_in_place=True)
     return _forward(name), reflected, in_place
 
 
 def _unary(name: str) -> Callable[[Any], Any]:
-    return lambda self: self._call(name, self)
+    def operator(self: Any) -> Any:
+        return self._call(name, self)
+
+    FORMS[operator] = Form(name, 1)
+    return operator
 
 
 class Operators:

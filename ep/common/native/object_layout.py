@@ -29,6 +29,7 @@ TUPLE_LENGTH, TUPLE_ITEMS = _HEADER, tuple.__basicsize__
 
 # an object of a class with slots, which follow the header in the order of their names
 FIRST_SLOT, SECOND_SLOT, THIRD_SLOT = (_HEADER + offset for offset in (0, 8, 16))
+FIRST_SLOT_OF_DICT = dict.__basicsize__
 
 C_CONTIGUOUS: Final = 0x0001
 ALIGNED: Final = 0x0100
@@ -50,6 +51,7 @@ def why_unknown() -> str | None:
         "floats": [_difference_of_float(number) for number in (2.5, -1e300)],
         "tuples": [_difference_of_tuple(numbers) for numbers in ((2.5,), (0.5, 1.5, 2.5))],
         "slots": [_difference_of_slots(kind()) for kind in (_WithSlots, _WithMore)],
+        "slots of dicts": [_difference_of_slot_of_dict()],
     }
     for kind, differences in kinds.items():
         for found in filter(None, differences):
@@ -119,6 +121,28 @@ def _difference_of_slots(made: _WithSlots) -> str | None:
             return f"{what} cannot be at byte {offset}"
         if (found := ctypes.c_int64.from_address(id(made) + offset).value) != id(value):
             return f"{what} at byte {offset} should be {id(value)}, and is {found}"
+    return None
+
+
+class _DictWithSlot(dict[str, float]):
+    __slots__ = ("a",)
+    a: float
+
+
+class _DictWithMore(_DictWithSlot):
+    """Its slots follow the one of its base."""
+
+    __slots__ = ("A", "b")
+
+
+def _difference_of_slot_of_dict() -> str | None:
+    """Return a description of a mismatch in the first slot of a dict, or None."""
+    made = _DictWithMore(key=0.5)
+    made.a = 1.5
+    if not 0 <= FIRST_SLOT_OF_DICT <= _DictWithSlot.__basicsize__ - 8:
+        return f"the first cannot be at byte {FIRST_SLOT_OF_DICT}"
+    if (found := ctypes.c_int64.from_address(id(made) + FIRST_SLOT_OF_DICT).value) != id(made.a):
+        return f"the first at byte {FIRST_SLOT_OF_DICT} should be {id(made.a)}, and is {found}"
     return None
 
 

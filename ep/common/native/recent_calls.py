@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+Calls = tuple[tuple[Any, ...], ...]
+
 _KEPT: Final = 16  # compiled code compares them one by one
 
 
@@ -16,12 +18,16 @@ class RecentCalls:
     __slots__ = ("recent",)
 
     def __init__(self) -> None:
-        self.recent: tuple[tuple[Any, ...], ...] = ()
+        self.recent: Calls = ()
 
     def add(self, known: tuple[Any, ...]) -> None:
         """Add a call, unless it is there; the oldest one may be dropped."""
-        recent = self.recent
-        for one in recent:  # not `in`, which would compare arrays
+        for one in self.recent:  # not `in`, which would compare arrays
             if one is known:  # another call may be equal, but have another object as its dtype or axis
                 return
-        self.recent = (known, *recent[: _KEPT - 1])
+        self.recent = newest_first(known, self.recent)
+
+
+def newest_first(known: tuple[Any, ...], recent: Calls) -> Calls:
+    """Return the last calls after another one."""
+    return (known, *recent[: _KEPT - 1])
