@@ -5,7 +5,7 @@ import pytest
 
 from ep import DataType, DeviceManagerRegistry, DeviceType, RequirePrimitive
 from ep.include.primitive import MatmulFactory
-from ep.testing.references.matmul import TRANSPOSES, check, matrices, product, stored
+from ep.testing.references.matmul import TRANSPOSES, T, check, matrices, product, stored
 
 BFLOAT16 = DataType.kBFloat16.dtype
 SIZES = [
@@ -61,3 +61,22 @@ def test_sums_of_odd_pieces_and_parts(rng):
             result = c.copy()
             primitive.Launch(stream, m, n, k, -0.5, a, b, 0.25, result)
             check(result, *product(-0.5, a, b, 0.25, c, transposes), k)
+
+
+def test_a_subnormal_element_at_any_place_is_not_taken_for_0():
+    stream = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0).CreateStream()
+    m, n, k = 16, 13, 23
+    for transposes in TRANSPOSES:
+        primitive = RequirePrimitive(MatmulFactory, DeviceType.kCPU, "bfloat16", *transposes)
+        shapes = [stored(shape, one) for shape, one in zip(((m, k), (k, n)), transposes, strict=True)]
+        for changed in (0, 1):
+            a, b = operands = [np.full(shape, 1e30, BFLOAT16) for shape in shapes]
+            operands[changed][:] = 0
+            in_order = [each.T if one is T else each for each, one in zip(operands, transposes, strict=True)]
+            for place in range(operands[changed].size):
+                operands[changed].ravel()[place] = 1e-39
+                c, (x, y) = np.ones((m, n), BFLOAT16), (each.astype(np.float32) for each in in_order)
+                primitive.Launch(stream, m, n, k, 1, a, b, 0, c)
+                assert c.any(), (transposes, changed, place)
+                np.testing.assert_array_equal(c.astype(np.float32), (x @ y).astype(BFLOAT16).astype(np.float32))
+                operands[changed].ravel()[place] = 0

@@ -25,6 +25,7 @@ from ep.cpu.engine.product.walk import offsets
 from ep.include.data_type import DataType
 
 _LANES: Final = 32
+_TOGETHER: Final = 4  # vectors that are read in a turn of a loop
 _EXPONENT: Final = 8  # the bits below the exponent in a magnitude
 _LEAST_SUM: Final = 142
 """The least sum of two biased exponents, 127 each, for which products are multiples of the least normal number 2^-126:
@@ -75,13 +76,16 @@ def _least_magnitude() -> Any:
     """Return a function (src, step, rows, count) that returns the least magnitude of elements of bfloat16 but zeros.
 
     The elements are in rows of `count`, with `step` elements from row to row. A magnitude is the bits without the sign,
-    times 2; without any element but zeros, it is larger than all others.
+    times 2; without any element but zeros, it is larger than all others. Rows without gaps are read as one.
     """
     vector = stored_bits(DataType.kBFloat16, _LANES)
 
     @emitted(numba_types.int64)
     def least(builder: Any, src: Any, step: Any, rows: Any, count: Any) -> Any:
         src = builder.inttoptr(src, vector.element.as_pointer())
+        adjacent = builder.icmp_signed("==", step, count)
+        count = builder.select(adjacent, builder.mul(rows, count), count)
+        rows = builder.select(adjacent, WORD(1), rows)
         rest = lanes_below(builder, builder.and_(count, WORD(_LANES - 1)), _LANES)
 
         def smaller(source: Any, index: Any, found: list[Any], mask: Any = None) -> list[Any]:
@@ -89,14 +93,27 @@ def _least_magnitude() -> Any:
             below = builder.sub(builder.add(bits, bits), constant(vector, 1))  # a zero becomes the largest number
             return [builder.select(builder.icmp_unsigned("<", below, found[0]), below, found[0])]
 
+        def several(source: Any, place: Any, found: list[Any]) -> list[Any]:
+            each = range(0, _TOGETHER * _LANES, _LANES)
+            return [
+                one
+                for skip, before in zip(each, found, strict=True)
+                for one in smaller(source, builder.add(place, WORD(skip)), [before])
+            ]
+
         def row(index: Any, found: list[Any]) -> list[Any]:
             source = builder.gep(src, [builder.mul(index, step)])
             left, found = counted_whole(
-                builder, WORD(0), count, _LANES, found, lambda place, found: smaller(source, place, found)
+                builder, WORD(0), count, _TOGETHER * _LANES, found, lambda place, found: several(source, place, found)
             )
-            return smaller(source, left, found, rest)
+            left, found[:1] = counted_whole(
+                builder, left, count, _LANES, found[:1], lambda place, found: smaller(source, place, found)
+            )
+            return [*smaller(source, left, found[:1], rest), *found[1:]]
 
-        _, (found,) = counted(builder, WORD(0), rows, 1, [constant(vector, -1)], row)
-        return builder.add(builder.zext(smallest(builder, found), WORD), WORD(1))
+        _, found = counted(builder, WORD(0), rows, 1, [constant(vector, -1)] * _TOGETHER, row)
+        for one in found[1:]:
+            found[0] = builder.select(builder.icmp_unsigned("<", one, found[0]), one, found[0])
+        return builder.add(builder.zext(smallest(builder, found[0]), WORD), WORD(1))
 
     return least
