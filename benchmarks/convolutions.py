@@ -51,9 +51,10 @@ CONVOLUTIONS: Final = {
     "7 x 7 by 2, 3 to 64, 224 x 224": Convolution((1, 3, 224, 224), (64, 3, 7, 7), stride=2, pad=3),
     "1 x 1, 256 to 64, 56 x 56": Convolution((1, 256, 56, 56), (64, 256, 1, 1)),
     "3 x 3 depthwise, 96, 24 x 160": Convolution((1, 96, 24, 160), (96, 1, 3, 3), pad=1, groups=96),
+    "5 x 5 depthwise by 2, 192, 40 x 40": Convolution((1, 192, 40, 40), (192, 1, 5, 5), stride=2, pad=2, groups=192),
     "5, 64 to 128, 2048": Convolution((1, 64, 2048), (128, 64, 5)),
 }
-"""The first five are those of ResNets; then one of a text model, and one along one axis."""
+"""The first five are those of ResNets; then two of text models, and one along one axis."""
 
 
 def measure(arguments: Namespace) -> dict[str, dict[str, float]]:

@@ -132,7 +132,7 @@ def test_the_group_of_calls(capsys, monkeypatch):
 
 def test_the_group_of_convolutions(capsys, monkeypatch):
     few = {"5, 2 to 4, 9": convolutions.Convolution((1, 2, 9), (4, 2, 5), stride=2, pad=1)}
-    assert len(convolutions.CONVOLUTIONS) == 7
+    assert len(convolutions.CONVOLUTIONS) == 8
     monkeypatch.setattr(convolutions, "CONVOLUTIONS", few)
     monkeypatch.setattr(convolutions, "_RUNS", 1)
     measured = convolutions.measure(options.parse(["--peers", "numpy", "--threads", "1"]))
