@@ -4,8 +4,12 @@ import numpy as np
 import pytest
 
 import ep
-from ep import DeviceManagerRegistry, DeviceType
-from ep.include.primitive.structure import kMaxRow
+from ep import DataType, DeviceManagerRegistry, DeviceType
+from ep.common.primitive.stages import stages_of
+from ep.include.primitive.binary_op import BinaryOp
+from ep.include.primitive.reduce_op import ReduceOp
+from ep.include.primitive.structure import Step, Structure, kMaxRow
+from ep.include.primitive.unary_op import UnaryOp
 from tests.fuse.test_random_graphs import bits
 
 ops = ep.ops
@@ -195,12 +199,63 @@ def test_what_is_reduced_stays_in_float32(data_type, rng, one_by_one):
     check(each(x, w, b), one_by_one(layer_norm, x, w, b, round_each=True))
 
 
-def test_another_length_compiles_nothing(rng):
+@pytest.mark.parametrize("shapes", [((8, 30), (9, 31), (400, 3)), ((8, 32), (9, 33), (2, 5000))])
+def test_another_length_compiles_nothing(shapes, rng):
+    """Rows of fewer than 32 elements and longer ones have kernels of their own."""
     from ep.cpu.compile.compiler import statistics
 
     fused = ep.fuse(layer_norm)
-    for number, (rows, length) in enumerate(((8, 30), (9, 31), (2, 5000), (400, 3))):
+    for number, (rows, length) in enumerate(shapes):
         if number == 1:
             before = len(statistics.names)
         fused(*draw(rng, "xwb", rows, length))
     assert len(statistics.names) == before
+
+
+@pytest.mark.parametrize("length", [31, 32, 33, 61, 64, 101, 8191])
+def test_sums_of_what_is_computed_in_the_same_loop(length, rng, one_by_one):
+    x, y, m = draw(rng, "xym", 5, length)
+    for name, arrays in (("distance", (x, y)), ("normalised", (x,)), ("masked mean", (x, m)), ("RMS norm", (x, y[0]))):
+        check(ep.fuse(FUNCTIONS[name][0])(*arrays), one_by_one(FUNCTIONS[name][0], *arrays))
+    signed = lambda x, y: (ops.sum(x * y, -1), mean(x + y) - x)  # noqa: E731
+    check(ep.fuse(signed)(-0.0 * abs(x), abs(y)), one_by_one(signed, -0.0 * abs(x), abs(y)))
+    x[1, length // 2], x[2, -1], x[3, 0] = np.nan, np.inf, -np.inf
+    check(ep.fuse(signed)(x, y), one_by_one(signed, x, y))
+
+
+def test_sums_of_rows_that_indices_choose(rng, one_by_one):
+    table, ids, y = rng.random((11, 77), np.float32), rng.integers(0, 11, 40), rng.random((40, 77), np.float32)
+    ids[:2] = 0, 10
+
+    def distance(table, ids, y):
+        d = ops.gather(table, ids) - y
+        return ops.sum(d * d, -1)
+
+    for part in (table, table[:, ::-1]):
+        check(ep.fuse(distance)(part, ids, y), one_by_one(distance, part, ids, y))
+    same = rng.random((40, 1), np.float32)  # overwritten by the sums of the rows that it is read with
+    scaled = lambda x, r: ops.sum(x * r, -1, keepdims=True)  # noqa: E731
+    expected = one_by_one(scaled, y, same)
+    check(ep.fuse(scaled)(y, same, out=same), expected)
+
+
+def stages(structure):
+    """Return what each stage reads and writes, and whether it computes what it adds up."""
+    found = stages_of(structure, sums_compute=True)
+    return [(one.reads, one.writes, one.op is not None and one.map is not None) for one in found]
+
+
+def test_the_stages_of_sums():
+    real, sub, mul, exp = DataType.kFloat, BinaryOp.kSub, BinaryOp.kMul, UnaryOp.kExp
+
+    def step(op, *operands):
+        return Step(op, operands, real)
+
+    square = (step(mul, 0, 0), step(ReduceOp.kMean, 1), step(mul, 0, 2))
+    assert stages(Structure((real,), (), square, (3,))) == [((0,), (2,), True), ((0, 2), (3,), False)]
+    # a difference of two arrays that is read again is written; a function that takes long, too
+    shared = (step(sub, 0, 1), step(ReduceOp.kMean, 2), step(sub, 2, 3))
+    expected = [((0, 1), (2,), False), ((2,), (3,), False), ((2, 3), (4,), False)]
+    assert stages(Structure((real, real), (), shared, (4,))) == expected
+    slow = (step(exp, 0), step(ReduceOp.kSum, 1))
+    assert stages(Structure((real,), (), slow, (2,))) == [((0,), (1,), False), ((1,), (2,), False)]

@@ -9,7 +9,7 @@ from ep.include.data_type import DataType
 from ep.include.number_kind import FLOATS
 from ep.include.primitive.op_definition import Cost
 from ep.include.primitive.op_table import OPS
-from ep.include.primitive.reduce_op import TRUTHS, ReduceOp
+from ep.include.primitive.reduce_op import SUMS, TRUTHS, ReduceOp
 from ep.include.primitive.structure import ChoiceOp, RowOp, SegmentSum, Step, Structure, reads_whole_rows
 from ep.include.primitive.unary_op import UnaryOp
 
@@ -71,22 +71,25 @@ def stored_in_full(structure: Structure) -> Structure:
     return structure._replace(steps=tuple(steps), results=tuple(results))
 
 
-def stages_of(structure: Structure, by_rows: bool = True) -> list[Stage]:
+def stages_of(structure: Structure, by_rows: bool = True, sums_compute: bool = False) -> list[Stage]:
     """Return the stages, in the order of computation, of a structure that is stored in full.
 
     by_rows: whether maps write the elements that are reduced; otherwise each reduction computes them as it reads them.
+    sums_compute: whether, by rows, sums of float32 compute their elements as they read them if that takes little time.
     """
-    return _Stages(structure, by_rows).made()
+    return _Stages(structure, by_rows, sums_compute).made()
 
 
 class _Stages:
     """The division of a structure into stages.
 
     depths: for each value, the longest chain of ops before it that read whole rows.
+    readers: for each value, the steps that read it.
     """
 
-    def __init__(self, structure: Structure, by_rows: bool) -> None:
+    def __init__(self, structure: Structure, by_rows: bool, sums_compute: bool) -> None:
         self.structure, self.reduced, self.by_rows = structure, structure.are_reduced(), by_rows
+        self.sums_compute = sums_compute
         self.first = len(structure.sources) + len(structure.constants)
         self.depths = [0] * self.first
         for step in structure.steps:
@@ -95,11 +98,16 @@ class _Stages:
         steps = range(self.first, len(self.depths))
         self.maps = {one for one in steps if not reads_whole_rows(self._step(one))}
         self.kept = {*structure.results}  # the values in memory
+        self.readers: list[set[int]] = [set() for _ in self.depths]
         for one in steps:
+            writes_input = one not in self.maps and not self._computes(one)
             for read in self._step(one).operands:
+                self.readers[read].add(one)
                 crosses = (self.reduced[one], self.depths[one]) != (self.reduced[read], self.depths[read])
-                if one not in self.maps or (crosses and self.reduced[read]):
+                if writes_input or (crosses and self.reduced[read]):
                     self.kept.add(read)
+        for one in filter(self._computes, steps):
+            self._keep_for(one)
 
     def _step(self, value: int) -> Step:
         return self.structure.steps[value - self.first]
@@ -118,16 +126,53 @@ class _Stages:
                 op = self._step(one).op
                 assert isinstance(op, ReduceOp | RowOp | ChoiceOp | SegmentSum)
                 stage = Stage(self._step(one).operands, (one,), None, op)
-                stages.append(stage if self.by_rows else self._computed(stage))
+                stages.append(self._computed(stage) if self._computes(one) or not self.by_rows else stage)
         return stages[::-1]
+
+    def _computes(self, value: int) -> bool:
+        """Return whether a step is a sum of a row that may compute its elements as it reads them."""
+        step = self._step(value)
+        if not self.by_rows or not self.sums_compute or step.op not in SUMS:
+            return False
+        return self.structure.data_type(step.operands[0]) is DataType.kFloat
 
     def _computed(self, stage: Stage) -> Stage:
         """Return a reduction with the map that computes its elements."""
         read, *others = stage.reads
         if read not in self.maps:
             return stage
-        part = self._map(self._inside([read], 0, False), (read,), False)
+        if self.by_rows and read in self.kept:
+            return stage
+        part = self._map(self._inside([read], -1 if self.by_rows else 0, False), (read,), False)
         return stage._replace(reads=(*part.reads, *others), map=part.map)
+
+    def _keep_for(self, sum_: int) -> None:
+        """Keep the elements that a sum reads if computing them takes long, and what they are computed from if shared.
+
+        That is what other steps read, too, and what is computed from several rows: computing it again takes longer than
+        reading it.
+        """
+        (value,) = self._step(sum_).operands
+        if value not in self.maps:
+            return
+        cone, _ = self._cone(value)
+        for one in sorted(cone):
+            if not self.readers[one] <= {*cone, sum_} and len(self._cone(one)[1]) > 1:
+                self.kept.add(one)
+        if not self._is_cheap(value):
+            self.kept.add(value)
+
+    def _cone(self, value: int) -> tuple[set[int], set[int]]:
+        """Return the steps that compute a value from kept values and sources, and the rows that they read."""
+        cone, read, todo = {value}, set[int](), [value]
+        while todo:
+            for one in self._step(todo.pop()).operands:
+                if one not in self.maps or one in self.kept or self.reduced[one]:
+                    read |= set() if self.reduced[one] else {one}
+                elif one not in cone:
+                    cone.add(one)
+                    todo.append(one)
+        return cone, read
 
     def _inside(self, writes: Sequence[int], depth: int, reduced: bool) -> list[int]:
         """Return the steps with which a map computes the values that it writes; other values that it reads are kept."""
@@ -145,17 +190,9 @@ class _Stages:
 
     def _is_cheap(self, value: int) -> bool:
         """Return whether computing a value again, from kept values, takes less time than writing and reading it."""
-        cone, todo = {value}, [value]
-        while todo:
-            step = self._step(todo.pop())
-            if step.op in OPS and OPS[step.op].cost is not Cost.LIGHT:  # type: ignore[index]
-                return False
-            more = {one for one in step.operands if one in self.maps and one not in self.kept and not self.reduced[one]}
-            todo += more - cone
-            cone |= more
-            if len(cone) > _MOST_AGAIN:
-                return False
-        return True
+        ops = [self._step(one).op for one in self._cone(value)[0]]
+        light = all(op not in OPS or OPS[op].cost is Cost.LIGHT for op in ops)  # type: ignore[index]
+        return light and len(ops) <= _MOST_AGAIN
 
     def _map(self, inside: Sequence[int], writes: tuple[int, ...], reduced: bool) -> Stage:
         structure, num_sources = self.structure, len(self.structure.sources)

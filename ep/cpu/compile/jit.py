@@ -8,7 +8,7 @@ from numba.core import types
 from numba.core.registry import CPUDispatcher
 
 from ep.common.deferred import Deferred
-from ep.cpu.compile.lowering import Interleaved, Kernel, Separate, WideVectors
+from ep.cpu.compile.lowering import Interleaved, Kernel, Pieces, Separate, WideVectors
 from ep.cpu.compile.target import check_target
 from ep.include.errors import EnvironmentVariableError
 
@@ -71,3 +71,12 @@ def interleaved(function: Callable[..., Any]) -> Deferred:
 
 def _interleaved(function: Callable[..., Any]) -> Any:
     return numba.njit(pipeline_class=Interleaved, **INNER)(function)
+
+
+def of_piece(function: Callable[..., Any]) -> Deferred:
+    """Make `function` callable as `jit` does; each of its loops, of `PIECE` turns, is one vector then."""
+    return Deferred(function, _of_piece)
+
+
+def _of_piece(function: Callable[..., Any]) -> Any:
+    return _Inlined(function, targetoptions={"nopython": True, **INNER}, pipeline_class=Pieces)

@@ -1,5 +1,7 @@
 """Numba pipelines that lower kernels to LLVM IR in ways that Numba has no option for."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from llvmlite import ir as llvm
@@ -12,7 +14,7 @@ from numba.core.typed_passes import NativeLowering
 from ep.cpu.compile.contraction import fuse
 from ep.cpu.compile.libraries import InnerLibrary, KernelLibrary, StreamingLibrary
 from ep.cpu.compile.target import moves_halves
-from ep.cpu.compile.vectors import interleaving
+from ep.cpu.compile.vectors import PIECE, in_one_vector, interleaving
 
 _NOT_NEEDED: Final = frozenset(
     (
@@ -57,13 +59,27 @@ class _Separate(_WideVectors):
         self.function.attributes.add("noinline")
 
 
-class _Interleaved(_Separate):
-    """Lowering that marks every loop's backward jump, so that LLVM interleaves several vectors."""
+class _Marked(_WideVectors):
+    """Lowering that marks every loop's backward jump; `mark` returns the metadata."""
+
+    mark: Callable[[Any], Any]
 
     def lower_inst(self, inst: Any) -> None:
         super().lower_inst(inst)
         if isinstance(inst, ir.Jump) and self.blkmap[inst.target].is_terminated:
-            self.builder.block.terminator.set_metadata("llvm.loop", interleaving(self.module))
+            self.builder.block.terminator.set_metadata("llvm.loop", type(self).mark(self.module))
+
+
+class _Interleaved(_Marked, _Separate):
+    """Lowering with which LLVM interleaves several vectors."""
+
+    mark = staticmethod(interleaving)
+
+
+class _Pieces(_Marked):
+    """Lowering with which LLVM makes a loop over a piece one vector."""
+
+    mark = staticmethod(partial(in_one_vector, count=PIECE))
 
 
 class _WithoutEnvironment(PyCallWrapper):
@@ -161,6 +177,7 @@ def _not_callable(lowered: Any, library: Any) -> Any:
 WideVectors: Final = _pipeline(_WideVectors)
 Separate: Final = _pipeline(_Separate)
 Interleaved: Final = _pipeline(_Interleaved)
+Pieces: Final = _pipeline(_Pieces)
 Kernel: Final = _pipeline(_Kernel, KernelLibrary)
 LightKernel: Final = _pipeline(_LightKernel, KernelLibrary)
 StreamingKernel: Final = _pipeline(_LightKernel, StreamingLibrary)

@@ -22,6 +22,9 @@ _NAMES: Final = {HALF: "f16", FLOAT: "f32", DOUBLE: "f64"}
 
 _INTERLEAVED: Final = 4  # vectors at a time
 
+PIECE: Final = 32
+"""The elements of a piece of a row that becomes one vector: as many as a sum in float64 has lanes."""
+
 L1_CACHE: Final = 3  # LLVM's number for L1 in a prefetch
 L2_CACHE: Final = 2
 
@@ -265,9 +268,21 @@ def where(builder: Any, condition: Any, make: Callable[[], Sequence[Any]], value
 
 def interleaving(module: Any) -> Any:
     """Return the metadata of a loop that is to be vectorised several vectors at a time."""
-    hint = module.add_metadata(["llvm.loop.interleave.count", INT(_INTERLEAVED)])
+    return _mark_of_loop(module, ["llvm.loop.interleave.count", INT(_INTERLEAVED)])
+
+
+def in_one_vector(module: Any, count: int) -> Any:
+    """Return the metadata of a loop of `count` turns that is to become instructions on vectors of `count` lanes.
+
+    Otherwise LLVM writes such a loop as `count` copies of its instructions, before it looks for vectors.
+    """
+    return _mark_of_loop(module, ["llvm.loop.unroll.disable"], ["llvm.loop.vectorize.width", INT(count)])
+
+
+def _mark_of_loop(module: Any, *hints: list[Any]) -> Any:
     mark = module.add_metadata([f"loop {len(module.metadata)}"])
-    mark.operands = (mark, hint)  # the identity of a loop is a node that refers to itself
+    # the identity of a loop is a node that refers to itself
+    mark.operands = (mark, *(module.add_metadata(hint) for hint in hints))
     return mark
 
 

@@ -15,6 +15,7 @@ from ep.common.primitive.reduce_shape import Axis, ReduceShape
 from ep.common.primitive.segment_sizes import SegmentSizes
 from ep.common.primitive.stages import Stage, identity_of, stages_of, stored_in_full
 from ep.common.primitive.strides import contiguous_strides
+from ep.cpu.compile.vectors import PIECE
 from ep.cpu.engine.map.strided import OPERAND, StridedPlan, plan_words, set_walk, strides_over, word_of
 from ep.cpu.engine.reduce.computed_segments import computed_state, computed_task, computed_words
 from ep.cpu.engine.reduce.kernel import may_overflow, set_reduction
@@ -112,7 +113,7 @@ class StagesPlan(StridedPlan):
                 rows=array.shape[0],
                 row_bytes=array.strides[0],
             )
-        stages = stages_of(self._structure, by_rows)
+        stages = stages_of(self._structure, by_rows, sums_compute=self._length >= PIECE)
         for number, stage in enumerate(stages):
             for value in stage.writes:
                 result = self._written_at_once(value, stages[number:])
@@ -188,6 +189,9 @@ class StagesPlan(StridedPlan):
         if stage.op is ChoiceOp.kElement:
             self._add_choice(stage)
             return
+        if stage.map is not None:
+            self._add_fold(stage)
+            return
         (read,), (written,) = stage.reads, stage.writes
         source = self._places[read]
         if not self._is_adjacent(source, reduced=False):
@@ -207,6 +211,15 @@ class StagesPlan(StridedPlan):
         else:
             words = self._keep(plan), self._keep(state)
             self._stages.append(((REDUCE, walk(), *words, self._length, 0, 0), places))
+
+    def _add_fold(self, stage: Stage) -> None:
+        """Add a sum of rows of elements that a map computes in the same loop."""
+        assert isinstance(stage.map, Structure)
+        assert isinstance(stage.op, ReduceOp)
+        places = [self._places[value] for value in (*stage.writes, *stage.reads)]
+        task, plan = self._map(stage.map, places, False, stage.op)
+        self._computing += self._length * DataType.kFloat.itemsize
+        self._stages.append(((MAP, task, plan, 0, self._length, 0, 0), places))
 
     def _add_choice(self, stage: Stage) -> None:
         """Add a map of one number for each row: of the row as elements along an axis in front, the chosen one."""
@@ -257,14 +270,24 @@ class StagesPlan(StridedPlan):
         set_reduction(state, op, data_type)
         return plan.words, state.words
 
-    def _map(self, structure: Structure, places: list[_Place], reduced: bool) -> tuple[int, int]:
-        """Return the task of a map, and the address of its plan; places: of its operands, results first."""
-        dims, *walks = simplify_walk(self._shape_of(reduced), *(place.strides for place in places))
+    def _map(
+        self, structure: Structure, places: list[_Place], reduced: bool, op: ReduceOp | None = None
+    ) -> tuple[int, int]:
+        """Return the task of a map, and the address of its plan.
+
+        places: of its operands, results first. op: the sum that folds the rows of the result, if any.
+        """
+        shape, strides = self._shape_of(reduced), [place.strides for place in places]
+        if op is None:
+            dims, *walks = simplify_walk(shape, *strides)
+        else:  # the walk's innermost axis is a row
+            dims, *walks = simplify_walk(shape[:-1], *(walk[:-1] for walk in strides))
+            dims, *walks = ((*walk, last[-1]) for walk, last in zip((dims, *walks), (shape, *strides), strict=True))
         words = plan_words(len(places))
         steps = set_walk(words, dims, walks, [place.data_type.itemsize for place in places])
         for k, place in enumerate(places):
             words[word_of(k, OPERAND.rows)], words[word_of(k, OPERAND.row_bytes)] = place.rows, place.row_bytes
-        return expression_kernel(structure, steps), self._keep(words)
+        return expression_kernel(structure, steps, op), self._keep(words)
 
     def _add_map(self, structure: Structure, places: list[_Place], reduced: bool) -> None:
         """Add a map over elements, or over one element per row."""

@@ -181,5 +181,6 @@ def fold_of(builder: Any, of: Lanes, by_lanes: bool) -> Fold:
 
 def _hidden_one(builder: Any) -> Any:
     """Return 1.0, hidden from LLVM so that it keeps the multiplication."""
-    hidden = builder.asm(ir.FunctionType(WORD, [WORD]), "", "=r,0", [WORD(0x3FF0000000000000)], False)
-    return builder.bitcast(hidden, DOUBLE)
+    with builder.goto_entry_block():  # LLVM does not move it out of loops
+        hidden = builder.asm(ir.FunctionType(WORD, [WORD]), "", "=r,0", [WORD(0x3FF0000000000000)], False)
+        return builder.bitcast(hidden, DOUBLE)

@@ -76,7 +76,7 @@ def reduce_tasks(op: ReduceOp, data_type: DataType) -> ReduceTasks:
     """Return the tasks of a `storage_key`."""
     of, scales = lanes(op, data_type), may_overflow(op, data_type)
     fold_one, fold_rows, fold_down = row_folder(of, scales), rows_folder(of, scales), column_folder(of, scales)
-    merge_values, write = merger(of), _writer(op, data_type, of)
+    merge_values, write = merger(of), result_writer(op, data_type, of)
     element_bytes, row_block, together = data_type.itemsize, ROW_BLOCK[of.compensated], rows_at_a_time(of)
     parts, most_rows = of.parts, rows_at_once(of)
     batch, value_bytes = _BATCH * together, of.size * of.parts
@@ -165,7 +165,8 @@ def set_reduction(state: LaunchState, op: ReduceOp, data_type: DataType) -> None
     state.set(itemsize=data_type.itemsize, parts=of.parts, value_size=of.size)
 
 
-def _writer(op: ReduceOp, data_type: DataType, of: Lanes) -> Any:
+@cache
+def result_writer(op: ReduceOp, data_type: DataType, of: Lanes) -> Any:
     """Return a function write(dst, first, total, error, count, number, scale) of `count` results of `number` elements.
 
     error: 0 if there are no rounding errors. The function returns False if a sum has overflowed although its result

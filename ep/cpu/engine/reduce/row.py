@@ -25,12 +25,14 @@ from ep.cpu.lines.sizes import LINE
 from ep.include.primitive.reduce_op import ReduceOp
 
 
-def _rest(builder: Any, of: Lanes, width: int, size: int, address: Any, total: Any, scale: Any) -> list[Any]:
+def rest_of_row(
+    builder: Any, of: Lanes, width: int, size: int, address: Any, begin: Any, total: Any, scale: Any
+) -> list[Any]:
     """Return the last of `total` values, after the whole vectors, as `width` lanes in which no value counts twice.
 
-    size: the lanes of each returned vector.
+    size: the lanes of each returned vector. begin: the index, at `address`, of the last `width` values.
     """
-    begin, rest = builder.sub(total, WORD(width)), []
+    rest = []
     for first in range(0, width, size):
         last = read_values(builder, of, address, builder.add(begin, WORD(first)), size, scale)
         if of.op in (ReduceOp.kSum, ReduceOp.kProd):
@@ -99,7 +101,8 @@ def _with_rest(
         return list(values)
 
     def with_rest() -> list[Any]:
-        rest = _rest(builder, of, width, values[0].type.count, address, total, scale)
+        begin = builder.sub(total, WORD(width))
+        rest = rest_of_row(builder, of, width, values[0].type.count, address, begin, total, scale)
         return [combined(builder, of, a, b) for a, b in zip(values, rest, strict=True)]
 
     is_cut = builder.icmp_unsigned("!=", builder.and_(total, WORD(width - 1)), WORD(0))
