@@ -199,6 +199,33 @@ def test_what_is_reduced_stays_in_float32(data_type, rng, one_by_one):
     check(each(x, w, b), one_by_one(layer_norm, x, w, b, round_each=True))
 
 
+@pytest.mark.parametrize("length", [1, 2, 31, 32, 33, 64, 99, 512, 1001])
+def test_bfloat16_is_computed_in_pairs(length, rng, one_by_one):
+    """Contiguous operands are read by pairs of elements, others one element at a time; both give the same bits."""
+    dtype = DataType.kBFloat16.dtype
+    numbers = (rng.normal(size=(3, 7, length)) * 10.0 ** rng.integers(-45, 38, (3, 7, length))).astype(dtype)
+    numbers[0, 1] = rng.choice(np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-40, -3e38]), length)
+    x, y, r = numbers[0], numbers[1], numbers[2, :, :1]
+
+    def chain(x, y, r):
+        return x * y + x, (x - y) * r, ops.maximum(x, r), x * 3.0
+
+    def sums(x, y, r):
+        return ops.sum((x - y) * r, -1), x - mean(x), mean(ops.abs(x) * y) - x
+
+    spaced = np.zeros((2, 7, 2 * length), dtype)[:, :, ::2]
+    spaced[:] = x, y
+    for function in (chain, sums):
+        with np.errstate(all="ignore"):
+            wide = ep.fuse(function)(*(one.astype(np.float32) for one in (x, y, r)))
+            expected = [one.astype(dtype) for one in wide]
+        check(ep.fuse(function)(x, y, r), expected)
+        check(ep.fuse(function)(*spaced, r), expected)
+        check(ep.fuse(function, round_each=True)(x, y, r), one_by_one(function, x, y, r, round_each=True))
+        out = (None, None, x.copy()) + (None,) * (function is chain)
+        check(ep.fuse(function)(out[2], y, r, out=out), expected)
+
+
 @pytest.mark.parametrize("shapes", [((8, 30), (9, 31), (400, 3)), ((8, 32), (9, 33), (2, 5000))])
 def test_another_length_compiles_nothing(shapes, rng):
     """Rows of fewer than 32 elements and longer ones have kernels of their own."""

@@ -41,6 +41,18 @@ def narrowed(builder: Any, value: Any, data_type: DataType) -> Any:
     return builder.bitcast(value, bits) if data_type in FLOATS else value
 
 
+def pair_of_bfloat16(builder: Any, lower: Any, upper: Any, exact: bool) -> Any:
+    """Return the 32 bits that store two floats as bfloat16, the first one in the lower half.
+
+    exact: whether the floats are bfloat16 numbers already.
+    """
+    if not exact:
+        lower, upper = (_rounded_to_bfloat16(builder, value) for value in (lower, upper))
+        return builder.or_(lower, builder.shl(upper, INT(16)))
+    lower, upper = (builder.bitcast(value, INT) for value in (lower, upper))
+    return builder.or_(builder.lshr(lower, INT(16)), builder.and_(upper, INT(0xFFFF0000)))
+
+
 def _shaped(element: Any, like: Any) -> Any:
     """Return the vector type of `element` with the number of lanes of `like`; `element` itself if that is a scalar."""
     return ir.VectorType(element, like.type.count) if isinstance(like.type, ir.VectorType) else element
@@ -117,7 +129,11 @@ def _saturate(builder: Any, value: Any, llvm_type: Any, signed: bool) -> Any:
 
 
 def _to_bfloat16(builder: Any, value: Any) -> Any:
-    """Round a float to bfloat16, to nearest even; NaN stays NaN."""
+    return builder.trunc(_rounded_to_bfloat16(builder, value), _shaped(stored_bits(DataType.kBFloat16), value))
+
+
+def _rounded_to_bfloat16(builder: Any, value: Any) -> Any:
+    """Round a float to bfloat16, to nearest even; NaN stays NaN. Return its bits in the lower half of 32 bits."""
     bits32 = _shaped(INT, value)
     bits = builder.bitcast(value, bits32)
     upper = builder.lshr(bits, constant(bits32, 16))
@@ -125,8 +141,7 @@ def _to_bfloat16(builder: Any, value: Any) -> Any:
     rounded = builder.lshr(builder.add(bits, builder.add(odd, constant(bits32, 0x7FFF))), constant(bits32, 16))
     # rounding could carry a NaN into infinity: keep its sign and payload, and make it quiet
     quiet = builder.or_(upper, constant(bits32, 0x40))
-    kept = builder.select(builder.fcmp_unordered("uno", value, value), quiet, rounded)
-    return builder.trunc(kept, _shaped(stored_bits(DataType.kBFloat16), value))
+    return builder.select(builder.fcmp_unordered("uno", value, value), quiet, rounded)
 
 
 def _integer_to_odd(context: Any, builder: Any, value: Any, numba_type: Any) -> tuple[Any, Any]:

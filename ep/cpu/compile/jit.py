@@ -8,7 +8,7 @@ from numba.core import types
 from numba.core.registry import CPUDispatcher
 
 from ep.common.deferred import Deferred
-from ep.cpu.compile.lowering import Interleaved, Kernel, Pieces, Separate, WideVectors
+from ep.cpu.compile.lowering import Interleaved, Kernel, PairsOfPieces, Pieces, Separate, WideVectors
 from ep.cpu.compile.target import check_target
 from ep.include.errors import EnvironmentVariableError
 
@@ -73,10 +73,17 @@ def _interleaved(function: Callable[..., Any]) -> Any:
     return numba.njit(pipeline_class=Interleaved, **INNER)(function)
 
 
-def of_piece(function: Callable[..., Any]) -> Deferred:
-    """Make `function` callable as `jit` does; each of its loops, of `PIECE` turns, is one vector then."""
-    return Deferred(function, _of_piece)
+def of_piece(function: Callable[..., Any], pairs: bool = False) -> Deferred:
+    """Make `function` callable as `jit` does; each of its loops over a piece becomes instructions on one vector.
+
+    pairs: whether a loop has a turn for each pair of the `PIECE` elements, not for each element.
+    """
+    return Deferred(function, _of_pairs if pairs else _of_piece)
 
 
 def _of_piece(function: Callable[..., Any]) -> Any:
     return _Inlined(function, targetoptions={"nopython": True, **INNER}, pipeline_class=Pieces)
+
+
+def _of_pairs(function: Callable[..., Any]) -> Any:
+    return _Inlined(function, targetoptions={"nopython": True, **INNER}, pipeline_class=PairsOfPieces)

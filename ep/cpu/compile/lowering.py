@@ -82,6 +82,12 @@ class _Pieces(_Marked):
     mark = staticmethod(partial(in_one_vector, count=PIECE))
 
 
+class _PairsOfPieces(_Marked):
+    """Lowering with which LLVM makes a loop over the pairs of a piece one vector."""
+
+    mark = staticmethod(partial(in_one_vector, count=PIECE // 2))
+
+
 class _WithoutEnvironment(PyCallWrapper):
     """The Python wrapper of a function of integers; loading it makes no Python objects."""
 
@@ -178,6 +184,7 @@ WideVectors: Final = _pipeline(_WideVectors)
 Separate: Final = _pipeline(_Separate)
 Interleaved: Final = _pipeline(_Interleaved)
 Pieces: Final = _pipeline(_Pieces)
+PairsOfPieces: Final = _pipeline(_PairsOfPieces)
 Kernel: Final = _pipeline(_Kernel, KernelLibrary)
 LightKernel: Final = _pipeline(_LightKernel, KernelLibrary)
 StreamingKernel: Final = _pipeline(_LightKernel, StreamingLibrary)

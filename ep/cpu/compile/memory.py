@@ -13,7 +13,7 @@ from numba.core.typing.templates import Signature
 from numba.np.numpy_support import from_dtype
 
 from ep.common.native.emitted import emitted, intrinsic
-from ep.cpu.compile.conversion import HALVES, convert, widened
+from ep.cpu.compile.conversion import HALVES, convert, pair_of_bfloat16, widened
 from ep.cpu.compile.vectors import BYTE, DOUBLE, FLOAT, INT, NOTHING, WORD, call, load, pointer_to, store, stored_bits
 from ep.include.data_type import DataType
 
@@ -158,6 +158,41 @@ def converter(data_type: DataType, wide: bool = False) -> Any:
         return numba_type(value), generate
 
     return converted
+
+
+@emitted(types.uint32)
+def load_pair(builder: Any, address: Any, index: Any) -> Any:
+    """Return pair `index` of a buffer of bfloat16, for `lower_of` and `upper_of`: no lane of a vector has to move."""
+    value = load(builder, address, INT, index)
+    _mark(builder, value, "alias.scope")
+    return value
+
+
+@emitted(types.float32, pair=types.uint32)
+def lower_of(builder: Any, pair: Any) -> Any:
+    """Return the first number of a pair."""
+    return builder.bitcast(builder.shl(pair, INT(16)), FLOAT)
+
+
+@emitted(types.float32, pair=types.uint32)
+def upper_of(builder: Any, pair: Any) -> Any:
+    """Return the second number of a pair."""
+    return builder.bitcast(builder.and_(pair, INT(0xFFFF0000)), FLOAT)
+
+
+@cache
+def pair_storer(exact: bool) -> Any:
+    """Return `store(address, index, lower, upper)`, which writes two float32 numbers as pair `index` of bfloat16.
+
+    exact: whether they are bfloat16 numbers already.
+    """
+
+    @emitted(lower=types.float32, upper=types.float32)
+    def store_pair(builder: Any, address: Any, index: Any, lower: Any, upper: Any) -> None:
+        pair = pair_of_bfloat16(builder, lower, upper, exact)
+        _mark(builder, builder.store(pair, pointer_to(builder, address, INT, index), align=1), "noalias")
+
+    return store_pair
 
 
 def _narrowed_apart(builder: Any, number: Any) -> Any:

@@ -10,7 +10,16 @@ import numpy as np
 from ep.common.native.words import stack_words
 from ep.common.source import function_of
 from ep.cpu.compile.jit import interleaved, jit, of_piece
-from ep.cpu.compile.memory import arithmetic_type, converter, loader, storer
+from ep.cpu.compile.memory import (
+    arithmetic_type,
+    converter,
+    load_pair,
+    loader,
+    lower_of,
+    pair_storer,
+    storer,
+    upper_of,
+)
 from ep.cpu.compile.vectors import PIECE
 from ep.cpu.engine.reduce.kernel import result_writer
 from ep.cpu.engine.reduce.pieces import piece_folder
@@ -28,7 +37,7 @@ ANY: Final = 2
 """The step of an operand that is neither 0 nor 1; it is read from the plan, while 0 and 1 are compiled in."""
 
 _MOST_TWICE: Final = 12
-"""The most steps of a structure that is compiled a second time, for ordinary elements."""
+"""The most steps of a structure that is compiled a second time: for ordinary elements, or for the second of a pair."""
 
 _BLOCK: Final = 256
 """Elements of a block, which is computed by the function for any element unless all of its elements are ordinary.
@@ -45,6 +54,17 @@ def loop({operands}, count, {steps}):
     for i in range(count):
         {each}
 """
+
+_PAIRS: Final = """
+def loop({operands}, count, {steps}):
+    {once}
+    for i in range(count // 2):
+        {each}
+    {rest}
+"""
+
+_REST: Final = """for i in range(count & -2, count):
+        {each}"""
 
 _EXCEEDS: Final = """
 def exceeds({operands}, count, {steps}):
@@ -73,10 +93,11 @@ def fold({operands}, count, {steps}):
         {parts}
         compute(piece, {of_block}, {width}, {steps})
         add(carried, piece)
+    {after}
     if count & ({width} - 1):
         begin = count - {width}
         {parts}
-        compute(piece, {of_block}, {width}, {steps})
+        compute_rest(piece, {of_block}, {width}, {steps})
         add_rest(carried, piece, count)
     finish(value, carried)
     write(p0, 0, value, 0, 1, count, 1.0)
@@ -98,6 +119,7 @@ class Loops:
         self._structure, self._steps, self._given = structure, steps, given
         self._num_results, self._num_sources = len(structure.results), len(structure.sources)
         self._first = self._num_sources + len(structure.constants)
+        self._rows = [k for k in range(self._num_results, len(steps)) if steps[k] != 0]  # what is loaded in the loop
         self.names: dict[str, Any] = {"np": np}
         self.functions: dict[int, ElementFunction] = {}
         self._is_long = False
@@ -109,6 +131,8 @@ class Loops:
     def made(self) -> tuple[Any, bool]:
         """Return the compiled loop, and whether it is a long dependency chain."""
         checked = [value for value in self.functions if self._cone(value) is not None]
+        if self._has_pairs([*range(self._num_results), *self._rows]):
+            return self._loop_over_pairs(), False
         if not checked or len(self._structure.steps) > _MOST_TWICE:
             return self._loop({}), self._is_long
         names = {
@@ -127,9 +151,12 @@ class Loops:
         data_type = self._data_type_of(0)
         of = lanes(op, data_type)
         fold, write = piece_folder(of), result_writer(op, data_type, of)
-        names = {"compute": self._loop({}, of_piece), "write": write, "stack_words": stack_words, **fold._asdict()}
+        loop, pairs = self._loop({}, of_piece), self._has_pairs(self._rows)
+        names = {"compute_rest": loop, "write": write, "stack_words": stack_words, **fold._asdict()}
+        names["compute"] = self._loop_over_pairs(in_piece=True) if pairs else loop
         words = {"piece_words": PIECE * data_type.itemsize // 8, "carried_words": PIECE * of.size // 8}
-        text = _FOLD.format(width=PIECE, **words, **self._of_block(1), **self._given)
+        after = "put_in_order(carried)" if pairs else "pass"
+        text = _FOLD.format(width=PIECE, after=after, **words, **self._of_block(1), **self._given)
         return jit(function_of(text, "fold", __name__, names))
 
     def _of_block(self, first: int) -> dict[str, str]:
@@ -156,6 +183,46 @@ class Loops:
         text = self._text(_LOOP, self._loaded, [*self._computed, *stores])
         function = function_of(text, "loop", __name__, {**self.names, **others})
         return (compiled or (interleaved if self._is_long else jit))(function)
+
+    def _has_pairs(self, operands: Sequence[int]) -> bool:
+        """Return whether all of these operands are contiguous rows of bfloat16, and the ops are light and few."""
+        is_plain = not (self._is_long or self.functions or self._structure.chosen)
+        if not is_plain or not operands or len(self._structure.steps) > _MOST_TWICE:
+            return False
+        return all(self._steps[k] == 1 and self._data_type_of(k) is DataType.kBFloat16 for k in operands)
+
+    def _loop_over_pairs(self, in_piece: bool = False) -> Any:
+        """Return the loop over pairs of elements.
+
+        in_piece: whether the one result is written to a piece, elements with even places before those with odd ones.
+        """
+        names = {**self.names, "load_pair": load_pair, "lower_of": lower_of, "upper_of": upper_of}
+        loaded = [(k - self._num_results, k) for k in self._rows]
+        each = [f"w{value} = load_pair(p{k}, i)" for value, k in loaded]
+        each += [f"v{value} = lower_of(w{value})" for value, _ in loaded] + self._computed
+        each += [f"l{k} = v{value}" for k, value in enumerate(self._structure.results)]
+        each += [f"v{value} = upper_of(w{value})" for value, _ in loaded] + self._computed
+        single = [line for line, is_once in self._loaded if not is_once] + self._computed
+        for k, value in enumerate(self._structure.results):
+            names[f"store{k}"] = storer(self._data_type_of(k))
+            if in_piece:
+                each += [f"store{k}(p{k}, i, l{k})", f"store{k}(p{k}, i + {PIECE // 2}, v{value})"]
+                continue
+            names[f"store_pair{k}"] = pair_storer(self._is_rounded(value))
+            each.append(f"store_pair{k}(p{k}, i, l{k}, v{value})")
+            single.append(f"store{k}(p{k}, i, v{value})")
+        rest = "" if in_piece else _REST.format(each="\n        ".join(single))
+        once = "\n    ".join([line for line, is_once in self._loaded if is_once] or ["pass"])
+        text = _PAIRS.format(once=once, each="\n        ".join(each), rest=rest, **self._given)
+        function = function_of(text, "loop", __name__, names)
+        return of_piece(function, pairs=True) if in_piece else jit(function)
+
+    def _is_rounded(self, value: int) -> bool:
+        """Return whether a value is a number of its type already, not only when it is stored."""
+        if value < self._first:
+            return True
+        step = self._structure.steps[value - self._first]
+        return step.op is not None and step.rounded
 
     def _exceeds(self, checked: Sequence[int]) -> Any:
         """Return the function that checks whether some element is not ordinary."""

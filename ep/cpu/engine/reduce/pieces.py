@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from ep.common.native.emitted import emitted
-from ep.cpu.compile.vectors import PIECE, WORD, load, store
+from ep.cpu.compile.vectors import PIECE, WORD, joined, lanes_of, load, store, taken
 from ep.cpu.engine.reduce.fold import fold_of
 from ep.cpu.engine.reduce.row import rest_of_row
 from ep.cpu.engine.reduce.vectors import Lanes, combined, folded, identity, widths_of
@@ -19,6 +19,8 @@ class PieceFolder(NamedTuple):
     """start(carried): prepares for the first piece."""
     add: Any
     """add(carried, piece): folds the `PIECE` elements at `piece`."""
+    put_in_order: Any
+    """put_in_order(carried): call it after pieces whose elements with even places came before those with odd ones."""
     add_rest: Any
     """add_rest(carried, piece, count): folds what is left of `count` elements; piece: the last `PIECE` of them."""
     finish: Any
@@ -53,6 +55,17 @@ def piece_folder(of: Lanes) -> PieceFolder:
         keep(builder, carried, fold.more(tuple(kept(builder, carried)), fold.read(piece, WORD(0), PIECE, None)))
 
     @emitted()
+    def put_in_order(builder: Any, carried: Any) -> None:
+        values = kept(builder, carried)
+        value = joined(builder, values)
+        value = taken(builder, [lane // 2 + lane % 2 * PIECE // 2 for lane in range(PIECE)], value)
+        keep(
+            builder,
+            carried,
+            [lanes_of(builder, value, skip, size_of(builder)) for skip in range(0, PIECE, size_of(builder))],
+        )
+
+    @emitted()
     def add_rest(builder: Any, carried: Any, piece: Any, count: Any) -> None:
         rest = rest_of_row(builder, of, PIECE, size_of(builder), piece, WORD(0), count, None)
         values = zip(kept(builder, carried), rest, strict=True)
@@ -62,4 +75,4 @@ def piece_folder(of: Lanes) -> PieceFolder:
     def finish(builder: Any, out: Any, carried: Any) -> None:
         store(builder, folded(builder, of, kept(builder, carried), of.parts), out)
 
-    return PieceFolder(start, add, add_rest, finish)
+    return PieceFolder(start, add, put_in_order, add_rest, finish)
