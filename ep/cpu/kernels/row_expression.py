@@ -15,6 +15,7 @@ from ep.common.primitive.reduce_shape import Axis, ReduceShape
 from ep.common.primitive.segment_sizes import SegmentSizes
 from ep.common.primitive.stages import Stage, identity_of, stages_of, stored_in_full
 from ep.common.primitive.strides import contiguous_strides
+from ep.cpu.compile.target import has_avx512
 from ep.cpu.compile.vectors import PIECE
 from ep.cpu.engine.map.strided import OPERAND, StridedPlan, plan_words, set_walk, strides_over, word_of
 from ep.cpu.engine.reduce.computed_segments import computed_state, computed_task, computed_words
@@ -113,7 +114,9 @@ class StagesPlan(StridedPlan):
                 rows=array.shape[0],
                 row_bytes=array.strides[0],
             )
-        stages = stages_of(self._structure, by_rows, sums_compute=self._length >= PIECE)
+        # without mask registers, masks of whole pieces take longer than a map that writes what is added up
+        masks = has_avx512() or DataType.kBool not in structure.sources
+        stages = stages_of(self._structure, by_rows, sums_compute=self._length >= PIECE and masks)
         for number, stage in enumerate(stages):
             for value in stage.writes:
                 result = self._written_at_once(value, stages[number:])
