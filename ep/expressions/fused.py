@@ -53,6 +53,7 @@ class _Trace:
         self.program, self._results = program, _positions(value)
         places = {one: k for k, one in enumerate([*self._results, None])}
         self._order = [places[one] for one in leaves_of(value)]
+        self._is_tuple = type(value) is tuple and [*value] == self._results  # of arrays, none of them twice
         self._numbers = [(position, trace.given[position]) for position in trace.numbers]
         self._are_given = not self._numbers and self._positions == [(k, k) for k in range(len(self._positions))]
 
@@ -73,6 +74,8 @@ class _Trace:
             results = self.program.run(base, given, {} if out is None else _destinations(out, self._results))
         if isinstance(self._value, int):
             return results[0]
+        if self._is_tuple:
+            return tuple(results)
         results.append(None)  # other kinds of leaves
         return replaced(self._value, map(results.__getitem__, self._order))
 
