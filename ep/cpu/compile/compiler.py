@@ -12,13 +12,14 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from numba import njit
-from numba.core import types
+from numba.core import postproc, types
 from numba.core.bytecode import FunctionIdentity
 from numba.core.ccallback import CFunc
 from numba.core.registry import cpu_target
 
 from ep.common.kernel_cache.statistics import Statistics
 from ep.common.native.known_types import known_call_types
+from ep.common.native.lifetimes import lifetimes_where_used
 from ep.common.native.machine_code import function_addresses
 from ep.common.native.python_function import python_function
 from ep.cpu.compile.code import Write, written
@@ -123,8 +124,8 @@ def compile_entry(name: str, function: Callable[..., int]) -> Callable[..., int]
 def _addresses(name: str, made_of: object, to: Any, compiled: Callable[[], tuple[Any, list[str]]]) -> tuple[int, ...]:
     """Return the addresses of a kernel's functions: see `function_addresses`."""
 
-    def with_known_types() -> tuple[Any, list[str]]:
-        with known_call_types():
+    def once() -> tuple[Any, list[str]]:
+        with known_call_types(), lifetimes_where_used(postproc):
             return compiled()
 
-    return function_addresses(CACHE, statistics, name, made_of, to, with_known_types)
+    return function_addresses(CACHE, statistics, name, made_of, to, once)

@@ -32,23 +32,27 @@ INNER: Final[dict[str, Any]] = {**OPTIONS, "no_cpython_wrapper": True, "no_cfunc
 """The options of functions called by compiled code only: wrappers would take a large part of the compile time."""
 
 
-class _Inlined(CPUDispatcher):
-    """A function that is inlined into its callers, where LLVM knows its constant arguments.
-
-    It is compiled once for all integers; Numba would compile it for each constant.
-    """
+class _OfNumbers(CPUDispatcher):
+    """A function that is compiled once for all integers; Numba would compile it for each constant."""
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         return super().get_call_template(tuple(map(types.unliteral, args)), kws)
 
 
+def _inner(function: Callable[..., Any], pipeline: Any) -> Any:
+    return _OfNumbers(function, targetoptions={"nopython": True, **INNER}, pipeline_class=pipeline)
+
+
 def jit(function: Callable[..., Any]) -> Deferred:
-    """Make `function` callable from other compiled functions, and only from them."""
+    """Make `function` callable from other compiled functions, and only from them.
+
+    It is inlined into its callers, where LLVM knows its constant arguments.
+    """
     return Deferred(function, _inlined)
 
 
 def _inlined(function: Callable[..., Any]) -> Any:
-    return _Inlined(function, targetoptions={"nopython": True, **INNER}, pipeline_class=WideVectors)
+    return _inner(function, WideVectors)
 
 
 def separate(function: Callable[..., Any]) -> Deferred:
@@ -57,7 +61,7 @@ def separate(function: Callable[..., Any]) -> Deferred:
 
 
 def _separate(function: Callable[..., Any]) -> Any:
-    return numba.njit(pipeline_class=Separate, **INNER)(function)
+    return _inner(function, Separate)
 
 
 def interleaved(function: Callable[..., Any]) -> Deferred:
@@ -70,7 +74,7 @@ def interleaved(function: Callable[..., Any]) -> Deferred:
 
 
 def _interleaved(function: Callable[..., Any]) -> Any:
-    return numba.njit(pipeline_class=Interleaved, **INNER)(function)
+    return _inner(function, Interleaved)
 
 
 def of_piece(function: Callable[..., Any], pairs: bool = False) -> Deferred:
@@ -82,8 +86,8 @@ def of_piece(function: Callable[..., Any], pairs: bool = False) -> Deferred:
 
 
 def _of_piece(function: Callable[..., Any]) -> Any:
-    return _Inlined(function, targetoptions={"nopython": True, **INNER}, pipeline_class=Pieces)
+    return _inner(function, Pieces)
 
 
 def _of_pairs(function: Callable[..., Any]) -> Any:
-    return _Inlined(function, targetoptions={"nopython": True, **INNER}, pipeline_class=PairsOfPieces)
+    return _inner(function, PairsOfPieces)
