@@ -8,7 +8,7 @@ from typing import Any
 from ep import source_files as source_files  # first: its record of a file is older than the import of the file
 from ep.garbage import garbage_waits
 
-with garbage_waits():
+with garbage_waits(all_is_kept=True):
     from ep.include import (
         ActiveDeviceGuard,
         AllocationOptions,

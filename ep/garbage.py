@@ -13,21 +13,24 @@ _SUSPENDING: Final[list[bool]] = []
 
 
 @contextmanager
-def garbage_waits() -> Iterator[None]:
+def garbage_waits(*, all_is_kept: bool = False) -> Iterator[None]:
     """Suspend garbage collection inside, where many objects are made and kept: imports, compilation, plans.
 
     They would start it repeatedly: a fifth of the time of an import. Blocks of several threads may overlap: collections
-    begin again at the end of the first block. All objects are old then: the next collection of young objects does not
-    visit those that were made inside.
+    begin again at the end of the first block.
+
+    all_is_kept: whether what is made inside is never garbage, as modules are: all objects are old then, and the next
+    collection of young objects does not visit them.
     """
     collects = gc.isenabled()
     gc.disable()
     _SUSPENDING.extend([True] * collects)
     try:
         yield
+        if collects and all_is_kept:
+            _make_all_old()
     finally:
         if collects:
-            _make_all_old()
             gc.enable()
             del _SUSPENDING[-1:]
 

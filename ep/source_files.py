@@ -15,7 +15,8 @@ from typing import Final, NamedTuple
 class FileState(NamedTuple):
     """The state of a file that changes when it is written or replaced.
 
-    ctime_ns: when the file or its record changed; a program that restores mtime cannot restore it.
+    ctime_ns: when the file or its record changed; a program that restores mtime cannot restore it. On Windows it is the
+        time of creation.
     """
 
     mtime_ns: int

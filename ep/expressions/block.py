@@ -105,7 +105,7 @@ class Block(_Opened):
             trace.path = known
             made = LazyArray(trace, known.nodes[0])
         made.view = path.num_values
-        if known is not None:
+        if known is not None and self._trace is not None:  # the first view of a block is always made here
             KNOWN.add_view(path, buffer, made)
         if key is None:
             self._are_plain = False

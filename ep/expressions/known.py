@@ -103,7 +103,7 @@ class Known:
         words[layout.NUM_OPERANDS], words[layout.IS_REFLECTED] = form.num_operands, form.is_reflected
         words[layout.IS_IN_PLACE] = form.is_in_place
         self._held.append((written, form, words))
-        setattr(of, name, method_with(name, address, words, doc_of_method(written)))
+        setattr(of, name, method_with(name, address, words, doc_of_method(name, written)))
 
 
 def note_range(ranges: Any, array: np.ndarray[Any, Any] | None) -> None:

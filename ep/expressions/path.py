@@ -17,7 +17,8 @@ _MOST: Final = 2**14
 class _Known(dict[Hashable, Any]):
     """What is known of the next calls and views, with the slot that compiled code finds.
 
-    recent: the records of operators that compiled methods do, the newest first. It is replaced as a whole.
+    recent: the records of operators, assignments and views that compiled methods do, the newest first. It is replaced
+    as a whole.
     """
 
     __slots__ = ("recent",)
@@ -53,7 +54,7 @@ class Path(_Known):
         return found
 
     def add(self, record: tuple[Any, ...]) -> None:
-        """Add a record of an operator."""
+        """Add a record for compiled methods."""
         self.recent = newest_first(record, self.recent)
 
     def inputs_since(self, before: Path | None) -> list[Any]:

@@ -62,6 +62,11 @@ def load_all_providers() -> None:
     for tag in _BUILT_IN:
         load_provider(tag)
     for entry_point in _entry_points():
+        if entry_point.name in _BUILT_IN:
+            warnings.warn(
+                f"entry point {entry_point.name!r} ({entry_point.value}) is ignored: it is a device type of ep itself",
+                stacklevel=2,
+            )
         try:
             load_provider(entry_point.name)
         except Exception as error:
@@ -95,7 +100,8 @@ class DeviceType(metaclass=_Members):
     """A kind of device, such as `DeviceType.kCPU`. The set is extensible: `Register` adds to it.
 
     name: the enumerator's name, "kCPU".
-    tag: the name that users type, "cpu"; an entry point of that name in the group `ep.devices` provides it.
+    tag: the name that users type, "cpu"; for other devices than those of this package, an entry point of that name in
+        the group `ep.devices` provides it.
     """
 
     __slots__ = ("name", "tag")

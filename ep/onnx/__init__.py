@@ -2,7 +2,7 @@
 
 from ep.garbage import garbage_waits
 
-with garbage_waits():
+with garbage_waits(all_is_kept=True):
     try:
         import onnx as _onnx  # noqa: F401
     except ModuleNotFoundError as error:

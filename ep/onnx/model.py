@@ -15,7 +15,7 @@ from ep.garbage import garbage_waits
 from ep.include.arrays import Arrays
 from ep.include.device_type import DeviceType
 from ep.onnx.folding import folded
-from ep.onnx.graph import Graph, Signature, graph_of
+from ep.onnx.graph import Branch, Graph, Node, Signature, graph_of
 from ep.onnx.known import Known, on_device
 from ep.onnx.plan import Plan
 from ep.onnx.progress import Progress, Tell
@@ -40,7 +40,7 @@ class Model:
 
     def __init__(self, graph: Graph, device_type: DeviceType) -> None:
         self.inputs, self.outputs = graph.inputs, graph.outputs
-        self.nodes = tuple(one._replace(attributes={}) for one in graph.nodes)  # without the tensors of constants
+        self.nodes = tuple(map(_without_tensors, graph.nodes))
         graph = folded(graph)
         self._device_type, self._left = device_type, graph.nodes
         self._known = Known(graph, device_type)  # it alone keeps the constants
@@ -173,6 +173,12 @@ class _Sized(NamedTuple):
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
+
+
+def _without_tensors(node: Node) -> Node:
+    """Return a node without its tensors and graphs, which would be in memory twice."""
+    plain = {k: one for k, one in node.attributes.items() if not isinstance(one, np.ndarray | Branch)}
+    return node._replace(attributes=plain)
 
 
 def _check(signature: Signature, array: Any, sizes: dict[str, tuple[int, str]]) -> None:

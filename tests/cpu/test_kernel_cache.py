@@ -129,7 +129,7 @@ CACHE._said = Forgets()  # else only the first one is reported
     other.write_bytes(b"not a kernel")
     short.write_bytes(short.read_bytes()[:1000])
     *lines, result = run(TO_STDOUT + each + LAUNCH, EP_CACHE_DIR=str(kernels)).splitlines()
-    assert sorted(lines) == sorted(f"{file} is damaged: what it is for is made again" for file in damaged)
+    assert sorted(lines) == sorted(f"{file} is damaged and ignored; a new one is written" for file in damaged)
     assert result == "[0.0, 0.0, 2.0] 3 3"
     assert run(LAUNCH, EP_CACHE_DIR=str(kernels)).strip() == "[0.0, 0.0, 2.0] 0 6"
 

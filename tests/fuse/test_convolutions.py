@@ -60,18 +60,29 @@ def test_operands_that_change_along_some_spatial_axes(rng, one_by_one):
         check(ep.fuse(layer)(x, w, other), one_by_one(layer, x, w, other))
 
 
-def test_operands_of_depthwise_convolutions_that_change_along_some_spatial_axes(rng, one_by_one):
-    x, w = rng.normal(size=(1, 3, 40, 50)).astype(np.float32), rng.normal(size=(3, 1, 3, 3)).astype(np.float32)
-    for shape in ((40, 1), (50,), (1, 40, 50), (3, 1, 50)):
+@pytest.mark.parametrize(
+    ("sizes", "kernel", "filters"), [((40, 50), (3, 3), 1), ((37, 53), (13, 11), 2), ((5, 7, 41), (2, 3, 3), 1)]
+)
+@pytest.mark.parametrize("keeps_sums", [True, False])
+def test_operands_of_depthwise_convolutions_that_change_along_some_spatial_axes(
+    sizes, kernel, filters, keeps_sums, rng, one_by_one
+):
+    """Their maps are computed by whole planes."""
+    x = rng.normal(size=(2, 3, *sizes)).astype(np.float32)
+    w = rng.normal(size=(3 * filters, 1, *kernel)).astype(np.float32)
+    x[0, 1], w[0] = 0, -abs(w[0])  # sums of -0.0
+    pads = [size // 2 for size in kernel] + [(size - 1) // 2 for size in kernel]
+
+    def layer(x, w, other):
+        product = ops.conv(x, w, pads=pads, groups=3)
+        result = ops.relu(product * other)
+        return (product, result) if keeps_sums else result
+
+    ones = [1] * len(sizes[1:])
+    for shape in ((sizes[0], *ones), sizes[-1:], (1, *sizes), (3 * filters, *ones, sizes[-1])):
         other = rng.normal(size=shape).astype(np.float32)
-
-        def layer(x, w, other):
-            product = ops.conv(x, w, pads=1, groups=3)
-            return product, ops.relu(product * other)
-
         assert "product kernel of conv mul relu" in ep.fuse(layer).explain(x, w, other)
-        for found, expected in zip(ep.fuse(layer)(x, w, other), one_by_one(layer, x, w, other), strict=True):
-            np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+        check(ep.fuse(layer)(x, w, other), one_by_one(layer, x, w, other))
 
 
 @pytest.mark.parametrize(

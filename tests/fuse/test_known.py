@@ -1,6 +1,7 @@
 """Compiled methods of blocks do what the methods in Python do, and call them for all that is not known."""
 
 import gc
+import inspect
 import operator
 import sys
 
@@ -286,3 +287,14 @@ def test_wrong_calls_of_methods(rng):
     before = x.copy()
     repeated(block)
     assert x.tobytes() == before.tobytes()
+
+
+def test_compiled_methods_have_the_signatures_of_those_that_they_replace(rng):
+    x = rng.random(8, np.float32)
+    for _ in range(3):
+        with ep.lazy() as lazy:
+            view = lazy.view(x)
+            view[...] = 1 - view
+            view *= 2.0
+    for name in ("__add__", "__rsub__", "__imul__"):
+        assert [*inspect.signature(getattr(type(view), name)).parameters] == ["other"], name

@@ -266,6 +266,17 @@ def test_sums_of_rows_that_indices_choose(rng, one_by_one):
     check(ep.fuse(scaled)(y, same, out=same), expected)
 
 
+def test_a_result_over_its_source_after_a_launch_that_was_apart(rng, one_by_one):
+    def twice_and_sum(x):
+        twice = x * 2
+        return twice, ops.sum(x * twice, -1, keepdims=True)
+
+    fused, x = ep.fuse(twice_and_sum), rng.random((1, 64), np.float32)
+    expected = one_by_one(twice_and_sum, x)
+    check(fused(x[0][None]), expected)  # along the axis of one element, the stride is another one
+    check(fused(x, out=(x, None)), expected)
+
+
 def stages(structure):
     """Return what each stage reads and writes, and whether it computes what it adds up."""
     found = stages_of(structure, sums_compute=True)

@@ -74,6 +74,20 @@ def test_device_type_appears_when_first_asked_for(foo):
     run("import ep; assert ep.DeviceType.FromTag('foo').name == 'kFoo'", foo)
 
 
+def test_a_device_type_of_ep_is_not_replaced(tmp_path):
+    install(tmp_path, "other_cpu", "raise AssertionError('it is loaded')", "cpu")
+    run(
+        "import warnings, ep\n"
+        "from ep.include.device_type import load_all_providers\n"
+        "with warnings.catch_warnings(record=True) as caught:\n"
+        "    warnings.simplefilter('always')\n"
+        "    load_all_providers()\n"
+        "(warning,) = caught\n"
+        "assert \"entry point 'cpu' (other_cpu) is ignored\" in str(warning.message)",
+        str(tmp_path),
+    )
+
+
 def test_nothing_is_there_without_the_package():
     run("import ep; assert not hasattr(ep.DeviceType, 'kFoo')")
 

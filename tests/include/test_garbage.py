@@ -36,21 +36,22 @@ def test_it_is_as_before_after_a_failure(collects):
 _OLD = """
 import gc
 from ep.garbage import garbage_waits
-with garbage_waits():
+with garbage_waits(all_is_kept={all_is_kept}):
     made = [[]]
 print(any(one is made for one in gc.get_objects(generation=2)), gc.get_freeze_count())
 """
 
 
-def test_objects_that_are_made_inside_are_old_afterwards():
-    assert run(_OLD).split() == ["True", "0"]
+@pytest.mark.parametrize("all_is_kept", [True, False])
+def test_objects_that_are_kept_are_old_afterwards(all_is_kept):
+    assert run(_OLD.format(all_is_kept=all_is_kept)).split() == [str(all_is_kept), "0"]
 
 
 def test_what_the_program_has_frozen_stays_frozen(collects):
     gc.freeze()
     try:
         frozen = gc.get_freeze_count()
-        with garbage_waits():
+        with garbage_waits(all_is_kept=True):
             made = [[]]
         assert gc.get_freeze_count() == frozen > 0
         assert gc.is_tracked(made)

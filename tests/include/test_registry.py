@@ -146,6 +146,14 @@ def test_listing(toy):
         registered("toy")
 
 
+def test_keys_with_and_without_an_op_in_one_table(toy):
+    class Mixed(ToyUnaryFactory):
+        keys = (Key(UnaryOp.kRelu, (F, F)), Key(None, (F, F)))
+
+    register_primitive_factory(toy, ElementwiseUnaryFactory)(Mixed)
+    assert [entry.op for entry in registered(toy)] == [None, UnaryOp.kRelu]
+
+
 def test_the_listing_is_the_same_in_every_run(monkeypatch):
     listed = set()
     for seed in ("1", "2"):

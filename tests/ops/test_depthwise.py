@@ -3,6 +3,8 @@
 Numbers are small integers, so that sums are exact in any order.
 """
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -101,6 +103,20 @@ def test_what_is_not_finite_stays_in_its_windows(rng, kernel):
     with np.errstate(invalid="ignore"):
         expected = reference(x, w, *given)
     np.testing.assert_array_equal(ops.conv(x, w, None, *given, groups=2), expected.astype(np.float32))
+
+
+def test_windows_that_are_far_apart(rng):
+    """Their parts of planes would need more memory than there is; some take another way."""
+    x, w = integers(rng, (1, 2, 5, 6), np.float32), integers(rng, (2, 1, 2, 3), np.float32)
+    for strides, pads, dilations in (
+        ((1 << 40, sys.maxsize), (0, 0, 0, 0), (1, 1)),
+        ((70, 1), (70, 1, 69, 1), (1, 1)),
+        ((3, 5), (100, 100, 100, 100), (100, 67)),
+        ((100_000, 1), (100_000, 0, 100_001, 0), (1, 1)),
+    ):
+        found = ops.conv(x, w, None, strides, pads, dilations, groups=2)
+        expected = reference(x, w, [min(stride, 10**6) for stride in strides], pads, dilations)
+        np.testing.assert_array_equal(found, expected.astype(np.float32))
 
 
 def test_the_launch_of_a_product_over_planes(rng):

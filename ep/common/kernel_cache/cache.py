@@ -9,7 +9,6 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
 from typing import Final, TypeVar
@@ -105,8 +104,10 @@ class KernelCache(CompiledKernels):
         known = len(PACKAGE.digests)
         digest = PACKAGE.digest(modules)
         if self._record is not None and len(PACKAGE.digests) > known:
-            with suppress(UntrustedError, OSError):  # a process without a record reads the sources
+            try:
                 self._replace(self._record, record.packed(PACKAGE))
+            except (UntrustedError, OSError):  # the next process reads the sources
+                self._record = None
         return digest
 
     def read(self, name: str | None, form: Callable[[bytes], T | None]) -> T | None:
@@ -131,7 +132,7 @@ class KernelCache(CompiledKernels):
         held = None if contents is None else form(contents)
         if held is None:
             path = self.folder() / name
-            self._say_once("damaged", logging.WARNING, "%s is damaged: what it is for is made again", path)
+            self._say_once("damaged", logging.WARNING, "%s is damaged and ignored; a new one is written", path)
         return held
 
     def write(self, name: str | None, contents: bytes) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import sys
 from functools import cache
 from typing import Final
 
@@ -21,7 +22,10 @@ def name_of(sources: Sources, taken_ns: int) -> str | None:
     """Return the name of the file of the record; None if a source has just been changed.
 
     taken_ns: the time of the clock when the states of the sources were taken.
+    On Windows there is no record: no time of a file tells of an edit after which the time of change was set back.
     """
+    if sys.platform == "win32":
+        return None
     changed = max((max(state.mtime_ns, state.ctime_ns) for state in sources.states.values()), default=taken_ns)
     return None if changed + _SETTLED_NS > taken_ns else f"sources-{_state_of(sources)[:16]}.sources"
 

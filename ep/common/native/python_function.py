@@ -72,12 +72,15 @@ def python_method(of: type[Any], name: str, address: int, doc: str = "") -> Call
     return method
 
 
-def doc_of_method(written: Any) -> str:
-    """Return the signature of a function in the form CPython uses for C methods, followed by its docstring."""
+def doc_of_method(name: str, written: Any) -> str:
+    """Return the signature of a function in the form CPython uses for C methods, followed by its docstring.
+
+    name: of the method; CPython finds no signature under another one.
+    """
     signature = inspect.signature(written)
     parameters = [one.replace(annotation=one.empty) for one in signature.parameters.values()]
     plain = str(inspect.Signature(parameters)).replace("(self", "($self", 1)
-    return f"{written.__name__}{plain}\n--\n\n{written.__doc__ or ''}"
+    return f"{name}{plain}\n--\n\n{written.__doc__ or ''}"
 
 
 def _defined(name: str, address: int, flags: int, doc: str) -> Any:

@@ -149,8 +149,7 @@ class _Stages:
     def _keep_for(self, sum_: int) -> None:
         """Keep the elements that a sum reads if computing them takes long, and what they are computed from if shared.
 
-        That is what other steps read, too, and what is computed from several rows: computing it again takes longer than
-        reading it.
+        What other steps read, too, and what is computed from several rows, takes longer to compute again than to read.
         """
         (value,) = self._step(sum_).operands
         if value not in self.maps:

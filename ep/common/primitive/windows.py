@@ -120,9 +120,12 @@ class Windows(NamedTuple):
         return (*of_planes, *(step * stride for step, stride in zip(steps, of_places * 2, strict=True)))
 
     def in_planes(self, number: int) -> PlaneWindows:
-        """Return the windows of a number of planes, each of which has the sizes; no size and no count is 0."""
-        of_axes = self.sizes, self.counts, self.kernel, self.strides, self.before, self.dilations
-        return PlaneWindows(number, *of_axes)
+        """Return the windows of a number of planes, each of which has the sizes; no size and no count must be 0.
+
+        Along an axis with one window, the stride is 1.
+        """
+        strides = tuple(stride if count > 1 else 1 for stride, count in zip(self.strides, self.counts, strict=True))
+        return PlaneWindows(number, self.sizes, self.counts, self.kernel, strides, self.before, self.dilations)
 
     @property
     def has_padding(self) -> bool:

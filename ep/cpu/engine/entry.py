@@ -191,7 +191,7 @@ def install(of: type[Any]) -> None:
     for one in of.__mro__:
         forward = getattr(one.__dict__.get("Launch"), "forward", None)
         if forward is not None:
-            forward.to = _put(one, "Launch", _launching(), doc_of_method(forward.written))
+            forward.to = _put(one, "Launch", _launching(), doc_of_method("Launch", forward.written))
 
 
 def install_noting() -> None:

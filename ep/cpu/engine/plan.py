@@ -49,8 +49,10 @@ class Plan:
     words: in the layout `fields`: the engine's fields, then those that the check of a launch reads.
     in_place: whether the walks of all operands are the same.
     sizes: the sizes of the signature.
+    may_stream: whether launches use non-temporal stores where the calibration says so, but cannot ask for one.
     """
 
+    may_stream: bool = False
     sizes: tuple[int, ...] = ()
     in_place: bool = False
 

@@ -1,4 +1,4 @@
-"""The kernels of expressions: walks over arrays with their own strides, and the loops over contiguous elements."""
+"""The kernels of expressions: walks over arrays with their own strides, which call loops over contiguous elements."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ ANY: Final = 2
 """The step of an operand that is neither 0 nor 1; it is read from the plan, while 0 and 1 are compiled in."""
 
 _MOST_TWICE: Final = 12
-"""The most steps of a structure that is compiled a second time: for ordinary elements, or for the second of a pair."""
+"""The most steps of a structure that is compiled more than once: for ordinary elements, or for both of a pair."""
 
 _BLOCK: Final = 256
 """Elements of a block, which is computed by the function for any element unless all of its elements are ordinary.
@@ -186,7 +186,8 @@ class Loops:
 
     def _has_pairs(self, operands: Sequence[int]) -> bool:
         """Return whether all of these operands are contiguous rows of bfloat16, and the ops are light and few."""
-        is_plain = not (self._is_long or self.functions or self._structure.chosen)
+        costs = {OPS[step.op].cost for step in self._structure.steps if step.op in OPS}  # type: ignore[index]
+        is_plain = costs <= {Cost.LIGHT, Cost.DIVISION} and not self._structure.chosen
         if not is_plain or not operands or len(self._structure.steps) > _MOST_TWICE:
             return False
         return all(self._steps[k] == 1 and self._data_type_of(k) is DataType.kBFloat16 for k in operands)

@@ -68,7 +68,7 @@ def _normal(real_type: type[np.floating]) -> Check:
     """Return the check that elements are normal and positive."""
     least, infinity = (_bits(x, real_type) for x in (np.finfo(real_type).tiny, np.inf))
     integer = type(least)
-    unsigned = np.uint32 if integer is np.int32 else np.uint64  # a sum of signed integers may not overflow
+    unsigned = np.uint32 if integer is np.int32 else np.uint64  # a sum of signed integers must not overflow
     offset = unsigned(int(np.iinfo(integer).max) + 1 - int(least))  # so that the least normal number has the least key
 
     @jit

@@ -17,7 +17,7 @@ from ep.cpu.engine.map.strided import StridedPlan, plan_words, set_walk, strides
 from ep.cpu.engine.product.blas import gemm_address
 from ep.cpu.engine.product.mapped_launch import mapped_product_task
 from ep.cpu.engine.product.plan import ProductPlan, read_step
-from ep.cpu.engine.product.planes import PlanesPlan
+from ep.cpu.engine.product.planes import PlanesPlan, fits
 from ep.cpu.engine.product.state import PRODUCT, PRODUCT_MAP, PRODUCT_STATE
 from ep.cpu.engine.product.task import product_task, windows_task
 from ep.cpu.engine.product.types import Types, arithmetic_of
@@ -136,10 +136,10 @@ class MappedProductPlan(StridedPlan):
         """
         if not isinstance(op, Convolution) or 0 in of_x or not is_depthwise(of_w, op.groups):
             return None
-        found, filters = windows_of(op, of_x, of_w), of_w[0] // op.groups
-        plan = PlanesPlan(found.in_planes(of_x[0] * op.groups), op.groups, filters, data_type)
-        if plan.words[PRODUCT.column_parts] > 1 and not has_rows:
+        windows, filters = windows_of(op, of_x, of_w).in_planes(of_x[0] * op.groups), of_w[0] // op.groups
+        if not fits(windows, data_type):
             return None
+        plan = PlanesPlan(windows, op.groups, filters, data_type, by_planes=not has_rows)
         self._kept.append(plan)
         return plan.words
 

@@ -115,7 +115,7 @@ class StagesPlan(StridedPlan):
                 row_bytes=array.strides[0],
             )
         # without mask registers, masks of whole pieces take longer than a map that writes what is added up
-        masks = has_avx512() or DataType.kBool not in structure.sources
+        masks = DataType.kBool not in structure.sources or has_avx512()
         stages = stages_of(self._structure, by_rows, sums_compute=self._length >= PIECE and masks)
         for number, stage in enumerate(stages):
             for value in stage.writes:
@@ -334,5 +334,12 @@ class StagesPlan(StridedPlan):
 
 
 def _may_be_one(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:
-    """Return whether arrays that Launch has checked may have the same memory."""
-    return (one.shape, one.strides, one.itemsize) == (other.shape, other.strides, other.itemsize)
+    """Return whether arrays that Launch has checked may have the same memory: in this launch, or in one like it.
+
+    The stride along an axis of one element may be any.
+    """
+
+    def steps(array: np.ndarray[Any, Any]) -> list[tuple[int, int]]:
+        return [(size, step) for size, step in zip(array.shape, array.strides, strict=True) if size != 1]
+
+    return one.itemsize == other.itemsize and steps(one) == steps(other)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from ep.common.primitive.product import ONE, Product, walk_over
 from ep.common.primitive.strides import broadcast_strides
@@ -16,6 +16,9 @@ from ep.include.primitive.broadcast_matmul import WindowProduct
 from ep.include.primitive.plane_windows import PlaneWindows
 from ep.include.primitive.window_map import WindowMap
 from ep.include.stream import Stream
+
+_FAR: Final = 64
+"""The longest distance of windows, or of their places, with which a part of a plane is small in any case."""
 
 
 class WindowsPrimitive(ProductPrimitive):
@@ -42,7 +45,7 @@ class WindowsPrimitive(ProductPrimitive):
 
     def over_planes(self, windows: PlaneWindows, groups: int, filters: int) -> WindowProduct | None:
         (data_type,) = self.request.dtypes or ()
-        if data_type in COMPLEXES:
+        if data_type in COMPLEXES or not self._fits(windows):
             return None
         of_b, of_windows = windows.num_elements()
 
@@ -53,6 +56,20 @@ class WindowsPrimitive(ProductPrimitive):
 
         sizes = groups * filters * math.prod(windows.kernel), of_b, of_windows * filters
         return self._launch_of(sizes, make)
+
+    def _fits(self, windows: PlaneWindows) -> bool:
+        """Return whether parts of planes fit in memory for each thread."""
+        if max(*windows.strides, *windows.dilations) <= _FAR:
+            return True
+        found = []
+
+        def look() -> None:
+            from ep.cpu.engine.product.planes import fits
+
+            found.append(fits(windows, (self.request.dtypes or ())[0]))
+
+        self._compiling(look)
+        return found[0]
 
     def _launch_of(self, sizes: tuple[int, ...], make: Callable[[], Any]) -> WindowProduct:
         """Return a launch with the plan that `make` returns. sizes: the numbers of elements of a, b and c."""
@@ -70,5 +87,7 @@ class WindowsPrimitive(ProductPrimitive):
         def compiled() -> None:
             nonlocal plan
             plan = make()
+            if plan.may_stream:
+                self._provide()
 
         return launch

@@ -280,7 +280,7 @@ def _method(primitive, args, num_args, names):
 def install(of: type[Any], forward: Any) -> None:
     """Replace the Launch of a class, which `launched` has marked, by a compiled method."""
     if forward.to is forward.python:
-        method = python_method(of, "Launch", _compiled(), doc_of_method(forward.written))
+        method = python_method(of, "Launch", _compiled(), doc_of_method("Launch", forward.written))
         of.Launch = method  # type: ignore[attr-defined]
         forward.to = method
 

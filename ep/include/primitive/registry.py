@@ -94,9 +94,10 @@ def _check_key(key: Any, factory: Factory[Any]) -> None:
     raise TypeError(f"{factory!r} lists the key {key!r}; it must be Key(op or None, (DataType, ...))")
 
 
-def _place(key: Any) -> tuple[Any, list[int]]:
+def _place(key: Any) -> tuple[bool, Any, list[int]]:
+    """Return what keys are sorted by: those without an op come first."""
     op, dtypes = key
-    return op and op.value, [data_type.value for data_type in dtypes]
+    return op is not None, op and op.value, [data_type.value for data_type in dtypes]
 
 
 _REGISTRY: Final = _Registry()

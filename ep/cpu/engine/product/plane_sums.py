@@ -37,7 +37,7 @@ class SumsForm(NamedTuple):
     """What the code of sums is made for.
 
     data_type: of elements in memory. result: the type that sums are stored in. kernel, strides, dilations: of windows
-    along three axes. rows, vectors: of a tile. lanes: of a vector. registers: how many of them the processor has.
+    along three axes. rows, vectors: of a tile. lanes: of a vector. registers: how many of them the code may use.
     """
 
     data_type: DataType

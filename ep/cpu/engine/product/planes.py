@@ -27,6 +27,7 @@ from ep.cpu.engine.product.shape import tile_shape
 from ep.cpu.engine.product.state import BLOCK, BLOCK_WORDS, PRODUCT, PRODUCT_LAUNCH
 from ep.cpu.engine.product.types import arithmetic_of
 from ep.cpu.lines.streaming import finish_streams, kind_of_work, stream_row
+from ep.cpu.machine.caches import last_level_caches
 from ep.cpu.shared.layout import layout
 from ep.cpu.shared.state import SETTINGS, STATE
 from ep.include.data_type import DataType
@@ -34,7 +35,8 @@ from ep.include.primitive.plane_windows import PlaneWindows
 
 _AXES: Final = 3
 _LINE: Final = 64  # bytes
-_PACKED_BYTES: Final = 24 * 1024  # of a part, at most: a half to three quarters of L1
+_PACKED_BYTES: Final = 24 * 1024  # of a part, if rows and columns can be divided so: a half to three quarters of L1
+_MOST_BYTES: Final = 1 << 25  # of a part in any case
 _ENOUGH_PARTS: Final = 8
 _MOST_ROWS: Final = 4  # of a tile
 _MOST_VECTORS: Final = 8
@@ -52,7 +54,9 @@ _PLANES: Final = layout(
     block_parts=1,  # the same along the blocks of its columns
     blocks=1,
     wide_blocks=1,
+    mapped=1,  # how many parts are mapped together: 1, or all of a plane
     bytes=1,  # of memory for a part
+    sums_bytes=1,  # of memory for the sums of all parts that are mapped together
 )
 
 
@@ -87,8 +91,13 @@ class PlanesPlan(Plan):
         data_type: DataType,
         signature: Signature | None = None,
         counts: tuple[int, ...] = (),
+        *,
+        by_planes: bool = False,
     ) -> None:
-        """signature, counts: those of launches of the sums alone, as for `ProductPlan`. Without them, c is mapped."""
+        """signature, counts: those of launches of the sums alone, as for `ProductPlan`. Without them, c is mapped.
+
+        by_planes: whether the map is computed for whole planes, and not for parts of them.
+        """
         super().__init__(PRODUCT, signature)
         planes, kernel = windows.planes, math.prod(windows.kernel)
         if signature is not None:
@@ -102,8 +111,13 @@ class PlanesPlan(Plan):
             words[getattr(_PLANES, field)] = getattr(parts, field)
         words[_PLANES.groups] = groups
         self._planes = words  # compiled code has the address
-        column_parts = filled.counts[0] * parts.row_parts * parts.block_parts
-        self.set_words(_SIZES, (filters, math.prod(windows.counts), kernel, planes, 1, 1, column_parts, 1))
+        of_plane, num_windows = filled.counts[0] * parts.row_parts * parts.block_parts, math.prod(windows.counts)
+        words[_PLANES.mapped] = of_plane if by_planes else 1
+        if words[_PLANES.mapped] > 1:
+            words[_PLANES.sums_bytes] = filters * num_windows * parts.form.result.itemsize + _LINE
+        self.may_stream = max(windows.num_elements()) * data_type.itemsize > last_level_caches(1) // 4
+        column_parts = of_plane // int(words[_PLANES.mapped])
+        self.set_words(_SIZES, (filters, num_windows, kernel, planes, 1, 1, column_parts, 1))
         self.set_words(_TASK, (planes_task(parts.form, maps),))
         self.set_words(PRODUCT.planes, (data_address(words),))
 
@@ -113,29 +127,39 @@ def _parts(windows: PlaneWindows, data_type: DataType, *, maps: bool) -> _Parts:
     (layers, height, width), (_, row_stride, stride) = windows.kernel, windows.strides
     _, row_dilation, dilation = windows.dilations
     num_layers, rows, columns = windows.counts
-    wide, registers = arithmetic_of(data_type), 32 if tile_shape().vector_bytes == 64 else 16
+    wide, registers = arithmetic_of(data_type), 16 if tile_shape().vector_bytes == 32 else 32  # AVX2 has 16
     lanes = tile_shape().vector_bytes // wide.itemsize
     vectors, reach = -(-columns // lanes), reach_of(width, stride, dilation)
+    num_phases = phases_of(width, stride, dilation)[-1] + 1
 
     def packed_bytes(rows: int, vectors: int) -> int:
         packed = (rows - 1) * row_stride + (height - 1) * row_dilation + 1
         of_phase = -(-(min(vectors * lanes, columns) + reach) // lanes) * lanes
-        return layers * packed * stride * of_phase * wide.itemsize
+        return layers * packed * num_phases * of_phase * wide.itemsize
 
     def cost(tile: int, count: int) -> int:  # multiplications and vectors that are read, at each place along a row
         return -(-count // tile) * (tile * height + (tile - 1) * row_stride + height)
 
+    def too_large(part: int, least: int) -> bool:  # if least is more than half of it, smaller parts repeat too much
+        return part > _PACKED_BYTES and part > 2 * least
+
     row_parts = min(-(-_ENOUGH_PARTS // (windows.planes * num_layers)), max(rows // _MOST_ROWS, 1))
-    while packed_bytes(-(-rows // row_parts), vectors) > _PACKED_BYTES and rows // row_parts > _MOST_ROWS:
-        row_parts += 1
+    while rows // row_parts > _MOST_ROWS and too_large(
+        packed_bytes(-(-rows // row_parts), vectors), packed_bytes(1, vectors)
+    ):
+        row_parts += 1 + row_parts // 16
+    row_parts = min(row_parts, max(rows // _MOST_ROWS, 1))
     part = -(-rows // row_parts)
     tile = min(range(min(_MOST_ROWS, rows // row_parts), 0, -1), key=lambda tile: cost(tile, part))
     most = min((registers - 2) // (tile + 1), _MOST_VECTORS)
     blocks = -(-vectors // most)
     of_block = -(-vectors // blocks)
     block_parts = min(-(-_ENOUGH_PARTS // (windows.planes * num_layers * row_parts)), max(blocks // 2, 1))
-    while packed_bytes(part, -(-blocks // block_parts) * of_block) > _PACKED_BYTES and block_parts < blocks:
-        block_parts += 1
+    while block_parts < blocks and too_large(
+        packed_bytes(part, -(-blocks // block_parts) * of_block), packed_bytes(part, of_block)
+    ):
+        block_parts += 1 + block_parts // 16
+    block_parts = min(block_parts, blocks)
     of_part = -(-blocks // block_parts) * of_block
     windows_of = windows.kernel, windows.strides, windows.dilations
     form = SumsForm(data_type, wide if maps else data_type, *windows_of, tile, of_block, lanes, registers)  # type: ignore[arg-type]
@@ -143,6 +167,11 @@ def _parts(windows: PlaneWindows, data_type: DataType, *, maps: bool) -> _Parts:
     kept = of_block * lanes + math.prod(windows.kernel) + part * min(of_part * lanes, columns)
     num_bytes = packed_bytes(part, of_part) + kept * wide.itemsize + 3 * _LINE
     return _Parts(form, row_parts, block_parts, blocks, vectors - blocks * (of_block - 1), num_bytes)
+
+
+def fits(windows: PlaneWindows, data_type: DataType) -> bool:
+    """Return whether the memory for a part of the planes is not too large: windows may have far-away places."""
+    return _parts(planes_of(windows), data_type, maps=True).bytes <= _MOST_BYTES
 
 
 @cache
@@ -160,6 +189,7 @@ def planes_task(form: SumsForm, maps: bool) -> int:
     pack_row, sums = row_packer(data_type, lanes, width, stride, dilation), window_sums(form)
     load, store = loader(data_type), storer(wide)
     are_apart, finish = _mapping(size_of_result) if maps else _writing(size, size_of_result)
+    skips = row_dilation == 1 and row_stride > height  # whether no window reads some rows
 
     @jit
     def packed_rows(num_rows):
@@ -174,7 +204,9 @@ def planes_task(form: SumsForm, maps: bool) -> int:
         src = load_word(launch, PRODUCT_LAUNCH.b) + (plane * layers + layer) * rows * columns * size
         row_bytes = vectors * lanes * num_phases * wide_size
         for row in range(first_row, first_row + packed_rows(num_rows)):
-            if 0 <= layer < layers and 0 <= row < rows:
+            if skips and (row - first_row) % row_stride >= height:
+                pass
+            elif 0 <= layer < layers and 0 <= row < rows:
                 pack_row(src + row * columns * size, first, columns, vectors, vectors * lanes, target)
             else:
                 set_bytes(target, row_bytes, 0)
@@ -188,10 +220,11 @@ def planes_task(form: SumsForm, maps: bool) -> int:
         wide_blocks, before = load_word(words, _PLANES.wide_blocks), load_word(words, _PLANES.before + 2)
         layers, rows = load_word(words, _PLANES.counts), load_word(words, _PLANES.counts + 1)
         columns = load_word(words, _PLANES.counts + 2)
-        apart = are_apart(launch)
-        memory = allocate(load_word(words, _PLANES.bytes))
+        apart, mapped, num_bytes = are_apart(launch), load_word(words, _PLANES.mapped), load_word(words, _PLANES.bytes)
+        memory = allocate(num_bytes + load_word(words, _PLANES.sums_bytes))
         packed = (memory + _LINE - 1) // _LINE * _LINE
-        for number in range(begin, end):
+        of_planes = (memory + num_bytes + _LINE - 1) // _LINE * _LINE
+        for number in range(begin * mapped, end * mapped):
             block_part, rest = number % block_parts, number // block_parts
             row_part, rest = rest % row_parts, rest // row_parts
             layer, plane = rest % layers, rest // layers
@@ -215,16 +248,23 @@ def planes_task(form: SumsForm, maps: bool) -> int:
                         store(kept, k, load(weights, k))
                     weights = kept
                 first = (layer * rows + first_row) * columns + first_column
-                dst = (plane * filters + of_filter) * layers * rows * columns + first
-                dst = load_word(launch, PRODUCT_LAUNCH.c) + dst * size_of_result
+                of_plane = layers * rows * columns * size_of_result
+                dst = load_word(launch, PRODUCT_LAUNCH.c) + (plane * filters + of_filter) * of_plane
+                whole = of_planes + of_filter * of_plane if apart else dst
+                dst += first * size_of_result
                 to, to_step = dst, columns
-                if apart:
+                if mapped > 1:
+                    to = whole + first * size_of_result
+                elif apart:
                     to, to_step = kept + (places * wide_size + _LINE - 1) // _LINE * _LINE, num_columns
                 sums(
                     *(packed, layer_step, row_step, phase_step, weights, to, to_step, num_rows, num_columns),
                     *(first_block, last_block, wide_blocks),
                 )
-                if num_columns == columns:
+                if mapped > 1:
+                    if number % mapped == mapped - 1:
+                        finish(launch, plane, of_filter, 0, layers * rows * columns, whole, whole)
+                elif num_columns == columns:
                     finish(launch, plane, of_filter, first, num_rows * columns, to, dst)
                 else:
                     for row in range(num_rows):

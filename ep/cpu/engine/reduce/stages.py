@@ -1,8 +1,8 @@
 """Launches of several stages on a few rows at a time, so that the output of a stage stays in the caches for the next.
 
-A stage is an existing task: of a map, of the walk of Reduce, or of rows that are read several times. So its results
-have the same bits as if the task ran alone. A stage writes the inputs of later stages to memory of the thread,
-addressed as if all rows of the launch were there.
+A stage is a task of its own: of a map, of the walk of Reduce, or of rows that are read several times. So its results
+have the same bits as if the task ran alone. A map and the sum of its results may be one task. A stage writes the inputs
+of later stages to memory of the thread, addressed as if all rows of the launch were there.
 """
 
 from __future__ import annotations
