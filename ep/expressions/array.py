@@ -10,7 +10,7 @@ import numpy as np
 from ep.common.arrays.checks import is_weak
 from ep.common.arrays.operators import FUNCTIONS, Operators
 from ep.common.primitive.broadcast import Dims, broadcast_dims
-from ep.expressions.known import KNOWN
+from ep.expressions.known.methods import KNOWN
 from ep.expressions.trace import Node, Trace, refusal
 from ep.include.arrays import Operands, Recorded
 from ep.ops.operands import as_weak

@@ -9,7 +9,7 @@ import numpy as np
 
 from ep.expressions.array import LazyArray
 from ep.expressions.explanation import Explanation
-from ep.expressions.known import KNOWN, note_range
+from ep.expressions.known.methods import KNOWN, note_range
 from ep.expressions.path import root
 from ep.expressions.program import Program
 from ep.expressions.trace import Trace

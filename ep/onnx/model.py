@@ -18,6 +18,7 @@ from ep.onnx.folding import folded
 from ep.onnx.graph import Branch, Graph, Node, Signature, graph_of
 from ep.onnx.known import Known, on_device
 from ep.onnx.plan import Plan
+from ep.onnx.planned import Planned
 from ep.onnx.progress import Progress, Tell
 from ep.onnx.reading import read
 from ep.ops.devices import arrays_on
@@ -117,7 +118,7 @@ class Model:
         return "\n".join([*lines, self._plan(self._all, given).explain()])
 
     def _plan(self, wanted: Sequence[str], given: Mapping[str, Any], progress: Progress | None = None) -> Plan:
-        return Plan(self._known, self._left, {}, given, wanted, progress)
+        return Plan(Planned(self._known, self._left, {}, given, wanted, progress))
 
     def _read(
         self, base: Arrays, wanted: tuple[str, ...], inputs: Mapping[str, Any]

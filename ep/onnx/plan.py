@@ -10,7 +10,7 @@ from ep.common.bounded_cache import BoundedCache
 from ep.expressions.memory import Arena, Arenas
 from ep.include.arrays import Array, Arrays
 from ep.onnx.graph import Branch, Node
-from ep.onnx.known import Known, NDArray, on_device
+from ep.onnx.known import on_device
 from ep.onnx.operators.loops import Steps
 from ep.onnx.planned import Planned, in_place_of
 from ep.onnx.progress import Progress
@@ -20,24 +20,8 @@ from ep.ops.devices import copy_to_host
 class Plan:
     """A program for given input shapes, and the plans of the nodes that follow the cut at its end."""
 
-    def __init__(
-        self,
-        known: Known,
-        nodes: Sequence[Node],
-        fixed: Mapping[str, NDArray],
-        given: Mapping[str, Any],
-        wanted: Sequence[str],
-        progress: Progress | None = None,
-    ) -> None:
-        """Plan nodes, in their order.
-
-        fixed: the known values. given: the inputs, each with `shape` and `dtype`. wanted: the names of outputs.
-        progress: is told about each planned node.
-
-        Raises the errors of operators for invalid sizes, with a note that names the node.
-        """
-        self._known, self._wanted = known, wanted
-        self._planned = Planned(known, nodes, fixed, given, wanted, progress)
+    def __init__(self, planned: Planned) -> None:
+        self._planned = planned
         self._later = BoundedCache()  # plans of the nodes after the cut, by the shapes of its results
         self._bodies = BoundedCache()  # plans of the graph of a loop, by the shapes of its inputs
         self._arenas = Arenas()  # for these plans
@@ -99,9 +83,9 @@ class Plan:
         if later is None:
             planned = self._planned
             given = {name: values[name] for name in dict.fromkeys([*planned.read_later, *found]) if name}
-            wanted = [name for name in self._wanted if name not in found and name not in planned.results]
+            wanted = [name for name in planned.wanted if name not in found and name not in planned.results]
             nodes = [*in_place_of(node, branch), *planned.rest]
-            later = Plan(self._known, nodes, planned.fixed, given, wanted, progress)
+            later = Plan(Planned(planned.known, nodes, planned.fixed, given, wanted, progress))
             self._later.put(key, later)
         return later
 
@@ -113,10 +97,11 @@ class Plan:
             return copy_to_host(values[name]) if from_host else values[name]
         if from_host:
             return self._planned.value(name)
-        return self._known.placed(name) if name in self._known.constants else on_device(base, self._planned.value(name))
+        known = self._planned.known
+        return known.placed(name) if name in known.constants else on_device(base, self._planned.value(name))
 
     def _call(self, node: Node, arrays: Sequence[Any], values: Mapping[str, Array], **others: Any) -> Any:
-        return self._known.call(node, arrays, (values, self._planned.fixed), others)
+        return self._planned.known.call(node, arrays, (values, self._planned.fixed), others)
 
     def _looped(
         self, base: Arrays, node: Node, arrays: Sequence[Any], values: Mapping[str, Array], body: Branch
@@ -130,14 +115,16 @@ class Plan:
     def _steps(self, base: Arrays, values: Mapping[str, Array], node: Node, body: Branch, arena: Arena) -> Steps:
         """Return the graph of a loop in the form that its operator calls. values: those that it may read."""
         outer = {name: values[name] for name in node.inputs[len(body.inputs) :] if name in values}
-        self._known.made_of.update(dict.fromkeys(body.inputs, node.inputs))
+        self._planned.known.made_of.update(dict.fromkeys(body.inputs, node.inputs))
 
         def compute(arrays: Sequence[Any]) -> list[Array]:
             given = dict(zip(body.inputs, [on_device(base, one) for one in arrays], strict=True))
             key = tuple([(one.shape, one.dtype) for one in given.values()])
             given.update(outer)
-            fixed = self._planned.fixed
-            plan: Plan = self._bodies.keep(key, lambda: Plan(self._known, body.nodes, fixed, given, body.outputs))
+            around = self._planned
+            plan: Plan = self._bodies.keep(
+                key, lambda: Plan(Planned(around.known, body.nodes, around.fixed, given, body.outputs))
+            )
             found = plan.computed(base, given, arena, body.outputs)
             return [found[name] for name in body.outputs]
 
@@ -153,6 +140,6 @@ class Plan:
         (made,) = self._call(asked, [arrays[0], arrays[place]], values)
         name, inputs = f"{node.inputs[place]} of {node.name}", [*node.inputs]
         inputs[place] = "" if made is None else name
-        self._known.made_of[name] = node.inputs[place : place + 1]
+        self._planned.known.made_of[name] = node.inputs[place : place + 1]
         later = node._replace(line=node.line._replace(host=()), inputs=tuple(inputs))
         return Branch((later,), ()), {} if made is None else {name: on_device(base, made)}

@@ -39,10 +39,16 @@ class Planned:
         fixed: Mapping[str, NDArray],
         given: Mapping[str, Any],
         wanted: Sequence[str],
-        progress: Progress | None,
+        progress: Progress | None = None,
     ) -> None:
-        """Trace the nodes; see `Plan`."""
-        self._known, self._wanted = known, wanted
+        """Plan nodes, in their order.
+
+        fixed: the known values. given: the inputs, each with `shape` and `dtype`. wanted: the names of outputs.
+        progress: is told about each planned node.
+
+        Raises the errors of operators for invalid sizes, with a note that names the node.
+        """
+        self.known, self.wanted = known, wanted
         known.note(nodes)
         self.fixed = dict(fixed)
         self.cut: Node | None = None
@@ -83,7 +89,7 @@ class Planned:
 
     def value(self, name: str) -> NDArray:
         """Return a value that depends only on shapes, or a constant."""
-        return self.fixed[name] if name in self.fixed else self._known.constants[name]
+        return self.fixed[name] if name in self.fixed else self.known.constants[name]
 
     def run(self, base: Arrays, values: dict[str, Array], arena: Arena, progress: Progress | None) -> None:
         """Run the program; add its results to `values`, which has the inputs, by name."""
@@ -106,7 +112,7 @@ class Planned:
 
     def _traced(self, nodes: Sequence[Node], progress: Progress) -> list[Node]:
         """Trace the nodes that outputs depend on, as far as possible; return the rest, from the cut on."""
-        rest = deque(_needed(nodes, self._wanted))
+        rest = deque(_needed(nodes, self.wanted))
         progress.expect(len(rest))
         while rest:
             branch = self._add(rest[0])
@@ -117,8 +123,8 @@ class Planned:
             node = rest.popleft()
             progress.step()
             if branch.nodes or branch.outputs:
-                self._known.note(branch.nodes)
-                before, rest = len(rest), deque(_needed([*in_place_of(node, branch), *rest], self._wanted))
+                self.known.note(branch.nodes)
+                before, rest = len(rest), deque(_needed([*in_place_of(node, branch), *rest], self.wanted))
                 progress.expect(len(rest) - before)
         return [*rest]
 
@@ -129,7 +135,7 @@ class Planned:
 
     def _add(self, node: Node) -> Branch | None:
         """Note a node, or compute what follows from shapes; return what takes its place, None if only data say that."""
-        line, constants = node.line, self._known.constants
+        line, constants = node.line, self.known.constants
         names = [name for name in node.inputs if name]
         if all(name in constants for name in filter(None, node.outputs)):
             self.fixed.update({name: constants[name] for name in node.outputs if name})
@@ -152,7 +158,7 @@ class Planned:
             else:
                 arrays.append(self._lazy(name))
         self._owners.append((len(self._trace.nodes), node.shown))
-        results = self._known.call(node, arrays, (self._values, self.fixed))
+        results = self.known.call(node, arrays, (self._values, self.fixed))
         if isinstance(results, Branch):
             return results
         for name, result in zip(node.outputs, results, strict=False):
@@ -170,15 +176,15 @@ class Planned:
         """Return a value in the form for traced operators."""
         found = self._values.get(name)
         if found is None:
-            if name in self._known.constants:
-                return self._trace.hold(self._known.placed(name))
+            if name in self.known.constants:
+                return self._trace.hold(self.known.placed(name))
             found = self._trace.copy_from_host(self.fixed[name])
         return found
 
     def _with_memory_of_their_own(self) -> dict[str, Any]:
         """Return copies of the outputs whose memory would be that of an input, of a constant or of another output."""
         copies, taken = dict[str, Any](), set[int]()
-        for name in self._wanted:
+        for name in self.wanted:
             if name not in self._values:
                 continue
             lazy = self._values[name]

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import ep
-from ep.expressions.known import KNOWN
-from ep.expressions.known_layout import MOST_VIEWS
+from ep.expressions.known.layout import MOST_VIEWS
+from ep.expressions.known.methods import KNOWN
 from ep.ops import copy_to_host as host
 from tests.fuse.placing import placed
 from tests.threads import run_together

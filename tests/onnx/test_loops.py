@@ -7,7 +7,7 @@ from onnx import TensorProto, helper
 
 import ep.onnx
 from ep.expressions.program import Program
-from ep.onnx.plan import Plan
+from ep.onnx.planned import Planned
 from ep.ops import copy_to_host
 
 F, B, I = TensorProto.FLOAT, TensorProto.BOOL, TensorProto.INT64  # noqa: E741
@@ -176,7 +176,7 @@ def test_the_plans_of_steps_are_kept(monkeypatch):
     model(x=x, limit=limit, most=np.array(3), on=on)
     planned = []
     monkeypatch.setattr(
-        "ep.onnx.plan.Plan", lambda known, nodes, *rest: planned.append(len(nodes)) or Plan(known, nodes, *rest)
+        "ep.onnx.plan.Planned", lambda known, nodes, *rest: planned.append(len(nodes)) or Planned(known, nodes, *rest)
     )
     model(x=x, limit=limit, most=np.array(5), on=on)
     assert planned == [1]  # the node after the loop: there are more rows

@@ -30,7 +30,7 @@ from ep.common.native.python_calls import (
     put,
 )
 from ep.common.native.words import load_word, stack_words, store_word
-from ep.expressions.known_layout import (
+from ep.expressions.known.layout import (
     AFTER,
     AGAIN,
     ARRAY,

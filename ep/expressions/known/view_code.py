@@ -1,4 +1,4 @@
-"""The compiled method of blocks that makes views, as `known_code.py` does operators."""
+"""The compiled method of blocks that makes views, as `operator_code.py` does operators."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ from ep.common.native.object_layout import (
 )
 from ep.common.native.python_calls import add_reference, append, call, drop_reference, new_tuple, put
 from ep.common.native.words import load_int, load_word, store_word
-from ep.expressions.known_code import DIFFERS, GIVEN, PATH, RECENT, item, new_array, path_of, replace
-from ep.expressions.known_layout import (
+from ep.expressions.known.layout import (
     AFTER,
     BLOCK,
     MOST_VIEWS,
@@ -36,6 +35,7 @@ from ep.expressions.known_layout import (
     WORDS,
     WRITTEN,
 )
+from ep.expressions.known.operator_code import DIFFERS, GIVEN, PATH, RECENT, item, new_array, path_of, replace
 
 _RANGES, _TRACE, _VIEWS = FIRST_SLOT, SECOND_SLOT, THIRD_SLOT  # of a block: its slots, by their names
 

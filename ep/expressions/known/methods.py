@@ -10,7 +10,7 @@ import numpy as np
 from ep.common.arrays.operators import FORMS, Form, Operators
 from ep.common.native.object_layout import data_address
 from ep.common.native.python_function import doc_of_method, method_with
-from ep.expressions import known_layout as layout
+from ep.expressions.known import layout
 from ep.expressions.path import Path
 from ep.include.arrays import Arrays
 from ep.include.process import exclusively
@@ -67,8 +67,8 @@ class Known:
         return np.zeros(1 + 2 * layout.MOST_VIEWS, np.int64) if self._held else None
 
     def _compile(self, base: Arrays) -> None:
-        from ep.expressions.known_code import assign, operate  # this imports Numba
-        from ep.expressions.known_view_code import view
+        from ep.expressions.known.operator_code import assign, operate  # this imports Numba
+        from ep.expressions.known.view_code import view
 
         self._asked.add(base.place)
         methods = {"operate": operate, "assign": assign, "view": view}
