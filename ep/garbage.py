@@ -20,7 +20,7 @@ def garbage_waits(*, all_is_kept: bool = False) -> Iterator[None]:
     begin again at the end of the first block.
 
     all_is_kept: whether what is made inside is never garbage, as modules are: all objects are old then, and the next
-    collection of young objects does not visit them.
+    collection of young objects does not visit them. It has no effect while objects are frozen (see gc.freeze).
     """
     collects = gc.isenabled()
     gc.disable()
@@ -36,7 +36,10 @@ def garbage_waits(*, all_is_kept: bool = False) -> Iterator[None]:
 
 
 def _make_all_old() -> None:
-    """Move all objects to the oldest generation, unless the program has frozen some: they stay frozen."""
+    """Move all objects to the oldest generation, unless some are frozen: they stay so.
+
+    Python 3.12 freezes a few hundred objects of its own when it starts, so nothing moves there.
+    """
     if hasattr(gc, "freeze") and not gc.get_freeze_count():
         try:
             gc.freeze()
