@@ -19,8 +19,8 @@ from ep.cpu.compile.target import has_avx512
 from ep.cpu.compile.vectors import PIECE
 from ep.cpu.engine.map.strided import OPERAND, StridedPlan, plan_words, set_walk, strides_over, word_of
 from ep.cpu.engine.reduce.computed_segments import computed_state, computed_task, computed_words
-from ep.cpu.engine.reduce.kernel import may_overflow, set_reduction
-from ep.cpu.engine.reduce.plan import REDUCE_PLAN, reduce_plan
+from ep.cpu.engine.reduce.kernel import set_reduction
+from ep.cpu.engine.reduce.plan import REDUCE_PLAN, may_overflow, parts_of, reduce_plan
 from ep.cpu.engine.reduce.stages import FOLD, MAP, PASSES, REDUCE, SEGMENTS, reductions_task, rows_task
 from ep.cpu.engine.reduce.state import COMPUTED_SEGMENTS, REDUCE_STATE
 from ep.cpu.engine.reduce.walk import walk
@@ -242,7 +242,8 @@ class StagesPlan(StridedPlan):
         if map_ is None and not self._is_adjacent(sources[0], reduced=False):
             map_ = identity_of(sources[0].data_type)
         kind = sources[0].data_type if map_ is None else map_.data_type(map_.results[0])
-        words = map(self._keep, self._reduction(stage.op, kind, ReduceShape(self._shape, gone).simplified()))
+        axes = ReduceShape(self._shape, gone).simplified()
+        words = map(self._keep, self._reduction(stage.op, kind, axes, map_ is not None))
         if map_ is not None:
             computed = self._map(map_, [_Place(kind, self._adjacent(kind, False), -1), *sources], reduced=False)
         places = [self._places[stage.writes[0]], *sources]
@@ -267,11 +268,14 @@ class StagesPlan(StridedPlan):
         places = [self._places[stage.writes[0]], *sources, self._places[segments]]
         self._stages.append(((SEGMENTS, computed_task(), self._keep(words), state, 0, *computed), places))
 
-    def _reduction(self, op: ReduceOp, data_type: DataType, axes: Sequence[Axis]) -> tuple[Any, Any]:
-        """Return the words of a plan and of a state of Reduce."""
-        plan, state = reduce_plan(signatures.REDUCE, op, data_type, axes, self._counts), LaunchState(REDUCE_STATE, ())
-        set_reduction(state, op, data_type)
-        return plan.words, state.words
+    def _reduction(
+        self, op: ReduceOp, data_type: DataType, axes: Sequence[Axis], computed: bool = False
+    ) -> tuple[Any, Any]:
+        """Return the words of a plan and of a state of Reduce. computed: whether a map computes what is reduced."""
+        words = reduce_plan(signatures.REDUCE, op, data_type, axes, self._counts).words
+        state = LaunchState(REDUCE_STATE, ())
+        set_reduction(state, op, data_type, parts_of(words, op, data_type, computed))
+        return words, state.words
 
     def _map(
         self, structure: Structure, places: list[_Place], reduced: bool, op: ReduceOp | None = None

@@ -282,8 +282,7 @@ class PlannedPrimitive(CpuPrimitive):
             plan = made = make()
         buffers = self._checked(stream, buffers, counts, plan is None or plan.in_place, types)
         if made is not None:  # nothing is compiled for a launch that is refused
-            for move in made.moves:
-                link(move)
+            self._make_ready(made)
             self._plans.keep(key, lambda: made)
         if plan is not None:
             self._run(stream, plan, *buffers)
@@ -300,13 +299,21 @@ class PlannedPrimitive(CpuPrimitive):
             plan = make()
         except OverflowError:  # strides or sizes that fit in no word, and so in no memory
             return False
-        for move in plan.moves:
-            if not move.is_linked:
-                return False
+        if not self._is_ready(plan):
+            return False
         if type(stream) is not CpuStream or self._enter(plan.words, *buffers):  # `_entered` would be a call more
             return False
         self._plans.put(key, plan)
         return True
+
+    def _is_ready(self, plan: Plan) -> bool:
+        """Return whether the code that only some plans need is there for this one."""
+        return all(move.is_linked for move in plan.moves)
+
+    def _make_ready(self, plan: Plan) -> None:
+        """Compile or load the code that `_is_ready` misses."""
+        for move in plan.moves:
+            link(move)
 
     def _compile_writers(self, writers: Iterable[RunWriter]) -> None:
         """Compile the row writers that plans may name, and the walk that calls them."""

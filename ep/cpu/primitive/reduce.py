@@ -8,12 +8,11 @@ from typing import Any
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import REDUCE
 from ep.common.primitive.reduce_shape import as_reduce_shape, check_reduces_something, of_nothing
-from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.launchable import launched
 from ep.cpu.engine.plan import Plan
 from ep.cpu.engine.reduce.plan import reduce_plan
 from ep.cpu.engine.reduce.state import REDUCE_STATE
-from ep.cpu.primitive.window_reductions import WindowReductions
+from ep.cpu.primitive.reduce_primitive import ReducePrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
 from ep.include.primitive.op_table import REDUCTIONS
@@ -23,7 +22,7 @@ from ep.include.stream import Stream
 
 
 @implements(ReduceFactory, on=DeviceType.kCPU, keys=REDUCE)
-class ReduceImpl(WindowReductions):
+class ReduceImpl(ReducePrimitive):
     signature, state_layout = signatures.REDUCE, REDUCE_STATE
 
     def __init__(self, request: Request) -> None:
@@ -32,11 +31,6 @@ class ReduceImpl(WindowReductions):
 
     def _data_types(self, request: Request) -> Any:
         return self.data_type, REDUCTIONS[self.op].result_type(self.data_type)
-
-    def _compile(self) -> Launcher:
-        from ep.cpu.engine.reduce.entry import reduce_launcher
-
-        return reduce_launcher(self._state, self.op, self.data_type)
 
     @launched
     def Launch(self, stream: Stream, src_dims: Sequence[int], src: Any, axes: Sequence[int], dst: Any) -> None:

@@ -47,7 +47,10 @@ def run_reduction(state, task, own, num_bytes):
 
 
 def reduce_launcher(state: LaunchState, op: ReduceOp, data_type: DataType) -> Launcher:
-    """Return the launcher of Reduce, whose launches have plans from `reduce_plan`, or a `WindowsPlan`."""
+    """Return the launcher of Reduce, whose launches have plans from `reduce_plan`, or a `WindowsPlan`.
+
+    The tasks that a plan needs are written to the state before its first launch.
+    """
     state.set(task=walk())
     set_reduction(state, op, data_type)
     return launcher("reduce", _launch, REDUCE_PLAN)

@@ -1,9 +1,10 @@
-"""The kernels of reductions, one for each op and data type: they handle values, not addresses of elements."""
+"""The kernels of reductions, one for each op, data type and part: they handle values, not addresses of elements."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
@@ -15,13 +16,13 @@ from ep.cpu.compile.compiler import compile_tasks
 from ep.cpu.compile.jit import jit, separate
 from ep.cpu.compile.memory import storer
 from ep.cpu.engine.reduce.columns import column_folder, rows_at_once
-from ep.cpu.engine.reduce.plan import ROW_BLOCK
+from ep.cpu.engine.reduce.plan import ROW_BLOCK, Part, may_overflow
 from ep.cpu.engine.reduce.row import row_folder
 from ep.cpu.engine.reduce.rows import rows_at_a_time, rows_folder
 from ep.cpu.engine.reduce.vectors import VECTOR_BYTES, Lanes, lanes, merger, value_loader
 from ep.cpu.shared.state import LaunchState
 from ep.include.data_type import DataType
-from ep.include.number_kind import UNSIGNED, Kind, number_kind, part_of
+from ep.include.number_kind import UNSIGNED, Kind, number_kind
 from ep.include.primitive.op_table import REDUCTIONS
 from ep.include.primitive.reduce_op import EXTREMES, ReduceOp
 
@@ -41,13 +42,19 @@ def storage_key(op: ReduceOp, data_type: DataType) -> tuple[ReduceOp, DataType]:
     return op, stored_as(data_type)
 
 
-def may_overflow(op: ReduceOp, data_type: DataType) -> bool:
-    """Return whether the sum may overflow although the result does not; it is then recomputed with scaled numbers."""
-    return op is ReduceOp.kMean and part_of(data_type) is DataType.kDouble
+@cache
+def reduce_tasks(op: ReduceOp, data_type: DataType, part: Part) -> dict[str, int]:
+    """Return the addresses of the tasks of a part, by name. The key is a `storage_key`.
 
+    fold_row(address, count, total, error, fresh, scaled): folds contiguous elements into one value.
+    fold_apart(address, stride, num_rows, count, total, error, fresh, scaled): folds rows of elements into one value.
+    fold_columns(address, stride, num_rows, count, total, error, fresh, far, scaled): folds rows into `count` values.
+    merge(total, error, more, more_error, count): folds `count` values at `more` into the values at `total`.
+    finish(dst, first, total, error, count, number, scaled, wrong): writes results [first, first + count).
+    reduce_rows(address, stride, length, dst, first, last, number, wrong): writes the results of rows of contiguous
+        elements.
 
-class ReduceTasks(NamedTuple):
-    """The addresses of the tasks of a reduction. Their arguments:
+    Their arguments:
 
     address: that of the elements that are read. stride: bytes from a row to the next. dst: the address of the results.
     total, error: addresses of values, and of their rounding errors. If `fresh`, they are not initialised yet.
@@ -56,24 +63,6 @@ class ReduceTasks(NamedTuple):
     wrong: the address of a word. The task writes to it how many of the last results must be recomputed because a sum
         has overflowed.
     """
-
-    fold_row: int
-    """(address, count, total, error, fresh, scaled): folds contiguous elements into one value."""
-    fold_apart: int
-    """(address, stride, num_rows, count, total, error, fresh, scaled): folds rows of elements into one value."""
-    fold_columns: int
-    """(address, stride, num_rows, count, total, error, fresh, far, scaled): folds rows into `count` values."""
-    merge: int
-    """(total, error, more, more_error, count): folds `count` values at `more` into the values at `total`."""
-    finish: int
-    """(dst, first, total, error, count, number, scaled, wrong): writes results [first, first + count)."""
-    reduce_rows: int
-    """(address, stride, length, dst, first, last, number, wrong): writes the results of rows of contiguous elements."""
-
-
-@cache
-def reduce_tasks(op: ReduceOp, data_type: DataType) -> ReduceTasks:
-    """Return the tasks of a `storage_key`."""
     of, scales = lanes(op, data_type), may_overflow(op, data_type)
     fold_one, fold_rows, fold_down = row_folder(of, scales), rows_folder(of, scales), column_folder(of, scales)
     merge_values, write = merger(of), result_writer(op, data_type, of)
@@ -153,16 +142,19 @@ def reduce_tasks(op: ReduceOp, data_type: DataType) -> ReduceTasks:
                 break
         store_word(wrong, 0, left)
 
-    tasks = fold_row, fold_apart, fold_columns, merge, finish, reduce_rows
-    return ReduceTasks(*compile_tasks(f"reduce.{op.name}.{data_type.name}", *tasks))
+    tasks = [fold_row, fold_apart, fold_columns, merge, finish, reduce_rows]
+    wanted = [task for task in tasks if task.__name__ in part.value]
+    addresses = compile_tasks(f"reduce.{op.name}.{data_type.name}.{part.name.lower()}", *wanted)
+    return {task.__name__: address for task, address in zip(wanted, addresses, strict=True)}
 
 
-def set_reduction(state: LaunchState, op: ReduceOp, data_type: DataType) -> None:
-    """Write the fields of `REDUCE_STATE` that the walk reads."""
+def set_reduction(state: LaunchState, op: ReduceOp, data_type: DataType, parts: Iterable[Part] = ()) -> None:
+    """Write the fields of `REDUCE_STATE` that the walk reads, with the tasks of `parts`."""
     served_by = storage_key(op, data_type)
     of = lanes(*served_by)
-    state.set(**reduce_tasks(*served_by)._asdict())
     state.set(itemsize=data_type.itemsize, parts=of.parts, value_size=of.size)
+    for part in parts:
+        state.set(**reduce_tasks(*served_by, part))
 
 
 @cache

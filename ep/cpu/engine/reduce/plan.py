@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Final
+from enum import Enum
+from typing import Any, Final
 
 from ep.common.primitive.reduce_shape import Axis
 from ep.common.primitive.signature import Signature
@@ -19,6 +20,7 @@ from ep.cpu.engine.reduce.values import is_compensated, num_parts
 from ep.cpu.machine.caches import far_from, second_cache
 from ep.cpu.shared.layout import layout
 from ep.include.data_type import DataType
+from ep.include.number_kind import part_of
 from ep.include.primitive.reduce_op import ReduceOp
 
 PLAN_AXES: Final = 4
@@ -52,6 +54,16 @@ _UNITS: Final = adjacent(REDUCE_PLAN, "by_columns", "plain_rows", "far", "units"
 _BLOCKS: Final = adjacent(REDUCE_PLAN, "length", "width", "tile", "tiles", "group", "block", "blocks", "all_blocks")
 _STAY: Final = adjacent(REDUCE_PLAN, "num_stay", "stay")
 _GO: Final = adjacent(REDUCE_PLAN, "num_go", "go")
+
+
+class Part(Enum):
+    """Tasks of a reduction that are compiled together when a plan first needs them, by their names in the state."""
+
+    ROWS = ("reduce_rows",)
+    BLOCKS = ("fold_row", "fold_apart")
+    COLUMNS = ("fold_columns",)
+    VALUES = ("merge", "finish")
+
 
 TILE_BYTES: Final = 8192
 """The bytes of a tile's values, including their errors: a few tiles are on the stack."""
@@ -105,6 +117,20 @@ def reduce_plan(
     plan.set_words(_STAY, (len(stay), *_axis_words(stay)))
     plan.set_words(_GO, (len(go), *_axis_words(go)))
     return plan
+
+
+def may_overflow(op: ReduceOp, data_type: DataType) -> bool:
+    """Return whether the sum may overflow although the result does not; it is then recomputed with scaled numbers."""
+    return op is ReduceOp.kMean and part_of(data_type) is DataType.kDouble
+
+
+def parts_of(plan: Any, op: ReduceOp, data_type: DataType, computed: bool = False) -> tuple[Part, ...]:
+    """Return the parts that the walk calls for the words of a plan; computed: if elements are computed as it reads."""
+    if plan[REDUCE_PLAN.by_columns]:
+        return Part.COLUMNS, Part.VALUES
+    if not plan[REDUCE_PLAN.plain_rows] or computed:
+        return Part.BLOCKS, Part.VALUES
+    return (Part.ROWS, Part.BLOCKS, Part.VALUES) if may_overflow(op, data_type) else (Part.ROWS,)
 
 
 def _axis_words(axes: Sequence[tuple[bool, int, int]]) -> list[int]:

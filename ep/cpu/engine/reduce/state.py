@@ -10,7 +10,7 @@ from ep.cpu.shared.state import STATE
 REDUCE_STATE: Final = layout(
     "ReduceState",
     STATE,
-    fold_row=1,  # the tasks of the op and the data type (`ReduceTasks`)
+    fold_row=1,  # the tasks of the op and the data type (`reduce_tasks`), 0 until a plan needs them
     fold_apart=1,
     fold_columns=1,
     merge=1,

@@ -1,0 +1,41 @@
+"""The tasks of Reduce, which are compiled when a plan first needs them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ep.cpu.engine.form import Launcher
+from ep.cpu.engine.plan import Plan
+from ep.cpu.engine.reduce.plan import Part, parts_of
+from ep.cpu.primitive.window_reductions import WindowReductions
+from ep.include.primitive.primitive import Request
+
+
+class ReducePrimitive(WindowReductions):
+    """The base class of Reduce, which has its compiled code."""
+
+    def __init__(self, request: Request) -> None:
+        super().__init__(request)
+        self._parts: set[Part] = set()  # those that the state has
+
+    def _compile(self) -> Launcher:
+        from ep.cpu.engine.reduce.entry import reduce_launcher
+
+        return reduce_launcher(self._state, self.op, self.data_type)
+
+    def _compile_variants(self) -> None:
+        super()._compile_variants()
+        self._set_parts(Part)
+
+    def _set_parts(self, parts: Iterable[Part]) -> None:
+        from ep.cpu.engine.reduce.kernel import set_reduction
+
+        set_reduction(self._state, self.op, self.data_type, parts)
+        self._parts.update(parts)
+
+    def _is_ready(self, plan: Plan) -> bool:
+        return self._parts.issuperset(parts_of(plan.words, self.op, self.data_type))
+
+    def _make_ready(self, plan: Plan) -> None:
+        if not self._is_ready(plan):
+            self._compiling(lambda: self._set_parts(parts_of(plan.words, self.op, self.data_type)))
