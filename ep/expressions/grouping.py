@@ -7,7 +7,16 @@ from heapq import heapify, heappop, heappush
 
 from ep.common.primitive.broadcast import Dims
 from ep.expressions.group import Group
-from ep.expressions.operators import CHOICES, GATHER, MAPS, ROW_OPS, SEGMENT_SUMS, axes_of_rows, chooses_elements
+from ep.expressions.operators import (
+    CHOICES,
+    CONVOLUTION,
+    GATHER,
+    MAPS,
+    ROW_OPS,
+    SEGMENT_SUMS,
+    axes_of_rows,
+    chooses_elements,
+)
 from ep.expressions.trace import Node
 from ep.include.primitive.reduce_op import ReduceOp
 
@@ -158,6 +167,32 @@ class Grouping:
         """Make a kernel of a product alone."""
         group = self._calls[node.position]
         group.why, group.shape, group.product = "", node.shape, node.position
+
+    def reduce_windows(self, node: Node, results: Set[int], may_compute: Callable[[Node], bool]) -> bool:
+        """Have the kernel of a convolution reduce the windows of its values, if nothing else reads these.
+
+        may_compute: returns whether there is a kernel of a convolution alone.
+        """
+        (read,) = node.inputs
+        group = self._of.get(read) or self._calls.get(read)
+        if group is None or (group.why and not may_compute(self._nodes[read])):
+            return False
+        product = read if group.why else group.product
+        if product is None or self._nodes[product].name != CONVOLUTION or group.reduced:
+            return False
+        if self._nodes[product].attributes["is_depthwise"] or self._nodes[product].data_type is not node.data_type:
+            return False
+        inside = {*group.values}
+        if any(one in results or not self._readers[one] <= inside for one in inside - {read}):
+            return False
+        if read in results or self._readers[read] != {node.position}:
+            return False
+        if group.why:
+            self.compute_product(self._nodes[read])
+        del self._calls[node.position]
+        self._stages[node.position], self._of[node.position] = group.stage, group
+        group.values.append(node.position)
+        return True
 
     def _compute_alone(self, node: Node, why: str, first: int) -> None:
         """Put a value into its own group; first: the first possible stage."""

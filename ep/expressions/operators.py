@@ -37,8 +37,10 @@ PRODUCT: Final = "matmul"
 """The operator of products of matrices, on which maps are computed."""
 CONVOLUTION: Final = "conv"
 """The operator of convolutions, on which maps are computed, too."""
+MAX_POOL: Final = "max_pool"
+"""The operator whose windows a kernel of a convolution reduces."""
 TRANSPOSES: Final = "transpose_x1", "transpose_x2"
-"""Its attributes."""
+"""The attributes of a product."""
 
 
 def chooses_elements(node: Node, nodes: Sequence[Node]) -> bool:

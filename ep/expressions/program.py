@@ -169,6 +169,8 @@ class Program:
             return False
         step = self._written_by[result]
         group = self.schedule.groups[step]
+        if self.schedule.is_pooled(result):
+            return False
         for value in group.values:
             if (value == group.product or self.schedule.is_gather(value)) and source in self.schedule.nodes[
                 value

@@ -14,6 +14,7 @@ from ep.expressions.operators import (
     CONVOLUTION,
     GATHER,
     MAPS,
+    MAX_POOL,
     PAD,
     PRODUCT,
     ROW_OPS,
@@ -21,6 +22,7 @@ from ep.expressions.operators import (
     axes_of_rows,
     chooses_elements,
 )
+from ep.expressions.structures import pool_of
 from ep.expressions.trace import Node
 from ep.expressions.views import operands_of_gather, padded_axes, read_indices
 from ep.include.arrays import Arrays, Operands
@@ -37,6 +39,9 @@ _LEAST_ADDED_ROW: Final = 32
 """The fewest elements of rows that are computed as they are added up."""
 _FEW_WINDOWS: Final = 48
 """With fewer windows, convolutions are computed by other products: of whole batches, or of few columns."""
+
+_LEAST_POOLED: Final = 2**17
+"""The fewest elements whose windows are reduced as they are computed: fewer stay in the caches in any case."""
 
 
 class Rules:
@@ -59,6 +64,8 @@ class Rules:
             return self._why_no_gather(node)
         if name == PAD:
             return self._why_no_pad(node)
+        if name == MAX_POOL:
+            return self.why_no_pool(node) or "no convolution alone computes what it reads"
         if name in SEGMENT_SUMS:
             return self.why_no_segments(node) or "no kernel computes maps that it alone reads"
         if name not in MAPS and name not in ROW_OPS:
@@ -133,6 +140,15 @@ class Rules:
             return "it has one filter, or few windows: its product has a kernel of its own"
         if not self._computes(samples.convolutions(node.data_type, len(node.shape) - 2)):
             return f"{self._place} computes no maps on a convolution"
+        return ""
+
+    def why_no_pool(self, node: Node) -> str:
+        """Return why no kernel of a convolution reduces the windows of a max_pool; empty if one may."""
+        elements = math.prod(self._nodes[node.inputs[0]].shape)
+        if elements < _LEAST_POOLED or 0 in node.shape:
+            return f"it reads {elements} elements; a kernel of a convolution reduces {_LEAST_POOLED} at least"
+        if not self._computes(samples.pools(node.data_type, pool_of(node))):
+            return f"{self._place} reduces no such windows as it computes a convolution"
         return ""
 
     def reduces_any(self, node: Node) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from ep.expressions.explanation import Explanation, Part
 from ep.expressions.group import Group, View
 from ep.expressions.grouping import Grouping
-from ep.expressions.operators import CHOICES, PRODUCT, SEGMENT_SUMS
+from ep.expressions.operators import CHOICES, MAX_POOL, PRODUCT, SEGMENT_SUMS
 from ep.expressions.rules import Rules
 from ep.expressions.structures import StructureOf
 from ep.expressions.trace import Node, Trace
@@ -56,6 +56,9 @@ class Schedule:
                 continue
             if not grouping.compute_on_product(node) and self._converts(node):
                 grouping.compute_product(node)
+        for node in self.nodes:
+            if node.position in self._wanted and node.name == MAX_POOL and not rules.why_no_pool(node):
+                grouping.reduce_windows(node, set(self.results), lambda one: not rules.why_no_product(one))
         self.groups = grouping.ordered()
         if trace.gives_buffers:  # the kernel of the operator has forms for each op, and may already be on disk
             for group in self.groups:
@@ -92,6 +95,10 @@ class Schedule:
     def is_gather(self, position: int) -> bool:
         """Return whether a value consists of rows of another one, chosen by indices."""
         return self.nodes[position].name in CHOICES
+
+    def is_pooled(self, position: int) -> bool:
+        """Return whether a value consists of largest elements of windows."""
+        return self.nodes[position].name == MAX_POOL
 
     def _converts(self, node: Node) -> bool:
         """Return whether a kernel of a product converts its matrices as it reads them."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ep.expressions.group import Group, How, Indices, Range
-from ep.expressions.operators import CONVOLUTION, GATHER, MAPS, PAD, ROW_OPS, SEGMENT_SUMS, TRANSPOSES
+from ep.expressions.operators import CONVOLUTION, GATHER, MAPS, MAX_POOL, PAD, ROW_OPS, SEGMENT_SUMS, TRANSPOSES
 from ep.expressions.trace import Node
 from ep.expressions.views import operands_of_gather, operands_of_pad, read_indices
 from ep.include.data_type import DataType
@@ -19,6 +19,7 @@ from ep.include.primitive.structure import (
     Constant,
     Convolution,
     MatrixProduct,
+    MaxPool,
     RowOp,
     SegmentSum,
     Step,
@@ -107,6 +108,8 @@ class StructureOf:
         if name in SEGMENT_SUMS:
             batch, axis = node.attributes.get("batch_dims", 0), node.attributes["axis"]
             return SegmentSum(batch, axis - batch, len(self._group.gone))
+        if name == MAX_POOL:
+            return pool_of(node)
         return ROW_OPS[name] if name in ROW_OPS else MAPS[name]
 
     def _add(self, step: Step) -> int:
@@ -152,3 +155,8 @@ def product_of(node: Node) -> MatrixProduct | Convolution:
         return Convolution(*(node.attributes[name] for name in Convolution._fields))
     transposes = (node.attributes[name] is BlasTransposeType.T for name in TRANSPOSES)
     return MatrixProduct(*transposes)
+
+
+def pool_of(node: Node) -> MaxPool:
+    """Return the op of a max_pool."""
+    return MaxPool(*(node.attributes[name] for name in MaxPool._fields))

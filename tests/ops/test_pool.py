@@ -46,6 +46,8 @@ def test_max_pool_against_the_definition(operate, dtype, rng):
     ("dtype", "sizes", "kernel", "strides", "pads", "dilations"),
     [
         (np.float32, (9, 71), (2, 2), (2, 2), (0, 0, 0, 0), (1, 1)),
+        (np.float32, (21, 131), (3, 3), (2, 2), (1, 1, 1, 1), (1, 1)),  # a window at a corner lacks a row and a column
+        (np.float64, (7, 40), (4, 2), (1, 1), (5, 0, 3, 0), (2, 1)),
         (np.float32, (3, 4, 50), (2, 1, 3), (1, 1, 3), (1, 0, 2, 0, 0, 3), (2, 1, 2)),
         (np.float64, (11, 44), (1, 4), (1, 4), (0, 0, 0, 0), (1, 1)),  # rows that follow one another are one
         (np.float16, (75,), (5,), (2,), (3, 4), (3,)),

@@ -7,9 +7,9 @@ from typing import Any, Final, NamedTuple
 
 from ep.common.primitive.broadcast import Dims, broadcast_dims
 from ep.common.primitive.product import matrix_sizes
-from ep.common.primitive.windows import windows_of
+from ep.common.primitive.windows import windows_of, windows_of_pool
 from ep.include.errors import Argument, ArgumentError, ArgumentValueError
-from ep.include.primitive.structure import Convolution, Structure, kMaxOperands, kMaxRow
+from ep.include.primitive.structure import Convolution, MaxPool, Structure, kMaxOperands, kMaxRow
 
 
 class ExpressionDims(NamedTuple):
@@ -43,7 +43,7 @@ class ExpressionArrays:
         self.names += [f"sources[{k}]" for k in range(self.num_sources)]
         self.data_types = tuple(structure.data_type(value) for value in values)
         self._has_rows, self._reduces_alone = structure.has_rows, structure.reduces_alone
-        self._product = structure.product
+        self._product, self._pool = structure.product, structure.pool
         first = self.num_results
         self.matrices = range(first, first + 2) if self._product is not None else range(0)
         self.chosen = frozenset(first + source for source in structure.chosen)
@@ -53,6 +53,9 @@ class ExpressionArrays:
         self.segments = None if adds is None else first + adds.operands[1]
         self.contiguous = {*self.matrices} if self.segments is None else {self.segments}
         self._apart = dict.fromkeys(self.matrices, "a matrix of a product")
+        if self._pool is not None:
+            self.contiguous.add(0)
+            self._apart |= dict.fromkeys(range(first + 2, len(values)), "of which windows are read")
         self._apart |= dict.fromkeys(self.chosen, "of which rows are chosen")
         if adds is not None:
             whole = (k for k in range(first, len(values)) if not self._is_reduced[k])
@@ -85,6 +88,8 @@ class ExpressionArrays:
             if k == self.segments:
                 continue
             wanted = found.reduced if self._is_reduced[k] else found.whole
+            if self._pool is not None and k == 0:
+                wanted = self._pooled(self._pool, found.whole)
             if k < self.num_results and shape != wanted:
                 raise ArgumentValueError(name, f"has shape {shape}; it must be {wanted}")
             if self._is_reduced[k] and _joined(shape, wanted) != wanted:
@@ -92,11 +97,13 @@ class ExpressionArrays:
         return found
 
     def _dims(self, shapes: Sequence[Dims]) -> ExpressionDims:
-        """Return the dims that all arrays broadcast to: the shape of the first result, if there are no rows."""
-        whole = shapes[0]
-        self._check_matrices(shapes)
+        """Return the dims that all arrays broadcast to: the shape of the first result, if there are no rows.
+
+        If windows of a convolution are reduced, it is the shape of the convolution.
+        """
+        whole, pools = self._check_matrices(shapes), self._pool is not None
         for k, (shape, name) in enumerate(zip(shapes, self.names, strict=True)):
-            if k in self.matrices:
+            if k in self.matrices or (pools and k == 0):
                 continue
             joined = _joined(whole, shape)
             if joined is None or (not self._has_rows and joined != whole):
@@ -130,14 +137,20 @@ class ExpressionArrays:
             raise ArgumentValueError(self.names[0], f"has shape {shapes[0]}, without an axis of segments")
         return ExpressionDims(whole, (*whole[:first], *segments, *whole[last:]))
 
-    def _check_matrices(self, shapes: Sequence[Dims]) -> None:
-        """Raise ValueError if a product of these operands does not have the shape of the results."""
+    def _check_matrices(self, shapes: Sequence[Dims]) -> Dims:
+        """Return the shape of the values: that of the results, or of a convolution of which windows are reduced.
+
+        Raises ValueError if a product does not have this shape.
+        """
+        whole = shapes[0]
         if self._product is None:
-            return
-        whole, (a, b) = shapes[0], (shapes[k] for k in self.matrices)
+            return whole
+        a, b = (shapes[k] for k in self.matrices)
         if isinstance(self._product, Convolution):
-            self._check_convolution(self._product, a, b, whole)
-            return
+            wanted = self._convolved(self._product, a, b)
+            if self._pool is None and whole != wanted:
+                raise ArgumentValueError(self.names[0], f"has shape {whole}; the convolution has {wanted}")
+            return wanted
         try:
             matrix_sizes(a, b, whole, *self._product)
             batches = broadcast_dims(a[:-2], b[:-2], names=_BATCHES)
@@ -150,9 +163,10 @@ class ExpressionArrays:
         if batches != whole[:-2]:
             wanted = (*batches, *whole[-2:])
             raise ArgumentValueError(self.names[0], f"has shape {whole}; the product has {wanted}")
+        return whole
 
-    def _check_convolution(self, op: Convolution, x: Dims, w: Dims, whole: Dims) -> None:
-        """Raise ValueError if a convolution of x with w does not have the shape of the results."""
+    def _convolved(self, op: Convolution, x: Dims, w: Dims) -> Dims:
+        """Return the shape of a convolution of x with w. Raises ValueError if there is none."""
         of_x, of_w = (self.names[k] for k in self.matrices)
         num_axes = len(op.strides) + 2
         for shape, name in ((x, of_x), (w, of_w)):
@@ -161,9 +175,14 @@ class ExpressionArrays:
         if 0 in w[2:] or w[0] % op.groups or x[1] != w[1] * op.groups:
             words = f"has shape {w}; for {op.groups} groups it does not fit", Argument(of_x), f"of shape {x}"
             raise ArgumentValueError(of_w, *words)
-        wanted = (x[0], w[0], *windows_of(op, x, w).counts)
-        if whole != wanted:
-            raise ArgumentValueError(self.names[0], f"has shape {whole}; the convolution has {wanted}")
+        return x[0], w[0], *windows_of(op, x, w).counts
+
+    def _pooled(self, op: MaxPool, whole: Dims) -> Dims:
+        """Return the shape of the largest elements of windows of a convolution. Raises ValueError if it is empty."""
+        found = (*whole[:2], *windows_of_pool(op, whole).counts)
+        if 0 in whole and 0 not in found:
+            raise ArgumentValueError(self.names[0], f"has windows of a convolution without elements, of shape {whole}")
+        return found
 
     def check_overlaps(self, places: Sequence[tuple[int, int]], are_same: Callable[[int, int], bool]) -> None:
         """Raise ValueError if a result overlaps another array, unless that is a source with exactly the same elements.

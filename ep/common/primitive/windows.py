@@ -12,7 +12,7 @@ import numpy as np
 from ep.common.primitive.broadcast import Dims
 from ep.common.primitive.strides import contiguous_strides
 from ep.include.primitive.plane_windows import PlaneWindows
-from ep.include.primitive.structure import Convolution
+from ep.include.primitive.structure import Convolution, MaxPool
 from ep.include.primitive.window_map import WindowMap
 
 _FEW_FILTERS: Final = 4
@@ -162,6 +162,12 @@ def windows_of(op: Convolution, of_x: Dims, of_w: Dims) -> Windows:
     """Return the windows of x of a convolution."""
     num_axes = len(op.strides)
     return Windows(of_x[2:], of_w[2:], op.strides, op.pads[:num_axes], op.pads[num_axes:], op.dilations)
+
+
+def windows_of_pool(op: MaxPool, of_x: Dims) -> Windows:
+    """Return the windows of x of which the largest elements are taken."""
+    num_axes = len(op.kernel)
+    return Windows(of_x[2:], op.kernel, op.strides, op.pads[:num_axes], op.pads[num_axes:], op.dilations)
 
 
 def is_depthwise(of_w: Dims, groups: int) -> bool:

@@ -22,6 +22,7 @@ from ep.cpu.engine.product.state import PRODUCT, PRODUCT_MAP, PRODUCT_STATE
 from ep.cpu.engine.product.task import product_task, windows_task
 from ep.cpu.engine.product.types import Types, arithmetic_of
 from ep.cpu.kernels.expression import expression_kernel
+from ep.cpu.kernels.pooled_product import set_bands, without_pool
 from ep.cpu.shared.state import LaunchState
 from ep.include.data_type import DataType
 from ep.include.number_kind import COMPLEXES
@@ -66,17 +67,20 @@ class MappedProductPlan(StridedPlan):
 
         arrays: results first, then the matrices. shape: that of the product; no size is 0.
         """
-        self._num_results, first = len(structure.results), len(structure.results)
-        super().__init__(arrays, self._num_results, shape, apart=(first, first + 1))
+        self._num_results, first, pool = len(structure.results), len(structure.results), structure.pool
+        apart = (first, first + 1) if pool is None else (0, first, first + 1)
+        super().__init__(arrays, self._num_results, shape, apart=apart)
         self._arrays, self._shape, self._kept = arrays, shape, list[Any]()
         (one, other), data_type, op = arrays[first : first + 2], structure.steps[0].data_type, structure.product
         assert op is not None
         a, b, transposes, num_columns, places = first, first + 1, (False, False), 1, None
         if isinstance(op, Convolution):
             a, b, num_columns = b, a, len(op.strides)
+        structure = structure if pool is None else without_pool(structure)
         mapped = map_of(structure)
-        walk = _MapWalk(arrays[:first], arrays[first + 2 :], shape, num_columns, mapped.data_type(0).itemsize)
-        words = self._planes_words(op, one.shape, other.shape, data_type, walk.has_rows)
+        written = arrays[:first] if pool is None else None
+        walk = _MapWalk(written, arrays[first + 2 :], shape, num_columns, mapped.data_type(0).itemsize)
+        words = self._planes_words(op, one.shape, other.shape, data_type, walk.has_rows) if pool is None else None
         if words is None:
             if isinstance(op, Convolution):
                 product, places = _convolution(op, one.shape, other.shape)
@@ -84,6 +88,8 @@ class MappedProductPlan(StridedPlan):
                 transposes = tuple(op)
                 product = broadcast_product(one.shape, other.shape, shape, *op)
             words = self._product_words(product, places, walk.has_rows)
+            if pool is not None:
+                self._kept.append(set_bands(words, pool, shape, data_type, walk.has_rows))
         in_parts = bool(words[PRODUCT.column_parts] > 1 and words[PRODUCT.n] > 1)
         of_map, steps, columns = walk.words(in_parts)
         numbers = [*range(first), 0, *range(first + 2, len(arrays))]  # the values are not an array of the launch
@@ -96,8 +102,8 @@ class MappedProductPlan(StridedPlan):
         state.set(gemm=gemm, transpose_a=transposes[0], transpose_b=transposes[1])
         alpha, beta = (np.array(number, data_type.dtype) for number in (1, 0))
         program = np.zeros(PRODUCT_MAP.num_words, np.int64)
-        direct = self._direct(structure, mapped.data_type(0))
-        is_alone = len(structure.steps) == 1 and direct >= 0  # the product's values are the result
+        direct = self._direct(structure, mapped.data_type(0)) if pool is None else -1
+        is_alone = len(structure.steps) == 1 and (direct >= 0 or pool is not None)  # the values are the result
         values = {
             "task": 0 if is_alone else expression_kernel(mapped, steps),
             "plan": self._keep(of_map),
@@ -184,20 +190,22 @@ class _MapWalk:
     """
 
     def __init__(
-        self, results: Sequence[Array], sources: Sequence[Array], shape: Dims, num_columns: int, itemsize: int
+        self, results: Sequence[Array] | None, sources: Sequence[Array], shape: Dims, num_columns: int, itemsize: int
     ) -> None:
-        """shape: of the values. num_columns: the number of its last axes that are columns of the product.
+        """results: None for one that replaces the values. shape: of the values.
 
-        itemsize: the bytes of a value.
+        num_columns: the number of its last axes that are columns of the product. itemsize: the bytes of a value.
         """
         of_values, step = list[int](), itemsize
         for size in reversed(shape):
             of_values.append(step)
             step *= size
         self._shape, self._num_columns = shape, num_columns
-        self._strides = [strides_over(array, shape) for array in results]
-        self._strides += [tuple(reversed(of_values)), *(strides_over(array, shape) for array in sources)]
-        self._sizes = [array.itemsize for array in results] + [itemsize] + [array.itemsize for array in sources]
+        values = tuple(reversed(of_values))
+        self._strides = [values] if results is None else [strides_over(array, shape) for array in results]
+        self._strides += [values, *(strides_over(array, shape) for array in sources)]
+        self._sizes = [itemsize] if results is None else [array.itemsize for array in results]
+        self._sizes += [itemsize, *(array.itemsize for array in sources)]
         columns = shape[-num_columns:]
         merged = [simplify_walk(columns, one[-num_columns:]) for one in self._strides]
         self._steps = [walk[-1] for _, walk in merged]

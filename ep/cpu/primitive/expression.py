@@ -7,17 +7,20 @@ from typing import Any, Final
 
 from ep.cpu.device.buffers import check_stream
 from ep.cpu.primitive.expression_primitive import ExpressionPrimitive
+from ep.cpu.primitive.window_reductions import MOST_STRIDE
 from ep.include.data_type import DataType
 from ep.include.device_type import DeviceType
 from ep.include.number_kind import COMPLEXES, FLOATS
 from ep.include.primitive.expression import Expression, ExpressionFactory
 from ep.include.primitive.primitive import Request
 from ep.include.primitive.registry import register_primitive_factory
-from ep.include.primitive.structure import MatrixProduct, Structure
+from ep.include.primitive.structure import Convolution, MatrixProduct, Structure
 from ep.include.stream import Stream
 
 _WIDENED: Final = DataType.kFloat, DataType.kFloat16, DataType.kBFloat16
 """The types of matrices of float32 products."""
+_POOLED: Final = DataType.kFloat, DataType.kDouble
+"""The types of convolutions whose windows are reduced as they are computed: those that are summed in their own type."""
 
 
 class ExpressionImpl(ExpressionPrimitive):
@@ -39,7 +42,11 @@ class ExpressionFactoryImpl(ExpressionFactory):
 
 def _multiplies(structure: Structure) -> bool:
     """Return whether there is a product of the types of a structure's product."""
-    data_type, of_operands = structure.steps[0].data_type, structure.sources[:2]
+    data_type, of_operands, pool = structure.steps[0].data_type, structure.sources[:2], structure.pool
+    if pool is not None:
+        is_one = data_type is structure.steps[-1].data_type and isinstance(structure.product, Convolution)
+        if not is_one or data_type not in _POOLED or pool.strides[-1] > MOST_STRIDE:
+            return False
     if data_type is DataType.kFloat and isinstance(structure.product, MatrixProduct):
         return all(one in _WIDENED for one in of_operands)
     return data_type in (*FLOATS, *COMPLEXES) and of_operands == (data_type, data_type)

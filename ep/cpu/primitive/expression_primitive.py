@@ -56,7 +56,7 @@ class ExpressionPrimitive(CpuPrimitive, Expression):
         for position, array in enumerate(arrays):
             self._check_array(position, array)
         dims = self._expected.dims([array.shape for array in arrays])
-        if 0 in dims.whole:
+        if 0 in dims.whole or (num_results and 0 in arrays[0].shape):
             return
         self._check_overlaps(arrays)
         plain = tuple(map(_plain, arrays, self._expected.data_types))

@@ -11,7 +11,7 @@ from ep.include.primitive.reduce import Reduce, WindowReduction
 from ep.include.primitive.reduce_op import EXTREMES, ReduceOp
 from ep.include.stream import Stream
 
-_MOST_STRIDE: Final = 4
+MOST_STRIDE: Final = 4
 """The longest stride along rows of windows that are read in place: as many vectors are read for one of results."""
 
 
@@ -22,7 +22,7 @@ class WindowReductions(PlannedPrimitive, Reduce):
     data_type: DataType
 
     def over_windows(self, windows: PlaneWindows) -> WindowReduction | None:
-        if self.op not in EXTREMES or windows.strides[-1] > _MOST_STRIDE:
+        if self.op not in EXTREMES or windows.strides[-1] > MOST_STRIDE:
             return None
         counts = windows.num_elements()
         plan: Any = None

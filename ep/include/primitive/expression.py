@@ -24,7 +24,8 @@ class Expression(Primitive):
 
         If the structure has a product, its first two sources are the matrices, or batches of them, C-contiguous and of
         at least 2 dims each, or the array and the filters of a convolution; their product has the results' shape, and
-        the other sources broadcast to that.
+        the other sources broadcast to that. If a MaxPool follows, the result has one element for each of its windows
+        of the convolution, is C-contiguous, and overlaps no source.
         If the structure has rows, they are along the last axis of the shape that all arrays broadcast to, of 1 to
         kMaxRow elements; reduced results have one element along that axis. If the structure reduces alone, any axes of
         any length may be reduced: those along which such results have one element.

@@ -61,6 +61,19 @@ class Convolution(NamedTuple):
     groups: int
 
 
+class MaxPool(NamedTuple):
+    """The op that takes the largest element of each window of an array of shape (N, C, sizes...), as max_pool does.
+
+    The result has shape (N, C, counts...). kernel: the places of a window; strides, dilations: of windows, each along
+    each spatial axis. pads: places without an element before the first element of each axis, then after the last one.
+    """
+
+    kernel: tuple[int, ...]
+    strides: tuple[int, ...]
+    pads: tuple[int, ...]
+    dilations: tuple[int, ...]
+
+
 class Constant(NamedTuple):
     """A number that is part of a structure.
 
@@ -80,14 +93,15 @@ class Step(NamedTuple):
         is a source of integers. kRow reads a source that has one more axis in front, along which it chooses; all its
         readers are such steps. kElement makes one value of each row, from a value with elements and one index for each
         row. A SegmentSum is the only op that reads rows; it reads a value with elements, and a source of integers that
-        no other step reads: the segments of rows.
+        no other step reads: the segments of rows. A MaxPool is the last step of a structure with a Convolution, and
+        the only result.
     operands: numbers of values.
     data_type: of the result. If it has 16 bits and `rounded` is False, the result stays in float32, and a reduction
         reads it in float32.
     attributes: of the op.
     """
 
-    op: UnaryOp | BinaryOp | ReduceOp | RowOp | ChoiceOp | SegmentSum | MatrixProduct | Convolution | None
+    op: UnaryOp | BinaryOp | ReduceOp | RowOp | ChoiceOp | SegmentSum | MatrixProduct | Convolution | MaxPool | None
     operands: tuple[int, ...]
     data_type: DataType
     attributes: tuple[float, ...] = ()
@@ -122,6 +136,12 @@ class Structure(NamedTuple):
         """The product that all other steps are computed with, if there is one."""
         op = self.steps[0].op if self.steps else None
         return op if isinstance(op, MatrixProduct | Convolution) else None
+
+    @property
+    def pool(self) -> MaxPool | None:
+        """The op that takes the largest elements of windows of all other steps' value, if there is one."""
+        op = self.steps[-1].op if self.steps else None
+        return op if isinstance(op, MaxPool) else None
 
     @property
     def segment_sum(self) -> Step | None:

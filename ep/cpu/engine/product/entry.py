@@ -84,7 +84,7 @@ def _launch(context, num_bytes, in_place, sizes):
     work = float(m) * n * k
     rows, columns = _cut(m, n, work, batch_size)
     depth_parts = _cut_depth(m, n, k, work * batch_size, rows * columns * batch_size)
-    store_words(product, m, n, k, batch_size, 1, rows, columns, depth_parts, 0, 0, 0, 0, 0, 0, 0)
+    store_words(product, m, n, k, batch_size, 1, rows, columns, depth_parts, 0, 0, 0, 0, 0, 0, 0, 0)
     store_word(product, PRODUCT.batches + AXES.num_axes, 1)
     store_word(product, PRODUCT.batches + AXES.dims, batch_size)
     store_word(product, PRODUCT.batches + AXES.a_strides, m * k)

@@ -13,6 +13,7 @@ from ep.common.native.words import load_word, stack_words, store_word
 from ep.cpu.compile.jit import jit, separate
 from ep.cpu.compile.memory import copy_bytes
 from ep.cpu.engine.map.strided import OPERAND, STRIDED_PLAN, word_of
+from ep.cpu.engine.product.bands import reduce_band
 from ep.cpu.engine.product.state import BLOCK, PRODUCT, PRODUCT_LAUNCH, PRODUCT_MAP
 from ep.cpu.shared.context import CONTEXT, CONTEXT_WORDS
 from ep.cpu.threads.parallel import call_task
@@ -26,7 +27,7 @@ _STEP, _WALK = _FIRST + OPERAND.step, _FIRST + OPERAND.walk
 
 @separate
 def map_block(launch, block, values, step, row, count):
-    """Compute the map of rows [row, row + count) of a block, whose values are complete.
+    """Compute the map of rows [row, row + count) of a block, whose values are complete, and reduce a band's windows.
 
     values: the address of the first value. step: values from row to row; n if rows have all columns of c.
     """
@@ -36,6 +37,10 @@ def map_block(launch, block, values, step, row, count):
         return
     first = load_word(block, BLOCK.batch) * load_word(product, PRODUCT.m) + load_word(block, BLOCK.first_row) + row
     itemsize, number = load_word(program, PRODUCT_MAP.itemsize), load_word(program, PRODUCT_MAP.num_operands)
+    reduces = load_word(product, PRODUCT.bands) != 0
+    if reduces and load_word(program, PRODUCT_MAP.task) == 0:
+        reduce_band(launch, block, values, step, row, count)
+        return
     of_values, plan = load_word(program, PRODUCT_MAP.values), load_word(program, PRODUCT_MAP.plan)
     context, places, own = stack_words(CONTEXT_WORDS), stack_words(kMaxOperands), stack_words(_MOST_WORDS)
     copy_bytes(places, load_word(launch, PRODUCT_LAUNCH.places), 8 * number)
@@ -51,9 +56,15 @@ def map_block(launch, block, values, step, row, count):
         apart = step * itemsize
         for axis in range(load_word(plan, STRIDED_PLAN.num_outer) - 1, -1, -1):
             store_word(plan, _WALK + _OPERAND_WORDS * of_values + axis, apart)
+            if reduces:
+                store_word(plan, _WALK + axis, apart)
             apart *= load_word(plan, STRIDED_PLAN.dims + axis)
     store_word(places, of_values, values - first * step * itemsize)
+    if reduces:  # the map's result replaces the values
+        store_word(places, 0, values - first * step * itemsize)
     _call(context, program, plan, places, first * columns, (first + count) * columns)
+    if reduces:
+        reduce_band(launch, block, values, step, row, count)
 
 
 @separate

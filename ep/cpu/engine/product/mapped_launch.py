@@ -8,7 +8,7 @@ from ep.common.native.words import load_word, stack_words, store_word, store_wor
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.engine.map.strided import STRIDED_PLAN
 from ep.cpu.engine.product.entry import multiply_shared
-from ep.cpu.engine.product.state import PRODUCT_LAUNCH_WORDS, PRODUCT_MAP
+from ep.cpu.engine.product.state import PRODUCT, PRODUCT_LAUNCH_WORDS, PRODUCT_MAP
 from ep.cpu.shared.context import CONTEXT
 from ep.include.primitive.structure import kMaxOperands
 
@@ -25,7 +25,8 @@ def _multiply_and_map(context, begin, end):
             store_word(places, k, place)
             if k >= num_results and place == c:  # the result has the memory of an operand that the map reads
                 c = 0
-    mapped = 0 if load_word(program, PRODUCT_MAP.task) == 0 else program
+    reduces = load_word(load_word(program, PRODUCT_MAP.product), PRODUCT.bands) != 0
+    mapped = program if reduces or load_word(program, PRODUCT_MAP.task) != 0 else 0
     launch = stack_words(PRODUCT_LAUNCH_WORDS)
     store_words(
         launch,

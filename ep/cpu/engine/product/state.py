@@ -36,6 +36,7 @@ PRODUCT: Final = layout(
     window_ends=1,  # for each column, the number of the first one behind it that is not one step after the last
     window_inside=1,  # the address of an address for each row: of bits that say which elements are in the array; or 0
     window_outside=1,  # for each column and the end, the number of columns before it with elements outside; or 0
+    bands=1,  # the address of `BANDS` if blocks of columns are bands, whose windows are reduced; else 0
     planes=1,  # the address of `_PLANES` if c is sums of windows of planes; else 0
     batches=AXES.num_words,  # the start of the operands of each matrix of c
     terms=AXES.num_words,  # the start of the operands of each product, relative to these
@@ -97,6 +98,7 @@ BLOCK: Final = layout(
     first=1,  # the part of k
     last=1,
     partial=1,  # the address of the partial sums, n per row; 0 if the sums are complete and go to c
+    column_part=1,  # the number of the block along the columns
 )
 """A part of the work that is multiplied at once."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ep.common.native.words import load_word, store_word, store_words
 from ep.cpu.compile.jit import jit
+from ep.cpu.engine.product.bands import band_columns
 from ep.cpu.engine.product.state import AXES, BLOCK, PRODUCT
 
 
@@ -23,7 +24,7 @@ def offsets(axes, index):
 def set_block(block, product, piece, unit):
     """Write to `block` the piece of the work with number `piece`, without a place for partial sums.
 
-    unit: the first column of the block is a multiple of it.
+    unit: the first column of the block is a multiple of it, unless blocks are bands.
     """
     m, n, k = load_word(product, PRODUCT.m), load_word(product, PRODUCT.n), load_word(product, PRODUCT.k)
     row_parts, column_parts = load_word(product, PRODUCT.row_parts), load_word(product, PRODUCT.column_parts)
@@ -35,7 +36,9 @@ def set_block(block, product, piece, unit):
     first_row, first_column = m * row // row_parts, units * column // column_parts * unit
     rows = m * (row + 1) // row_parts - first_row
     columns = min(units * (column + 1) // column_parts * unit, n) - first_column
-    store_words(block, batch, part, first_row, first_column, rows, columns, 0, num_terms, 0, k, 0)
+    if load_word(product, PRODUCT.bands) != 0:
+        first_column, columns = band_columns(load_word(product, PRODUCT.bands), column, column_parts)
+    store_words(block, batch, part, first_row, first_column, rows, columns, 0, num_terms, 0, k, 0, column)
     longer = max(num_terms, k)
     field = BLOCK.first_term if num_terms > k else BLOCK.first
     store_word(block, field, longer * part // parts)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from functools import cache
-from typing import Any, Final
+from collections.abc import Callable
+from functools import cache, partial, reduce
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -26,10 +27,11 @@ from ep.include.primitive.plane_windows import PlaneWindows
 from ep.include.primitive.reduce_op import ReduceOp
 
 _AXES: Final = 3
+_FEW: Final = 4  # the most places of a window along each axis that are written out
 _TASK: Final = adjacent(REDUCE_PLAN, "task", "windows")
 _FILLED: Final = PlaneWindows(1, (1,), (1,), (1,), (1,), (0,), (1,))  # along an axis that planes lack
 
-_WINDOWS: Final = layout(
+WINDOWS: Final = layout(
     "Windows", sizes=_AXES, counts=_AXES, kernel=_AXES, strides=_AXES, before=_AXES, dilations=_AXES
 )
 """The words of `PlaneWindows`, for three axes."""
@@ -42,14 +44,18 @@ class WindowsPlan(Plan):
         super().__init__(REDUCE_PLAN, signature)
         self.set_checks(windows.num_elements(), in_place=False)
         merged = _merged(windows)
-        lacking = _AXES - len(merged.sizes)
-        words = np.zeros(_WINDOWS.num_words, np.int64)
-        for field in _WINDOWS._fields[:-1]:
-            words[getattr(_WINDOWS, field) :][:_AXES] = getattr(_FILLED, field) * lacking + getattr(merged, field)
-        self._windows = words  # compiled code has the address
-        self.set_words(_TASK, (_task(op, data_type, merged.strides[-1]), data_address(words)))
+        self._windows = words_of(merged)  # compiled code has the address
+        self.set_words(_TASK, (row_task(op, data_type, merged), data_address(self._windows)))
         self.set_words(REDUCE_PLAN.units, (windows.planes * math.prod(merged.counts[:-1]),))
         self.set_words(REDUCE_PLAN.segments, (1,))
+
+
+def words_of(windows: PlaneWindows) -> np.ndarray[Any, Any]:
+    """Return the words of windows, for `row_task`."""
+    lacking, words = _AXES - len(windows.sizes), np.zeros(WINDOWS.num_words, np.int64)
+    for field in WINDOWS._fields[:-1]:
+        words[getattr(WINDOWS, field) :][:_AXES] = getattr(_FILLED, field) * lacking + getattr(windows, field)
+    return words
 
 
 def _merged(windows: PlaneWindows) -> PlaneWindows:
@@ -73,19 +79,40 @@ def _merged(windows: PlaneWindows) -> PlaneWindows:
     return windows
 
 
+class _Form(NamedTuple):
+    """What the code of rows of windows is made for.
+
+    stride: along a row. taps, rows: of windows that are written out, of adjacent places in one layer; 0 if none are.
+    """
+
+    op: ReduceOp
+    data_type: DataType
+    stride: int
+    taps: int = 0
+    rows: int = 0
+
+
+def row_task(op: ReduceOp, data_type: DataType, windows: PlaneWindows) -> int:
+    """Return the address of the task (own, begin, end) that reduces rows of windows."""
+    form, taps = _Form(op, data_type, windows.strides[-1]), windows.kernel[-1]
+    *layers, rows = (1, *windows.kernel[:-1])
+    if windows.dilations[-1] == 1 and {1}.issuperset(layers) and max(taps, rows) <= _FEW:
+        form = form._replace(taps=taps, rows=rows)
+    return _row_task(form)
+
+
 @cache
-def _task(op: ReduceOp, data_type: DataType, stride: int) -> int:
-    """Return the address of the task (own, begin, end) that reduces rows of windows, `stride` elements apart."""
-    size, reduce_row = data_type.itemsize, _row_reducer(op, data_type, stride)
+def _row_task(form: _Form) -> int:
+    size, reduce_row = form.data_type.itemsize, _row_reducer(form)
 
     def reduce_windows(own, begin, end):
         words = load_word(load_word(own, REDUCE.plan), REDUCE_PLAN.windows)
         src, dst = load_word(own, REDUCE.src), load_word(own, REDUCE.dst)
-        height, width = load_word(words, _WINDOWS.sizes + 1), load_word(words, _WINDOWS.sizes + 2)
-        layers, rows = load_word(words, _WINDOWS.counts), load_word(words, _WINDOWS.counts + 1)
-        count, planes = load_word(words, _WINDOWS.counts + 2), load_word(words, _WINDOWS.sizes) * height
-        layer_step = load_word(words, _WINDOWS.dilations) * height * width
-        row_step = load_word(words, _WINDOWS.dilations + 1) * width
+        height, width = load_word(words, WINDOWS.sizes + 1), load_word(words, WINDOWS.sizes + 2)
+        layers, rows = load_word(words, WINDOWS.counts), load_word(words, WINDOWS.counts + 1)
+        count, planes = load_word(words, WINDOWS.counts + 2), load_word(words, WINDOWS.sizes) * height
+        layer_step = load_word(words, WINDOWS.dilations) * height * width
+        row_step = load_word(words, WINDOWS.dilations + 1) * width
         for number in range(begin, end):
             row, number_of_layer = number % rows, number // rows
             layer, plane = number_of_layer % layers, number_of_layer // layers
@@ -98,23 +125,24 @@ def _task(op: ReduceOp, data_type: DataType, stride: int) -> int:
                 layer_step,
                 num_rows,
                 row_step,
-                load_word(words, _WINDOWS.kernel + 2),
-                load_word(words, _WINDOWS.dilations + 2),
-                load_word(words, _WINDOWS.before + 2),
+                load_word(words, WINDOWS.kernel + 2),
+                load_word(words, WINDOWS.dilations + 2),
+                load_word(words, WINDOWS.before + 2),
                 width,
                 count,
                 dst + number * count * size,
             )
 
-    return compile_task(f"windows.{op.name}.{data_type.name}.{stride}", reduce_windows)
+    name = f"windows.{form.op.name}.{form.data_type.name}.{form.stride}.{form.taps}.{form.rows}"
+    return compile_task(name, reduce_windows)
 
 
 @jit
 def _inside(words, axis, window):
     """Return the first element of a window along an axis that is in the planes, and the number of these."""
-    dilation, size = load_word(words, _WINDOWS.dilations + axis), load_word(words, _WINDOWS.sizes + axis)
-    first = window * load_word(words, _WINDOWS.strides + axis) - load_word(words, _WINDOWS.before + axis)
-    places, outside = load_word(words, _WINDOWS.kernel + axis), 0
+    dilation, size = load_word(words, WINDOWS.dilations + axis), load_word(words, WINDOWS.sizes + axis)
+    first = window * load_word(words, WINDOWS.strides + axis) - load_word(words, WINDOWS.before + axis)
+    places, outside = load_word(words, WINDOWS.kernel + axis), 0
     if first < 0:
         outside = min((dilation - 1 - first) // dilation, places)
     first += outside * dilation
@@ -123,15 +151,17 @@ def _inside(words, axis, window):
     return first, min(places - outside, (size - 1 - first) // dilation + 1)
 
 
-def _row_reducer(op: ReduceOp, data_type: DataType, stride: int) -> Any:
+def _row_reducer(form: _Form) -> Any:
     """Return a function that reduces a row of windows, a vector of them at a time.
 
     The arguments are (src, layers, layer_step, rows, row_step, taps, dilation, before, width, count, dst). src: the
     first row, of `width` elements, of the first of some layers; layer_step and row_step are in elements. taps: the
     places of a window along a row, `dilation` apart; the first window begins `before` elements before the row. Elements
     outside of the row do not count. dst: the results of `count` windows.
+    If the form has rows, windows with all of them are written out.
     """
-    of = lanes(op, data_type)
+    stride, data_type = form.stride, form.data_type
+    of = lanes(form.op, data_type)
     vector = VECTOR_BYTES // of.size
     kind, nothing = stored_bits(data_type, vector), identity(of, of.vector(vector))
 
@@ -152,8 +182,8 @@ def _row_reducer(op: ReduceOp, data_type: DataType, stride: int) -> Any:
     ) -> None:
         src, dst = (builder.inttoptr(one, stored_bits(data_type).as_pointer()) for one in (src, dst))
 
-        def elements(row: Any, first: Any, masked: bool) -> Any:
-            """Return every `stride`-th element from `first` on."""
+        def elements(row: Any, first: Any, masked: bool) -> list[Any]:
+            """Return `stride` vectors of elements from `first` on."""
             found = []
             for number in range(stride):
                 place = builder.gep(row, [builder.add(first, WORD(number * vector))])
@@ -164,9 +194,20 @@ def _row_reducer(op: ReduceOp, data_type: DataType, stride: int) -> Any:
                     mask = builder.and_(behind, builder.not_(before_row))
                 read = widened(builder, load(builder, place, kind, mask=mask), data_type)
                 found.append(read if mask is None else builder.select(mask, read, nothing))
-            return every(builder, found, 0)
+            return found
 
-        def reduced(first: Any, masked: bool) -> Any:
+        def written_out(first: Any, masked: bool) -> Any:
+            """Return the results of windows of few places and rows: first those of the rows, then of the places."""
+            firsts, found = range(0, form.taps, stride), list[Any]()
+            for number in range(form.rows):
+                row = builder.gep(src, [builder.mul(row_step, WORD(number))])
+                read = [one for place in firsts for one in elements(row, builder.add(first, WORD(place)), masked)]
+                found = [combined(builder, of, *each) for each in zip(found, read, strict=True)] if found else read
+            groups = [found[number : number + stride] for number in range(0, len(found), stride)]
+            places = [every(builder, groups[place // stride], place % stride) for place in range(form.taps)]
+            return reduce(partial(combined, builder, of), places)
+
+        def by_loops(first: Any, masked: bool) -> Any:
             def layer(number: Any, values: list[Any]) -> list[Any]:
                 of_layer = builder.gep(src, [builder.mul(number, layer_step)])
 
@@ -175,7 +216,7 @@ def _row_reducer(op: ReduceOp, data_type: DataType, stride: int) -> Any:
 
                     def tap(number: Any, values: list[Any]) -> list[Any]:
                         place = builder.add(first, builder.mul(number, dilation))
-                        return [combined(builder, of, values[0], elements(of_row, place, masked))]
+                        return [combined(builder, of, values[0], every(builder, elements(of_row, place, masked), 0))]
 
                     return counted(builder, WORD(0), taps, 1, values, tap)[1]
 
@@ -185,18 +226,29 @@ def _row_reducer(op: ReduceOp, data_type: DataType, stride: int) -> Any:
 
         far = builder.add(builder.mul(builder.sub(taps, WORD(1)), dilation), WORD(stride * vector))
 
-        def block(index: Any, _: Any) -> None:
-            first = builder.sub(builder.mul(index, WORD(stride)), before)
-            within = builder.icmp_signed("<=", builder.add(first, far), width)
-            within = builder.and_(within, builder.icmp_signed(">=", first, WORD(0)))
-            made = []
-            with builder.if_else(within) as ways:
-                for way, masked in zip(ways, (False, True), strict=True):
-                    with way:
-                        made.append((reduced(first, masked), builder.block))
-            stored = narrowed(builder, either(builder, made), data_type)
-            store(builder, stored, dst, index, mask=lanes_below(builder, builder.sub(count, index), vector))
+        def blocks(reduced: Callable[[Any, bool], Any]) -> None:
+            def block(index: Any, _: Any) -> None:
+                first = builder.sub(builder.mul(index, WORD(stride)), before)
+                within = builder.icmp_signed("<=", builder.add(first, far), width)
+                within = builder.and_(within, builder.icmp_signed(">=", first, WORD(0)))
+                made = []
+                with builder.if_else(within) as ways:
+                    for way, masked in zip(ways, (False, True), strict=True):
+                        with way:
+                            made.append((reduced(first, masked), builder.block))
+                stored = narrowed(builder, either(builder, made), data_type)
+                store(builder, stored, dst, index, mask=lanes_below(builder, builder.sub(count, index), vector))
 
-        counted(builder, WORD(0), count, vector, [], block)
+            counted(builder, WORD(0), count, vector, [], block)
+
+        if not form.rows:
+            blocks(by_loops)
+            return
+        is_whole = builder.icmp_signed("==", builder.mul(layers, rows), WORD(form.rows))
+        with builder.if_else(is_whole) as (whole, part):
+            with whole:
+                blocks(written_out)
+            with part:
+                blocks(by_loops)
 
     return reduce_row
