@@ -6,10 +6,15 @@ they are written (`ep/common/kernel_cache/reach.py`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Hashable
+from typing import Any, Final
 
+from ep.common.bounded_cache import BoundedCache
+from ep.common.equal_functions import NotComparable, key_of
 from ep.common.lazy import lazy
+
+_MADE: Final = BoundedCache()
+"""Objects that a compiler knows, by what they are made of: it compiles equal functions once in a process."""
 
 
 class Deferred:
@@ -17,11 +22,21 @@ class Deferred:
 
     def __init__(self, function: Any, make: Callable[[Any], Any]) -> None:
         """make: makes the object that the compiler knows; another Deferred stands for its own."""
-        self.py_func, self.make = function, make
+        self.py_func, self.make, self._is_compared = function, make, False
 
     @lazy
     def compiled(self) -> Any:
-        """Return the object that the compiler knows."""
+        """Return the object that the compiler knows, the same one for equal functions (`equal_functions.py`)."""
+        self._is_compared = True
+        try:
+            key = type(self), key_of(self.make), key_of(self.py_func)
+        except NotComparable:
+            return self._made()
+        finally:
+            self._is_compared = False
+        return _MADE.keep(key, self._made)
+
+    def _made(self) -> Any:
         made = self.make(self.as_compiled())
         return made.compiled if isinstance(made, Deferred) else made
 
@@ -32,3 +47,10 @@ class Deferred:
     @property
     def _numba_type_(self) -> Any:
         return self.compiled._numba_type_
+
+
+@key_of.register
+def _(value: Deferred, within: object = ()) -> Hashable:
+    if value._is_compared:  # it refers to itself
+        raise NotComparable
+    return key_of(value.compiled)

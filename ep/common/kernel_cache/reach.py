@@ -7,21 +7,19 @@ caller passes to the maker of a closure. So all of it is walked here, and become
 
 from __future__ import annotations
 
-import dis
 import functools
 import hashlib
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
-from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, CellType, FunctionType, MethodType, ModuleType
 from typing import Any, Final, NamedTuple
 
 from ep.common.deferred import Deferred
+from ep.common.global_names import sorted_names
 
 _TOOLS: Final = frozenset(("cuda", "llvmlite", "ml_dtypes", "numba", "numba_cuda", "numpy"))
 """Packages whose versions are part of every key. Python's version is too, which covers its standard library."""
-
-_GLOBAL, _NAME, _EXTENDED = (dis.opmap[name] for name in ("LOAD_GLOBAL", "LOAD_NAME", "EXTENDED_ARG"))
 
 _EMPTY: Final = b"the contents of a variable that has no value yet"
 
@@ -132,7 +130,7 @@ class _Walk:
         code, known = function.__code__, function.__globals__
         if not self._from(known.get("__name__"), function.__qualname__, code.co_firstlineno):
             return ()
-        names = [name for name in _sorted_names(code) if name in known]
+        names = [name for name in sorted_names(code) if name in known]
         cells = [_contents(cell) for cell in function.__closure__ or ()]
         self._say(f"{code.co_freevars} {names}")
         return function.__defaults__, function.__kwdefaults__, *cells, *[known[name] for name in names]
@@ -166,27 +164,3 @@ def _inner(value: Any) -> object:
         if (inner := getattr(value, name, None)) is not None:
             return inner
     return None
-
-
-@functools.cache
-def _sorted_names(code: CodeType) -> tuple[str, ...]:
-    return tuple(sorted(_names(code)))
-
-
-@functools.cache
-def _names(code: CodeType) -> frozenset[str]:
-    """Return all global names that `code` and the functions in it load.
-
-    The bytes are read here, two for each instruction: Python's `dis` takes twenty times as long.
-    """
-    names = set[str]()
-    extended = 0
-    instructions = code.co_code
-    for op, low in zip(instructions[::2], instructions[1::2], strict=True):
-        number = extended | low
-        extended = number << 8 if op == _EXTENDED else 0
-        if op == _GLOBAL:
-            names.add(code.co_names[number >> 1])  # the lowest bit says whether a call follows
-        elif op == _NAME:
-            names.add(code.co_names[number])
-    return frozenset(names).union(*(_names(const) for const in code.co_consts if isinstance(const, CodeType)))

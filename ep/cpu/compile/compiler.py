@@ -67,7 +67,8 @@ def compile_tasks(name: str, *functions: Callable[..., None]) -> tuple[int, ...]
         library, symbols = KernelLibrary(context.codegen(), name), []
         library.enable_object_caching()
         for function in functions:
-            task, arguments = separate(function).compiled, (types.int64,) * function.__code__.co_argcount
+            task = separate(function).make(function)  # not that of an equal function: a kernel's symbols are its own
+            arguments = (types.int64,) * function.__code__.co_argcount
             task.compile(types.void(*arguments))
             result = task.overloads[arguments]
             library.add_linking_library(result.library)

@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 from llvmlite import ir
 
+from ep.common.deferred import Deferred
 from ep.common.native.known_types import known_call_types
 from ep.common.native.lifetimes import lifetimes_where_used
 
@@ -37,19 +38,39 @@ def _older_numpy() -> Iterator[None]:
 with _older_numpy():
     from numba import cuda
     from numba.cuda import cgutils, compiler, dispatcher, libdevice, types
-    from numba.cuda.core import postproc
+    from numba.cuda.core import compiler_machinery, postproc
     from numba.cuda.core.compiler_lock import global_compiler_lock
-    from numba.cuda.extending import intrinsic
+    from numba.cuda.descriptor import cuda_target
     from numba.cuda.np.numpy_support import from_dtype
+    from numba.cuda.typing.templates import make_intrinsic_template
 
     import_module("numba.cuda.np.arrayobj")  # otherwise the first compilation would, after NumPy is restored
 
-__all__ = ["cgutils", "from_dtype", "intrinsic", "ir", "libdevice", "types"]
+__all__ = ["cgutils", "from_dtype", "ir", "libdevice", "types"]
 
 
-def device_function(function: Callable[..., Any]) -> Any:
+def device_function(function: Callable[..., Any]) -> Deferred:
     """Make `function` callable from kernels and other device functions."""
+    return Deferred(function, _device_function)
+
+
+def _device_function(function: Callable[..., Any]) -> Any:
     return cuda.jit(device=True)(function)
+
+
+class _Function:
+    """A function of kernels, in the form that Numba knows."""
+
+    def __init__(self, typed: Callable[..., Any]) -> None:
+        self._numba_type_ = types.Function(make_intrinsic_template(self, typed, typed.__name__))
+
+
+def intrinsic(typed: Callable[..., Any]) -> Deferred:
+    """Make a function of kernels from `typed(typing_context, *types)`.
+
+    `typed` returns a call's signature and the function that writes its instructions, as for Numba's own decorator.
+    """
+    return Deferred(typed, _Function)
 
 
 @cuda.jit(device=True)  # type: ignore[untyped-decorator]
@@ -215,13 +236,43 @@ _NOT_NEEDED: Final = frozenset(
 """
 
 
+class _Passes(compiler_machinery.PassManager):  # type: ignore[misc]
+    """Numba's passes, which it would run with a clock, events, and a description of each pass and function for them."""
+
+    def run(self, state: Any) -> None:
+        for made, _ in self.passes:
+            one = compiler_machinery._pass_registry.get(made).pass_inst
+            one.analysis = self._analysis
+            one.run_initialization(state)
+            one.run_pass(state)
+            one.run_finalizer(state)
+
+
 class _Compiler(compiler.CUDACompiler):  # type: ignore[misc]
     """Numba's pipeline without the passes that would have no effect: after each one, Numba analyses the function."""
 
+    def __init__(self, *given: Any, **named: Any) -> None:
+        """Numba would look for new declarations of functions here, as it also does where one is missing."""
+        kinds = [(type(context), type(context).refresh) for context in given[:2]]
+        for kind, _ in kinds:
+            kind.refresh = lambda self: None
+        try:
+            super().__init__(*given, **named)
+        finally:
+            for kind, refresh in kinds:
+                kind.refresh = refresh
+
     def define_pipelines(self) -> Any:
-        (passes,) = super().define_pipelines()
-        passes.passes = [one for one in passes.passes if one[0].__name__ not in _NOT_NEEDED]
-        return [passes]
+        if not _PASSES:  # the same for all functions
+            (numbas,) = super().define_pipelines()
+            kept = _Passes(numbas.pipeline_name)
+            kept.passes = [one for one in numbas.passes if one[0].__name__ not in _NOT_NEEDED]
+            kept.finalize()
+            _PASSES.append(kept)
+        return _PASSES
+
+
+_PASSES: Final[list[_Passes]] = []
 
 
 @contextmanager
@@ -230,6 +281,7 @@ def _compiling_for(cc: tuple[int, int]) -> Iterator[None]:
 
     Numba would compile device functions for the current device, and there may be none.
     """
+    cuda_target.target_context.refresh()
     ask, pipeline = dispatcher.get_current_device, compiler.CUDACompiler
     dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=cc)
     compiler.CUDACompiler = _Compiler

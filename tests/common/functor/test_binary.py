@@ -290,12 +290,13 @@ def test_float_is_close(op, scalar_type):
 @pytest.mark.parametrize("op", [*MATH, BinaryOp.kZeta, *BACKWARD], ids=lambda op: op.name)
 def test_float32_stays_float32(op):
     f = functor(op, np.float32)
-    f.compiled.compile((float32,) * (2 + len(attributes_of(op))))
-    for overload in f.compiled.overloads.values():
-        assert str(overload.signature.return_type) == "float32"
-        # A constant of the wrong type would widen its operands. Only the wrappers for Python's floats may do so.
-        for function in overload.library.get_llvm_str().split("define ")[1:]:
-            assert "@Py" in function or " fpext float" not in function
+    arguments = (float32,) * (2 + len(attributes_of(op)))
+    f.compiled.compile(arguments)
+    compiled = f.compiled.overloads[arguments]
+    assert str(compiled.signature.return_type) == "float32"
+    # A constant of the wrong type would widen its operands. Only the wrappers for Python's floats may do so.
+    for function in compiled.library.get_llvm_str().split("define ")[1:]:
+        assert "@Py" in function or " fpext float" not in function
 
 
 # Integers
@@ -440,8 +441,9 @@ def test_complex_is_what_numpy_does(op, scalar_type):
     a, b = a[kept], b[kept]
     got, want = evaluate(op, a, b), exact(op, a, b)
     f = functor(op, scalar_type)
-    f.compiled.compile((from_dtype(np.dtype(scalar_type)),) * 2)
-    assert f.compiled.nopython_signatures[0].return_type == from_dtype(np.dtype(scalar_type))
+    arguments = (from_dtype(np.dtype(scalar_type)),) * 2
+    f.compiled.compile(arguments)
+    assert f.compiled.overloads[arguments].signature.return_type == from_dtype(np.dtype(scalar_type))
     tolerance = tolerances.COMPLEX_BINARY_EPSILONS * np.finfo(scalar_type).eps
     with np.errstate(all="ignore"):
         # The rounding error of a part is relative to the products that are added in it.

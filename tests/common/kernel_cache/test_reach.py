@@ -1,6 +1,5 @@
 """The parts of a function: modules and constants."""
 
-import dis
 import sys
 from enum import Enum
 from functools import cache, partial
@@ -9,7 +8,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from ep.common.kernel_cache.reach import _names, reach
+from ep.common.kernel_cache.reach import reach
 
 
 def module(name, text, **names):
@@ -95,18 +94,6 @@ def test_constants_of_a_closure_and_defaults_tell_kernels_apart():
 def test_a_constant_that_is_global_counts():
     digests = {reach(module("ep_kernel", MAKER, GLOBAL=value).nested(None)).digest for value in (1, 2, 1)}
     assert len(digests) == 2
-
-
-def test_names_of_globals_are_those_that_dis_finds():
-    many = "".join(f"some_name_{k}.attribute\n" for k in range(700))  # numbers of more than one byte
-    texts = [many, f"def f():\n{many.replace('some', '  some')}", "class A:\n  x = len(y)\n  z = lambda self: q(x.w)"]
-    for code in [*(compile(text, "text", "exec") for text in texts), dis.dis.__code__]:
-        found, todo = set(), [code]
-        while todo:
-            one = todo.pop()
-            todo += [inner for inner in one.co_consts if hasattr(inner, "co_code")]
-            found |= {each.argval for each in dis.get_instructions(one) if each.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
-        assert _names(code) == found
 
 
 def test_functions_of_one_name_in_one_module_are_told_apart():
