@@ -1,5 +1,6 @@
 """The fixtures of the whole suite, and the choice of tests for a run for one device."""
 
+import os
 import signal
 
 import pytest
@@ -16,6 +17,18 @@ def pytest_configure():
     """Let Ctrl-C interrupt: a shell may start background jobs with SIGINT ignored, and children inherit it."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled_modules(shared):
+    """Let the processes that tests start keep compiled modules in a folder of the run, if they may not at their usual
+    place: hundreds of processes would compile the same modules.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        if os.environ.get("PYTHONDONTWRITEBYTECODE"):
+            patch.delenv("PYTHONDONTWRITEBYTECODE")
+            patch.setenv("PYTHONPYCACHEPREFIX", str(shared / "modules"))
+        yield
 
 
 FIRST = ("tests/cpu/test_code.py", "tests/cuda/test_ptx.py", "tests/testing/")
