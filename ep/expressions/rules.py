@@ -40,6 +40,8 @@ _LEAST_ADDED_ROW: Final = 32
 _FEW_WINDOWS: Final = 48
 """With fewer windows, convolutions are computed by other products: of whole batches, or of few columns."""
 
+_MOST_STEP: Final = 4
+"""The longest stride along rows with which one filter reads windows in place."""
 _LEAST_POOLED: Final = 2**17
 """The fewest elements whose windows are reduced as they are computed: fewer stay in the caches in any case."""
 
@@ -136,8 +138,11 @@ class Rules:
     def _why_no_convolution(self, node: Node) -> str:
         """Return why no kernel computes maps on a convolution; empty if one may."""
         filters, windows = node.shape[1] // node.attributes["groups"], math.prod(node.shape[2:])
-        if not node.attributes["is_depthwise"] and (filters == 1 or windows < _FEW_WINDOWS):
-            return "it has one filter, or few windows: its product has a kernel of its own"
+        if not node.attributes["is_depthwise"]:
+            if windows < _FEW_WINDOWS:
+                return "it has few windows: its product has a kernel of its own"
+            if filters == 1 and node.attributes["strides"][-1] > _MOST_STEP:
+                return "it has one filter, and windows that are far apart: its product has a kernel of its own"
         if not self._computes(samples.convolutions(node.data_type, len(node.shape) - 2)):
             return f"{self._place} computes no maps on a convolution"
         return ""

@@ -194,6 +194,10 @@ class ConvKernel(WindowKernel):
         self._matmul = _MATMUL.make(subject)
 
     def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
+        return self.product(shapes, attributes, in_place=True)
+
+    def product(self, shapes: Sequence[Dims], attributes: Attributes, *, in_place: bool) -> Launches:
+        """Return the launches; in_place: whether windows may be read while the result is written."""
         (x, w), groups = shapes, attributes["groups"]
         found, (batch, channels) = windows(x[2:], w[2:], attributes), x[:2]
         if 0 in (batch, w[0], *found.counts):
@@ -201,8 +205,8 @@ class ConvKernel(WindowKernel):
         m, k, n = w[0] // groups, channels // groups * math.prod(found.kernel), math.prod(found.counts)
         dims = (groups, m, k), (batch, groups, k, n), (batch, groups, m, n)
         product = OneLaunch(self._matmul, 1, dims[0], Placeholder(1), dims[1], Placeholder(0), 0, dims[2], RESULT)
-        joined = batch > 1 and n < _FEW_WINDOWS
-        if k and (joined or not found.is_whole or found.has_padding):
+        joined = batch > 1 and n < _FEW_WINDOWS and m > 1
+        if in_place and k and (joined or not found.is_whole or found.has_padding):
             places = found.map_of((batch, groups, channels // groups), joined=joined)
             sizes = (groups, m, batch * n) if joined else dims[2]
             over = self._matmul.over_windows(dims[0], places, sizes)

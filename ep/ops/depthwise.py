@@ -132,7 +132,10 @@ class DepthwiseKernel(ConvKernel):
 
     def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
         (x, w), groups = shapes, attributes["groups"]
-        found, by_product = windows(x[2:], w[2:], attributes), cache(partial(super().prepare, shapes, attributes))
+        found, by_product = (
+            windows(x[2:], w[2:], attributes),
+            cache(partial(self.product, shapes, attributes, in_place=False)),
+        )
         filters, taps = w[0] // groups, math.prod(found.kernel)
         if 0 in (x[0], filters, taps, *found.counts):
             return by_product()

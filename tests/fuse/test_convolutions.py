@@ -22,7 +22,12 @@ CASES = [
     ((1, 3, 90, 300), (65, 3, 3, 3), {"pads": 1}),  # blocks of rows and of columns
     ((2, 3, 23, 37), (6, 1, 3, 5), {"pads": 1, "groups": 3, "strides": (1, 2)}),  # each channel has its own filters
     ((1, 2, 11, 1031), (2, 1, 3, 5), {"pads": 1, "groups": 2}),  # the same, in parts along rows and columns
+    ((2, 6, 19, 33), (2, 3, 3, 5), {"pads": 1, "groups": 2}),  # one filter for each array
+    ((1, 3, 170, 190), (1, 3, 3, 7), {"strides": (1, 2)}),
+    ((1, 5, 90, 300), (1, 5, 1, 1), {}),
+    ((1, 2, 13, 29), (1, 2, 3, 3), {"pads": 1, "strides": (5, 1)}),
     ((1, 0, 9, 9), (4, 0, 3, 3), {"pads": 1}),
+    ((1, 0, 9, 9), (1, 0, 3, 3), {"pads": 1}),
     ((0, 3, 9, 9), (4, 3, 3, 3), {}),
 ]
 
@@ -102,7 +107,7 @@ def test_results_in_the_place_of_operands(rng, of_w, given):
 def test_convolutions_with_kernels_of_their_own(rng):
     for of_x, of_w, given, why in (
         ((5, 3, 4, 5), (4, 3, 1, 1), {}, "few windows"),
-        ((1, 3, 20, 21), (1, 3, 3, 3), {}, "one filter"),
+        ((1, 3, 20, 210), (1, 3, 3, 3), {"strides": (1, 5)}, "one filter, and windows that are far apart"),
     ):
         arrays = draw(rng, of_x, of_w, given, np.float32)
         said = ep.fuse(lambda x, w, bias, rest, g=given: ops.conv(x, w, bias, **g) * rest).explain(*arrays)

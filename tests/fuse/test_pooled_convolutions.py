@@ -24,6 +24,7 @@ CASES = [
     ((1, 2, 13, 23, 29), (11, 2, 2, 3, 2), {}, {"kernel": (3, 1, 2), "strides": (2, 1, 2), "pads": (1, 0, 1, 0, 0, 0)}),
     ((1, 1, 41, 43), (5, 1, 3, 3), {}, {"kernel": 7, "pads": 9}),  # windows without elements
     ((1, 2, 3, 1009), (13, 2, 2, 9), {}, {"kernel": 2, "strides": 4, "ceil_mode": True}),
+    ((2, 3, 43, 51), (1, 3, 3, 3), {"pads": 1}, {"kernel": 3, "strides": 2}),  # one row
     ((1, 6, 47, 31), (6, 2, 3, 3), {"groups": 3}, {"kernel": (1, 4), "strides": (1, 4)}),
 ]
 REAL = DataType.kFloat
@@ -51,7 +52,7 @@ def test_the_bits_of_the_operators_one_by_one(case, dtype, bands, rng, one_by_on
     def alone(x, w):
         return ops.max_pool(ops.conv(x, w, **given), **pool) * 2
 
-    for rest in (of_rows, bias[3], of_rows[..., :1]):  # the last one: a number for each row is no row of columns
+    for rest in (of_rows, bias[-1], of_rows[..., :1]):  # the last one: a number for each row is no row of columns
         assert "product kernel of conv add leaky_relu add max_pool" in ep.fuse(layer).explain(x, w, bias, rest)
         check(ep.fuse(layer)(x, w, bias, rest), one_by_one(layer, x, w, bias, rest))
     assert "product kernel of conv max_pool" in ep.fuse(alone).explain(x, w)

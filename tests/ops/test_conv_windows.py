@@ -30,11 +30,12 @@ CASES = [
 ]
 
 
+@pytest.mark.parametrize("filters", [19, 1])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: "x".join(map(str, case[1])))
-def test_windows_are_read_as_if_they_were_written(rng, case, dtype):
+def test_windows_are_read_as_if_they_were_written(rng, case, dtype, filters):
     sizes, kernel, strides, pads, dilations = case
-    groups, channels, filters = 2, 3, 19
+    groups, channels = 2, 3
     x = rng.standard_normal((2, groups * channels, *sizes)).astype(dtype)
     w = rng.standard_normal((groups * filters, channels, *kernel)).astype(dtype)
     given = {"strides": strides, "pads": pads, "dilations": dilations}
@@ -45,12 +46,27 @@ def test_windows_are_read_as_if_they_were_written(rng, case, dtype):
     np.testing.assert_array_equal(found, expected.reshape(found.shape))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_sums_of_one_filter_in_parts(rng, dtype):
+    """Few windows of many places: sums are cut, and added up in the order of the same product of a written matrix."""
+    x, w = rng.standard_normal((1, 601, 9, 9)).astype(dtype), rng.standard_normal((1, 601, 3, 3)).astype(dtype)
+    columns = ops.unfold(x, (3, 3), pads=1).reshape(601 * 9, 81)
+    found = ops.conv(x, w, pads=1)
+    np.testing.assert_array_equal(found.reshape(1, 81), ops.matmul(w.reshape(1, -1), columns))
+    exact = w.reshape(1, -1).astype(np.float64) @ columns.astype(np.float64)
+    np.testing.assert_allclose(found.reshape(1, 81), exact, atol=1e-3 if dtype == "float32" else 1e-11)
+
+
+@pytest.mark.parametrize("filters", [17, 1])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
-def test_nothing_outside_is_read_or_written(rng, dtype):
+def test_nothing_outside_is_read_or_written(rng, dtype, filters):
     """NaN around x would be seen in results, and numbers around the result would change."""
     dtype = as_data_type(dtype).dtype
     for sizes, kernel, stride, pad in (((9, 97), (3, 3), 1, 1), ((6, 193), (2, 3), 2, 0), ((200,), (3,), 3, 2)):
-        x, w = rng.standard_normal((2, 3, *sizes)).astype(dtype), rng.standard_normal((17, 3, *kernel)).astype(dtype)
+        x, w = (
+            rng.standard_normal((2, 3, *sizes)).astype(dtype),
+            rng.standard_normal((filters, 3, *kernel)).astype(dtype),
+        )
         expected = ops.conv(x, w, strides=stride, pads=pad)
         around_x, around = np.full(x.size + 200, np.nan, dtype), np.full(expected.size + 200, 7, dtype)
         inner_x, inner = around_x[100:-100].reshape(x.shape), around[100:-100].reshape(expected.shape)
@@ -62,9 +78,10 @@ def test_nothing_outside_is_read_or_written(rng, dtype):
         assert (around[-100:] == 7).all()
 
 
-def test_windows_that_are_no_windows(rng):
+@pytest.mark.parametrize("m", [11, 1])
+def test_windows_that_are_no_windows(rng, m):
     """A map may have any offsets; all columns of the last strip are within the array."""
-    m, k, n, size = 11, 37, 101, 997
+    k, n, size = 37, 101, 997
     matmul = RequirePrimitive(
         BroadcastMatmulFactory, DeviceType.kCPU, "float32", BlasTransposeType.N, BlasTransposeType.N, 3
     )
@@ -79,12 +96,21 @@ def test_windows_that_are_no_windows(rng):
         multiply(stream, a, b[1:], c)
 
 
-def test_one_row_few_columns_and_complex_numbers_are_written_out():
+def test_few_columns_a_row_of_windows_that_are_far_apart_and_complex_numbers_are_written_out():
     transposes = BlasTransposeType.N, BlasTransposeType.N
-    for data_type, m, n in (("float32", 1, 20), ("float32", 11, 8), ("complex64", 11, 20)):
-        places = WindowMap(np.zeros(2, np.int64), np.zeros(n, np.int64), 1, 1, (0,))
+    for data_type, m, n, step, is_written in (
+        ("float32", 1, 32, 1, True),
+        ("float32", 1, 33, 4, False),
+        ("float32", 1, 33, 5, True),
+        ("float32", 11, 33, 5, False),
+        ("float64", 1, 16, 1, True),
+        ("float64", 1, 17, 1, False),
+        ("float32", 11, 8, 1, True),
+        ("complex64", 11, 20, 1, True),
+    ):
+        places = WindowMap(np.zeros(2, np.int64), np.zeros(n, np.int64), step, 1, (0,))
         matmul = RequirePrimitive(BroadcastMatmulFactory, DeviceType.kCPU, data_type, *transposes, 3)
-        assert matmul.over_windows((1, m, 2), places, (1, m, n)) is None
+        assert (matmul.over_windows((1, m, 2), places, (1, m, n)) is None) == is_written
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from ep.common.primitive.product import ONE, Product, walk_over
 from ep.common.primitive.strides import broadcast_strides
-from ep.cpu.engine.product.cut import NARROW
-from ep.cpu.engine.product.plan import ProductPlan, read_step
+from ep.cpu.engine.product.cut import NARROW, SHORT_ROW_BYTES
+from ep.cpu.engine.product.plan import MOST_STEP, ProductPlan, read_step
 from ep.cpu.primitive.product_primitive import ProductPrimitive
 from ep.include.number_kind import COMPLEXES
 from ep.include.primitive.broadcast_matmul import WindowProduct
@@ -17,6 +17,7 @@ from ep.include.primitive.plane_windows import PlaneWindows
 from ep.include.primitive.window_map import WindowMap
 from ep.include.stream import Stream
 
+_LEAST_WIDE: Final = 4  # the least bytes of the numbers that are added up
 _FAR: Final = 64
 """The longest distance of windows, or of their places, with which a part of a plane is small in any case."""
 
@@ -27,8 +28,10 @@ class WindowsPrimitive(ProductPrimitive):
     def over_windows(self, a_dims: Sequence[int], windows: WindowMap, c_dims: Sequence[int]) -> WindowProduct | None:
         (data_type,) = self.request.dtypes or ()
         *batch, m, n = c_dims
-        # products of one row, or of few columns, have kernels of their own; one row is added up in more parts there
-        if data_type in COMPLEXES or m == 1 or n <= NARROW:
+        if data_type in COMPLEXES or n <= NARROW:  # products of few columns have kernels of their own
+            return None
+        is_short = n * max(data_type.itemsize, _LEAST_WIDE) <= SHORT_ROW_BYTES  # which is added up in more parts
+        if m == 1 and (is_short or windows.step > MOST_STEP):
             return None
         k, a_strides = a_dims[-1], broadcast_strides(tuple(a_dims[:-2]), len(batch), m * a_dims[-1])
         product = Product(m, n, k, walk_over(tuple(batch), a_strides, windows.strides), ONE)

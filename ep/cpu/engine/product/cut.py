@@ -15,6 +15,8 @@ _LARGE_SIDE_OF_VECTORS: Final = 4096
 
 NARROW: Final = 8
 """The most rows and columns of a narrow c: both operands are then read once, and the product is bound by memory."""
+SHORT_ROW_BYTES: Final = 128
+"""The most bytes of the sums of one row of c that stay in registers: several are then added up for each."""
 _ENOUGH_BLOCKS: Final = 8  # from this number on, sums are not cut
 _MOST_PIECES: Final = 64  # the most parts of the sums of all blocks together
 _LEAST_WORK_OF_NARROW_PARTS: Final = 1 << 17  # multiplications of a part of sums, as `_LEAST_WORK`

@@ -20,6 +20,7 @@ from ep.cpu.engine.product.types import Types, arithmetic_of
 from ep.cpu.engine.product.vector import vector_multiplier
 from ep.cpu.engine.product.walk import offsets, set_block
 from ep.cpu.engine.product.window_blocks import windows_multiplier
+from ep.cpu.engine.product.window_row import window_row_multiplier
 from ep.include.data_type import DataType
 from ep.include.number_kind import COMPLEXES
 
@@ -39,7 +40,16 @@ def product_task(types: Types) -> int:
 @cache
 def windows_task(types: Types, step: int) -> int:
     """Return the address of the same task for products whose b is windows, most of them `step` elements apart."""
-    return _task(f"product.windows.{types.name}.{step}", types, windows_multiplier(types, step))
+    multiply_block, multiply_row = windows_multiplier(types, step), window_row_multiplier(types, step)
+
+    @jit
+    def multiply(launch, block, a, b, c):
+        if load_word(load_word(launch, PRODUCT_LAUNCH.product), PRODUCT.m) == 1:
+            multiply_row(launch, block, a, b, c)
+        else:
+            multiply_block(launch, block, a, b, c)
+
+    return _task(f"product.windows.{types.name}.{step}", types, multiply)
 
 
 def _task(name: str, types: Types, multiply: Any) -> int:

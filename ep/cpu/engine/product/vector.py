@@ -30,6 +30,7 @@ from ep.cpu.compile.vectors import (
     store,
     stored_bits,
 )
+from ep.cpu.engine.product.cut import SHORT_ROW_BYTES
 from ep.cpu.engine.product.dots import dots_of_rows
 from ep.cpu.engine.product.packing import plane_packer
 from ep.cpu.engine.product.results import results_writer
@@ -115,16 +116,18 @@ def _column_adder(data_type: DataType) -> Any:
     """
     arithmetic = arithmetic_of(data_type)
     size, wide, most_sums = data_type.itemsize, arithmetic.itemsize, _SUMS_BYTES // arithmetic.itemsize
-    width = _WIDTH_BYTES // wide
+    width, short = _WIDTH_BYTES // wide, SHORT_ROW_BYTES // wide
     add_many, add_one = (_row_adder(data_type, arithmetic, rows) for rows in (_ADDED_ROWS, 1))
-    add_short, add_shorter = (_short_row_adder(data_type, arithmetic, vectors) for vectors in (2, 1))
+    add_short, add_shorter = (
+        _short_row_adder(data_type, arithmetic, vectors) for vectors in (SHORT_ROW_BYTES // _WIDTH_BYTES, 1)
+    )
 
     @separate
     def add(matrix, ld, count, vector, rows, sums):
         if count <= width:
             add_shorter(matrix, ld, count, vector, rows, sums)
             return
-        if count <= 2 * width:
+        if count <= short:
             add_short(matrix, ld, count, vector, rows, sums)
             return
         for place in range(0, count, most_sums):

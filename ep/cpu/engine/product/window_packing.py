@@ -58,6 +58,16 @@ def windows_packer(data_type: DataType, lanes: int, step: int) -> Any:
     return pack
 
 
+def inside_bits(builder: Any, of_row: Any, first_bit: Any, number: int, lanes: int) -> Any:
+    """Return a mask of `lanes` bits of a row, from bit first_bit + number on. of_row: the address of its bits."""
+    byte, bit = divmod(number, 8)
+    address = builder.add(builder.add(of_row, builder.lshr(first_bit, WORD(3))), WORD(byte))
+    shift = builder.add(builder.trunc(builder.and_(first_bit, WORD(7)), _BITS), _BITS(bit))
+    word = builder.load(pointer_to(builder, address, _BITS), align=1)
+    found = builder.trunc(builder.lshr(word, shift), ir.IntType(lanes))
+    return builder.bitcast(found, ir.VectorType(ir.IntType(1), lanes))
+
+
 def _run_packer(data_type: DataType, lanes: int, vectors: int, step: int, padded: bool) -> Any:
     """Return a function (src, rows, inside, column, count, k, dst) that packs runs of columns of a strip.
 
@@ -77,8 +87,6 @@ def _run_packer(data_type: DataType, lanes: int, vectors: int, step: int, padded
         src, dst = pointer_to(builder, src, bits), pointer_to(builder, dst, real)
         rows, inside = pointer_to(builder, rows, WORD), pointer_to(builder, inside, WORD)
         first_bit = builder.mul(column, WORD(step))
-        first_byte = builder.lshr(first_bit, WORD(3))
-        shift = builder.trunc(builder.and_(first_bit, WORD(7)), _BITS)
         span = builder.add(builder.mul(builder.sub(count, WORD(1)), WORD(step)), WORD(1))
         read = [lanes_below(builder, span, lanes, lanes * number) for number in range(number_of_loads)]
         written = None if several else lanes_below(builder, count, lanes)
@@ -87,10 +95,7 @@ def _run_packer(data_type: DataType, lanes: int, vectors: int, step: int, padded
             if not padded:
                 is_whole = several and lanes * (number + 1) <= (width - 1) * step + 1
                 return None if is_whole else read[number]
-            byte, bit = divmod(lanes * number, 8)
-            word = builder.load(pointer_to(builder, builder.add(of_row, WORD(byte)), _BITS), align=1)
-            found = builder.trunc(builder.lshr(word, builder.add(shift, _BITS(bit))), ir.IntType(lanes))
-            return builder.and_(read[number], builder.bitcast(found, read[number].type))
+            return builder.and_(read[number], inside_bits(builder, of_row, first_bit, lanes * number, lanes))
 
         def row(index: Any, nothing: Any) -> None:
             source = builder.gep(src, [load(builder, rows, WORD, index, align=8)])
@@ -99,7 +104,7 @@ def _run_packer(data_type: DataType, lanes: int, vectors: int, step: int, padded
                 later = builder.gep(pointer_to(builder, source, BYTE), [WORD(_AHEAD * span_bytes)])
                 for offset in range(0, span_bytes, _LINE):
                     prefetch(builder, builder.gep(later, [WORD(offset)]), L2_CACHE)
-            of_row = builder.add(load(builder, inside, WORD, index, align=8), first_byte) if padded else None
+            of_row = load(builder, inside, WORD, index, align=8) if padded else None
             pieces = [
                 load(builder, source, stored, WORD(lanes * number), mask_of(number, of_row))
                 for number in range(number_of_loads)
