@@ -217,6 +217,11 @@ def check_all() -> None:
         variable.value()
 
 
+def numba_is_configured() -> bool:
+    """Return whether a variable or a file may change Numba's settings."""
+    return any(name.startswith("NUMBA_") for name in os.environ) or os.path.exists(".numba_config.yaml")
+
+
 def check_compiler() -> None:
     """Raise EnvironmentVariableError if a variable has a value with which Numba would crash or compile nothing."""
     for variable in (NUMBA_DISABLE_JIT, NUMBA_CPU_NAME, NUMBA_CPU_FEATURES):

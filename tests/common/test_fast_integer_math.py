@@ -80,7 +80,8 @@ def test_in_code_compiled_for_the_cpu(rng):
     """Test it on int64, as kernels use it."""
     import numba
 
-    from ep.cpu.compile.jit import OUTER, jit
+    from ep.cpu.compile.jit import jit
+    from tests.cpu.outer import OUTER
 
     divide = jit(quotient)
 

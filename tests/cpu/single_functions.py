@@ -6,9 +6,10 @@ from typing import Any
 import numba
 import numpy as np
 
-from ep.cpu.compile.jit import OUTER, interleaved
+from ep.cpu.compile.jit import interleaved
 from ep.cpu.vector_math.lookup import has_register_tables
 from ep.cpu.vector_math.sets.names import FLOAT32
+from tests.cpu.outer import OUTER
 
 WITHOUT_TABLES = " without tables"
 

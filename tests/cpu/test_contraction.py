@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from ep.cpu.compile.jit import OUTER
+from tests.cpu.outer import OUTER
 from tests.subprocesses import run
 
 CODE = """

@@ -67,7 +67,7 @@ def before(keys):
         # a helper of the elementary functions of a library
         ("cpu/vector_math/bits.py", '"""', '"""A word. ', OPS),
         # code that compiles every kernel
-        ("cpu/compile/lowering.py", "else 512}", "else 256}", ALL),
+        ("cpu/compile/target.py", "else 512}", "else 256}", ALL),
         # an enum
         ("include/primitive/unary_op.py", '"""', '"""A word. ', OPS),
         ("include/data_type.py", '"""', '"""A word. ', ALL),

@@ -6,7 +6,6 @@ import pytest
 
 import ep
 from ep import BinaryOp, DeviceManagerRegistry, DeviceType, RequirePrimitive, UnaryOp
-from ep.cpu.compile.jit import OUTER
 from ep.cpu.compile.memory import loader
 from ep.cpu.kernels.math_library import Precision
 from ep.cpu.kernels.ordinary import ORDINARY
@@ -14,6 +13,7 @@ from ep.include import DataType
 from ep.include.primitive import ElementwiseUnaryFactory
 from ep.ops.declare.function import FUNCTIONS
 from ep.ops.names import function_name
+from tests.cpu.outer import OUTER
 
 UNARY = sorted({op for op, _ in ORDINARY if isinstance(op, UnaryOp)}, key=lambda op: op.name)
 TYPES = (DataType.kFloat, DataType.kDouble, DataType.kFloat16, DataType.kBFloat16)

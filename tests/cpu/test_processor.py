@@ -6,6 +6,8 @@ import pytest
 from llvmlite.binding import get_host_cpu_features
 from numba.core.registry import cpu_target
 
+from ep.common import processors
+from ep.common.native.target import _is_own
 from ep.cpu.compile import target
 from ep.cpu.machine import processor
 from tests.subprocesses import run
@@ -33,8 +35,8 @@ print(*y)
 
 ASKED = """
 from pathlib import Path
-from ep.cpu.machine import processor
-processor.INFORMATION = Path({path!r})
+from ep.common import processors
+processors.INFORMATION = Path({path!r})
 
 import ep
 from ep.cli.main import main
@@ -64,7 +66,7 @@ def test_this_one_is_fit():
 def test_an_older_machine(monkeypatch, tmp_path, more, missing):
     information = tmp_path / "cpuinfo"
     information.write_text(OLD.format(more=more))
-    monkeypatch.setattr(processor, "INFORMATION", information)
+    monkeypatch.setattr(processors, "INFORMATION", information)
     processor.why_unfit.cache_clear()
     try:
         why = processor.why_unfit()
@@ -120,12 +122,14 @@ def test_what_this_processor_reports_is_what_llvm_uses():
     triple, name, _ = cpu_target.target_context.codegen().magic_tuple()
     own = get_host_cpu_features()
     features = own.flatten()
+    found = target.of_kernels()
+    assert found.is_own
     for needed in ("fma", "f16c", "avx2"):
-        assert target._of_this_processor(features, needed) is own[needed]
-    if target._of_this_processor(features, "fma", "f16c"):
+        assert found.has(needed) is own[needed]
+    if found.has("fma", "f16c"):
         assert target.has_instructions(triple, name, features)
     for others in ("", f"{features},-avx", features.replace("+avx,", "-avx,"), "+fma,+f16c,+avx2"):
-        assert not target._of_this_processor(others, "fma")
+        assert not _is_own(others)
 
 
 @on_x86

@@ -9,10 +9,10 @@ import numba
 import numpy as np
 import pytest
 
-from ep.cpu.compile.jit import OUTER
 from ep.cpu.vector_math.lookup import has_register_tables
 from ep.cpu.vector_math.sets.names import FLOAT64
 from ep.testing.ulps import errors_in_ulps
+from tests.cpu.outer import OUTER
 
 LONG = np.longdouble
 COUNT = 50_000

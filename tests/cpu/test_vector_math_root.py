@@ -4,10 +4,11 @@ import numba
 import numpy as np
 import pytest
 
-from ep.cpu.compile.jit import OUTER, interleaved
+from ep.cpu.compile.jit import interleaved
 from ep.cpu.vector_math.root import rsqrt
 from ep.cpu.vector_math.sets.names import FLOAT64
 from ep.testing.ulps import errors_in_ulps
+from tests.cpu.outer import OUTER
 
 LARGEST_BITS = 0x7FEFFFFFFFFFFFFF
 

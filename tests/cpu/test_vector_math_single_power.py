@@ -7,10 +7,11 @@ import numba
 import numpy as np
 import pytest
 
-from ep.cpu.compile.jit import OUTER, interleaved
+from ep.cpu.compile.jit import interleaved
 from ep.cpu.vector_math.sets.names import FLOAT32
 from ep.cpu.vector_math.single import power
 from ep.testing.ulps import errors_in_ulps
+from tests.cpu.outer import OUTER
 
 SPECIAL = (
     *(0.0, 1e-45, 1e-40, 2.0**-126, 1e-30, 2.0**-24, 0.5, 0.9, 1 - 2**-24, 1.0, 1 + 2**-23, 1.1, 1.5, 2.0, 2.5, 3.0),

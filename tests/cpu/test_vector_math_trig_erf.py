@@ -9,7 +9,6 @@ import numba
 import numpy as np
 import pytest
 
-from ep.cpu.compile.jit import OUTER
 from ep.cpu.compile.memory import loader, storer
 from ep.cpu.vector_math.lookup import has_register_tables
 from ep.cpu.vector_math.sets.beyond_limit import functions_of_any
@@ -17,6 +16,7 @@ from ep.cpu.vector_math.sets.names import FLOAT64, LIMITED
 from ep.cpu.vector_math.trigonometric import LIMIT
 from ep.include.data_type import DataType
 from ep.testing.ulps import errors_in_ulps
+from tests.cpu.outer import OUTER
 
 _REFERENCES: dict[str, Callable[..., np.ndarray]] = {
     **{name: getattr(np, name) for name in ("sin", "cos", "tan")},

@@ -98,7 +98,9 @@ class _Walk:
         return self._look_at_others(value)
 
     def _look_at_others(self, value: Any) -> Iterator[object]:
-        if isinstance(inner := _inner(value), FunctionType):
+        if isinstance(value, ModuleType):
+            self._from(value.__name__, "module")
+        elif isinstance(inner := _inner(value), FunctionType):
             self._from(type(value).__module__, type(value).__qualname__)
             yield inner
             yield getattr(value, "targetoptions", None)
@@ -106,8 +108,6 @@ class _Walk:
             yield from ("partial", value.func, value.args, value.keywords)
         elif isinstance(value, MethodType):
             yield from ("method", value.__func__, value.__self__)
-        elif isinstance(value, ModuleType):
-            self._from(value.__name__, "module")
         elif isinstance(value, Enum):
             self._from(type(value).__module__, type(value).__qualname__, value.name)
         elif isinstance(value, (type, BuiltinFunctionType)):

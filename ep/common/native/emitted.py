@@ -7,17 +7,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from numba.core import types
-from numba.core.typing.templates import make_intrinsic_template
-
 from ep.common.deferred import Deferred
-
-
-class _Function:
-    """A function for compiled code, in the form that Numba knows."""
-
-    def __init__(self, typed: Callable[..., Any]) -> None:
-        self._numba_type_ = types.Function(make_intrinsic_template(self, typed, typed.__name__))
+from ep.common.native.on_demand import types
 
 
 def intrinsic(typed: Callable[..., Any]) -> Deferred:
@@ -25,7 +16,14 @@ def intrinsic(typed: Callable[..., Any]) -> Deferred:
 
     `typed` returns a call's signature and the function that writes its instructions, as for Numba's own decorator.
     """
-    return Deferred(typed, _Function)
+    return Deferred(typed, _function)
+
+
+def _function(typed: Callable[..., Any]) -> Any:
+    """Return a function for compiled code in the form that Numba knows."""
+    from ep.common.native.numba_function import NumbaFunction
+
+    return NumbaFunction(typed)
 
 
 class Emitted(Deferred):
@@ -38,16 +36,20 @@ class Emitted(Deferred):
         return write
 
 
-def emitted(result: Any = types.void, **kinds: Any) -> Callable[[Callable[..., Any]], Emitted]:
+NumbaType = str | Callable[[], Any]
+"""A type of Numba's: the name that it has there, or a function that returns it."""
+
+
+def emitted(result: NumbaType = "void", **kinds: NumbaType) -> Callable[[Callable[..., Any]], Emitted]:
     """Make a function for compiled code from `write(builder, *arguments)`, which writes its instructions at each call.
 
-    result: the Numba type of the value that `write` returns.
-    kinds: the Numba types of arguments, by name; all others are int64.
+    result: the type of the value that `write` returns.
+    kinds: the types of arguments, by name; all others are int64.
     """
 
-    def make(write: Callable[..., Any]) -> _Function:
+    def make(write: Callable[..., Any]) -> Any:
         _, *names = inspect.signature(write).parameters
-        signature = result(*(kinds.get(name, types.int64) for name in names))
+        signature = numba_type(result)(*(numba_type(kinds.get(name, "int64")) for name in names))
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             value = write(builder, *arguments)
@@ -57,6 +59,11 @@ def emitted(result: Any = types.void, **kinds: Any) -> Callable[[Callable[..., A
         def typed(typing_context: Any, *arguments: Any) -> Any:
             return signature, generate
 
-        return _Function(typed)
+        return _function(typed)
 
     return lambda write: Emitted(write, make)
+
+
+def numba_type(of: NumbaType) -> Any:
+    """Return a type of Numba's."""
+    return getattr(types, of) if isinstance(of, str) else of()

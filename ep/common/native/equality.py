@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from numba.core import types
-
 from ep.common.native.jit import jit
 from ep.common.native.object_layout import FLOAT_VALUE, TUPLE_ITEMS, TUPLE_LENGTH, TYPE
+from ep.common.native.on_demand import types
 from ep.common.native.python_calls import compare, is_subtype
 from ep.common.native.words import load_word
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-import numba
-
 from ep.common.deferred import Deferred
 
 OPTIONS: Final[dict[str, Any]] = {"error_model": "numpy", "_nrt": False}
@@ -18,4 +16,6 @@ def jit(function: Callable[..., Any]) -> Deferred:
 
 
 def _compiled(function: Callable[..., Any]) -> Any:
+    import numba
+
     return numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **OPTIONS)(function)

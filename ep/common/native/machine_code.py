@@ -1,29 +1,30 @@
-"""Machine code of host functions: compiled, or linked from a kernel cache without a compiler.
+"""Machine code of host functions: compiled, or placed in memory from a kernel cache without a compiler.
 
 A file of the cache holds machine code and the names of the symbols to call.
 """
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import itertools
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
-
-from llvmlite.binding import ObjectFileRef
-from numba.core import config
-from numba.core.bytecode import FunctionIdentity
-from numba.core.compiler_lock import global_compiler_lock
-from numba.core.registry import cpu_target
 
 from ep.common import notice
 from ep.common.kernel_cache.cache import KernelCache
 from ep.common.kernel_cache.statistics import Statistics
+from ep.common.native import elf
+from ep.common.native.on_demand import binding, registry
+from ep.common.native.target import target
 
-LIBRARIES: Final[list[object]] = []
-"""All libraries compiled so far, kept alive because addresses of their machine code are in use."""
+LIBRARIES: Final[list[Any]] = []
+"""All libraries compiled so far. They show the code of kernels: `get_asm_str`, `get_llvm_str`."""
+
+_own: Final[dict[str, int]] = {}
+"""The addresses of functions that machine code calls by names of ep's own."""
 
 
 def function_addresses(
@@ -31,39 +32,72 @@ def function_addresses(
     statistics: Statistics,
     name: str,
     made_of: object,
-    to: Any,
+    to: str,
     compiled: Callable[[], tuple[Any, list[str]]],
 ) -> tuple[int, ...]:
     """Return the addresses of a kernel's functions, from the cache or from the library and symbols `compiled` returns.
 
-    made_of: the function or functions that are compiled. to: the form they are compiled to, with the signature.
+    made_of: the function or functions that are compiled. to: the form they are compiled to.
     """
-    with _compiling():
-        statistics.names.append(name)
-        codegen = cpu_target.target_context.codegen()
-        variant = hashlib.sha256(repr((str(to), codegen.magic_tuple(), _settings())).encode()).hexdigest()[:12]
-        file_name = cache.file_name(name, variant, made_of)
-        if kept := cache.read(file_name, _linkable):
-            symbols, machine_code = kept
-            codegen._engine._ee.add_object_file(ObjectFileRef.from_data(machine_code))
-            statistics.loaded += 1
-            return tuple(int(codegen._engine.get_function_address(symbol)) for symbol in symbols)
-        notice.compiling()
-        with statistics.compiling():
-            library, symbols = compiled()
-            addresses = tuple(int(library.get_pointer_to_function(symbol)) for symbol in symbols)
-        LIBRARIES.append(library)
-        cache.write(file_name, b"\0".join((" ".join(symbols).encode(), library._get_compiled_object())))
-        return addresses
+    statistics.names.append(name)
+    of = target(cache)
+    variant = hashlib.sha256(repr((to, of.triple, of.processor, of.features, of.settings)).encode()).hexdigest()[:12]
+    file_name = cache.file_name(name, variant, made_of)
+    if kept := cache.read(file_name, _held):
+        symbols, machine_code = kept
+        statistics.loaded += 1
+        return _placed(machine_code, symbols)
+    notice.compiling()
+    with _compiling(), statistics.compiling():
+        library, symbols = compiled()
+        library._ensure_finalized()
+        machine_code = library.codegen._tm.emit_object(library._final_module)
+    LIBRARIES.append(library)
+    cache.write(file_name, b"\0".join((" ".join(symbols).encode(), machine_code)))
+    return _placed(machine_code, symbols)
+
+
+def name_function(name: str, address: int) -> None:
+    """Let machine code call the function at `address` by `name`. The name begins with "ep."."""
+    _own[name] = address
+
+
+def _placed(machine_code: bytes, symbols: Sequence[str]) -> tuple[int, ...]:
+    """Return the addresses of functions in machine code, which is placed in memory, or linked by LLVM."""
+    try:
+        return elf.place(machine_code, symbols, _address_of)
+    except elf.NotPlaceableError:  # for another system or processor
+        for name, address in _own.items():
+            binding.add_symbol(name, address)
+        engine = registry.cpu_target.target_context.codegen()._engine
+        engine._ee.add_object_file(binding.ObjectFileRef.from_data(machine_code))
+        return tuple(int(engine.get_function_address(symbol)) for symbol in symbols)
+
+
+def _address_of(name: str) -> int:
+    """Return the address of a function that machine code calls: ep's own, Python's, the C library's, or Numba's."""
+    if (own := _own.get(name)) is not None:
+        return own
+    try:
+        found = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
+    except AttributeError:
+        assert registry.cpu_target.target_context  # names Numba's functions for LLVM
+        found = binding.address_of_symbol(name)
+    if not found:
+        raise RuntimeError(f"a kernel calls {name}, which is not in this process")
+    return int(found)
 
 
 @contextmanager
 def _compiling() -> Iterator[None]:
-    """Guard the compiling or loading of a kernel: one thread at a time, with symbols unique to this process.
+    """Guard the compiling of a kernel: one thread at a time, with symbols unique to this process.
 
-    Numba tells closures of the same name apart by a counter that restarts in every process. Kernels compiled by two
-    processes could share a symbol, and one of them would run the other's code once both are loaded.
+    Numba tells closures of the same name apart by a counter that restarts in every process. Where LLVM links kernels,
+    those compiled by two processes could share a symbol, and one of them would run the other's code.
     """
+    from numba.core.bytecode import FunctionIdentity
+    from numba.core.compiler_lock import global_compiler_lock
+
     with global_compiler_lock:
         counter = FunctionIdentity._unique_ids
         try:
@@ -73,13 +107,7 @@ def _compiling() -> Iterator[None]:
             FunctionIdentity._unique_ids = counter
 
 
-def _linkable(contents: bytes) -> tuple[list[str], bytes] | None:
+def _held(contents: bytes) -> tuple[list[str], bytes] | None:
     """Return the symbols and the machine code that a file holds; None if it lacks one of them."""
     symbols, _, machine_code = contents.partition(b"\0")
     return (symbols.decode().split(" "), machine_code) if symbols and symbols.isascii() and machine_code else None
-
-
-def _settings() -> tuple[Any, ...]:
-    """Return the settings of Numba that change its code, so that code compiled for debugging is not found later."""
-    names = ("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "DEBUGINFO_DEFAULT", "LLVM_REFPRUNE_PASS")
-    return tuple(str(getattr(config, name, None)) for name in names)

@@ -2,41 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
-from numba.core import types
+from ep.common.native.external import External
 
-_WORD: Final = types.int64
+_WORD: Final = "int64"
 
+add_reference: Final = External("Py_IncRef", "void", _WORD)
+drop_reference: Final = External("Py_DecRef", "void", _WORD)
+as_bool: Final = External("PyBool_FromLong", _WORD, _WORD)
+call: Final = External("PyObject_Vectorcall", _WORD, _WORD, _WORD, _WORD, _WORD)
+new_tuple: Final = External("PyTuple_New", _WORD, _WORD)
+new_object: Final = External("PyType_GenericAlloc", _WORD, _WORD, _WORD)
+put: Final = External("PyDict_SetItem", "int32", _WORD, _WORD, _WORD)
+append: Final = External("PyList_Append", "int32", _WORD, _WORD)
+look_up: Final = External("PyDict_GetItemWithError", _WORD, _WORD, _WORD)
+as_tuple: Final = External("PyList_AsTuple", _WORD, _WORD)
+is_subtype: Final = External("PyType_IsSubtype", "int32", _WORD, _WORD)
+allocate: Final = External("PyMem_Malloc", _WORD, _WORD)
+release: Final = External("PyMem_Free", "void", _WORD)
+no_memory: Final = External("PyErr_NoMemory", _WORD)
+as_int: Final = External("PyLong_FromLongLong", _WORD, _WORD)
+bad_argument: Final = External("PyErr_BadArgument", "int32")
 
-def _function(name: str, result: Any, *arguments: Any) -> types.ExternalFunction:
-    return types.ExternalFunction(name, result(*arguments))
-
-
-add_reference: Final = _function("Py_IncRef", types.void, _WORD)
-drop_reference: Final = _function("Py_DecRef", types.void, _WORD)
-as_bool: Final = _function("PyBool_FromLong", _WORD, _WORD)
-call: Final = _function("PyObject_Vectorcall", _WORD, _WORD, _WORD, _WORD, _WORD)
-new_tuple: Final = _function("PyTuple_New", _WORD, _WORD)
-new_object: Final = _function("PyType_GenericAlloc", _WORD, _WORD, _WORD)
-put: Final = _function("PyDict_SetItem", types.int32, _WORD, _WORD, _WORD)
-append: Final = _function("PyList_Append", types.int32, _WORD, _WORD)
-look_up: Final = _function("PyDict_GetItemWithError", _WORD, _WORD, _WORD)
-as_tuple: Final = _function("PyList_AsTuple", _WORD, _WORD)
-is_subtype: Final = _function("PyType_IsSubtype", types.int32, _WORD, _WORD)
-allocate: Final = _function("PyMem_Malloc", _WORD, _WORD)
-release: Final = _function("PyMem_Free", types.void, _WORD)
-no_memory: Final = _function("PyErr_NoMemory", _WORD)
-bad_argument: Final = _function("PyErr_BadArgument", types.int32)
-
-as_ssize: Final = _function("PyNumber_AsSsize_t", _WORD, _WORD, _WORD)
-compare: Final = _function("PyObject_RichCompareBool", types.int32, _WORD, _WORD, types.int32)
-is_true: Final = _function("PyObject_IsTrue", types.int32, _WORD)
-check_signals: Final = _function("PyErr_CheckSignals", types.int32)
-error_occurred: Final = _function("PyErr_Occurred", _WORD)
-clear_error: Final = _function("PyErr_Clear", types.void)
-as_int64: Final = _function("PyLong_AsLongLong", _WORD, _WORD)
-call_with_one: Final = _function("PyObject_CallOneArg", _WORD, _WORD, _WORD)
-release_gil: Final = _function("PyEval_SaveThread", _WORD)
+as_ssize: Final = External("PyNumber_AsSsize_t", _WORD, _WORD, _WORD)
+compare: Final = External("PyObject_RichCompareBool", "int32", _WORD, _WORD, "int32")
+is_true: Final = External("PyObject_IsTrue", "int32", _WORD)
+check_signals: Final = External("PyErr_CheckSignals", "int32")
+error_occurred: Final = External("PyErr_Occurred", _WORD)
+clear_error: Final = External("PyErr_Clear", "void")
+as_int64: Final = External("PyLong_AsLongLong", _WORD, _WORD)
+call_with_one: Final = External("PyObject_CallOneArg", _WORD, _WORD, _WORD)
+release_gil: Final = External("PyEval_SaveThread", _WORD)
 """The result is for `acquire_gil`."""
-acquire_gil: Final = _function("PyEval_RestoreThread", types.void, _WORD)
+acquire_gil: Final = External("PyEval_RestoreThread", "void", _WORD)

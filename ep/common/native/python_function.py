@@ -19,11 +19,7 @@ class _MethodDef(ctypes.Structure):
     )
 
 
-_VARARGS, _KEYWORDS, _FASTCALL = 0x0001, 0x0002, 0x0080
-
-_new_function: Final = ctypes.pythonapi.PyCFunction_NewEx
-_new_function.restype = ctypes.py_object
-_new_function.argtypes = (ctypes.POINTER(_MethodDef), ctypes.c_void_p, ctypes.c_void_p)
+_KEYWORDS, _FASTCALL = 0x0002, 0x0080
 
 _new_bound: Final = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.POINTER(_MethodDef), ctypes.py_object, ctypes.c_void_p)(
     ("PyCFunction_NewEx", ctypes.pythonapi)
@@ -39,12 +35,6 @@ _new_method.argtypes = (ctypes.py_object, ctypes.POINTER(_MethodDef))
 
 _definitions: Final[list[_MethodDef]] = []
 """The definitions that functions point to, kept for the lifetime of the process."""
-
-
-def python_function(name: str, address: int) -> Callable[..., Any]:
-    """Return the C function (self, tuple of arguments, dict of keywords) at `address` as a Python function."""
-    function: Callable[..., Any] = _new_function(_defined(name, address, _VARARGS | _KEYWORDS, ""), None, None)
-    return function
 
 
 def bound_function(name: str, address: int, to: object, doc: str = "") -> Callable[..., Any]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from llvmlite import ir
-from numba.core import cgutils, types
-from numba.core.typing.templates import Signature
 
 from ep.common.native.emitted import emitted, intrinsic
+from ep.common.native.on_demand import cgutils, types
 
 _WORD: Final = ir.IntType(64)
 _INT: Final = ir.IntType(32)
@@ -19,19 +18,19 @@ def _place(builder: Any, address: Any, kind: Any, index: Any) -> Any:
     return builder.gep(builder.inttoptr(address, kind.as_pointer()), [index])
 
 
-@emitted(types.int64)
+@emitted("int64")
 def load_word(builder: Any, address: Any, index: Any) -> Any:
     """Return the int64 at `address + 8 * index`."""
     return builder.load(_place(builder, address, _WORD, index), align=8)
 
 
-@emitted(types.int64)
+@emitted("int64")
 def load_int(builder: Any, address: Any) -> Any:
     """Return the C int at `address`, as int64."""
     return builder.sext(builder.load(builder.inttoptr(address, _INT.as_pointer()), align=4), _WORD)
 
 
-@emitted(types.float64)
+@emitted("float64")
 def load_float64(builder: Any, address: Any, index: Any) -> Any:
     """Return the float64 at `address + 8 * index`."""
     return builder.load(_place(builder, address, _DOUBLE, index), align=8)
@@ -50,7 +49,7 @@ def store_words(typing_context: Any, address: Any, *values: Any) -> Any:
     arguments = values[0] if packed else types.StarArgTuple(values)
     count = len(arguments)
 
-    def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         for index, value in enumerate(cgutils.unpack_tuple(builder, args[1], count)):
             builder.store(value, _place(builder, args[0], _WORD, _WORD(index)), align=8)
         return context.get_dummy_value()
@@ -65,7 +64,7 @@ def stack_words(typing_context: Any, count: Any) -> Any:
         return None
     size = count.literal_value
 
-    def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         with builder.goto_entry_block():  # not `alloca_once`, whose zeros LLVM splits into single words
             words = builder.alloca(_WORD, size)
         return builder.ptrtoint(words, _WORD)

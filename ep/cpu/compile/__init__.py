@@ -1,7 +1,6 @@
 """Compilation of Python functions to machine code: the use of Numba's compiler, raw memory access, and the disk cache.
 
-Only modules of this package and of `threads`, `engine`, `kernels` and `vector_math` import Numba. They are imported at
-the first launch.
+Numba and LLVM are imported when a kernel is first compiled; a process whose kernels are on disk does not import them.
 """
 
 from ep.common.environment import check_compiler

@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from llvmlite import ir
-from numba.core import cgutils, types
-from numba.core.registry import cpu_target
 
-from ep.cpu.compile.lowering import vector_width
+from ep.common.native.external import External
+from ep.common.native.on_demand import cgutils, registry, types
+from ep.cpu.compile.target import vector_width
 from ep.cpu.compile.vectors import WORD, load
 
 Write = Callable[..., None]
@@ -24,7 +24,7 @@ class Code:
     """A function of `library` under construction: `builder` writes its instructions, the methods write its calls."""
 
     def __init__(self, library: Any, builder: Any) -> None:
-        self.library, self.builder, self.context = library, builder, cpu_target.target_context
+        self.library, self.builder, self.context = library, builder, registry.cpu_target.target_context
 
     def call(self, function: Any, arguments: Sequence[Any], kinds: Sequence[Any]) -> tuple[Any, Any]:
         """Compile a function for arguments of these Numba types and call it; return the result and its type."""
@@ -41,7 +41,7 @@ class Code:
 
     def call_words(self, function: Any, *words: Any) -> Any:
         """Call a function with int64 words: return the result, or nothing if the function is a linked one."""
-        if not isinstance(function, types.ExternalFunction):
+        if not isinstance(function, External):
             return self.call(function, words, [types.int64] * len(words))[0]
         kind = ir.FunctionType(ir.VoidType(), [WORD] * len(words))
         return self.builder.call(cgutils.get_or_insert_function(self.builder.module, kind, function.symbol), words)

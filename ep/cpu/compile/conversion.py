@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from llvmlite import ir
-from numba.core import cgutils, types
-from numba.np.numpy_support import from_dtype
 
+from ep.common.native.on_demand import cgutils, numpy_support, types
 from ep.cpu.compile.target import has_avx512
 from ep.cpu.compile.vectors import BYTE, DOUBLE, FLOAT, HALF, INT, REALS, call, constant, stored_bits
 from ep.include.data_type import DataType
@@ -64,7 +63,7 @@ def convert(context: Any, builder: Any, value: Any, numba_type: Any, data_type: 
     if isinstance(numba_type, types.Literal):
         numba_type = numba_type.literal_type
     if kind == "c":
-        part = from_dtype(part_of(data_type).dtype)
+        part = numpy_support.from_dtype(part_of(data_type).dtype)
         if isinstance(numba_type, types.Complex):
             parts = context.make_complex(builder, numba_type, value=value)
             real, imag = (context.cast(builder, v, numba_type.underlying_float, part) for v in (parts.real, parts.imag))
@@ -80,7 +79,7 @@ def convert(context: Any, builder: Any, value: Any, numba_type: Any, data_type: 
         return narrowed(builder, narrow, data_type)
     if isinstance(numba_type, types.Float) and kind in "iu":
         return _saturate(builder, value, stored_bits(data_type), signed=kind == "i")
-    return context.cast(builder, value, numba_type, from_dtype(data_type.dtype))
+    return context.cast(builder, value, numba_type, numpy_support.from_dtype(data_type.dtype))
 
 
 def _is_nonzero(builder: Any, value: Any, numba_type: Any) -> Any:

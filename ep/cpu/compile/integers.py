@@ -2,8 +2,6 @@
 
 from typing import Any, Final
 
-from numba.core import types
-
 from ep.common.native.emitted import emitted
 from ep.common.native.python_calls import as_ssize, clear_error, error_occurred
 from ep.cpu.compile.jit import jit
@@ -13,7 +11,7 @@ _CLIP: Final = 0  # clip integers that exceed a word instead of raising an excep
 _INVALID: Final = -(2**63)
 
 
-@emitted(types.int64)
+@emitted("int64")
 def multiply_sizes(builder: Any, a: Any, b: Any) -> Any:
     """Return the product of two sizes >= 0, saturated at 2^63 - 1."""
     result = builder.smul_with_overflow(a, b)

@@ -1,21 +1,10 @@
-"""The compiler options of all compiled CPU code."""
+"""The compiler options of all compiled CPU code, and the functions that compiled code calls."""
 
 from collections.abc import Callable
 from typing import Any, Final
 
-import numba
-from numba.core import types
-from numba.core.registry import CPUDispatcher
-
 from ep.common.deferred import Deferred
-from ep.cpu.compile.lowering import Interleaved, Kernel, PairsOfPieces, Pieces, Separate, WideVectors
 from ep.cpu.compile.target import check_target
-from ep.include.errors import EnvironmentVariableError
-
-if numba.config.DISABLE_JIT:  # set by Numba's settings file or the program; the environment variable is checked already
-    raise EnvironmentVariableError(
-        "numba.config.DISABLE_JIT is set; it must be 0: kernels work on raw memory and cannot run uncompiled"
-    )
 
 check_target()
 
@@ -25,22 +14,8 @@ OPTIONS: Final[dict[str, Any]] = {
     "_nrt": False,  # no reference counts
 }
 
-OUTER: Final[dict[str, Any]] = {**OPTIONS, "pipeline_class": Kernel}
-"""The options of functions that Python calls: everything they call becomes part of their machine code."""
-
 INNER: Final[dict[str, Any]] = {**OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """The options of functions called by compiled code only: wrappers would take a large part of the compile time."""
-
-
-class _OfNumbers(CPUDispatcher):
-    """A function that is compiled once for all integers; Numba would compile it for each constant."""
-
-    def get_call_template(self, args: Any, kws: Any) -> Any:
-        return super().get_call_template(tuple(map(types.unliteral, args)), kws)
-
-
-def _inner(function: Callable[..., Any], pipeline: Any) -> Any:
-    return _OfNumbers(function, targetoptions={"nopython": True, **INNER}, pipeline_class=pipeline)
 
 
 def jit(function: Callable[..., Any]) -> Deferred:
@@ -52,7 +27,9 @@ def jit(function: Callable[..., Any]) -> Deferred:
 
 
 def _inlined(function: Callable[..., Any]) -> Any:
-    return _inner(function, WideVectors)
+    from ep.cpu.compile.lowering import WideVectors, dispatcher  # this imports Numba
+
+    return dispatcher(function, WideVectors, INNER)
 
 
 def separate(function: Callable[..., Any]) -> Deferred:
@@ -61,7 +38,9 @@ def separate(function: Callable[..., Any]) -> Deferred:
 
 
 def _separate(function: Callable[..., Any]) -> Any:
-    return _inner(function, Separate)
+    from ep.cpu.compile.lowering import Separate, dispatcher  # this imports Numba
+
+    return dispatcher(function, Separate, INNER)
 
 
 def interleaved(function: Callable[..., Any]) -> Deferred:
@@ -74,7 +53,9 @@ def interleaved(function: Callable[..., Any]) -> Deferred:
 
 
 def _interleaved(function: Callable[..., Any]) -> Any:
-    return _inner(function, Interleaved)
+    from ep.cpu.compile.lowering import Interleaved, dispatcher  # this imports Numba
+
+    return dispatcher(function, Interleaved, INNER)
 
 
 def of_piece(function: Callable[..., Any], pairs: bool = False) -> Deferred:
@@ -86,8 +67,12 @@ def of_piece(function: Callable[..., Any], pairs: bool = False) -> Deferred:
 
 
 def _of_piece(function: Callable[..., Any]) -> Any:
-    return _inner(function, Pieces)
+    from ep.cpu.compile.lowering import Pieces, dispatcher  # this imports Numba
+
+    return dispatcher(function, Pieces, INNER)
 
 
 def _of_pairs(function: Callable[..., Any]) -> Any:
-    return _inner(function, PairsOfPieces)
+    from ep.cpu.compile.lowering import PairsOfPieces, dispatcher  # this imports Numba
+
+    return dispatcher(function, PairsOfPieces, INNER)

@@ -46,6 +46,10 @@ class KernelLibrary(_Library):
         self._linking_libraries = _callers_first(self._linking_libraries)
         super().finalize()
 
+    def _finalize_final_module(self) -> None:
+        self._verify_declare_only_symbols()
+        self._finalized = True  # Numba would compile and link it
+
     def _optimize_final_module(self) -> None:
         super()._optimize_final_module()
         # inline the functions that vectorised loops call in place of scalar ones (`vector_math/lookup.py`)

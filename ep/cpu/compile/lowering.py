@@ -1,19 +1,19 @@
 """Numba pipelines that lower kernels to LLVM IR in ways that Numba has no option for."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
 from llvmlite import ir as llvm
 from numba import _dynfunc
-from numba.core import compiler, ir, lowering
-from numba.core.callwrapper import PyCallWrapper
+from numba.core import compiler, ir, lowering, types
 from numba.core.compiler_machinery import register_pass
+from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import NativeLowering
 
 from ep.cpu.compile.contraction import fuse
 from ep.cpu.compile.libraries import InnerLibrary, KernelLibrary, StreamingLibrary
-from ep.cpu.compile.target import moves_halves
+from ep.cpu.compile.target import vector_width
 from ep.cpu.compile.vectors import PIECE, in_one_vector, interleaving
 
 _NOT_NEEDED: Final = frozenset(
@@ -25,16 +25,6 @@ _NOT_NEEDED: Final = frozenset(
 )
 """Numba's passes for features kernels do not use: closures, `with`, exceptions, array expressions, literal arguments.
 """
-
-
-def vector_width(light: bool) -> str:
-    """Return the function attribute that sets LLVM's preferred vector width.
-
-    The width is 512 bits if the processor has such vectors; LLVM by itself prefers 256 on Intel's.
-    light: whether the loop is bound by memory alone. It then uses 256 bits on processors with 256-bit data paths (Zen
-        4), where such vectors move 10 to 30% more data between the caches.
-    """
-    return f'"prefer-vector-width"="{256 if light and moves_halves() else 512}"'
 
 
 class _WideVectors(lowering.Lower):
@@ -88,13 +78,6 @@ class _PairsOfPieces(_Marked):
     mark = staticmethod(partial(in_one_vector, count=PIECE // 2))
 
 
-class _WithoutEnvironment(PyCallWrapper):
-    """The Python wrapper of a function of integers; loading it makes no Python objects."""
-
-    def get_env(self, api: Any, builder: Any) -> None:
-        return None
-
-
 def add_c_function(library: Any, context: Any, descriptor: Any) -> None:
     """Add to `library` the C function that calls the function of `descriptor`.
 
@@ -113,15 +96,7 @@ def add_c_function(library: Any, context: Any, descriptor: Any) -> None:
 
 
 class _Kernel(_WideVectors):
-    """Lowering that adds the wrappers of a kernel: the C function of a task, and the Python function of an entry."""
-
-    def create_cpython_wrapper(self, release_gil: bool = False) -> None:
-        context, descriptor = self.context, self.fndesc
-        module = context.create_module("wrapper")
-        function_type = context.call_conv.get_function_type(descriptor.restype, descriptor.argtypes)
-        function = llvm.Function(module, function_type, descriptor.llvm_func_name)
-        _WithoutEnvironment(context, module, function, descriptor, self.env, self.call_helper, release_gil).build()
-        self.library.add_ir_module(module)
+    """Lowering that adds the C function of a kernel."""
 
     def create_cfunc_wrapper(self) -> None:
         add_c_function(self.library, self.context, self.fndesc)
@@ -151,8 +126,7 @@ def _pipeline(lower: type[lowering.Lower], library_class: type[Any] = InnerLibra
 
         def run_pass(self, state: Any) -> bool:
             state.library = library_class(state.targetctx.codegen(), state.func_id.func_qualname)
-            state.library.enable_object_caching()
-            state.flags.no_compile |= inner
+            state.flags.no_compile = True
             super().run_pass(state)
             if inner:
                 lowered = state["cr"]
@@ -178,6 +152,18 @@ def _not_callable(lowered: Any, library: Any) -> Any:
     """Return the placeholder of a compiled function in Numba's tables; it cannot be called."""
     name = lowered.fndesc.qualname
     return _dynfunc.make_function(lowered.fndesc.lookup_module(), name, "", 0, lowered.env, (library,))
+
+
+class _OfNumbers(CPUDispatcher):
+    """A function that is compiled once for all integers; Numba would compile it for each constant."""
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        return super().get_call_template(tuple(map(types.unliteral, args)), kws)
+
+
+def dispatcher(function: Callable[..., Any], pipeline: type[compiler.CompilerBase], options: Mapping[str, Any]) -> Any:
+    """Return `function` as Numba compiles it for other compiled functions."""
+    return _OfNumbers(function, targetoptions={"nopython": True, **options}, pipeline_class=pipeline)
 
 
 WideVectors: Final = _pipeline(_WideVectors)

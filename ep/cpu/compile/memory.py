@@ -8,11 +8,9 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba.core import cgutils, types
-from numba.core.typing.templates import Signature
-from numba.np.numpy_support import from_dtype
 
-from ep.common.native.emitted import emitted, intrinsic
+from ep.common.native.emitted import emitted, intrinsic, numba_type
+from ep.common.native.on_demand import cgutils, types
 from ep.cpu.compile.conversion import HALVES, convert, pair_of_bfloat16, widened
 from ep.cpu.compile.vectors import BYTE, DOUBLE, FLOAT, INT, NOTHING, WORD, call, load, pointer_to, store, stored_bits
 from ep.include.data_type import DataType
@@ -29,7 +27,7 @@ def arithmetic_type(data_type: DataType) -> type[np.generic]:
     return data_type.dtype.type
 
 
-@emitted(types.int64)
+@emitted("int64")
 def allocate(builder: Any, size: Any) -> Any:
     """Allocate `size` bytes and return their address, or 0 if memory is exhausted; free them with `release`."""
     return builder.ptrtoint(call(builder, "malloc", BYTE.as_pointer(), size), WORD)
@@ -70,7 +68,7 @@ def unit_functions(size: int) -> tuple[Any, Any]:
         target = place(builder, dst, dst_index)
         store(builder, load(builder, place(builder, src, src_index), kind), target)
 
-    @emitted(valid=types.boolean)
+    @emitted(valid="boolean")
     def copy_unit_or_zero(builder: Any, dst: Any, dst_index: Any, src: Any, src_index: Any, valid: Any) -> None:
         # for a missing row, the first unit is read instead: no branch, and no read out of bounds
         value = load(builder, place(builder, src, builder.select(valid, src_index, WORD(0))), kind)
@@ -93,9 +91,10 @@ def loader(data_type: DataType, wide: bool = False) -> Any:
     return load_one
 
 
-def loaded_type(data_type: DataType, wide: bool) -> Any:
-    """Return the Numba type of the values that `loader` reads."""
-    return types.float64 if wide else from_dtype(np.dtype(arithmetic_type(data_type)))
+def loaded_type(data_type: DataType, wide: bool) -> str:
+    """Return the name of the Numba type of the values that `loader` reads."""
+    name = np.dtype(arithmetic_type(data_type)).name
+    return "float64" if wide else "boolean" if name == "bool" else name
 
 
 def load_element(builder: Any, address: Any, index: Any, data_type: DataType, wide: bool) -> Any:
@@ -122,7 +121,7 @@ def storer(data_type: DataType, wide: bool = False) -> Any:
         if isinstance(value, types.Complex) and data_type.dtype.kind != "c":
             return None  # dropping an imaginary part is the job of kReal
 
-        def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             store_element(context, builder, *args, signature.args[2], data_type, wide)
             return context.get_dummy_value()
 
@@ -145,22 +144,21 @@ def store_element(
 @cache
 def converter(data_type: DataType, wide: bool = False) -> Any:
     """Return `converted(value)`: the value that `storer(data_type, wide)` and then `loader(data_type)` would return."""
-    numba_type = loaded_type(data_type, wide=False)
 
     @intrinsic
     def converted(typing_context: Any, value: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             number, given = args[0], signature.args[0]
             if given == types.float64 and (wide or data_type is DataType.kFloat):
                 number, given = _narrowed_apart(builder, number), types.float32
             return _loaded(builder, convert(context, builder, number, given, data_type), data_type)
 
-        return numba_type(value), generate
+        return numba_type(loaded_type(data_type, wide=False))(value), generate
 
     return converted
 
 
-@emitted(types.uint32)
+@emitted("uint32")
 def load_pair(builder: Any, address: Any, index: Any) -> Any:
     """Return pair `index` of a buffer of bfloat16, for `lower_of` and `upper_of`: no lane of a vector has to move."""
     value = load(builder, address, INT, index)
@@ -168,13 +166,13 @@ def load_pair(builder: Any, address: Any, index: Any) -> Any:
     return value
 
 
-@emitted(types.float32, pair=types.uint32)
+@emitted("float32", pair="uint32")
 def lower_of(builder: Any, pair: Any) -> Any:
     """Return the first number of a pair."""
     return builder.bitcast(builder.shl(pair, INT(16)), FLOAT)
 
 
-@emitted(types.float32, pair=types.uint32)
+@emitted("float32", pair="uint32")
 def upper_of(builder: Any, pair: Any) -> Any:
     """Return the second number of a pair."""
     return builder.bitcast(builder.and_(pair, INT(0xFFFF0000)), FLOAT)
@@ -187,7 +185,7 @@ def pair_storer(exact: bool) -> Any:
     exact: whether they are bfloat16 numbers already.
     """
 
-    @emitted(lower=types.float32, upper=types.float32)
+    @emitted(lower="float32", upper="float32")
     def store_pair(builder: Any, address: Any, index: Any, lower: Any, upper: Any) -> None:
         pair = pair_of_bfloat16(builder, lower, upper, exact)
         _mark(builder, builder.store(pair, pointer_to(builder, address, INT, index), align=1), "noalias")

@@ -7,13 +7,6 @@ Python checks handle the arguments, or explain the error.
 
 from __future__ import annotations
 
-from typing import Any, Final
-
-from numba.core import types
-from numba.core.datamodel.models import PrimitiveModel
-from numba.extending import NativeValue, register_model, unbox
-
-from ep.common.native.emitted import intrinsic
 from ep.common.native.object_layout import (
     DATA,
     DIMS,
@@ -24,40 +17,7 @@ from ep.common.native.object_layout import (
 )
 from ep.common.native.words import load_int, load_word
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.vectors import WORD
 from ep.cpu.shared.state import TYPE_WORDS
-
-
-class ObjectAddress(types.Type):
-    """Any Python object, passed as its address."""
-
-    def __init__(self) -> None:
-        super().__init__("ObjectAddress")
-
-
-class _WordModel(PrimitiveModel):
-    def __init__(self, data_model_manager: Any, numba_type: Any) -> None:
-        super().__init__(data_model_manager, numba_type, WORD)
-
-
-register_model(ObjectAddress)(_WordModel)
-
-object_address: Final = ObjectAddress()
-
-
-@unbox(ObjectAddress)
-def _unbox_object(numba_type: Any, value: Any, context: Any) -> NativeValue:
-    return NativeValue(context.builder.ptrtoint(value, WORD))
-
-
-@intrinsic
-def word(typing_context: Any, argument: Any) -> Any:
-    """Return the address of a Python object that is an argument of an entry."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return args[0]
-
-    return types.int64(argument), generate
 
 
 @jit

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import ctypes
 import re
 from functools import cache
-from typing import Final
-
-import llvmlite.binding as llvm
-from numba.core.registry import cpu_target
+from typing import TYPE_CHECKING, Final
 
 from ep.common.environment import NUMBA_CPU_FEATURES, NUMBA_CPU_NAME
+from ep.common.native.on_demand import binding
 from ep.cpu.machine.processor import NEEDED
 from ep.include.errors import DeviceUnavailableError, EnvironmentVariableError
+
+if TYPE_CHECKING:
+    from ep.common.native.target import Target
 
 # LLVM does not list the instructions of a named processor. Without instructions for these two, it emits library calls
 _PROGRAM: Final = """
@@ -33,20 +33,24 @@ define float @converted(i16 %bits) {
 
 def has_instructions(triple: str, name: str, features: str) -> bool:
     """Return whether LLVM has instructions for fused multiply-add and float16 on this x86-64 processor."""
-    llvm.initialize_native_asmparser()
-    machine = llvm.Target.from_triple(triple).create_target_machine(cpu=name, features=features)
-    return not re.search(r"\b(call|jmp)", machine.emit_assembly(llvm.parse_assembly(_PROGRAM)))
+    return not re.search(r"\b(call|jmp)", _compiled(_PROGRAM, triple, name, features))
 
 
-def _of_this_processor(features: str, *needed: str) -> bool:
-    """Return whether kernels may use all instructions of this processor, and it has those of the features `needed`.
+def _compiled(program: str, triple: str, name: str, features: str) -> str:
+    binding.initialize_native_asmparser()
+    machine = binding.Target.from_triple(triple).create_target_machine(cpu=name, features=features)
+    assembly: str = machine.emit_assembly(binding.parse_assembly(program))
+    return assembly
 
-    Then LLVM uses them: it need not be tried, which takes as long as loading ten kernels.
-    """
-    if not features:  # Numba does not know them either
-        return False
-    own = llvm.get_host_cpu_features()
-    return features == own.flatten() and all(own.get(name) for name in needed)
+
+@cache
+def of_kernels() -> Target:
+    """Return the target of all kernels of this process."""
+    # not at the top: kernels that ask for the target would be made of all that finds it
+    from ep.common.native.target import target
+    from ep.cpu.machine.kernel_cache import CACHE
+
+    return target(CACHE)
 
 
 def check_target() -> None:
@@ -54,28 +58,27 @@ def check_target() -> None:
 
     Raises EnvironmentVariableError if a variable names the processor or its instructions, else DeviceUnavailableError.
     """
-    triple, name, features = cpu_target.target_context.codegen().magic_tuple()
-    llvm.initialize_native_asmparser()
-    if not triple.startswith("x86") or _of_this_processor(features, "fma", "f16c"):
+    of = of_kernels()
+    # LLVM uses all instructions of its own processor: it need not be tried, which takes as long as loading ten kernels
+    if not of.triple.startswith("x86") or (of.is_own and of.has("fma", "f16c")):
         return
-    if has_instructions(triple, name, features):
+    if has_instructions(of.triple, of.processor, of.features):
         return
     set_ = [variable for variable in (NUMBA_CPU_NAME, NUMBA_CPU_FEATURES) if variable.text() is not None]
     if set_:
         given = " and ".join(f"{variable.name} is {variable.text()!r}" for variable in set_)
         raise EnvironmentVariableError(f"{given}; it must be {NEEDED}")
-    raise DeviceUnavailableError(f"there is no CPU device: it needs {NEEDED}; {name} has not both")
+    raise DeviceUnavailableError(f"there is no CPU device: it needs {NEEDED}; {of.processor} has not both")
 
 
 def has_avx512() -> bool:
     """Return whether kernels are compiled for a processor with AVX-512 for elements of all sizes, as servers have."""
-    triple, _, features = cpu_target.target_context.codegen().magic_tuple()
-    return triple.startswith("x86_64") and {"+avx512f", "+avx512bw", "+avx512dq"} <= {*features.split(",")}
+    return of_kernels().is_x86_64 and of_kernels().has("avx512f", "avx512bw", "avx512dq")
 
 
 def is_aarch64() -> bool:
     """Return whether kernels are compiled for a 64-bit Arm processor, all of which have NEON."""
-    return cpu_target.target_context.codegen().magic_tuple()[0].startswith(("aarch64-", "arm64-"))
+    return of_kernels().triple.startswith(("aarch64-", "arm64-"))
 
 
 _OF_INTEGERS: Final = """
@@ -89,56 +92,33 @@ define <8 x i32> @added(<8 x i32> %a, <8 x i32> %b) {
 @cache
 def has_avx2() -> bool:
     """Return whether kernels are compiled for a processor with AVX2: LLVM adds 8 integers in one register then."""
-    triple, name, features = cpu_target.target_context.codegen().magic_tuple()
-    if not triple.startswith("x86_64"):
-        return False
-    if _of_this_processor(features, "avx2"):
-        return True
-    llvm.initialize_native_asmparser()
-    machine = llvm.Target.from_triple(triple).create_target_machine(cpu=name, features=features)
-    return bool(re.search(r"vpaddd\b.*%ymm", machine.emit_assembly(llvm.parse_assembly(_OF_INTEGERS))))
+    of = of_kernels()
+    if not of.is_x86_64 or of.is_own:
+        return of.is_x86_64 and of.has("avx2")
+    return bool(re.search(r"vpaddd\b.*%ymm", _compiled(_OF_INTEGERS, of.triple, of.processor, of.features)))
 
 
-# CPUID's bits about the data paths; 0 if CPUID does not report them
-_DATA_PATHS: Final = """
-define i32 @data_paths() {
-  %most = call { i32, i32, i32, i32 } asm "cpuid", "={ax},={bx},={cx},={dx},{ax},{cx}"(i32 u0x80000000, i32 0)
-  %leaf = extractvalue { i32, i32, i32, i32 } %most, 0
-  %known = icmp uge i32 %leaf, u0x8000001A
-  br i1 %known, label %ask, label %unknown
-
-ask:
-  %said = call { i32, i32, i32, i32 } asm "cpuid", "={ax},={bx},={cx},={dx},{ax},{cx}"(i32 u0x8000001A, i32 0)
-  %word = extractvalue { i32, i32, i32, i32 } %said, 0
-  ret i32 %word
-
-unknown:
-  ret i32 0
-}
-"""
 _HALF_PATHS, _WHOLE_PATHS = 1 << 2, 1 << 3  # 256 bits wide, and 512
-
-
-@cache
-def _data_paths() -> int:
-    """Return CPUID's bits about the data paths: AMD's processors report them, Intel's do not."""
-    triple = cpu_target.target_context.codegen().magic_tuple()[0]
-    if not triple.startswith("x86"):
-        return 0
-    llvm.initialize_native_asmparser()
-    machine = llvm.Target.from_triple(triple).create_target_machine()
-    with llvm.create_mcjit_compiler(llvm.parse_assembly(_DATA_PATHS), machine) as engine:
-        return int(ctypes.CFUNCTYPE(ctypes.c_uint32)(engine.get_function_address("data_paths"))())
 
 
 def moves_halves() -> bool:
     """Return whether this processor reports that it moves a vector of 512 bits as two halves."""
-    return _data_paths() & (_HALF_PATHS | _WHOLE_PATHS) == _HALF_PATHS
+    return of_kernels().data_paths & (_HALF_PATHS | _WHOLE_PATHS) == _HALF_PATHS
+
+
+def vector_width(light: bool) -> str:
+    """Return the function attribute that sets LLVM's preferred vector width.
+
+    The width is 512 bits if the processor has such vectors; LLVM by itself prefers 256 on Intel's.
+    light: whether the loop is bound by memory alone. It then uses 256 bits on processors with 256-bit data paths (Zen
+        4), where such vectors move 10 to 30% more data between the caches.
+    """
+    return f'"prefer-vector-width"="{256 if light and moves_halves() else 512}"'
 
 
 def converts_on_adders() -> bool:
     """Return whether this processor converts numbers on the units that add, and multiplies on others: AMD's do."""
-    return _data_paths() != 0
+    return of_kernels().data_paths != 0
 
 
 def multiplies_pairs() -> bool:
@@ -147,8 +127,7 @@ def multiplies_pairs() -> bool:
     On AMD's processors they take the time of one: on a core of a Zen 5, tiles reach 533 GFLOP/s, and 266 in float32. On
     an Intel Xeon they reached 86, and 176 in float32.
     """
-    features = cpu_target.target_context.codegen().magic_tuple()[2].split(",")
-    return has_avx512() and "+avx512bf16" in features and converts_on_adders()
+    return has_avx512() and of_kernels().has("avx512bf16") and converts_on_adders()
 
 
 def adds_more_in_halves() -> bool:
@@ -157,5 +136,4 @@ def adds_more_in_halves() -> bool:
     Intel's processors have this unit since they have AVX-512 FP16: three vectors of 256 bits are converted and added
     in the time of one of 512.
     """
-    features = cpu_target.target_context.codegen().magic_tuple()[2].split(",")
-    return "+avx512fp16" in features and not converts_on_adders()
+    return of_kernels().has("avx512fp16") and not converts_on_adders()

@@ -6,8 +6,8 @@ import platform
 
 from ep.common.compiling import compiling
 from ep.common.environment import CPU_NUM_THREADS
-from ep.common.processors import available_threads
-from ep.cpu.machine.processor import information, why_unfit
+from ep.common.processors import available_threads, information
+from ep.cpu.machine.processor import why_unfit
 from ep.cpu.shared.settings import Settings
 from ep.include.finding import Finding
 

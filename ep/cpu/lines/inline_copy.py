@@ -11,9 +11,9 @@ from functools import cache
 from typing import Any
 
 from llvmlite import ir
-from numba.core import cgutils
 
 from ep.common.native.emitted import emitted
+from ep.common.native.on_demand import cgutils
 from ep.cpu.compile import vectors
 from ep.cpu.compile.vectors import BYTE, L1_CACHE, L2_CACHE, WORD, counted_at_head, load, pointer_to, store, taken
 

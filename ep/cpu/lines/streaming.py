@@ -16,7 +16,6 @@ from functools import cache
 from typing import Any, Final
 
 from llvmlite import ir
-from numba.core import types
 
 from ep.common.native.emitted import emitted
 from ep.common.native.words import load_word, stack_words, store_word, store_words
@@ -94,7 +93,7 @@ def line_filler(unit: int) -> Any:
     return fill_lines
 
 
-@emitted(valid=types.boolean)
+@emitted(valid="boolean")
 def stream_line_or_zero(builder: Any, dst: Any, dst_line: Any, src: Any, src_line: Any, valid: Any) -> None:
     """Copy a line, or write zeros if not valid. Indices count lines; `dst` is aligned to a line."""
     line = builder.select(valid, src_line, WORD(0))  # avoids a read out of bounds

@@ -12,8 +12,8 @@ import json
 import re
 from typing import Any, Final, NamedTuple
 
+from ep.common.processors import information
 from ep.cpu.machine.caches import last_level_caches
-from ep.cpu.machine.processor import information
 
 KINDS: Final = 3
 """Kinds of work: a launch writes much more than it reads, about as much, or less."""

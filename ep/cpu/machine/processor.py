@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import platform
 from functools import cache
-from pathlib import Path
 from typing import Final
 
-NEEDED: Final = "a processor with fused multiply-add (FMA) and F16C, which those of x86-64 have had since 2013"
+from ep.common.processors import information
 
-INFORMATION: Final = Path("/proc/cpuinfo")
-"""The file in which Linux lists the name and the features of each processor."""
+NEEDED: Final = "a processor with fused multiply-add (FMA) and F16C, which those of x86-64 have had since 2013"
 
 _FLAGS: Final = {"fma": "FMA", "f16c": "F16C"}
 
@@ -28,12 +26,3 @@ def why_unfit() -> str | None:
     if not flags or not missing:
         return None
     return f"it needs {NEEDED}; {information('model name') or 'this one'} has no {' and no '.join(missing)}"
-
-
-def information(field: str) -> str:
-    """Return a field of Linux's information about the first processor; empty if there is none."""
-    try:
-        with INFORMATION.open() as lines:  # a long file for many processors; the first is like the others
-            return next((line.partition(":")[2].strip() for line in lines if line.startswith(field)), "")
-    except OSError:
-        return ""

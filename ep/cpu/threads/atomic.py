@@ -6,15 +6,13 @@ every platform, need no GIL, and may be released by another thread than the one 
 
 from typing import Any
 
-from numba.core import types
-
 from ep.common.native.emitted import emitted
 from ep.cpu.compile.vectors import BYTE, INT, NOTHING, WORD, call, pointer_to
 
 _ORDER = "seq_cst"
 
 
-@emitted(types.int64)
+@emitted("int64")
 def atomic_load(builder: Any, address: Any) -> Any:
     """Return the word at `address`."""
     return builder.load_atomic(pointer_to(builder, address, WORD), _ORDER, 8)
@@ -26,13 +24,13 @@ def atomic_store(builder: Any, address: Any, value: Any) -> None:
     builder.store_atomic(value, pointer_to(builder, address, WORD), _ORDER, 8)
 
 
-@emitted(types.int64)
+@emitted("int64")
 def atomic_add(builder: Any, address: Any, value: Any) -> Any:
     """Add to the word at `address`, and return its old value."""
     return builder.atomic_rmw("add", pointer_to(builder, address, WORD), value, _ORDER)
 
 
-@emitted(types.boolean)
+@emitted("boolean")
 def atomic_replace(builder: Any, address: Any, old: Any, new: Any) -> Any:
     """Write `new` to the word at `address` if it is `old`. Return whether it was."""
     return builder.extract_value(builder.cmpxchg(pointer_to(builder, address, WORD), old, new, _ORDER, _ORDER), 1)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from llvmlite import ir
-from numba.core import cgutils, types
 
 from ep.common.native.emitted import emitted, intrinsic
+from ep.common.native.on_demand import cgutils, types
 from ep.common.native.words import load_word
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.vectors import NOTHING, WORD
@@ -32,7 +32,7 @@ def call_task(typing_context: Any, address: Any, *words: Any) -> Any:
     return types.void(types.int64, arguments), generate
 
 
-@emitted(types.int64)
+@emitted("int64")
 def call_launcher(builder: Any, address: Any, context: Any, num_bytes: Any, in_place: Any, sizes: Any) -> Any:
     """Call the launcher at `address`, which `engine/form.py` describes, and return its result."""
     launcher = builder.inttoptr(address, ir.FunctionType(WORD, [WORD] * 4).as_pointer())

@@ -7,8 +7,6 @@ the other's mask, and the other restores its mask once it is awake. On systems o
 
 from typing import Any, Final
 
-from numba.core import types
-
 from ep.common.native.emitted import emitted
 from ep.common.native.words import load_word, store_word
 from ep.cpu.compile.jit import jit
@@ -19,7 +17,7 @@ MASK_WORDS: Final = 16
 """The words of a mask, for 1,024 processors. On a machine with more, Linux returns no mask of this size."""
 
 
-@emitted(types.int64)
+@emitted("int64")
 def _processor(builder: Any) -> Any:
     """Return the number of the processor that the calling thread runs on; -1 if unknown."""
     if "linux" not in builder.module.triple:
@@ -33,7 +31,7 @@ def _of_mask(name: str) -> Any:
     Its result is 0 on success.
     """
 
-    @emitted(types.int64)
+    @emitted("int64")
     def function(builder: Any, thread: Any, address: Any) -> Any:
         if "linux" not in builder.module.triple:
             return WORD(-1)

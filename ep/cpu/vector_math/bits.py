@@ -9,10 +9,8 @@ write the product with `fma`; sums alone are never changed.
 
 from typing import Any
 
-from numba.core import types
-from numba.core.typing.templates import Signature
-
 from ep.common.native.emitted import intrinsic
+from ep.common.native.on_demand import types
 from ep.cpu.compile.vectors import DOUBLE, FLOAT, INT, WORD, call, mangled
 
 
@@ -29,7 +27,7 @@ def to_bits(typing_context: Any, x: Any) -> Any:
     """Return the integer with the bits of `x`, of the same width."""
     single = _float_type(x) is types.float32
 
-    def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.bitcast(args[0], INT if single else WORD)
 
     return types.int32(types.float32) if single else types.int64(types.float64), generate
@@ -40,7 +38,7 @@ def from_bits(typing_context: Any, bits: Any) -> Any:
     """Return the floating-point number with the bits of `bits`, of the same width."""
     single = _integer_type(bits) is types.int32
 
-    def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.bitcast(args[0], FLOAT if single else DOUBLE)
 
     return types.float32(types.int32) if single else types.float64(types.int64), generate
@@ -51,7 +49,7 @@ def shift_right(typing_context: Any, bits: Any, count: Any) -> Any:
     """Return `bits` shifted right logically; AVX2 has no arithmetic 64-bit shift to the right."""
     integer_type = _integer_type(bits)
 
-    def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.lshr(*args)
 
     return integer_type(integer_type, integer_type), generate
@@ -60,7 +58,7 @@ def shift_right(typing_context: Any, bits: Any, count: Any) -> Any:
 def _instruction(name: str, num_arguments: int, description: str) -> Any:
     """Return the function for LLVM's intrinsic `name`, of real numbers of one type."""
 
-    def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return call(builder, f"{name}.{mangled(args[0].type)}", args[0].type, *args)
 
     def typed(*arguments: Any) -> Any:
@@ -98,7 +96,7 @@ def select(typing_context: Any, condition: Any, a: Any, b: Any) -> Any:
     else:
         value_type = a
 
-    def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.select(*args)
 
     return value_type(types.boolean, value_type, value_type), generate
@@ -108,7 +106,7 @@ def select(typing_context: Any, condition: Any, a: Any, b: Any) -> Any:
 def both(typing_context: Any, a: Any, b: Any) -> Any:
     """Return `a and b`; both are evaluated."""
 
-    def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.and_(*args)
 
     return types.boolean(types.boolean, types.boolean), generate
@@ -118,7 +116,7 @@ def both(typing_context: Any, a: Any, b: Any) -> Any:
 def either(typing_context: Any, a: Any, b: Any) -> Any:
     """Return `a or b`; both are evaluated."""
 
-    def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.or_(*args)
 
     return types.boolean(types.boolean, types.boolean), generate

@@ -3,11 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-import numba
-
 from ep.common.deferred import Deferred
 from ep.cpu.compile.jit import INNER
-from ep.cpu.compile.lowering import WideVectors
 
 
 def inlined(function: Callable[..., Any] | Deferred) -> Deferred:
@@ -16,4 +13,8 @@ def inlined(function: Callable[..., Any] | Deferred) -> Deferred:
 
 
 def _inlined(function: Callable[..., Any]) -> Any:
+    import numba
+
+    from ep.cpu.compile.lowering import WideVectors
+
     return numba.njit(forceinline=True, pipeline_class=WideVectors, **INNER)(function)

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
-from numba.core import types
 
 from ep.common.native.emitted import emitted
 from ep.cpu.compile.vectors import DOUBLE, FLOAT, INT, call
@@ -54,25 +53,25 @@ def _applied(builder: Any, vector: Any, name: str, emit: Callable[..., Any], *ar
     return builder.call(function, arguments)
 
 
-@emitted(types.float64, x=types.float64)
+@emitted("float64", x="float64")
 def mantissa(builder: Any, x: Any) -> Any:
     """Return x divided by a power of two, at least 1 and below 2; 1 for zeros and infinity, NaN below 0."""
     return _applied(builder, _DOUBLES, "mantissa", _mantissa, x)
 
 
-@emitted(types.float64, x=types.float64)
+@emitted("float64", x="float64")
 def exponent(builder: Any, x: Any) -> Any:
     """Return the exponent of that power; -infinity for zeros, infinity for infinities."""
     return _applied(builder, _DOUBLES, "exponent", _exponent, x)
 
 
-@emitted(types.float64, y=types.float64, n=types.float64)
+@emitted("float64", y="float64", n="float64")
 def scale(builder: Any, y: Any, n: Any) -> Any:
     """Return y 2^floor(n), rounded once, for any n."""
     return _applied(builder, _DOUBLES, "scale", scaled_vector, y, n)
 
 
-@emitted(types.float32, x=types.float32)
+@emitted("float32", x="float32")
 def approximate_rsqrt(builder: Any, x: Any) -> Any:
     """Return 1 / sqrt(x) of a float32, to 2^-14, with the exact function's limits."""
     return _applied(builder, _FLOATS, "rsqrt14", _approximate_rsqrt, x)

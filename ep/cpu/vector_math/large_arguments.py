@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba.core import cgutils, types
 
 from ep.common.native.emitted import intrinsic
+from ep.common.native.on_demand import cgutils, types
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.vectors import BYTE, WORD, call
 from ep.cpu.vector_math.bits import fabs, fma, to_bits

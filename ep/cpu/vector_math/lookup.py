@@ -16,11 +16,9 @@ from typing import Any, Final
 
 import numpy as np
 from llvmlite import ir
-from numba.core import types
-from numba.core.registry import cpu_target
 
 from ep.common.native.emitted import emitted
-from ep.cpu.compile.target import has_avx2, is_aarch64
+from ep.cpu.compile.target import has_avx2, is_aarch64, of_kernels
 from ep.cpu.compile.vectors import BYTE, DOUBLE, FLOAT, INT, WORD, call
 
 NUM_SMALL: Final = 8
@@ -37,8 +35,7 @@ _USED = "llvm.compiler.used"
 @cache
 def has_register_tables() -> bool:
     """Return whether the processor has large tables: AVX-512 has permutations of two registers."""
-    triple, _, features = cpu_target.target_context.codegen().magic_tuple()
-    return triple.startswith("x86_64") and "+avx512f" in features and "+avx512dq" in features
+    return of_kernels().is_x86_64 and of_kernels().has("avx512f", "avx512dq")
 
 
 def num_entries(real_type: type[np.floating]) -> int:
@@ -56,7 +53,7 @@ def table(values: Sequence[float], real_type: type[np.floating]) -> Any:
     expected = [*[NUM_SMALL] * is_single, num_entries(real_type)]
     if entries.ndim != 1 or entries.size not in expected:
         raise ValueError(f"values: {len(values)} entries, expected {' or '.join(map(str, expected))}")
-    numba_type, index_type = (types.float32, types.int32) if is_single else (types.float64, types.int64)
+    numba_type, index_type = ("float32", "int32") if is_single else ("float64", "int64")
 
     @emitted(numba_type, index=index_type)
     def look_up(builder: Any, index: Any) -> Any:

@@ -3,10 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from numba.core import types
-from numba.core.typing.templates import Signature
-
 from ep.common.native.emitted import intrinsic
+from ep.common.native.on_demand import types
 from ep.cpu.compile.vectors import constant, fma
 
 
@@ -43,7 +41,7 @@ def _polynomial(order: Callable[[Steps, Any, list[Any]], Any], coefficients: Seq
 
     @intrinsic
     def evaluate(typing_context: Any, x: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             steps = Steps(builder, args[0].type)
             return order(steps, args[0], [steps.constant(c) for c in coefficients])
 

@@ -2,10 +2,8 @@
 
 from typing import Any
 
-from numba.core import types
-from numba.core.registry import cpu_target
-
 from ep.common.native.emitted import emitted
+from ep.cpu.compile.target import of_kernels
 from ep.cpu.compile.vectors import DOUBLE, call
 from ep.cpu.vector_math.bits import from_bits, shift_right
 from ep.cpu.vector_math.inlined import inlined
@@ -13,16 +11,14 @@ from ep.cpu.vector_math.inlined import inlined
 _ONE = 1023 << 52  # the bits of 1.0
 
 
-@emitted(types.float64, y=types.float64)
+@emitted("float64", y="float64")
 def _ldexp(builder: Any, y: Any, n: Any) -> Any:
     return call(builder, "llvm.ldexp.f64.i64", DOUBLE, y, n)
 
 
 def _has_scaling_instruction() -> bool:
     """Return whether there are vscalefpd and the conversion of its exponents to floats; else ldexp is a call."""
-    triple, _, features = cpu_target.target_context.codegen().magic_tuple()
-    names = features.split(",")
-    return triple.startswith("x86") and all(f"+{name}" in names for name in ("avx512f", "avx512dq", "avx512vl"))
+    return of_kernels().is_x86_64 and of_kernels().has("avx512f", "avx512dq", "avx512vl")
 
 
 @inlined

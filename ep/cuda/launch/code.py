@@ -6,13 +6,12 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from llvmlite import ir
-from numba.core import types
-from numba.core.ccallback import CFunc
 
 from ep.common.kernel_cache.statistics import Statistics
 from ep.common.native.emitted import emitted
 from ep.common.native.jit import OPTIONS
 from ep.common.native.machine_code import function_addresses
+from ep.common.native.on_demand import types
 from ep.cuda.compile.kernel_cache import CACHE
 
 _WORD: Final = ir.IntType(64)
@@ -26,14 +25,15 @@ def compile_function(name: str, function: Callable[..., int], num_words: int) ->
 
     name: for the kernel cache.
     """
-    signature = types.int64(*(types.int64,) * num_words)
 
     def compiled() -> tuple[Any, list[str]]:
-        made = CFunc(function, (signature.args, types.int64), {}, {"nopython": True, **OPTIONS})
+        from numba.core.ccallback import CFunc
+
+        made = CFunc(function, ((types.int64,) * num_words, types.int64), {}, {"nopython": True, **OPTIONS})
         result = made._compile_uncached()
         return result.library, [result.fndesc.llvm_cfunc_wrapper_name]
 
-    return function_addresses(CACHE, statistics, name, function, signature, compiled)[0]
+    return function_addresses(CACHE, statistics, name, function, f"function of {num_words}", compiled)[0]
 
 
 def _call(builder: Any, address: Any, *arguments: Any) -> Any:
@@ -42,31 +42,31 @@ def _call(builder: Any, address: Any, *arguments: Any) -> Any:
     return builder.sext(builder.call(builder.inttoptr(address, kind), arguments), _WORD)
 
 
-@emitted(types.int32)
+@emitted("int32")
 def as_int(builder: Any, word: Any) -> Any:
     """Return a word as a C int."""
     return builder.trunc(word, _INT)
 
 
-@emitted(types.int64)
+@emitted("int64")
 def call_driver(builder: Any, function: Any, argument: Any) -> Any:
     """Call a function of one pointer."""
     return _call(builder, function, argument)
 
 
-@emitted(types.int64)
+@emitted("int64")
 def call_driver_with_two(builder: Any, function: Any, first: Any, second: Any) -> Any:
     """Call a function of two pointers."""
     return _call(builder, function, first, second)
 
 
-@emitted(types.int64)
+@emitted("int64")
 def call_attribute(builder: Any, function: Any, value: Any, attribute: Any, address: Any) -> Any:
     """Call cuPointerGetAttribute."""
     return _call(builder, function, value, builder.trunc(attribute, _INT), address)
 
 
-@emitted(types.int64)
+@emitted("int64")
 def call_launch(builder: Any, function: Any, kernel: Any, stream: Any, parameters: Any) -> Any:
     """Call cuLaunchKernel. kernel: the address of its first seven arguments after the function, and that before."""
     words = [

@@ -81,7 +81,8 @@ def in_compiled_code():
     """Return a compiled function that converts offsets to indices and back."""
     import numba
 
-    from ep.cpu.compile.jit import OUTER, jit
+    from ep.cpu.compile.jit import jit
+    from tests.cpu.outer import OUTER
 
     to_offset, to_index = jit(nd_index_to_offset), jit(offset_to_nd_index)
 

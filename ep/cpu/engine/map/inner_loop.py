@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
 
+from ep.common.native.emitted import numba_type
 from ep.cpu.compile.code import Code
 from ep.cpu.compile.compiler import compile_written
 from ep.cpu.compile.memory import load_element, loaded_type, store_element
@@ -189,8 +190,8 @@ def _loops_apart(functions: RowFunctions, functor: Any, code: Code, over: _Range
 def _loops(functions: RowFunctions, functor: Any, code: Code, over: _Range) -> None:
     """Write the loop of a functor over a range; with two operands, one loop for each layout of the two."""
     builder, wide, operands = code.builder, functions.widened, range(len(functions.src_types))
-    kinds = [loaded_type(each, wide) for each in functions.src_types]
-    kinds += [loaded_type(each, wide=False) for each in functions.attributes]
+    kinds = [numba_type(loaded_type(each, wide)) for each in functions.src_types]
+    kinds += [numba_type(loaded_type(each, wide=False)) for each in functions.attributes]
     addresses = over.sources[:: len(over.sources) // len(operands)]
     mark = interleaving(builder.module) if functions.interleaved and functor is functions.apply else None
 

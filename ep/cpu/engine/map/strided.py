@@ -21,12 +21,14 @@ from ep.common.native.object_layout import (
     TYPE,
     WRITEABLE,
 )
+from ep.common.native.python_calls import as_int
+from ep.common.native.python_function import bound_function
 from ep.common.native.words import load_int, load_word, stack_words, store_word
 from ep.common.primitive.broadcast import Dims, simplify_walk
 from ep.common.primitive.strides import span
-from ep.cpu.compile.compiler import compile_entry
+from ep.cpu.compile.compiler import compile_function
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.ndarray import data_of, word
+from ep.cpu.compile.ndarray import data_of
 from ep.cpu.lines.streaming import run_writing
 from ep.cpu.shared.context import CONTEXT, NONE
 from ep.cpu.shared.layout import layout
@@ -233,10 +235,11 @@ def launch_strided(state, plan, places, in_place):
 
 @cache
 def strided_entry() -> Callable[..., int]:
-    """Return the entry (state, plan, arrays). It returns 0 if it ran, NO_MEMORY, or 1 if nothing was written."""
+    """Return the function (state, plan, arrays). It returns 0 if it ran, NO_MEMORY, or 1 if nothing was written."""
 
-    def entry(state_, plan_, arrays_):
-        state, plan, arrays = data_of(word(state_)), data_of(word(plan_)), word(arrays_)
+    @jit
+    def launched(args):
+        state, plan, arrays = data_of(load_word(args, 0)), data_of(load_word(args, 1)), load_word(args, 2)
         number, num_results = load_word(plan, STRIDED_PLAN.num_operands), load_word(plan, STRIDED_PLAN.num_results)
         if load_word(arrays + TUPLE_LENGTH, 0) != number or number > kMaxOperands:
             return 1
@@ -264,4 +267,7 @@ def strided_entry() -> Callable[..., int]:
                 in_place = True
         return launch_strided(state, plan, places, in_place)
 
-    return compile_entry("strided", entry)
+    def entry(_, args, num_args, names):
+        return as_int(launched(args) if num_args == 3 and names == 0 else 1)
+
+    return bound_function("strided", compile_function("strided", entry, 4), None)

@@ -10,11 +10,13 @@ from functools import cache
 from typing import Final
 
 from ep.common.native.object_layout import DATA, DIMS, NUM_DIMS, READABLE, TUPLE_ITEMS, TUPLE_LENGTH, WRITABLE
+from ep.common.native.python_calls import as_int
+from ep.common.native.python_function import bound_function
 from ep.common.native.words import load_int, load_word, stack_words, store_words
-from ep.cpu.compile.compiler import compile_entry, compile_task
+from ep.cpu.compile.compiler import compile_function, compile_task
 from ep.cpu.compile.integers import as_word, multiply_sizes
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.ndarray import array_data, data_of, word
+from ep.cpu.compile.ndarray import array_data, data_of
 from ep.cpu.engine.check import clash
 from ep.cpu.engine.move.column_parts import LARGE, LARGE_BYTES
 from ep.cpu.lines.inline_copy import copy_bytes
@@ -69,7 +71,7 @@ def columns_task() -> int:
 
 @cache
 def columns_entry() -> Callable[..., int]:
-    """Return the entry for parts of a matrix.
+    """Return the function for parts of a matrix.
 
     Its arguments are (state, task, dtype, bytes of an element, rows, columns, begin, whether to parts, whole, parts).
 
@@ -77,14 +79,16 @@ def columns_entry() -> Callable[..., int]:
     returns 1 if something is not as expected; then nothing has been written.
     """
 
-    def entry(state_, task_, dtype_, size_, rows_, cols_, begin_, to_parts_, whole_, parts_):
-        state, dtype, parts = data_of(word(state_)), word(dtype_), word(parts_)
-        size, rows, cols = as_word(word(size_)), as_word(word(rows_)), as_word(word(cols_))
-        column, to_parts = as_word(word(begin_)), as_word(word(to_parts_))
+    @jit
+    def moved(args):
+        state, task, dtype = data_of(load_word(args, 0)), as_word(load_word(args, 1)), load_word(args, 2)
+        size, rows, cols = as_word(load_word(args, 3)), as_word(load_word(args, 4)), as_word(load_word(args, 5))
+        column, to_parts = as_word(load_word(args, 6)), as_word(load_word(args, 7))
+        whole_array, parts = load_word(args, 8), load_word(args, 9)
         if rows <= 0 or cols <= 0 or column < 0:
             return 1
         ndarray_type, count = load_word(state, STATE.ndarray_type), multiply_sizes(rows, cols)
-        whole = array_data(word(whole_), ndarray_type, dtype, count, READABLE if to_parts != 0 else WRITABLE)
+        whole = array_data(whole_array, ndarray_type, dtype, count, READABLE if to_parts != 0 else WRITABLE)
         if whole == 0:
             return 1
         first, number, num_bytes, large = whole + column * size, load_word(parts + TUPLE_LENGTH, 0), 0, 0
@@ -105,7 +109,10 @@ def columns_entry() -> Callable[..., int]:
                 num_bytes += 2 * elements * size
         own = stack_words(_COLUMNS_WORDS)
         store_words(own, first, cols * size, rows, size, to_parts, parts)
-        run(state, as_word(word(task_)), own, number, max(GRAIN_BYTES * number // max(num_bytes, 1), 1))
+        run(state, task, own, number, max(GRAIN_BYTES * number // max(num_bytes, 1), 1))
         return large
 
-    return compile_entry("copy_nd.columns", entry)
+    def entry(_, args, num_args, names):
+        return as_int(moved(args) if num_args == 10 and names == 0 else 1)
+
+    return bound_function("copy_nd.columns", compile_function("copy_nd.columns", entry, 4), None)

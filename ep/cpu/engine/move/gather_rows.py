@@ -11,9 +11,9 @@ from functools import cache, partial
 from typing import Any, NamedTuple
 
 from llvmlite import ir
-from numba.core import cgutils, types
 
 from ep.common.native.emitted import emitted
+from ep.common.native.on_demand import cgutils, types
 from ep.cpu.compile.code import Code
 from ep.cpu.compile.compiler import compile_written
 from ep.cpu.compile.memory import set_bytes, unit_functions
@@ -55,7 +55,7 @@ def mover(indices_type: DataType, of_class: int) -> int:
 def row_finder(indices_type: DataType) -> Any:
     """Return a function find(indices, i, low, num_valid, first_row): the row of index `i`, and whether it is valid."""
 
-    @emitted(types.Tuple((types.int64, types.boolean)))
+    @emitted(lambda: types.Tuple((types.int64, types.boolean)))
     def find(builder: Any, indices: Any, i: Any, low: Any, num_valid: Any, first_row: Any) -> Any:
         found = _Indices(builder, indices_type, indices, low, num_valid, first_row).row(i)
         return cgutils.pack_struct(builder, found)

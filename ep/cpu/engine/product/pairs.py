@@ -10,8 +10,6 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Final
 
-from numba.core import types as numba_types
-
 from ep.common.native.emitted import emitted
 from ep.common.native.words import load_word
 from ep.cpu.compile.jit import jit
@@ -80,7 +78,7 @@ def _least_magnitude() -> Any:
     """
     vector = stored_bits(DataType.kBFloat16, _LANES)
 
-    @emitted(numba_types.int64)
+    @emitted("int64")
     def least(builder: Any, src: Any, step: Any, rows: Any, count: Any) -> Any:
         src = builder.inttoptr(src, vector.element.as_pointer())
         adjacent = builder.icmp_signed("==", step, count)

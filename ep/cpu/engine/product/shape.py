@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Final, NamedTuple
 
-from numba.core.registry import cpu_target
-
+from ep.cpu.compile.target import of_kernels
 from ep.cpu.engine.product.types import arithmetic_of
 from ep.include.data_type import DataType
 
@@ -27,10 +26,10 @@ class Shape(NamedTuple):
 @cache
 def tile_shape() -> Shape:
     """Return the shape of tiles that suits the number and size of the target processor's registers."""
-    triple, _, features = cpu_target.target_context.codegen().magic_tuple()
-    if not triple.startswith("x86_64"):
+    target = of_kernels()
+    if not target.is_x86_64:
         return Shape(8, 16)
-    return Shape(8, 64) if "+avx512f" in features and "+avx512bw" in features else Shape(4, 32)
+    return Shape(8, 64) if target.has("avx512f", "avx512bw") else Shape(4, 32)
 
 
 def rows_of(vectors: int) -> int:

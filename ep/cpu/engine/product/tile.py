@@ -6,7 +6,6 @@ from functools import cache
 from typing import Any, Final
 
 from llvmlite import ir
-from numba.core import types
 
 from ep.common.native.emitted import emitted
 from ep.cpu.compile.vectors import (
@@ -61,7 +60,7 @@ def tile_multiplier(
     real, width = REALS[data_type], vectors * lanes * data_type.itemsize
     vector = ir.VectorType(real, lanes)
 
-    @emitted(alpha=getattr(types, data_type.dtype.name))
+    @emitted(alpha=data_type.dtype.name)
     def multiply(
         builder: Any,
         k: Any,

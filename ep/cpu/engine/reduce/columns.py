@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any, Final
 
-from numba.core import types
-
 from ep.common.native.emitted import emitted
 from ep.cpu.compile.vectors import (
     L2_CACHE,
@@ -58,7 +56,7 @@ def column_folder(of: Lanes, scaled: bool = False) -> Any:
     same bits if the rows are split among several calls, each of a multiple of `rows_at_once` rows.
     """
 
-    @emitted(scale=types.float64)
+    @emitted(scale="float64")
     def fold_columns(
         builder: Any,
         total: Any,

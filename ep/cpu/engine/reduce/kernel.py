@@ -164,7 +164,7 @@ def result_writer(op: ReduceOp, data_type: DataType, of: Lanes) -> Any:
     error: 0 if there are no rounding errors. The function returns False if a sum has overflowed although its result
         need not.
     """
-    library = MathLibrary(np.dtype(str(of.numba_type)).type, {}, jit)
+    library = MathLibrary(np.dtype(of.numba_type).type, {}, jit)
     after = library.use(reduction_of(op, number_kind(data_type)).after)
     load, store = value_loader(of), storer(REDUCTIONS[op].result_type(data_type))
     scaled, compensated, is_complex = may_overflow(op, data_type), of.compensated, of.parts == 2

@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
-from numba.core import types
-
 from ep.common.native.emitted import emitted
 from ep.cpu.compile.vectors import L1_CACHE, WORD, counted_at_head, joined, prefetch, store, where
 from ep.cpu.engine.reduce.fold import CHAIN, fold_of
@@ -117,7 +115,7 @@ def row_folder(of: Lanes, scaled: bool = False) -> Any:
     scaled: whether each element is multiplied by `scale` first; for float64 only.
     """
 
-    @emitted(scale=types.float64)
+    @emitted(scale="float64")
     def fold_row(builder: Any, out: Any, address: Any, count: Any, ahead: Any, scale: Any) -> None:
         total = builder.mul(count, WORD(of.parts))
 

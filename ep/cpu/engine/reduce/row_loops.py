@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import numpy as np
 from llvmlite import ir
-from numba.core import types
 
-from ep.common.native.emitted import emitted
+from ep.common.native.emitted import emitted, numba_type
+from ep.common.native.on_demand import types
 from ep.cpu.compile.conversion import HALVES
 from ep.cpu.compile.packed import Packed
 from ep.cpu.compile.vectors import BIT, DOUBLE, WORD, constant, least
@@ -19,7 +19,7 @@ from ep.cpu.engine.reduce.vectors import two_sum
 from ep.cpu.vector_math.sets import packed_exponential
 from ep.include.data_type import DataType
 
-_REAL = {False: types.float32, True: types.float64}
+_REAL = {False: "float32", True: "float64"}
 _TWO: Final = 2
 _FOUR: Final = 4
 
@@ -105,7 +105,7 @@ def power_summer(data_type: DataType, keeps: bool, without_largest: bool) -> Any
     real = _REAL[data_type is DataType.kDouble]
     narrow = data_type in HALVES
 
-    @emitted(types.int64, padded=types.boolean, first=types.boolean, largest=real, c=real, shift=real, lowest=real)
+    @emitted("int64", padded="boolean", first="boolean", largest=real, c=real, shift=real, lowest=real)
     def power_sum(
         builder: Any, src: Any, out: Any, count: Any, padded: Any, record: Any, first: Any,
         largest: Any, c: Any, shift: Any, lowest: Any,
@@ -191,7 +191,7 @@ def row_mapper(functor: Functor, sources: tuple[DataType, ...], dst_type: DataTy
     """
     real = _REAL[dst_type is DataType.kDouble]
 
-    @emitted(streams=types.boolean, row=types.UniTuple(real, numbers))
+    @emitted(streams="boolean", row=lambda: types.UniTuple(numba_type(real), numbers))
     def map_row(builder: Any, src0: Any, src1: Any, dst: Any, count: Any, streams: Any, row: Any) -> None:
         v = Packed(builder, dst_type)
         splats = [v.splat(builder.extract_value(row, place)) for place in range(numbers)]

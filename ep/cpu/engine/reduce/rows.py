@@ -8,8 +8,6 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from numba.core import types
-
 from ep.common.native.emitted import emitted
 from ep.cpu.compile.vectors import WORD, counted_at_head, load, store, taken
 from ep.cpu.engine.reduce.fold import fold_of
@@ -31,7 +29,7 @@ def rows_folder(of: Lanes, scaled: bool = False) -> Any:
     values of `rows_at_a_time` rows, and `vectors` for a vector of each. `ahead`: as for `row_folder`.
     """
 
-    @emitted(scale=types.float64)
+    @emitted(scale="float64")
     def fold_rows(
         builder: Any,
         out: Any,

@@ -12,7 +12,6 @@ from functools import cache
 from typing import Any, Final, NamedTuple
 
 from llvmlite import ir
-from numba.core import types
 
 from ep.common.native.emitted import emitted
 from ep.common.stored_types import carried_as
@@ -84,12 +83,12 @@ class Lanes(NamedTuple):
         return {FLOAT: 4, DOUBLE: 8}.get(self.value) or self.value.width // 8
 
     @property
-    def numba_type(self) -> Any:
-        """The Numba type of a value."""
+    def numba_type(self) -> str:
+        """The name of the Numba type of a value, which NumPy's type has, too."""
         if self.is_real:
-            return types.float64 if self.value == DOUBLE else types.float32
+            return "float64" if self.value == DOUBLE else "float32"
         signed = self.stored.dtype.kind == "i" and self.op not in TRUTHS
-        return getattr(types, f"{'' if signed else 'u'}int{self.value.width}")
+        return f"{'' if signed else 'u'}int{self.value.width}"
 
     def vector(self, count: int) -> Any:
         """Return the type of a vector of `count` values."""

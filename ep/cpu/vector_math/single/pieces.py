@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numba.core import types
 
 from ep.common.native.emitted import emitted
 from ep.cpu.compile.vectors import fma as multiply_add
@@ -22,7 +21,7 @@ def pieces(rows: Rows) -> tuple[Any, Any, Any]:
     """Return centre(index), constant(index) and slope(index, t): the function at centre + t is constant + t slope."""
     centre, constant, *coefficients = (table(row, np.float32) for row in rows)
 
-    @emitted(types.float32, index=types.int32, t=types.float32)
+    @emitted("float32", index="int32", t="float32")
     def slope(builder: Any, index: Any, t: Any) -> Any:
         value, *lower = (coefficient.write(builder, index) for coefficient in reversed(coefficients))
         for coefficient in lower:

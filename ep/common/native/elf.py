@@ -1,0 +1,162 @@
+"""The placing of machine code in memory: object files for x86-64 Linux, as LLVM writes them for large code models.
+
+Such a file refers to its own parts and to functions of the process by addresses of 64 bits alone. So it needs no
+linker: its sections are copied to new memory, and the addresses are filled in. LLVM's linker does the same with any
+file, but first LLVM must be loaded, which takes 90 MB and a tenth of a second. Source: System V ABI, chapter 4
+("Object Files"), and its supplement for AMD64.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+_KIND: Final = b"\x7fELF\x02\x01\x01"  # 64 bits, little-endian, version 1
+_RELOCATABLE, _X86_64 = 1, 62
+_FILE: Final = struct.Struct("<16sHH20xQ10x3H")  # kind, type, processor, sections' offset; their size, number, names
+_SECTION: Final = struct.Struct("<IIQQQQIIQQ")
+_SYMBOL: Final = struct.Struct("<IBBHQQ")
+_RELOCATION: Final = struct.Struct("<QQq")
+_ADDRESS: Final = struct.Struct("<Q")
+
+_SYMBOLS, _RELOCATIONS, _NO_BITS, _UNWINDING = 2, 4, 8, 0x70000001  # types of sections
+_WRITABLE, _LOADED = 1, 2  # flags of sections
+_R_X86_64_64: Final = 1
+_UNDEFINED: Final = 0  # the section of a symbol that the file does not define
+
+_placed: Final[list[mmap.mmap]] = []
+"""The memory of all code, which stays as long as the process: its addresses are in use."""
+
+
+class NotPlaceableError(Exception):
+    """Raised for a file that needs a linker, or that is no object file for x86-64."""
+
+
+class _Section(NamedTuple):
+    name: int
+    kind: int
+    flags: int
+    address: int
+    begin: int
+    size: int
+    link: int
+    info: int
+    alignment: int
+    entry_bytes: int
+
+
+class _Symbol(NamedTuple):
+    name: int
+    info: int
+    other: int
+    section: int
+    value: int
+    size: int
+
+
+def place(machine_code: bytes, names: Sequence[str], address_of: Callable[[str], int]) -> tuple[int, ...]:
+    """Return the addresses of the functions `names` of an object file, whose code is placed in memory.
+
+    address_of: returns the address of a function of the process by its name.
+
+    Raises NotPlaceableError.
+    """
+    try:
+        return _place(machine_code, names, address_of)
+    except (struct.error, LookupError, ValueError) as error:
+        raise NotPlaceableError(f"damaged object file: {error!r}") from error
+
+
+def _place(code: bytes, names: Sequence[str], address_of: Callable[[str], int]) -> tuple[int, ...]:
+    sections = _sections(code)
+    offsets, size = _layout(sections)
+    memory = mmap.mmap(-1, max(size, 1), mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.PROT_READ | mmap.PROT_WRITE)
+    base = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    for number, offset in offsets.items():
+        memory[offset : offset + sections[number].size] = _bytes_of(code, sections[number])
+    table, *_ = (section for section in sections if section.kind == _SYMBOLS)
+    symbols = [_Symbol(*found) for found in _SYMBOL.iter_unpack(_bytes_of(code, table))]
+    texts = _bytes_of(code, sections[table.link])
+
+    def name_of(symbol: _Symbol) -> str:
+        return texts[symbol.name : texts.index(b"\0", symbol.name)].decode()
+
+    known: dict[int, int] = {}
+
+    def address(number: int) -> int:
+        if number not in known:
+            symbol = symbols[number]
+            if symbol.section == _UNDEFINED:
+                known[number] = address_of(name_of(symbol))
+            else:
+                known[number] = base + offsets[symbol.section] + symbol.value
+        return known[number]
+
+    for section, offset, number, addend in _relocations(code, sections, offsets):
+        if offset + _ADDRESS.size > sections[section].size:
+            raise ValueError("an address outside of its section")
+        _ADDRESS.pack_into(memory, offsets[section] + offset, (address(number) + addend) % 2**64)
+    _protect(base, len(memory))
+    _placed.append(memory)
+    wanted = {name_of(symbol): number for number, symbol in enumerate(symbols) if symbol.section in offsets}
+    return tuple(address(wanted[name]) for name in names)
+
+
+def _sections(code: bytes) -> list[_Section]:
+    kind, file_type, processor, begin, size, number, _ = _FILE.unpack_from(code)
+    if not kind.startswith(_KIND) or (file_type, processor) != (_RELOCATABLE, _X86_64) or size != _SECTION.size:
+        raise NotPlaceableError("not an object file for x86-64 Linux")
+    found = [_Section(*_SECTION.unpack_from(code, begin + size * place)) for place in range(number)]
+    for section in found:
+        if section.flags & _LOADED and (section.flags & _WRITABLE or section.kind == _NO_BITS):
+            raise NotPlaceableError("it has variables")
+        if section.flags & _LOADED and section.size > len(code):
+            raise ValueError("a section is larger than the file")
+    return found
+
+
+def _layout(sections: Sequence[_Section]) -> tuple[dict[int, int], int]:
+    """Return where each section that is loaded begins, and the bytes of all.
+
+    Tables for unwinding the stack are left out: no exception passes through kernels.
+    """
+    offsets, end = {}, 0
+    for number, section in enumerate(sections):
+        if section.flags & _LOADED and section.kind != _UNWINDING:
+            end += -end % max(section.alignment, 1)
+            if section.alignment > mmap.PAGESIZE:
+                raise NotPlaceableError("a section is aligned to more than a page")
+            offsets[number] = end
+            end += section.size
+    return offsets, end
+
+
+def _relocations(
+    code: bytes, sections: Sequence[_Section], offsets: dict[int, int]
+) -> Iterator[tuple[int, int, int, int]]:
+    """Yield section, offset, symbol's number and addend of each address to fill in."""
+    for section in sections:
+        if section.kind == _RELOCATIONS and section.info in offsets:
+            for offset, what, addend in _RELOCATION.iter_unpack(_bytes_of(code, section)):
+                number, kind = what >> 32, what & 0xFFFFFFFF
+                if kind != _R_X86_64_64:
+                    raise NotPlaceableError(f"relocations of type {kind}")
+                yield section.info, offset, number, addend
+
+
+def _bytes_of(code: bytes, section: _Section) -> bytes:
+    found = code[section.begin : section.begin + section.size]
+    if len(found) != section.size:
+        raise ValueError("the file is cut short")
+    return found
+
+
+def _protect(address: int, size: int) -> None:
+    """Make memory executable, and no longer writable."""
+    protect = ctypes.CDLL(None, use_errno=True).mprotect
+    protect.argtypes = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
+    if protect(address, -(-size // mmap.PAGESIZE) * mmap.PAGESIZE, mmap.PROT_READ | mmap.PROT_EXEC) != 0:
+        raise OSError(ctypes.get_errno(), "the system does not let memory be made executable")

@@ -1,0 +1,129 @@
+"""The target of compiled code: the processor, as LLVM names it, and the settings of Numba.
+
+LLVM and Numba know it, but to load them takes a tenth of a second. So it is kept on disk, for a processor that reports
+the same features to the system. A process in which Numba is loaded or configured asks Numba.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import json
+import platform
+import sys
+from functools import cache
+from typing import Any, Final, NamedTuple, get_type_hints
+
+from ep.common.environment import NUMBA_DISABLE_JIT, numba_is_configured
+from ep.common.kernel_cache.cache import KernelCache
+from ep.common.native.on_demand import binding, config, registry
+from ep.common.processors import description
+from ep.include.errors import EnvironmentVariableError
+
+_SETTINGS: Final = ("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "DEBUGINFO_DEFAULT", "LLVM_REFPRUNE_PASS")
+"""Numba's settings that change its code, so that code compiled for debugging is not found later."""
+
+
+class Target(NamedTuple):
+    """The target of compiled code.
+
+    triple, processor, features: as LLVM has them; features: with + or - in front, and commas between.
+    is_own: whether code may use all instructions of this processor, and LLVM knows them.
+    settings: the values of Numba's settings that change its code.
+    data_paths: CPUID's bits about the data paths of this processor: AMD's report them, Intel's do not. 0 on others.
+    """
+
+    triple: str
+    processor: str
+    features: str
+    is_own: bool
+    settings: str
+    data_paths: int
+
+    def has(self, *features: str) -> bool:
+        """Return whether the features are all among those of the target, by name."""
+        return {f"+{feature}" for feature in features} <= {*self.features.split(",")}
+
+    @property
+    def is_x86_64(self) -> bool:
+        """Whether the processor is an x86-64 one."""
+        return self.triple.startswith("x86_64")
+
+
+def target(kernels: KernelCache) -> Target:
+    """Return the target of this process.
+
+    kernels: the kernels on disk, beside which the target is kept.
+
+    Raises EnvironmentVariableError if Numba compiles nothing.
+    """
+    return _asked() if "numba" in sys.modules or numba_is_configured() else _kept(kernels)
+
+
+@cache
+def _kept(kernels: KernelCache) -> Target:
+    known = description()
+    if known is None:
+        return _asked()
+    digest = hashlib.sha256(f"{sys.platform} {platform.machine()} {known}".encode()).hexdigest()[:16]
+    name = f"target-{digest}.target"
+    found = kernels.read(name, _unpacked)
+    if found is None:
+        found = _asked()
+        kernels.write(name, json.dumps(found._asdict()).encode())
+    return found
+
+
+def _unpacked(contents: bytes) -> Target | None:
+    """Return the target that a file holds; None if it is none."""
+    kinds = get_type_hints(Target)
+    try:
+        found = json.loads(contents)
+    except (ValueError, RecursionError):
+        return None
+    fits = isinstance(found, dict) and found.keys() == kinds.keys()
+    return Target(**found) if fits and all(type(found[name]) is kind for name, kind in kinds.items()) else None
+
+
+def _asked() -> Target:
+    if config.DISABLE_JIT:  # set by Numba's settings file or the program; the environment variable is checked already
+        raise EnvironmentVariableError(
+            f"numba.config.DISABLE_JIT is set; it must be {NUMBA_DISABLE_JIT.valid}",
+        )
+    triple, processor, features = registry.cpu_target.target_context.codegen().magic_tuple()
+    settings = repr([str(getattr(config, name, None)) for name in _SETTINGS])
+    return Target(triple, processor, features, _is_own(features), settings, _data_paths(triple))
+
+
+@cache
+def _is_own(features: str) -> bool:
+    return features != "" and features == binding.get_host_cpu_features().flatten()
+
+
+_DATA_PATHS: Final = """
+define i32 @data_paths() {
+  %most = call { i32, i32, i32, i32 } asm "cpuid", "={ax},={bx},={cx},={dx},{ax},{cx}"(i32 u0x80000000, i32 0)
+  %leaf = extractvalue { i32, i32, i32, i32 } %most, 0
+  %known = icmp uge i32 %leaf, u0x8000001A
+  br i1 %known, label %ask, label %unknown
+
+ask:
+  %said = call { i32, i32, i32, i32 } asm "cpuid", "={ax},={bx},={cx},={dx},{ax},{cx}"(i32 u0x8000001A, i32 0)
+  %word = extractvalue { i32, i32, i32, i32 } %said, 0
+  ret i32 %word
+
+unknown:
+  ret i32 0
+}
+"""
+
+
+@cache
+def _data_paths(triple: str) -> int:
+    if not triple.startswith("x86"):
+        return 0
+    binding.initialize_native_asmparser()
+    machine = binding.Target.from_triple(triple).create_target_machine()
+    with binding.create_mcjit_compiler(binding.parse_assembly(_DATA_PATHS), machine) as engine:
+        function: Any = ctypes.CFUNCTYPE(ctypes.c_uint32)(engine.get_function_address("data_paths"))
+        return int(function())

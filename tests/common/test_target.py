@@ -1,0 +1,74 @@
+"""The target of compiled code, as Numba has it and as it is kept on disk."""
+
+import json
+
+import pytest
+
+from ep.common import processors
+from ep.common.native import target
+from tests.kernel_folders import LAUNCH
+from tests.subprocesses import run
+
+SAYS = """
+import sys
+from ep.common.native.target import target
+from ep.cpu.machine.kernel_cache import CACHE
+found = target(CACHE)
+print("numba" in sys.modules)
+print(*found, sep="\\n")
+"""
+
+
+def test_what_is_kept_is_what_numba_says(tmp_path):
+    first, second = (run(SAYS, EP_CACHE_DIR=str(tmp_path)).splitlines() for _ in range(2))
+    asked = target._asked()
+    assert first[1:] == second[1:] == [str(value) for value in asked]
+    assert first[0] == "True"
+    assert second[0] == str(processors.description() is None)
+
+
+def test_a_configured_numba_is_asked(tmp_path):
+    run(SAYS, EP_CACHE_DIR=str(tmp_path))
+    loaded, *found = run(SAYS, EP_CACHE_DIR=str(tmp_path), NUMBA_OPT="1").splitlines()
+    assert loaded == "True"
+    assert found != [str(value) for value in target._asked()]
+
+
+@pytest.mark.parametrize(
+    "contents",
+    [
+        b"",
+        b"[]",
+        b"{}",
+        b"[" * 10**5,
+        json.dumps(target._asked()._asdict() | {"features": 3}).encode(),
+        json.dumps(target._asked()._asdict() | {"more": 3}).encode(),
+        json.dumps(target._asked()._asdict() | {"is_own": 1}).encode(),
+    ],
+)
+def test_what_is_no_target(contents):
+    assert target._unpacked(contents) is None
+
+
+def test_what_is_one():
+    asked = target._asked()
+    assert target._unpacked(json.dumps(asked._asdict()).encode()) == asked
+
+
+def test_processors_that_differ_have_targets_of_their_own(tmp_path, monkeypatch):
+    information = tmp_path / "cpuinfo"
+    monkeypatch.setattr(processors, "INFORMATION", information)
+    assert processors.description() is None
+    information.write_text("processor: 0\nmodel: 2\ncpu MHz: 2500\nflags: fma f16c\n\nprocessor: 1\nmodel: 3\n")
+    first = processors.description()
+    assert first == "model: 2\nflags: fma f16c"
+    information.write_text("processor: 0\nmodel: 2\ncpu MHz: 2700\nflags: fma f16c avx512f\n\n")
+    assert processors.description() not in (None, first)
+    information.write_text("processor: 0\nmodel: 2\n")
+    assert processors.description() is None
+
+
+def test_a_launch_of_kernels_on_disk_loads_no_compiler(launched):
+    code = f"{LAUNCH}\nprint(sorted({{'numba', 'llvmlite.binding'}} & {{*sys.modules}}))"
+    printed = run(code, EP_CACHE_DIR=str(launched)).splitlines()
+    assert printed == ["[0.0, 0.0, 2.0] 0 6", "[]" if processors.description() else "['llvmlite.binding', 'numba']"]
