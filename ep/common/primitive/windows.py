@@ -141,21 +141,21 @@ class Windows(NamedTuple):
         plane = math.prod(self.sizes)
         of_places = contiguous_strides(self.sizes)
         rows, columns = np.arange(planes[2], dtype=np.int64) * plane, np.zeros(1, np.int64)
-        inside = np.ones((1, 1), np.bool_)
+        inside = None if self.are_within([(0, size) for size in self.sizes]) else np.ones((1, 1), np.bool_)
         for axis, stride in enumerate(of_places):
             places = np.arange(self.kernel[axis], dtype=np.int64) * self.dilations[axis] - self.before[axis]
             starts = np.arange(self.counts[axis], dtype=np.int64) * self.strides[axis]
-            found = np.add.outer(places, starts)
-            found = (found >= 0) & (found < self.sizes[axis])
-            inside = np.einsum("ij,kl->ikjl", inside, found).reshape(len(inside) * len(places), -1)
+            if inside is not None:
+                found = (starts >= -places[:, np.newaxis]) & (starts < self.sizes[axis] - places[:, np.newaxis])
+                inside = np.einsum("ij,kl->ikjl", inside, found).reshape(len(inside) * len(places), -1)
             rows = np.add.outer(rows, places * stride).reshape(-1)
             columns = np.add.outer(columns, starts * stride).reshape(-1)
         strides: Dims = planes[1] * planes[2] * plane, planes[2] * plane
         if joined:
             columns = np.add.outer(np.arange(planes[0], dtype=np.int64) * strides[0], columns).reshape(-1)
-            strides, inside = strides[1:], np.tile(inside, planes[0])
+            strides, inside = strides[1:], None if inside is None else np.tile(inside, planes[0])
         size = math.prod(planes) * plane
-        return WindowMap(rows, columns, self.strides[-1], size, strides, None if inside.all() else inside)
+        return WindowMap(rows, columns, self.strides[-1], size, strides, inside)
 
 
 def windows_of(op: Convolution, of_x: Dims, of_w: Dims) -> Windows:
