@@ -4,15 +4,19 @@ import operator
 from importlib import import_module
 
 import pytest
+from numba import njit
 from numba.core import errors, types
 from numba.core.registry import cpu_target
-from numba.core.types.functions import BaseFunction
+from numba.core.types.functions import BaseFunction, Dispatcher
 
 from ep.common.native.known_types import known_call_types
 from ep.cuda.driver.packages import why_no_kernels
 
 OPERATORS = operator.add, operator.floordiv, operator.truediv, operator.lt, operator.and_, operator.ne
 NUMBERS = types.int64, types.uint8, types.float32, types.boolean, types.literal(3)
+OF_TUPLES = operator.add, operator.getitem
+PAIR, TRIPLE = types.UniTuple(types.int64, 2), types.Tuple((types.int64, types.float32, types.float32))
+OTHERS = PAIR, TRIPLE, types.UniTuple(types.float64, 2), types.Array(types.float32, 1, "C"), types.int32
 
 
 def cuda_context():
@@ -42,6 +46,7 @@ def found(context, function, args):
 
 def test_the_types_are_those_that_numba_finds(context):
     triples = [(context, function, (one, other)) for function in OPERATORS for one in NUMBERS for other in NUMBERS]
+    triples += [(context, function, (one, other)) for function in OF_TUPLES for one in OTHERS for other in OTHERS]
     expected = [found(*triple) for triple in triples]
     for _ in range(2):  # found first, and known the second time
         with known_call_types():
@@ -49,15 +54,30 @@ def test_the_types_are_those_that_numba_finds(context):
     assert any(one is None for one in expected)  # for example float32 & int64
 
 
+def test_a_compiled_function_is_asked_once_for_operands_of_the_same_types(monkeypatch):
+    compiled, asked = njit(lambda a, b: (a, b)), []
+    numbas = type(compiled).get_call_template
+    monkeypatch.setattr(type(compiled), "get_call_template", lambda *given: asked.append(given) or numbas(*given))
+    pairs = [(types.int64, types.float32), (types.float32, types.int64), (types.int64, types.int64)]
+    with known_call_types():
+        for pair in pairs * 3:
+            found_type = compiled._numba_type_.get_call_type(cpu_target.typing_context, pair, {}).return_type
+            assert found_type == types.BaseTuple.from_types(pair)
+    assert len(asked) == len(pairs)
+
+
 def test_numba_is_left_as_it_was():
-    numbas, changed = BaseFunction.get_call_type, []
+    def state():
+        return BaseFunction.get_call_type, Dispatcher.get_call_type
+
+    numbas, changed = state(), []
 
     def fail():
         with known_call_types():
-            changed.append(BaseFunction.get_call_type is not numbas)
+            changed.append(all(now is not before for now, before in zip(state(), numbas, strict=True)))
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
         fail()
     assert changed == [True]
-    assert BaseFunction.get_call_type is numbas
+    assert state() == numbas

@@ -1,33 +1,43 @@
-"""A cache of the types of calls of operators and built-in functions, which Numba would resolve again for each call.
+"""A cache of the types of calls, which Numba would resolve again for each call.
 
 Each time that two integers are added, Numba tries one declaration of `+` after the other, including those for arrays,
-tuples and strings. This takes a seventh of a kernel's compile time. The result depends only on the types of the
-operands.
+tuples and strings. This takes a seventh of a kernel's compile time. For each call of a compiled function it makes a new
+template from the signatures of that function, in each round of its type inference. The result depends only on the types
+of the operands.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 from numba.core import types
-from numba.core.types.functions import BaseFunction
+from numba.core.types.functions import BaseFunction, Dispatcher
 
-_SCALARS: Final = types.Number, types.Boolean, types.IntegerLiteral
-_known: Final[WeakKeyDictionary[BaseFunction, dict[Any, Any]]] = WeakKeyDictionary()
-"""The signatures found, with their declarations: by function, context and types of operands."""
+_KEPT: Final = types.Number, types.Boolean, types.IntegerLiteral, types.BaseTuple, types.Array
+_known: Final[WeakKeyDictionary[types.Type, dict[Any, Any]]] = WeakKeyDictionary()
+"""The signatures found, with the declarations of built-in ones: by function, context and types of operands."""
 
 
 @contextmanager
 def known_call_types() -> Iterator[None]:
-    """Make Numba reuse the types of calls of built-in functions with numbers; the caller holds Numba's lock."""
-    function: Any = BaseFunction
-    find = function.get_call_type
+    """Make Numba reuse the types of calls with numbers, tuples and arrays; the caller holds Numba's lock."""
+    kinds: dict[Any, Any] = {BaseFunction: _of_built_in, Dispatcher: _of_compiled}
+    numbas = {kind: kind.get_call_type for kind in kinds}
+    for kind, reusing in kinds.items():
+        kind.get_call_type = reusing(numbas[kind])
+    try:
+        yield
+    finally:
+        for kind, find in numbas.items():
+            kind.get_call_type = find
 
+
+def _of_built_in(find: Callable[..., Any]) -> Callable[..., Any]:
     def look_up(self: Any, context: Any, args: Any, kws: Any) -> Any:
-        if kws or not all(isinstance(kind, _SCALARS) for kind in args):
+        if kws or not all(isinstance(kind, _KEPT) for kind in args):
             return find(self, context, args, kws)
         known, key = _known.setdefault(self, {}), (context, tuple(args))
         if key not in known:
@@ -37,8 +47,16 @@ def known_call_types() -> Iterator[None]:
         self._impl_keys[found.args] = declaration  # an equal function may have resolved it
         return found
 
-    function.get_call_type = look_up
-    try:
-        yield
-    finally:
-        function.get_call_type = find
+    return look_up
+
+
+def _of_compiled(find: Callable[..., Any]) -> Callable[..., Any]:
+    def look_up(self: Any, context: Any, args: Any, kws: Any) -> Any:
+        if kws:
+            return find(self, context, args, kws)
+        known, key = _known.setdefault(self, {}), (context, tuple(args))
+        if key not in known:
+            known[key] = find(self, context, args, kws)
+        return known[key]
+
+    return look_up

@@ -13,6 +13,7 @@ import numpy as np
 from llvmlite import ir
 
 from ep.common.deferred import Deferred
+from ep.common.native.assigned_once import assigned_once_in_one_pass
 from ep.common.native.known_types import known_call_types
 from ep.common.native.lifetimes import lifetimes_where_used
 
@@ -37,7 +38,7 @@ def _older_numpy() -> Iterator[None]:
 
 with _older_numpy():
     from numba import cuda
-    from numba.cuda import cgutils, compiler, dispatcher, libdevice, types
+    from numba.cuda import cgutils, compiler, dispatcher, libdevice, lowering, types
     from numba.cuda.core import compiler_machinery, postproc
     from numba.cuda.core.compiler_lock import global_compiler_lock
     from numba.cuda.descriptor import cuda_target
@@ -220,7 +221,13 @@ def compile_kernel(kernel: Callable[..., None], num_words: int, num_packed: int,
     """
     packed = [types.UniTuple(types.int64, num_packed)] if num_packed else []
     signature = types.void(*[types.int64] * num_words, *packed)
-    with global_compiler_lock, _compiling_for(cc), known_call_types(), lifetimes_where_used(postproc):
+    with (
+        global_compiler_lock,
+        _compiling_for(cc),
+        known_call_types(),
+        lifetimes_where_used(postproc),
+        assigned_once_in_one_pass(lowering),
+    ):
         code, _ = cuda.compile(kernel, signature, device=False, abi="numba", cc=cc, output="ptx")
     return str(code)
 
