@@ -9,9 +9,12 @@ from numba import _dynfunc
 from numba.core import compiler, ir, lowering, types
 from numba.core.compiler_machinery import register_pass
 from numba.core.registry import CPUDispatcher
+from numba.core.targetconfig import ConfigStack
 from numba.core.typed_passes import NativeLowering
+from numba.core.typing import signature
 
 from ep.cpu.compile.contraction import fuse
+from ep.cpu.compile.direct import NOT_WRITTEN, lowered
 from ep.cpu.compile.libraries import InnerLibrary, KernelLibrary, StreamingLibrary
 from ep.cpu.compile.target import vector_width
 from ep.cpu.compile.vectors import PIECE, in_one_vector, interleaving
@@ -34,25 +37,34 @@ class _WideVectors(lowering.Lower):
 
     def pre_lower(self) -> None:
         super().pre_lower()
-        set.add(self.function.attributes, vector_width(self.light))
+        self.begin(self.function)
 
     def post_lower(self) -> None:
         super().post_lower()
         fuse(self.function)
 
+    @classmethod
+    def begin(cls, function: Any) -> None:
+        """Mark an empty function."""
+        set.add(function.attributes, vector_width(cls.light))
+
+    @staticmethod
+    def mark(module: Any) -> Any:
+        """Return the metadata of the loops."""
+        return None
+
 
 class _Separate(_WideVectors):
     """Lowering that keeps the function from being inlined."""
 
-    def pre_lower(self) -> None:
-        super().pre_lower()
-        self.function.attributes.add("noinline")
+    @classmethod
+    def begin(cls, function: Any) -> None:
+        super().begin(function)
+        function.attributes.add("noinline")
 
 
 class _Marked(_WideVectors):
-    """Lowering that marks every loop's backward jump; `mark` returns the metadata."""
-
-    mark: Callable[[Any], Any]
+    """Lowering that marks every loop's backward jump."""
 
     def lower_inst(self, inst: Any) -> None:
         super().lower_inst(inst)
@@ -136,6 +148,12 @@ def _pipeline(lower: type[lowering.Lower], library_class: type[Any] = InnerLibra
             return True
 
     class Pipeline(compiler.CompilerBase):
+        def compile_extra(self, func: Any) -> Any:
+            try:
+                return _directly(self.state, func, lower, library_class)
+            except NOT_WRITTEN:
+                return super().compile_extra(func)
+
         def define_pipelines(self) -> Any:
             passes = compiler.DefaultPassBuilder.define_nopython_pipeline(self.state)
             passes.passes = [
@@ -146,6 +164,31 @@ def _pipeline(lower: type[lowering.Lower], library_class: type[Any] = InnerLibra
             return [passes]
 
     return Pipeline
+
+
+def _directly(state: Any, function: Any, lower: type[_WideVectors], library_class: type[Any]) -> Any:
+    """Compile a function from its syntax tree; raise one of NOT_WRITTEN if Numba has to compile it."""
+    library, context = library_class(state.targetctx.codegen(), function.__qualname__), state.targetctx
+    with ConfigStack().enter(state.flags.copy()), context.push_code_library(library):
+        descriptor = lowered(function, state, library, lower)
+    environment, callable_ = lowering.Environment.from_fndesc(descriptor), None
+    if library_class is InnerLibrary:
+        callable_ = _not_callable(compiler._LowerResult(descriptor, None, None, environment), library)
+        context.insert_user_function(callable_, descriptor, [library])
+    else:
+        add_c_function(library, context, descriptor)
+    return compiler.compile_result(
+        typing_context=state.typingctx,
+        target_context=context,
+        entry_point=callable_,
+        library=library,
+        signature=signature(descriptor.restype, *state.args),
+        objectmode=False,
+        fndesc=descriptor,
+        environment=environment,
+        metadata=state.metadata,
+        reload_init=[],
+    )
 
 
 def _not_callable(lowered: Any, library: Any) -> Any:
