@@ -50,12 +50,12 @@ class Gain(NamedTuple):
 def measure(only: str | None, seconds: float) -> Iterator[Gain]:
     """Measure the forms that this processor has, of the function called `only`, or of all if it is None."""
     from ep.cpu.kernels.math_library import Precision
-    from ep.cpu.kernels.ordinary import ORDINARY
+    from ep.cpu.kernels.ordinary import OPS_OF_ONE_FUNCTION, ordinary_form
     from ep.cpu.vector_math.lookup import has_register_tables
     from ep.cpu.vector_math.sets.names import FLOAT32, FLOAT64
 
     tables = has_register_tables()
-    ordinary = {(name, of): each for (_, of), each in ORDINARY.items() for name in each.functions}
+    ops = {name: op for op, name in OPS_OF_ONE_FUNCTION.items()}
     for arithmetic, names in (("float32", FLOAT32), ("float64", FLOAT64)):
         real_type = np.dtype(arithmetic).type
         for name, forms in names.items():
@@ -65,7 +65,7 @@ def measure(only: str | None, seconds: float) -> Iterator[Gain]:
             kernels = {"computed": _kernel(name, real_type, forms.computed)}
             if function is not forms.computed:
                 kernels["tabled"] = _kernel(name, real_type, function)
-            if its := ordinary.get((name, Precision[_PRECISIONS[arithmetic]])):
+            if name in ops and (its := ordinary_form(ops[name], Precision[_PRECISIONS[arithmetic]])):
                 kernels["ordinary"] = _kernel(name, real_type, function, its_ordinary, its.exceeds)
             for without, form in combinations(kernels, 2):
                 gains = _gains(name, real_type, kernels[without], kernels[form], seconds)

@@ -7,14 +7,12 @@ wrote to benchmarks/results/forms.json. With `--check` it only compares.
 from __future__ import annotations
 
 import json
-import sys
-from typing import Any, Final
+from typing import Final
 
 from ep.cpu.vector_math.sets.names import FLOAT32, FLOAT64
 from tools.generated import ROOT, update
 
 _FILE: Final = "ep/cpu/vector_math/README.md"
-_PACKAGE: Final = "ep.cpu.vector_math."
 _MEASURED: Final = "benchmarks/results/forms.json"
 
 
@@ -31,8 +29,9 @@ def _functions() -> str:
     for name in sorted(FLOAT64.keys() | FLOAT32.keys()):
         for arithmetic, names in (("float32", FLOAT32), ("float64", FLOAT64)):
             if forms := names.get(name):
-                shown = forms.computed, forms.tabled, forms.tabled_ordinary or forms.ordinary
-                places = " | ".join(map(_place, shown))
+                its = forms.names
+                shown = its["computed"], its["tabled"], its["tabled_ordinary"] or its["ordinary"]
+                places = " | ".join(_place(each) if each else "" for each in shown)
                 rows.append(f"| {name} | {arithmetic} | {places} | {forms.ulps:g} | {forms.test} |")
     return "\n".join(rows)
 
@@ -56,17 +55,9 @@ def _gains() -> str:
     return "\n".join(rows)
 
 
-def _place(function: Any) -> str:
-    """Return the module of a compiled function, as a path in the package."""
-    if function is None:
-        return ""
-    modules = sorted(name for name in sys.modules if name.startswith(_PACKAGE))
-    found = next(
-        name
-        for name in (function.__module__, *modules)
-        if any(value is function for value in vars(sys.modules[name]).values())
-    )
-    return found.removeprefix(_PACKAGE).replace(".", "/")
+def _place(name: str) -> str:
+    """Return the module of a function, as a path in the package."""
+    return name.rpartition(".")[0].replace(".", "/")
 
 
 def main() -> int:

@@ -68,7 +68,11 @@ def test_processors_that_differ_have_targets_of_their_own(tmp_path, monkeypatch)
     assert processors.description() is None
 
 
-def test_a_launch_of_kernels_on_disk_loads_no_compiler(launched):
-    code = f"{LAUNCH}\nprint(sorted({{'numba', 'llvmlite.binding'}} & {{*sys.modules}}))"
+def test_a_launch_of_kernels_on_disk_imports_no_compiler_and_no_other_functions(launched):
+    code = f"""{LAUNCH}
+print(sorted({{'numba', 'llvmlite.binding'}} & {{*sys.modules}}))
+print([name for name in sys.modules if name.endswith(("exponential", "coefficients"))])
+"""
     printed = run(code, EP_CACHE_DIR=str(launched)).splitlines()
+    assert printed.pop() == "['ep.common.functor.coefficients']"
     assert printed == ["[0.0, 0.0, 2.0] 0 6", "[]" if processors.description() else "['llvmlite.binding', 'numba']"]

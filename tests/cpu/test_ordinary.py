@@ -8,14 +8,15 @@ import ep
 from ep import BinaryOp, DeviceManagerRegistry, DeviceType, RequirePrimitive, UnaryOp
 from ep.cpu.compile.memory import loader
 from ep.cpu.kernels.math_library import Precision
-from ep.cpu.kernels.ordinary import ORDINARY
+from ep.cpu.kernels.ordinary import OPS_OF_ONE_FUNCTION, ordinary_form
 from ep.include import DataType
 from ep.include.primitive import ElementwiseUnaryFactory
 from ep.ops.declare.function import FUNCTIONS
 from ep.ops.names import function_name
 from tests.cpu.outer import OUTER
 
-UNARY = sorted({op for op, _ in ORDINARY if isinstance(op, UnaryOp)}, key=lambda op: op.name)
+FORMS = {(op, of): form for op in OPS_OF_ONE_FUNCTION for of in Precision if (form := ordinary_form(op, of))}
+UNARY = sorted({op for op, _ in FORMS if isinstance(op, UnaryOp)}, key=lambda op: op.name)
 TYPES = (DataType.kFloat, DataType.kDouble, DataType.kFloat16, DataType.kBFloat16)
 REALS = {Precision.SINGLE: DataType.kFloat, Precision.FULL: DataType.kDouble}
 GAMMA = (UnaryOp.kLgamma, UnaryOp.kDigamma, UnaryOp.kTrigamma)
@@ -30,10 +31,10 @@ def _launch(op: UnaryOp, data_type: DataType, x: np.ndarray) -> np.ndarray:
     return y
 
 
-@pytest.mark.parametrize(("op", "precision"), ORDINARY, ids=lambda one: one.name)
+@pytest.mark.parametrize(("op", "precision"), FORMS, ids=lambda one: one.name)
 def test_only_blocks_with_special_elements_are_found(op: UnaryOp | BinaryOp, precision: Precision) -> None:
     real = REALS[precision].dtype
-    exceeds, int64 = ORDINARY[op, precision].exceeds(loader(REALS[precision]), real.type), numba.int64
+    exceeds, int64 = FORMS[op, precision].exceeds(loader(REALS[precision]), real.type), numba.int64
     if isinstance(op, BinaryOp):
 
         @numba.njit(numba.boolean(int64, int64, int64), **OUTER)

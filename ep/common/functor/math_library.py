@@ -1,6 +1,7 @@
 """The names used in a functor's body: the arithmetic type, and the device's elementary functions."""
 
-from collections.abc import Callable, Mapping
+from collections import ChainMap
+from collections.abc import Callable, Mapping, MutableMapping
 from typing import Any, Final
 
 import numpy as np
@@ -40,7 +41,7 @@ class MathLibrary:
     def __init__(
         self,
         scalar_type: type[np.generic],
-        elementary: Mapping[str, Function],
+        elementary: MutableMapping[str, Function],
         jit: Callable[[Function], Function],
         overrides: Mapping[Maker, Maker] | None = None,
     ) -> None:
@@ -62,7 +63,7 @@ class MathLibrary:
 
     def replaced(self, elementary: Mapping[str, Function]) -> "MathLibrary":
         """Return a library like this one with some elementary functions replaced."""
-        return MathLibrary(self.T, {**self._elementary, **elementary}, self._jit, self._overrides)
+        return MathLibrary(self.T, ChainMap({**elementary}, self._elementary), self._jit, self._overrides)
 
     def use(self, maker: Maker) -> Function:
         """Return the function that `maker` makes for this library, callable from a functor body."""

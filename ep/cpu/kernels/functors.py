@@ -16,12 +16,10 @@ from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import arithmetic_type, loader
 from ep.cpu.engine.map.inner_loop import RowFunctions, row_kernel
 from ep.cpu.kernels.math_library import Precision, cpu_math_library, elementary_functions_of
-from ep.cpu.kernels.ordinary import ORDINARY, Check
+from ep.cpu.kernels.ordinary import Check, ordinary_form
 from ep.cpu.kernels.sign_bits import on_bits
-from ep.cpu.vector_math.sets.beyond_limit import WHICH, beyond_limit, functions_of_any, single_functions_of_any
+from ep.cpu.vector_math.sets.beyond_buffer import WHICH
 from ep.cpu.vector_math.sets.names import FLOAT32, LIMITED
-from ep.cpu.vector_math.single.trigonometric import LIMIT as SINGLE_LIMIT
-from ep.cpu.vector_math.trigonometric import LIMIT
 from ep.include.data_type import DataType, as_data_type
 from ep.include.number_kind import Kind, number_kind
 from ep.include.primitive.binary_op import BinaryOp
@@ -71,7 +69,7 @@ def row_functions(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType
         bits = unit_of(src_type)
         return RowFunctions((bits,), bits, jit(function), light=True)
     maker, library, names, libm, precision, widened, attribute_type = _arithmetic(op, src_type, wide)
-    ordinary = ORDINARY.get((op, precision))
+    ordinary = ordinary_form(op, precision)
     load, apply, apply_any, exceeds = loader(src_type, widened), library.use(maker), None, None
     unary = isinstance(op, UnaryOp)
     interleaved = unary and bool(names) and not libm
@@ -83,6 +81,8 @@ def row_functions(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType
         exceeds = exceeds if unary else _of_second(exceeds)
     beyond = None
     if unary and op in WITHIN_LIMIT and src_type is not DataType.kFloat16:
+        from ep.cpu.vector_math.sets.beyond_limit import beyond_limit  # few kernels need it
+
         beyond = WHICH[WITHIN_LIMIT[op]], *beyond_limit(src_type)
     return RowFunctions(
         (src_type,) * len(OPS[op].operands),
@@ -157,7 +157,7 @@ def element_function(op: UnaryOp | BinaryOp, src_type: DataType, attributes: tup
     library = unlimited(how.library, op in WITHIN_LIMIT) if limited else how.library
     values = tuple(how.attribute_type(value) for value in attributes)
     found = ElementFunction(library.use(how.maker), how.widened, values, bool(how.names) and not how.libm)
-    ordinary = ORDINARY.get((op, how.precision))
+    ordinary = ordinary_form(op, how.precision)
     if ordinary is None or ordinary.check is None:
         return found
     functor = library.replaced(ordinary.functions).use(how.maker)
@@ -250,6 +250,8 @@ def unlimited(library: MathLibrary, alone: bool = False) -> MathLibrary:
 
     alone: for a function of WITHIN_LIMIT, with the results of `beyond_limit`.
     """
+    from ep.cpu.vector_math.sets.beyond_limit import functions_of_any, single_functions_of_any  # few kernels need them
+
     in_single = alone and library.T is np.float32
     of_any = single_functions_of_any() if in_single else functions_of_any()
     limit, scalar_type = _limit(library), library.T
@@ -266,6 +268,9 @@ def unlimited(library: MathLibrary, alone: bool = False) -> MathLibrary:
 
 def _limit(library: MathLibrary) -> Any:
     """Return the largest magnitude for which the functions of LIMITED are valid in the library's arithmetic."""
+    from ep.cpu.vector_math.single.trigonometric import LIMIT as SINGLE_LIMIT  # few kernels need them
+    from ep.cpu.vector_math.trigonometric import LIMIT
+
     return library.T(SINGLE_LIMIT if library.T is np.float32 else LIMIT)
 
 

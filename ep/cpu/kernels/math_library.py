@@ -1,9 +1,10 @@
 """The elementary functions of the CPU: libm's, called element by element, and this package's, which LLVM vectorises."""
 
 import math
+from collections import ChainMap
+from collections.abc import Mapping
 from enum import Enum
 from functools import cache
-from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from ep.common.functor.math_library import REAL_TYPES, Function, Maker, MathLibr
 from ep.common.functor.unary import activation, special
 from ep.cpu.compile.jit import jit
 from ep.cpu.vector_math.inlined import inlined
-from ep.cpu.vector_math.sets.names import FLOAT32, FLOAT64, of_this_processor
+from ep.cpu.vector_math.sets.names import FLOAT32, FLOAT64, Forms, OfThisProcessor
 
 
 class Precision(Enum):
@@ -42,9 +43,9 @@ def _elementary(name: str) -> Maker:
     return lambda m: getattr(m, name)  # type: ignore[no-any-return]
 
 
-def _vectorised(functions: dict[str, Any]) -> tuple[dict[Maker, Maker], dict[str, Function]]:
+def _vectorised(forms: Mapping[str, Forms]) -> tuple[dict[Maker, Maker], OfThisProcessor]:
     """Return the overrides for vectorised functions, and these functions by name."""
-    return {maker: _elementary(name) for name, maker in _MAKERS.items() if name in functions}, functions
+    return {maker: _elementary(name) for name, maker in _MAKERS.items() if name in forms}, OfThisProcessor(forms)
 
 
 _MAKERS = {
@@ -63,8 +64,8 @@ _MAKERS = {
 """The makers that vectorised functions replace, by the name of the function."""
 
 _VECTORISED = {
-    Precision.FULL: _vectorised(of_this_processor(FLOAT64)),
-    Precision.SINGLE: _vectorised(of_this_processor(FLOAT32)),
+    Precision.FULL: _vectorised(FLOAT64),
+    Precision.SINGLE: _vectorised(FLOAT32),
 }
 
 
@@ -111,4 +112,4 @@ def cpu_math_library(scalar_type: type[np.generic], precision: Precision = Preci
     if precision is Precision.LIBM:
         return MathLibrary(scalar_type, elementary, inlined)
     overrides, functions = _VECTORISED[precision]
-    return MathLibrary(scalar_type, elementary | functions, inlined, overrides)
+    return MathLibrary(scalar_type, ChainMap(functions, elementary), inlined, overrides)

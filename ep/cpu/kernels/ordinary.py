@@ -6,6 +6,7 @@ functions give the same bits as those for all elements.
 """
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -13,8 +14,7 @@ import numpy as np
 from ep.cpu.compile.jit import jit
 from ep.cpu.kernels.math_library import Precision
 from ep.cpu.vector_math.bits import from_bits, select, to_bits
-from ep.cpu.vector_math.sets.names import FLOAT32, FLOAT64, Forms
-from ep.cpu.vector_math.single import erfc_pieces, gate_pieces, odd_pieces
+from ep.cpu.vector_math.sets.names import FLOAT32, FLOAT64, Forms, named
 from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.unary_op import UnaryOp
 
@@ -140,13 +140,19 @@ def _is_no_power(load: Any, real_type: type[np.floating]) -> Any:
 
 
 _LIMITS: Final = {
-    **{"exp2": 125.0, "erfc": erfc_pieces.ERFC_LIMIT, "asinh": odd_pieces.ASINH_LIMIT},
-    **{"gelu": gate_pieces.GELU_LIMIT, "fast_gelu": gate_pieces.GELU_LIMIT, "mish": gate_pieces.MISH_LIMIT},
-    **{"logsigmoid": gate_pieces.LOG_SIGMOID_LIMIT},
+    "exp2": "single.exponential.EXP2_LIMIT",
+    "erfc": "single.erfc_pieces.ERFC_LIMIT",
+    "asinh": "single.odd_pieces.ASINH_LIMIT",
+    "gelu": "single.gate_pieces.GELU_LIMIT",
+    "fast_gelu": "single.gate_pieces.GELU_LIMIT",
+    "mish": "single.gate_pieces.MISH_LIMIT",
+    "logsigmoid": "single.gate_pieces.LOG_SIGMOID_LIMIT",
 }
-"""The largest magnitudes of ordinary elements. For the other functions, normal positive numbers are ordinary."""
+"""The names of the largest magnitudes of ordinary elements. For the others, normal positive numbers are ordinary."""
 
-_OPS: Final[Mapping[UnaryOp | BinaryOp, str]] = {
+_FUNCTIONS: Final[Mapping[Precision, Mapping[str | None, Forms]]] = {Precision.FULL: FLOAT64, Precision.SINGLE: FLOAT32}
+
+OPS_OF_ONE_FUNCTION: Final[Mapping[UnaryOp | BinaryOp, str]] = {
     **{UnaryOp.kExp2: "exp2", UnaryOp.kErfc: "erfc", UnaryOp.kAsinh: "asinh"},
     **{UnaryOp.kLog: "log", UnaryOp.kLog2: "log2", UnaryOp.kLog10: "log10", BinaryOp.kPow: "pow"},
     **{UnaryOp.kRsqrt: "rsqrt"},
@@ -157,24 +163,14 @@ _OPS: Final[Mapping[UnaryOp | BinaryOp, str]] = {
 """The ops that are one function, which may have a form for ordinary elements."""
 
 
-def _ordinary(names: Mapping[str, Forms], precision: Precision) -> dict[tuple[UnaryOp | BinaryOp, Precision], Ordinary]:
-    """Return the ops that are faster for ordinary elements in one arithmetic, on this processor."""
-    found = {}
-    for op, name in _OPS.items():
-        forms = names.get(name)
-        ordinary = forms.of_this_processor()[1] if forms else None
-        if ordinary is None:
-            continue
-        if name == "pow":
-            found[op, precision] = Ordinary({name: ordinary}, _is_no_power)
-            continue
-        check = _within(_LIMITS[name]) if name in _LIMITS else _normal
-        found[op, precision] = Ordinary({name: ordinary}, _of_block(check), check)
-    return found
-
-
-ORDINARY: Mapping[tuple[UnaryOp | BinaryOp, Precision], Ordinary] = {
-    **_ordinary(FLOAT64, Precision.FULL),
-    **_ordinary(FLOAT32, Precision.SINGLE),
-}
-"""The functions for ordinary elements of the ops that have them, by op and precision."""
+@cache
+def ordinary_form(op: UnaryOp | BinaryOp, precision: Precision) -> Ordinary | None:
+    """Return the functions for ordinary elements of an op in one arithmetic, if this processor has any."""
+    name, functions = OPS_OF_ONE_FUNCTION.get(op), _FUNCTIONS.get(precision, {})
+    function = functions[name].of_this_processor()[1] if name in functions else None
+    if name is None or function is None:
+        return None
+    if name == "pow":
+        return Ordinary({name: function}, _is_no_power)
+    check = _within(named(_LIMITS[name])) if name in _LIMITS else _normal
+    return Ordinary({name: function}, _of_block(check), check)

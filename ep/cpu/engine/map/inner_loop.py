@@ -20,7 +20,7 @@ from ep.cpu.compile.vectors import DOUBLE, FLOAT, WORD, interleaving, least, loo
 from ep.cpu.engine.map.state import MAP_STATE
 from ep.cpu.shared.context import CONTEXT, SOURCE_WORDS
 from ep.cpu.shared.layout import layout
-from ep.cpu.vector_math.sets.beyond_limit import BLOCK, BUFFER_WORDS, COUNT, STOP
+from ep.cpu.vector_math.sets.beyond_buffer import BLOCK, BUFFER_WORDS, COUNT, STOP
 from ep.include.data_type import DataType
 
 INNER: Final = layout(

@@ -2,7 +2,7 @@
 
 from functools import cache
 from math import inf
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -12,23 +12,11 @@ from ep.cpu.compile.linked import linked
 from ep.cpu.compile.memory import loader, storer
 from ep.cpu.vector_math.bits import fabs, from_bits, to_bits
 from ep.cpu.vector_math.large_arguments import reduce_large
+from ep.cpu.vector_math.sets.beyond_buffer import COUNT, MOST, PLACES, QUARTERS, STOP, VALUES, WHICH
 from ep.cpu.vector_math.single.trigonometric import LIMIT as SINGLE_LIMIT
 from ep.cpu.vector_math.trigonometric import LIMIT, cosine_at, sine_at, tangent_at
 from ep.cpu.vector_math.widened_trigonometric import sin_cos_or_tan
 from ep.include.data_type import DataType
-
-WHICH: Final = {"sin": 0, "cos": 1, "tan": 2}
-
-BLOCK: Final = 1024
-"""The elements that are checked together for one beyond the limit of a vectorised function."""
-
-_MOST: Final = 256  # elements that are computed together; few, since a thread may have little stack
-
-# words of a buffer: the number of elements beyond the limit, the end of the buffer's part of the block, and for each
-# element its value, its index, and quarters of a turn
-COUNT, STOP = 0, 1
-_VALUES, _PLACES, _QUARTERS = 2, 2 + _MOST, 2 + 2 * _MOST
-BUFFER_WORDS: Final = 2 + 3 * _MOST
 
 _R, _REST, _K = 0, 1, 2  # words
 
@@ -93,28 +81,28 @@ def single_functions_of_any() -> dict[str, Any]:
 def _replace_single(which, buffer, count):
     """Replace the values of the buffer by their sines, cosines or tangents, accurate for float32."""
     for i in range(count):
-        x, k = from_bits(load_word(buffer, _VALUES + i)), 0
+        x, k = from_bits(load_word(buffer, VALUES + i)), 0
         if not fabs(x) <= LIMIT:
             r = x - x
             if fabs(x) < inf:
                 r, _, k = reduce_large(x)
-            store_word(buffer, _VALUES + i, to_bits(r))
-        store_word(buffer, _QUARTERS + i, k)
+            store_word(buffer, VALUES + i, to_bits(r))
+        store_word(buffer, QUARTERS + i, k)
     for i in range(count):
-        y = sin_cos_or_tan(which, from_bits(load_word(buffer, _VALUES + i)), load_word(buffer, _QUARTERS + i))
-        store_word(buffer, _VALUES + i, to_bits(y))
+        y = sin_cos_or_tan(which, from_bits(load_word(buffer, VALUES + i)), load_word(buffer, QUARTERS + i))
+        store_word(buffer, VALUES + i, to_bits(y))
 
 
 @jit
 def _replace_double(which, buffer, count):
     """Do the same as `_replace_single`, accurate for float64."""
     for i in range(count):
-        x = from_bits(load_word(buffer, _VALUES + i))
+        x = from_bits(load_word(buffer, VALUES + i))
         y = x - x
         if fabs(x) < inf:
             r, rest, k = reduce_large(x)
             y = tangent_at(r, rest, k) if which == 2 else sine_at(r, rest, k + which)
-        store_word(buffer, _VALUES + i, to_bits(y))
+        store_word(buffer, VALUES + i, to_bits(y))
 
 
 @cache
@@ -134,12 +122,12 @@ def beyond_limit(data_type: DataType) -> Any:
         found, count = False, np.int64(0)  # no literal: `replace` would be compiled for its type as well
         for i in range(begin, end):
             found |= fabs(load(src, i)) > limit
-        stop = min(begin + _MOST, end) if found else end
+        stop = min(begin + MOST, end) if found else end
         if found:
             for i in range(begin, stop):
                 x = np.float64(load(src, i))
-                store_word(buffer, _VALUES + count, to_bits(x))
-                store_word(buffer, _PLACES + count, i)
+                store_word(buffer, VALUES + count, to_bits(x))
+                store_word(buffer, PLACES + count, i)
                 count += np.int64(fabs(x) > limit)
             replace(which, buffer, count)
         store_word(buffer, COUNT, count)
@@ -147,7 +135,7 @@ def beyond_limit(data_type: DataType) -> Any:
 
     def put_back(dst, buffer):
         for i in range(load_word(buffer, COUNT)):
-            store(dst, load_word(buffer, _PLACES + i), real(from_bits(load_word(buffer, _VALUES + i))))
+            store(dst, load_word(buffer, PLACES + i), real(from_bits(load_word(buffer, VALUES + i))))
 
     return (
         linked(f"beyond_limit.{data_type.name}", compute, 5),

@@ -1,5 +1,7 @@
 """exp, exp2 and expm1 in float32 arithmetic, and the parts of e^x for other functions."""
 
+from typing import Final
+
 import numpy as np
 
 from ep.cpu.vector_math.bits import fabs, fma, from_bits, select, to_bits
@@ -89,9 +91,13 @@ def exp2(x):
     return scaled(p, n_bits)
 
 
+EXP2_LIMIT: Final = 125.0
+"""The largest magnitude of an ordinary argument of exp2."""
+
+
 @inlined
 def exp2_of_ordinary(x):
-    """Return 2^x for |x| <= 125."""
+    """Return 2^x for |x| <= EXP2_LIMIT."""
     p, n_bits = _exp2(x)
     return from_bits(np.int32(to_bits(p) + n_bits))
 
