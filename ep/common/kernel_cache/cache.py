@@ -9,7 +9,7 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Sequence
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -20,6 +20,7 @@ from ep.common.kernel_cache.container import pack, unpack
 from ep.common.kernel_cache.ownership import PrivateFolder, UntrustedError
 from ep.common.kernel_cache.reach import reach
 from ep.common.kernel_cache.sources import PACKAGE
+from ep.common.kernel_cache.versions import digest_of_versions
 from ep.include.compiled_kernels import CompiledKernels, KernelsOnDisk
 from ep.include.errors import EnvironmentVariableError
 
@@ -76,7 +77,7 @@ class KernelCache(CompiledKernels):
 
     @property
     def _folder_name(self) -> str:
-        return f"{self._tag}-{_versions(self._tools)}"
+        return f"{self._tag}-{digest_of_versions(self._tools)}"
 
     def file_name(self, kernel: str, variant: str, function: object) -> str | None:
         """Return the name of a kernel's file, or None if this process cannot determine the kernel's sources.
@@ -230,20 +231,4 @@ class KernelCache(CompiledKernels):
                 folder.remove(name)
         except (UntrustedError, OSError) as error:
             return str(error)
-        return None
-
-
-@cache
-def _versions(tools: tuple[str, ...]) -> str:
-    """Return a digest of the versions of Python and of the tools."""
-    versions = (sys.implementation.cache_tag, [f"{tool} {_version(tool)}" for tool in tools])
-    return hashlib.sha256(repr(versions).encode()).hexdigest()[:16]
-
-
-def _version(tool: str) -> str | None:
-    from importlib import metadata  # not at the top: imports stay quick
-
-    try:
-        return metadata.version(tool)
-    except metadata.PackageNotFoundError:
         return None

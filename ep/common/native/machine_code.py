@@ -8,7 +8,6 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import itertools
-import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
@@ -95,6 +94,8 @@ def _compiling() -> Iterator[None]:
     Numba tells closures of the same name apart by a counter that restarts in every process. Where LLVM links kernels,
     those compiled by two processes could share a symbol, and one of them would run the other's code.
     """
+    import secrets  # a process whose kernels are on disk does not need it
+
     from numba.core.bytecode import FunctionIdentity
     from numba.core.compiler_lock import global_compiler_lock
 

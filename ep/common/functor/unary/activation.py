@@ -1,7 +1,6 @@
 """Smooth activation functions. The piecewise linear ones are in `piecewise`."""
 
 import math
-from fractions import Fraction
 
 from ep.common.functor import stable
 from ep.common.functor.math_library import Function, MathLibrary, Scalar
@@ -126,6 +125,8 @@ def silu(m: MathLibrary) -> Function:
 
 def quick_exponent(m: MathLibrary) -> Function:
     """Return the function that gives 1.702 x as a sum of two numbers. The constant is the exact decimal number."""
+    from fractions import Fraction  # few kernels need it
+
     slope = m.T(QUICK_GELU_SLOPE)
     slope_rest = m.T(Fraction(repr(QUICK_GELU_SLOPE)) - Fraction(float(slope)))
     multiply = m.use(stable.exact_product)
