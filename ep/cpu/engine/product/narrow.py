@@ -1,4 +1,4 @@
-"""Products with few rows and few columns of c: they are bound by memory, so both operands are read once.
+"""Products with few columns of c, and few rows or long ones of a: both operands are read once, in full vectors.
 
 Both operands are multiplied with the summed elements contiguous (`dots.py`). If these are not contiguous in memory, or
 numbers must be widened, a piece of the operand is first split into rows, which stay in a cache. A matrix times a vector
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Final
 
-from ep.common.native.words import load_word, stack_words
+from ep.common.native.words import load_word
 from ep.cpu.compile.conversion import HALVES
 from ep.cpu.compile.jit import jit, separate
 from ep.cpu.compile.memory import allocate, release, storer
@@ -28,16 +28,21 @@ from ep.include.data_type import DataType
 _LEAST_DEPTH: Final = 128  # the least k: below it, tiles are as fast
 _PIECE: Final = 1024  # the most of k that is processed at once
 _ROW: Final = _PIECE + 16  # elements from row to row of a piece: without the 16, all rows would map to one set of L1
-_SUMS: Final = NARROW * NARROW
+_PART: Final = 2  # if c has many rows, the least lanes of a vector for each column: tiles fill the other ones
 
 
 @jit
-def is_narrow(m, n, k, transpose_a, transpose_b, lanes):
+def is_narrow(m, n, k, transpose_a, transpose_b, lanes, is_half):
     """Return whether this module computes a product of this size.
 
-    lanes: those of a tile's vector. If a row of c fills it, the product is computed in tiles.
+    lanes: those of a tile's vector. If a row of c fills it, the product is computed in tiles. is_half: whether c has 16
+    bits; the types of a and b make no difference, so converted matrices have the same product.
     """
-    if k < _LEAST_DEPTH or max(m, n) > NARROW:
+    if k < _LEAST_DEPTH:
+        return False
+    if m > NARROW and transpose_a == 0 and not is_half:
+        return n > 1 and n * _PART <= lanes
+    if max(m, n) > NARROW:
         return False
     if m > 1 and n > 1:
         return n < lanes
@@ -47,7 +52,7 @@ def is_narrow(m, n, k, transpose_a, transpose_b, lanes):
 
 @cache
 def narrow_multiplier(types: Types) -> Any:
-    """Return a function (launch, block, a, b, c) for a matrix of at most `NARROW` rows and columns."""
+    """Return a function (launch, block, a, b, c) for the sizes of `is_narrow`."""
     widens_a, widens_b, _ = (one in HALVES for one in types)
     size_a, size_b, arithmetic = types.a.itemsize, types.b.itemsize, types.arithmetic
     add, write, wide, store_wide = (
@@ -70,7 +75,8 @@ def narrow_multiplier(types: Types) -> Any:
         first_row, rows = load_word(block, BLOCK.first_row), load_word(block, BLOCK.rows)
         first_column, columns = load_word(block, BLOCK.first_column), load_word(block, BLOCK.columns)
         begin, end = load_word(block, BLOCK.first), load_word(block, BLOCK.last)
-        sums, memory = stack_words(_SUMS), allocate(2 * NARROW * _ROW * wide)
+        memory = allocate((2 * NARROW * _ROW + rows * columns) * wide)
+        sums = memory + 2 * NARROW * _ROW * wide
         for place in range(rows * columns):
             store_wide(sums, place, 0)
         for term in range(load_word(block, BLOCK.first_term), load_word(block, BLOCK.last_term)):
@@ -79,23 +85,27 @@ def narrow_multiplier(types: Types) -> Any:
                 length = min(_PIECE, end - first)
                 from_a = a + (a_offset + (first * m + first_row if a_below else first_row * k + first)) * size_a
                 from_b = b + (b_offset + (first * n + first_column if b_below else first_column * k + first)) * size_b
-                a_step, b_step = k, k
+                b_step = k
                 if m == 1:
                     multiply_row(columns, from_b, from_a, length, sums, memory)
                     continue
                 if n == 1:
                     multiply_column(rows, from_a, from_b, length, sums, memory)
                     continue
-                if widens_a or a_below:
-                    pack_a(a_below, from_a, m if a_below else k, rows, length, memory)
-                    from_a, a_step = memory, _ROW
                 if widens_b or b_below:
                     pack_b(b_below, from_b, n if b_below else k, columns, length, memory + NARROW * _ROW * wide)
                     from_b, b_step = memory + NARROW * _ROW * wide, _ROW
-                if rows < columns:
-                    add(from_b, b_step, columns, from_a, a_step, rows, length, sums, 1, columns)
-                else:
-                    add(from_a, a_step, rows, from_b, b_step, columns, length, sums, columns, 1)
+                group = NARROW if widens_a or a_below else rows
+                for row in range(0, rows, group):
+                    count, part, a_step = min(group, rows - row), from_a + row * k * size_a, k
+                    to = sums + row * columns * wide
+                    if widens_a or a_below:
+                        pack_a(a_below, part, m if a_below else k, count, length, memory)
+                        part, a_step = memory, _ROW
+                    if rows < columns:
+                        add(from_b, b_step, columns, part, a_step, count, length, to, 1, columns)
+                    else:
+                        add(part, a_step, count, from_b, b_step, columns, length, to, columns, 1)
         write(launch, block, sums, columns, c)
         release(memory)
 

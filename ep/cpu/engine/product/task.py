@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from ep.common.native.words import load_word, stack_words, store_word
 from ep.cpu.compile.compiler import compile_task
+from ep.cpu.compile.conversion import HALVES
 from ep.cpu.compile.jit import jit, separate
 from ep.cpu.compile.memory import allocate, loader, release, storer
 from ep.cpu.engine.product.blas import CONJUGATE_TRANSPOSED, NOT_TRANSPOSED, gemm
@@ -95,6 +96,7 @@ def _multiplier(types: Types) -> Any:
     """Return a function (launch, block, a, b, c) for a block of real numbers; it chooses the kernel by the sizes."""
     multiply_block, multiply_vector = pair_multiplier(types), vector_multiplier(types)
     multiply_narrow, lanes = narrow_multiplier(types), tile_shape().vector_bytes // types.arithmetic.itemsize
+    is_half = types.c in HALVES
 
     @jit
     def multiply(launch, block, a, b, c):
@@ -104,7 +106,7 @@ def _multiplier(types: Types) -> Any:
             load_word(state, PRODUCT_STATE.transpose_a),
             load_word(state, PRODUCT_STATE.transpose_b),
         )
-        if is_narrow(m, n, k, transpose_a, transpose_b, lanes):
+        if is_narrow(m, n, k, transpose_a, transpose_b, lanes, is_half):
             multiply_narrow(launch, block, a, b, c)
         elif m == 1 or n == 1:
             multiply_vector(launch, block, a, b, c)
