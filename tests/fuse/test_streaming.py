@@ -42,13 +42,16 @@ def test_a_stack_with_anything_on_it():
 
 
 ROWS = """
+import ml_dtypes
 import numpy as np
 import ep
 from ep.cpu.kernels import row_expression
+from ep.cpu.machine import caches
 from ep.cpu.machine.calibration import NEVER, everywhere
 
 device = ep.DeviceManagerRegistry.GetDevice(ep.DeviceType.kCPU, 0)
-row_expression.last_level_caches = lambda num_threads: 0
+caches.last_level_caches = lambda num_threads: 0
+row_expression.last_level_caches = caches.last_level_caches
 
 @ep.fuse
 def normalised(x, w):
@@ -57,7 +60,7 @@ def normalised(x, w):
     return d * ep.ops.rsqrt(ep.ops.mean(d * d, -1, keepdims=True) + 1e-5), total, ep.ops.softmax(d), ep.ops.max(d, -1)
 
 rng = np.random.default_rng(0)
-for dtype in (np.float32, np.float64):
+for dtype in (np.float32, np.float64, ml_dtypes.bfloat16):
     for columns in (1024, 1051):
         x, w = rng.random((67, columns + 1)).astype(dtype)[:, 1:], rng.random(columns).astype(dtype)
         memory = [np.full((67, columns + 9), 7, dtype) for _ in range(3)] + [np.full((1, 67), 7, dtype)]
@@ -79,3 +82,43 @@ print("done")
 
 def test_rows_have_the_same_bits():
     assert run(ROWS) == "done\n"
+
+
+MAPS = """
+import ml_dtypes
+import numpy as np
+import ep
+from ep.cpu.machine import caches
+from ep.cpu.machine.calibration import KINDS, NEVER, Calibration, everywhere
+
+device = ep.DeviceManagerRegistry.GetDevice(ep.DeviceType.kCPU, 0)
+caches.last_level_caches = lambda num_threads: 0
+functions = [lambda x, y, w: x * w + y, lambda x, y, w: ep.ops.gelu(x + w) * y]
+rng = np.random.default_rng(0)
+for function in functions:
+    fused = ep.fuse(function)
+    for dtype in (np.float32, ml_dtypes.bfloat16, np.complex64, np.uint8)[: 4 if function is functions[0] else 1]:
+        for rows, columns in ((1, 4099), (13, 4096), (7, 1051), (101, 31), (1, 3)):
+            x, y = (rng.integers(0, 9, (2, rows, columns))).astype(dtype)
+            w = rng.integers(0, 9, columns).astype(dtype)
+            device.force_calibration(everywhere(NEVER))
+            expected = fused(x, y, w).tobytes()
+            for ahead in (0, 4096):
+                device.force_calibration(Calibration((0,) * KINDS, (0,) * KINDS, ahead))
+                for begin in (0, 1, 3):
+                    memory = np.full(rows * columns * x.itemsize + 200, 7, np.uint8)
+                    for skip in (begin * x.itemsize, begin):  # within an element, too
+                        memory[:] = 7
+                        out = memory[skip:][: x.nbytes].view(dtype).reshape(x.shape)
+                        fused(x, y, w, out=out)
+                        assert out.tobytes() == expected, (dtype, rows, columns, skip)
+                        assert (memory[:skip] == 7).all() and (memory[skip + x.nbytes :] == 7).all()
+                z = x.copy()
+                fused(z, y, w, out=z)
+                assert z.tobytes() == expected
+print("done")
+"""
+
+
+def test_maps_have_the_same_bits():
+    assert run(MAPS) == "done\n"

@@ -15,6 +15,7 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.runtime import rtsys
 
 from ep.cpu.compile.target import has_avx512
+from ep.cpu.compile.vectors import ORDINARY_STORES
 
 
 class _Library(JITCodeLibrary):
@@ -88,13 +89,15 @@ class StreamingLibrary(KernelLibrary):
 
     def _optimize_final_module(self) -> None:
         super()._optimize_final_module()
-        name, text = self._final_module.name, _RESULTS.sub(_streamed, str(self._final_module))
+        name, text = self._final_module.name, str(self._final_module)
+        ordinary = _ordinary_lists(text)
+        text = _RESULTS.sub(lambda store: store[0] if store[6] in ordinary else _streamed(store), text)
         self._final_module = parse_assembly(f"{text}\n{_STREAMED} = !{{i32 1}}\n")
         self._final_module.name = name
 
 
 _RESULTS: Final = re.compile(
-    r"^(  store <(\d+) x ([a-z]+)(\d*)> [^\n]*), align 1(, [^\n]*!noalias ![^\n]*)$", re.MULTILINE
+    r"^(  store <(\d+) x ([a-z]+)(\d*)> [^\n]*), align 1(, [^\n]*!noalias !(\d+)[^\n]*)$", re.MULTILINE
 )
 """The vector stores that `storer` has marked; stores to a kernel's own buffers are not marked."""
 _STREAMED: Final = "!1000000"
@@ -102,8 +105,15 @@ _LINE_BYTES: Final = 64
 _LEAST_BYTES: Final = 16  # bytes of the shortest vector that has a non-temporal store
 
 
+def _ordinary_lists(text: str) -> set[str]:
+    """Return the numbers of the lists of scopes that have the one of ordinary stores."""
+    scopes = re.findall(rf'^!(\d+) = .*!"{ORDINARY_STORES}"', text, re.MULTILINE)
+    lists = re.findall(r"^!(\d+) = !{(!\d+(?:, !\d+)*)}$", text, re.MULTILINE)
+    return {number for number, members in lists if any(f"!{one}" in members.split(", ") for one in scopes)}
+
+
 def _streamed(store: re.Match[str]) -> str:
-    begin, count, kind, bits, end = store.groups()
+    begin, count, kind, bits, end, _ = store.groups()
     size = int(count) * ({"float": 32, "double": 64, "half": 16}.get(kind) or int(bits)) // 8
     if size < _LEAST_BYTES or size & (size - 1):
         return store[0]

@@ -12,7 +12,20 @@ from llvmlite import ir
 from ep.common.native.emitted import emitted, intrinsic, numba_type
 from ep.common.native.on_demand import cgutils, types
 from ep.cpu.compile.conversion import HALVES, convert, pair_of_bfloat16, widened
-from ep.cpu.compile.vectors import BYTE, DOUBLE, FLOAT, INT, NOTHING, WORD, call, load, pointer_to, store, stored_bits
+from ep.cpu.compile.vectors import (
+    BYTE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    NOTHING,
+    ORDINARY_STORES,
+    WORD,
+    call,
+    load,
+    pointer_to,
+    store,
+    stored_bits,
+)
 from ep.include.data_type import DataType
 
 _UNITS = {size: ir.IntType(8 * size) for size in (1, 2, 4, 8)} | {
@@ -106,7 +119,7 @@ def load_element(builder: Any, address: Any, index: Any, data_type: DataType, wi
 
 
 @cache
-def storer(data_type: DataType, wide: bool = False) -> Any:
+def storer(data_type: DataType, wide: bool = False, ordinary: bool = False) -> Any:
     """Return `store(address, index, value)`, which converts `value` to `data_type` and writes it as element `index`.
 
     Floating point converts to integers with saturation, NaN to 0; to bool by `!= 0`; to a narrower floating type with
@@ -114,6 +127,7 @@ def storer(data_type: DataType, wide: bool = False) -> Any:
     0.
 
     wide: `value` is a float64 that stands for a float32, and is rounded to float32 first.
+    ordinary: whether the store stays an ordinary one in a kernel with non-temporal stores.
     """
 
     @intrinsic
@@ -122,7 +136,7 @@ def storer(data_type: DataType, wide: bool = False) -> Any:
             return None  # dropping an imaginary part is the job of kReal
 
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            store_element(context, builder, *args, signature.args[2], data_type, wide)
+            store_element(context, builder, *args, signature.args[2], data_type, wide, ordinary)
             return context.get_dummy_value()
 
         return types.void(types.int64, types.int64, value), generate
@@ -131,14 +145,22 @@ def storer(data_type: DataType, wide: bool = False) -> Any:
 
 
 def store_element(
-    context: Any, builder: Any, address: Any, index: Any, value: Any, numba_type: Any, data_type: DataType, wide: bool
+    context: Any,
+    builder: Any,
+    address: Any,
+    index: Any,
+    value: Any,
+    numba_type: Any,
+    data_type: DataType,
+    wide: bool,
+    ordinary: bool = False,
 ) -> None:
     """Write the instructions of a `storer` for a value of this Numba type."""
     if wide:
         value, numba_type = builder.fptrunc(value, FLOAT), types.float32
     converted = convert(context, builder, value, numba_type, data_type)
     target = pointer_to(builder, address, _storage_type(data_type), index)
-    _mark(builder, builder.store(converted, target, align=1), "noalias")
+    _mark(builder, builder.store(converted, target, align=1), "noalias", ordinary)
 
 
 @cache
@@ -179,16 +201,17 @@ def upper_of(builder: Any, pair: Any) -> Any:
 
 
 @cache
-def pair_storer(exact: bool) -> Any:
+def pair_storer(exact: bool, ordinary: bool = False) -> Any:
     """Return `store(address, index, lower, upper)`, which writes two float32 numbers as pair `index` of bfloat16.
 
-    exact: whether they are bfloat16 numbers already.
+    exact: whether they are bfloat16 numbers already. ordinary: as for `storer`.
     """
 
     @emitted(lower="float32", upper="float32")
     def store_pair(builder: Any, address: Any, index: Any, lower: Any, upper: Any) -> None:
         pair = pair_of_bfloat16(builder, lower, upper, exact)
-        _mark(builder, builder.store(pair, pointer_to(builder, address, INT, index), align=1), "noalias")
+        target = pointer_to(builder, address, INT, index)
+        _mark(builder, builder.store(pair, target, align=1), "noalias", ordinary)
 
     return store_pair
 
@@ -211,16 +234,19 @@ def _loaded(builder: Any, value: Any, data_type: DataType) -> Any:
     return widened(builder, value, data_type) if data_type in HALVES else value
 
 
-def _mark(builder: Any, instruction: Any, kind: str) -> None:
+def _mark(builder: Any, instruction: Any, kind: str, ordinary: bool = False) -> None:
     """Tell LLVM that no store of a loop writes an element that a later iteration loads.
 
     Launch has checked this: operands do not overlap dst, or are read and written at the same place. Without the mark,
     an in-place launch would fail the overlap test of the vectorised loop and run its scalar version.
+    ordinary: for a store that stays an ordinary one; nothing is loaded from its second scope.
     """
     module = builder.module
     domain = module.add_metadata(["ep operands"])
-    scope = module.add_metadata(["ep operands: read", domain])
-    instruction.set_metadata(kind, module.add_metadata([scope]))
+    scopes = [module.add_metadata(["ep operands: read", domain])]
+    if ordinary:
+        scopes.append(module.add_metadata([ORDINARY_STORES, domain]))
+    instruction.set_metadata(kind, module.add_metadata(scopes))
 
 
 def _storage_type(data_type: DataType) -> Any:

@@ -25,6 +25,9 @@ _INTERLEAVED: Final = 4  # vectors at a time
 PIECE: Final = 32
 """The elements of a piece of a row that becomes one vector: as many as a sum in float64 has lanes."""
 
+ORDINARY_STORES: Final = "ep operands: ordinary stores"
+"""The name of the alias scope of results that a kernel with non-temporal stores writes without them."""
+
 L1_CACHE: Final = 3  # LLVM's number for L1 in a prefetch
 L2_CACHE: Final = 2
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cache
 from typing import Any, Final
 
@@ -13,7 +13,9 @@ from ep.common.native.words import load_word
 from ep.common.source import function_of
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.engine.map.strided import OPERAND, STRIDED_PLAN, word_of
-from ep.cpu.kernels.expression_loops import ANY, Loops
+from ep.cpu.kernels.expression_loops import ANY, Loops, has_pairs
+from ep.cpu.lines.ahead import AHEAD, AHEAD_BLOCK, fetch_ahead
+from ep.cpu.lines.sizes import LINE
 from ep.cpu.shared.context import CONTEXT
 from ep.include.primitive.reduce_op import ReduceOp
 from ep.include.primitive.structure import Structure
@@ -37,31 +39,72 @@ def rows(context, begin, end):
                 follow = size - place
         for turn in range(min(follow, (end - begin + inner - 1) // inner)):
             count = min(inner - first, end - begin)
-            loop({operands}, count, {steps})
+            {row}
             begin += count
             {follows}
 """
 
+_ROW: Final = "loop({operands}, count, {steps})"
 
-def expression_kernel(structure: Structure, steps: Sequence[int], op: ReduceOp | None = None) -> int:
+_ROW_BY_BLOCKS: Final = """for at in range(0, count, {block}):
+                stop = min(at + {block}, count)
+                fetch_ahead(context, begin + at, begin + stop)
+                {parts}
+                loop({of_part}, stop - at, {steps})"""
+
+_ROW_IN_LINES: Final = """head, tail = count, count
+            if in_lines:
+                head = min((-{dst} & {line} - 1) // {size}, count)
+                tail = max(count - ({dst} + count * {size} & {line} - 1) // {size}, head)
+            at = np.int64(0)
+            while at < count:
+                stop = head if at < head else count
+                if head <= at and at < tail:
+                    for block in range(head, tail, {block}):
+                        at, stop = block, min(block + {block}, tail)
+                        fetch_ahead(context, begin + at, begin + stop)
+                        {parts_of_lines}
+                        stream({of_part}, stop - at, {steps})
+                else:
+                    {parts}
+                    loop({of_part}, stop - at, {steps})
+                at = stop"""
+
+
+def expression_kernel(
+    structure: Structure, steps: Sequence[int], op: ReduceOp | None = None, streamed: Collection[int] | None = None
+) -> int:
     """Return the address of the task (context, begin, end) of a structure.
 
     steps: for each operand, results first, its stride along the innermost axis, in elements.
     op: the sum that folds the one result along the innermost axis; begin and end are then ends of rows. A row of at
         least `PIECE` elements becomes one element of the first operand, with the same bits as by Reduce.
+    streamed: for a task that prefetches what its context, an `AHEAD`, asks for: the numbers of the results, with
+        elements of one size, of which it may write whole lines with non-temporal stores.
     """
-    return _kernel(structure, tuple(step if step in (0, 1) else ANY for step in steps), op)
+    written = None if streamed is None else tuple(sorted(streamed))
+    return _kernel(structure, tuple(step if step in (0, 1) else ANY for step in steps), op, written)
+
+
+def writes_lines(structure: Structure, steps: Sequence[int]) -> bool:
+    """Return whether the kernel stores whole cache lines; smaller non-temporal stores would take longer than others.
+
+    Vectors have as many elements as one of float32. So those of smaller elements are shorter, except by pairs.
+    """
+    results = map(structure.data_type, structure.results)
+    return all(data_type.itemsize >= 4 for data_type in results) or has_pairs(structure, steps)
 
 
 @cache
-def _kernel(structure: Structure, steps: tuple[int, ...], op: ReduceOp | None) -> int:
-    names: dict[str, Any] = {"load_word": load_word, "np": np}
+def _kernel(structure: Structure, steps: tuple[int, ...], op: ReduceOp | None, streamed: tuple[int, ...] | None) -> int:
+    names: dict[str, Any] = {"load_word": load_word, "np": np, "fetch_ahead": fetch_ahead}
     operands = [f"p{k}" for k in range(len(steps))]
     strided = [k for k, step in enumerate(steps) if step == ANY]
     chosen = sorted(len(structure.results) + source for source in structure.chosen)
     words = [f"s{k}" for k in strided] + [f"{word}{k}" for k in chosen for word in ("n", "r")]
+    words += ["context", "begin"] if op is not None and streamed is not None else []  # for the prefetches of a fold
     given = {"operands": ", ".join(operands), "steps": ", ".join(words)}
-    loops = Loops(structure, steps, given)
+    loops = Loops(structure, steps, given, None if streamed is None else ())
     names["loop"], is_long = loops.made() if op is None else (loops.folded(op), False)
     types = [structure.data_type(value) for value in (*structure.results, *range(len(structure.sources)))]
     addresses = [f"a{k} = load_word(places, {k})" for k in range(1, len(steps))]
@@ -76,6 +119,18 @@ def _kernel(structure: Structure, steps: tuple[int, ...], op: ReduceOp | None) -
     ]
     walks = [word_of(k, OPERAND.walk) for k in range(len(steps))]
     moves = [f"p{k} += place * load_word(plan, {walk} + axis)" for k, walk in enumerate(walks)]
+    row, of_row = _ROW, dict[str, str]()
+    parts, of_row["of_part"] = loops.of_part("at")
+    if streamed:
+        (first, *others), names["stream"] = streamed, Loops(structure, steps, given, streamed).made()[0]
+        row, size = _ROW_IN_LINES, types[first].itemsize
+        of_row |= {"parts": _indented(parts, 5), "parts_of_lines": _indented(parts, 6)}
+        of_row |= {"dst": f"p{first}", "size": str(size), "line": str(LINE)}
+        # elements do not cross lines, and lines of all results begin at the same element
+        places = " | ".join([f"a{first} & {size - 1}", *(f"(a{first} ^ a{k}) & {LINE - 1}" for k in others)])
+        addresses.append(f"in_lines = load_word(context, {AHEAD.in_lines}) != 0 and ({places}) == 0")
+    elif streamed is not None and op is None:
+        row, of_row["parts"] = _ROW_BY_BLOCKS, _indented(parts, 4)
     width = "w{k} = load_word(plan, {walk} + last) if last >= 0 else 0"
     rows = _ROWS.format(
         widths="\n    ".join(width.format(k=k, walk=walk) for k, walk in enumerate(walks)),
@@ -88,7 +143,13 @@ def _kernel(structure: Structure, steps: tuple[int, ...], op: ReduceOp | None) -
         addresses="\n    ".join([f"a0 = load_word(context, {CONTEXT.dst})", *addresses]),
         starts="\n        ".join(starts),
         moves="\n            ".join(moves),
+        row=row.format(block=str(AHEAD_BLOCK), **given, **of_row),
         **given,
     )
-    digest = hashlib.sha256(repr((structure, steps, op)).encode()).hexdigest()[:24]
-    return compile_task(f"expression.{digest}", function_of(rows, "rows", __name__, names), light=not is_long)
+    digest = hashlib.sha256(repr((structure, steps, op, streamed)).encode()).hexdigest()[:24]
+    function, streaming = function_of(rows, "rows", __name__, names), bool(streamed)
+    return compile_task(f"expression.{digest}", function, light=not is_long and not streaming, streaming=streaming)
+
+
+def _indented(lines: Sequence[str], levels: int) -> str:
+    return ("\n" + "    " * levels).join(lines)

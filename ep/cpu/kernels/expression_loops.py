@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -26,6 +26,7 @@ from ep.cpu.engine.reduce.pieces import piece_folder
 from ep.cpu.engine.reduce.vectors import lanes
 from ep.cpu.kernels.functors import ElementFunction, element_function
 from ep.cpu.kernels.ordinary import maximum
+from ep.cpu.lines.ahead import AHEAD_BLOCK, fetch_ahead
 from ep.include.data_type import DataType
 from ep.include.primitive.op_definition import Cost
 from ep.include.primitive.op_table import OPS
@@ -47,6 +48,9 @@ In sums, a few elements in a thousand may be too large to be ordinary.
 
 _MOST_AGAIN: Final = 4
 """The most steps that are recomputed to check whether elements are ordinary."""
+
+_OF_PAIRS: Final = {DataType.kBFloat16, DataType.kFloat}
+"""The types of elements that are read and written by pairs."""
 
 _LOOP: Final = """
 def loop({operands}, count, {steps}):
@@ -76,8 +80,8 @@ def exceeds({operands}, count, {steps}):
 
 _BY_BLOCKS: Final = """
 def by_blocks({operands}, count, {steps}):
-    for begin in range(0, count, {block}):
-        end = min(count - begin, {block})
+    for place in range(0, count, {block}):
+        end = min(count - place, {block})
         {parts}
         if exceeds({of_block}, end, {steps}):
             loop_of_any({of_block}, end, {steps})
@@ -85,23 +89,43 @@ def by_blocks({operands}, count, {steps}):
             loop({of_block}, end, {steps})
 """
 
+_FETCHES: Final = """if place % {block} == 0:
+            fetch_ahead(context, begin + place, begin + min(place + {block}, count))"""
+
 _FOLD: Final = """
 def fold({operands}, count, {steps}):
     piece, carried, value = stack_words({piece_words}), stack_words({carried_words}), stack_words(1)
     start(carried)
-    for begin in range(0, count & -{width}, {width}):
+    for place in range(0, count & -{width}, {width}):
+        {fetches}
         {parts}
         compute(piece, {of_block}, {width}, {steps})
         add(carried, piece)
     {after}
     if count & ({width} - 1):
-        begin = count - {width}
+        place = count - {width}
         {parts}
         compute_rest(piece, {of_block}, {width}, {steps})
         add_rest(carried, piece, count)
     finish(value, carried)
     write(p0, 0, value, 0, 1, count, 1.0)
 """
+
+
+def has_pairs(structure: Structure, steps: Sequence[int], of_sources: bool = False) -> bool:
+    """Return whether all rows are contiguous, of bfloat16 and perhaps of float32 too, and the ops are light and few.
+
+    steps: for each operand, results first. of_sources: whether only the rows of sources matter.
+    """
+    costs = {OPS[step.op].cost for step in structure.steps if step.op in OPS}  # type: ignore[index]
+    num_results = len(structure.results)
+    values = [*structure.results, *range(len(structure.sources))]
+    rows = [k for k in range(num_results, len(values)) if steps[k] != 0]
+    rows += [] if of_sources else range(num_results)
+    if not costs <= {Cost.LIGHT, Cost.DIVISION} or structure.chosen or len(structure.steps) > _MOST_TWICE:
+        return False
+    types = {structure.data_type(values[k]) for k in rows}
+    return DataType.kBFloat16 in types and types <= _OF_PAIRS and all(steps[k] == 1 for k in rows)
 
 
 class Loops:
@@ -111,12 +135,19 @@ class Loops:
         elements, by value.
     """
 
-    def __init__(self, structure: Structure, steps: Sequence[int], given: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        structure: Structure,
+        steps: Sequence[int],
+        given: Mapping[str, str],
+        streamed: Collection[int] | None = None,
+    ) -> None:
         """Generate the lines of the loops.
 
-        steps: for each operand, as in a kernel. given: the parameters of all loops.
+        steps: for each operand, as in a kernel. given: the parameters of all loops. streamed: the results that are
+            written with non-temporal stores in a kernel that has them, or that prefetches; None in others.
         """
-        self._structure, self._steps, self._given = structure, steps, given
+        self._structure, self._steps, self._given, self._streamed = structure, steps, given, streamed
         self._num_results, self._num_sources = len(structure.results), len(structure.sources)
         self._first = self._num_sources + len(structure.constants)
         self._rows = [k for k in range(self._num_results, len(steps)) if steps[k] != 0]  # what is loaded in the loop
@@ -131,7 +162,7 @@ class Loops:
     def made(self) -> tuple[Any, bool]:
         """Return the compiled loop, and whether it is a long dependency chain."""
         checked = [value for value in self.functions if self._cone(value) is not None]
-        if self._has_pairs([*range(self._num_results), *self._rows]):
+        if has_pairs(self._structure, self._steps):
             return self._loop_over_pairs(), False
         if not checked or len(self._structure.steps) > _MOST_TWICE:
             return self._loop({}), self._is_long
@@ -151,21 +182,31 @@ class Loops:
         data_type = self._data_type_of(0)
         of = lanes(op, data_type)
         fold, write = piece_folder(of), result_writer(op, data_type, of)
-        loop, pairs = self._loop({}, of_piece), self._has_pairs(self._rows)
+        loop, pairs = self._loop({}, of_piece), has_pairs(self._structure, self._steps, of_sources=True)
         names = {"compute_rest": loop, "write": write, "stack_words": stack_words, **fold._asdict()}
         names["compute"] = self._loop_over_pairs(in_piece=True) if pairs else loop
-        words = {"piece_words": PIECE * data_type.itemsize // 8, "carried_words": PIECE * of.size // 8}
-        after = "put_in_order(carried)" if pairs else "pass"
-        text = _FOLD.format(width=PIECE, after=after, **words, **self._of_block(1), **self._given)
+        words: dict[str, Any] = {"piece_words": PIECE * data_type.itemsize // 8, "carried_words": PIECE * of.size // 8}
+        after, fetches = "put_in_order(carried)" if pairs else "pass", "pass"
+        if self._streamed is not None:
+            names["fetch_ahead"], fetches = fetch_ahead, _FETCHES.format(block=AHEAD_BLOCK)
+        words |= {"fetches": fetches, "after": after}
+        text = _FOLD.format(width=PIECE, **words, **self._of_block(1), **self._given)
         return jit(function_of(text, "fold", __name__, names))
 
-    def _of_block(self, first: int) -> dict[str, str]:
-        """Return the lines that find a block's place in operands from `first` on, and the names of these places."""
+    def of_part(self, place: str, first: int = 0) -> tuple[list[str], str]:
+        """Return the lines that find a part of a row in operands from `first` on, and the names of these places.
+
+        place: the name of the first element's number.
+        """
         parts, numbers = list[str](), range(first, len(self._steps))
         for k in numbers:
             size, step = self._data_type_of(k).itemsize, self._steps[k]
-            parts.append(f"q{k} = p{k}" + ("" if step == 0 else f" + begin * {size}" + f" * s{k}" * (step == ANY)))
-        return {"parts": "\n        ".join(parts), "of_block": ", ".join(f"q{k}" for k in numbers)}
+            parts.append(f"q{k} = p{k}" + ("" if step == 0 else f" + {place} * {size}" + f" * s{k}" * (step == ANY)))
+        return parts, ", ".join(f"q{k}" for k in numbers)
+
+    def _of_block(self, first: int) -> dict[str, str]:
+        parts, names = self.of_part("place", first)
+        return {"parts": "\n        ".join(parts), "of_block": names}
 
     def _data_type_of(self, operand: int) -> DataType:
         result = operand < self._num_results
@@ -178,19 +219,11 @@ class Loops:
         """
         stores = []
         for k, value in enumerate(self._structure.results):
-            self.names[f"store{k}"] = storer(self._structure.data_type(value))
+            self.names[f"store{k}"] = storer(self._structure.data_type(value), ordinary=self._is_ordinary(k))
             stores.append(f"store{k}(p{k}, {self._index(k) if compiled is None else 'i'}, v{value})")
         text = self._text(_LOOP, self._loaded, [*self._computed, *stores])
         function = function_of(text, "loop", __name__, {**self.names, **others})
         return (compiled or (interleaved if self._is_long else jit))(function)
-
-    def _has_pairs(self, operands: Sequence[int]) -> bool:
-        """Return whether all of these operands are contiguous rows of bfloat16, and the ops are light and few."""
-        costs = {OPS[step.op].cost for step in self._structure.steps if step.op in OPS}  # type: ignore[index]
-        is_plain = costs <= {Cost.LIGHT, Cost.DIVISION} and not self._structure.chosen
-        if not is_plain or not operands or len(self._structure.steps) > _MOST_TWICE:
-            return False
-        return all(self._steps[k] == 1 and self._data_type_of(k) is DataType.kBFloat16 for k in operands)
 
     def _loop_over_pairs(self, in_piece: bool = False) -> Any:
         """Return the loop over pairs of elements.
@@ -199,17 +232,29 @@ class Loops:
         """
         names = {**self.names, "load_pair": load_pair, "lower_of": lower_of, "upper_of": upper_of}
         loaded = [(k - self._num_results, k) for k in self._rows]
-        each = [f"w{value} = load_pair(p{k}, i)" for value, k in loaded]
-        each += [f"v{value} = lower_of(w{value})" for value, _ in loaded] + self._computed
+        each, lower, upper = list[str](), list[str](), list[str]()
+        for value, k in loaded:
+            if self._is_half(k):
+                each.append(f"w{value} = load_pair(p{k}, i)")
+                lower.append(f"v{value} = lower_of(w{value})")
+                upper.append(f"v{value} = upper_of(w{value})")
+            else:
+                lower.append(f"v{value} = load{value}(p{k}, 2 * i)")
+                upper.append(f"v{value} = load{value}(p{k}, 2 * i + 1)")
+        each += lower + self._computed
         each += [f"l{k} = v{value}" for k, value in enumerate(self._structure.results)]
-        each += [f"v{value} = upper_of(w{value})" for value, _ in loaded] + self._computed
+        each += upper + self._computed
         single = [line for line, is_once in self._loaded if not is_once] + self._computed
         for k, value in enumerate(self._structure.results):
-            names[f"store{k}"] = storer(self._data_type_of(k))
+            names[f"store{k}"] = storer(self._data_type_of(k), ordinary=self._is_ordinary(k))
             if in_piece:
                 each += [f"store{k}(p{k}, i, l{k})", f"store{k}(p{k}, i + {PIECE // 2}, v{value})"]
                 continue
-            names[f"store_pair{k}"] = pair_storer(self._is_rounded(value))
+            if not self._is_half(k):
+                each += [f"store{k}(p{k}, 2 * i, l{k})", f"store{k}(p{k}, 2 * i + 1, v{value})"]
+                single.append(f"store{k}(p{k}, i, v{value})")
+                continue
+            names[f"store_pair{k}"] = pair_storer(self._is_rounded(value), self._is_ordinary(k))
             each.append(f"store_pair{k}(p{k}, i, l{k}, v{value})")
             single.append(f"store{k}(p{k}, i, v{value})")
         rest = "" if in_piece else _REST.format(each="\n        ".join(single))
@@ -217,6 +262,12 @@ class Loops:
         text = _PAIRS.format(once=once, each="\n        ".join(each), rest=rest, **self._given)
         function = function_of(text, "loop", __name__, names)
         return of_piece(function, pairs=True) if in_piece else jit(function)
+
+    def _is_half(self, operand: int) -> bool:
+        return self._data_type_of(operand) is DataType.kBFloat16
+
+    def _is_ordinary(self, result: int) -> bool:
+        return self._streamed is not None and result not in self._streamed
 
     def _is_rounded(self, value: int) -> bool:
         """Return whether a value is a number of its type already, not only when it is stored."""

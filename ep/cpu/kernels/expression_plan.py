@@ -1,4 +1,4 @@
-"""The plan of a launch of an Expression: of one map, of a product and its map, or of stages if it reduces."""
+"""The plans of Expression, by what their structure has: rows, a product, or only elements."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ from typing import Any
 import numpy as np
 
 from ep.common.primitive.expression_arrays import ExpressionDims
-from ep.cpu.engine.map.strided import StridedPlan
-from ep.cpu.kernels.expression import expression_kernel
+from ep.cpu.engine.map.strided import OPERAND, STRIDED_PLAN, StridedPlan, word_of
+from ep.cpu.engine.map.strided_lines import strided_lines
+from ep.cpu.kernels.expression import expression_kernel, writes_lines
 from ep.cpu.kernels.product_expression import MappedProductPlan
 from ep.cpu.kernels.row_expression import StagesPlan
+from ep.cpu.lines.sizes import LEAST_STREAMED_ROW
+from ep.cpu.machine.caches import are_far
+from ep.cpu.shared.context import ITSELF
 from ep.include.primitive.structure import Structure
 
 
@@ -23,5 +27,23 @@ def expression_plan(structure: Structure, arrays: Sequence[np.ndarray[Any, Any]]
         return MappedProductPlan(structure, arrays, dims.whole)
     num_results = len(structure.results)
     plan = StridedPlan(arrays, num_results, dims.whole, chosen=[num_results + one for one in structure.chosen])
-    plan.set(task=expression_kernel(structure, plan.steps))
+    if _has_lines(plan) and writes_lines(structure, plan.steps):
+        _write_lines(plan, structure, arrays)
+    else:
+        plan.set(task=expression_kernel(structure, plan.steps))
     return plan
+
+
+def _has_lines(plan: StridedPlan) -> bool:
+    """Return whether launches are large, and have one result with few lines that are cut by the ends of rows."""
+    size, inner = int(plan.words[STRIDED_PLAN.size]), int(plan.words[STRIDED_PLAN.inner])
+    is_long = plan.words[STRIDED_PLAN.num_outer] == 0 or inner * size >= LEAST_STREAMED_ROW
+    return size > 0 and is_long and are_far(int(plan.words[STRIDED_PLAN.num_bytes]))
+
+
+def _write_lines(plan: StridedPlan, structure: Structure, arrays: Sequence[np.ndarray[Any, Any]]) -> None:
+    """Make launches write lines of the one result with non-temporal stores, and prefetch what they read in order."""
+    for k, array in enumerate(arrays[1:], 1):
+        plan.words[word_of(k, OPERAND.read_once)] = array.itemsize if plan.in_order[k] else 0
+    program = expression_kernel(structure, plan.steps, streamed=(0,))
+    plan.set(task=strided_lines(), program=program, streaming=ITSELF)

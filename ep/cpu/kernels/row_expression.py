@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
@@ -17,17 +17,19 @@ from ep.common.primitive.stages import Stage, identity_of, stages_of, stored_in_
 from ep.common.primitive.strides import contiguous_strides
 from ep.cpu.compile.target import has_avx512
 from ep.cpu.compile.vectors import PIECE
-from ep.cpu.engine.map.strided import OPERAND, StridedPlan, plan_words, set_walk, strides_over, word_of
+from ep.cpu.engine.map.strided import OPERAND, STRIDED_PLAN, StridedPlan, plan_words, set_walk, strides_over, word_of
 from ep.cpu.engine.reduce.computed_segments import computed_state, computed_task, computed_words
 from ep.cpu.engine.reduce.kernel import set_reduction
 from ep.cpu.engine.reduce.plan import REDUCE_PLAN, may_overflow, parts_of, reduce_plan
-from ep.cpu.engine.reduce.stages import FOLD, MAP, PASSES, REDUCE, SEGMENTS, reductions_task, rows_task
+from ep.cpu.engine.reduce.stages import COPY, FOLD, MAP, PASSES, REDUCE, SEGMENTS, reductions_task, rows_task
 from ep.cpu.engine.reduce.state import COMPUTED_SEGMENTS, REDUCE_STATE
 from ep.cpu.engine.reduce.walk import walk
-from ep.cpu.kernels.expression import expression_kernel
+from ep.cpu.kernels.expression import expression_kernel, writes_lines
+from ep.cpu.kernels.row_places import Place, may_be_one, next_rows
 from ep.cpu.kernels.softmax import softmax_task
 from ep.cpu.lines.sizes import LINE
-from ep.cpu.machine.caches import last_level_caches
+from ep.cpu.machine.caches import are_far, last_level_caches
+from ep.cpu.shared.context import ITSELF, NONE
 from ep.cpu.shared.state import GRAIN_BYTES, LaunchState
 from ep.include.data_type import DataType
 from ep.include.primitive.log_softmax import LogSoftmax
@@ -37,29 +39,10 @@ from ep.include.primitive.structure import ChoiceOp, RowOp, SegmentSum, Step, St
 
 _NEAR: Final = 2**15  # the most bytes of the rows of one turn, in all stages: those of an L1
 _NEAR_FROM_MEMORY: Final = 2**13  # the same if data comes from memory, which is to stay busy during the computation
-_LEAST_STREAMED_SIZE: Final = 4
-"""The bytes of the smallest elements that non-temporal stores write: rows of smaller ones take as long to compute, and
-no computation overlaps these stores."""
-_LEAST_STREAMED_ROW: Final = 4096
-"""The bytes of the shortest rows that they write. Rows begin within cache lines, so two lines of each are cut."""
+_NEAR_BEFORE_NEXT: Final = 2**14  # the same if the next rows are prefetched meanwhile
+_LEAST_STREAMED_ROW: Final = 2048
+"""The bytes of the shortest rows of which lines are written. Rows begin within lines, so two lines of each are cut."""
 _SOFTMAXES: Final = {RowOp.kSoftmax: Softmax, RowOp.kLogSoftmax: LogSoftmax}
-
-
-class _Place(NamedTuple):
-    """The place of a value.
-
-    strides: over the shape of the launch, in bytes.
-    array: the number of an array of the launch, or -1 if the value is in memory of the thread, where values are
-        numbered by `slot`. One with both is an array of the launch; it is in memory if non-temporal stores write it.
-    rows, row_bytes: the number of rows of an array of which some are chosen, and the bytes from one to the next.
-    """
-
-    data_type: DataType
-    strides: Dims
-    array: int
-    slot: int = -1
-    rows: int = 0
-    row_bytes: int = 0
 
 
 class StagesPlan(StridedPlan):
@@ -91,23 +74,28 @@ class StagesPlan(StridedPlan):
         self._structure, self._arrays, self._by_rows = stored_in_full(structure), arrays, by_rows
         self._shape, self._reduced_shape, self._length = shape, reduced_shape, shape[-1]
         self._reduced, self._counts = self._structure.are_reduced(), (math.prod(shape), math.prod(reduced_shape))
-        self._stages: list[tuple[tuple[int, ...], list[_Place]]] = []
+        self._stages: list[tuple[tuple[int, ...], list[Place]]] = []
         self._slots: list[int] = []  # bytes of a row in each
         self._row_bytes = sum(
             array.itemsize * (self._length if array.shape[-1:] != (1,) else 1) for array in arrays
         )  # in arrays of the launch
         self._from_memory = self._counts[1] * self._row_bytes > last_level_caches(1)
         self._computing = 0  # what a row takes beside its bytes: in bytes that could be moved in the same time
+        places = (self._of_array(value, k) for k, value in enumerate(self._structure.results))
+        may_stream = any(map(self._is_streamed, self._structure.results, places))
+        self._streams = may_stream and are_far(int(self.words[STRIDED_PLAN.num_bytes]))
+        self._written = 0  # bytes of a row, by non-temporal stores
+        self._also: dict[int, Place] = {}  # results that are written to memory, too, for later stages
         self._kept: list[Any] = []  # objects whose addresses are in use
         others = chosen if adds is None else {*chosen, adds.operands[1]}
         plain = (k for k in range(len(structure.sources)) if k not in others)
         self._places = {k: self._of_array(k, num_results + k) for k in plain}
         if adds is not None:
             segments = adds.operands[1]
-            self._places[segments] = _Place(structure.data_type(segments), (), num_results + segments)
+            self._places[segments] = Place(structure.data_type(segments), (), num_results + segments)
         for k in chosen:
             array = arrays[num_results + k]
-            self._places[k] = _Place(
+            self._places[k] = Place(
                 structure.data_type(k),
                 strides_over(array[0], shape),
                 num_results + k,
@@ -119,35 +107,51 @@ class StagesPlan(StridedPlan):
         stages = stages_of(self._structure, by_rows, sums_compute=self._length >= PIECE and masks)
         for number, stage in enumerate(stages):
             for value in stage.writes:
-                result = self._written_at_once(value, stages[number:])
-                self._places[value] = self._in_memory(value) if result is None else self._of_result(value, result)
+                self._set_place(value, stages[number:])
             self._add(stage)
         for k, value in enumerate(self._structure.results):
-            if self._places[value].array != k:
-                self._copy(self._places[value], self._of_array(value, k), self._reduced[value])
+            source, target = self._places[value], self._of_array(value, k)
+            if self._also.get(value, source).array == k:
+                continue
+            if self._streams and source.slot >= 0 and self._is_streamed(value, target):
+                size = target.data_type.itemsize
+                self._written += size * self._length
+                self._stages.append(((COPY, 0, size, 0, self._length, 0, 0), [target, source]))
+            else:
+                self._copy(source, target, self._reduced[value])
         self._write()
 
-    def _of_array(self, value: int, array: int) -> _Place:
+    def _of_array(self, value: int, array: int) -> Place:
         """Return the place of a value in an array of the launch."""
         shape = self._shape if self._by_rows else self._shape_of(self._reduced[value])
-        return _Place(self._structure.data_type(value), strides_over(self._arrays[array], shape), array)
+        return Place(self._structure.data_type(value), strides_over(self._arrays[array], shape), array)
 
-    def _of_result(self, value: int, result: int) -> _Place:
-        """Return the place of a value in a result, and in memory if non-temporal stores may write whole rows of it."""
+    def _set_place(self, value: int, stages: Sequence[Stage]) -> None:
+        """Choose the place of a value that the first of these stages writes."""
+        result = self._written_at_once(value, stages)
+        if result is None:
+            self._places[value] = self._in_memory(value)
+            return
         place = self._of_array(value, result)
-        if not self._from_memory or not self._by_rows or self._reduced[value] or not self._is_adjacent(place, False):
-            return place
-        size = place.data_type.itemsize
-        if size < _LEAST_STREAMED_SIZE or self._length * size < _LEAST_STREAMED_ROW:
-            return place
-        self.may_stream = True
-        return place._replace(slot=self._in_memory(value).slot)
+        streamed, is_map = self._streams and self._is_streamed(value, place), stages[0].op is None
+        # lines that non-temporal stores write are not in the caches for later stages, nor for another pass of this one
+        if streamed and (not is_map or any(value in stage.reads for stage in stages[1:])):
+            self._places[value] = self._in_memory(value)
+            if is_map:
+                self._also[value] = place
+            return
+        self._places[value] = place
 
-    def _in_memory(self, value: int) -> _Place:
+    def _is_streamed(self, value: int, place: Place) -> bool:
+        """Return whether non-temporal stores may write a value at a place: to long rows of a result."""
+        is_long = self._length * place.data_type.itemsize >= _LEAST_STREAMED_ROW
+        return self._by_rows and is_long and not self._reduced[value] and self._is_adjacent(place, False)
+
+    def _in_memory(self, value: int) -> Place:
         """Return a new place in memory for a value that one stage writes for others."""
         data_type, reduced = self._structure.data_type(value), self._reduced[value]
         self._slots.append(data_type.itemsize * (1 if reduced else self._length))
-        return _Place(data_type, self._adjacent(data_type, reduced), -1, len(self._slots) - 1)
+        return Place(data_type, self._adjacent(data_type, reduced), -1, len(self._slots) - 1)
 
     def _adjacent(self, data_type: DataType, reduced: bool) -> Dims:
         """Return the strides of contiguous elements, or of contiguous rows of one element."""
@@ -160,7 +164,7 @@ class StagesPlan(StridedPlan):
     def _shape_of(self, reduced: bool) -> Dims:
         return self._reduced_shape if reduced else self._shape
 
-    def _is_adjacent(self, place: _Place, reduced: bool) -> bool:
+    def _is_adjacent(self, place: Place, reduced: bool) -> bool:
         wanted = self._adjacent(place.data_type, reduced)
         sizes = self._shape_of(reduced)
         return all(a == b or size == 1 for a, b, size in zip(place.strides, wanted, sizes, strict=True))
@@ -175,13 +179,16 @@ class StagesPlan(StridedPlan):
         # if a stage covers the whole launch, several threads may read its input while one writes
         later, sources = stages[1 if self._by_rows else 0 :], self._arrays[len(self._structure.results) :]
         read = {read for stage in later for read in stage.reads if read < len(sources)}
-        return None if any(_may_be_one(sources[one], self._arrays[result]) for one in read) else result
+        return None if any(may_be_one(sources[one], self._arrays[result]) for one in read) else result
 
     def _add(self, stage: Stage) -> None:
         if stage.op is None:
             assert stage.map is not None
-            places = [self._places[value] for value in (*stage.writes, *stage.reads)]
-            self._add_map(stage.map, places, stage.reduced)
+            also = [value for value in stage.writes if value in self._also]
+            again = tuple(stage.map.results[stage.writes.index(value)] for value in also)
+            places = [self._places[value] for value in stage.writes] + [self._also[value] for value in also]
+            places += [self._places[value] for value in stage.reads]
+            self._add_map(stage.map._replace(results=stage.map.results + again), places, stage.reduced)
             return
         if isinstance(stage.op, SegmentSum):
             self._add_segments(stage, stage.op)
@@ -245,7 +252,7 @@ class StagesPlan(StridedPlan):
         axes = ReduceShape(self._shape, gone).simplified()
         words = map(self._keep, self._reduction(stage.op, kind, axes, map_ is not None))
         if map_ is not None:
-            computed = self._map(map_, [_Place(kind, self._adjacent(kind, False), -1), *sources], reduced=False)
+            computed = self._map(map_, [Place(kind, self._adjacent(kind, False), -1), *sources], reduced=False)
         places = [self._places[stage.writes[0]], *sources]
         self._stages.append(((REDUCE, walk(), *words, self._counts[0], *computed), places))
 
@@ -264,7 +271,7 @@ class StagesPlan(StridedPlan):
             words[getattr(COMPUTED_SEGMENTS, field)] = value
         state = self._keep(computed_state(data_type, ids_type).words)
         sources = [self._places[value] for value in reads]
-        computed = self._map(map_, [_Place(data_type, self._adjacent(data_type, False), -1), *sources], reduced=False)
+        computed = self._map(map_, [Place(data_type, self._adjacent(data_type, False), -1), *sources], reduced=False)
         places = [self._places[stage.writes[0]], *sources, self._places[segments]]
         self._stages.append(((SEGMENTS, computed_task(), self._keep(words), state, 0, *computed), places))
 
@@ -278,7 +285,7 @@ class StagesPlan(StridedPlan):
         return words, state.words
 
     def _map(
-        self, structure: Structure, places: list[_Place], reduced: bool, op: ReduceOp | None = None
+        self, structure: Structure, places: list[Place], reduced: bool, op: ReduceOp | None = None
     ) -> tuple[int, int]:
         """Return the task of a map, and the address of its plan.
 
@@ -294,15 +301,26 @@ class StagesPlan(StridedPlan):
         steps = set_walk(words, dims, walks, [place.data_type.itemsize for place in places])
         for k, place in enumerate(places):
             words[word_of(k, OPERAND.rows)], words[word_of(k, OPERAND.row_bytes)] = place.rows, place.row_bytes
-        return expression_kernel(structure, steps, op), self._keep(words)
+        streamed = None
+        if self._streams and not reduced:
+            may_stream = op is None and writes_lines(structure, steps)
+            streamed = self._streamed(places[: len(structure.results)]) if may_stream else []
+        return expression_kernel(structure, steps, op, streamed), self._keep(words)
 
-    def _add_map(self, structure: Structure, places: list[_Place], reduced: bool) -> None:
+    def _streamed(self, places: list[Place]) -> list[int]:
+        """Return the numbers of the results of a map of which non-temporal stores may write lines."""
+        found = [k for k, place in enumerate(places) if place.array >= 0 and self._is_adjacent(place, False)]
+        found = [k for k in found if places[k].data_type.itemsize == places[found[0]].data_type.itemsize]
+        self._written += sum(places[k].data_type.itemsize for k in found) * self._length
+        return found
+
+    def _add_map(self, structure: Structure, places: list[Place], reduced: bool) -> None:
         """Add a map over elements, or over one element per row."""
         count = (1 if reduced else self._length) if self._by_rows else self._counts[reduced]
         task, plan = self._map(structure, places, reduced)
         self._stages.append(((MAP, task, plan, 0, count, 0, 0), places))
 
-    def _copy(self, source: _Place, target: _Place, reduced: bool) -> None:
+    def _copy(self, source: Place, target: Place, reduced: bool) -> None:
         self._add_map(identity_of(source.data_type), [target, source], reduced)
 
     def _keep(self, words: Any) -> int:
@@ -313,37 +331,35 @@ class StagesPlan(StridedPlan):
 
     def _write(self) -> None:
         """Write the program, and the task that runs it."""
-        num_rows, near = self._counts[1], _NEAR_FROM_MEMORY if self._from_memory else _NEAR
-        together = max(near // (self._row_bytes + sum(self._slots)), 1) if self._by_rows else num_rows
+        num_rows, fetched = self._counts[1], self._fetched() if self._streams else []
+        if fetched:  # results go to memory at once
+            row_bytes, near = sum(place.data_type.itemsize for place in fetched) * self._length, _NEAR_BEFORE_NEXT
+        else:
+            row_bytes, near = self._row_bytes, _NEAR_FROM_MEMORY if self._from_memory else _NEAR
+        together = max(near // (row_bytes + sum(self._slots)), 1) if self._by_rows else num_rows
         offsets, total = [], 0
         for size in self._slots:
             offsets.append(total)
             total += -(-size * together // LINE) * LINE
 
-        def operand_of(place: _Place) -> tuple[int, int, int]:
-            return (
-                (place.array, offsets[place.slot], self._slots[place.slot]) if place.slot >= 0 else (place.array, 0, 0)
-            )
+        def operand_of(place: Place) -> tuple[int, int, int]:
+            return (-1, offsets[place.slot], self._slots[place.slot]) if place.slot >= 0 else (place.array, 0, 0)
 
-        streamed = [place for place in self._places.values() if place.array >= 0 and place.slot >= 0]
-        written = sum(num_rows * self._slots[place.slot] for place in streamed)
-        of_streamed = self._keep([word for place in streamed for word in operand_of(place)]) if streamed else 0
-        program = [together, total, len(self._stages), written, len(streamed), of_streamed]
-        for head, places in self._stages:
-            operands = map(operand_of, places)
-            program += [*head, len(places), self._keep([word for operand in operands for word in operand])]
+        fetching = [k for k, (head, _) in enumerate(self._stages) if self._streams and head[0] == MAP and head[4] > 1]
+        fetched = fetched if fetching else []
+        program = [together, total, len(self._stages), len(fetched)]
+        for k, (head, places) in enumerate(self._stages):
+            operands, ahead = map(operand_of, places), 0
+            if k in fetching and fetched:
+                ahead = self._keep(next_rows(fetched, together, self._length, fetching.index(k), len(fetching)))
+            program += [*head, len(places), self._keep([word for operand in operands for word in operand]), ahead]
         task, count = (rows_task(), num_rows) if self._by_rows else (reductions_task(), 1)
         cost = self._row_bytes + sum(self._slots) + self._computing
-        self.set(task=task, program=self._keep(program), count=count, size=0, grain=max(GRAIN_BYTES // cost, 1))
+        streaming = ITSELF if self._written > 0 else NONE
+        self.set(task=task, program=self._keep(program), count=count, size=self._written, streaming=streaming)
+        self.set(grain=max(GRAIN_BYTES // cost, 1))
 
-
-def _may_be_one(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:
-    """Return whether arrays that Launch has checked may have the same memory: in this launch, or in one like it.
-
-    The stride along an axis of one element may be any.
-    """
-
-    def steps(array: np.ndarray[Any, Any]) -> list[tuple[int, int]]:
-        return [(size, step) for size, step in zip(array.shape, array.strides, strict=True) if size != 1]
-
-    return one.itemsize == other.itemsize and steps(one) == steps(other)
+    def _fetched(self) -> list[Place]:
+        """Return the places of the sources whose rows follow one another, and are prefetched."""
+        unreduced = (self._places.get(k) for k in range(len(self._structure.sources)) if not self._reduced[k])
+        return [place for place in unreduced if place and place.rows == 0 and self._is_adjacent(place, False)]

@@ -61,3 +61,11 @@ def _cache(index: Path) -> tuple[int, int, int]:
 
 def _sysconf(name: str) -> int:
     return max(os.sysconf(name), 0) if name in getattr(os, "sysconf_names", ()) else 0
+
+
+def are_far(num_bytes: int) -> bool:
+    """Return whether launches that read and write so many bytes may be too large for the caches, by any calibration.
+
+    If so, kernels with non-temporal stores are compiled, and prefetch what comes from memory.
+    """
+    return num_bytes > 5 * last_level_caches(1) // 2

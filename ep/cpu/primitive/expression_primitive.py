@@ -112,8 +112,6 @@ class ExpressionPrimitive(CpuPrimitive, Expression):
             made.append(expression_plan(self._structure, arrays, dims))
 
         self._compiling(make)
-        if made[0].may_stream:
-            self._compiling(self._provide)
         return made[0]
 
 

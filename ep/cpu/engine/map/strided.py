@@ -25,12 +25,12 @@ from ep.common.native.python_calls import as_int
 from ep.common.native.python_function import bound_function
 from ep.common.native.words import load_int, load_word, stack_words, store_word
 from ep.common.primitive.broadcast import Dims, simplify_walk
-from ep.common.primitive.strides import span
+from ep.common.primitive.strides import contiguous_strides, span
 from ep.cpu.compile.compiler import compile_function
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.ndarray import data_of
 from ep.cpu.lines.streaming import run_writing
-from ep.cpu.shared.context import CONTEXT, NONE
+from ep.cpu.shared.context import CONTEXT
 from ep.cpu.shared.layout import layout
 from ep.cpu.shared.state import GRAIN_BYTES, STATE
 from ep.include.primitive.primitive import kMaxNumDims
@@ -41,9 +41,12 @@ STRIDED_PLAN: Final = layout(
     num_operands=1,
     num_results=1,
     task=1,
-    program=1,  # for a task that takes rows through stages, the address of its program (`reduce/stages.py`)
+    program=1,  # of a task that takes rows through stages (`reduce/stages.py`), its words; or the task that it calls
     count=1,  # elements of the walk, or rows
-    size=1,  # bytes of an element of the one result if non-temporal stores are allowed, else 0
+    # the bytes of results for each of these if non-temporal stores are allowed, else 0; of an element unless the task
+    # itself uses them
+    size=1,
+    streaming=1,  # ITSELF if the task itself uses them, else NONE
     num_bytes=1,  # read and written
     grain=1,
     inner=1,  # elements of the innermost axis
@@ -62,6 +65,7 @@ OPERAND: Final = layout(
     walk=kMaxNumDims,  # the strides along the outer axes, in bytes
     rows=1,  # of an array of which rows are chosen, else 0
     row_bytes=1,  # from one of these rows to the next
+    read_once=1,  # bytes of an element if they are read in the order in which results are written, else 0
     num_dims=1,
     dims=kMaxNumDims,  # of the array itself
     strides=kMaxNumDims,
@@ -75,12 +79,13 @@ _CONTEXT_WORDS: Final[int] = STRIDED.num_words
 NO_MEMORY: Final = 2
 """The result of the entry if memory was lacking; a part of the results has been written."""
 
-_OPERANDS, _WORDS = STRIDED_PLAN.num_words, OPERAND.num_words
+OPERANDS: Final[int] = STRIDED_PLAN.num_words
+OPERAND_WORDS: Final[int] = OPERAND.num_words
 
 
 def word_of(operand: int, field: int) -> int:
     """Return the place, in the words of a plan, of a field of an operand."""
-    return int(_OPERANDS + _WORDS * operand + field)
+    return int(OPERANDS + OPERAND_WORDS * operand + field)
 
 
 def set_walk(words: np.ndarray[Any, Any], dims: Dims, walks: Sequence[Dims], sizes: Sequence[int]) -> tuple[int, ...]:
@@ -92,7 +97,7 @@ def set_walk(words: np.ndarray[Any, Any], dims: Dims, walks: Sequence[Dims], siz
     words[STRIDED_PLAN.dims :][: len(dims) - 1] = dims[:-1]
     steps = tuple(walk[-1] // size for walk, size in zip(walks, sizes, strict=True))
     for position, (step, walk) in enumerate(zip(steps, walks, strict=True)):
-        block = words[_OPERANDS + _WORDS * position :][:_WORDS]
+        block = words[OPERANDS + OPERAND_WORDS * position :][:OPERAND_WORDS]
         block[OPERAND.step] = step
         block[OPERAND.walk :][: len(dims) - 1] = walk[:-1]
     return steps
@@ -100,7 +105,7 @@ def set_walk(words: np.ndarray[Any, Any], dims: Dims, walks: Sequence[Dims], siz
 
 def plan_words(num_operands: int) -> np.ndarray[Any, Any]:
     """Return zeroed words for a plan of `num_operands` operands."""
-    return np.zeros(_OPERANDS + _WORDS * num_operands, np.int64)
+    return np.zeros(OPERANDS + OPERAND_WORDS * num_operands, np.int64)
 
 
 def set_array(block: np.ndarray[Any, Any], array: np.ndarray[Any, Any], flags: int) -> None:
@@ -124,11 +129,9 @@ _NOWHERE: Final = 1 << 62  # the step of an array whose memory no result may sha
 class StridedPlan:
     """The plan for the shapes and strides of some arrays; making one compiles nothing.
 
-    steps: for each array, the stride along the innermost axis, in elements. may_stream: whether the task itself uses
-    non-temporal stores for launches that the calibration says are large.
+    steps: for each array, the stride along the innermost axis, in elements. in_order: for each array, whether its
+    elements are contiguous in the order of the walk.
     """
-
-    may_stream = False
 
     def __init__(
         self,
@@ -154,6 +157,11 @@ class StridedPlan:
         )
         self.words = plan_words(len(arrays))
         self.steps = set_walk(self.words, dims, walks, [array.itemsize for array in arrays])
+        steps_in_order = contiguous_strides(dims)
+        self.in_order = [
+            walk == tuple(step * array.itemsize for step in steps_in_order)
+            for array, walk in zip(arrays, walks, strict=True)
+        ]
         result = arrays[0]
         streams = num_results == 1 and result.flags.c_contiguous and order == sorted(order)
         num_bytes = sum(math.prod(each.shape) * each.itemsize for each in arrays)
@@ -166,7 +174,7 @@ class StridedPlan:
             grain=max(GRAIN_BYTES // sum(each.itemsize for each in arrays), 1),
         )
         for position, array in enumerate(arrays):
-            block = self.words[_OPERANDS + _WORDS * position :][:_WORDS]
+            block = self.words[OPERANDS + OPERAND_WORDS * position :][:OPERAND_WORDS]
             set_array(block, array, WRITEABLE * (position < num_results))
             if position in chosen:
                 block[OPERAND.rows], block[OPERAND.row_bytes] = array.shape[0], array.strides[0]
@@ -182,7 +190,7 @@ class StridedPlan:
 @jit
 def same_place(plan, one, other):
     """Return whether two operands with the same address have each element at the same place."""
-    one, other = plan + 8 * (_OPERANDS + _WORDS * one), plan + 8 * (_OPERANDS + _WORDS * other)
+    one, other = plan + 8 * (OPERANDS + OPERAND_WORDS * one), plan + 8 * (OPERANDS + OPERAND_WORDS * other)
     same = load_word(one, OPERAND.low) == load_word(other, OPERAND.low)
     same &= load_word(one, OPERAND.high) == load_word(other, OPERAND.high)
     same &= load_word(one, OPERAND.step) == load_word(other, OPERAND.step)
@@ -223,7 +231,7 @@ def launch_strided(state, plan, places, in_place):
     store_word(context, CONTEXT.dst, load_word(places, 0))
     store_word(context, CONTEXT.state, state)
     store_word(context, CONTEXT.plan, plan)
-    store_word(context, CONTEXT.streaming, NONE)
+    store_word(context, CONTEXT.streaming, load_word(plan, STRIDED_PLAN.streaming))
     store_word(context, CONTEXT.num_sources, 0)  # nothing is prefetched: the task finds operands by `places`
     store_word(context, CONTEXT.sources, places)
     store_word(context, STRIDED.lacks_memory, 0)
@@ -246,18 +254,18 @@ def strided_entry() -> Callable[..., int]:
         places, ndarray_type, blocks = (
             stack_words(kMaxOperands),
             load_word(state, STATE.ndarray_type),
-            plan + 8 * _OPERANDS,
+            plan + 8 * OPERANDS,
         )
         for k in range(number):
             array = load_word(arrays + TUPLE_ITEMS, k)
-            if not is_expected(array, blocks + 8 * _WORDS * k, ndarray_type):
+            if not is_expected(array, blocks + 8 * OPERAND_WORDS * k, ndarray_type):
                 return 1
             store_word(places, k, load_word(array + DATA, 0))
         in_place = False
         for k in range(num_results):
-            place, block = load_word(places, k), blocks + 8 * _WORDS * k
+            place, block = load_word(places, k), blocks + 8 * OPERAND_WORDS * k
             for j in range(number):
-                other, other_block = load_word(places, j), blocks + 8 * _WORDS * j
+                other, other_block = load_word(places, j), blocks + 8 * OPERAND_WORDS * j
                 if j == k or place + load_word(block, OPERAND.high) <= other + load_word(other_block, OPERAND.low):
                     continue
                 if other + load_word(other_block, OPERAND.high) <= place + load_word(block, OPERAND.low):

@@ -19,11 +19,12 @@ from ep.cpu.engine.reduce.computed_segments import sum_computed
 from ep.cpu.engine.reduce.entry import run_reduction
 from ep.cpu.engine.reduce.row_passes import ALL_STEPS, PASSES_WORDS
 from ep.cpu.engine.reduce.state import COMPUTED_SEGMENTS, REDUCE_WORDS
+from ep.cpu.lines.ahead import AHEAD, add_ahead, offset_ahead
 from ep.cpu.lines.sizes import LINE
-from ep.cpu.lines.streaming import finish_streams, kind_of_work, stream_row
-from ep.cpu.shared.context import CONTEXT, CONTEXT_WORDS
+from ep.cpu.lines.streaming import finish_streams, stream_row
+from ep.cpu.shared.context import CONTEXT, ITSELF
 from ep.cpu.shared.layout import layout
-from ep.cpu.shared.state import GRAIN_BYTES, SETTINGS, STATE
+from ep.cpu.shared.state import GRAIN_BYTES
 from ep.cpu.threads.parallel import call_task, run
 
 MAP: Final = 0
@@ -36,15 +37,15 @@ PASSES: Final = 3
 """The task reads rows several times, with two operands: the results and the input."""
 SEGMENTS: Final = 4
 """The task adds up segments of computed rows; the last operand is the segments of rows."""
+COPY: Final = 5
+"""Rows are copied, with two operands: a result, and memory of the thread."""
 
 PROGRAM: Final = layout(
     "Program",
     rows=1,
     num_bytes=1,
     num_stages=1,
-    written=1,  # the bytes of all results that may be written by non-temporal stores
-    num_streamed=1,  # the number of these results
-    streamed=1,  # the address of `STAGE_OPERAND` of each
+    num_ahead=1,  # the number of sources whose next rows are prefetched
 )
 """The program of a launch: the number of rows at a time, and the bytes of memory for them; its `STAGE` words follow."""
 
@@ -52,26 +53,36 @@ STAGE: Final = layout(
     "Stage",
     kind=1,
     task=1,
-    plan=1,  # of a map and of Reduce; for folded rows, the bytes of an element; for segments, `COMPUTED_SEGMENTS`
+    plan=1,  # of a map and of Reduce; of folded or copied rows, the bytes of an element; of segments, their words
     state=1,  # of Reduce
     count=1,  # elements of a row, or of all rows; for a map, the elements that it computes
     map=1,  # the task of the map that computes the input of a reduction as it is read, or 0
     map_plan=1,  # the plan of this map; its operands follow the results
     num_operands=1,
     operands=1,  # the address of `STAGE_OPERAND` of each, results first
+    ahead=1,  # the address of `STAGE_AHEAD` of each source whose next rows a map prefetches, or 0
 )
 STAGE_OPERAND: Final = layout(
     "StageOperand",
     array=1,  # its number in the launch, or -1 if it is in memory of the thread
     offset=1,  # its start in that memory
-    row_bytes=1,  # in that memory; of an array, 0 unless non-temporal stores may write it from there
+    row_bytes=1,  # in that memory
+)
+STAGE_AHEAD: Final = layout(
+    "StageAhead",
+    array=1,  # its number in the launch
+    row_bytes=1,
+    skip=1,  # bytes of the next rows that other stages prefetch before
+    size=1,  # bytes that are prefetched for `AHEAD_BLOCK` elements
 )
 MOST_OPERANDS: Final = 128
 """The most operands of a stage."""
 
 _PROGRAM, _STAGE, _OPERAND = PROGRAM.num_words, STAGE.num_words, STAGE_OPERAND.num_words
+_AHEAD: Final[int] = STAGE_AHEAD.num_words
 _WORDS: Final = max(PASSES_WORDS, REDUCE_WORDS)
 _OWN_WORDS: Final[int] = STRIDED.num_words
+_AHEAD_WORDS: Final[int] = AHEAD.num_words
 _SEGMENTS_WORDS: Final[int] = COMPUTED_SEGMENTS.num_words
 _GRAIN: Final = GRAIN_BYTES // 16  # the most rows of one number on one thread
 _STACK: Final = 2**15  # the most bytes of memory that are not allocated on the heap
@@ -84,47 +95,35 @@ def _head(stage):
 
 
 @jit
-def _find_operands(stage, arrays, memory, first, places, streams):
-    """Write the addresses of a stage's operands; the thread's memory holds rows from `first` on.
-
-    streams: whether results that non-temporal stores may write are in that memory.
-    """
+def _find_operands(stage, arrays, memory, first, places):
+    """Write the addresses of a stage's operands; the thread's memory holds rows from `first` on."""
     operands = load_word(stage, STAGE.operands)
     for k in range(load_word(stage, STAGE.num_operands)):
         operand = operands + 8 * _OPERAND * k
         array, offset = load_word(operand, STAGE_OPERAND.array), load_word(operand, STAGE_OPERAND.offset)
         row_bytes = load_word(operand, STAGE_OPERAND.row_bytes)
-        in_array = array >= 0 and (row_bytes == 0 or not streams)
-        store_word(places, k, load_word(arrays, array) if in_array else memory + offset - first * row_bytes)
+        store_word(places, k, load_word(arrays, array) if array >= 0 else memory + offset - first * row_bytes)
 
 
 @jit
-def _streams(context, plan, program):
-    """Return whether non-temporal stores write results: if the caches cannot hold what the launch reads and writes."""
-    written, num_bytes = load_word(program, PROGRAM.written), load_word(plan, STRIDED_PLAN.num_bytes)
-    if written == 0:
-        return False
-    settings = load_word(load_word(context, CONTEXT.state), STATE.settings)
-    # no computation overlaps these stores: they gain from twice the size on at which tiles of maps do
-    return num_bytes // 2 > load_word(settings, SETTINGS.tiles_from + kind_of_work(num_bytes, written))
-
-
-@jit
-def _stream_results(program, arrays, memory, first, last):
-    """Write the rows of results from the thread's memory."""
-    operands = load_word(program, PROGRAM.streamed)
-    for k in range(load_word(program, PROGRAM.num_streamed)):
-        operand = operands + 8 * _OPERAND * k
-        array, row_bytes = load_word(operand, STAGE_OPERAND.array), load_word(operand, STAGE_OPERAND.row_bytes)
-        dst, src = load_word(arrays, array) + first * row_bytes, memory + load_word(operand, STAGE_OPERAND.offset)
-        stream_row(dst, src, (last - first) * row_bytes)
+def _find_ahead(program, stage, arrays, own, first, last, end):
+    """Make the map of a stage prefetch a part of the rows from `last` on, while it processes rows from `first` on."""
+    store_word(own, AHEAD.num_ahead, 0)
+    ahead, count = load_word(stage, STAGE.ahead), load_word(stage, STAGE.count)
+    if ahead == 0 or last == end:
+        return
+    for k in range(load_word(program, PROGRAM.num_ahead)):
+        one = ahead + 8 * _AHEAD * k
+        array, size = load_word(arrays, load_word(one, STAGE_AHEAD.array)), load_word(one, STAGE_AHEAD.size)
+        place = array + last * load_word(one, STAGE_AHEAD.row_bytes) + load_word(one, STAGE_AHEAD.skip)
+        add_ahead(own, place - offset_ahead(first * count, size), size)
 
 
 def _rows(context, begin, end):
     plan, arrays = load_word(context, CONTEXT.plan), load_word(context, CONTEXT.sources)
     program = load_word(plan, STRIDED_PLAN.program)
     num_bytes, together = load_word(program, PROGRAM.num_bytes), load_word(program, PROGRAM.rows)
-    own, places, words = stack_words(CONTEXT_WORDS), stack_words(MOST_OPERANDS), stack_words(_WORDS)
+    own, places, words = stack_words(_AHEAD_WORDS), stack_words(MOST_OPERANDS), stack_words(_WORDS)
     memory, in_heap = stack_words(_STACK_WORDS), 0
     if num_bytes > _STACK:
         in_heap = memory = allocate(num_bytes + LINE)
@@ -133,29 +132,37 @@ def _rows(context, begin, end):
             return
     memory += -memory & (LINE - 1)
     store_word(own, CONTEXT.sources, places)
-    streams = _streams(context, plan, program)
+    store_word(own, AHEAD.num_ahead, 0)
+    in_lines = load_word(context, CONTEXT.streaming) == ITSELF
+    store_word(own, AHEAD.in_lines, 1 if in_lines else 0)
     for first in range(begin, end, together):
         last = min(first + together, end)
         for number in range(load_word(program, PROGRAM.num_stages)):
             stage = program + 8 * (_PROGRAM + _STAGE * number)
             task, kind, count = _head(stage)
-            _find_operands(stage, arrays, memory, first, places, streams)
+            _find_operands(stage, arrays, memory, first, places)
             dst, src, of_stage = load_word(places, 0), load_word(places, 1), load_word(stage, STAGE.plan)
             if kind == MAP:
                 store_word(own, CONTEXT.dst, dst)
                 store_word(own, CONTEXT.plan, of_stage)
+                if in_lines:
+                    _find_ahead(program, stage, arrays, own, first, last, end)
                 call_task(task, own, first * count, last * count)
             elif kind == FOLD:
                 call_task(task, src, count * of_stage, count, dst, first, last, count, words)
             elif kind == REDUCE:
                 store_words(words, src, dst, of_stage, load_word(stage, STAGE.state), 0, 0, 0, 0)
                 call_task(task, words, first, last)
+            elif kind == COPY:
+                begin_of_rows, row_bytes = first * count * of_stage, count * of_stage
+                if in_lines:
+                    stream_row(dst + begin_of_rows, src + begin_of_rows, (last - first) * row_bytes)
+                else:
+                    copy_bytes(dst + begin_of_rows, src + begin_of_rows, (last - first) * row_bytes)
             else:
                 store_words(words, ALL_STEPS, src, src, dst, count, 0, 0)
                 call_task(task, words, first, last)
-        if streams:
-            _stream_results(program, arrays, memory, first, last)
-    if streams:
+    if in_lines:
         finish_streams()
     if in_heap != 0:
         release(in_heap)
@@ -182,7 +189,7 @@ def _reductions(context, begin, end):
     for number in range(load_word(program, PROGRAM.num_stages) if memory != 0 else 0):
         stage = program + 8 * (_PROGRAM + _STAGE * number)
         task, kind, count = _head(stage)
-        _find_operands(stage, arrays, memory, 0, places, False)
+        _find_operands(stage, arrays, memory, 0, places)
         dst, src, of_stage = load_word(places, 0), load_word(places, 1), load_word(stage, STAGE.plan)
         if kind == MAP:
             store_word(own, CONTEXT.dst, dst)
