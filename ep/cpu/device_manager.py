@@ -80,7 +80,7 @@ class CpuDeviceManager(DeviceManager):
 
 def _new_finder() -> CallFinder:
     def new() -> CallFinder:
-        from ep.cpu.engine.known_calls import CpuCallFinder  # this imports Numba
+        from ep.cpu.engine.known_calls import CpuCallFinder  # this imports compiled code
 
         return CpuCallFinder()
 
@@ -88,14 +88,14 @@ def _new_finder() -> CallFinder:
 
 
 def _compiled_for_host(name: str, function: Callable[..., int], num_words: int) -> int:
-    from ep.cpu.compile.compiler import compile_function  # this imports Numba
+    from ep.cpu.compile.compiler import compile_function  # this imports compiled code
 
     return compile_function(name, function, num_words)
 
 
 def _new_recording(work: Arrays) -> Recording:
     def new() -> Recording:
-        from ep.cpu.engine.repeat.recording import CpuRecording  # this imports Numba
+        from ep.cpu.engine.repeat.recording import CpuRecording  # this imports compiled code
 
         return CpuRecording(work)
 

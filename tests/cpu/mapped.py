@@ -16,7 +16,7 @@ def stream():
 
 
 class Mapped(PlannedPrimitive):
-    """dst = f(operands) with NumPy's broadcasting; `functions()` imports Numba and returns the RowFunctions."""
+    """dst = f(operands) with NumPy's broadcasting; `functions()` imports compiled code and returns the RowFunctions."""
 
     state_layout = MAP_STATE
 

@@ -143,7 +143,7 @@ class CpuPrimitive(Launchable, Primitive):
         runtime.start_streaming(device)
 
     def _compiling(self, work: Callable[[], None]) -> None:
-        """Do work that compiles or imports Numba: see `compiling`."""
+        """Do work that compiles, or imports what compiles: see `compiling`."""
         compiling(self.request, "cpu", work)
 
     def _entered(self, stream: Any, plan: Any, *args: Any) -> bool:

@@ -69,7 +69,7 @@ class CudaArrays(Arrays):
             return None
 
         def new() -> CallFinder:
-            from ep.cuda.launch.known_calls import CudaCallFinder  # this imports Numba
+            from ep.cuda.launch.known_calls import CudaCallFinder  # this imports compiled code
 
             return CudaCallFinder(shared_address(ARRAY_TYPES), self._stream.handle, self._empty_maker)
 
@@ -78,7 +78,7 @@ class CudaArrays(Arrays):
     def compiled_for_host(self, name: str, function: Callable[..., int], num_words: int) -> int | None:
         if not can_know():
             return None
-        from ep.cuda.launch.code import compile_function  # this imports Numba
+        from ep.cuda.launch.code import compile_function  # this imports compiled code
 
         return compile_function(name, function, num_words)
 

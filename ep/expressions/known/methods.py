@@ -67,7 +67,7 @@ class Known:
         return np.zeros(1 + 2 * layout.MOST_VIEWS, np.int64) if self._held else None
 
     def _compile(self, base: Arrays) -> None:
-        from ep.expressions.known.operator_code import assign, operate  # this imports Numba
+        from ep.expressions.known.operator_code import assign, operate  # this imports compiled code
         from ep.expressions.known.view_code import view
 
         self._asked.add(base.place)

@@ -1,4 +1,4 @@
-"""The linking of the move engine's plans to compiled code. This module imports Numba only when it must compile."""
+"""The linking of the move engine's plans to compiled code. It imports compiled code when it needs it."""
 
 from __future__ import annotations
 
