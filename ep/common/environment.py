@@ -217,9 +217,15 @@ def check_all() -> None:
         variable.value()
 
 
+_OF_CODE: Final = (
+    *("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_ENABLE_AVX", "NUMBA_OPT", "NUMBA_LOOP_VECTORIZE"),
+    *("NUMBA_SLP_VECTORIZE", "NUMBA_DEBUGINFO", "NUMBA_LLVM_REFPRUNE_PASS", "NUMBA_DISABLE_JIT"),
+)
+
+
 def numba_is_configured() -> bool:
-    """Return whether a variable or a file may change Numba's settings."""
-    return any(name.startswith("NUMBA_") for name in os.environ) or os.path.exists(".numba_config.yaml")
+    """Return whether a variable or a file may change the code that Numba compiles."""
+    return not os.environ.keys().isdisjoint(_OF_CODE) or os.path.exists(".numba_config.yaml")
 
 
 def check_compiler() -> None:

@@ -27,10 +27,7 @@ def information(field: str) -> str:
 
 
 def description() -> str | None:
-    """Return the model and the features of the first processor, in one text; None if the system does not report them.
-
-    Code that is compiled for a processor runs on all processors with the same description.
-    """
+    """Return the model and the features of the first processor, in one text; None if they are not reported."""
     found = _first()
     if not any(found.get(field) for field in _FEATURES):
         return None

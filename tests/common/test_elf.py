@@ -13,6 +13,7 @@ from ep.common.native import elf, machine_code
 from ep.cpu.compile.compiler import compile_function
 from ep.cpu.compile.jit import jit
 from ep.cpu.machine.kernel_cache import CACHE
+from tests.subprocesses import run
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or platform.machine() != "x86_64", reason="LLVM links kernels on other systems"
@@ -143,3 +144,26 @@ def test_llvm_links_what_cannot_be_placed(monkeypatch):
 def test_a_function_that_the_process_lacks():
     with pytest.raises(RuntimeError, match="a kernel calls ep_has_no_such_function, which is not in this process"):
         machine_code._address_of("ep_has_no_such_function")
+
+
+LATE = """
+import ctypes, os, sys
+from pathlib import Path
+from ep.common.native import elf
+
+class Late:
+    def __init__(self, address):
+        self.call, self.write = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(address), os.write
+
+    def __del__(self):
+        self.write(1, str(self.call(41)).encode())
+
+sys.freed_last = Late(*elf.place(Path({path!r}).read_bytes(), ["next"], {{}}.get))
+"""
+
+
+def test_code_stays_until_the_process_ends(tmp_path):
+    """A thread that Python does not wait for may be in it when all modules are freed already."""
+    file = tmp_path / "code"
+    file.write_bytes(compiled("define i64 @next(i64 %x) {\n  %y = add i64 %x, 1\n  ret i64 %y\n}\n"))
+    assert run(LATE.format(path=str(file))) == "42"

@@ -1,6 +1,8 @@
 """The target of compiled code, as Numba has it and as it is kept on disk."""
 
 import json
+import platform
+import shutil
 
 import pytest
 
@@ -66,6 +68,24 @@ def test_processors_that_differ_have_targets_of_their_own(tmp_path, monkeypatch)
     assert processors.description() not in (None, first)
     information.write_text("processor: 0\nmodel: 2\n")
     assert processors.description() is None
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="names a processor of x86-64")
+def test_a_processor_that_is_named_too_late(launched, tmp_path):
+    """Kernels are written for the target that was found first; Numba would compile them for another one."""
+    folder = shutil.copytree(launched, tmp_path / "cache")
+    run(LAUNCH, EP_CACHE_DIR=str(folder))
+    code = f"""
+import os
+import ep.cpu.engine.entry
+os.environ["NUMBA_CPU_NAME"] = "x86-64-v3"
+try:
+    exec({LAUNCH.replace("kRelu", "kTanh")!r})
+except ep.EnvironmentVariableError as error:
+    print(error)
+"""
+    printed = run(code, EP_CACHE_DIR=str(folder))
+    assert printed.startswith("Numba compiles for x86-64-v3, but kernels of this process are for ")
 
 
 def test_a_launch_of_kernels_on_disk_imports_no_compiler_and_no_other_functions(launched):

@@ -203,7 +203,7 @@ class KernelCache(CompiledKernels):
         """
         try:
             with PrivateFolder(user_cache_folder(), self._folder_name) as folder:
-                for name in folder.newest_first(re.compile(r".*\.(kernel|sources)")):
+                for name in folder.newest_first(re.compile(r".*\.(kernel|sources|target)")):
                     folder.check(name)
         except UntrustedError as error:
             return str(error)

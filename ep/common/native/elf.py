@@ -11,8 +11,10 @@ from __future__ import annotations
 import ctypes
 import mmap
 import struct
+import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, NamedTuple
+from functools import cache
+from typing import Any, Final, NamedTuple
 
 _KIND: Final = b"\x7fELF\x02\x01\x01"  # 64 bits, little-endian, version 1
 _RELOCATABLE, _X86_64 = 1, 62
@@ -27,8 +29,7 @@ _WRITABLE, _LOADED = 1, 2  # flags of sections
 _R_X86_64_64: Final = 1
 _UNDEFINED: Final = 0  # the section of a symbol that the file does not define
 
-_placed: Final[list[mmap.mmap]] = []
-"""The memory of all code, which stays as long as the process: its addresses are in use."""
+_keep: Final = ctypes.PYFUNCTYPE(None, ctypes.py_object)(("Py_IncRef", ctypes.pythonapi))
 
 
 class NotPlaceableError(Exception):
@@ -64,6 +65,8 @@ def place(machine_code: bytes, names: Sequence[str], address_of: Callable[[str],
 
     Raises NotPlaceableError.
     """
+    if sys.platform != "linux":
+        raise NotPlaceableError("the system is not Linux")
     try:
         return _place(machine_code, names, address_of)
     except (struct.error, LookupError, ValueError) as error:
@@ -100,7 +103,7 @@ def _place(code: bytes, names: Sequence[str], address_of: Callable[[str], int]) 
             raise ValueError("an address outside of its section")
         _ADDRESS.pack_into(memory, offsets[section] + offset, (address(number) + addend) % 2**64)
     _protect(base, len(memory))
-    _placed.append(memory)
+    _keep(memory)  # for ever: daemon threads may be in this code after the interpreter has freed all modules
     wanted = {name_of(symbol): number for number, symbol in enumerate(symbols) if symbol.section in offsets}
     return tuple(address(wanted[name]) for name in names)
 
@@ -154,9 +157,14 @@ def _bytes_of(code: bytes, section: _Section) -> bytes:
     return found
 
 
+@cache
+def _mprotect() -> Any:
+    function = ctypes.CDLL(None, use_errno=True).mprotect
+    function.argtypes = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
+    return function
+
+
 def _protect(address: int, size: int) -> None:
     """Make memory executable, and no longer writable."""
-    protect = ctypes.CDLL(None, use_errno=True).mprotect
-    protect.argtypes = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
-    if protect(address, -(-size // mmap.PAGESIZE) * mmap.PAGESIZE, mmap.PROT_READ | mmap.PROT_EXEC) != 0:
+    if _mprotect()(address, -(-size // mmap.PAGESIZE) * mmap.PAGESIZE, mmap.PROT_READ | mmap.PROT_EXEC) != 0:
         raise OSError(ctypes.get_errno(), "the system does not let memory be made executable")

@@ -48,6 +48,7 @@ def function_addresses(
         return _placed(machine_code, symbols)
     notice.compiling()
     with _compiling(), statistics.compiling():
+        target(cache)  # as Numba has it, which is loaded now
         library, symbols = compiled()
         library._ensure_finalized()
         machine_code = library.codegen._tm.emit_object(library._final_module)
@@ -66,6 +67,13 @@ def _placed(machine_code: bytes, symbols: Sequence[str]) -> tuple[int, ...]:
     try:
         return elf.place(machine_code, symbols, _address_of)
     except elf.NotPlaceableError:  # for another system or processor
+        return _linked(machine_code, symbols)
+
+
+def _linked(machine_code: bytes, symbols: Sequence[str]) -> tuple[int, ...]:
+    from numba.core.compiler_lock import global_compiler_lock
+
+    with global_compiler_lock:
         for name, address in _own.items():
             binding.add_symbol(name, address)
         engine = registry.cpu_target.target_context.codegen()._engine

@@ -1,7 +1,8 @@
 """The target of compiled code: the processor, as LLVM names it, and the settings of Numba.
 
-LLVM and Numba know it, but to load them takes a tenth of a second. So it is kept on disk, for a processor that reports
-the same features to the system. A process in which Numba is loaded or configured asks Numba.
+LLVM and Numba know it, but to load them takes a tenth of a second. So it is kept on disk, for a processor that the
+system describes in the same words, and in which NumPy finds the same features: an emulator, such as Valgrind, has fewer
+of them than the system says. A process in which Numba is loaded or configured asks Numba.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import json
 import platform
 import sys
 from functools import cache
+from importlib import import_module
 from typing import Any, Final, NamedTuple, get_type_hints
 
 from ep.common.environment import NUMBA_DISABLE_JIT, numba_is_configured
@@ -22,6 +24,9 @@ from ep.include.errors import EnvironmentVariableError
 
 _SETTINGS: Final = ("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "DEBUGINFO_DEFAULT", "LLVM_REFPRUNE_PASS")
 """Numba's settings that change its code, so that code compiled for debugging is not found later."""
+
+_first: Final[dict[str, Target]] = {}
+"""The target that was first returned: kernels are written for it, so Numba must compile for it."""
 
 
 class Target(NamedTuple):
@@ -55,9 +60,17 @@ def target(kernels: KernelCache) -> Target:
 
     kernels: the kernels on disk, beside which the target is kept.
 
-    Raises EnvironmentVariableError if Numba compiles nothing.
+    Raises EnvironmentVariableError if Numba compiles nothing, or for another processor than the first target returned.
     """
-    return _asked() if "numba" in sys.modules or numba_is_configured() else _kept(kernels)
+    found = _asked() if "numba" in sys.modules or numba_is_configured() else _kept(kernels)
+    first = _first.setdefault("target", found)
+    if (found.triple, found.processor, found.features) != (first.triple, first.processor, first.features):
+        raise EnvironmentVariableError(
+            f"Numba compiles for {found.processor}, but kernels of this process are for {first.processor}; it must be "
+            "told by NUMBA_CPU_NAME and NUMBA_CPU_FEATURES before ep is first used. If neither is set, run "
+            "'ep cache clear'",
+        )
+    return found
 
 
 @cache
@@ -65,13 +78,20 @@ def _kept(kernels: KernelCache) -> Target:
     known = description()
     if known is None:
         return _asked()
-    digest = hashlib.sha256(f"{sys.platform} {platform.machine()} {known}".encode()).hexdigest()[:16]
+    text = f"{sys.platform} {platform.machine()} {known} {_seen_by_numpy()}"
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
     name = f"target-{digest}.target"
     found = kernels.read(name, _unpacked)
     if found is None:
         found = _asked()
         kernels.write(name, json.dumps(found._asdict()).encode())
     return found
+
+
+def _seen_by_numpy() -> str:
+    """Return the features that NumPy finds: as LLVM, it asks the processor and not the system."""
+    features = import_module("numpy._core._multiarray_umath").__cpu_features__
+    return " ".join(sorted(name for name, is_there in features.items() if is_there))
 
 
 def _unpacked(contents: bytes) -> Target | None:

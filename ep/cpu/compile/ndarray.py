@@ -1,4 +1,4 @@
-"""NumPy arrays and Python integers as arguments of compiled entries, read without Numba's unboxing.
+"""NumPy arrays as arguments of compiled functions, which get the addresses of the objects.
 
 An entry gets the address of the object and reads type, data type, flags and sizes from the array structure, at the
 offsets that `object_layout` has found. It only reports "as expected" or "not as expected". In the second case the
