@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from llvmlite.binding import add_symbol
 from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import CompilerBase
 from numba.core.compiler_machinery import register_pass
 
 from ep.common.native import machine_code
@@ -23,6 +24,9 @@ class _Library(KernelLibrary):
 
 class _Outer(lowering._pipeline(lowering._WideVectors, _Library)):
     """The pipeline of a kernel, which makes a Python function of it in the end."""
+
+    def compile_extra(self, func: Any) -> Any:
+        return CompilerBase.compile_extra(self, func)  # not from its syntax tree: that makes no Python function
 
     def define_pipelines(self) -> Any:
         (passes,) = super().define_pipelines()

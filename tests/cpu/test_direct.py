@@ -1,6 +1,7 @@
 """Functions that become LLVM's code from their syntax trees: they compute what Python does, in the bits of Numba."""
 
 import ctypes
+import itertools
 
 import numpy as np
 import pytest
@@ -16,6 +17,8 @@ from ep.cpu.machine.kernel_cache import CACHE
 from ep.include import DataType
 
 FACTOR, SCALE, TABLE = 3, np.float64(0.75), (5, 7)
+
+_NUMBERS = itertools.count()  # every kernel has a name of its own
 
 
 def count_down(a, b):
@@ -170,7 +173,9 @@ def compiled(monkeypatch):
 
     def compile_anew(task):
         count = task.__code__.co_argcount
-        return ctypes.CFUNCTYPE(None, *(ctypes.c_int64,) * count)(compile_task("test_direct", task, count))
+        return ctypes.CFUNCTYPE(None, *(ctypes.c_int64,) * count)(
+            compile_task(f"test.direct.{next(_NUMBERS)}", task, count)
+        )
 
     return compile_anew
 

@@ -38,5 +38,5 @@ def first_the_caller(x):
 def test_a_function_that_one_of_two_others_calls_no_more(kernel, expected, monkeypatch):
     monkeypatch.setattr(CACHE, "read", lambda name, form: None)
     monkeypatch.setattr(CACHE, "write", lambda name, contents: None)
-    address = compile_function("test.linking", kernel, 1)
+    address = compile_function(f"test.linking.{kernel.__name__}", kernel, 1)
     assert ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(address)(5) == expected

@@ -299,19 +299,27 @@ class PlannedPrimitive(CpuPrimitive):
             plan = make()
         except OverflowError:  # strides or sizes that fit in no word, and so in no memory
             return False
-        if not self._is_ready(plan):
-            return False
+        if self._in_parts:
+            if not self._has_parts(plan):
+                return False
+        else:
+            for move in plan.moves:
+                if not move.is_linked:
+                    return False
         if type(stream) is not CpuStream or self._enter(plan.words, *buffers):  # `_entered` would be a call more
             return False
         self._plans.put(key, plan)
         return True
 
-    def _is_ready(self, plan: Plan) -> bool:
-        """Return whether the code that only some plans need is there for this one."""
-        return all(move.is_linked for move in plan.moves)
+    _in_parts: ClassVar[bool] = False
+    """Whether plans need different parts of the compiled code, and no moves."""
+
+    def _has_parts(self, plan: Plan) -> bool:
+        """Return whether the parts are there that a plan needs."""
+        raise NotImplementedError
 
     def _make_ready(self, plan: Plan) -> None:
-        """Compile or load the code that `_is_ready` misses."""
+        """Compile or load the code that only some plans need, for this one."""
         for move in plan.moves:
             link(move)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.plan import Plan
-from ep.cpu.engine.reduce.plan import Part, parts_of
+from ep.cpu.engine.reduce.plan import REDUCE_PLAN, Part, parts_of
 from ep.cpu.primitive.window_reductions import WindowReductions
 from ep.include.primitive.primitive import Request
 
@@ -17,6 +17,7 @@ class ReducePrimitive(WindowReductions):
     def __init__(self, request: Request) -> None:
         super().__init__(request)
         self._parts: set[Part] = set()  # those that the state has
+        self._kinds: set[tuple[int, int]] = set()  # of plans whose parts the state has
 
     def _compile(self) -> Launcher:
         from ep.cpu.engine.reduce.entry import reduce_launcher
@@ -33,9 +34,16 @@ class ReducePrimitive(WindowReductions):
         set_reduction(self._state, self.op, self.data_type, parts)
         self._parts.update(parts)
 
-    def _is_ready(self, plan: Plan) -> bool:
-        return self._parts.issuperset(parts_of(plan.words, self.op, self.data_type))
+    _in_parts = True
+
+    def _has_parts(self, plan: Plan) -> bool:
+        words = plan.words
+        return (words[REDUCE_PLAN.by_columns], words[REDUCE_PLAN.plain_rows]) in self._kinds
 
     def _make_ready(self, plan: Plan) -> None:
-        if not self._is_ready(plan):
-            self._compiling(lambda: self._set_parts(parts_of(plan.words, self.op, self.data_type)))
+        if self._has_parts(plan):
+            return
+        needed, words = parts_of(plan.words, self.op, self.data_type), plan.words
+        if not self._parts.issuperset(needed):
+            self._compiling(lambda: self._set_parts(needed))
+        self._kinds.add((int(words[REDUCE_PLAN.by_columns]), int(words[REDUCE_PLAN.plain_rows])))
