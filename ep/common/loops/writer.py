@@ -213,7 +213,7 @@ def _copied(node: Any) -> Any:
         return [_copied(each) for each in node]
     if not isinstance(node, ast.AST):
         return node
-    made = type(node)()
+    made = type(node).__new__(type(node))  # without a warning that fields are missing
     vars(made).update((name, _copied(value)) for name, value in vars(node).items())
     return made
 
