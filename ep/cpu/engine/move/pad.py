@@ -5,10 +5,13 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Final
 
+from llvmlite import ir
+
+from ep.common.native.emitted import emitted
 from ep.common.native.words import load_word, stack_words, store_word
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import unit_functions
+from ep.cpu.compile.vectors import BYTE, WORD, counted_at_head, load, store
 from ep.cpu.engine.move.plan import PAD_PLAN
 from ep.cpu.engine.move.run_writer import VECTOR
 from ep.cpu.engine.odometer import first_row, next_row
@@ -25,7 +28,7 @@ _SHORT: Final = 512  # the most bytes of a row and its padding that are written 
 
 _SRC, _DST = 0, 1  # the two sides, as in the odometer
 
-_copy_vector = unit_functions(VECTOR)[0]
+_UNIT: Final = ir.VectorType(BYTE, VECTOR)
 
 
 @jit
@@ -54,16 +57,27 @@ def _num_reached(count, first, step, reach, end):
     return (end - reach - first) // step + 1 if first + reach <= end else 0
 
 
-@jit
-def _write_short_rows(dst, dst_row, src, src_row, length, num_rows, padding):
+@emitted()
+def _write_short_rows(
+    builder: Any, dst: Any, dst_row: Any, src: Any, src_row: Any, length: Any, num_rows: Any, padding: Any
+) -> None:
     """Write rows and the padding after each, in whole vectors; the next rows overwrite the excess bytes."""
-    for _ in range(num_rows):
-        for offset in range(0, length, VECTOR):
-            _copy_vector(dst + offset, 0, src + offset, 0)
-        for offset in range(length, dst_row, VECTOR):
-            _copy_vector(dst + offset, 0, padding, 0)
-        dst += dst_row
-        src += src_row
+    filled = load(builder, padding, _UNIT)
+
+    def row(_: Any, addresses: list[Any]) -> list[Any]:
+        to, of = addresses
+
+        def copy(offset: Any, _: Any) -> None:
+            store(builder, load(builder, builder.add(of, offset), _UNIT), builder.add(to, offset))
+
+        def fill(offset: Any, _: Any) -> None:
+            store(builder, filled, builder.add(to, offset))
+
+        counted_at_head(builder, WORD(0), length, VECTOR, [], copy)
+        counted_at_head(builder, length, dst_row, VECTOR, [], fill)
+        return [builder.add(to, dst_row), builder.add(of, src_row)]
+
+    counted_at_head(builder, WORD(0), num_rows, 1, [dst, src], row)
 
 
 def _pad(size: int) -> Any:
