@@ -14,7 +14,7 @@ def function_of(source: str, name: str, module: str, names: Mapping[str, Any]) -
     Its qualified name has a digest of the source, by which the kernel cache tells functions apart.
     """
     space = {"__name__": module, **names}
-    exec(compile(source, kept_text(source, module, name), "exec"), space)
+    exec(compile(source, kept_text(source, module, name), "exec", dont_inherit=True), space)
     function: Callable[..., Any] = space[name]
     function.__qualname__ = f"{name}_{digest_of(source)}"
     return function

@@ -7,6 +7,7 @@ import pytest
 
 from ep.common.native.assigned_once import assigned_once_in_one_pass
 from ep.cuda.driver.packages import why_no_kernels
+from tests.restored import check_restored
 
 
 @pytest.fixture
@@ -57,14 +58,4 @@ def test_they_are_those_that_numba_finds(lowering, function, are_all):
 
 
 def test_numba_is_left_as_it_was(lowering):
-    numbas, changed = lowering.Lower._find_singly_assigned_variable, []
-
-    def fail():
-        with assigned_once_in_one_pass(lowering):
-            changed.append(lowering.Lower._find_singly_assigned_variable is not numbas)
-            raise RuntimeError
-
-    with pytest.raises(RuntimeError):
-        fail()
-    assert changed == [True]
-    assert lowering.Lower._find_singly_assigned_variable is numbas
+    check_restored(lambda: [lowering.Lower._find_singly_assigned_variable], lambda: assigned_once_in_one_pass(lowering))

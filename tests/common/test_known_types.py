@@ -11,6 +11,7 @@ from numba.core.types.functions import BaseFunction, Dispatcher
 
 from ep.common.native.known_types import known_call_types
 from ep.cuda.driver.packages import why_no_kernels
+from tests.restored import check_restored
 
 OPERATORS = operator.add, operator.floordiv, operator.truediv, operator.lt, operator.and_, operator.ne
 NUMBERS = types.int64, types.uint8, types.float32, types.boolean, types.literal(3)
@@ -67,17 +68,4 @@ def test_a_compiled_function_is_asked_once_for_operands_of_the_same_types(monkey
 
 
 def test_numba_is_left_as_it_was():
-    def state():
-        return BaseFunction.get_call_type, Dispatcher.get_call_type
-
-    numbas, changed = state(), []
-
-    def fail():
-        with known_call_types():
-            changed.append(all(now is not before for now, before in zip(state(), numbas, strict=True)))
-            raise RuntimeError
-
-    with pytest.raises(RuntimeError):
-        fail()
-    assert changed == [True]
-    assert state() == numbas
+    check_restored(lambda: [BaseFunction.get_call_type, Dispatcher.get_call_type], known_call_types)

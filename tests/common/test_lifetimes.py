@@ -4,6 +4,7 @@ import pytest
 from numba.core import compiler, postproc
 
 from ep.common.native.lifetimes import lifetimes_where_used
+from tests.restored import check_restored
 
 
 def several_blocks(n, step):
@@ -44,14 +45,4 @@ def test_intermediate_lifetimes_are_not_computed(monkeypatch):
 
 
 def test_numba_is_left_as_it_was():
-    numbas, changed = postproc.PostProcessor.run, []
-
-    def fail():
-        with lifetimes_where_used(postproc):
-            changed.append(postproc.PostProcessor.run is not numbas)
-            raise RuntimeError
-
-    with pytest.raises(RuntimeError):
-        fail()
-    assert changed == [True]
-    assert postproc.PostProcessor.run is numbas
+    check_restored(lambda: [postproc.PostProcessor.run], lambda: lifetimes_where_used(postproc))

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ep.common.native.replaced import replaced
+
 
 @contextmanager
 def assigned_once_in_one_pass(numbas: Any) -> Iterator[None]:
@@ -18,8 +20,6 @@ def assigned_once_in_one_pass(numbas: Any) -> Iterator[None]:
 
     numbas: Numba's module `lowering`.
     """
-    lower = numbas.Lower
-    whole = lower._find_singly_assigned_variable
 
     def find(self: Any) -> None:
         blocks = self.func_ir.blocks
@@ -30,8 +30,5 @@ def assigned_once_in_one_pass(numbas: Any) -> Iterator[None]:
         self._singly_assigned_vars = once - numbas.must_use_alloca(blocks)
         self._blk_local_varmap = {}
 
-    lower._find_singly_assigned_variable = find
-    try:
+    with replaced(numbas.Lower, "_find_singly_assigned_variable", find):
         yield
-    finally:
-        lower._find_singly_assigned_variable = whole

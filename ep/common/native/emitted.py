@@ -8,6 +8,7 @@ from functools import wraps
 from typing import Any
 
 from ep.common.deferred import Deferred
+from ep.common.native.numba_function import NumbaFunction
 from ep.common.native.on_demand import types
 
 
@@ -19,11 +20,10 @@ def intrinsic(typed: Callable[..., Any]) -> Deferred:
     return Deferred(typed, _function)
 
 
-def _function(typed: Callable[..., Any]) -> Any:
-    """Return a function for compiled code in the form that Numba knows."""
-    from ep.common.native.numba_function import NumbaFunction
+def _function(typed: Callable[..., Any]) -> NumbaFunction:
+    from numba.core.typing.templates import make_intrinsic_template
 
-    return NumbaFunction(typed)
+    return NumbaFunction(typed, types, make_intrinsic_template)
 
 
 class Emitted(Deferred):

@@ -16,6 +16,8 @@ from weakref import WeakKeyDictionary
 from numba.core import types
 from numba.core.types.functions import BaseFunction, Dispatcher
 
+from ep.common.native.replaced import replaced
+
 _KEPT: Final = types.Number, types.Boolean, types.IntegerLiteral, types.BaseTuple, types.Array
 _known: Final[WeakKeyDictionary[types.Type, dict[Any, Any]]] = WeakKeyDictionary()
 """The signatures found, with the declarations of built-in ones: by function, context and types of operands."""
@@ -24,15 +26,12 @@ _known: Final[WeakKeyDictionary[types.Type, dict[Any, Any]]] = WeakKeyDictionary
 @contextmanager
 def known_call_types() -> Iterator[None]:
     """Make Numba reuse the types of calls with numbers, tuples and arrays; the caller holds Numba's lock."""
-    kinds: dict[Any, Any] = {BaseFunction: _of_built_in, Dispatcher: _of_compiled}
-    numbas = {kind: kind.get_call_type for kind in kinds}
-    for kind, reusing in kinds.items():
-        kind.get_call_type = reusing(numbas[kind])
-    try:
+    name, built_in, compiled = "get_call_type", BaseFunction.get_call_type, Dispatcher.get_call_type
+    with (
+        replaced(BaseFunction, name, _of_built_in(built_in)),
+        replaced(Dispatcher, name, _of_compiled(compiled)),
+    ):
         yield
-    finally:
-        for kind, find in numbas.items():
-            kind.get_call_type = find
 
 
 def _of_built_in(find: Callable[..., Any]) -> Callable[..., Any]:

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ep.common.native.replaced import replaced
+
 
 @contextmanager
 def lifetimes_where_used(numbas: Any) -> Iterator[None]:
@@ -29,8 +31,5 @@ def lifetimes_where_used(numbas: Any) -> Iterator[None]:
         function.variable_lifetime = numbas.VariableLifetime(function.blocks)  # it computes what it is asked for
         function.generator_info = None
 
-    processor.run = run
-    try:
+    with replaced(processor, "run", run):
         yield
-    finally:
-        processor.run = whole

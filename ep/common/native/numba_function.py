@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from numba.core import types
-from numba.core.typing.templates import make_intrinsic_template
-
 
 class NumbaFunction:
     """A function whose calls `typed` types and writes."""
 
-    def __init__(self, typed: Callable[..., Any]) -> None:
-        template: Any = make_intrinsic_template
-        self._numba_type_ = types.Function(template(self, typed, typed.__name__))
+    def __init__(self, typed: Callable[..., Any], types: Any, make_template: Callable[..., Any]) -> None:
+        """types, make_template: Numba's module, and its `make_intrinsic_template`, for the CPU or for CUDA."""
+        self._numba_type_ = types.Function(make_template(self, typed, typed.__name__))

@@ -15,6 +15,9 @@ from ep.include.primitive.plane_windows import PlaneWindows
 from ep.include.primitive.structure import Convolution, MaxPool
 from ep.include.primitive.window_map import WindowMap
 
+_LACKING: Final = PlaneWindows(1, (1,), (1,), (1,), (1,), (0,), (1,))
+"""The windows along an axis that planes lack."""
+
 _FEW_FILTERS: Final = 4
 """The most filters of one channel for which a sum for each filter is not slower than a matrix product."""
 
@@ -173,3 +176,10 @@ def windows_of_pool(op: MaxPool, of_x: Dims) -> Windows:
 def is_depthwise(of_w: Dims, groups: int) -> bool:
     """Return whether each channel has a few filters of its own: a convolution with such a w is no matrix product."""
     return groups > 1 and of_w[1] == 1 and of_w[0] <= _FEW_FILTERS * groups
+
+
+def along_axes(windows: PlaneWindows, num_axes: int) -> PlaneWindows:
+    """Return the same windows along `num_axes` axes, as many as they have or more: the first ones have one element."""
+    more = num_axes - len(windows.sizes)
+    fields = zip(_LACKING[1:], windows[1:], strict=True)
+    return PlaneWindows(windows.planes, *(lacking * more + given for lacking, given in fields))

@@ -23,7 +23,7 @@ from ep.cpu.compile.contraction import fuse
 from ep.cpu.compile.direct_calls import NUMBERS, Known, Several, Value
 from ep.cpu.compile.direct_values import Values
 from ep.cpu.compile.sections import NONE_LOCAL, Sections
-from ep.cpu.compile.syntax import Names, Unsupported, definition_of
+from ep.cpu.compile.syntax import Names, Unsupported, tree_of
 
 NOT_WRITTEN: Final = Unsupported, errors.NumbaError, NotImplementedError
 """What `lowered` raises if Numba must compile a function."""
@@ -60,7 +60,7 @@ def lowered(function: Any, state: Any, library: Any, how: Any) -> Any:
     are_numbers = all(isinstance(kind, NUMBERS) and not isinstance(kind, types.Literal) for kind in kinds)
     if not isinstance(function, FunctionType) or not are_numbers:
         raise Unsupported
-    definition, names = definition_of(function)
+    definition, names = tree_of(function)
     unique, result = next(FunctionIdentity._unique_ids), state.return_type
     descriptor = funcdesc.FunctionDescriptor(
         *(True, function.__module__, function.__qualname__, f"{function.__qualname__}${unique}", ""),

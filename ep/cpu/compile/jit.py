@@ -1,6 +1,7 @@
 """The compiler options of all compiled CPU code, and the functions that compiled code calls."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from ep.common.deferred import Deferred
@@ -18,29 +19,28 @@ INNER: Final[dict[str, Any]] = {**OPTIONS, "no_cpython_wrapper": True, "no_cfunc
 """The options of functions called by compiled code only: wrappers would take a large part of the compile time."""
 
 
+def _compiled(pipeline: str, function: Callable[..., Any]) -> Any:
+    from ep.cpu.compile import lowering  # this imports Numba
+
+    return lowering.dispatcher(function, getattr(lowering, pipeline), INNER)
+
+
+_INLINED, _SEPARATE, _INTERLEAVED, _OF_PIECE, _OF_PAIRS = (
+    partial(_compiled, pipeline) for pipeline in ("WideVectors", "Separate", "Interleaved", "Pieces", "PairsOfPieces")
+)
+
+
 def jit(function: Callable[..., Any]) -> Deferred:
     """Make `function` callable from other compiled functions, and only from them.
 
     It is inlined into its callers, where LLVM knows its constant arguments.
     """
-    return Deferred(function, _inlined)
-
-
-def _inlined(function: Callable[..., Any]) -> Any:
-    from ep.cpu.compile.lowering import WideVectors, dispatcher  # this imports Numba
-
-    return dispatcher(function, WideVectors, INNER)
+    return Deferred(function, _INLINED)
 
 
 def separate(function: Callable[..., Any]) -> Deferred:
     """Make `function` callable as `jit` does, but keep it a separate function, which can use all registers."""
-    return Deferred(function, _separate)
-
-
-def _separate(function: Callable[..., Any]) -> Any:
-    from ep.cpu.compile.lowering import Separate, dispatcher  # this imports Numba
-
-    return dispatcher(function, Separate, INNER)
+    return Deferred(function, _SEPARATE)
 
 
 def interleaved(function: Callable[..., Any]) -> Deferred:
@@ -49,13 +49,7 @@ def interleaved(function: Callable[..., Any]) -> Deferred:
     Such a chain leaves a core waiting unless several are in flight. The core's instruction window holds only a few of
     them, and LLVM by itself interleaves only short loops.
     """
-    return Deferred(function, _interleaved)
-
-
-def _interleaved(function: Callable[..., Any]) -> Any:
-    from ep.cpu.compile.lowering import Interleaved, dispatcher  # this imports Numba
-
-    return dispatcher(function, Interleaved, INNER)
+    return Deferred(function, _INTERLEAVED)
 
 
 def of_piece(function: Callable[..., Any], pairs: bool = False) -> Deferred:
@@ -63,16 +57,4 @@ def of_piece(function: Callable[..., Any], pairs: bool = False) -> Deferred:
 
     pairs: whether a loop has a turn for each pair of the `PIECE` elements, not for each element.
     """
-    return Deferred(function, _of_pairs if pairs else _of_piece)
-
-
-def _of_piece(function: Callable[..., Any]) -> Any:
-    from ep.cpu.compile.lowering import Pieces, dispatcher  # this imports Numba
-
-    return dispatcher(function, Pieces, INNER)
-
-
-def _of_pairs(function: Callable[..., Any]) -> Any:
-    from ep.cpu.compile.lowering import PairsOfPieces, dispatcher  # this imports Numba
-
-    return dispatcher(function, PairsOfPieces, INNER)
+    return Deferred(function, _OF_PAIRS if pairs else _OF_PIECE)

@@ -299,6 +299,17 @@ def either(builder: Any, incoming: Sequence[tuple[Any, Any]]) -> Any:
     return value
 
 
+def with_masks_unless(builder: Any, inside: Any, make: Callable[[bool], Sequence[Any]]) -> list[Any]:
+    """Return the values of `make(False)` where all elements are inside, else those of `make(True)`, with masks."""
+    made = []
+    with builder.if_else(inside) as ways:
+        for way, masked in zip(ways, (False, True), strict=True):
+            with way:
+                made.append((make(masked), builder.block))
+    (one, of_one), (other, of_other) = made
+    return [either(builder, ((a, of_one), (b, of_other))) for a, b in zip(one, other, strict=True)]
+
+
 def least(builder: Any, a: Any, b: Any) -> Any:
     """Return the smaller of two signed integers."""
     return builder.select(builder.icmp_signed("<", a, b), a, b)

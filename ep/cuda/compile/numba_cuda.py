@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from types import SimpleNamespace
 from typing import Any, Final
@@ -16,6 +16,8 @@ from ep.common.deferred import Deferred
 from ep.common.native.assigned_once import assigned_once_in_one_pass
 from ep.common.native.known_types import known_call_types
 from ep.common.native.lifetimes import lifetimes_where_used
+from ep.common.native.numba_function import NumbaFunction
+from ep.common.native.replaced import replaced
 
 
 @contextmanager
@@ -59,19 +61,16 @@ def _device_function(function: Callable[..., Any]) -> Any:
     return cuda.jit(device=True)(function)
 
 
-class _Function:
-    """A function of kernels, in the form that Numba knows."""
-
-    def __init__(self, typed: Callable[..., Any]) -> None:
-        self._numba_type_ = types.Function(make_intrinsic_template(self, typed, typed.__name__))
-
-
 def intrinsic(typed: Callable[..., Any]) -> Deferred:
     """Make a function of kernels from `typed(typing_context, *types)`.
 
     `typed` returns a call's signature and the function that writes its instructions, as for Numba's own decorator.
     """
-    return Deferred(typed, _Function)
+    return Deferred(typed, _intrinsic)
+
+
+def _intrinsic(typed: Callable[..., Any]) -> NumbaFunction:
+    return NumbaFunction(typed, types, make_intrinsic_template)
 
 
 @cuda.jit(device=True)  # type: ignore[untyped-decorator]
@@ -260,14 +259,10 @@ class _Compiler(compiler.CUDACompiler):  # type: ignore[misc]
 
     def __init__(self, *given: Any, **named: Any) -> None:
         """Numba would look for new declarations of functions here, as it also does where one is missing."""
-        kinds = [(type(context), type(context).refresh) for context in given[:2]]
-        for kind, _ in kinds:
-            kind.refresh = lambda self: None
-        try:
+        with ExitStack() as stack:
+            for context in given[:2]:
+                stack.enter_context(replaced(type(context), "refresh", lambda self: None))
             super().__init__(*given, **named)
-        finally:
-            for kind, refresh in kinds:
-                kind.refresh = refresh
 
     def define_pipelines(self) -> Any:
         if not _PASSES:  # the same for all functions
@@ -289,10 +284,6 @@ def _compiling_for(cc: tuple[int, int]) -> Iterator[None]:
     Numba would compile device functions for the current device, and there may be none.
     """
     cuda_target.target_context.refresh()
-    ask, pipeline = dispatcher.get_current_device, compiler.CUDACompiler
-    dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=cc)
-    compiler.CUDACompiler = _Compiler
-    try:
+    device = SimpleNamespace(compute_capability=cc)
+    with replaced(dispatcher, "get_current_device", lambda: device), replaced(compiler, "CUDACompiler", _Compiler):
         yield
-    finally:
-        dispatcher.get_current_device, compiler.CUDACompiler = ask, pipeline

@@ -6,7 +6,7 @@ next to each other, for any stride.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final
 
 from ep.common.native.emitted import emitted
@@ -16,7 +16,6 @@ from ep.cpu.compile.vectors import (
     REALS,
     WORD,
     counted,
-    either,
     every,
     lanes_below,
     least,
@@ -25,6 +24,7 @@ from ep.cpu.compile.vectors import (
     store,
     stored_bits,
     where,
+    with_masks_unless,
 )
 from ep.cpu.engine.product.types import arithmetic_of
 from ep.include.data_type import DataType
@@ -80,13 +80,7 @@ def row_packer(data_type: DataType, lanes: int, places: int, stride: int, dilati
             begin = builder.add(first, builder.mul(index, WORD(stride)))
             within = builder.icmp_signed("<=", builder.add(begin, WORD(stride * lanes)), width)
             within = builder.and_(within, builder.icmp_signed(">=", begin, WORD(0)))
-            made = []
-            with builder.if_else(within) as ways:
-                for way, masked in zip(ways, (False, True), strict=True):
-                    with way:
-                        made.append((elements(begin, masked), builder.block))
-            (one, of_one), (other, of_other) = made
-            found = [either(builder, ((a, of_one), (b, of_other))) for a, b in zip(one, other, strict=True)]
+            found = with_masks_unless(builder, within, partial(elements, begin))
             for phase in phases:
                 store(
                     builder, every(builder, found, phase), to, builder.add(builder.mul(phase_step, WORD(phase)), index)

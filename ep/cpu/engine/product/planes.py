@@ -15,6 +15,7 @@ import numpy as np
 from ep.common.native.object_layout import data_address
 from ep.common.native.words import load_word, stack_words, store_word
 from ep.common.primitive.signature import Signature
+from ep.common.primitive.windows import along_axes
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.conversion import HALVES
 from ep.cpu.compile.jit import jit
@@ -40,7 +41,6 @@ _MOST_BYTES: Final = 1 << 25  # of a part in any case
 _ENOUGH_PARTS: Final = 8
 _MOST_ROWS: Final = 4  # of a tile
 _MOST_VECTORS: Final = 8
-_FILLED: Final = PlaneWindows(1, (1,), (1,), (1,), (1,), (0,), (1,))  # along an axis that planes lack
 _SIZES: Final = adjacent(PRODUCT, "m", "n", "k", "num_batches", "num_terms", "row_parts", "column_parts", "depth_parts")
 _TASK: Final = adjacent(PRODUCT, "task")
 
@@ -71,15 +71,6 @@ class _Parts(NamedTuple):
     bytes: int
 
 
-def planes_of(windows: PlaneWindows) -> PlaneWindows:
-    """Return the same windows along three axes."""
-    lacking = _AXES - len(windows.sizes)
-    return PlaneWindows(
-        windows.planes,
-        *(one * lacking + other for one, other in zip(_FILLED[1:], windows[1:], strict=True)),
-    )
-
-
 class PlanesPlan(Plan):
     """The plan of a launch of sums of windows of planes. Making one compiles the task."""
 
@@ -102,7 +93,7 @@ class PlanesPlan(Plan):
         planes, kernel = windows.planes, math.prod(windows.kernel)
         if signature is not None:
             self.set_checks(counts, in_place=False)
-        filled = planes_of(windows)
+        filled = along_axes(windows, _AXES)
         parts, maps = _parts(filled, data_type, maps=signature is None), signature is None
         words = np.zeros(_PLANES.num_words, np.int64)
         for field in ("sizes", "counts", "before"):
@@ -171,7 +162,7 @@ def _parts(windows: PlaneWindows, data_type: DataType, *, maps: bool) -> _Parts:
 
 def fits(windows: PlaneWindows, data_type: DataType) -> bool:
     """Return whether the memory for a part of the planes is not too large: windows may have far-away places."""
-    return _parts(planes_of(windows), data_type, maps=True).bytes <= _MOST_BYTES
+    return _parts(along_axes(windows, _AXES), data_type, maps=True).bytes <= _MOST_BYTES
 
 
 @cache

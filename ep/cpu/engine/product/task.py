@@ -18,7 +18,7 @@ from ep.cpu.engine.product.results import results_merger
 from ep.cpu.engine.product.shape import block_columns, tile_shape
 from ep.cpu.engine.product.state import BLOCK, BLOCK_WORDS, PRODUCT, PRODUCT_LAUNCH, PRODUCT_STATE
 from ep.cpu.engine.product.types import Types, arithmetic_of
-from ep.cpu.engine.product.vector import vector_multiplier
+from ep.cpu.engine.product.vector import for_one_row, vector_multiplier
 from ep.cpu.engine.product.walk import offsets, set_block
 from ep.cpu.engine.product.window_blocks import windows_multiplier
 from ep.cpu.engine.product.window_row import window_row_multiplier
@@ -41,15 +41,7 @@ def product_task(types: Types) -> int:
 @cache
 def windows_task(types: Types, step: int) -> int:
     """Return the address of the same task for products whose b is windows, most of them `step` elements apart."""
-    multiply_block, multiply_row = windows_multiplier(types, step), window_row_multiplier(types, step)
-
-    @jit
-    def multiply(launch, block, a, b, c):
-        if load_word(load_word(launch, PRODUCT_LAUNCH.product), PRODUCT.m) == 1:
-            multiply_row(launch, block, a, b, c)
-        else:
-            multiply_block(launch, block, a, b, c)
-
+    multiply = for_one_row(window_row_multiplier(types, step), windows_multiplier(types, step))
     return _task(f"product.windows.{types.name}.{step}", types, multiply)
 
 

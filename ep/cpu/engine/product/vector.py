@@ -52,14 +52,18 @@ def vector_multiplier(types: Types) -> Any:
     of_column = _multiplier(types.a, types.b, types.c)
     if types.a is types.b:
         return of_column
-    of_row = _multiplier(types.b, types.a, types.c)
+    return for_one_row(_multiplier(types.b, types.a, types.c), of_column)
+
+
+def for_one_row(of_row: Any, of_others: Any) -> Any:
+    """Return a function (launch, block, a, b, c) that calls `of_row` if c has one row, else `of_others`."""
 
     @jit
     def multiply(launch, block, a, b, c):
         if load_word(load_word(launch, PRODUCT_LAUNCH.product), PRODUCT.m) == 1:
             of_row(launch, block, a, b, c)
         else:
-            of_column(launch, block, a, b, c)
+            of_others(launch, block, a, b, c)
 
     return multiply
 

@@ -13,10 +13,11 @@ from ep.common.native.emitted import emitted
 from ep.common.native.object_layout import data_address
 from ep.common.native.words import load_word
 from ep.common.primitive.signature import Signature
+from ep.common.primitive.windows import along_axes
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.conversion import narrowed, widened
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.vectors import WORD, counted, either, every, lanes_below, load, store, stored_bits
+from ep.cpu.compile.vectors import WORD, counted, every, lanes_below, load, store, stored_bits, with_masks_unless
 from ep.cpu.engine.plan import Plan, adjacent
 from ep.cpu.engine.reduce.plan import REDUCE_PLAN
 from ep.cpu.engine.reduce.state import REDUCE
@@ -29,7 +30,6 @@ from ep.include.primitive.reduce_op import ReduceOp
 _AXES: Final = 3
 _FEW: Final = 4  # the most places of a window along each axis that are written out
 _TASK: Final = adjacent(REDUCE_PLAN, "task", "windows")
-_FILLED: Final = PlaneWindows(1, (1,), (1,), (1,), (1,), (0,), (1,))  # along an axis that planes lack
 
 WINDOWS: Final = layout(
     "Windows", sizes=_AXES, counts=_AXES, kernel=_AXES, strides=_AXES, before=_AXES, dilations=_AXES
@@ -52,9 +52,9 @@ class WindowsPlan(Plan):
 
 def words_of(windows: PlaneWindows) -> np.ndarray[Any, Any]:
     """Return the words of windows, for `row_task`."""
-    lacking, words = _AXES - len(windows.sizes), np.zeros(WINDOWS.num_words, np.int64)
+    filled, words = along_axes(windows, _AXES), np.zeros(WINDOWS.num_words, np.int64)
     for field in WINDOWS._fields[:-1]:
-        words[getattr(WINDOWS, field) :][:_AXES] = getattr(_FILLED, field) * lacking + getattr(windows, field)
+        words[getattr(WINDOWS, field) :][:_AXES] = getattr(filled, field)
     return words
 
 
@@ -231,12 +231,8 @@ def _row_reducer(form: _Form) -> Any:
                 first = builder.sub(builder.mul(index, WORD(stride)), before)
                 within = builder.icmp_signed("<=", builder.add(first, far), width)
                 within = builder.and_(within, builder.icmp_signed(">=", first, WORD(0)))
-                made = []
-                with builder.if_else(within) as ways:
-                    for way, masked in zip(ways, (False, True), strict=True):
-                        with way:
-                            made.append((reduced(first, masked), builder.block))
-                stored = narrowed(builder, either(builder, made), data_type)
+                (found,) = with_masks_unless(builder, within, lambda masked: [reduced(first, masked)])
+                stored = narrowed(builder, found, data_type)
                 store(builder, stored, dst, index, mask=lanes_below(builder, builder.sub(count, index), vector))
 
             counted(builder, WORD(0), count, vector, [], block)
