@@ -5,7 +5,6 @@ from __future__ import annotations
 import textwrap
 import unicodedata
 from collections.abc import Hashable, Mapping, Sequence
-from html import escape
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -233,4 +232,6 @@ def _width(text: str) -> float:
 
 def _clean(text: str) -> str:
     """Return the text for XML: escaped, with the characters that XML does not permit replaced."""
+    from html import escape  # not at the top: few programs are drawn, and it has a table of 2,000 characters
+
     return escape("".join(one if one.isprintable() or one == "\n" else "\N{REPLACEMENT CHARACTER}" for one in text))

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from ep.garbage import garbage_waits
 from ep.include.errors import ArgumentValueError, DuplicateRegistrationError
 from ep.include.process import exclusively
 from ep.include.suggest import did_you_mean
@@ -29,7 +30,8 @@ def load_provider(tag: str) -> None:
     """
     if tag in _loaded:
         return
-    exclusively(lambda: _load(tag))  # another thread waits until everything is registered
+    with garbage_waits(all_is_kept=True):
+        exclusively(lambda: _load(tag))  # another thread waits until everything is registered
 
 
 def _load(tag: str) -> None:

@@ -9,7 +9,7 @@ import mpmath
 from mpmath import mp, mpf
 
 from tools.constants.fit import DIGITS, Polynomial
-from tools.constants.parts import Parts, nearest, parts
+from tools.constants.parts import Parts, nearest, parts, powers
 
 mp.dps = DIGITS
 
@@ -295,4 +295,6 @@ TABLED: Final[dict[str, Polynomial | Parts]] = {
         "r",
         *(log_rest, mpf(-1) / 32, mpf(1) / 16, 9, lambda r: r),
     ),
+    **powers("POWERS_OF_TWO", "2^(i / 16)", 1),
+    **powers("INVERSE_POWERS", "2^(-i / 16)", -1),
 }

@@ -42,3 +42,15 @@ def parts(
         f"{text}{'' if count == 1 else f' as the sum of {count} numbers'}.",
         numbers[0] if count == 1 else tuple(numbers),
     )
+
+
+def powers(name: str, text: str, sign: int) -> dict[str, Parts]:
+    """Return the powers of 2 to the multiples of sign/16 below 1 as `name`, and the relative error of each."""
+    exact = [mpmath.power(2, mpf(sign * i) / 16) for i in range(16)]
+    numbers = [nearest(each) for each in exact]
+    rest = [nearest(each - number) / number for each, number in zip(exact, numbers, strict=True)]
+    short = name.removesuffix("_OF_TWO")
+    return {
+        name: Parts(f"{text} for i from 0 to 15.", tuple(numbers)),
+        f"{short}_REST": Parts("The relative errors of these numbers.", tuple(rest)),
+    }

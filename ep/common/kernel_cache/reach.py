@@ -48,26 +48,28 @@ class _Walk:
     def __init__(self) -> None:
         self.modules: set[str] = set()
         self._said: list[str] = []
-        self._numbers: dict[int, int] = {}
-        self._kept: list[object] = []  # keeps objects alive, so that no id is reused
-        self._todo: list[object] = []
 
     def add(self, root: object) -> None:
-        said, numbers, kept, todo = self._said, self._numbers, self._kept, self._todo
-        todo.append(root)
-        while todo:
-            value = todo.pop()
-            if value is None:
-                said.append("none\n")
-            elif isinstance(value, _PLAIN):
-                self._say(f"{type(value).__name__} {value!r}")
-            elif (number := numbers.get(id(value))) is not None:
-                said.append(f"again {number}\n")
-            else:
-                numbers[id(value)] = len(kept)
-                kept.append(value)
-                # last in, first out: the values that a value refers to follow it
-                todo.extend(reversed([*self._look_at(value)]))
+        """Add all that `root` refers to: each object once, in the order in which it is found, by its number."""
+        said, numbers, found = self._said, dict[int, int](), list[object]()
+        parts: Iterable[object] = (root,)
+        looked_at = 0
+        while True:
+            for part in parts:
+                if part is None:
+                    said.append("none\n")
+                elif (number := numbers.get(id(part))) is not None:
+                    said.append(f"number {number}\n")
+                elif type(part) in _PLAIN or isinstance(part, _PLAIN):
+                    self._say(f"{type(part).__name__} {part!r}")
+                else:
+                    numbers[id(part)] = len(found)
+                    found.append(part)  # which also keeps it alive, so that no id is reused
+                    said.append("next\n")
+            if looked_at == len(found):
+                return
+            parts = self._look_at(found[looked_at])
+            looked_at += 1
 
     def digest(self) -> str:
         """Return the digest of all that was said."""
@@ -82,10 +84,11 @@ class _Walk:
         Return whether the module is not one of Python's or of the tools.
         """
         self._say(f"{module} {what}")
-        top = (module or "builtins").partition(".")[0]
-        if top in _TOOLS or top in sys.stdlib_module_names:
-            return False
-        self.modules.add(module or "builtins")
+        module = module or "builtins"
+        if module not in self.modules:
+            if _is_of_tools(module):
+                return False
+            self.modules.add(module)
         return True
 
     def _look_at(self, value: Any) -> Iterable[object]:
@@ -131,9 +134,10 @@ class _Walk:
         if not self._from(known.get("__name__"), function.__qualname__, code.co_firstlineno):
             return ()
         names = [name for name in sorted_names(code) if name in known]
-        cells = [_contents(cell) for cell in function.__closure__ or ()]
-        self._say(f"{code.co_freevars} {names}")
-        return function.__defaults__, function.__kwdefaults__, *cells, *[known[name] for name in names]
+        defaults = [one for one in (function.__defaults__, function.__kwdefaults__) if one]
+        cells = map(_contents, function.__closure__ or ())
+        self._say(f"{len(defaults)} {' '.join(code.co_freevars)}: {' '.join(names)}")
+        return [*defaults, *cells, *[known[name] for name in names]]
 
     def _look_at_object(self, value: Any) -> Iterator[object]:
         """Add an object of some class to the digest.
@@ -149,6 +153,13 @@ class _Walk:
                 yield getattr(value, name, None)
         elif (text := str(value)) != object.__repr__(value):  # the default shows an address
             self._say(text)
+
+
+@functools.cache
+def _is_of_tools(module: str) -> bool:
+    """Return whether a module is one of Python's or of the tools."""
+    top = module.partition(".")[0]
+    return top in _TOOLS or top in sys.stdlib_module_names
 
 
 def _contents(cell: CellType) -> object:

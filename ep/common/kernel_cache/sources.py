@@ -61,6 +61,7 @@ class Sources:
         self._checked: dict[str, _Checked] = {}
         self._read: dict[str, _Source] = {}
         self._next: dict[str, frozenset[str]] = {}
+        self._sets: dict[int, tuple[str, ...]] = {}
         self.digests: dict[int, tuple[str, int]] = {}
         """The digests of sets of modules, with all modules that they reach, of files in the states `states`.
 
@@ -87,7 +88,9 @@ class Sources:
                 return None
             self.digests[roots] = found
         digest, names = found
-        return digest if all(map(self._is_unchanged, self._modules_of(names))) else None
+        if (reached := self._sets.get(names)) is None:
+            reached = self._sets[names] = tuple(self._modules_of(names))
+        return digest if all(map(self._is_unchanged, reached)) else None
 
     def _set_of(self, modules: Iterable[str]) -> int:
         return reduce(or_, [self._bits[module] for module in modules], 0)

@@ -34,8 +34,8 @@ def far_from() -> int:
 @cache
 def second_cache() -> int:
     """Return the bytes of L2 that a processor has for itself."""
-    found = (_cache(index) for index in _FOLDER.glob("index*"))
-    return max((size // processors for level, size, processors in found if level == 2), default=0) or _UNKNOWN_SECOND
+    of_level = (size // processors for level, size, processors in _caches(_FOLDER) if level == 2)
+    return max(of_level, default=0) or _UNKNOWN_SECOND
 
 
 def last_level_caches(num_processors: int, folder: Path = _FOLDER) -> int:
@@ -44,9 +44,15 @@ def last_level_caches(num_processors: int, folder: Path = _FOLDER) -> int:
     A virtual machine may report a cache that it shares with many others. So a processor's part is limited to `_SHARE`,
     which is more than on any Intel processor.
     """
-    _, size, sharing = max((_cache(index) for index in folder.glob("index*")), default=(0, 0, 1))
+    _, size, sharing = max(_caches(folder), default=(0, 0, 1))
     size = size or _sysconf("SC_LEVEL3_CACHE_SIZE") or _UNKNOWN
     return min(size * -(-num_processors // sharing), _SHARE * num_processors)
+
+
+@cache
+def _caches(folder: Path) -> tuple[tuple[int, int, int], ...]:
+    """Return the level, the bytes and the processors of each cache. The files are read once."""
+    return tuple(_cache(index) for index in folder.glob("index*"))
 
 
 def _cache(index: Path) -> tuple[int, int, int]:

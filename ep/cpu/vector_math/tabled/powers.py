@@ -1,33 +1,17 @@
 """The 16 powers of two whose exponents are multiples of 1/16, and their inverses."""
 
-from decimal import Context, Decimal
-from fractions import Fraction
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from ep.cpu.vector_math.constants import pair
 from ep.cpu.vector_math.lookup import table
+from ep.cpu.vector_math.tabled.coefficients import INVERSE_POWERS, INVERSE_POWERS_REST, POWERS_OF_TWO, POWERS_REST
 
-_DIGITS = Context(prec=50)
-
-
-def _powers(sign: int) -> tuple[list[float], list[float]]:
-    """Return 2^(sign i/16), and the relative error of each."""
-    pairs = [pair(Fraction(_DIGITS.power(Decimal(2), Decimal(sign * i) / 16))) for i in range(16)]
-    return [high for high, _ in pairs], [low / high for high, low in pairs]
-
-
-def _tables(sign: int) -> tuple[Any, Any]:
-    high, rest = _powers(sign)
-    return table(high, np.float64), table(rest, np.float64)
-
-
-POWERS: Final = tuple(np.array(each) for each in _powers(1))
+POWERS: Final = np.array(POWERS_OF_TWO), np.array(POWERS_REST)
 """The powers, and the relative error of each."""
 
 SIXTEENTHS: Final = (POWERS[0].view(np.int64) - (np.arange(16) << 48)).view(np.float64)
 """The powers, without i/16 in their exponent: adding i << 48 to the bits of entry i gives them."""
 
-power, power_rest = _tables(1)
-inverse_power, inverse_power_rest = _tables(-1)
+power, power_rest = table(POWERS_OF_TWO, np.float64), table(POWERS_REST, np.float64)
+inverse_power, inverse_power_rest = table(INVERSE_POWERS, np.float64), table(INVERSE_POWERS_REST, np.float64)
