@@ -20,6 +20,7 @@ from ep.onnx.operators import reductions as r
 from ep.onnx.operators import resize as z
 from ep.onnx.operators import shapes as s
 from ep.onnx.operators import windows as w
+from ep.onnx.operators.attributes import by_attributes
 from ep.onnx.operators.einsum import einsum
 
 DOMAINS: Final = ("", "ai.onnx")
@@ -63,7 +64,7 @@ _LINES: Final = (
     Line("Cast", 6, e.cast, check=s.check_type),
     Line("CastLike", 15, e.cast_like),
     Line("Celu", 12, ops.celu),
-    Line("Clip", 6, e.clip_by_attributes),
+    Line("Clip", 6, by_attributes(e.clip, "min", "max")),
     Line("Clip", 11, e.clip),
     Line("Div", 7, e.div),
     Line("Dropout", 7, e.dropout, false=2),
@@ -92,10 +93,11 @@ _LINES: Final = (
     Line("LogSoftmax", 1, r.flat(ops.log_softmax)),
     Line("LogSoftmax", 13, ops.log_softmax),
     Line("LpNormalization", 1, r.lp_normalization),
-    *(Line(name, 1, r.by_attribute(function)) for name, function in r.REDUCTIONS.items() if name != "ReduceSum"),
-    *(Line(name, 18, r.by_input(function), (1,)) for name, function in r.REDUCTIONS.items() if name != "ReduceSum"),
-    Line("ReduceSum", 1, r.by_attribute(r.REDUCTIONS["ReduceSum"])),
-    Line("ReduceSum", 13, r.by_input(r.REDUCTIONS["ReduceSum"]), host=(1,)),
+    *(Line(name, 1, by_attributes(r.reduction(function), "axes")) for name, function in r.REDUCTIONS.items()),
+    *(
+        Line(name, 13 if name == "ReduceSum" else 18, r.reduction(function), host=(1,))
+        for name, function in r.REDUCTIONS.items()
+    ),
     Line("Softmax", 1, r.flat(ops.softmax)),
     Line("Softmax", 13, ops.softmax),
     Line("If", 1, choice.choose, host=(0,)),
@@ -108,23 +110,23 @@ _LINES: Final = (
     Line("Expand", 8, s.expand, host=(1,)),
     Line("EyeLike", 9, s.eye_like, of_shape=True, check=s.check_type),
     Line("Flatten", 1, s.flatten),
-    Line("Pad", 2, s.pad_by_attributes),
-    Line("Pad", 11, s.pad, host=(1, 2, 3)),
+    Line("Pad", 2, by_attributes(s.pad, "pads", "value"), check=s.check_mode),
+    Line("Pad", 11, s.pad, host=(1, 2, 3), check=s.check_mode),
     Line("Range", 11, s.arange, host=(0, 1, 2)),
     Line("Reshape", 5, s.reshape, host=(1,)),
     Line("Shape", 1, s.shape, of_shape=True),
     Line("Size", 1, s.size, of_shape=True),
-    Line("Slice", 1, s.slice_by_attributes),
+    Line("Slice", 1, by_attributes(s.slices, "starts", "ends", "axes")),
     Line("Slice", 10, s.slices, host=(1, 2, 3, 4)),
     Line("SpaceToDepth", 1, s.space_to_depth),
-    Line("Split", 2, s.split_by_attribute, counts=True),
+    Line("Split", 2, by_attributes(s.split, "split"), counts=True),
     Line("Split", 13, s.split, host=(1,), counts=True),
-    Line("Squeeze", 1, s.squeeze_by_attribute),
+    Line("Squeeze", 1, by_attributes(s.squeeze, "axes")),
     Line("Squeeze", 13, s.squeeze, host=(1,)),
     Line("Tile", 6, s.tile, host=(1,)),
     Line("Transpose", 1, s.transpose),
     Line("Trilu", 14, s.trilu, host=(1,)),
-    Line("Unsqueeze", 1, s.unsqueeze_by_attribute),
+    Line("Unsqueeze", 1, by_attributes(s.unsqueeze, "axes")),
     Line("Unsqueeze", 13, s.unsqueeze, host=(1,)),
     Line("Compress", 9, i.compress, host=(1,)),
     Line("Gather", 1, i.gather),
@@ -132,8 +134,8 @@ _LINES: Final = (
     Line("GatherND", 11, i.gather_nd),
     Line("ReverseSequence", 10, i.reverse_sequence, host=(1,)),
     Line("Scatter", 9, scatter.scatter_elements, host=(1,)),
-    Line("ScatterElements", 11, scatter.scatter_elements, host=(1,), check=scatter.check_reduction),
-    Line("ScatterND", 11, scatter.scatter_nd, host=(1,), check=scatter.check_reduction),
+    Line("ScatterElements", 11, scatter.scatter_elements, host=(1,), check=scatter.check),
+    Line("ScatterND", 11, scatter.scatter_nd, host=(1,), check=scatter.check),
     Line("TopK", 10, i.top_k, host=(0, 1)),
     Line("NonZero", 9, i.non_zero, host=(0,)),
     Line("OneHot", 9, i.one_hot, host=(1,)),
@@ -147,16 +149,16 @@ _LINES: Final = (
     Line("RNN", 7, n.rnn, host=(4,), check=n.check("rnn"), of_data=n.going_on),
     Line("Resize", 10, z.upsample, host=(1,), check=z.check),
     Line("Resize", 11, z.resize, host=(1, 2, 3), check=z.check),
-    Line("Upsample", 7, z.upsample, check=z.check),
+    Line("Upsample", 7, by_attributes(z.upsample, "scales"), check=z.check),
     Line("Upsample", 9, z.upsample, host=(1,), check=z.check),
-    Line("AveragePool", 7, w.average_pool),
-    Line("Conv", 1, w.conv),
-    Line("ConvTranspose", 1, w.conv_transpose),
+    Line("AveragePool", 7, w.average_pool, check=w.check),
+    Line("Conv", 1, w.conv, check=w.check),
+    Line("ConvTranspose", 1, w.conv_transpose, check=w.check),
     Line("GlobalAveragePool", 1, w.global_average_pool),
     Line("GlobalMaxPool", 1, w.global_max_pool),
     Line("LRN", 1, w.lrn),
-    Line("LpPool", 2, w.lp_pool),
-    Line("MaxPool", 1, w.max_pool, most_outputs=1),
+    Line("LpPool", 2, w.lp_pool, check=w.check),
+    Line("MaxPool", 1, w.max_pool, check=w.check, most_outputs=1),
 )
 
 

@@ -1,4 +1,4 @@
-"""Operators on indices: scatters with several elements for one index, TopK, sequences, running sums."""
+"""Operators on indices: gathers, scatters with several elements for one index, TopK, sequences, running sums."""
 
 import functools
 import operator
@@ -102,3 +102,28 @@ def test_running_sums(rng, size, exclusive, reverse):
         line = x[row, ::-1, col] if reverse else x[row, :, col]
         totals = [functools.reduce(operator.add, line[: k + 1 - exclusive], 0) for k in range(size)]
         assert found[row, :: -1 if reverse else 1, col].tolist() == totals
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_gathered_elements(rng, axis):
+    """The other axes of the indices may be shorter than those of x."""
+    x = rng.random((4, 3, 5), np.float32)
+    indices = rng.integers(-x.shape[axis], x.shape[axis], (3, 2, 4))
+    expected = np.empty(indices.shape, np.float32)
+    for place, index in np.ndenumerate(indices):
+        at = [*place]
+        at[axis] = index
+        expected[place] = x[tuple(at)]
+    np.testing.assert_array_equal(run("GatherElements", [x, indices], axis=axis), expected, strict=True)
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("dtype", ["int32", "float32"])
+def test_classes(axis, dtype):
+    """Negative indices count from the end; those beyond it have no class."""
+    indices, values = np.array([[0, 3, -1], [4, -5, 2]], dtype), np.array([7, 8], np.int64)
+    expected = np.full((2, 3, 4), 7, np.int64)
+    for row, column, one in [(0, 0, 0), (0, 1, 3), (0, 2, 3), (1, 2, 2)]:
+        expected[row, column, one] = 8
+    found = run("OneHot", [indices, np.array([4]), values], axis=axis)
+    np.testing.assert_array_equal(found, np.moveaxis(expected, -1, axis), strict=True)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ep import ops
-from ep.onnx.operators.placing import placed
+from ep.onnx.operators.placing import taken
 
 
 def einsum(*operands: Any, equation: str) -> Any:
@@ -58,8 +58,8 @@ def _diagonal(x: Any, names: list[str]) -> tuple[Any, list[str]]:
         x, (rows, columns, *rest) = ops.permute(x, order), [x.shape[k] for k in order]
         if rows != columns:
             raise ValueError(f"axes {first} and {second} have {rows} and {columns} elements, and both are {name}")
-        places = placed(np.arange(rows, dtype=np.int64) * (columns + 1), x)
-        x, names = ops.gather(x.reshape((rows * columns, *rest)), places, 0), [names[k] for k in order[1:]]
+        x = taken(x.reshape((rows * columns, *rest)), np.arange(rows) * (columns + 1), 0)
+        names = [names[k] for k in order[1:]]
     return x, names
 
 

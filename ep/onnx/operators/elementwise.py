@@ -138,11 +138,6 @@ def clip(x: Any, least: Any = None, most: Any = None) -> Any:
     return x if most is None else ops.minimum(x, most)
 
 
-def clip_by_attributes(x: Any, min: float, max: float) -> Any:
-    """Return x, limited to `min` to `max`."""
-    return ops.minimum(ops.maximum(x, min), max)
-
-
 def dropout(x: Any, ratio: Any = None, training_mode: Any = None, **_: Any) -> Any:
     """Return x, and a mask that is true everywhere: models are not trained here, so nothing is dropped."""
     return x, ops.full(x.shape, True, bool)
@@ -155,7 +150,7 @@ def gelu(x: Any, approximate: str) -> Any:
 
 def hard_sigmoid(x: Any, alpha: float, beta: float) -> Any:
     """Return `alpha x + beta`, limited to 0 to 1."""
-    return clip_by_attributes(ops.add(ops.mul(x, alpha), beta), 0.0, 1.0)
+    return clip(ops.add(ops.mul(x, alpha), beta), 0.0, 1.0)
 
 
 def is_inf(x: Any, detect_negative: int, detect_positive: int) -> Any:

@@ -1,4 +1,4 @@
-"""Matrix products, and normalisations with given statistics."""
+"""Matrix products, and normalisations of channels."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ def gemm(a: Any, b: Any, c: Any = None, *, alpha: float, beta: float, transA: in
 
 def batch_normalization(x: Any, scale: Any, bias: Any, mean: Any, variance: Any, epsilon: float, **_: Any) -> Any:
     """Return each channel minus its mean, divided by the root of its variance, times a scale, plus a bias."""
-    shape = (-1, *[1] * (len(x.shape) - 2))
     factor = ops.mul(scale, ops.rsqrt(ops.add(variance, epsilon)))
     offset = ops.sub(bias, ops.mul(mean, factor))
-    return ops.add(ops.mul(x, factor.reshape(_channels(factor, shape))), offset.reshape(_channels(offset, shape)))
+    return ops.add(ops.mul(x, of_channels(factor, x)), of_channels(offset, x))
 
 
 def instance_normalization(x: Any, scale: Any, bias: Any, epsilon: float) -> Any:
     """Return each channel of each sample minus its mean, divided by the root of its variance, times a scale, plus a
     bias."""
-    axes, shape = tuple(range(2, len(x.shape))), (-1, *[1] * (len(x.shape) - 2))
+    axes = tuple(range(2, len(x.shape)))
     rest = ops.sub(x, ops.mean(x, axes, keepdims=True))
     variance = ops.mean(ops.mul(rest, rest), axes, keepdims=True)
     normed = ops.mul(rest, ops.rsqrt(ops.add(variance, epsilon)))
-    return ops.add(ops.mul(normed, scale.reshape(_channels(scale, shape))), bias.reshape(_channels(bias, shape)))
+    return ops.add(ops.mul(normed, of_channels(scale, x)), of_channels(bias, x))
 
 
-def _channels(numbers: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
-    return (*numbers.shape, *shape[1:])
+def of_channels(numbers: Any, x: Any) -> Any:
+    """Return one number for each channel of x in a shape that broadcasts to it."""
+    return numbers.reshape((*numbers.shape, *[1] * (len(x.shape) - 2)))

@@ -66,7 +66,7 @@ def check(operator: str) -> Callable[..., None]:
 
 def _applied(function: _Function, x: Any, clip: float | None) -> Any:
     name, numbers = function
-    return _ACTIVATIONS[name][0](x if clip is None else e.clip_by_attributes(x, -clip, clip), *numbers)
+    return _ACTIVATIONS[name][0](x if clip is None else e.clip(x, -clip, clip), *numbers)
 
 
 def _gates(x: Any, count: int) -> list[Any]:

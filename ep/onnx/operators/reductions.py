@@ -9,13 +9,14 @@ from typing import Any, Final
 import numpy as np
 
 from ep import ops
-from ep.onnx.operators.placing import placed
+from ep.onnx.operators.placing import placed, places
+from ep.onnx.operators.shapes import flatten
 
 NDArray = np.ndarray[Any, Any]
 
 
 def _l1(x: Any, axes: Any, keepdims: bool) -> Any:
-    return ops.sum(ops.abs(x), axes, keepdims=keepdims)
+    return _sum(ops.abs(x), axes, keepdims)
 
 
 def _l2(x: Any, axes: Any, keepdims: bool) -> Any:
@@ -29,16 +30,14 @@ def _log_sum(x: Any, axes: Any, keepdims: bool) -> Any:
 def _log_sum_exp(x: Any, axes: Any, keepdims: bool) -> Any:
     """Return the logarithm of the sum of powers, without overflow."""
     wide = _float(x)
-    if 0 in wide.shape:
-        return _as(x, ops.log(ops.sum(ops.exp(wide), axes, keepdims=keepdims)))
-    most = ops.max(wide, axes, keepdims=True)
+    most = _max(wide, axes, True)
     most = ops.where(ops.is_finite(most), most, 0.0)
     found = ops.add(ops.log(ops.sum(ops.exp(ops.sub(wide, most)), axes, keepdims=True)), most)
-    return _as(x, found if keepdims else found.reshape(_shape_without(x.shape, axes)))
+    return _as(x, found.reshape(_shape_of(x, axes, keepdims)))
 
 
 def _sum_square(x: Any, axes: Any, keepdims: bool) -> Any:
-    return ops.sum(ops.mul(x, x), axes, keepdims=keepdims)
+    return _sum(ops.mul(x, x), axes, keepdims)
 
 
 def _mean(x: Any, axes: Any, keepdims: bool) -> Any:
@@ -69,21 +68,21 @@ def _extreme(function: Callable[..., Any], sign: int) -> Callable[..., Any]:
             value = np.iinfo(dtype).max if sign < 0 else np.iinfo(dtype).min
         else:
             value = -sign * math.inf
-        shape = [1 if axis in axes else size for axis, size in enumerate(x.shape)]
-        filled = ops.full(tuple(shape) if keepdims else _shape_without(x.shape, axes), value, dtype)
-        return filled
+        return ops.full(_shape_of(x, axes, keepdims), value, dtype)
 
     return reduce
 
+
+_max, _min = _extreme(ops.max, 1), _extreme(ops.min, -1)
 
 REDUCTIONS: Final[dict[str, Callable[[Any, Any, bool], Any]]] = {
     "ReduceL1": _l1,
     "ReduceL2": _l2,
     "ReduceLogSum": _log_sum,
     "ReduceLogSumExp": _log_sum_exp,
-    "ReduceMax": _extreme(ops.max, 1),
+    "ReduceMax": _max,
     "ReduceMean": _mean,
-    "ReduceMin": _extreme(ops.min, -1),
+    "ReduceMin": _min,
     "ReduceProd": _prod,
     "ReduceSum": _sum,
     "ReduceSumSquare": _sum_square,
@@ -91,31 +90,17 @@ REDUCTIONS: Final[dict[str, Callable[[Any, Any, bool], Any]]] = {
 """Functions of an array, the reduced axes, and whether they are kept with one element."""
 
 
-def by_attribute(reduce: Callable[[Any, Any, bool], Any]) -> Callable[..., Any]:
-    """Return the operator whose axes are an attribute."""
+def reduction(reduce: Callable[[Any, Any, bool], Any]) -> Callable[..., Any]:
+    """Return the operator of a function; without axes, all are reduced, or none."""
 
-    def call(x: Any, keepdims: int, axes: Sequence[int] | None = None, **_: Any) -> Any:
-        return _reduced(reduce, x, axes, bool(keepdims))
-
-    return call
-
-
-def by_input(reduce: Callable[[Any, Any, bool], Any]) -> Callable[..., Any]:
-    """Return the operator whose axes are an input; without axes, all are reduced, or none."""
-
-    def call(x: Any, axes: Any = None, *, keepdims: int, noop_with_empty_axes: int = 0) -> Any:
-        given = () if axes is None else tuple(map(int, axes))
+    def call(x: Any, axes: NDArray | None = None, *, keepdims: int, noop_with_empty_axes: int = 0) -> Any:
+        rank = len(x.shape)
+        given = [] if axes is None else sorted({int(axis) % rank for axis in axes})
         if not given and noop_with_empty_axes:
-            return reduce(x.reshape((*x.shape, 1)), (len(x.shape),), False)
-        return _reduced(reduce, x, given, bool(keepdims))
+            return reduce(x.reshape((*x.shape, 1)), (rank,), False)
+        return reduce(x, tuple(given or range(rank)), bool(keepdims))
 
     return call
-
-
-def _reduced(reduce: Callable[[Any, Any, bool], Any], x: Any, axes: Sequence[int] | None, keepdims: bool) -> Any:
-    rank = len(x.shape)
-    places = tuple(sorted({axis % rank for axis in axes})) if axes else tuple(range(rank))
-    return reduce(x, places, keepdims)
 
 
 def arg_max(x: Any, axis: int, keepdims: int, select_last_index: int = 0) -> Any:
@@ -130,29 +115,26 @@ def arg_min(x: Any, axis: int, keepdims: int, select_last_index: int = 0) -> Any
 
 def _place(x: Any, value: Any, axis: int, keepdims: int, last: int) -> Any:
     axis %= len(x.shape)
-    size, at = x.shape[axis], [1] * len(x.shape)
-    at[axis] = size
-    places = np.arange(size, dtype=np.int64).reshape(at)
-    found = ops.where(ops.equal(x, value), placed(places, x), -1 if last else size)
+    found = ops.where(ops.equal(x, value), _places(x, axis), -1 if last else x.shape[axis])
     return (ops.max if last else ops.min)(found, axis, keepdims=bool(keepdims))
 
 
 def hardmax(x: Any, axis: int) -> Any:
     """Return 1 for the first largest element along an axis, and 0 elsewhere."""
     axis %= len(x.shape)
-    at = [1] * len(x.shape)
-    at[axis] = x.shape[axis]
-    places = placed(np.arange(x.shape[axis], dtype=np.int64).reshape(at), x)
-    return ops.cast(ops.equal(arg_max(x, axis, 1), places), x.dtype)
+    return ops.cast(ops.equal(arg_max(x, axis, 1), _places(x, axis)), x.dtype)
+
+
+def _places(x: Any, axis: int) -> Any:
+    """Return the places of elements along an axis."""
+    return places(x.shape[axis], axis, len(x.shape), x)
 
 
 def flat(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the operator that treats all axes from `axis` on as one."""
 
     def call(x: Any, axis: int) -> Any:
-        axis %= len(x.shape)
-        rows = x.reshape((math.prod(x.shape[:axis]), math.prod(x.shape[axis:])))
-        return function(rows, -1).reshape(x.shape)
+        return function(flatten(x, axis), -1).reshape(x.shape)
 
     return call
 
@@ -180,8 +162,9 @@ def running(function: Callable[..., Any], neutral: int) -> Callable[..., Any]:
     return call
 
 
-def _shape_without(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
-    return tuple(size for axis, size in enumerate(shape) if axis not in axes)
+def _shape_of(x: Any, axes: Sequence[int], keepdims: bool) -> tuple[int, ...]:
+    """Return the shape of x whose axes are reduced."""
+    return tuple(1 if axis in axes else size for axis, size in enumerate(x.shape) if keepdims or axis not in axes)
 
 
 def _float(x: Any) -> Any:

@@ -10,7 +10,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from ep import ops
-from ep.onnx.operators.placing import placed
+from ep.onnx.operators.attributes import one_of
+from ep.onnx.operators.placing import placed, taken
 
 NDArray = np.ndarray[Any, Any]
 
@@ -20,12 +21,15 @@ _ROUNDED: Final[dict[str, Callable[[NDArray], NDArray]]] = {
     "round_prefer_ceil": lambda at: np.floor(at + 0.5),
     "round_prefer_floor": lambda at: np.ceil(at - 0.5),
 }
-_COORDINATES: Final = (
-    "align_corners", "asymmetric", "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "tf_crop_and_resize",
-    "tf_half_pixel_for_nn",
+check: Final = one_of(
+    mode=("nearest", "linear", "cubic"),
+    coordinate_transformation_mode=(
+        "align_corners", "asymmetric", "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel",
+        "tf_crop_and_resize", "tf_half_pixel_for_nn",
+    ),
+    nearest_mode=_ROUNDED,
+    keep_aspect_ratio_policy=("stretch", "not_larger", "not_smaller"),
 )  # fmt: skip
-_MODES: Final = "nearest", "linear", "cubic"
-_POLICIES: Final = "stretch", "not_larger", "not_smaller"
 _WIDTH: Final = {"linear": 1, "cubic": 2}
 """How far from an element's place its weight is not 0, in elements."""
 
@@ -39,26 +43,9 @@ class _Axis(NamedTuple):
     region: tuple[float, float]
 
 
-def check(
-    mode: str = "nearest", coordinate_transformation_mode: str = "half_pixel", nearest_mode: str = "floor",
-    keep_aspect_ratio_policy: str = "stretch", **_: Any,
-) -> None:  # fmt: skip
-    """Raise NotImplementedError for a way of resizing that there is not."""
-    given = {"mode": (mode, _MODES), "coordinate_transformation_mode": (coordinate_transformation_mode, _COORDINATES)}
-    given |= {
-        "nearest_mode": (nearest_mode, (*_ROUNDED,)),
-        "keep_aspect_ratio_policy": (keep_aspect_ratio_policy, _POLICIES),
-    }
-    for name, (value, known) in given.items():
-        if value not in known:
-            raise NotImplementedError(f"{name} is {value}; it must be one of {', '.join(known)}")
-
-
-def upsample(x: Any, scales: Any, *, mode: str) -> Any:
+def upsample(x: Any, scales: NDArray, *, mode: str) -> Any:
     """Return x with each axis some times as long."""
-    return resize(
-        x, None, np.asarray(scales), mode=mode, coordinate_transformation_mode="asymmetric", nearest_mode="floor"
-    )
+    return resize(x, None, scales, mode=mode, coordinate_transformation_mode="asymmetric", nearest_mode="floor")
 
 
 def resize(
@@ -80,12 +67,12 @@ def resize(
         at = _coordinates(one, coordinate_transformation_mode)
         outside[place] = (at < 0) | (at > one.before - 1)
         if mode == "nearest":
-            order = np.clip(_ROUNDED[nearest_mode](at), 0, one.before - 1).astype(np.int64)
+            order = np.clip(_ROUNDED[nearest_mode](at), 0, one.before - 1)
             times = one.after // max(one.before, 1)
             if np.array_equal(order, np.arange(one.before).repeat(times)):
                 repeated[place] = times
             else:
-                result = ops.gather(result, placed(order, x), place)
+                result = taken(result, order, place)
             continue
         orders, weights = _taps(one, at, mode, bool(antialias), cubic_coeff_a, bool(exclude_outside))
         result = _weighted(result, place, orders, weights)
@@ -156,7 +143,7 @@ def _taps(axis: _Axis, at: NDArray, mode: str, antialias: bool, a: float, exclud
         weights = np.where(far <= 1, near, np.where(far < 2, a * (((far - 5) * far + 8) * far - 4), 0))
     outside = (places < 0) | (places > axis.before - 1)
     weights = np.where(outside, 0, weights) if exclude else weights
-    return np.clip(places, 0, axis.before - 1).astype(np.int64), weights / weights.sum(0)
+    return np.clip(places, 0, axis.before - 1), weights / weights.sum(0)
 
 
 def _weighted(x: Any, axis: int, orders: NDArray, weights: NDArray) -> Any:
@@ -165,7 +152,7 @@ def _weighted(x: Any, axis: int, orders: NDArray, weights: NDArray) -> Any:
     x = x if x.dtype == wide else ops.cast(x, wide)
     shape = (-1, *[1] * (len(x.shape) - axis - 1))
     terms = (
-        ops.mul(ops.gather(x, placed(order, x), axis), placed(weight.astype(wide).reshape(shape), x))
+        ops.mul(taken(x, order, axis), placed(weight.astype(wide).reshape(shape), x))
         for order, weight in zip(orders, weights, strict=True)
         if weight.any() or not len(weight)
     )

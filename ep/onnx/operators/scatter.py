@@ -8,7 +8,8 @@ from typing import Any, Final
 import numpy as np
 
 from ep import ops
-from ep.onnx.operators.placing import placed
+from ep.onnx.operators.attributes import one_of
+from ep.onnx.operators.placing import placed, taken
 
 NDArray = np.ndarray[Any, Any]
 
@@ -19,6 +20,7 @@ _REDUCTIONS: Final = {
     "max": ops.maximum,
     "min": ops.minimum,
 }
+check: Final = one_of(reduction=_REDUCTIONS)
 
 
 def scatter_elements(x: Any, indices: NDArray, updates: Any, *, axis: int, reduction: str = "none") -> Any:
@@ -36,12 +38,6 @@ def scatter_nd(x: Any, indices: NDArray, updates: Any, *, reduction: str = "none
     return _scattered(x, flat, updates, reduction, x.shape[depth:])
 
 
-def check_reduction(reduction: str = "none", **_: Any) -> None:
-    """Raise NotImplementedError for a reduction that there is not."""
-    if reduction not in _REDUCTIONS:
-        raise NotImplementedError(f"reduction is {reduction}; it must be one of {', '.join(_REDUCTIONS)}")
-
-
 def _scattered(x: Any, places: NDArray, updates: Any, reduction: str, inner: tuple[int, ...]) -> Any:
     """Return x with rows of updates at places of its first axes; of two at one place the later comes later."""
     places, count = places.reshape(-1), math.prod(x.shape[: len(x.shape) - len(inner)])
@@ -57,8 +53,8 @@ def _scattered(x: Any, places: NDArray, updates: Any, reduction: str, inner: tup
     for some in turns:
         source, is_new = np.zeros(count, np.int64), np.zeros((count, *[1] * len(inner)), bool)
         source[places[some]], is_new[places[some]] = some, True
-        taken = ops.gather(new, placed(source, x), 0)
-        rows = ops.where(placed(is_new, x), _REDUCTIONS[reduction](rows, taken), rows)
+        changed = _REDUCTIONS[reduction](rows, taken(new, source, 0))
+        rows = ops.where(placed(is_new, x), changed, rows)
     return rows.reshape(x.shape)
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from ep import ops
-from ep.onnx.operators.placing import placed
+from ep.onnx.operators.attributes import one_of
+from ep.onnx.operators.placing import placed, taken
 from ep.onnx.types import dtype_of
 
 NDArray = np.ndarray[Any, Any]
@@ -85,13 +86,8 @@ def flatten(x: Any, axis: int) -> Any:
 
 def squeeze(x: Any, axes: NDArray | None = None) -> Any:
     """Return x without some axes of one element, or without all."""
-    return squeeze_by_attribute(x, None if axes is None else axes.tolist())
-
-
-def squeeze_by_attribute(x: Any, axes: Sequence[int] | None = None) -> Any:
-    """Return x without some axes of one element, or without all."""
     rank = len(x.shape)
-    gone = {axis % rank for axis in axes} if axes is not None else {k for k in range(rank) if x.shape[k] == 1}
+    gone = {k for k in range(rank) if x.shape[k] == 1} if axes is None else {axis % rank for axis in axes.tolist()}
     if any(x.shape[axis] != 1 for axis in gone):
         raise ValueError(f"axes {sorted(gone)} of shape {x.shape} must have one element each")
     return x.reshape(tuple(one for axis, one in enumerate(x.shape) if axis not in gone))
@@ -99,13 +95,8 @@ def squeeze_by_attribute(x: Any, axes: Sequence[int] | None = None) -> Any:
 
 def unsqueeze(x: Any, axes: NDArray) -> Any:
     """Return x with new axes of one element, at these places of the result."""
-    return unsqueeze_by_attribute(x, axes.reshape(-1).tolist())
-
-
-def unsqueeze_by_attribute(x: Any, axes: Sequence[int]) -> Any:
-    """Return x with new axes of one element, at these places of the result."""
-    rank = len(x.shape) + len(axes)
-    new, old = {axis % rank for axis in axes}, iter(x.shape)
+    rank = len(x.shape) + axes.size
+    new, old = {axis % rank for axis in axes.reshape(-1).tolist()}, iter(x.shape)
     return x.reshape(tuple(1 if axis in new else next(old) for axis in range(rank)))
 
 
@@ -131,13 +122,8 @@ def tile(x: Any, repeats: NDArray) -> Any:
 
 def split(x: Any, sizes: NDArray | None = None, *, axis: int, num_outputs: int) -> Any:
     """Return parts of x along an axis, of equal sizes if none are given; then the last may be smaller."""
-    return split_by_attribute(x, axis=axis, num_outputs=num_outputs, split=None if sizes is None else sizes.tolist())
-
-
-def split_by_attribute(x: Any, axis: int, num_outputs: int, split: Sequence[int] | None = None) -> Any:
-    """Return parts of x along an axis, of equal sizes if none are given."""
     each = -(-x.shape[axis] // num_outputs)
-    ends = np.cumsum(split)[:-1].tolist() if split is not None else [each * k for k in range(1, num_outputs)]
+    ends = [each * k for k in range(1, num_outputs)] if sizes is None else np.cumsum(sizes)[:-1].tolist()
     return ops.split(x, ends, axis)
 
 
@@ -150,19 +136,14 @@ def slices(x: Any, starts: NDArray, ends: NDArray, axes: NDArray | None = None, 
         places[axis] = slice(start, end if step > 0 or end >= -x.shape[axis] else None, step)
     backwards = [axis for axis, one in enumerate(places) if (one.step or 1) < 0]
     for axis in backwards:
-        order = np.arange(x.shape[axis], dtype=np.int64)[places[axis]]
-        x, places[axis] = ops.gather(x, placed(order, x), axis), slice(None)
+        x, places[axis] = taken(x, np.arange(x.shape[axis])[places[axis]], axis), slice(None)
     return ops.slice(x, *places)
 
 
-def slice_by_attributes(x: Any, starts: Sequence[int], ends: Sequence[int], axes: Sequence[int] | None = None) -> Any:
-    """Return a part of each of some axes."""
-    return slices(x, np.array(starts), np.array(ends), None if axes is None else np.array(axes))
+check_mode: Final = one_of(mode=("constant", "reflect", "edge", "wrap"))
 
 
-def pad(
-    x: Any, pads: NDArray, value: NDArray | None = None, axes: NDArray | None = None, *, mode: str = "constant"
-) -> Any:
+def pad(x: Any, pads: NDArray, value: NDArray | float | None = None, axes: NDArray | None = None, *, mode: str) -> Any:
     """Return x with elements around it: of one value, or those of x, depending on `mode`. Negative numbers remove
     elements."""
     rank, num = len(x.shape), len(pads) // 2
@@ -173,21 +154,14 @@ def pad(
         before = [
             slice(max(-first, 0), size - max(-last, 0)) for (first, last), size in zip(width, x.shape, strict=True)
         ]
-        number = 0 if value is None else value.reshape(()).item()
+        number = 0 if value is None else np.asarray(value).item()
         inner = ops.slice(x, *before) if any(min(one) < 0 for one in width) else x
         return ops.pad(inner, [(max(first, 0), max(last, 0)) for first, last in width], constant_values=number)
-    modes = {"reflect": "reflect", "edge": "edge", "wrap": "wrap"}
     for axis, (first, last) in enumerate(width):
         if first or last:
-            order = np.pad(np.arange(x.shape[axis]), (max(first, 0), max(last, 0)), mode=modes[mode])  # type: ignore[call-overload]
-            order = order[max(-first, 0) : len(order) - max(-last, 0)]
-            x = ops.gather(x, placed(order, x), axis)
+            order = np.pad(np.arange(x.shape[axis]), (max(first, 0), max(last, 0)), mode=mode)  # type: ignore[call-overload]
+            x = taken(x, order[max(-first, 0) : len(order) - max(-last, 0)], axis)
     return x
-
-
-def pad_by_attributes(x: Any, pads: Sequence[int], mode: str = "constant", value: float = 0.0) -> Any:
-    """Return x with elements around it."""
-    return pad(x, np.array(pads), np.array(value), mode=mode)
 
 
 def trilu(x: Any, k: NDArray | None = None, *, upper: int) -> Any:

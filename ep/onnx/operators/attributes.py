@@ -1,0 +1,29 @@
+"""How operators get their attributes: those of older opsets, and those that have one of a few values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+import numpy as np
+
+
+def by_attributes(function: Callable[..., Any], *names: str) -> Callable[..., Any]:
+    """Return an operator as it was before these attributes became its inputs, those after the first one."""
+
+    def call(x: Any, **attributes: Any) -> Any:
+        given = (attributes.pop(name, None) for name in names)
+        return function(x, *(np.array(one) if isinstance(one, list) else one for one in given), **attributes)
+
+    return call
+
+
+def one_of(**known: Collection[str]) -> Callable[..., None]:
+    """Return what takes attributes and raises NotImplementedError for a value that is not known."""
+
+    def check(**attributes: Any) -> None:
+        for name, values in known.items():
+            if name in attributes and attributes[name] not in values:
+                raise NotImplementedError(f"{name} is {attributes[name]}; it must be one of {', '.join(values)}")
+
+    return check
