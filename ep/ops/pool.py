@@ -24,8 +24,15 @@ from ep.include.shown import shown
 from ep.ops.declare.function import Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import Launches, OneLaunch, Subject, data_type, primitive_exists, register_kernel
-from ep.ops.kernels.conditions import PrimitiveExists
+from ep.ops.kernels import (
+    Launches,
+    OneLaunch,
+    PrimitiveExists,
+    Subject,
+    data_type,
+    primitive_exists,
+    register_kernel,
+)
 from ep.ops.names import in_errors
 from ep.ops.sbp_signatures import PMAX, B, P, signature
 from ep.ops.window_kernel import Move, WindowKernel

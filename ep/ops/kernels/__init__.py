@@ -9,15 +9,14 @@ A package registers kernels for operators that exist, on any device:
 
 from ep.ops.kernels.conditions import (
     Predicate,
-    PrimitiveExists,
     Subject,
     always,
     attribute,
     data_type,
     device_type,
-    primitive_exists,
 )
 from ep.ops.kernels.kernel import Call, Kernel, Launches, OneLaunch, PreparedKernel
+from ep.ops.kernels.primitive_exists import PrimitiveExists, primitive_exists
 from ep.ops.kernels.registry import Registration, kernels_of, register_kernel
 
 __all__ = [

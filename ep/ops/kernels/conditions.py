@@ -9,12 +9,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 from ep.include.data_type import DataType, as_data_type
 from ep.include.device_type import DeviceType
-from ep.include.errors import UnsupportedPrimitiveError
-from ep.include.primitive.registry import NewPrimitive, RequirePrimitive
 from ep.include.suggest import did_you_mean
 
 
@@ -50,9 +48,9 @@ class Predicate(ABC):
     def holds(self, subject: Subject) -> bool:
         """Whether the subject meets the condition."""
 
-    @abstractmethod
     def why(self, subject: Subject) -> str:
-        """Return the value that the subject has; an empty text for a condition of others, which show it."""
+        """Return the value that the subject has; an empty text if the condition, or its parts, show it."""
+        return ""
 
     def parts(self) -> tuple[Predicate, ...]:
         """Return the conditions that this one consists of."""
@@ -69,10 +67,10 @@ class Predicate(ABC):
             yield from part.explain(subject, depth + 1)
 
     def __and__(self, other: Predicate) -> Predicate:
-        return _All((*_parts_of(self, _All), *_parts_of(_condition(other), _All)))
+        return _joined(_All, self, other)
 
     def __or__(self, other: Predicate) -> Predicate:
-        return _Any((*_parts_of(self, _Any), *_parts_of(_condition(other), _Any)))
+        return _joined(_Any, self, other)
 
     def __invert__(self) -> Predicate:
         return _Not(self)
@@ -81,15 +79,11 @@ class Predicate(ABC):
         raise TypeError(f"{self} is a condition, true or false of a subject alone; join conditions by &, | and ~")
 
 
-def _condition(value: Any) -> Predicate:
-    if not isinstance(value, Predicate):
-        raise TypeError(f"a condition can be joined with a condition, not with {value!r}; == needs parentheses")
-    return value
-
-
-def _parts_of(condition: Predicate, kind: type[Any]) -> tuple[Predicate, ...]:
-    """Return the parts of a condition: `a & b & c` is one condition of three parts."""
-    return condition.parts() if isinstance(condition, kind) else (condition,)
+def _joined(kind: type[_Joined], one: Predicate, other: Any) -> Predicate:
+    """Return two conditions as one of a kind, without parts of its own kind: `a & b & c` has three parts."""
+    if not isinstance(other, Predicate):
+        raise TypeError(f"a condition can be joined with a condition, not with {other!r}; == needs parentheses")
+    return kind(tuple(part for given in (one, other) for part in (given.parts() if type(given) is kind else (given,))))
 
 
 class Value(ABC):
@@ -180,50 +174,42 @@ class _Comparison(Predicate):
         return any(bool(found == other) for other in self.others) is self.equal
 
     def why(self, subject: Subject) -> str:
-        return f"{self.value} is {_shown(self.value.of(subject))}"
+        return f"{self.value} is {in_code(self.value.of(subject))}"
 
     def attributes(self) -> frozenset[str]:
         return self.value.attributes()
 
     def __str__(self) -> str:
-        shown = [_shown(other) for other in self.others]
+        shown = [in_code(other) for other in self.others]
         if len(shown) == 1:
             return f"{self.value} {'==' if self.equal else '!='} {shown[0]}"
         return f"{self.value}.one_of({', '.join(shown)})"
 
 
 @dataclass(frozen=True, eq=False)
-class _All(Predicate):
+class _Joined(Predicate):
     conditions: tuple[Predicate, ...]
+    sign: ClassVar[str]
+
+    def parts(self) -> tuple[Predicate, ...]:
+        return self.conditions
+
+    def __str__(self) -> str:
+        return f" {self.sign} ".join(map(_in_parentheses, self.conditions))
+
+
+class _All(_Joined):
+    sign = "&"
 
     def holds(self, subject: Subject) -> bool:
         return all(part.holds(subject) for part in self.conditions)
 
-    def why(self, subject: Subject) -> str:
-        return ""
 
-    def parts(self) -> tuple[Predicate, ...]:
-        return self.conditions
-
-    def __str__(self) -> str:
-        return " & ".join(map(_in_parentheses, self.conditions))
-
-
-@dataclass(frozen=True, eq=False)
-class _Any(Predicate):
-    conditions: tuple[Predicate, ...]
+class _Any(_Joined):
+    sign = "|"
 
     def holds(self, subject: Subject) -> bool:
         return any(part.holds(subject) for part in self.conditions)
-
-    def why(self, subject: Subject) -> str:
-        return ""
-
-    def parts(self) -> tuple[Predicate, ...]:
-        return self.conditions
-
-    def __str__(self) -> str:
-        return " | ".join(map(_in_parentheses, self.conditions))
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,9 +219,6 @@ class _Not(Predicate):
     def holds(self, subject: Subject) -> bool:
         return not self.condition.holds(subject)
 
-    def why(self, subject: Subject) -> str:
-        return ""
-
     def parts(self) -> tuple[Predicate, ...]:
         return (self.condition,)
 
@@ -243,61 +226,16 @@ class _Not(Predicate):
         return f"~{_in_parentheses(self.condition)}"
 
 
-@dataclass(frozen=True, eq=False)
 class _Always(Predicate):
     def holds(self, subject: Subject) -> bool:
         return True
-
-    def why(self, subject: Subject) -> str:
-        return ""
 
     def __str__(self) -> str:
         return "always()"
 
 
-@dataclass(frozen=True, eq=False)
-class PrimitiveExists(Predicate):
-    """The result of `primitive_exists`: a condition, which also makes the primitive."""
-
-    factory: type[Any]
-    arguments: tuple[Any, ...]
-    named: tuple[tuple[str, Any], ...]
-
-    def holds(self, subject: Subject) -> bool:
-        return (
-            NewPrimitive(self.factory, subject.device_type, *self._args(subject), **self._kwargs(subject)) is not None
-        )
-
-    def why(self, subject: Subject) -> str:
-        try:
-            return f"there is {self.make(subject).request}"
-        except UnsupportedPrimitiveError as error:
-            return str(error)
-
-    def attributes(self) -> frozenset[str]:
-        values = (*self.arguments, *(value for _, value in self.named))
-        return frozenset().union(*(value.attributes() for value in values if isinstance(value, Value)))
-
-    def make(self, subject: Subject) -> Any:
-        """Return a new primitive; UnsupportedPrimitiveError if there is none."""
-        return RequirePrimitive(self.factory, subject.device_type, *self._args(subject), **self._kwargs(subject))
-
-    def _args(self, subject: Subject) -> list[Any]:
-        return [_resolved(argument, subject) for argument in self.arguments]
-
-    def _kwargs(self, subject: Subject) -> dict[str, Any]:
-        return {name: _resolved(argument, subject) for name, argument in self.named}
-
-    def __str__(self) -> str:
-        arguments = [*map(_shown, self.arguments), *(f"{name}={_shown(value)}" for name, value in self.named)]
-        return f"primitive_exists({', '.join([self.factory.__name__, *arguments])})"
-
-
-def _resolved(argument: Any, subject: Subject) -> Any:
-    return argument.of(subject) if isinstance(argument, Value) else argument
-
-
-def _shown(value: Any) -> str:
+def in_code(value: Any) -> str:
+    """Return a value as it is written in a condition."""
     if isinstance(value, DeviceType):
         return repr(value)
     name = getattr(value, "name", None)
@@ -307,7 +245,7 @@ def _shown(value: Any) -> str:
 
 
 def _in_parentheses(condition: Predicate) -> str:
-    return f"({condition})" if isinstance(condition, _All | _Any | _Comparison) else str(condition)
+    return f"({condition})" if isinstance(condition, _Joined | _Comparison) else str(condition)
 
 
 def device_type() -> Value:
@@ -323,11 +261,6 @@ def data_type(name: str) -> Value:
 def attribute(name: str) -> Value:
     """Return the value of an attribute, by its name, as the operator has resolved it: an axis counts from the front."""
     return _Attribute(name)
-
-
-def primitive_exists(factory: type[Any], *arguments: Any, **named: Any) -> PrimitiveExists:
-    """Return the condition that `NewPrimitive` makes a primitive for the subject's device and these arguments."""
-    return PrimitiveExists(factory, arguments, tuple(named.items()))
 
 
 _ALWAYS: Final = _Always()
