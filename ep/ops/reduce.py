@@ -9,33 +9,15 @@ from typing import Any
 import numpy as np
 
 from ep.common.primitive.broadcast import Dims
-from ep.common.primitive.reduce_shape import ReduceShape
-from ep.include.arrays import RESULT, Array, Arrays, Placeholder
 from ep.include.data_type import DataType, DTypeLike, as_data_type
 from ep.include.number_kind import BOOL, COMPLEXES, FLOATS, UNSIGNED, Kind, number_kind
-from ep.include.primitive.binary_op import BinaryOp
-from ep.include.primitive.broadcast_elementwise_binary import BroadcastElementwiseBinaryFactory
-from ep.include.primitive.cast import CastFactory
-from ep.include.primitive.fill import FillFactory
-from ep.include.primitive.primitive import kMaxNumDims
-from ep.include.primitive.reduce import ReduceFactory
 from ep.include.primitive.reduce_op import EXTREMES, SUMS, ReduceOp
 from ep.include.shown import shown
 from ep.ops.declare.function import Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import Always, Given, SameAs
-from ep.ops.kernels import (
-    Launches,
-    OneLaunch,
-    Predicate,
-    PreparedKernel,
-    Subject,
-    attribute,
-    data_type,
-    primitive_exists,
-    register_kernel,
-)
-from ep.ops.names import in_errors
+from ep.ops.kernels import Predicate, attribute, register_kernel
+from ep.ops.reduce_kernel import CAST, FILL, MUL, MeanOfPieceKernel, ReduceKernel, exists
 from ep.ops.sbp_signatures import PMAX, PMIN, P, signature
 from ep.ops.shapes import from_front
 from ep.sbp import Problem, Sbp, Signature, Split
@@ -219,94 +201,13 @@ def all(x: Tensor, axis: int | tuple[int, ...] | None = None, keepdims: bool = F
     return _resolved("all", x, axis, keepdims)
 
 
-class ReduceKernel(PreparedKernel):
-    """A kernel of one launch of Reduce, after a Cast if the result has another type than x."""
-
-    op: ReduceOp
-    converts: bool
-    names = in_errors(src="x", src_dims="x.shape", dst="out", axes="axis")
-
-    def __init__(self, subject: Subject) -> None:
-        super().__init__(subject)
-        x, out = subject.data_types["x"], subject.data_types["out"]
-        self._type = out if self.converts else x
-        self._primitive = _exists(self.op, self.converts).make(subject)
-        self._cast = _CAST.make(subject) if self._type is not x else None
-
-    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
-        (shape,), axes, cast = shapes, attributes["axes"], self._cast
-        count, converted = math.prod(shape), (shape, self._type.dtype)
-        if len(shape) > kMaxNumDims:
-            shape, axes = _simplified(shape, axes)
-        reduce = OneLaunch(self._primitive, shape, Placeholder(0), axes, RESULT)
-        if cast is None:
-            return reduce
-
-        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-            x = arrays.empty(*converted)
-            cast.Launch(arrays.stream, inputs[0], x, count)
-            reduce(arrays, [x], outputs)
-
-        return launches
-
-
-class MeanOfPieceKernel(ReduceKernel):
-    """A kernel of the mean of a piece, times its share of the elements; 0 for no elements."""
-
-    op = ReduceOp.kMean
-    converts = True
-
-    def __init__(self, subject: Subject) -> None:
-        super().__init__(subject)
-        self._mul, self._fill = _MUL.make(subject), _FILL.make(subject)
-
-    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
-        mean, (results,) = super().prepare(shapes, attributes), _shape(shapes, attributes)
-        mine, count = math.prod(shapes[0][axis] for axis in attributes["axes"]), math.prod(results)
-        share = mine / attributes["count"]
-
-        def share_of_mean(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-            (out,) = outputs
-            mean(arrays, inputs, outputs)
-            self._mul.Launch(arrays.stream, (count,), out, (), share, out)
-
-        def zeros(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-            self._fill.Launch(arrays.stream, outputs[0], 0, count)
-
-        return share_of_mean if mine else zeros
-
-
-def _simplified(shape: Dims, axes: tuple[int, ...]) -> tuple[Dims, tuple[int, ...]]:
-    """Return shape and axes with merged neighbours; ValueError if more than 8 axes remain."""
-    kept = ReduceShape(shape, axes).simplified() if 0 not in shape else ()
-    if not kept:
-        stay = [size for axis, size in enumerate(shape) if axis not in axes]
-        gone = [shape[axis] for axis in axes]
-        return (int(np.prod(stay)), int(np.prod(gone))), (1,)
-    if len(kept) > kMaxNumDims:
-        raise ValueError(
-            f"x of shape {shape} along axes {axes} needs {len(kept)} axes where neighbours of one kind are one; "
-            f"at most {kMaxNumDims} are possible"
-        )
-    return tuple(axis.size for axis in kept), tuple(place for place, axis in enumerate(kept) if axis.reduced)
-
-
-def _exists(op: ReduceOp, converts: bool) -> Any:
-    return primitive_exists(ReduceFactory, op, data_type("out" if converts else "x"), kMaxNumDims)
-
-
-_CAST = primitive_exists(CastFactory, data_type("x"), data_type("out"))
-_MUL = primitive_exists(BroadcastElementwiseBinaryFactory, BinaryOp.kMul, data_type("out"), data_type("out"), 1)
-_FILL = primitive_exists(FillFactory, data_type("out"))
-
-
 def _register(op: ReduceOp, *, converts: bool, unless: Predicate | None = None) -> None:
     """Register the kernel of an op, of one launch.
 
     converts: whether x is converted to the type of the result. unless: the condition under which another kernel
         computes.
     """
-    matches = _exists(op, converts) & _CAST if converts else _exists(op, converts)
+    matches = exists(op, converts) & CAST if converts else exists(op, converts)
     kernel = type(f"{op.name.removeprefix('k')}Kernel", (ReduceKernel,), {"op": op, "converts": converts})
     kernel.__doc__, kernel.__module__ = ReduceKernel.__doc__, __name__
     register_kernel(op.name.removeprefix("k").lower(), matches=matches if unless is None else ~unless & matches)(kernel)
@@ -319,4 +220,4 @@ for _op in (ReduceOp.kSum, ReduceOp.kProd):
 _register(ReduceOp.kMean, converts=True, unless=_IS_PIECE)
 for _op in (ReduceOp.kMin, ReduceOp.kMax, ReduceOp.kAny, ReduceOp.kAll):
     _register(_op, converts=False)
-register_kernel("mean", matches=_IS_PIECE & _exists(ReduceOp.kMean, True) & _CAST & _MUL & _FILL)(MeanOfPieceKernel)
+register_kernel("mean", matches=_IS_PIECE & exists(ReduceOp.kMean, True) & CAST & MUL & FILL)(MeanOfPieceKernel)
