@@ -68,7 +68,7 @@ def _yes(holds: bool) -> str:
 
 def _types(operator: Any, given: Sequence[str]) -> list[DataType]:
     """Return the type of each input."""
-    from ep.ops.declare.operator import Role
+    from ep.ops.declare.inputs import Role
 
     of_roles = {Role.INDICES: DataType.kInt64, Role.CONDITION: DataType.kBool}
     types = {one.name: of_roles.get(one.role, DataType.kFloat) for one in operator.inputs}

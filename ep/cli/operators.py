@@ -31,7 +31,7 @@ class Plan(NamedTuple):
     def call(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Any:
         """Call the operator's function."""
         from ep import ops
-        from ep.ops.declare.operator import Role
+        from ep.ops.declare.inputs import Role
 
         args, kwargs = self.operator.arguments(attributes)
         many = self.operator.inputs[0].role is Role.TENSORS
@@ -56,7 +56,7 @@ def add_commands(commands: Any) -> Iterator[Parser]:
 
 def plan(arguments: Namespace) -> Plan:
     """Return the requested computation; CommandError for files that cannot be read."""
-    from ep.ops.declare.operator import Role
+    from ep.ops.declare.inputs import Role
 
     operator = arguments.declared
     inputs: list[Any] = []
@@ -79,7 +79,7 @@ def _option(name: str) -> str:
 
 
 def _add_input(command: Parser, operator: Any, one: Any) -> None:
-    from ep.ops.declare.operator import Role
+    from ep.ops.declare.inputs import Role
 
     file = f"{one.name[0].upper()}.npy"
     options: dict[str, Any] = {"nargs": "+"} if one.role is Role.TENSORS else {}

@@ -32,7 +32,8 @@ _INDICES = (1024,)
 def add_arguments(parser: Parser) -> None:
     """Add the operators, each with an option for each of its inputs."""
     import ep.ops  # noqa: F401, which declares them
-    from ep.ops.declare.operator import Role, operators
+    from ep.ops.declare.inputs import Role
+    from ep.ops.declare.operator import operators
 
     commands = parser.add_commands("operator")
     for operator in operators():
@@ -116,7 +117,7 @@ def _why(listed: Sequence[Choice]) -> str:
 
 
 def _problem(arguments: Namespace, num_inputs: int) -> Problem:
-    from ep.ops.declare.operator import Role
+    from ep.ops.declare.inputs import Role
 
     operator = arguments.declared
     shapes = _shapes(operator, arguments.shape)
@@ -146,7 +147,7 @@ def _problem(arguments: Namespace, num_inputs: int) -> Problem:
 
 
 def _shapes(operator: Any, given: Sequence[str]) -> dict[str, tuple[int, ...]]:
-    from ep.ops.declare.operator import Role
+    from ep.ops.declare.inputs import Role
 
     first = operator.inputs[0].name
     shapes = {}

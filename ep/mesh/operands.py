@@ -15,7 +15,8 @@ from ep.include.arrays import Array, ArrayLike, Arrays, Operands
 from ep.mesh import report
 from ep.mesh.placement import Placement
 from ep.mesh.world import world
-from ep.ops.declare.operator import Operator, Role
+from ep.ops.declare.inputs import Role
+from ep.ops.declare.operator import Operator
 from ep.sbp import (
     Broadcast,
     Problem,

@@ -13,7 +13,8 @@ from ep.include.primitive.broadcast_elementwise_binary import BroadcastElementwi
 from ep.include.primitive.op_table import OPS
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.primitive.unary_op import UnaryOp
-from ep.ops.declare.operator import Attributes, Role
+from ep.ops.declare.inputs import Role
+from ep.ops.declare.operator import Attributes
 from ep.ops.devices import arrays_of
 from ep.ops.elementwise import ElementwiseKernel, OpOperator
 from ep.ops.elementwise_signatures import binary_signatures

@@ -15,7 +15,8 @@ from ep.include.primitive.op_table import OPS
 from ep.include.primitive.unary_op import UnaryOp
 from ep.ops.declare.calls import Read, calling
 from ep.ops.declare.function import FUNCTIONS
-from ep.ops.declare.operator import REQUIRED, Attribute, Attributes, Input, Operator, Role, add_operator
+from ep.ops.declare.inputs import REQUIRED, Attribute, Input, Role
+from ep.ops.declare.operator import Attributes, Operator, add_operator
 from ep.ops.declare.type_rules import TypeRule
 from ep.ops.documentation import described, docstring
 from ep.ops.elementwise_signatures import why_not_listed

@@ -10,7 +10,8 @@ from ep.common.primitive.broadcast import Dims
 from ep.include.arrays import RESULT, Array, Operands, Placeholder
 from ep.include.primitive.elementwise_unary import ElementwiseUnaryFactory
 from ep.include.primitive.unary_op import UnaryOp
-from ep.ops.declare.operator import Attributes, Role
+from ep.ops.declare.inputs import Role
+from ep.ops.declare.operator import Attributes
 from ep.ops.devices import arrays_of
 from ep.ops.elementwise import ElementwiseKernel, OpOperator
 from ep.ops.elementwise_signatures import unary_signatures

@@ -20,7 +20,8 @@ from ep.common.arrays.checks import NUMBERS
 from ep.common.exact import Inexact, exact
 from ep.include.arrays import UNKNOWN, Array, Arrays, Keyed, Operands, Recorded
 from ep.include.data_type import as_data_type
-from ep.ops.declare.operator import Attributes, Chosen, Input, Operator, Role
+from ep.ops.declare.inputs import Input, Role
+from ep.ops.declare.operator import Attributes, Chosen, Operator
 from ep.ops.declare.prepared import Prepared
 from ep.ops.operands import numbers_of
 

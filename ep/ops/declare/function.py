@@ -10,7 +10,8 @@ from ep.common.arrays.operators import FUNCTIONS as FUNCTIONS
 from ep.common.primitive.broadcast import Dims
 from ep.include.arrays import Array, ArrayLike, Operands
 from ep.ops.declare.calls import Function, Read, calling
-from ep.ops.declare.operator import Attribute, Attributes, Input, Operator, Role, add_operator
+from ep.ops.declare.inputs import Attribute, Input, Role
+from ep.ops.declare.operator import Attributes, Operator, add_operator
 from ep.ops.declare.type_rules import TypeRule
 from ep.ops.devices import arrays_of
 from ep.ops.indices import as_indices

@@ -6,8 +6,7 @@ import inspect
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from ep.include.data_type import DataType, as_data_type
 from ep.include.device_type import DeviceType
 from ep.include.errors import DuplicateRegistrationError
 from ep.include.suggest import did_you_mean
+from ep.ops.declare.inputs import Attribute, Input
 from ep.ops.declare.prepared import Prepared
 from ep.ops.declare.type_rules import TypeRule
 from ep.ops.kernels.conditions import Subject
@@ -28,50 +28,6 @@ from ep.sbp import Problem, Signature, all_broadcast, follows_from
 
 Attributes = Mapping[str, Any]
 """The attributes of an operator by name, resolved: axes count from the front, sizes are complete."""
-
-REQUIRED: Final = inspect.Parameter.empty
-"""The default of an attribute that must be given."""
-
-
-class Role(Enum):
-    """The role of an input, which determines how it is read."""
-
-    TENSOR = "tensor"
-    INDICES = "indices"
-    """Integers of any of the eight types."""
-    CONDITION = "condition"
-    """Bool, or integers of any of the eight types."""
-    OPERAND = "operand"
-    """An array, or a Python number that gets the dtype of the other operand."""
-    TENSORS = "tensors"
-    """A sequence of arrays of one dtype."""
-
-
-class Input(NamedTuple):
-    """One input of an operator."""
-
-    name: str
-    role: Role
-
-
-class Attribute(NamedTuple):
-    """One attribute of an operator, as its function accepts it.
-
-    type: in words, as in the function's signature.
-    default: REQUIRED if it must be given.
-    """
-
-    name: str
-    type: str
-    default: Any
-
-    @property
-    def is_required(self) -> bool:
-        """Whether it must be given."""
-        return self.default is REQUIRED
-
-    def __str__(self) -> str:
-        return f"{self.name}: {self.type}" + ("" if self.is_required else f" = {self.default!r}")
 
 
 class Chosen:

@@ -21,7 +21,8 @@ from ep.include.number_kind import COMPLEXES, FLOATS
 from ep.include.shown import shown
 from ep.include.suggest import did_you_mean
 from ep.ops.declare.function import FUNCTIONS
-from ep.ops.declare.operator import Attributes, Operator, Role, operator_named, operators
+from ep.ops.declare.inputs import Role
+from ep.ops.declare.operator import Attributes, Operator, operator_named, operators
 from ep.ops.devices import arrays_of
 from ep.ops.indices import as_indices
 from ep.ops.operands import as_weak
