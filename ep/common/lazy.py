@@ -1,8 +1,8 @@
-"""Attributes that are computed on first access."""
+"""Attributes that are computed on first access, and tables whose values are made when they are looked up."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Generic, TypeVar, overload
 
 T = TypeVar("T")
@@ -27,3 +27,32 @@ class lazy(Generic[T]):
         value = self._function(instance)
         instance.__dict__[self._name] = value
         return value
+
+
+class LazyTable(Mapping[str, T]):
+    """A table whose values may be made on first look-up. If two threads make one at once, all get the same of them."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, T] = {}
+        self._makers: dict[str, Callable[[], T]] = {}
+
+    def __getitem__(self, name: str) -> T:
+        if name in self._values:
+            return self._values[name]
+        return self._values.setdefault(name, self._makers[name]())
+
+    def __setitem__(self, name: str, value: T) -> None:
+        self._values[name] = value
+
+    def add(self, name: str, make: Callable[[], T]) -> None:
+        """Add a value that `make` makes."""
+        self._makers[name] = make
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({**self._makers, **self._values})
+
+    def __len__(self) -> int:
+        return len({**self._makers, **self._values})
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._values or name in self._makers

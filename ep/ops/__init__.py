@@ -16,36 +16,28 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from ep.garbage import garbage_waits
 from ep.include.suggest import did_you_mean
-from ep.ops.declare.function import FUNCTIONS
-from ep.ops.devices import copy_to_device, copy_to_host
-from ep.ops.full import full
 
-# each module declares its operators when it is imported
-for _family in (
-    *(
-        "binary",
-        "cast",
-        "conv",
-        "conv_grad",
-        "depthwise",
-        "expand",
-        "expand_grad",
-        "gather",
-        "gather_grad",
-        "join",
-        "matmul",
-        "one_hot",
-        "pad",
-    ),
-    *("permute", "pool", "reduce", "repeat", "segment_sum", "slice", "slice_grad", "softmax"),
-    *("softmax_grad", "split", "unary", "unfold", "where"),
-):
-    import_module(f"ep.ops.{_family}")
+_FAMILIES = (
+    *("binary", "cast", "conv", "conv_grad", "depthwise", "expand", "expand_grad", "gather", "gather_grad", "join"),
+    *("matmul", "one_hot", "pad", "permute", "pool", "reduce", "repeat", "segment_sum", "slice", "slice_grad"),
+    *("softmax", "softmax_grad", "split", "unary", "unfold", "where"),
+)
 
-from ep.ops.gradients import vjp  # noqa: E402, once all operators are declared
+with garbage_waits(all_is_kept=True):
+    from ep.ops.declare.function import FUNCTIONS
+    from ep.ops.devices import copy_to_device, copy_to_host
+    from ep.ops.full import full
 
-globals().update(FUNCTIONS)
+    # each module declares its operators when it is imported
+    for _family in _FAMILIES:
+        import_module(f"ep.ops.{_family}")
+
+    from ep.ops.gradients import vjp
+
+# where a module has the name of a function, the name means the function; all others are made when they are used
+globals().update({name: FUNCTIONS[name] for name in FUNCTIONS if name in globals()})
 
 __all__ = ["copy_to_device", "copy_to_host", "full", "vjp"]
 __all__ += FUNCTIONS
@@ -53,4 +45,11 @@ __all__.sort()
 
 
 def __getattr__(name: str) -> Any:
+    if name in FUNCTIONS:
+        function = globals()[name] = FUNCTIONS[name]
+        return function
     raise AttributeError(f"module 'ep.ops' has no attribute {name!r}{did_you_mean(name, __all__)}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

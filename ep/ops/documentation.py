@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import inspect
 import textwrap
-from collections.abc import Callable
 from functools import cache
-from typing import Any, Final
+from typing import Final
 
 from ep.common.functor.lookup import functor_maker
 from ep.include.data_type import DataType
@@ -25,16 +24,6 @@ A Python number takes the dtype of the other operand. Raises TypeError where the
 that do not broadcast and for a Python number that the dtype does not hold."""
 
 
-def described(function: Callable[..., Any], op: UnaryOp | BinaryOp, signature: inspect.Signature) -> Callable[..., Any]:
-    """Set the name, the signature and the docstring of `function` to those of `op`, and return it."""
-    function.__name__ = function.__qualname__ = function_name(op)
-    function.__module__ = "ep.ops"
-    function.__doc__ = docstring(op)
-    function.__signature__ = signature  # type: ignore[attr-defined]
-    return function
-
-
-@cache
 def docstring(op: UnaryOp | BinaryOp) -> str:
     """Return the docstring of the function of `op`."""
     operands = OPS[op].operands

@@ -13,12 +13,11 @@ from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.op_definition import Gives
 from ep.include.primitive.op_table import OPS
 from ep.include.primitive.unary_op import UnaryOp
-from ep.ops.declare.calls import Read, calling
+from ep.ops.declare.calls import Function, Read, calling
 from ep.ops.declare.function import FUNCTIONS
 from ep.ops.declare.inputs import REQUIRED, Attribute, Input, Role
 from ep.ops.declare.operator import Attributes, Operator, add_operator
 from ep.ops.declare.type_rules import TypeRule
-from ep.ops.documentation import described, docstring
 from ep.ops.elementwise_signatures import why_not_listed
 from ep.ops.kernels import (
     PreparedKernel,
@@ -86,13 +85,18 @@ class OpOperator:
                 resolve=self._resolve,
                 shape=shape,
                 dtype=OfOp(op),
-                meaning=docstring(op),
+                describe=self._describe,
                 aliases=(ALIASES[op],) if op in ALIASES else (),
                 listed=partial(signatures, op),
                 not_listed=partial(why_not_listed, op),
                 standard=STANDARD.get(op, {}),
             )
         )
+
+    def _describe(self) -> str:
+        from ep.ops.documentation import docstring  # not at the top: few texts are asked for
+
+        return docstring(self.op)
 
     def _resolve(self, *args: Any, **kwargs: Any) -> Attributes:
         return self.parameters.read(args, kwargs).attributes
@@ -114,16 +118,24 @@ class OpOperator:
         register_kernel(self.declared.name, matches=exists, name=name)(partial(make, self.op, exists))
 
     def add_function(self, read_operands: Callable[[Sequence[Any]], tuple[Operands, Sequence[Array]]]) -> None:
-        """Create the operator's function in `ep.ops`, `f(<operands>, <attributes>, *, out=None)`.
+        """Add the operator's function to `ep.ops`, `f(<operands>, <attributes>, *, out=None)`: made when it is used.
 
         read_operands: operands as given -> the object that reads them, and the buffers.
         """
+        name = self.declared.name
+        FUNCTIONS.add(name, lambda: self._function(read_operands))
+        for alias in self.declared.aliases:
+            FUNCTIONS.add(alias, lambda: FUNCTIONS[name])
+
+    def _function(self, read_operands: Callable[[Sequence[Any]], tuple[Operands, Sequence[Array]]]) -> Function:
+        """Return the operator's function."""
 
         def read(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Read:
             operands, attributes, out = self.parameters.read(args, kwargs)
             return Read(*read_operands(operands), attributes, out)
 
         function = calling(self.declared, self.declared.name, self.declared.inputs, read)
-        described(function, self.op, self.parameters.signature)
-        for name in (self.declared.name, *self.declared.aliases):
-            FUNCTIONS[name] = function
+        function.__name__ = function.__qualname__ = self.declared.name
+        function.__module__, function.__doc__ = "ep.ops", self.declared.meaning
+        function.__signature__ = self.parameters.signature  # type: ignore[attr-defined]
+        return function

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ep.common.lazy import lazy
 from ep.include.arrays import Array
 from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.op_table import OPS
@@ -40,6 +41,11 @@ class Parameters:
         self._names = (*self.operands, *self._attribute_names)
         self._positions = {name: position for position, name in enumerate(self._names)}
         self._positions |= {f"attr{i}": len(self.operands) + i for i in range(len(declared))}
+
+    @lazy
+    def signature(self) -> inspect.Signature:
+        """The signature of the op's function."""
+        declared = OPS[self._op].attributes
         none: Any = inspect.Parameter.empty
         defaults = [none] * len(self.operands) + [none if a.default is None else a.default for a in declared]
         annotations = ["ArrayLike"] * len(self.operands) + ["float"] * len(declared)
@@ -49,7 +55,7 @@ class Parameters:
             for name, default, annotation in zip(self._names, defaults, annotations, strict=True)
         ]
         parameters.append(inspect.Parameter("out", keyword, default=None, annotation="Array | None"))
-        self.signature = inspect.Signature(parameters, return_annotation="Array")
+        return inspect.Signature(parameters, return_annotation="Array")
 
     def read(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Call:
         """Return the arguments of a call; TypeError as Python raises it, and for attributes as New raises it."""

@@ -2,6 +2,7 @@
 
 import inspect
 import pickle
+import pydoc
 import re
 
 import numpy as np
@@ -154,6 +155,33 @@ def test_attributes_are_told_apart():
 def test_wrong_calls(call, message):
     with pytest.raises(TypeError, match=message):
         call(np.zeros(2))
+
+
+def test_functions_are_made_when_they_are_used_and_are_listed_before():
+    code = """
+import sys, ep.ops
+assert "ep.ops.documentation" not in sys.modules
+assert "gelu" not in vars(ep.ops)
+assert {*ep.ops.__all__} <= {*dir(ep.ops)}
+from ep.ops import gelu
+assert vars(ep.ops)["gelu"] is gelu
+assert hasattr(ep.ops, "multiply") and not hasattr(ep.ops, "multiplied")
+print(ep.ops.multiply is ep.ops.mul, "ep.ops.documentation" in sys.modules)
+help(gelu)
+"""
+    first, *lines = run(code).splitlines()
+    assert first == "True True"
+    assert lines[0] == "Help on function gelu in module ep.ops:"
+    assert lines[2].startswith("gelu(x: 'ArrayLike', *, out: 'Array | None' = None)")
+    assert lines[-2].endswith("The primitive's op is kGelu.")
+
+
+def test_the_module_lists_all_functions():
+    listed = pydoc.render_doc(ep.ops, renderer=pydoc.plaintext)
+    assert all(f"    {name}" in listed for name in ep.ops.__all__)
+    names = {}
+    exec("from ep.ops import *", names)
+    assert {name: names[name] for name in ep.ops.__all__} == {name: getattr(ep.ops, name) for name in ep.ops.__all__}
 
 
 def test_import_needs_no_compiler():

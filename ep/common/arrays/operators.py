@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from ep.common.arrays.checks import NUMBERS, is_weak
+from ep.common.lazy import LazyTable
 from ep.include.arrays import Placed
 
-FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {}
+FUNCTIONS: Final = LazyTable[Callable[..., Any]]()
 """The functions of operators by name, including aliases. They are added where they are declared."""
 
 _OPERANDS: Final = Placed, list, tuple

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any, Final, TypeAlias
 
 from ep.common.arrays.operators import FUNCTIONS as FUNCTIONS
@@ -24,6 +25,9 @@ Indices: TypeAlias = Any
 Condition: TypeAlias = Any
 Operand: TypeAlias = Any
 Tensors: TypeAlias = Sequence[Any]
+
+_signature_of: Final = cache(inspect.signature)
+"""The signature of a declaration's function, which is needed several times."""
 
 _ROLES: Final = {role.value.capitalize(): role for role in Role}
 
@@ -54,7 +58,7 @@ def operator(
         declared = add_operator(
             Operator(
                 *(resolve.__name__, resolve.__module__.rpartition(".")[2], inputs, attributes, resolve, shape, dtype),
-                *(inspect.getdoc(resolve) or "", tuple(aliases), signatures, local),
+                *(lambda: inspect.getdoc(resolve) or "", tuple(aliases), signatures, local),
                 standard=standard or {},
                 many=many,
             )
@@ -93,7 +97,7 @@ def function_of(
 def _parameters(resolve: Callable[..., Attributes]) -> tuple[tuple[Input, ...], tuple[Attribute, ...]]:
     """Return the inputs and the attributes, from the parameters of a declaration's function."""
     inputs, attributes = [], []
-    for parameter in inspect.signature(resolve).parameters.values():
+    for parameter in _signature_of(resolve).parameters.values():
         role = _ROLES.get(parameter.annotation)
         if role is None:
             attributes.append(Attribute(parameter.name, str(parameter.annotation), parameter.default))
@@ -108,7 +112,7 @@ def _in_order(
     """Return the arguments with all inputs in front; TypeError, as Python raises it, if one is missing."""
     rest = dict(kwargs)
     if any(name not in rest for name in names[len(args) :]):
-        inspect.signature(resolve).bind(*args, **rest)
+        _signature_of(resolve).bind(*args, **rest)
     return (*args, *(rest.pop(name) for name in names[len(args) :])), rest
 
 
@@ -188,7 +192,7 @@ _SHOWN: Final = {"Tensors": "Sequence[ArrayLike]"}
 
 def _describe(function: Any, resolve: Any, *, takes_out: bool, many: bool) -> None:
     """Give a function the name, the signature and the docstring of its declaration."""
-    signature = inspect.signature(resolve)
+    signature = _signature_of(resolve)
     parameters = [
         parameter.replace(annotation=_SHOWN.get(parameter.annotation, "ArrayLike"))
         if parameter.annotation in _ROLES

@@ -12,6 +12,7 @@ import numpy as np
 
 from ep.common.bounded_cache import BoundedCache
 from ep.common.exact import Inexact, exact
+from ep.common.lazy import lazy
 from ep.common.primitive.broadcast import Dims
 from ep.include.arrays import Array, Arrays
 from ep.include.data_type import DataType, as_data_type
@@ -54,8 +55,8 @@ class Operator:
         It reads only `shape` and `dtype` of the inputs.
     shape: (the inputs' shapes, resolved attributes) -> the shapes of the results.
     dtype: the rule for the type of the results.
+    describe: makes the function's docstring, `meaning`.
     aliases: other names of the function.
-    meaning: the function's docstring.
     rows: the SBP signatures for a problem, except all-broadcast; None if there is no other.
     local: (problem, signature, rank) -> the attributes with which the rank works on its pieces; None if they are the
         logical ones. It accepts any signature: for one that is not listed, the result may be wrong.
@@ -71,7 +72,7 @@ class Operator:
     resolve: Callable[..., Attributes]
     shape: Callable[[Sequence[Dims], Attributes], Sequence[Dims]]
     dtype: TypeRule
-    meaning: str
+    describe: Callable[[], str]
     aliases: tuple[str, ...] = ()
     listed: Callable[[Problem], Iterable[Signature]] | None = None
     local: Callable[[Problem, Signature, int], Attributes] | None = None
@@ -80,6 +81,11 @@ class Operator:
     many: bool = False
     chosen: Chosen = field(init=False)
     """The data of the kernels that are registered now. A call reads it once, and uses that object to its end."""
+
+    @lazy
+    def meaning(self) -> str:
+        """The docstring of the function."""
+        return self.describe()
 
     @property
     def asked_for(self) -> tuple[str, ...]:

@@ -36,6 +36,5 @@ def _binary_grad(name: str) -> Callable[..., list[Any]]:
 
 
 FUNCTIONS["matmul_grad"] = matmul_grad
-FUNCTIONS.update(
-    {f"{name}_grad": _binary_grad(name) for name in ("add", "sub", "mul", "div", "maximum", "minimum", "pow")}
-)
+for _name in ("add", "sub", "mul", "div", "maximum", "minimum", "pow"):
+    FUNCTIONS[f"{_name}_grad"] = _binary_grad(_name)
