@@ -13,7 +13,8 @@ from ep.common.native.words import load_word
 from ep.common.source import function_of
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.engine.map.strided import OPERAND, STRIDED_PLAN, word_of
-from ep.cpu.kernels.expression_loops import ANY, Loops, has_pairs
+from ep.cpu.kernels.expression_lines import ANY
+from ep.cpu.kernels.expression_loops import Loops, has_pairs
 from ep.cpu.lines.ahead import AHEAD, AHEAD_BLOCK, fetch_ahead
 from ep.cpu.lines.sizes import LINE
 from ep.cpu.shared.context import CONTEXT
