@@ -14,10 +14,9 @@ from ep.common.primitive.broadcast import Dims, simplify_walk
 from ep.common.primitive.reduce_shape import Axis, ReduceShape
 from ep.common.primitive.segment_sizes import SegmentSizes
 from ep.common.primitive.stages import Stage, identity_of, stages_of, stored_in_full
-from ep.common.primitive.strides import contiguous_strides
 from ep.cpu.compile.target import has_avx512
 from ep.cpu.compile.vectors import PIECE
-from ep.cpu.engine.map.strided import OPERAND, STRIDED_PLAN, StridedPlan, plan_words, set_walk, strides_over, word_of
+from ep.cpu.engine.map.strided import OPERAND, STRIDED_PLAN, StridedPlan, plan_words, set_walk, word_of
 from ep.cpu.engine.reduce.computed_segments import computed_state, computed_task, computed_words
 from ep.cpu.engine.reduce.kernel import set_reduction
 from ep.cpu.engine.reduce.plan import REDUCE_PLAN, may_overflow, parts_of, reduce_plan
@@ -25,10 +24,10 @@ from ep.cpu.engine.reduce.stages import COPY, FOLD, MAP, PASSES, REDUCE, SEGMENT
 from ep.cpu.engine.reduce.state import COMPUTED_SEGMENTS, REDUCE_STATE
 from ep.cpu.engine.reduce.walk import walk
 from ep.cpu.kernels.expression import expression_kernel, writes_lines
-from ep.cpu.kernels.row_places import Place, may_be_one, next_rows
+from ep.cpu.kernels.row_places import Place, Places, next_rows
 from ep.cpu.kernels.softmax import softmax_task
 from ep.cpu.lines.sizes import LINE
-from ep.cpu.machine.caches import are_far, last_level_caches
+from ep.cpu.machine.caches import last_level_caches
 from ep.cpu.shared.context import ITSELF, NONE
 from ep.cpu.shared.state import GRAIN_BYTES, LaunchState
 from ep.include.data_type import DataType
@@ -40,8 +39,6 @@ from ep.include.primitive.structure import ChoiceOp, RowOp, SegmentSum, Step, St
 _NEAR: Final = 2**15  # the most bytes of the rows of one turn, in all stages: those of an L1
 _NEAR_FROM_MEMORY: Final = 2**13  # the same if data comes from memory, which is to stay busy during the computation
 _NEAR_BEFORE_NEXT: Final = 2**14  # the same if the next rows are prefetched meanwhile
-_LEAST_STREAMED_ROW: Final = 2048
-"""The bytes of the shortest rows of which lines are written. Rows begin within lines, so two lines of each are cut."""
 _SOFTMAXES: Final = {RowOp.kSoftmax: Softmax, RowOp.kLogSoftmax: LogSoftmax}
 
 
@@ -65,128 +62,55 @@ class StagesPlan(StridedPlan):
         arrays: results first. shape: the shape that all arrays broadcast to. reduced_shape: the same with 1 along
             reduced axes.
         """
-        num_results, chosen, adds = len(structure.results), structure.chosen, structure.segment_sum
+        num_results, adds = len(structure.results), structure.segment_sum
         reduced, apart = structure.are_reduced(), list[int]()
         if adds is not None:  # a result has other axes than what it is computed from
             apart = [num_results + k for k in range(len(structure.sources)) if not reduced[k]]
-        of_chosen = [num_results + one for one in chosen]
+        of_chosen = [num_results + one for one in structure.chosen]
         super().__init__(arrays, num_results, shape if adds is None else reduced_shape, apart, of_chosen)
-        self._structure, self._arrays, self._by_rows = stored_in_full(structure), arrays, by_rows
+        self._structure, self._by_rows = stored_in_full(structure), by_rows
         self._shape, self._reduced_shape, self._length = shape, reduced_shape, shape[-1]
-        self._reduced, self._counts = self._structure.are_reduced(), (math.prod(shape), math.prod(reduced_shape))
+        self._counts = math.prod(shape), math.prod(reduced_shape)
+        num_bytes = int(self.words[STRIDED_PLAN.num_bytes])
+        self._places = Places(self._structure, arrays, shape, reduced_shape, by_rows, num_bytes)
         self._stages: list[tuple[tuple[int, ...], list[Place]]] = []
-        self._slots: list[int] = []  # bytes of a row in each
         self._row_bytes = sum(
             array.itemsize * (self._length if array.shape[-1:] != (1,) else 1) for array in arrays
         )  # in arrays of the launch
         self._from_memory = self._counts[1] * self._row_bytes > last_level_caches(1)
         self._computing = 0  # what a row takes beside its bytes: in bytes that could be moved in the same time
-        places = (self._of_array(value, k) for k, value in enumerate(self._structure.results))
-        may_stream = any(map(self._is_streamed, self._structure.results, places))
-        self._streams = may_stream and are_far(int(self.words[STRIDED_PLAN.num_bytes]))
         self._written = 0  # bytes of a row, by non-temporal stores
-        self._also: dict[int, Place] = {}  # results that are written to memory, too, for later stages
         self._kept: list[Any] = []  # objects whose addresses are in use
-        others = chosen if adds is None else {*chosen, adds.operands[1]}
-        plain = (k for k in range(len(structure.sources)) if k not in others)
-        self._places = {k: self._of_array(k, num_results + k) for k in plain}
-        if adds is not None:
-            segments = adds.operands[1]
-            self._places[segments] = Place(structure.data_type(segments), (), num_results + segments)
-        for k in chosen:
-            array = arrays[num_results + k]
-            self._places[k] = Place(
-                structure.data_type(k),
-                strides_over(array[0], shape),
-                num_results + k,
-                rows=array.shape[0],
-                row_bytes=array.strides[0],
-            )
         # without mask registers, masks of whole pieces take longer than a map that writes what is added up
         masks = DataType.kBool not in structure.sources or has_avx512()
         stages = stages_of(self._structure, by_rows, sums_compute=self._length >= PIECE and masks)
         for number, stage in enumerate(stages):
             for value in stage.writes:
-                self._set_place(value, stages[number:])
+                self._places.choose(value, stages[number:])
             self._add(stage)
         for k, value in enumerate(self._structure.results):
-            source, target = self._places[value], self._of_array(value, k)
-            if self._also.get(value, source).array == k:
-                continue
-            if self._streams and source.slot >= 0 and self._is_streamed(value, target):
-                size = target.data_type.itemsize
-                self._written += size * self._length
-                self._stages.append(((COPY, 0, size, 0, self._length, 0, 0), [target, source]))
-            else:
-                self._copy(source, target, self._reduced[value])
+            self._add_result(value, k)
         self._write()
 
-    def _of_array(self, value: int, array: int) -> Place:
-        """Return the place of a value in an array of the launch."""
-        shape = self._shape if self._by_rows else self._shape_of(self._reduced[value])
-        return Place(self._structure.data_type(value), strides_over(self._arrays[array], shape), array)
-
-    def _set_place(self, value: int, stages: Sequence[Stage]) -> None:
-        """Choose the place of a value that the first of these stages writes."""
-        result = self._written_at_once(value, stages)
-        if result is None:
-            self._places[value] = self._in_memory(value)
+    def _add_result(self, value: int, array: int) -> None:
+        """Add the copy of a result to its array, unless a stage writes it there."""
+        places = self._places
+        source, target = places[value], places.of_array(value, array)
+        if places.also.get(value, source).array == array:
             return
-        place = self._of_array(value, result)
-        streamed, is_map = self._streams and self._is_streamed(value, place), stages[0].op is None
-        # lines that non-temporal stores write are not in the caches for later stages, nor for another pass of this one
-        if streamed and (not is_map or any(value in stage.reads for stage in stages[1:])):
-            self._places[value] = self._in_memory(value)
-            if is_map:
-                self._also[value] = place
-            return
-        self._places[value] = place
-
-    def _is_streamed(self, value: int, place: Place) -> bool:
-        """Return whether non-temporal stores may write a value at a place: to long rows of a result."""
-        is_long = self._length * place.data_type.itemsize >= _LEAST_STREAMED_ROW
-        return self._by_rows and is_long and not self._reduced[value] and self._is_adjacent(place, False)
-
-    def _in_memory(self, value: int) -> Place:
-        """Return a new place in memory for a value that one stage writes for others."""
-        data_type, reduced = self._structure.data_type(value), self._reduced[value]
-        self._slots.append(data_type.itemsize * (1 if reduced else self._length))
-        return Place(data_type, self._adjacent(data_type, reduced), -1, len(self._slots) - 1)
-
-    def _adjacent(self, data_type: DataType, reduced: bool) -> Dims:
-        """Return the strides of contiguous elements, or of contiguous rows of one element."""
-        shape = self._shape_of(reduced)
-        strides = [step * data_type.itemsize for step in contiguous_strides(shape)]
-        if self._by_rows and reduced:
-            strides[-1] = strides[-1] if self._length == 1 else 0
-        return tuple(strides)
-
-    def _shape_of(self, reduced: bool) -> Dims:
-        return self._reduced_shape if reduced else self._shape
-
-    def _is_adjacent(self, place: Place, reduced: bool) -> bool:
-        wanted = self._adjacent(place.data_type, reduced)
-        sizes = self._shape_of(reduced)
-        return all(a == b or size == 1 for a, b, size in zip(place.strides, wanted, sizes, strict=True))
-
-    def _written_at_once(self, value: int, stages: Sequence[Stage]) -> int | None:
-        """Return the result that the first stage can write directly, or None: other stages may yet read its memory."""
-        if value not in self._structure.results:
-            return None
-        result = self._structure.results.index(value)
-        if stages[0].op is not None and not self._is_adjacent(self._of_array(value, result), self._reduced[value]):
-            return None
-        # if a stage covers the whole launch, several threads may read its input while one writes
-        later, sources = stages[1 if self._by_rows else 0 :], self._arrays[len(self._structure.results) :]
-        read = {read for stage in later for read in stage.reads if read < len(sources)}
-        return None if any(may_be_one(sources[one], self._arrays[result]) for one in read) else result
+        if places.streams and source.slot >= 0 and places.is_streamed(value, target):
+            size = target.data_type.itemsize
+            self._written += size * self._length
+            self._stages.append(((COPY, 0, size, 0, self._length, 0, 0), [target, source]))
+        else:
+            self._copy(source, target, places.reduced[value])
 
     def _add(self, stage: Stage) -> None:
         if stage.op is None:
             assert stage.map is not None
-            also = [value for value in stage.writes if value in self._also]
+            also = [value for value in stage.writes if value in self._places.also]
             again = tuple(stage.map.results[stage.writes.index(value)] for value in also)
-            places = [self._places[value] for value in stage.writes] + [self._also[value] for value in also]
+            places = [self._places[value] for value in stage.writes] + [self._places.also[value] for value in also]
             places += [self._places[value] for value in stage.reads]
             self._add_map(stage.map._replace(results=stage.map.results + again), places, stage.reduced)
             return
@@ -204,8 +128,8 @@ class StagesPlan(StridedPlan):
             return
         (read,), (written,) = stage.reads, stage.writes
         source = self._places[read]
-        if not self._is_adjacent(source, reduced=False):
-            source = self._in_memory(read)
+        if not self._places.is_adjacent(source, reduced=False):
+            source = self._places.in_memory(read)
             self._copy(self._places[read], source, reduced=False)
         places = [self._places[written], source]
         if isinstance(stage.op, RowOp):
@@ -246,13 +170,13 @@ class StagesPlan(StridedPlan):
         gone = tuple(axis for axis, size in enumerate(self._reduced_shape) if size != self._shape[axis])
         sources = [self._places[value] for value in stage.reads]
         map_, computed = stage.map, (0, 0)
-        if map_ is None and not self._is_adjacent(sources[0], reduced=False):
+        if map_ is None and not self._places.is_adjacent(sources[0], reduced=False):
             map_ = identity_of(sources[0].data_type)
         kind = sources[0].data_type if map_ is None else map_.data_type(map_.results[0])
         axes = ReduceShape(self._shape, gone).simplified()
         words = map(self._keep, self._reduction(stage.op, kind, axes, map_ is not None))
         if map_ is not None:
-            computed = self._map(map_, [Place(kind, self._adjacent(kind, False), -1), *sources], reduced=False)
+            computed = self._map(map_, [self._places.as_read(kind), *sources], reduced=False)
         places = [self._places[stage.writes[0]], *sources]
         self._stages.append(((REDUCE, walk(), *words, self._counts[0], *computed), places))
 
@@ -271,7 +195,7 @@ class StagesPlan(StridedPlan):
             words[getattr(COMPUTED_SEGMENTS, field)] = value
         state = self._keep(computed_state(data_type, ids_type).words)
         sources = [self._places[value] for value in reads]
-        computed = self._map(map_, [Place(data_type, self._adjacent(data_type, False), -1), *sources], reduced=False)
+        computed = self._map(map_, [self._places.as_read(data_type), *sources], reduced=False)
         places = [self._places[stage.writes[0]], *sources, self._places[segments]]
         self._stages.append(((SEGMENTS, computed_task(), self._keep(words), state, 0, *computed), places))
 
@@ -291,7 +215,7 @@ class StagesPlan(StridedPlan):
 
         places: of its operands, results first. op: the sum that folds the rows of the result, if any.
         """
-        shape, strides = self._shape_of(reduced), [place.strides for place in places]
+        shape, strides = self._places.shape_of(reduced), [place.strides for place in places]
         if op is None:
             dims, *walks = simplify_walk(shape, *strides)
         else:  # the walk's innermost axis is a row
@@ -302,14 +226,14 @@ class StagesPlan(StridedPlan):
         for k, place in enumerate(places):
             words[word_of(k, OPERAND.rows)], words[word_of(k, OPERAND.row_bytes)] = place.rows, place.row_bytes
         streamed = None
-        if self._streams and not reduced:
+        if self._places.streams and not reduced:
             may_stream = op is None and writes_lines(structure, steps)
             streamed = self._streamed(places[: len(structure.results)]) if may_stream else []
         return expression_kernel(structure, steps, op, streamed), self._keep(words)
 
     def _streamed(self, places: list[Place]) -> list[int]:
         """Return the numbers of the results of a map of which non-temporal stores may write lines."""
-        found = [k for k, place in enumerate(places) if place.array >= 0 and self._is_adjacent(place, False)]
+        found = [k for k, place in enumerate(places) if place.array >= 0 and self._places.is_adjacent(place, False)]
         found = [k for k in found if places[k].data_type.itemsize == places[found[0]].data_type.itemsize]
         self._written += sum(places[k].data_type.itemsize for k in found) * self._length
         return found
@@ -331,21 +255,22 @@ class StagesPlan(StridedPlan):
 
     def _write(self) -> None:
         """Write the program, and the task that runs it."""
-        num_rows, fetched = self._counts[1], self._fetched() if self._streams else []
+        num_rows, slots, streams = self._counts[1], self._places.slots, self._places.streams
+        fetched = self._places.following() if streams else []
         if fetched:  # results go to memory at once
             row_bytes, near = sum(place.data_type.itemsize for place in fetched) * self._length, _NEAR_BEFORE_NEXT
         else:
             row_bytes, near = self._row_bytes, _NEAR_FROM_MEMORY if self._from_memory else _NEAR
-        together = max(near // (row_bytes + sum(self._slots)), 1) if self._by_rows else num_rows
+        together = max(near // (row_bytes + sum(slots)), 1) if self._by_rows else num_rows
         offsets, total = [], 0
-        for size in self._slots:
+        for size in slots:
             offsets.append(total)
             total += -(-size * together // LINE) * LINE
 
         def operand_of(place: Place) -> tuple[int, int, int]:
-            return (-1, offsets[place.slot], self._slots[place.slot]) if place.slot >= 0 else (place.array, 0, 0)
+            return (-1, offsets[place.slot], slots[place.slot]) if place.slot >= 0 else (place.array, 0, 0)
 
-        fetching = [k for k, (head, _) in enumerate(self._stages) if self._streams and head[0] == MAP and head[4] > 1]
+        fetching = [k for k, (head, _) in enumerate(self._stages) if streams and head[0] == MAP and head[4] > 1]
         fetched = fetched if fetching else []
         program = [together, total, len(self._stages), len(fetched)]
         for k, (head, places) in enumerate(self._stages):
@@ -354,12 +279,7 @@ class StagesPlan(StridedPlan):
                 ahead = self._keep(next_rows(fetched, together, self._length, fetching.index(k), len(fetching)))
             program += [*head, len(places), self._keep([word for operand in operands for word in operand]), ahead]
         task, count = (rows_task(), num_rows) if self._by_rows else (reductions_task(), 1)
-        cost = self._row_bytes + sum(self._slots) + self._computing
+        cost = self._row_bytes + sum(slots) + self._computing
         streaming = ITSELF if self._written > 0 else NONE
         self.set(task=task, program=self._keep(program), count=count, size=self._written, streaming=streaming)
         self.set(grain=max(GRAIN_BYTES // cost, 1))
-
-    def _fetched(self) -> list[Place]:
-        """Return the places of the sources whose rows follow one another, and are prefetched."""
-        unreduced = (self._places.get(k) for k in range(len(self._structure.sources)) if not self._reduced[k])
-        return [place for place in unreduced if place and place.rows == 0 and self._is_adjacent(place, False)]
