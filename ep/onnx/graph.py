@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -116,13 +116,7 @@ class _Reader:
                 domain, opset = f"{one.domain}." if one.domain else "", self.opsets.get(one.domain)
                 self.reasons[f"node {name!r}: no operator serves {domain}{one.op_type} of opset {opset}"] = None
                 continue
-            if len([*filter(None, one.output)]) > line.most_outputs:
-                self.reasons[f"{shown}: no operator gives more than {line.most_outputs} of its outputs"] = None
-            mode = one.input[line.false] if 0 <= line.false < len(one.input) else ""
-            held = self.constants.get(names.get(mode, ""))
-            if mode and (held is None or held.any()):
-                words = f"input {mode!r} must be a constant that is false: models are not trained here"
-                self.reasons[f"{shown}: {words}"] = None
+            self.reasons |= {f"{shown}: {why}": None for why in self._unsupported(one, line, names)}
             branches = {
                 each.name: self._branch(each.g, f"{prefix}{name}.{each.name}.", names)
                 for each in one.attribute
@@ -138,6 +132,15 @@ class _Reader:
             attributes = self.tried(lambda one, line=line: _attributes(one, line, self.opsets), one, shown)
             found.append(Node(name, line, tuple(read), tuple(made), {**(attributes or {}), **branches}))
         return found
+
+    def _unsupported(self, node: NodeProto, line: Line, names: Mapping[str, str]) -> Iterator[str]:
+        """Yield what the implementation of a node does not do of it."""
+        if len([*filter(None, node.output)]) > line.most_outputs:
+            yield f"no operator gives more than {line.most_outputs} of its outputs"
+        mode = node.input[line.false] if 0 <= line.false < len(node.input) else ""
+        held = self.constants.get(names.get(mode, ""))
+        if mode and (held is None or held.any()):
+            yield f"input {mode!r} must be a constant that is false: models are not trained here"
 
     def _branch(self, graph: GraphProto, prefix: str, outer: Mapping[str, str]) -> Branch:
         given = {one.name: prefix + one.name for one in (*graph.initializer, *graph.input)}
@@ -160,7 +163,7 @@ def _read_by(branch: Branch) -> list[str]:
 
 def _check_body(shown: str, line: Line, node: NodeProto, branch: Branch) -> None:
     """Raise ModelError for a graph that has other numbers of inputs and outputs than its node needs."""
-    wanted = 0 if line.first_state is None else len(node.input)
+    wanted, told = 0 if line.first_state is None else len(node.input), 0
     if len(branch.inputs) != wanted:
         raise ModelError(f"{shown} has a graph of {len(branch.inputs)} inputs; it must have {wanted}")
     if line.first_state is not None:
@@ -168,8 +171,8 @@ def _check_body(shown: str, line: Line, node: NodeProto, branch: Branch) -> None
         states, told = wanted - line.first_state - scanned, line.first_state // 2  # a step of Loop has a condition
         if not 0 <= states <= len(branch.outputs) - told:
             raise ModelError(f"{shown} has {states} states and a graph of {len(branch.outputs)} outputs")
-        if len(node.output) > len(branch.outputs) - told:
-            raise ModelError(f"{shown} has {len(node.output)} outputs and a graph of {len(branch.outputs)}")
+    if len(node.output) > len(branch.outputs) - told:
+        raise ModelError(f"{shown} has {len(node.output)} outputs and a graph of {len(branch.outputs)}")
 
 
 def _check_names(known: set[str], nodes: Sequence[Node], outputs: Sequence[str]) -> None:
@@ -180,8 +183,6 @@ def _check_names(known: set[str], nodes: Sequence[Node], outputs: Sequence[str])
         for branch in node.attributes.values():
             if isinstance(branch, Branch):
                 _check_names({*known, *branch.inputs}, branch.nodes, branch.outputs)
-                if len(branch.outputs) < len(node.outputs):
-                    raise ModelError(f"{node.shown} has a branch of {len(branch.outputs)} outputs only")
         for name in filter(None, node.outputs):
             if name in known:
                 raise ModelError(f"{node.shown} gives {name!r}, which there is already")

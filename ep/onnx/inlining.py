@@ -11,7 +11,7 @@ from onnx.checker import ValidationError
 from onnx.shape_inference import InferenceError
 
 from ep.onnx.errors import ModelError
-from ep.onnx.table import line_of
+from ep.onnx.table import line_of, opset_of
 
 _MOST_ROUNDS: Final = 16
 """Functions consist of other functions, each of simpler operators."""
@@ -81,7 +81,7 @@ def _wanted(model: ModelProto) -> set[tuple[str, str]]:
         (node.domain, node.op_type)
         for graph in graphs_of(model.graph)
         for node in graph.node
-        if line_of(node, opsets) is None and _has_function(node.op_type, node.domain, opsets)
+        if line_of(node, opsets) is None and _has_function(node, opsets)
     }
 
 
@@ -120,13 +120,13 @@ def _opsets(model: ModelProto) -> dict[str, int]:
 
 def defaults_of(node: NodeProto, opsets: Mapping[str, int]) -> list[AttributeProto]:
     """Return the default attributes of a node."""
-    schema = onnx.defs.get_schema(node.op_type, opsets.get(node.domain) or opsets.get("", 0), node.domain)
+    schema = onnx.defs.get_schema(node.op_type, opset_of(node, opsets), node.domain)
     return [one.default_value for one in schema.attributes.values() if one.default_value.type]
 
 
-def _has_function(name: str, domain: str, opsets: dict[str, int]) -> bool:
+def _has_function(node: NodeProto, opsets: Mapping[str, int]) -> bool:
     try:
-        schema: Any = onnx.defs.get_schema(name, opsets.get(domain, 0), domain)
+        schema: Any = onnx.defs.get_schema(node.op_type, opset_of(node, opsets), node.domain)
     except (onnx.defs.SchemaError, TypeError):  # TypeError: of a version that is not a 32-bit number
         return False
     return bool(schema.has_function or schema.has_context_dependent_function)

@@ -177,5 +177,10 @@ def line_of(node: onnx.NodeProto, opsets: Mapping[str, int]) -> Line | None:
     """Return the implementation for a node of a model with these opsets, by domain; None if there is none."""
     if node.domain not in DOMAINS:
         return None
-    opset = opsets.get(node.domain) or opsets.get("", 0)
+    opset = opset_of(node, opsets)
     return next((line for line in OPERATORS.get(node.op_type, ()) if line.since <= opset), None)
+
+
+def opset_of(node: onnx.NodeProto, opsets: Mapping[str, int]) -> int:
+    """Return the opset that a node's operator is of; 0 if the model does not name it."""
+    return opsets.get(node.domain) or opsets.get("", 0)

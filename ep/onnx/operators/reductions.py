@@ -13,27 +13,42 @@ from ep.onnx.operators.placing import placed, places
 from ep.onnx.operators.shapes import flatten
 
 NDArray = np.ndarray[Any, Any]
+_Reduce = Callable[[Any, Any, bool], Any]
+"""A function of an array, the reduced axes, and whether they are kept with one element."""
 
 
 def _l1(x: Any, axes: Any, keepdims: bool) -> Any:
     return _sum(ops.abs(x), axes, keepdims)
 
 
+def _in_floats(reduce: _Reduce) -> _Reduce:
+    """Return a function of integers that computes in float64, too."""
+
+    def call(x: Any, axes: Any, keepdims: bool) -> Any:
+        if x.dtype.kind not in "iub":
+            return reduce(x, axes, keepdims)
+        return ops.cast(reduce(ops.cast(x, np.float64), axes, keepdims), x.dtype)
+
+    return call
+
+
+@_in_floats
 def _l2(x: Any, axes: Any, keepdims: bool) -> Any:
-    return _as(x, ops.sqrt(_sum_square(_float(x), axes, keepdims)))
+    return ops.sqrt(_sum_square(x, axes, keepdims))
 
 
+@_in_floats
 def _log_sum(x: Any, axes: Any, keepdims: bool) -> Any:
-    return _as(x, ops.log(ops.sum(_float(x), axes, keepdims=keepdims)))
+    return ops.log(_sum(x, axes, keepdims))
 
 
+@_in_floats
 def _log_sum_exp(x: Any, axes: Any, keepdims: bool) -> Any:
     """Return the logarithm of the sum of powers, without overflow."""
-    wide = _float(x)
-    most = _max(wide, axes, True)
+    most = _max(x, axes, True)
     most = ops.where(ops.is_finite(most), most, 0.0)
-    found = ops.add(ops.log(ops.sum(ops.exp(ops.sub(wide, most)), axes, keepdims=True)), most)
-    return _as(x, found.reshape(_shape_of(x, axes, keepdims)))
+    found = ops.add(ops.log(_sum(ops.exp(ops.sub(x, most)), axes, True)), most)
+    return found.reshape(_shape_of(x, axes, keepdims))
 
 
 def _sum_square(x: Any, axes: Any, keepdims: bool) -> Any:
@@ -41,7 +56,7 @@ def _sum_square(x: Any, axes: Any, keepdims: bool) -> Any:
 
 
 def _mean(x: Any, axes: Any, keepdims: bool) -> Any:
-    if np.dtype(x.dtype).kind in "iu":
+    if x.dtype.kind in "iu":
         count = math.prod(x.shape[axis] for axis in axes)
         return ops.trunc_div(_sum(x, axes, keepdims), placed(np.asarray(count, x.dtype), x))
     return ops.mean(x, axes, keepdims=keepdims)
@@ -55,7 +70,7 @@ def _prod(x: Any, axes: Any, keepdims: bool) -> Any:
     return ops.prod(x, axes, dtype=x.dtype, keepdims=keepdims)
 
 
-def _extreme(function: Callable[..., Any], sign: int) -> Callable[..., Any]:
+def _extreme(function: Callable[..., Any], sign: int) -> _Reduce:
     """Return the largest or smallest element; without elements, the least or greatest value of the type."""
 
     def reduce(x: Any, axes: Any, keepdims: bool) -> Any:
@@ -75,7 +90,7 @@ def _extreme(function: Callable[..., Any], sign: int) -> Callable[..., Any]:
 
 _max, _min = _extreme(ops.max, 1), _extreme(ops.min, -1)
 
-REDUCTIONS: Final[dict[str, Callable[[Any, Any, bool], Any]]] = {
+REDUCTIONS: Final[dict[str, _Reduce]] = {
     "ReduceL1": _l1,
     "ReduceL2": _l2,
     "ReduceLogSum": _log_sum,
@@ -87,10 +102,9 @@ REDUCTIONS: Final[dict[str, Callable[[Any, Any, bool], Any]]] = {
     "ReduceSum": _sum,
     "ReduceSumSquare": _sum_square,
 }
-"""Functions of an array, the reduced axes, and whether they are kept with one element."""
 
 
-def reduction(reduce: Callable[[Any, Any, bool], Any]) -> Callable[..., Any]:
+def reduction(reduce: _Reduce) -> Callable[..., Any]:
     """Return the operator of a function; without axes, all are reduced, or none."""
 
     def call(x: Any, axes: NDArray | None = None, *, keepdims: int, noop_with_empty_axes: int = 0) -> Any:
@@ -141,7 +155,7 @@ def flat(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def lp_normalization(x: Any, axis: int, p: int) -> Any:
     """Return x divided by its norm along an axis, and 0 where the norm is 0."""
-    norm = _l1(x, axis, True) if p == 1 else ops.sqrt(_sum_square(x, axis, True))
+    norm = (_l1 if p == 1 else _l2)(x, axis, True)
     return ops.where(ops.equal(norm, 0.0), ops.sub(x, x), ops.div(x, norm))
 
 
@@ -165,11 +179,3 @@ def running(function: Callable[..., Any], neutral: int) -> Callable[..., Any]:
 def _shape_of(x: Any, axes: Sequence[int], keepdims: bool) -> tuple[int, ...]:
     """Return the shape of x whose axes are reduced."""
     return tuple(1 if axis in axes else size for axis, size in enumerate(x.shape) if keepdims or axis not in axes)
-
-
-def _float(x: Any) -> Any:
-    return x if np.dtype(x.dtype).kind not in "iub" else ops.cast(x, np.float64)
-
-
-def _as(x: Any, value: Any) -> Any:
-    return value if value.dtype == x.dtype else ops.cast(value, x.dtype)
