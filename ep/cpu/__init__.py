@@ -1,68 +1,7 @@
-"""The CPU device. Importing it registers the device and its factories; Numba is imported by the first launch."""
+"""The CPU device. Importing it registers the device; `ep.cpu.primitive` registers its factories."""
 
 from ep.cpu.device_manager import CpuDeviceManager
-from ep.cpu.primitive import (
-    add,
-    batch_gather,
-    batch_matmul,
-    batch_unsorted_segment_sum,
-    broadcast_elementwise_binary,
-    broadcast_elementwise_unary,
-    broadcast_matmul,
-    cast,
-    constant_pad,
-    copy_nd,
-    elementwise_unary,
-    expand,
-    expression,
-    fill,
-    gather,
-    log_softmax,
-    log_softmax_backward,
-    matmul,
-    memcpy,
-    memset,
-    one_hot,
-    permute,
-    reduce,
-    softmax,
-    softmax_backward,
-    tensor_fill,
-    unsorted_segment_sum,
-    where,
-)
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
-
-__all__ = [
-    "add",
-    "batch_gather",
-    "batch_matmul",
-    "batch_unsorted_segment_sum",
-    "broadcast_elementwise_binary",
-    "broadcast_elementwise_unary",
-    "broadcast_matmul",
-    "cast",
-    "constant_pad",
-    "copy_nd",
-    "elementwise_unary",
-    "expand",
-    "expression",
-    "fill",
-    "gather",
-    "log_softmax",
-    "log_softmax_backward",
-    "matmul",
-    "memcpy",
-    "memset",
-    "one_hot",
-    "permute",
-    "reduce",
-    "softmax",
-    "softmax_backward",
-    "tensor_fill",
-    "unsorted_segment_sum",
-    "where",
-]
 
 DeviceManagerRegistry.RegisterDeviceManagerFactory(DeviceType.kCPU, CpuDeviceManager)

@@ -1,68 +1,10 @@
-"""The CUDA device. Importing it registers the device and its factories, and imports neither Numba nor CUDA packages."""
+"""The CUDA device. Importing it registers the device; `ep.cuda.primitive` registers its factories.
+
+Neither imports Numba or CUDA packages.
+"""
 
 from ep.cuda.device_manager import CudaDeviceManager
-from ep.cuda.primitive import (
-    add,
-    batch_gather,
-    batch_matmul,
-    batch_unsorted_segment_sum,
-    broadcast_elementwise_binary,
-    broadcast_elementwise_unary,
-    broadcast_matmul,
-    cast,
-    constant_pad,
-    copy_nd,
-    elementwise_unary,
-    expand,
-    expression,
-    fill,
-    gather,
-    log_softmax,
-    log_softmax_backward,
-    matmul,
-    memcpy,
-    memset,
-    one_hot,
-    permute,
-    reduce,
-    softmax,
-    softmax_backward,
-    tensor_fill,
-    unsorted_segment_sum,
-    where,
-)
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
-
-__all__ = [
-    "add",
-    "batch_gather",
-    "batch_matmul",
-    "batch_unsorted_segment_sum",
-    "broadcast_elementwise_binary",
-    "broadcast_elementwise_unary",
-    "broadcast_matmul",
-    "cast",
-    "constant_pad",
-    "copy_nd",
-    "elementwise_unary",
-    "expand",
-    "expression",
-    "fill",
-    "gather",
-    "log_softmax",
-    "log_softmax_backward",
-    "matmul",
-    "memcpy",
-    "memset",
-    "one_hot",
-    "permute",
-    "reduce",
-    "softmax",
-    "softmax_backward",
-    "tensor_fill",
-    "unsorted_segment_sum",
-    "where",
-]
 
 DeviceManagerRegistry.RegisterDeviceManagerFactory(DeviceType.kCUDA, CudaDeviceManager)

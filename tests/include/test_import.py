@@ -43,6 +43,36 @@ def test_questions_load_no_compiler(question):
     assert not {name.partition(".")[0] for name in names} & NOT_LOADED
 
 
+@pytest.mark.parametrize("device_type", ["kCPU", "kCUDA"])
+def test_a_device_is_found_without_its_factories_and_a_primitive_with_them(device_type):
+    package = f"ep.{device_type[1:].lower()}"
+    found = f"import ep\nep.DeviceManagerRegistry.GetDeviceCount(ep.DeviceType.{device_type})"
+    asked = f"ep.include.primitive.implemented(ep.DeviceType.{device_type})"
+    names = loaded(found)
+    assert package in names
+    assert f"{package}.primitive" not in names
+    assert f"{package}.primitive.where" in loaded(f"{found}\nassert len({asked}) > 20")
+
+
+def test_factories_of_other_packages_are_registered_after_those_of_the_device():
+    run(
+        """
+import ep
+from ep.include.primitive import Factory, GatherFactory, registered
+from ep.include.primitive.registry import register_primitive_factory
+try:
+    @register_primitive_factory(ep.DeviceType.kCPU, GatherFactory)
+    class Repeated(GatherFactory):
+        keys = frozenset([(None, (ep.DataType.kFloat, ep.DataType.kInt64))])
+        def Make(self, request): return None
+except ep.DuplicateRegistrationError as error:
+    assert "Repeated" in str(error).partition(" registers ")[0], error
+else:
+    raise AssertionError("a key was registered twice")
+"""
+    )
+
+
 def test_listing_what_is_registered_loads_every_device_and_no_compiler():
     names = loaded("from ep.include.primitive import registered\nassert registered()")
     assert {"ep.cpu", "ep.cuda"} <= names

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 
 from ep.include.data_type import DataType
 from ep.include.device_manager_registry import DeviceManagerRegistry
-from ep.include.device_type import DeviceType, load_all_providers, load_provider
+from ep.include.device_type import DeviceType, load_all_providers, load_factories, load_own_factories
 from ep.include.errors import ArgumentTypeError, DuplicateRegistrationError, UnsupportedPrimitiveError
 from ep.include.primitive.primitive import Factory, P, Request, kMaxNumDims
 from ep.include.process import Rank, new_lock
@@ -69,6 +69,7 @@ class _Registry:
         self.lock = new_lock(Rank.TABLE)
 
     def add(self, device_type: DeviceType, interface: type[Factory[Any]], factory: Factory[Any]) -> None:
+        load_own_factories(device_type.tag)  # first, so that a factory of another package is the one that repeats a key
         table = _Table(interface.primitive, device_type, factory)
         with self.lock:
             repeated = table.repeated(
@@ -134,7 +135,7 @@ def registered(device_type: DeviceType | None = None) -> list[Entry]:
         load_all_providers()
     else:
         _check_device_type(device_type)
-        load_provider(device_type.tag)
+        load_factories(device_type.tag)
     entries = [entry for table in tuple(_REGISTRY.tables) for entry in table.entries]
     if device_type is not None:
         return [entry for entry in entries if entry.device_type is device_type]
@@ -148,7 +149,7 @@ def implemented(device_type: DeviceType) -> list[type[Factory[Any]]]:
     Nothing is compiled and no device is needed; the package that registers them is imported.
     """
     _check_device_type(device_type)
-    load_provider(device_type.tag)
+    load_factories(device_type.tag)
     contracts = (interface for interface, owner in tuple(_REGISTRY.factories) if owner is device_type)
     return sorted(contracts, key=lambda interface: interface.__name__)
 
@@ -167,6 +168,7 @@ def NewPrimitive(interface: type[Factory[P]], device_type: DeviceType, *args: An
     manager = DeviceManagerRegistry.GetDeviceManagerOrNull(device_type)
     if manager is not None and manager.GetDeviceCount() == 0:
         return None
+    load_factories(device_type.tag)
     for factory in _REGISTRY.factories.get((interface, device_type), ()):
         # a factory that uses the contract's own New needs no second check of the arguments
         looks_up = type(factory).New is interface.New
