@@ -220,6 +220,7 @@ def check_all() -> None:
 _OF_CODE: Final = (
     *("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_ENABLE_AVX", "NUMBA_OPT", "NUMBA_LOOP_VECTORIZE"),
     *("NUMBA_SLP_VECTORIZE", "NUMBA_DEBUGINFO", "NUMBA_LLVM_REFPRUNE_PASS", "NUMBA_DISABLE_JIT"),
+    *("NUMBA_ENABLE_PROFILING", "VS_PROFILER"),  # without NUMBA_DEBUGINFO, a profiler has it compile for debugging
 )
 
 

@@ -29,11 +29,14 @@ def test_what_is_kept_is_what_numba_says(tmp_path):
     assert second[0] == str(processors.description() is None)
 
 
-def test_a_configured_numba_is_asked(tmp_path):
-    run(SAYS, EP_CACHE_DIR=str(tmp_path))
-    loaded, *found = run(SAYS, EP_CACHE_DIR=str(tmp_path), NUMBA_OPT="1").splitlines()
+@pytest.mark.parametrize("variable", ["NUMBA_OPT", "NUMBA_ENABLE_PROFILING", "VS_PROFILER"])
+def test_a_configured_numba_is_asked(tmp_path, variable):
+    settings = {"EP_CACHE_DIR": str(tmp_path), variable: "1"}
+    (_, *asked), (loaded, *found) = (run(SAYS, **settings).splitlines() for _ in range(2))
     assert loaded == "True"
-    assert found != [str(value) for value in target._asked()]
+    assert found == asked != [str(value) for value in target._asked()]
+    _, *found = run(SAYS, EP_CACHE_DIR=str(tmp_path)).splitlines()  # what it says is not kept for others
+    assert found == [str(value) for value in target._asked()]
 
 
 @pytest.mark.parametrize(
