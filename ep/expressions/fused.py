@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -91,6 +92,14 @@ class Fused:
         self._pins: set[int] = set()  # numbers among the arguments that traces depend on
         self._parameters = parameter_names(function)
         functools.update_wrapper(self, function, updated=())  # a fused function has attributes of its own
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        # its name, if it is found by that, as a decorated function is; else what it is made of. Traces are not copied
+        name: str = getattr(self, "__qualname__", "")
+        found: Any = sys.modules.get(self.__module__)
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        return name if found is self else (Fused, (self._function, self._round_each))
 
     def __get__(self, instance: Any, owner: Any) -> Any:
         return self if instance is None else functools.partial(self, instance)
