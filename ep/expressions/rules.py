@@ -90,9 +90,7 @@ class Rules:
             return "its index is a number, or there are no rows"
         if op is ChoiceOp.kElement:
             return "" if params.shape[-1] <= kMaxRow else f"rows have {kMaxRow} elements at most in a kernel"
-        if elements < _LEAST_ROW:
-            return f"its rows have {elements} elements; a kernel reads {_LEAST_ROW} at least"
-        return f"it has more than {kMaxNumDims - 1} axes" if len(node.shape) >= kMaxNumDims else ""
+        return _why_no_rows(node, elements)
 
     def _why_no_pad(self, node: Node) -> str:
         """Return why no kernel reads the rows that a pad keeps where they are; empty if one does."""
@@ -102,10 +100,7 @@ class Rules:
         value = np.array(node.attributes["constant_values"], node.data_type.dtype)
         if len(axes) != 1 or 0 in node.shape or 0 in self._nodes[node.inputs[0]].shape or any(value.tobytes()):
             return "it pads several axes, or with another number than 0"
-        elements = math.prod(node.shape[axes[0] + 1 :])
-        if elements < _LEAST_ROW:
-            return f"its rows have {elements} elements; a kernel reads {_LEAST_ROW} at least"
-        return f"it has more than {kMaxNumDims - 1} axes" if len(node.shape) >= kMaxNumDims else ""
+        return _why_no_rows(node, math.prod(node.shape[axes[0] + 1 :]))
 
     def why_no_segments(self, node: Node) -> str:
         """Return why no kernel computes the elements whose segments a value is the sums of; empty if one may."""
@@ -183,6 +178,13 @@ class Rules:
     def _computes(self, sample: Structure) -> bool:
         """Return whether the device has kernels of the kind of a structure."""
         return _has_kernels(self._device_type, sample)
+
+
+def _why_no_rows(node: Node, elements: int) -> str:
+    """Return why no kernel reads rows of so many elements in place of a value; empty if one does."""
+    if elements < _LEAST_ROW:
+        return f"its rows have {elements} elements; a kernel reads {_LEAST_ROW} at least"
+    return f"it has more than {kMaxNumDims - 1} axes" if len(node.shape) >= kMaxNumDims else ""
 
 
 @cache

@@ -44,21 +44,21 @@ class Schedule:
             self.views |= self.strided.keys()
         rules = self._rules = Rules(base, self.nodes, self.views)
         grouping = Grouping(self.nodes, self._wanted, self.views, rules.why_alone)
-        for node in self.nodes:
-            adds = node.position in self._wanted and node.name in SEGMENT_SUMS
-            if node.position in self._wanted and rules.reduces_any(node):
-                grouping.compute_as_read(node, set(self.results))
+        wanted, whole = [node for node in self.nodes if node.position in self._wanted], {*self.results}
+        for node in wanted:
+            if rules.reduces_any(node):
+                grouping.compute_as_read(node, whole)
                 grouping.compute_after(node)
-            elif adds and not rules.why_no_segments(node) and grouping.compute_as_read(node, set(self.results)):
-                grouping.compute_after(node)
-        for node in self.nodes:
-            if node.position not in self._wanted or rules.why_no_product(node):
                 continue
-            if not grouping.compute_on_product(node) and self._converts(node):
+            is_sum = node.name in SEGMENT_SUMS and not rules.why_no_segments(node)
+            if is_sum and grouping.compute_as_read(node, whole):
+                grouping.compute_after(node)
+        for node in wanted:
+            if not rules.why_no_product(node) and not grouping.compute_on_product(node) and self._converts(node):
                 grouping.compute_product(node)
-        for node in self.nodes:
-            if node.position in self._wanted and node.name == MAX_POOL and not rules.why_no_pool(node):
-                grouping.reduce_windows(node, set(self.results), lambda one: not rules.why_no_product(one))
+        for node in wanted:
+            if node.name == MAX_POOL and not rules.why_no_pool(node):
+                grouping.reduce_windows(node, whole, lambda one: not rules.why_no_product(one))
         self.groups = grouping.ordered()
         if trace.gives_buffers:  # the kernel of the operator has forms for each op, and may already be on disk
             for group in self.groups:

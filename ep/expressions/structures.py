@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ep.common.primitive.broadcast import Dims
 from ep.expressions.group import Group, How, Indices, Range
 from ep.expressions.operators import CONVOLUTION, GATHER, MAPS, MAX_POOL, PAD, ROW_OPS, SEGMENT_SUMS, TRANSPOSES
 from ep.expressions.trace import Node
@@ -40,12 +41,11 @@ class StructureOf:
             matrices = [(one, None) for one in nodes[group.product].inputs]
         reads: dict[tuple[int, How], bool] = {}  # and whether it has one element per row
         for value in group.values[1 if matrices else 0 :]:
-            for place, one in enumerate(self._operands(nodes[value])):
-                if one in self._inside:
-                    continue
-                read = self._as_read(one, value, place)
-                has_elements = place == 0 and self._op(nodes[value]) is ChoiceOp.kElement
-                reads[read] = reads.get(read, False) or (self._is_map_of_rows(value) and not has_elements)
+            op, by_rows = self._op(nodes[value]), self._is_map_of_rows(value)
+            for place, read in enumerate(self._reads(nodes[value])):
+                if read[0] not in self._inside:
+                    has_elements = place == 0 and op is ChoiceOp.kElement
+                    reads[read] = reads.get(read, False) or (by_rows and not has_elements)
         is_constant = {read: nodes[read[0]].constant is not None for read in reads}
         others = [read for read in reads if not is_constant[read]]
         constants = [read for read in reads if is_constant[read]]
@@ -67,32 +67,34 @@ class StructureOf:
             tuple(k for k, read in enumerate(others) if reads[read]),
         )
 
-    def _as_read(self, position: int, value: int, place: int) -> tuple[int, How]:
-        """Return the value to read in place of operand `place` of another value, and how.
+    def _reads(self, node: Node) -> list[tuple[int, How]]:
+        """Return the positions of the operands of a value's step, and how each is read."""
+        op, inputs = self._op(node), node.inputs
+        how: list[How]
+        if node.name == PAD:  # rows, and a range in place of indices
+            inputs, how = inputs * 2, [*operands_of_pad(node, self._nodes)]
+        elif op is ChoiceOp.kElement:
+            how = [None, read_indices(node, self._nodes)._replace(shape=self._group.reduced_shape)]
+        elif op is ChoiceOp.kRow:
+            how = [*operands_of_gather(node, self._nodes)]
+        elif isinstance(op, SegmentSum):
+            how = [None, read_indices(node, self._nodes)]
+        else:
+            how = [self._shape_of(one, node) for one in inputs]
+        return [*zip(inputs, how, strict=True)]
+
+    def _shape_of(self, position: int, node: Node) -> Dims | None:
+        """Return the shape in which an operand of a map is read, if not in its own.
 
         An operand from another group gets the axes that the group removes, if the results of its reduction lack them.
         """
-        node = self._nodes[value]
-        if isinstance(op := self._op(node), ChoiceOp):
-            is_pad = node.name == PAD
-            view, indices = (operands_of_pad if is_pad else operands_of_gather)(node, self._nodes)
-            if op is ChoiceOp.kElement:
-                return position, indices._replace(shape=self._group.reduced_shape) if place else None
-            return position, indices if place else view
-        if isinstance(op, SegmentSum) and place == 1:
-            return position, read_indices(node, self._nodes)
-        shape, num_axes, group = self._nodes[position].shape, len(self._nodes[value].shape), self._group
-        if not shape or position in self._inside or not self._is_map_of_rows(value):
-            return position, None
+        shape, num_axes, group = self._nodes[position].shape, len(node.shape), self._group
+        if not shape or position in self._inside or not self._is_map_of_rows(node.position):
+            return None
         if group.segments or num_axes == len(group.shape):
-            return position, None
+            return None
         sizes = iter((*[1] * (num_axes - len(shape)), *shape))
-        return position, tuple(1 if axis in group.removed else next(sizes) for axis in range(len(group.shape)))
-
-    def _operands(self, node: Node) -> tuple[int, ...]:
-        """Return the positions of the operands of a step. Those of a pad are rows, and a range in place of indices."""
-        is_pad = node.name == PAD
-        return node.inputs * 2 if is_pad else node.inputs
+        return tuple(1 if axis in group.removed else next(sizes) for axis in range(len(group.shape)))
 
     def _is_map_of_rows(self, value: int) -> bool:
         """Return whether a value is computed element by element from values with one element per row."""
@@ -125,8 +127,7 @@ class StructureOf:
         if node.position == self._group.product:
             return self._add_rounding(product_of(node), [0, 1], node)
         op, types = self._op(node), [self._nodes[one].data_type for one in node.inputs]
-        reads = [self._as_read(one, node.position, place) for place, one in enumerate(self._operands(node))]
-        operands = [self._numbers[read] for read in reads]
+        operands = [self._numbers[read] for read in self._reads(node)]
         is_row = isinstance(op, ReduceOp | RowOp)
         converts = is_row and op not in TRUTHS and types[0] is not node.data_type
         truths = op in TRUTHS or (
