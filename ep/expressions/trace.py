@@ -60,6 +60,8 @@ class _Recording:
 class Trace(_Recording, Operands):
     """The operands of one trace: arrays that are not computed yet, all on one device."""
 
+    joining = "make each array an argument of the function, or a view of the block"
+
     gives_buffers = False
     """Whether all inputs and constant arrays are results of `as_buffer`."""
 
@@ -133,10 +135,7 @@ class Trace(_Recording, Operands):
         if trace is not self:
             if isinstance(trace, Trace) and trace.ended:
                 raise RuntimeError(f"{argument} belongs to {trace.place}, which has ended")
-            raise TypeError(
-                f"{argument} ({type(value).__qualname__}) is not an array of {self.place}: make it an argument of the "
-                f"function, or a view of the block"
-            )
+            raise TypeError(f"{argument} ({type(value).__qualname__}) is not an array of {self.place}; {self.joining}")
         if self.ended:
             raise RuntimeError(f"{argument} belongs to {self.place}, which has ended")
         return value

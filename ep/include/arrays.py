@@ -85,6 +85,9 @@ class Operands(ABC):
     place: str
     """The place of the operands, in words for users: "the host"."""
 
+    joining = ""
+    """How other arrays come to the place if they need not be copied to another device, in words for users."""
+
     @abstractmethod
     def as_buffer(self, value: ArrayLike, argument: str) -> Array:
         """Return `value` as an array, C-contiguous and in native byte order. It is copied only if it is not so already.

@@ -44,7 +44,7 @@ def arrays_of(operands: Sequence[ArrayLike], names: Sequence[str]) -> Operands:
         elif arrays.place != found.place:
             raise TypeError(
                 f"{name} ({type(value).__qualname__}) is on {arrays.place}, {name_of_found} is on {found.place}; "
-                f"bring one of them to where the other is first"
+                + (arrays.joining or found.joining or "bring one of them to where the other is first")
             )
     return found or _of_host().on(0)
 
