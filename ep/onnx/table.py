@@ -59,7 +59,7 @@ class Line(NamedTuple):
 
 
 _LINES: Final = (
-    *(Line(name, 6, e.of_inputs(function)) for name, function in e.PLAIN.items()),
+    *(Line(name, 6, function) for name, function in e.PLAIN.items()),
     Line("BitShift", 11, e.bit_shift),
     Line("Cast", 6, e.cast, check=s.check_type),
     Line("CastLike", 15, e.cast_like),
@@ -123,7 +123,7 @@ _LINES: Final = (
     Line("Split", 13, s.split, host=(1,), counts=True),
     Line("Squeeze", 1, by_attributes(s.squeeze, "axes")),
     Line("Squeeze", 13, s.squeeze, host=(1,)),
-    Line("Tile", 6, s.tile, host=(1,)),
+    Line("Tile", 6, ops.tile, host=(1,)),
     Line("Transpose", 1, s.transpose),
     Line("Trilu", 14, s.trilu, host=(1,)),
     Line("Unsqueeze", 1, by_attributes(s.unsqueeze, "axes")),
@@ -139,7 +139,7 @@ _LINES: Final = (
     Line("TopK", 10, i.top_k, host=(0, 1)),
     Line("NonZero", 9, i.non_zero, host=(0,)),
     Line("OneHot", 9, i.one_hot, host=(1,)),
-    Line("BatchNormalization", 7, p.batch_normalization, most_outputs=1),
+    Line("BatchNormalization", 7, p.batch_normalization, check=p.check_normalization, most_outputs=1),
     Line("Einsum", 12, einsum),
     Line("Gemm", 7, p.gemm),
     Line("InstanceNormalization", 6, p.instance_normalization),

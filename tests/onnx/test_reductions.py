@@ -1,4 +1,4 @@
-"""Reductions of integers and of no elements, and the ways of padding that there are."""
+"""Reductions of integers and of no elements, and values of attributes that nothing serves."""
 
 import numpy as np
 import pytest
@@ -45,11 +45,15 @@ def test_the_logarithm_of_no_sum():
 
 
 @pytest.mark.parametrize(
-    ("name", "inputs", "attribute"),
-    [("Pad", [(3,), np.array([1, 1])], "mode"), ("Conv", [(1, 1, 5), (1, 1, 3)], "auto_pad")],
+    ("name", "inputs", "attribute", "value"),
+    [
+        ("Pad", [(3,), np.array([1, 1])], "mode", "sideways"),
+        ("Conv", [(1, 1, 5), (1, 1, 3)], "auto_pad", "sideways"),
+        ("BatchNormalization", [(4, 2, 3), (2,), (2,), (2,), (2,)], "training_mode", 1),
+    ],
 )
-def test_ways_of_padding_that_there_are_not(name, inputs, attribute):
+def test_attributes_that_nothing_serves(name, inputs, attribute, value):
     """They are named when a model is loaded."""
     arrays = [np.zeros(one, np.float32) if isinstance(one, tuple) else one for one in inputs]
-    with pytest.raises(ep.onnx.UnsupportedError, match=f"{attribute} is sideways; it must be one of"):
-        run(name, arrays, 13, arrays[0].ndim, **{attribute: "sideways"})
+    with pytest.raises(ep.onnx.UnsupportedError, match=f"{attribute} is {value}; it must be one of"):
+        run(name, arrays, 14, arrays[0].ndim, **{attribute: value})

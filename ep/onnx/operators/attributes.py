@@ -18,12 +18,13 @@ def by_attributes(function: Callable[..., Any], *names: str) -> Callable[..., An
     return call
 
 
-def one_of(**known: Collection[str]) -> Callable[..., None]:
+def one_of(**known: Collection[str | int]) -> Callable[..., None]:
     """Return what takes attributes and raises NotImplementedError for a value that is not known."""
 
     def check(**attributes: Any) -> None:
         for name, values in known.items():
-            if name in attributes and attributes[name] not in values:
-                raise NotImplementedError(f"{name} is {attributes[name]}; it must be one of {', '.join(values)}")
+            given = attributes.get(name)
+            if given is not None and given not in values:
+                raise NotImplementedError(f"{name} is {given}; it must be one of {', '.join(map(str, values))}")
 
     return check

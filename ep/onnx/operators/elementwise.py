@@ -63,16 +63,6 @@ PLAIN: Final[dict[str, Callable[..., Any]]] = {
 """The functions that are equal to ONNX's operators, by ONNX's names."""
 
 
-def of_inputs(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `function` with ONNX's attributes ignored: none of them changes the result of the operator."""
-
-    @functools.wraps(function)
-    def call(*inputs: Any, **_: Any) -> Any:
-        return function(*inputs)
-
-    return call
-
-
 def folded(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function of one or more arrays: it applies `function` to the first two, to the result and the third, and
     so on."""
@@ -90,7 +80,7 @@ def mean(*inputs: Any) -> Any:
 
 def div(x: Any, y: Any) -> Any:
     """Return `x / y`; integer quotients are truncated."""
-    return ops.trunc_div(x, y) if np.dtype(x.dtype).kind in "iu" else ops.div(x, y)
+    return ops.trunc_div(x, y) if x.dtype.kind in "iu" else ops.div(x, y)
 
 
 def mod(x: Any, y: Any, fmod: int) -> Any:
@@ -108,16 +98,16 @@ def power(x: Any, y: Any) -> Any:
 
 def negative(x: Any) -> Any:
     """Return `-x`."""
-    return ops.sub(_like(x, 0), x) if x.dtype.kind in "iu" else ops.negative(x)
+    return ops.sub(0, x) if x.dtype.kind in "iu" else ops.negative(x)
 
 
 def bit_shift(x: Any, y: Any, direction: str) -> Any:
     """Return x shifted by y bits; 0 where y is negative or at least the number of bits."""
-    bits = _like(x, 8 * x.dtype.itemsize)
-    y = ops.where(ops.less(y, _like(x, 0)), bits, ops.minimum(y, bits))
-    half = ops.floor_div(y, _like(x, 2))  # 2 to the number of bits does not fit in the type
+    bits = 8 * x.dtype.itemsize
+    y = ops.where(ops.less(y, 0), bits, ops.minimum(y, bits))
+    half = ops.floor_div(y, 2)  # 2 to the number of bits does not fit in the type
     for by in (half, ops.sub(y, half)):
-        power_of_2 = ops.pow(_like(x, 2), by)
+        power_of_2 = ops.pow(2, by)
         x = ops.mul(x, power_of_2) if direction == "LEFT" else ops.floor_div(x, power_of_2)
     return x
 
@@ -163,7 +153,7 @@ def is_inf(x: Any, detect_negative: int, detect_positive: int) -> Any:
 
 def prelu(x: Any, slope: Any) -> Any:
     """Return x, multiplied by a slope where x is negative."""
-    return ops.where(ops.less(x, _like(x, 0)), ops.mul(x, slope), x)
+    return ops.where(ops.less(x, 0), ops.mul(x, slope), x)
 
 
 def selu(x: Any, alpha: float, gamma: float) -> Any:
@@ -173,9 +163,10 @@ def selu(x: Any, alpha: float, gamma: float) -> Any:
 
 def shrink(x: Any, bias: float, lambd: float) -> Any:
     """Return x moved by `bias` towards 0, and 0 for x from -lambd to lambd."""
-    zero = ops.sub(x, x)
-    below = ops.where(ops.less(x, _like(x, -lambd)), ops.add(x, _like(x, bias)), zero)
-    return ops.where(ops.greater(x, _like(x, lambd)), ops.sub(x, _like(x, bias)), below)
+    if x.dtype.kind in "iu":
+        bias, lambd = int(bias), int(lambd)
+    below = ops.where(ops.less(x, -lambd), ops.add(x, bias), 0)
+    return ops.where(ops.greater(x, lambd), ops.sub(x, bias), below)
 
 
 def swish(x: Any, alpha: float) -> Any:
@@ -186,8 +177,3 @@ def swish(x: Any, alpha: float) -> Any:
 def thresholded_relu(x: Any, alpha: float) -> Any:
     """Return x where it is above `alpha`, else 0."""
     return ops.threshold(x, alpha, 0.0)
-
-
-def _like(x: Any, number: float) -> Any:
-    """Return a number as int or float, as the dtype of an array requires."""
-    return int(number) if x.dtype.kind in "iu" else number

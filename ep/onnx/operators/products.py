@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from ep import ops
+from ep.onnx.operators.attributes import one_of
 
 
 def gemm(a: Any, b: Any, c: Any = None, *, alpha: float, beta: float, transA: int, transB: int) -> Any:
@@ -14,6 +15,9 @@ def gemm(a: Any, b: Any, c: Any = None, *, alpha: float, beta: float, transA: in
     if c is None:
         return product
     return ops.add(product, c if beta == 1 else ops.mul(c, beta))
+
+
+check_normalization: Final = one_of(spatial=(1,), training_mode=(0,))
 
 
 def batch_normalization(x: Any, scale: Any, bias: Any, mean: Any, variance: Any, epsilon: float, **_: Any) -> Any:

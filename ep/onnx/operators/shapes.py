@@ -115,11 +115,6 @@ def expand(x: Any, shape: NDArray) -> Any:
     return ops.expand(x, np.broadcast_shapes(x.shape, tuple(shape.tolist())))
 
 
-def tile(x: Any, repeats: NDArray) -> Any:
-    """Return x repeated `repeats` times along each axis."""
-    return ops.tile(x, tuple(repeats.tolist()))
-
-
 def split(x: Any, sizes: NDArray | None = None, *, axis: int, num_outputs: int) -> Any:
     """Return parts of x along an axis, of equal sizes if none are given; then the last may be smaller."""
     each = -(-x.shape[axis] // num_outputs)
