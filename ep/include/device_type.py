@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -26,49 +26,34 @@ _loading: set[str] = set()
 def load_provider(tag: str) -> None:
     """Import the provider of the device type `tag`, once: a part of this package, or the entry point `tag`.
 
-    The provider registers its device type and device manager. It may register its factories at the same time; those of
-    this package's devices are imported by `load_factories`. An unknown tag is left to the caller.
+    The provider registers its device type and device manager, and its factories or the package that has them. An
+    unknown tag is left to the caller.
     """
-    _once(tag, lambda: _load(tag))
-
-
-def load_factories(tag: str) -> None:
-    """Import the provider of the device type `tag`, and the factories of its primitives, once."""
-    load_provider(tag)
-    load_own_factories(tag)
-
-
-def load_own_factories(tag: str) -> None:
-    """Import the factories of the device type `tag` if it is one of this package, once."""
-    if tag in _BUILT_IN:
-        _once(f"{tag} factories", lambda: import_module(f"{_BUILT_IN[tag]}.primitive"))
-
-
-def _once(what: str, load: Callable[[], object]) -> None:
-    """Load something, unless that has been done. Another thread waits until everything is registered."""
-    if what in _loaded:
+    if tag in _loaded:
         return
-
-    def loaded() -> None:
-        if what in _loaded or what in _loading:  # a provider may use its own device type while it is imported
-            return
-        _loading.add(what)
-        try:
-            load()
-            _loaded.add(what)
-        finally:
-            _loading.discard(what)
-
     with garbage_waits(all_is_kept=True):
-        exclusively(loaded)
+        exclusively(lambda: _load(tag))  # another thread waits until everything is registered
+
+
+def load_own_provider(tag: str) -> None:
+    """Import the provider of the device type `tag` if it is one of this package, once."""
+    if tag in _BUILT_IN:
+        load_provider(tag)
 
 
 def _load(tag: str) -> None:
-    if tag in _BUILT_IN:
-        import_module(_BUILT_IN[tag])
-    else:
-        for entry_point in _entry_points().select(name=tag):
-            entry_point.load()
+    if tag in _loaded or tag in _loading:  # a provider may use its own device type while it is imported
+        return
+    _loading.add(tag)
+    try:
+        if tag in _BUILT_IN:
+            import_module(_BUILT_IN[tag])
+        else:
+            for entry_point in _entry_points().select(name=tag):
+                entry_point.load()
+        _loaded.add(tag)
+    finally:
+        _loading.discard(tag)
 
 
 def _entry_points() -> EntryPoints:
@@ -79,12 +64,12 @@ def _entry_points() -> EntryPoints:
 
 
 def load_all_providers() -> None:
-    """Import every provider of device types and its factories: those of this package, then the entry-point group's.
+    """Import every provider of device types: those of this package, then all of the entry-point group.
 
     If a package of the group cannot be imported, this warns and skips it: it must not break the others.
     """
     for tag in _BUILT_IN:
-        load_factories(tag)
+        load_provider(tag)
     for entry_point in _entry_points():
         if entry_point.name in _BUILT_IN:
             warnings.warn(

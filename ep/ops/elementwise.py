@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
+from importlib import import_module
 from typing import Any
 
 from ep.common.primitive.broadcast import Dims
@@ -13,6 +14,7 @@ from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.op_definition import Gives
 from ep.include.primitive.op_table import OPS
 from ep.include.primitive.unary_op import UnaryOp
+from ep.include.process import exclusively
 from ep.ops.declare.calls import Function, Read, calling
 from ep.ops.declare.function import FUNCTIONS
 from ep.ops.declare.inputs import REQUIRED, Attribute, Input, Role
@@ -60,6 +62,12 @@ class ElementwiseKernel(PreparedKernel):
         self.primitive = exists.make(subject)
 
 
+@cache
+def _documentation() -> Any:
+    """Return the module that writes texts: few are asked for, and never where a kernel is computed again."""
+    return exclusively(lambda: import_module("ep.ops.documentation"))
+
+
 class OpOperator:
     """The operator of an op: its declaration, and the reading of calls of its function."""
 
@@ -94,9 +102,8 @@ class OpOperator:
         )
 
     def _describe(self) -> str:
-        from ep.ops.documentation import docstring  # not at the top: few texts are asked for
-
-        return docstring(self.op)
+        text: str = _documentation().docstring(self.op)
+        return text
 
     def _resolve(self, *args: Any, **kwargs: Any) -> Attributes:
         return self.parameters.read(args, kwargs).attributes

@@ -155,11 +155,58 @@ def test_keys_with_and_without_an_op_in_one_table(toy):
 
 
 def test_the_listing_is_the_same_in_every_run(monkeypatch):
+    """Also if one primitive has been asked for before the others."""
     listed = set()
-    for seed in ("1", "2"):
+    use = "NewPrimitive(WhereFactory, DeviceType.kCPU, 'bool', 'float32', 2)"
+    for seed, code in (("1", ""), ("2", ""), ("2", use)):
         monkeypatch.setenv("PYTHONHASHSEED", seed)  # the order of sets depends on it
-        listed.add(run("from ep.include.primitive import registered\nprint(*registered(), sep='\\n')"))
+        names = "from ep import DeviceType\nfrom ep.include.primitive import NewPrimitive, WhereFactory, registered"
+        listed.add(run(f"{names}\n{code}\nprint(*registered(), sep='\\n')"))
     assert len(listed) == 1
+    assert len(listed.pop().splitlines()) > 5000
+
+
+_PRIMITIVES = """
+import sys, threading
+from ep import DeviceType
+from ep.include.primitive import Gather, GatherFactory, Key, NewPrimitive, register_primitive_factory
+from ep.include import DataType, DeviceManagerRegistry, DuplicateRegistrationError
+
+def imported():
+    return [name for name in sys.modules if name in ("ep.cpu.primitive.gather", "ep.cpu.primitive.where")]
+
+DeviceManagerRegistry.GetDeviceCount(DeviceType.kCPU)
+assert not imported()
+"""
+
+
+def test_a_primitive_is_imported_when_it_is_asked_for():
+    code = """
+found = []
+ask = lambda: found.append(NewPrimitive(GatherFactory, DeviceType.kCPU, "float32", "int32"))
+threads = [threading.Thread(target=ask) for _ in range(4)]
+for one in threads: one.start()
+for one in threads: one.join()
+assert len(found) == 4 and all(isinstance(one, Gather) for one in found), found
+assert imported() == ["ep.cpu.primitive.gather"]
+"""
+    run(_PRIMITIVES + code)
+
+
+def test_a_device_has_its_own_factory_before_that_of_another_package():
+    code = """
+class Other(GatherFactory):
+    keys = {Key(None, (DataType.kFloat, DataType.kInt32))}
+    Make = None
+
+try:
+    register_primitive_factory(DeviceType.kCPU, GatherFactory)(Other)
+except DuplicateRegistrationError as error:
+    print(error)
+assert imported() == ["ep.cpu.primitive.gather"]
+assert "ep.cpu" in repr(NewPrimitive(GatherFactory, DeviceType.kCPU, "float32", "int32"))
+"""
+    assert "registers Gather(kFloat, kInt32) on cpu, as <ep.cpu.primitive.gather" in run(_PRIMITIVES + code)
 
 
 def test_a_factory_with_its_own_new(toy):

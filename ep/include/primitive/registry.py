@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import Enum
 from functools import cache, cached_property
+from importlib import import_module
 from typing import Any, Final, TypeVar
 
 from ep.include.data_type import DataType
 from ep.include.device_manager_registry import DeviceManagerRegistry
-from ep.include.device_type import DeviceType, load_all_providers, load_factories, load_own_factories
+from ep.include.device_type import DeviceType, load_all_providers, load_own_provider, load_provider
 from ep.include.errors import ArgumentTypeError, DuplicateRegistrationError, UnsupportedPrimitiveError
 from ep.include.primitive.primitive import Factory, P, Request, kMaxNumDims
-from ep.include.process import Rank, new_lock
+from ep.include.process import Rank, exclusively, new_lock
 from ep.include.shown import shown
 
 F = TypeVar("F", bound=type[Factory[Any]])
@@ -66,10 +67,10 @@ class _Registry:
     def __init__(self) -> None:
         self.factories: dict[tuple[type[Factory[Any]], DeviceType], list[Factory[Any]]] = {}
         self.tables: list[_Table] = []
+        self.modules: dict[tuple[str, DeviceType], str] = {}  # those that are imported when a contract is asked for
         self.lock = new_lock(Rank.TABLE)
 
     def add(self, device_type: DeviceType, interface: type[Factory[Any]], factory: Factory[Any]) -> None:
-        load_own_factories(device_type.tag)  # first, so that a factory of another package is the one that repeats a key
         table = _Table(interface.primitive, device_type, factory)
         with self.lock:
             repeated = table.repeated(
@@ -82,6 +83,23 @@ class _Registry:
                 raise DuplicateRegistrationError(f"{factory!r} registers {table.entry(key)}, as {owner!r} did")
             self.tables.append(table)
             self.factories.setdefault((interface, device_type), []).append(factory)
+
+    def of(self, interface: type[Factory[Any]], device_type: DeviceType) -> Sequence[Factory[Any]]:
+        """Return the factories of a contract on a device type, whose provider has been loaded."""
+        self.load(interface.__module__, device_type)
+        return self.factories.get((interface, device_type), ())
+
+    def load(self, contract: str, device_type: DeviceType) -> None:
+        """Import the module that registers the factory of the contract in the module `contract`."""
+        module = self.modules.get((contract, device_type))
+        if module is not None:
+            exclusively(lambda: import_module(module))  # another thread waits until the factory is registered
+            self.modules.pop((contract, device_type), None)
+
+    def load_all(self) -> None:
+        """Import all modules that register factories."""
+        for contract, device_type in tuple(self.modules):
+            self.load(contract, device_type)
 
 
 _DATA_TYPES: Final = frozenset([DataType])
@@ -117,6 +135,9 @@ def register_primitive_factory(device_type: DeviceType, interface: type[Factory[
     def register(factory: F) -> F:
         if not (isinstance(factory, type) and issubclass(factory, interface)):
             raise TypeError(f"{factory!r} must be a class that derives from {interface.__name__}")
+        if _REGISTRY.modules.get((interface.__module__, device_type)) != factory.__module__:
+            load_own_provider(device_type.tag)
+            _REGISTRY.load(interface.__module__, device_type)  # first: this factory is the one that repeats a key
         if factory.keys and factory.Make is Factory.Make and factory.New is interface.New:
             raise TypeError(f"{factory!r} lists keys; it must define Make")
         _REGISTRY.add(device_type, interface, factory())
@@ -125,18 +146,29 @@ def register_primitive_factory(device_type: DeviceType, interface: type[Factory[
     return register
 
 
+def register_primitive_package(device_type: DeviceType, package: str) -> None:
+    """Let the modules of `package` register the factories of a device when these are first asked for.
+
+    For each module of `ep.include.primitive` that has a contract, the package has one of the same name.
+    """
+    contracts = (one.__module__ for one in Factory.__subclasses__() if one.__module__.startswith(f"{__package__}."))
+    _REGISTRY.modules |= {(one, device_type): f"{package}{one.removeprefix(__package__)}" for one in contracts}
+
+
 def registered(device_type: DeviceType | None = None) -> list[Entry]:
     """Return every registered key, of one device type or of all.
 
-    In order of device types, as DeviceType lists them, then of registration, op and dtypes. Nothing is compiled and no
-    device is needed; the packages that register keys are imported.
+    In order of device types, as DeviceType lists them, then of the primitives' names, of registration, op and dtypes.
+    Nothing is compiled and no device is needed; the packages that register keys are imported.
     """
     if device_type is None:
         load_all_providers()
     else:
         _check_device_type(device_type)
-        load_factories(device_type.tag)
-    entries = [entry for table in tuple(_REGISTRY.tables) for entry in table.entries]
+        load_provider(device_type.tag)
+    _REGISTRY.load_all()
+    tables = sorted(_REGISTRY.tables, key=lambda table: table.primitive.__name__)
+    entries = [entry for table in tables for entry in table.entries]
     if device_type is not None:
         return [entry for entry in entries if entry.device_type is device_type]
     places = {one: place for place, one in enumerate(DeviceType)}
@@ -149,7 +181,8 @@ def implemented(device_type: DeviceType) -> list[type[Factory[Any]]]:
     Nothing is compiled and no device is needed; the package that registers them is imported.
     """
     _check_device_type(device_type)
-    load_factories(device_type.tag)
+    load_provider(device_type.tag)
+    _REGISTRY.load_all()
     contracts = (interface for interface, owner in tuple(_REGISTRY.factories) if owner is device_type)
     return sorted(contracts, key=lambda interface: interface.__name__)
 
@@ -168,8 +201,7 @@ def NewPrimitive(interface: type[Factory[P]], device_type: DeviceType, *args: An
     manager = DeviceManagerRegistry.GetDeviceManagerOrNull(device_type)
     if manager is not None and manager.GetDeviceCount() == 0:
         return None
-    load_factories(device_type.tag)
-    for factory in _REGISTRY.factories.get((interface, device_type), ()):
+    for factory in _REGISTRY.of(interface, device_type):
         # a factory that uses the contract's own New needs no second check of the arguments
         looks_up = type(factory).New is interface.New
         primitive: P | None = factory.Select(request) if looks_up else factory.New(*args, **kwargs)
