@@ -23,6 +23,13 @@ def as_integer(value: Any, argument: str) -> int:
         raise ArgumentTypeError(argument, f"must be an integer, not {shown(value)}") from None
 
 
+def as_truth(value: Any, argument: str) -> bool:
+    """Return an argument that is True or False. Raises TypeError for anything else."""
+    if not isinstance(value, bool):
+        raise ArgumentTypeError(argument, f"must be True or False, not {shown(value)}")
+    return value
+
+
 def as_size(value: Any, argument: str) -> int:
     """Return a size as int. Raises TypeError if it is not an integer, ValueError if it is below 0 or above 2^63 - 1."""
     if type(value) is int and 0 <= value <= kMaxSize:  # the usual case, without a call

@@ -38,6 +38,12 @@ def number_key(number: Any) -> tuple[type, Any]:
     return kind, object()  # two numbers of a class of its own may have the same repr
 
 
+def check_scalar(value: Any, argument: str) -> None:
+    """Raise TypeError for an argument that is not a number."""
+    if not is_scalar(value):
+        raise ArgumentTypeError(argument, f"must be a number, not {shown(value)}")
+
+
 def convert_scalar(value: Any, data_type: DataType, argument: str) -> Any:
     """Return a number as a NumPy scalar of `data_type`, converted as Cast converts.
 
@@ -45,8 +51,7 @@ def convert_scalar(value: Any, data_type: DataType, argument: str) -> Any:
     To a floating type it is rounded once, to nearest even; a number that is too large becomes infinity.
     Raises TypeError if it is not a number, or a complex number and `data_type` is real.
     """
-    if not is_scalar(value):
-        raise ArgumentTypeError(argument, f"must be a number, not {shown(value)}")
+    check_scalar(value, argument)
     number = value.item() if isinstance(value, np.generic) else value
     kind = number_kind(data_type)
     is_complex = isinstance(number, complex | np.clongdouble)

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from ep.common.checks import as_truth
 from ep.common.primitive.broadcast import Dims, broadcast_dims, simplify_broadcast_dims
 from ep.include.arrays import RESULT, Array, ArrayLike, Placeholder
 from ep.include.primitive.blas import BlasTransposeType
 from ep.include.primitive.broadcast_matmul import BroadcastMatmulFactory
 from ep.include.primitive.primitive import kMaxNumDims
-from ep.include.shown import shown
 from ep.ops.declare.function import FUNCTIONS, Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
@@ -109,9 +109,7 @@ def matmul(x1: Tensor, x2: Tensor, transpose_x1: bool = False, transpose_x2: boo
     for x, name, transpose in zip((x1, x2), _NAMES, (transpose_x1, transpose_x2), strict=True):
         if not x.shape:
             raise ValueError(f"{name} has no axes; a product needs one at least")
-        if not isinstance(transpose, bool):
-            raise TypeError(f"transpose_{name} must be True or False, not {shown(transpose)}")
-        if transpose and len(x.shape) == 1:
+        if as_truth(transpose, f"transpose_{name}") and len(x.shape) == 1:
             raise ValueError(f"transpose_{name} is True, and {name} of shape {x.shape} has one axis alone")
         transposes.append(BlasTransposeType.T if transpose else BlasTransposeType.N)
     a, b = _matrices((x1.shape, x2.shape))

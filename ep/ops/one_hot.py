@@ -9,11 +9,10 @@ import numpy as np
 
 from ep.common.checks import as_size
 from ep.common.primitive.broadcast import Dims
-from ep.common.scalar import is_scalar
+from ep.common.scalar import check_scalar
 from ep.include.arrays import RESULT, Placeholder
 from ep.include.data_type import DTypeLike, as_data_type
 from ep.include.primitive.one_hot import OneHotFactory
-from ep.include.shown import shown
 from ep.ops.declare.function import Indices, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import Given
@@ -64,8 +63,7 @@ def one_hot(
     """
     depth = as_size(num_classes, "num_classes")
     for value, name in ((on_value, "on_value"), (off_value, "off_value")):
-        if not is_scalar(value):
-            raise TypeError(f"{name} must be a number, not {shown(value)}")
+        check_scalar(value, name)
     data_type = as_data_type(np.array([on_value, off_value]).dtype if dtype is None else dtype)
     values = {"on_value": on_value, "off_value": off_value, "dtype": data_type}
     return {"lower_bound": 0, "upper_bound": depth, **values}

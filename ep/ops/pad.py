@@ -10,7 +10,7 @@ import numpy as np
 from ep.common.checks import as_integer
 from ep.common.primitive.broadcast import Dims
 from ep.common.primitive.pad_shape import PadShape
-from ep.common.scalar import is_scalar
+from ep.common.scalar import check_scalar
 from ep.include.arrays import RESULT, Placeholder
 from ep.include.primitive.constant_pad import ConstantPadFactory
 from ep.include.primitive.primitive import kMaxNumDims
@@ -77,8 +77,7 @@ def pad(x: Tensor, pad_width: Any, *, constant_values: complex = 0) -> Attribute
     The result has the dtype of x. Raises ValueError for widths of another form, for those that leave an axis a negative
     size, and if more than 8 axes are left once those without padding are merged with their neighbours.
     """
-    if not is_scalar(constant_values):
-        raise TypeError(f"constant_values must be a number, not {shown(constant_values)}")
+    check_scalar(constant_values, "constant_values")
     before, after = _widths(pad_width, len(x.shape))
     for axis, size in enumerate(PadShape(x.shape, before, after).dst_dims):
         if size < 0:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ep.common.checks import as_truth
 from ep.common.primitive.broadcast import Dims
 from ep.common.primitive.windows import Windows
 from ep.include.arrays import RESULT, Array, Arrays, Placeholder
@@ -20,7 +21,6 @@ from ep.include.primitive.fill import FillFactory
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.primitive.reduce import ReduceFactory
 from ep.include.primitive.reduce_op import ReduceOp
-from ep.include.shown import shown
 from ep.ops.declare.function import Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
@@ -82,19 +82,13 @@ def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
 def _resolved(x: Tensor, kernel: Any, strides: Any, pads: Any, dilations: Any, ceil_mode: Any) -> dict[str, Any]:
     """Return the attributes of both operators; with their pads, all windows are in padded x."""
     of_x = tuple(x.shape)
-    num_axes, beyond = num_spatial(of_x), _truth(ceil_mode, "ceil_mode")
+    num_axes, beyond = num_spatial(of_x), as_truth(ceil_mode, "ceil_mode")
     places = for_each(kernel, "kernel", num_axes, least=1)
     given = {"kernel": places, **in_steps(strides, pads, dilations, num_axes)}
     if not beyond:
         return given
     found = _of(of_x, given).beyond()
     return {**given, "pads": (*found.before, *found.after)}
-
-
-def _truth(value: Any, name: str) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError(f"{name} must be True or False, not {shown(value)}")
-    return value
 
 
 @operator(shape=_shape, dtype=SameAs("x"), signatures=_signatures(PMAX), local=_local)
@@ -140,7 +134,7 @@ def average_pool(
     """
     resolved = _resolved(x, kernel, strides, pads, dilations, ceil_mode)
     sizes, num_axes = x.shape[2:], len(x.shape) - 2
-    around = for_each(pads if _truth(count_include_pad, "count_include_pad") else 0, "pads", 2 * num_axes, least=0)
+    around = for_each(pads if as_truth(count_include_pad, "count_include_pad") else 0, "pads", 2 * num_axes, least=0)
     counted = tuple((-around[axis], size + around[axis + num_axes]) for axis, size in enumerate(sizes))
     return {**resolved, "counted": counted}
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ep.common.checks import as_truth
 from ep.common.primitive.broadcast import Dims
 from ep.include.data_type import DataType, DTypeLike, as_data_type
 from ep.include.number_kind import BOOL, COMPLEXES, FLOATS, UNSIGNED, Kind, number_kind
@@ -33,8 +34,6 @@ def _resolved(name: str, x: Tensor, axis: Any, keepdims: Any) -> dict[str, Any]:
     num_dims = len(x.shape)
     if name in ("min", "max") and not (axis is None or isinstance(axis, tuple | int | np.integer)):
         raise TypeError(f"axis is {shown(axis)}; {name} takes one array, and {name}imum(x, y) is for two")
-    if not isinstance(keepdims, bool):
-        raise TypeError(f"keepdims must be True or False, not {shown(keepdims)}")
     if axis is None:
         axes: tuple[int, ...] = tuple(range(num_dims))
     elif isinstance(axis, tuple):
@@ -43,7 +42,7 @@ def _resolved(name: str, x: Tensor, axis: Any, keepdims: Any) -> dict[str, Any]:
         axes = (from_front(axis, "axis", num_dims, num_dims),)
     if len(set(axes)) < len(axes):
         raise ValueError(f"axis is {shown(axis)}; each axis must be there once")
-    return {"axes": tuple(sorted(axes)), "keepdims": keepdims}
+    return {"axes": tuple(sorted(axes)), "keepdims": as_truth(keepdims, "keepdims")}
 
 
 def _signatures(op: ReduceOp) -> Any:
