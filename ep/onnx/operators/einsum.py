@@ -7,10 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from ep import ops
-from ep.onnx.operators.placing import taken
 
 
 def einsum(*operands: Any, equation: str) -> Any:
@@ -58,7 +55,7 @@ def _diagonal(x: Any, names: list[str]) -> tuple[Any, list[str]]:
         x, (rows, columns, *rest) = ops.permute(x, order), [x.shape[k] for k in order]
         if rows != columns:
             raise ValueError(f"axes {first} and {second} have {rows} and {columns} elements, and both are {name}")
-        x = taken(x.reshape((rows * columns, *rest)), np.arange(rows) * (columns + 1), 0)
+        x = ops.slice(x.reshape((rows * columns, *rest)), (None, None, columns + 1))
         names = [names[k] for k in order[1:]]
     return x, names
 

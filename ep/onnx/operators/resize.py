@@ -59,30 +59,26 @@ def resize(
     parts = np.array([0.0, 1.0]).repeat(len(places)) if region is None or not len(region) else region
     how = _axes(x.shape, places, scales, sizes, parts.reshape(2, -1).T, keep_aspect_ratio_policy)
     result, repeated = x, [1] * len(x.shape)
-    outside = [np.zeros(size, bool) for size in x.shape]
+    inside = [np.ones(size, bool) for size in x.shape]
     for place, one in zip(places, how, strict=True):
-        if one.before == one.after and one.scale == 1 and one.region == (0.0, 1.0):
-            outside[place] = np.zeros(one.after, bool)
-            continue
         at = _coordinates(one, coordinate_transformation_mode)
-        outside[place] = (at < 0) | (at > one.before - 1)
-        if mode == "nearest":
-            order = np.clip(_ROUNDED[nearest_mode](at), 0, one.before - 1)
-            times = one.after // max(one.before, 1)
-            if np.array_equal(order, np.arange(one.before).repeat(times)):
-                repeated[place] = times
-            else:
-                result = taken(result, order, place)
+        inside[place] = (at >= 0) & (at <= one.before - 1)
+        if one.before == one.after and one.scale == 1 and one.region == (0.0, 1.0):
             continue
-        orders, weights = _taps(one, at, mode, bool(antialias), cubic_coeff_a, bool(exclude_outside))
-        result = _weighted(result, place, orders, weights)
-    if mode == "nearest":
-        result = _repeated(result, repeated)
-    elif result.dtype != x.dtype:
-        result = ops.cast(result, x.dtype)
-    if coordinate_transformation_mode == "tf_crop_and_resize" and any(one.any() for one in outside):
-        inside = functools.reduce(np.logical_and.outer, [~one for one in outside])
-        result = ops.where(placed(inside, x), result, placed(np.array(extrapolation_value).astype(x.dtype), x))
+        if mode != "nearest":
+            taps = _taps(one, at, mode, bool(antialias), cubic_coeff_a, bool(exclude_outside))
+            result = _weighted(result, place, *taps)
+            continue
+        order = np.clip(_ROUNDED[nearest_mode](at), 0, one.before - 1)
+        times = one.after // max(one.before, 1)
+        if np.array_equal(order, np.arange(one.before).repeat(times)):
+            repeated[place] = times
+        else:
+            result = taken(result, order, place)
+    result = ops.cast(_repeated(result, repeated), x.dtype)
+    if coordinate_transformation_mode == "tf_crop_and_resize" and not all(one.all() for one in inside):
+        whole = functools.reduce(np.logical_and.outer, inside)
+        result = ops.where(placed(whole, x), result, placed(np.array(extrapolation_value).astype(x.dtype), x))
     return result
 
 
