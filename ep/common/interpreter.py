@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import platform
-import sysconfig
-from functools import cache
-
-from ep.include.process import exclusively
+import sys
 
 
-@cache
 def why_unsupported() -> str | None:
     """Return the reason why no device works in the running build of Python, or None if they do."""
-    # it imports the configuration of the build
-    if exclusively(lambda: sysconfig.get_config_var("Py_GIL_DISABLED")):
+    if "free-threading build" in sys.version:  # `sysconfig` knows it, too, but reads the configuration of the build
         return (
-            f"this is a free-threaded build of Python {platform.python_version()}, in which ep has never been tested; "
+            f"this is a free-threaded build of Python {sys.version.split()[0]}, in which ep has never been tested; "
             "it needs a build with the GIL"
         )
     return None

@@ -1,7 +1,6 @@
 """Suggestions for names that were not found."""
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -9,6 +8,8 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
     A name of up to three letters suggests only names with the same first letter: "gpu" does not mean "cpu".
     """
+    from difflib import get_close_matches  # not at the top: only errors need it
+
     folded = name.casefold()
     by_folded = {candidate.casefold(): candidate for candidate in known}
     near = [one for one in by_folded if len(folded) > 3 or one[:1] == folded[:1]]

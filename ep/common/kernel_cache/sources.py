@@ -57,6 +57,7 @@ class Sources:
         self._folder, self._package = folder, os.path.basename(folder)
         self.states = states
         self._paths = {self._module_of(path): path for path in states}
+        self._files: dict[str, str] = {}
         self._bits = {module: 1 << place for place, module in enumerate(sorted(self._paths))}
         self._checked: dict[str, _Checked] = {}
         self._read: dict[str, _Source] = {}
@@ -69,8 +70,7 @@ class Sources:
         """
 
     def _module_of(self, path: str) -> str:
-        parts = path.removesuffix(".py").split("/")
-        return ".".join((self._package, *(parts[:-1] if parts[-1] == "__init__" else parts)))
+        return f"{self._package}/{path}".removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
     def has(self, module: str) -> bool:
         """Return whether `module` is one of the package's."""
@@ -154,14 +154,15 @@ class Sources:
 
     def _is_unchanged(self, module: str) -> bool:
         """Return whether the file of a module holds the code that this process runs, or would import."""
-        spec = _spec(module)
+        spec = getattr(sys.modules.get(module), "__spec__", None)
         if (checked := self._checked.get(module)) is not None:
             return checked.unchanged and checked.spec is spec
         path = self._paths.get(module)
         if path is None:  # it appeared after the package was imported, or there are no files
             return False
+        file = self._files.get(path) or self._files.setdefault(path, os.path.join(self._folder, path))
         try:
-            unchanged = FileState.of(os.stat(os.path.join(self._folder, path))) == self.states[path]
+            unchanged = FileState.of(os.stat(file)) == self.states[path]
         except OSError:
             unchanged = False
         if spec is not None:
@@ -186,10 +187,6 @@ class Sources:
         source = _Source(text, hashlib.sha256(contents).digest(), tuple(imports_of(text, package, self._paths)))
         self._read[module] = source
         return source
-
-
-def _spec(module: str) -> object:
-    return getattr(sys.modules.get(module), "__spec__", None)
 
 
 _FOR_CHECKERS: Final = re.compile(r"(?m)^([ \t]*)if (?:typing\.)?TYPE_CHECKING:[ \t]*\n(?:(?:\1[ \t]+[^\n]*)?\n)*")

@@ -45,8 +45,9 @@ def _of_ops(ops: Iterable[UnaryOp | BinaryOp]) -> frozenset[Key]:
 
 
 ELEMENTWISE_UNARY: Final = _of_ops(op for op in UnaryOp if op is not UnaryOp.kCast)  # kCast is a primitive of its own
-BROADCAST_ELEMENTWISE_UNARY: Final = _of_ops(UnaryOp)
+_CASTS: Final = _of_ops([UnaryOp.kCast])
+BROADCAST_ELEMENTWISE_UNARY: Final = ELEMENTWISE_UNARY | _CASTS
 BROADCAST_ELEMENTWISE_BINARY: Final = _of_ops(BinaryOp)
-CAST: Final = frozenset(Key(None, key.dtypes) for key in _of_ops([UnaryOp.kCast]))
+CAST: Final = frozenset(Key(None, key.dtypes) for key in _CASTS)
 MATMUL: Final = frozenset(Key(None, (data_type,)) for data_type in FLOATS + COMPLEXES)
 """The keys of Matmul, BatchMatmul and BroadcastMatmul."""

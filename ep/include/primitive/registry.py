@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from enum import Enum
 from functools import cache, cached_property
 from importlib import import_module
@@ -287,6 +286,7 @@ def _serves(entry: Entry, request: Request) -> bool:
 
 def _nearest(request: Request, entries: Iterable[Entry]) -> str:
     """Return the three registered keys most similar to the request."""
+    from difflib import SequenceMatcher  # not at the top: only errors need it
 
     def likeness(entry: Entry) -> tuple[float, int]:
         same = sum(a is b for a, b in zip(entry.dtypes, request.dtypes or (), strict=False))
