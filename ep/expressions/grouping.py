@@ -10,7 +10,6 @@ from ep.expressions.group import Group
 from ep.expressions.operators import (
     CHOICES,
     CONVOLUTION,
-    GATHER,
     MAPS,
     ROW_OPS,
     SEGMENT_SUMS,
@@ -67,12 +66,7 @@ class Grouping:
     def ordered(self) -> list[Group]:
         """Return all groups, in the order in which they are computed."""
         found = [group for group in (*self._kernels.values(), *self._calls.values()) if group.values]
-        found.sort(key=lambda group: (group.stage, group.turn))
-        for group in found:
-            name = self._nodes[group.values[0]].name
-            if not group.why and len(group.values) == 1 and name in (*ROW_OPS, GATHER):
-                group.why = "no other operator is computed with it"
-        return found
+        return sorted(found, key=lambda group: (group.stage, group.turn))
 
     def _is_element(self, position: int) -> bool:
         """Return whether a kernel computes a value for each of its elements."""

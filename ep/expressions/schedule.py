@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from ep.expressions.explanation import Explanation, Part
 from ep.expressions.group import Group, View
 from ep.expressions.grouping import Grouping
-from ep.expressions.operators import CHOICES, MAX_POOL, PRODUCT, SEGMENT_SUMS
+from ep.expressions.operators import CHOICES, GATHER, MAX_POOL, PRODUCT, ROW_OPS, SEGMENT_SUMS
 from ep.expressions.rules import Rules
 from ep.expressions.structures import StructureOf
 from ep.expressions.trace import Node, Trace
@@ -60,11 +60,9 @@ class Schedule:
             if node.name == MAX_POOL and not rules.why_no_pool(node):
                 grouping.reduce_windows(node, whole, lambda one: not rules.why_no_product(one))
         self.groups = grouping.ordered()
-        if trace.gives_buffers:  # the kernel of the operator has forms for each op, and may already be on disk
-            for group in self.groups:
-                if not group.why and len(group.values) == 1 and group.product is None:
-                    read = self.nodes[group.values[0]].inputs
-                    group.why = "" if self.strided.keys() & {*read} else "no other operator is computed with it"
+        for group in self.groups:
+            if not group.why and len(group.values) == 1 and self._is_alone(group, trace):
+                group.why = "no other operator is computed with it"
         elsewhere = self._read_elsewhere()
         for group in self.groups:
             self._complete(group, elsewhere)
@@ -87,6 +85,14 @@ class Schedule:
             for source in group.sources:
                 found[source] = max(found.get(source, k), last)
         return found
+
+    def _is_alone(self, group: Group, trace: Trace) -> bool:
+        """Return whether a kernel of one value is that of its operator."""
+        node = self.nodes[group.values[0]]
+        if node.name in (*ROW_OPS, GATHER):
+            return True
+        # the kernel of the operator has forms for each op, and may already be on disk
+        return trace.gives_buffers and group.product is None and self.strided.keys().isdisjoint(node.inputs)
 
     def is_view(self, group: Group) -> bool:
         """Return whether the result of a group may be in the memory of an operand."""
