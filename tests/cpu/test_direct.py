@@ -69,6 +69,12 @@ def by_constants(a, b):
     return a if FACTOR == 2 or TABLE is None else b - a
 
 
+def known_choices(a, b):
+    either = a * (FACTOR or 5) + (not FACTOR or TABLE[1])
+    both = b * (FACTOR and TABLE[0]) + (TABLE is not None and FACTOR > 2 and (0 or FACTOR))
+    return 10 * either + both + ((FACTOR == 3 or a > 0) + (FACTOR < 3 and b))
+
+
 def nested(a, b):
     count = 0
     for i in range(abs(a) % 9):
@@ -85,7 +91,7 @@ def swapped(a, b):
     return 100 * a + 10 * b + c
 
 
-INTEGERS = [count_down, search, endless, compared, signs, by_constants, nested, swapped]
+INTEGERS = [count_down, search, endless, compared, signs, by_constants, known_choices, nested, swapped]
 
 
 def product_in_a_variable(x, y, z):

@@ -160,7 +160,7 @@ class Values(Operations):
     def _of_BoolOp(self, node: ast.BoolOp) -> Any:
         known = self.known_truth(node)
         if known is not None:
-            return Known(known)
+            return self._known_choice(node)
         place, (done,) = self.temporary(types.boolean), self._sections.blocks("decided")
         for number, one in enumerate(node.values):
             value = self.value_of(self.find(one))
@@ -175,6 +175,18 @@ class Values(Operations):
         self._sections.go(done)
         self._sections.start(done)
         return Value(self._sections.read(place), types.boolean)
+
+    def _known_choice(self, node: ast.BoolOp) -> Known:
+        """Return the operand that decides, whose truth is known: it may be a number, such as 3 of `3 or 5`."""
+        stops = isinstance(node.op, ast.Or)
+        decides = next((one for one in node.values if self.known_truth(one) is stops), node.values[-1])
+        if isinstance(decides, ast.BoolOp):
+            return self._known_choice(decides)
+        if isinstance(decides, ast.Name | ast.Attribute | ast.Constant | ast.Subscript):
+            return self.find(decides)
+        if not isinstance(decides, ast.Compare | ast.UnaryOp):
+            raise Unsupported
+        return Known(self.known_truth(decides))
 
     def _of_IfExp(self, node: ast.IfExp) -> Any:
         known, sections = self.known_truth(node.test), self._sections
