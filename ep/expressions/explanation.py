@@ -210,11 +210,11 @@ def operation(node: Node) -> str:
 
 
 def _type(node: Node) -> str:
-    return f"{node.data_type.dtype} {node.shape}"
+    return f"{node.dtype} {node.shape}"
 
 
 def _number(node: Node) -> str:
-    value: Any = np.frombuffer(node.constant or b"", node.data_type.dtype)[0]
+    value: Any = np.frombuffer(node.constant or b"", node.dtype)[0]
     return f"{value:.6g}" if isinstance(value, np.floating) else str(value)
 
 

@@ -88,7 +88,7 @@ class FoldingTrace(Trace):
         if node.operator is not operator:
             return None
         source = self.nodes[node.inputs[0]]
-        if source.data_type is not data_type or not np.can_cast(data_type.dtype, node.data_type.dtype, "safe"):
+        if source.data_type is not data_type or not np.can_cast(data_type.dtype, node.dtype, "safe"):
             return None
         self.num_dropped += 1
         return self.array(source.position)

@@ -54,7 +54,7 @@ class Program:
         memory: Any = self.memory
         nodes = (self.schedule.nodes[one] for one in memory.values)
         places = zip(nodes, memory.offsets, strict=True)
-        found = [base.within(block, at, one.shape, one.data_type.dtype) for one, at in places]
+        found = [base.within(block, at, one.shape, one.dtype) for one, at in places]
         for place, how in self._derived:
             found.append(base.view(found[place], *how) if isinstance(how, View) else found[place].reshape(how))
         return found
@@ -216,7 +216,7 @@ class Program:
 def _target(base: Any, node: Node, name: str, array: Array) -> Array:
     """Return the array for a result, in the form that kernels write; raises an error if it is unsuitable."""
     try:
-        return base.target(node.shape, node.data_type.dtype, array)
+        return base.target(node.shape, node.dtype, array)
     except ArgumentError as error:
         error.rename({"out": name})
         raise

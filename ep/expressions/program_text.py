@@ -48,7 +48,7 @@ class ProgramText:
             self._write(-1, "stream, empty = base.stream, base.empty")
         for node in self._nodes:
             if node.constant is not None:
-                number = np.frombuffer(node.constant, node.data_type.dtype).reshape(())
+                number = np.frombuffer(node.constant, node.dtype).reshape(())
                 self._add_constant(node.position, base.number(number))
         for position, size in trace.sizes.items():
             self._add_constant(position, base.number(size))
@@ -126,7 +126,7 @@ class ProgramText:
             node = self._nodes[one]
             if one in self._places:
                 continue
-            self._names |= {f"s{one}": node.shape, f"d{one}": node.data_type.dtype}
+            self._names |= {f"s{one}": node.shape, f"d{one}": node.dtype}
             directly = f"direct[{one}] if {one} in direct else " if may_be_given else ""
             self._write(k, f"v{one} = {directly}empty(s{one}, d{one})")
 
@@ -192,7 +192,7 @@ class ProgramText:
         node = self._nodes[node.position - node.result]
         operator: Any = node.operator
         self.chosen[operator] = operator.chosen
-        inputs = [_Read(self._nodes[one]) for one in node.inputs]
+        inputs: Any = [self._nodes[one] for one in node.inputs]  # their shapes and dtypes are read
         launches, self.renamed[k], shapes, _ = operator.prepare(base.device_type, inputs, node.attributes)
         results = range(node.position, node.position + len(shapes))
         self._add_results(k, results, may_be_given=False)
@@ -238,13 +238,6 @@ def launches_of(body: Callable[..., list[Array]]) -> int:
 
 _LAUNCH: Final = re.compile("launch[0-9]+")
 _WHOLE: Final = View(None, None, None)
-
-
-class _Read:
-    """A stand-in for an input, with the attributes that operators read before it exists."""
-
-    def __init__(self, node: Node) -> None:
-        self.shape, self.dtype = node.shape, node.data_type.dtype
 
 
 def _number_as_array(base: Any, value: Any) -> Array:

@@ -97,7 +97,7 @@ class Rules:
         axes, of_row = padded_axes(node), samples.gathers(ChoiceOp.kRow, node.data_type, DataType.kInt64)
         if not self._has_views or not self._computes(of_row):
             return f"{self._place} chooses no rows in other kernels"
-        value = np.array(node.attributes["constant_values"], node.data_type.dtype)
+        value = np.array(node.attributes["constant_values"], node.dtype)
         if len(axes) != 1 or 0 in node.shape or 0 in self._nodes[node.inputs[0]].shape or any(value.tobytes()):
             return "it pads several axes, or with another number than 0"
         return _why_no_rows(node, math.prod(node.shape[axes[0] + 1 :]))

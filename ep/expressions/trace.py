@@ -37,6 +37,11 @@ class Node(NamedTuple):
     constant: bytes | None = None
 
     @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of its elements in NumPy's form."""
+        return self.data_type.dtype
+
+    @property
     def name(self) -> str:
         """The name of the operator; empty for an input and for a reshaped value."""
         return "" if self.operator is None else self.operator.name
