@@ -59,7 +59,7 @@ class Line(NamedTuple):
 
 
 _LINES: Final = (
-    *(Line(name, 6, function) for name, function in e.PLAIN.items()),
+    *(Line(name, 6, e.named(function)) for name, function in e.PLAIN.items()),
     Line("BitShift", 11, e.bit_shift),
     Line("Cast", 6, e.cast, check=s.check_type),
     Line("CastLike", 15, e.cast_like),

@@ -98,6 +98,9 @@ class _Walk:
         if isinstance(value, Deferred):
             self._from(type(value).__module__, type(value).__qualname__)
             return value.py_func, value.make
+        if isinstance(value, (tuple, list)):
+            self._say(f"{type(value).__qualname__} of {len(value)}")
+            return value
         return self._look_at_others(value)
 
     def _look_at_others(self, value: Any) -> Iterator[object]:
@@ -115,9 +118,6 @@ class _Walk:
             self._from(type(value).__module__, type(value).__qualname__, value.name)
         elif isinstance(value, (type, BuiltinFunctionType)):
             self._from(value.__module__, value.__qualname__)
-        elif isinstance(value, (tuple, list)):
-            self._say(f"{type(value).__qualname__} of {len(value)}")
-            yield from value
         elif isinstance(value, (set, frozenset)):
             self._say(f"set of {len(value)}")
             yield from sorted(value, key=repr)
