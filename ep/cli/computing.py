@@ -36,7 +36,7 @@ class Device(NamedTuple):
 
 def device_of(device_type: DeviceType) -> Device:
     """Return the first device of a type; CommandError if operators do not run on it."""
-    from ep.ops.devices import arrays_on
+    from ep.common.arrays.on_device import arrays_on
 
     try:
         arrays = arrays_on(device_type)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from ep.common import interpreter
 from ep.common.arrays.host import NumpyArrays
@@ -30,7 +31,7 @@ class CpuDeviceManager(DeviceManager):
 
     def __init__(self) -> None:
         self._device: CpuDevice | None = None
-        self._arrays = NumpyArrays(DeviceType.kCPU, _new_finder, _new_recording, _compiled_for_host)
+        self._arrays = NumpyArrays(DeviceType.kCPU, _new_finder, _new_recording, _compiled_for_host, _restored)
 
     def device_type(self) -> DeviceType:
         return DeviceType.kCPU
@@ -100,3 +101,9 @@ def _new_recording(work: Arrays) -> Recording:
         return CpuRecording(work)
 
     return exclusively(new)
+
+
+def _restored(image: bytes, constants: Sequence[Any]) -> Callable[..., bool] | None:
+    from ep.cpu.engine.repeat.restored import restored  # this imports NumPy's and Python's layouts, and no kernel
+
+    return restored(image, constants)

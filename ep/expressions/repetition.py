@@ -24,7 +24,7 @@ class ArenaPart(NamedTuple):
     arrays: Sequence[Array]
 
 
-class _Repeated(NamedTuple):
+class Repeated(NamedTuple):
     """A recorded call.
 
     inputs: the positions of the arrays that it reads. written: shape and dtype of the arrays that it writes. results:
@@ -48,22 +48,23 @@ class Repetition:
     """The calls of one program, with its present kernels and one arena.
 
     The arena keeps it, so it does not keep the arena: memory is freed with the last reference to that.
+    recorded: the call whose launches are repeated; None before it, and if calls are computed in Python.
     """
 
     def __init__(self, program: Any) -> None:
         self.body, self._program = program.body, program
         self._num_calls = self._num_refused = 0
-        self._known: _Repeated | None = None
+        self.recorded: Repeated | None = None
 
     def run(self, base: Arrays, given: Mapping[int, Array], arena: Any) -> list[Array]:
         """Return the results, as `Program.computed` does. arena: the same at each call, prepared for the program."""
-        known, found = self._known, None
+        known, found = self.recorded, None
         if known is not None:
             found = known.run(given, [base.empty(*one) for one in known.written])
             # if something is missing, or an index is wrong or negative, nothing that was written is read again
             self._num_refused = 0 if found is not None else self._num_refused + 1
             if self._num_refused > _MOST_REFUSED:
-                self._known = None
+                self.recorded = None
         else:
             self._num_calls += 1
             if self._num_calls == 1 + _RECORDED and self._program.is_repeatable:
@@ -89,13 +90,13 @@ class Repetition:
             return None
         results = repeat.results if recording.computes else program.computed(base, given, (), arena)
         expected = [*map(recording.bits, results)]
-        known = _Repeated(repeat, [*given], [(one.shape, one.dtype) for one in repeat.written], places)
+        known = Repeated(repeat, [*given], [(one.shape, one.dtype) for one in repeat.written], places)
         written = [base.empty(*one) for one in known.written]
         recording.overwrite(written)
         found = known.run(given, written)
         if found is None or [*map(recording.bits, found)] != expected:
             return None
-        self._known = known
+        self.recorded = known
         return found
 
 

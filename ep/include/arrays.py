@@ -202,6 +202,9 @@ class Arrays(Operands):
     None of them overlaps another one of its call.
     """
 
+    has_images: bool = False
+    """Whether recordings may have images: see `restored`."""
+
     takes_host_arrays: bool = False
     """Whether operands may be ndarrays, also memory-mapped ones.
 
@@ -240,6 +243,13 @@ class Arrays(Operands):
         """Return a new `ep.include.recording.Recording`, or None if launches cannot be recorded.
 
         work: the Arrays for operators, of `scratch`.
+        """
+        return None
+
+    def restored(self, image: bytes, constants: Sequence[Array]) -> Callable[..., bool] | None:
+        """Return the function `run` of a `Repeat` from its image, made in this process or an earlier one.
+
+        constants: arrays like those of the recording. Returns None if the image is of no use here.
         """
         return None
 

@@ -1,10 +1,17 @@
-"""The compiled kernels of a device type on disk, for `ep cache` and `ep doctor`."""
+"""The compiled kernels of a device type on disk, and other files beside them."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final, TypeVar
+
+T = TypeVar("T")
+
+KEPT: Final = 4
+"""How many files of one kernel are kept, each from another state of its sources."""
 
 
 @dataclass(frozen=True)
@@ -41,4 +48,21 @@ class CompiledKernels(ABC):
         """Remove all kernels, including other versions', and return the number of bytes freed.
 
         Raises OSError if some cannot be removed.
+        """
+
+    def digest(self) -> str | None:
+        """Return a digest of ep's sources, as this process runs them; None if they are unknown, or nothing is kept."""
+        return None
+
+    def read(self, name: str, form: Callable[[bytes], T | None]) -> T | None:
+        """Return the decoded contents of the file `name`, or None if there is no file that can be read and trusted.
+
+        form: decodes contents; returns None for another format, which counts as damage.
+        """
+        return None
+
+    def write(self, name: str, contents: bytes, kept: int = KEPT) -> None:  # noqa: B027, a device need not keep files
+        """Write `contents` to the file `name`, which ends with "-", 16 hexadecimal digits, and ".kind".
+
+        kept: how many files remain of those whose names differ only by these digits: the ones written last.
         """

@@ -26,11 +26,14 @@ class Repeat(NamedTuple):
     been done. If it returns False, some have been, or none. It raises what a handler of a signal raises.
     written: arrays like those that it writes.
     results: what the function returned.
+    image: returns the launches in a form for other processes, from which `Arrays.restored` makes `run`; None if they
+        have none.
     """
 
     run: Callable[..., bool]
     written: Sequence[Array]
     results: Sequence[Array]
+    image: Callable[[], bytes | None] = lambda: None
 
 
 class Recording(ABC):

@@ -1,16 +1,27 @@
 """Models in the ONNX format, computed by the operators of `ep.ops`. It needs the extra `onnx`."""
 
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
 from ep.garbage import garbage_waits
 
-with garbage_waits(all_is_kept=True):
-    try:
-        import onnx as _onnx  # noqa: F401
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError("ep.onnx needs the package onnx: pip install 'ep[onnx]'", name="onnx") from error
+if find_spec("onnx") is None:
+    raise ModuleNotFoundError("ep.onnx needs the package onnx: pip install 'ep[onnx]'", name="onnx")
 
-    from ep.onnx.backend import Backend
+with garbage_waits(all_is_kept=True):
     from ep.onnx.errors import ModelError, UnsupportedError
-    from ep.onnx.graph import Signature
+    from ep.onnx.inputs import Signature
     from ep.onnx.model import Model, load
 
+if TYPE_CHECKING:
+    from ep.onnx.backend import Backend
+
 __all__ = ["Backend", "Model", "ModelError", "Signature", "UnsupportedError", "load"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Backend":  # it imports the package onnx, which a model whose plans are on disk does not need
+        from ep.onnx.backend import Backend
+
+        return Backend
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

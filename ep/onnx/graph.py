@@ -11,17 +11,9 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto,
 
 from ep.onnx.errors import ModelError, UnsupportedError
 from ep.onnx.inlining import defaults_of
+from ep.onnx.inputs import Signature
 from ep.onnx.table import Line, line_of
 from ep.onnx.types import dtype_of
-
-
-class Signature(NamedTuple):
-    """An input or an output of a model; shape: sizes, the names of free sizes, None for unknown ones or an unknown
-    shape."""
-
-    name: str
-    dtype: np.dtype[Any]
-    shape: tuple[int | str | None, ...] | None
 
 
 class Node(NamedTuple):

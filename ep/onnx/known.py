@@ -8,13 +8,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from ep.common.arrays.on_device import arrays_on
 from ep.common.bounded_cache import BoundedCache
 from ep.expressions.folding import FoldingTrace
-from ep.include.arrays import Array, Arrays
+from ep.include.arrays import Array
 from ep.include.device_type import DeviceType
 from ep.onnx.calls import called, described
 from ep.onnx.graph import Graph, Node
-from ep.ops.devices import arrays_on
 
 NDArray = np.ndarray[Any, Any]
 _HOST: Final = DeviceType.kCPU
@@ -75,10 +75,3 @@ class Known:
 
             error.add_note(described(node.inputs, self.made_of, self.inputs, shape))
             raise
-
-
-def on_device(base: Arrays, array: Any) -> Array:
-    """Return an array of the host or of the device as a buffer of the device."""
-    if isinstance(array, np.ndarray | np.generic) and not base.takes_host_arrays:
-        return base.copy_from_host(np.asarray(array))
-    return base.as_buffer(array, "input")

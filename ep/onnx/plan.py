@@ -6,14 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ep import ops
+from ep.common.arrays.on_device import on_device
 from ep.common.bounded_cache import BoundedCache
 from ep.expressions.memory import Arena, Arenas
 from ep.include.arrays import Array, Arrays
 from ep.onnx.graph import Branch, Node
-from ep.onnx.known import on_device
 from ep.onnx.operators.loops import Steps
 from ep.onnx.planned import Planned, in_place_of
 from ep.onnx.progress import Progress
+from ep.onnx.stored import Launches
 from ep.ops.devices import copy_to_host
 
 
@@ -29,6 +30,29 @@ class Plan:
     def explain(self) -> str:
         """Return a text about the kernels, their bytes, the memory, and the values computed during planning."""
         return self._planned.explain()
+
+    @property
+    def is_one_program(self) -> bool:
+        """Whether no node is computed by itself, and no plan follows."""
+        return self._planned.cut is None
+
+    def is_recorded(self, arena: Arena) -> bool:
+        """Return whether the launches in an arena are known: then later runs do not change them."""
+        return arena.repetition(self._planned.program).recorded is not None
+
+    def launches(self, arena: Arena, wanted: Sequence[str]) -> Launches | None:
+        """Return the launches that compute outputs, recorded in an arena; None if they are not all that does."""
+        planned = self._planned
+        recorded = arena.repetition(planned.program).recorded
+        if not self.is_one_program or recorded is None or not {*wanted} <= {*planned.results}:
+            return None
+        image = recorded.repeat.image()
+        if image is None:
+            return None
+        names = {position: name for name, position in planned.given.items()}
+        results = dict(zip(planned.results, recorded.results, strict=True))
+        inputs, given = [names[one] for one in recorded.inputs], [results[name] for name in wanted]
+        return Launches(image, inputs, recorded.written, given, planned.program.constants)
 
     def computed(
         self,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -13,27 +12,29 @@ from onnx.external_data_helper import load_external_data_for_model, uses_externa
 
 from ep.onnx.errors import ModelError, UnsupportedError
 from ep.onnx.inlining import graphs_of, inlined
+from ep.onnx.source import Source
 from ep.onnx.table import DOMAINS
 
 OLDEST_OPSET = 7
 
 
-def read(source: str | PathLike[str] | bytes | ModelProto) -> ModelProto:
-    """Return the checked model of a path, of the contents of a file, or of a ModelProto; raises ModelError.
+def read(source: Source) -> tuple[ModelProto, bool]:
+    """Return the checked model of a source, and whether no tensor of it is in another file; raises ModelError.
 
     Tensors in other files must be in the folder of the model, or in folders below it.
     """
-    if isinstance(source, ModelProto):
-        model = source
+    is_whole = True
+    if source.model is not None:
+        model = source.model
+        if not isinstance(model, ModelProto):
+            raise TypeError(f"source must be a path, bytes or a ModelProto, not {type(model).__qualname__}")
     else:
+        contents = source.contents()
         try:
-            contents = source if isinstance(source, bytes) else Path(source).read_bytes()
             model = onnx.load_model_from_string(contents)
-        except OSError:
-            raise
         except Exception as error:  # errors of protobuf, which have no common class
             raise ModelError(f"it is not an ONNX model: {error}") from None
-        _load_tensors(model, None if isinstance(source, bytes) else Path(source).parent)
+        is_whole = not _load_tensors(model, None if source.path is None else source.path.parent)
     try:
         onnx.checker.check_model(model)
     except (onnx.checker.ValidationError, ValueError) as error:  # ValueError: of names that are not text
@@ -46,14 +47,13 @@ def read(source: str | PathLike[str] | bytes | ModelProto) -> ModelProto:
             raise UnsupportedError(
                 [f"the model has opset {one.version}; it must have one of {OLDEST_OPSET} to {newest}"]
             )
-    return inlined(model)
+    return inlined(model), is_whole
 
 
-def _load_tensors(model: ModelProto, folder: Path | None) -> None:
-    """Read the tensors that are in other files."""
-    for tensor in _tensors(model):
-        if not uses_external_data(tensor):
-            continue
+def _load_tensors(model: ModelProto, folder: Path | None) -> int:
+    """Read the tensors that are in other files, and return their number."""
+    elsewhere = [tensor for tensor in _tensors(model) if uses_external_data(tensor)]
+    for tensor in elsewhere:
         place = {one.key: one.value for one in tensor.external_data}
         if folder is None:
             raise ModelError(
@@ -72,6 +72,7 @@ def _load_tensors(model: ModelProto, folder: Path | None) -> None:
             load_external_data_for_model(model, str(folder))
         except (onnx.checker.ValidationError, ValueError, OSError) as error:
             raise ModelError(f"a tensor in another file cannot be read: {error}") from None
+    return len(elsewhere)
 
 
 def _tensors(model: ModelProto) -> list[TensorProto]:

@@ -1,7 +1,4 @@
-"""The device that an operator runs on: the one of its operands.
-
-A device's arrays come from its manager (`DeviceManager.arrays`), both those of this package and those of others.
-"""
+"""The device that an operator runs on: the one of its operands."""
 
 from __future__ import annotations
 
@@ -12,7 +9,8 @@ from typing import Any, Final
 import numpy as np
 
 from ep.common.arrays.checks import NUMBERS, is_weak
-from ep.include.arrays import Array, ArrayLike, Arrays, DeviceArrays, Operands, Placed
+from ep.common.arrays.on_device import arrays_of_type, arrays_on
+from ep.include.arrays import Array, ArrayLike, DeviceArrays, Operands, Placed
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType, load_all_providers
 from ep.include.errors import DeviceUnavailableError
@@ -72,16 +70,6 @@ def copy_to_host(array: ArrayLike) -> np.ndarray[Any, Any]:
     return arrays.copy_to_host(arrays.as_buffer(array, "array"))
 
 
-def arrays_on(device_type: DeviceType, device_index: int = 0) -> Arrays:
-    """Return the Arrays of a device; ValueError for a device type that operators do not run on."""
-    arrays = _of_type(device_type)
-    if arrays is None:
-        load_all_providers()
-        known = ", ".join(member.tag for member in DeviceType if _of_type(member) is not None)
-        raise ValueError(f"operators do not run on {device_type.tag}; they run on {known}")
-    return arrays.on(device_index)
-
-
 def _arrays_of(value: ArrayLike, name: str) -> Operands:
     if isinstance(value, Placed):
         return value.operands
@@ -90,7 +78,7 @@ def _arrays_of(value: ArrayLike, name: str) -> Operands:
         return host.on(0)
     _load_all()  # an array of another library does not name the package that supports it
     for device_type in DeviceType:
-        arrays = _of_type(device_type)
+        arrays = arrays_of_type(device_type)
         if arrays is not None and arrays.recognises(value):
             _check_present(device_type, value, name)
             return arrays.on(arrays.index_of(value))
@@ -112,13 +100,8 @@ def _load_all() -> None:
     load_all_providers()
 
 
-def _of_type(device_type: DeviceType) -> DeviceArrays | None:
-    manager = DeviceManagerRegistry.GetDeviceManagerOrNull(device_type)
-    return None if manager is None else manager.arrays()
-
-
 @cache
 def _of_host() -> DeviceArrays:
-    arrays = _of_type(_HOST)
+    arrays = arrays_of_type(_HOST)
     assert arrays is not None
     return arrays

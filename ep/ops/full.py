@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ep.common.arrays.on_device import arrays_on
 from ep.common.checks import as_size
 from ep.common.primitive.broadcast import Dims
 from ep.common.scalar import is_scalar
@@ -18,7 +19,7 @@ from ep.include.primitive.fill import Fill, FillFactory
 from ep.include.primitive.registry import RequirePrimitive
 from ep.include.primitive.tensor_fill import TensorFill, TensorFillFactory
 from ep.include.shown import shown
-from ep.ops.devices import arrays_of, arrays_on
+from ep.ops.devices import arrays_of
 from ep.ops.names import launch
 from ep.ops.shapes import as_sizes
 

@@ -51,6 +51,7 @@ def enter():
 
     def is_refused(signature, types, plan, *args):
         state, probe = LaunchState(STATE, types), Launchable()
+        state.set_types(type(None))
         form = check_form(signature, STATE, None if plan is None else NO_FIELDS, False)
         state.set(launcher=nothing.address, form=data_address(form))
         probe._words = state.words

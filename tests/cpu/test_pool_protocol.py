@@ -4,7 +4,7 @@ import inspect
 
 import pytest
 
-from ep.cpu.threads import thread_pool
+from ep.cpu.threads import pool_words, thread_pool
 from tests.cpu.interleavings import Machine, Wrong, explore, functions
 
 PARTS = 100  # contexts of launches start at this address, a word for each launch
@@ -37,10 +37,10 @@ def pool(launchers, launches, workers, chunks, looks=0, edit=str, slots=2):
 
         machine, left = Machine(call_task), [launchers]
         for number in range(8):
-            word = thread_pool._SLOTS + number * thread_pool._SLOT_WORDS + thread_pool._WAIT_LOCK
+            word = pool_words.SLOTS + number * pool_words.SLOT_WORDS + pool_words.WAIT_LOCK
             machine.memory[8 * word] = 1000 + number
         for number in range(1, lanes):
-            machine.memory[8 * thread_pool.worker_lock(number)] = 2000 + number
+            machine.memory[8 * pool_words.worker_lock(number)] = 2000 + number
 
         def launcher(number):
             for launch in range(launches):
@@ -74,11 +74,11 @@ def test_every_part_is_done_once_and_all_threads_end(launchers, launches, worker
 @pytest.mark.parametrize(
     ("words", "others"),
     [
-        ("if _look_for_work(pool, number) or atomic_load(pool + 8 * _STOP) != 0:", "if False:"),
-        ("if not (done and atomic_replace(slot + 8 * _WAITING, 1, 0)):", "if True:"),
-        ("done = atomic_load(slot + 8 * _DONE) == num_lanes * chunks_per_lane", "done = False"),
+        ("if _look_for_work(pool, number) or atomic_load(pool + 8 * STOP) != 0:", "if False:"),
+        ("if not (done and atomic_replace(slot + 8 * WAITING, 1, 0)):", "if True:"),
+        ("done = atomic_load(slot + 8 * DONE) == num_lanes * chunks_per_lane", "done = False"),
         ("if left <= 0:", "if left < 0:"),
-        ("atomic_replace(worker + 8 * _ASLEEP, 1, 0)", "True"),
+        ("atomic_replace(worker + 8 * ASLEEP, 1, 0)", "True"),
     ],
 )
 def test_mistakes_in_the_protocol_are_found(words, others):

@@ -5,9 +5,9 @@ import pytest
 
 import ep.ops
 from ep import DeviceType
+from ep.common.arrays.on_device import arrays_on
 from ep.mesh import reporting
 from ep.mesh.transport import Group
-from ep.ops.devices import arrays_on
 from tests.mesh.jobs import mpiexec
 from tests.mesh.stand_in import Alike, address
 

@@ -10,6 +10,7 @@ import ep.onnx
 import ep.ops
 from benchmarks.gpu.graph import Graph
 from ep import DeviceType
+from ep.common.arrays.on_device import arrays_on
 from ep.common.bounded_cache import BoundedCache
 from ep.cuda.arrays.streams import default_stream
 from ep.cuda.device.captured import CapturedStream
@@ -19,7 +20,6 @@ from ep.cuda.primitive.product_primitive import ProductPrimitive
 from ep.expressions.program import Program
 from ep.expressions.repetition import Repetition
 from ep.ops import copy_to_host
-from ep.ops.devices import arrays_on
 from ep.ops.join import JoinKernel
 from tests.onnx.test_models import model_of
 from tests.threads import run_together

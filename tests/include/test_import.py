@@ -73,6 +73,23 @@ else:
     )
 
 
+def test_what_ep_registers_is_no_addition_of_another_package():
+    run(
+        """
+import ep.ops, ep.onnx.planner, ep.mesh
+from ep.include.additions import has_additions
+from ep.include.primitive import registered
+from ep.ops.kernels import Kernel, register_kernel
+assert registered()
+assert not has_additions()
+@register_kernel("gather", priority=1000)
+class Added(Kernel):
+    def compute(self, call): pass
+assert has_additions()
+"""
+    )
+
+
 def test_listing_what_is_registered_loads_every_device_and_no_compiler():
     names = loaded("from ep.include.primitive import registered\nassert registered()")
     assert {"ep.cpu", "ep.cuda"} <= names

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from ep import DeviceType
+from ep.common.arrays.on_device import arrays_on
 from ep.mesh.transport import Group
-from ep.ops.devices import arrays_on
 from tests.mesh.stand_in import Alike
 
 pytest.importorskip("mpi4py")

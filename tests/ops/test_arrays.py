@@ -9,7 +9,7 @@ import pytest
 import ep.ops
 from ep import DeviceType
 from ep.common.arrays import dlpack
-from ep.ops.devices import arrays_on
+from ep.common.arrays.on_device import arrays_on
 
 as_buffer = arrays_on(DeviceType.kCPU).as_buffer
 

@@ -8,11 +8,11 @@ from ml_dtypes import bfloat16
 
 import ep
 import ep.ops
+from ep.common.arrays.on_device import arrays_on
 from ep.include.primitive import BroadcastMatmulFactory
 from ep.ops.conv import ConvKernel
 from ep.ops.declare.operator import operator_named
 from ep.ops.depthwise import DepthwiseKernel
-from ep.ops.devices import arrays_on
 from ep.testing.keys import needs_one_of
 
 pytestmark = needs_one_of(BroadcastMatmulFactory)

@@ -9,8 +9,8 @@ import pytest
 import ep.ops
 from ep import DeviceType
 from ep.common.arrays import host, host_views
+from ep.common.arrays.on_device import arrays_on
 from ep.common.primitive.strides import extent
-from ep.ops.devices import arrays_on
 
 as_buffer = arrays_on(DeviceType.kCPU).as_buffer
 windows = np.lib.stride_tricks.sliding_window_view

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from ep.common.arrays.on_device import arrays_on
 from ep.include.device_type import DeviceType
 from ep.ops.declare.operator import Operator, operator_named
-from ep.ops.devices import arrays_on
 from ep.sbp import Broadcast, PartialMax, PartialMin, PartialSum, Sbp, Signature, Split, assemble, pieces
 
 Draw = Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]

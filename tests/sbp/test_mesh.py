@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ep import DeviceType
-from ep.ops.devices import arrays_on
+from ep.common.arrays.on_device import arrays_on
 from ep.sbp import (
     Broadcast,
     PartialMax,

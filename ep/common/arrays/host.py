@@ -42,11 +42,12 @@ class HostArrays(Arrays):
         new_finder: Callable[[], CallFinder | None] = lambda: None,
         new_recording: Callable[[Arrays], Any] = lambda work: None,
         compiled_for_host: Callable[[str, Any, int], int | None] = lambda name, function, num_words: None,
+        restored: Callable[[bytes, Sequence[Any]], Any] | None = None,
     ) -> None:
-        """place: the place of the arrays, in words for users; new_finder, new_recording, compiled_for_host: see the
-        methods of these names."""
+        """place: the place of the arrays, in words for users; the others: see the methods of these names."""
         self.device_type, self.place = device_type, place
         self._new_finder, self._new_recording, self._compiled_for_host = new_finder, new_recording, compiled_for_host
+        self._restored, self.has_images = restored, restored is not None
 
     def new_finder(self) -> CallFinder | None:
         return self._new_finder()
@@ -56,6 +57,9 @@ class HostArrays(Arrays):
 
     def new_recording(self, work: Arrays) -> Any:
         return self._new_recording(work)
+
+    def restored(self, image: bytes, constants: Sequence[NDArray]) -> Any:
+        return None if self._restored is None else self._restored(image, constants)
 
     @lazy
     def stream(self) -> Stream:
@@ -240,10 +244,10 @@ class NumpyArrays(DeviceArrays):
         new_finder: Callable[[], CallFinder | None] = lambda: None,
         new_recording: Callable[[Arrays], Any] = lambda work: None,
         compiled_for_host: Callable[[str, Any, int], int | None] = lambda name, function, num_words: None,
+        restored: Callable[[bytes, Sequence[Any]], Any] | None = None,
     ) -> None:
-        """device_type: of the one device that works on them; new_finder, new_recording, compiled_for_host: as those of
-        `Arrays`."""
-        self._arrays = HostArrays(device_type, "the host", new_finder, new_recording, compiled_for_host)
+        """device_type: of the one device that works on them; the others: as those of `HostArrays`."""
+        self._arrays = HostArrays(device_type, "the host", new_finder, new_recording, compiled_for_host, restored)
 
     def recognises(self, value: Any) -> bool:
         return isinstance(value, _OF_NUMPY)

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
 from ep import source_files
 from ep.common import environment
@@ -21,13 +21,10 @@ from ep.common.kernel_cache.ownership import PrivateFolder, UntrustedError
 from ep.common.kernel_cache.reach import reach
 from ep.common.kernel_cache.sources import PACKAGE
 from ep.common.kernel_cache.versions import digest_of_versions
-from ep.include.compiled_kernels import CompiledKernels, KernelsOnDisk
+from ep.include.compiled_kernels import KEPT, CompiledKernels, KernelsOnDisk, T
 from ep.include.errors import EnvironmentVariableError
 
-T = TypeVar("T")
-
 _log: Final = logging.getLogger("ep")
-_KEPT: Final = 4  # files of one kernel, each from another state of its sources
 
 
 def user_cache_folder() -> Path:
@@ -96,6 +93,9 @@ class KernelCache(CompiledKernels):
         digest = hashlib.sha256(f"{made_of.digest} {sources}".encode()).hexdigest()[:16]
         return f"{kernel}-{variant}-{digest}.kernel"
 
+    def digest(self) -> str | None:
+        return self._digest_of(PACKAGE.modules)
+
     def _digest_of(self, modules: frozenset[str]) -> str | None:
         """Return the digest of modules, from the record on disk if it has it."""
         if not self._has_record:
@@ -112,10 +112,6 @@ class KernelCache(CompiledKernels):
         return digest
 
     def read(self, name: str | None, form: Callable[[bytes], T | None]) -> T | None:
-        """Return the decoded contents of the file `name`, or None if there is no file that can be read and trusted.
-
-        form: decodes contents; returns None for another format, which counts as damage.
-        """
         if name is None:
             return None
         try:
@@ -136,25 +132,22 @@ class KernelCache(CompiledKernels):
             self._say_once("damaged", logging.WARNING, "%s is damaged and ignored; a new one is written", path)
         return held
 
-    def write(self, name: str | None, contents: bytes) -> None:
-        """Write `contents` to the file `name`. Of those of other sources, the latest few files are kept.
-
-        The first file that cannot be written causes a warning, later ones do not.
-        """
+    def write(self, name: str | None, contents: bytes, kept: int = KEPT) -> None:
+        # the first file that cannot be written causes a warning, later ones do not
         if name is None or not self._keeps:
             return
         try:
-            self._replace(name, contents)
+            self._replace(name, contents, kept)
         except (UntrustedError, OSError) as error:
             self._keeps = False
             message = "compiled kernels cannot be kept for the next process: %s"
             self._say_once("folder", logging.WARNING, message, error)
 
-    def _replace(self, name: str, contents: bytes) -> None:
-        kept, suffix = (re.escape(part) for part in (name.rpartition("-")[0], name.rpartition(".")[2]))
+    def _replace(self, name: str, contents: bytes, kept: int = KEPT) -> None:
+        common, suffix = (re.escape(part) for part in (name.rpartition("-")[0], name.rpartition(".")[2]))
         with PrivateFolder(user_cache_folder(), self._folder_name, make=True) as folder:
             folder.write(name, pack(self._full_name(name), contents))
-            for other in folder.newest_first(re.compile(rf"{kept}-[0-9a-f]{{16}}\.{suffix}"))[_KEPT:]:
+            for other in folder.newest_first(re.compile(rf"{common}-[0-9a-f]{{16}}\.{suffix}"))[kept:]:
                 folder.remove(other)
 
     def _full_name(self, name: str) -> str:
@@ -203,7 +196,7 @@ class KernelCache(CompiledKernels):
         """
         try:
             with PrivateFolder(user_cache_folder(), self._folder_name) as folder:
-                for name in folder.newest_first(re.compile(r".*\.(kernel|sources|target)")):
+                for name in folder.newest_first(re.compile(r".*\.(kernel|sources|target|plan)")):
                     folder.check(name)
         except UntrustedError as error:
             return str(error)

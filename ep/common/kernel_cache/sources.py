@@ -58,6 +58,7 @@ class Sources:
         self.states = states
         self._paths = {self._module_of(path): path for path in states}
         self._files: dict[str, str] = {}
+        self.modules = frozenset(self._paths)
         self._bits = {module: 1 << place for place, module in enumerate(sorted(self._paths))}
         self._checked: dict[str, _Checked] = {}
         self._read: dict[str, _Source] = {}

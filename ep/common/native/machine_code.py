@@ -8,9 +8,9 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from ep.common import notice
 from ep.common.kernel_cache.cache import KernelCache
@@ -24,6 +24,23 @@ LIBRARIES: Final[list[Any]] = []
 
 _own: Final[dict[str, int]] = {}
 """The addresses of functions that machine code calls by names of ep's own."""
+
+
+class NotOnDiskError(Exception):
+    """Raised for a kernel that an earlier process wrote to the disk, and that is no longer there."""
+
+
+class Origin(NamedTuple):
+    """A function on disk: the file of its kernel, and its place among the kernel's functions."""
+
+    file_name: str
+    number: int
+
+
+_origins: Final[dict[int, Origin]] = {}
+_of_files: Final[dict[str, tuple[int, ...]]] = {}
+_not_loaded: Final[dict[str, tuple[KernelCache, Origin]]] = {}
+"""Functions that are loaded when machine code that calls them by name is."""
 
 
 def function_addresses(
@@ -42,10 +59,9 @@ def function_addresses(
     of = target(cache)
     variant = hashlib.sha256(repr((to, of.triple, of.processor, of.features, of.settings)).encode()).hexdigest()[:12]
     file_name = cache.file_name(name, variant, made_of)
-    if kept := cache.read(file_name, _held):
-        symbols, machine_code = kept
+    if (found := _read(cache, file_name)) is not None:
         statistics.loaded += 1
-        return _placed(machine_code, symbols)
+        return found
     notice.compiling()
     with _compiling(), statistics.compiling():
         target(cache)  # as Numba has it, which is loaded now
@@ -54,12 +70,54 @@ def function_addresses(
         machine_code = library.codegen._tm.emit_object(library._final_module)
     LIBRARIES.append(library)
     cache.write(file_name, b"\0".join((" ".join(symbols).encode(), machine_code)))
-    return _placed(machine_code, symbols)
+    return _known(file_name, _placed(machine_code, symbols))
+
+
+def functions_on_disk(cache: KernelCache, file_name: str) -> tuple[int, ...]:
+    """Return the addresses of the functions of a kernel's file, which is read once.
+
+    Raises NotOnDiskError if it, or a kernel that it calls, cannot be read.
+    """
+    found = _of_files.get(file_name) or _read(cache, file_name)
+    if found is None:
+        raise NotOnDiskError(file_name)
+    return found
+
+
+def origin_of(address: int) -> Origin | None:
+    """Return where the function at `address` is on disk; None if there is no such function, or if it is not kept."""
+    return _origins.get(address)
+
+
+def named_functions() -> dict[str, Origin]:
+    """Return where the functions are on disk that machine code calls by names of ep's own, by their names."""
+    return {name: origin for name, address in tuple(_own.items()) if (origin := _origins.get(address)) is not None}
+
+
+def name_functions_on_disk(cache: KernelCache, named: Mapping[str, Origin]) -> None:
+    """Let machine code call functions on disk by name. They are loaded with the first code that does."""
+    _not_loaded.update((name, (cache, origin)) for name, origin in named.items() if name not in _own)
 
 
 def name_function(name: str, address: int) -> None:
     """Let machine code call the function at `address` by `name`. The name begins with "ep."."""
     _own[name] = address
+
+
+def _read(cache: KernelCache, file_name: str | None) -> tuple[int, ...] | None:
+    """Return the addresses of the functions of a file, placed in memory; None if there is no such file."""
+    if (kept := cache.read(file_name, _held)) is None:
+        return None
+    symbols, machine_code = kept
+    return _known(file_name, _placed(machine_code, symbols))
+
+
+def _known(file_name: str | None, addresses: tuple[int, ...]) -> tuple[int, ...]:
+    """Note which functions a file has."""
+    if file_name is not None:
+        _of_files[file_name] = addresses
+        _origins.update((address, Origin(file_name, number)) for number, address in enumerate(addresses))
+    return addresses
 
 
 def _placed(machine_code: bytes, symbols: Sequence[str]) -> tuple[int, ...]:
@@ -73,8 +131,10 @@ def _placed(machine_code: bytes, symbols: Sequence[str]) -> tuple[int, ...]:
 def _linked(machine_code: bytes, symbols: Sequence[str]) -> tuple[int, ...]:
     from numba.core.compiler_lock import global_compiler_lock
 
+    for name in tuple(_not_loaded):
+        _load(name)
     with global_compiler_lock:
-        for name, address in _own.items():
+        for name, address in tuple(_own.items()):
             binding.add_symbol(name, address)
         engine = registry.cpu_target.target_context.codegen()._engine
         engine._ee.add_object_file(binding.ObjectFileRef.from_data(machine_code))
@@ -83,7 +143,7 @@ def _linked(machine_code: bytes, symbols: Sequence[str]) -> tuple[int, ...]:
 
 def _address_of(name: str) -> int:
     """Return the address of a function that machine code calls: ep's own, Python's, the C library's, or Numba's."""
-    if (own := _own.get(name)) is not None:
+    if (own := _own.get(name) or _load(name)) is not None:
         return own
     try:
         found = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
@@ -93,6 +153,14 @@ def _address_of(name: str) -> int:
     if not found:
         raise RuntimeError(f"a kernel calls {name}, which is not in this process")
     return int(found)
+
+
+def _load(name: str) -> int | None:
+    """Load a function that machine code calls by `name`, and return its address; None if none is on disk."""
+    if (known := _not_loaded.get(name)) is None:
+        return None
+    cache, origin = known
+    return _own.setdefault(name, functions_on_disk(cache, origin.file_name)[origin.number])
 
 
 @contextmanager

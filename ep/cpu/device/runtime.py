@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from functools import cache
 from typing import Final
 
 from ep.cpu.lines import probe, streaming
@@ -11,20 +10,15 @@ from ep.cpu.machine import calibration
 from ep.cpu.machine.kernel_cache import CACHE
 from ep.cpu.shared.settings import Settings
 from ep.cpu.threads import thread_pool
-from ep.cpu.threads.workers import Workers
+from ep.cpu.threads.workers import workers
 
 _APART: Final = 1.0  # seconds between measurements, so that a short disturbance does not affect more than one
 
 
-@cache
-def workers() -> Workers:
-    """Return the pool of all launches of this process."""
-    return Workers()
-
-
 def start(device: Settings) -> int:
     """Start the threads of `device`, and return the address of the task that shares work among them."""
-    device.set_pool(workers().address, workers().start)
+    pool = workers(thread_pool.work)
+    device.set_pool(pool.address, pool.start)
     return thread_pool.share()
 
 

@@ -63,7 +63,8 @@ class CpuPrimitive(Launchable, Primitive):
         super().__init__(request)
         self._types: Any = self._data_types(request)
         self._state = LaunchState(self.state_layout, self._types)
-        self._state.set(written=id(self._written), stream_type=id(CpuStream))
+        self._state.set_types(CpuStream)
+        self._state.set(written=id(self._written))
         self._forget()
         self._words, self._compiled = self._state.words, False
         self._of_numbers = [(name, Numbers(self._type_of(name), self.convert_number)) for name in self.number_operands]
@@ -198,7 +199,9 @@ class CpuPrimitive(Launchable, Primitive):
         if self._note(words, None if plan is None else plan.words, *args):
             return None
         frame = words[NOTED.frame :]
-        sources = range(CONTEXT.sources, CONTEXT.sources + SOURCE_WORDS * int(frame[CONTEXT.num_sources]), SOURCE_WORDS)
+        end = CONTEXT.sources + SOURCE_WORDS * int(frame[CONTEXT.num_sources])
+        words[NOTED.numbers + len(args) - len(self.signature.operands) : NOTED.frame] = frame[end:] = 0  # not written
+        sources = range(CONTEXT.sources, end, SOURCE_WORDS)
         return Listed(CHECKED, words[: NOTED.frame].tolist(), frame, (CONTEXT.dst, *sources))
 
 

@@ -69,6 +69,11 @@ class Settings:
         self._stream = address
         self._settle()
 
+    @property
+    def streams(self) -> bool:
+        """Whether launches have a task with non-temporal stores, and a calibration that says when they use it."""
+        return bool(self._settings[SETTINGS.stream])
+
     def _settle(self) -> None:
         """Write the calibration to the settings.
 

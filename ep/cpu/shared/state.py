@@ -62,8 +62,13 @@ class LaunchState:
             if data_type is not None:
                 self.words[fields.num_words + TYPE_WORDS * position :][:TYPE_WORDS] = type_words(data_type)
         grain = GRAIN_BYTES // max(sum(data_type.itemsize for data_type in known), 1)
-        self.set(ndarray_type=id(np.ndarray), tuple_type=id(tuple), int_type=id(int), none=id(None), grain=grain)
+        self.set(grain=grain)
+
+    def set_types(self, stream_type: type[Any]) -> None:
+        """Write the types of the objects that the check of a launch expects. stream_type: that of streams."""
+        self.set(ndarray_type=id(np.ndarray), tuple_type=id(tuple), int_type=id(int), none=id(None))
         self.set(float_type=id(float), list_type=id(list), known_types=_KNOWN_TYPES.ctypes.data)
+        self.set(stream_type=id(stream_type))
 
     def set(self, **values: int) -> None:
         """Write fields of one word."""

@@ -11,10 +11,9 @@ from ep.common.native.emitted import emitted
 from ep.common.native.words import load_word, store_word
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.vectors import BYTE, INT, WORD, call, pointer_to
+from ep.cpu.threads.pool_words import MASK_WORDS
 
 _BITS: Final = 64
-MASK_WORDS: Final = 16
-"""The words of a mask, for 1,024 processors. On a machine with more, Linux returns no mask of this size."""
 
 
 @emitted("int64")

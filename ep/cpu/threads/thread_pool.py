@@ -22,7 +22,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
-from ep.common.environment import MAX_THREADS  # the launching thread and its workers
+from ep.common.environment import MAX_THREADS
 from ep.common.native.words import load_word, store_word
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
@@ -37,56 +37,45 @@ from ep.cpu.threads.atomic import (
     yield_processor,
 )
 from ep.cpu.threads.parallel import call_task
-from ep.cpu.threads.processors import MASK_WORDS, keep_away, put_back
-
-_NUM_SLOTS: Final = 8  # jobs in progress at once; a launch that finds no slot works alone
-_LINE: Final = 8  # words of a cache line: words that different threads write are in different lines
-
-# words of the pool
-_STOP: Final = 0
-_OPEN: Final = _LINE  # per slot: the number of lanes while there are chunks left, else 0
-_SLOTS: Final = _OPEN + _NUM_SLOTS
-_SLOT_WORDS: Final = (3 + MAX_THREADS) * _LINE
-_WORKERS: Final = _SLOTS + _NUM_SLOTS * _SLOT_WORDS
-_WORKER_WORDS: Final = _LINE + 2 * MASK_WORDS
-NUM_WORDS: Final = _WORKERS + MAX_THREADS * _WORKER_WORDS
-
-# words of a slot
-_OWNED: Final = 0
-_TASK, _CONTEXT, _COUNT, _NUM_LANES, _CHUNKS_PER_LANE = (_LINE + i for i in range(5))  # the job
-_DONE, _WAITING, _WAIT_LOCK = (2 * _LINE + i for i in range(3))  # chunks done; whether the owner sleeps, and its lock
-_LANES: Final = 3 * _LINE  # per lane, a line: chunks that are not taken yet
-
-# words of a worker
-_ASLEEP, _SLEEP_LOCK, _THREAD, _AWAY = range(4)  # _THREAD: its id in the system; _AWAY: its last `keep_away`
-_MASK: Final = _LINE  # the mask that it restores if it was kept away, and the one that it then compares with
+from ep.cpu.threads.pool_words import (
+    ASLEEP,
+    AWAY,
+    CHUNKS_PER_LANE,
+    CONTEXT,
+    COUNT,
+    DONE,
+    LANES,
+    LINE,
+    MASK,
+    NUM_LANES,
+    NUM_SLOTS,
+    OPEN,
+    OWNED,
+    SLEEP_LOCK,
+    SLOT_WORDS,
+    SLOTS,
+    STOP,
+    TASK,
+    THREAD,
+    WAIT_LOCK,
+    WAITING,
+    WORKER_WORDS,
+    WORKERS,
+)
+from ep.cpu.threads.processors import keep_away, put_back
 
 _LOOKS: Final = 10_000  # before sleeping, in 0.7 ms: a worker looks for work, or an owner for the last chunks
 _LOOKS_PER_YIELD: Final = 16  # the thread that this one waits for may need this processor
 
 
-OWNER_LOCKS: Final = tuple(_SLOTS + slot * _SLOT_WORDS + _WAIT_LOCK for slot in range(_NUM_SLOTS))
-"""The words that hold the address of an owner's lock."""
-
-
-def worker_lock(number: int) -> int:
-    """Return the word that holds the address of worker `number`'s lock."""
-    return _WORKERS + number * _WORKER_WORDS + _SLEEP_LOCK
-
-
-def worker_thread(number: int) -> int:
-    """Return the word that holds the system's id of worker `number`'s thread; 0 if unknown."""
-    return _WORKERS + number * _WORKER_WORDS + _THREAD
-
-
 @jit
 def _slot(pool, number):
-    return pool + 8 * (_SLOTS + number * _SLOT_WORDS)
+    return pool + 8 * (SLOTS + number * SLOT_WORDS)
 
 
 @jit
 def _worker(pool, number):
-    return pool + 8 * (_WORKERS + number * _WORKER_WORDS)
+    return pool + 8 * (WORKERS + number * WORKER_WORDS)
 
 
 @jit
@@ -95,30 +84,30 @@ def _take_part(slot, num_lanes, own_lane):
     done = 0
     for turn in range(num_lanes):
         lane = (own_lane + turn) % num_lanes
-        left_over = slot + 8 * (_LANES + lane * _LINE)
+        left_over = slot + 8 * (LANES + lane * LINE)
         while atomic_load(left_over) > 0:
             left = atomic_add(left_over, -1)
             if left <= 0:
                 break
-            count, per_lane = load_word(slot, _COUNT), load_word(slot, _CHUNKS_PER_LANE)
-            num_chunks = load_word(slot, _NUM_LANES) * per_lane
+            count, per_lane = load_word(slot, COUNT), load_word(slot, CHUNKS_PER_LANE)
+            num_chunks = load_word(slot, NUM_LANES) * per_lane
             chunk = lane * per_lane + per_lane - left
             begin, end = count * chunk // num_chunks, count * (chunk + 1) // num_chunks
-            call_task(load_word(slot, _TASK), load_word(slot, _CONTEXT), begin, end)
+            call_task(load_word(slot, TASK), load_word(slot, CONTEXT), begin, end)
             done += 1
     if done > 0:
-        num_chunks = load_word(slot, _NUM_LANES) * load_word(slot, _CHUNKS_PER_LANE)
-        if atomic_add(slot + 8 * _DONE, done) + done == num_chunks and atomic_replace(slot + 8 * _WAITING, 1, 0):
-            release_lock(load_word(slot, _WAIT_LOCK))
+        num_chunks = load_word(slot, NUM_LANES) * load_word(slot, CHUNKS_PER_LANE)
+        if atomic_add(slot + 8 * DONE, done) + done == num_chunks and atomic_replace(slot + 8 * WAITING, 1, 0):
+            release_lock(load_word(slot, WAIT_LOCK))
     return done
 
 
 @jit
 def _wake(pool, number):
     worker = _worker(pool, number)
-    if atomic_load(worker + 8 * _ASLEEP) == 1 and atomic_replace(worker + 8 * _ASLEEP, 1, 0):
-        store_word(worker, _AWAY, keep_away(load_word(worker, _THREAD), worker + 8 * _MASK))
-        release_lock(load_word(worker, _SLEEP_LOCK))
+    if atomic_load(worker + 8 * ASLEEP) == 1 and atomic_replace(worker + 8 * ASLEEP, 1, 0):
+        store_word(worker, AWAY, keep_away(load_word(worker, THREAD), worker + 8 * MASK))
+        release_lock(load_word(worker, SLEEP_LOCK))
 
 
 @jit
@@ -145,8 +134,8 @@ def _looked(looks):
 def _look_for_work(pool, number):
     """Take part in the jobs that have a lane for worker `number`. Return whether there was one."""
     found = False
-    for slot in range(_NUM_SLOTS):
-        num_lanes = atomic_load(pool + 8 * (_OPEN + slot))
+    for slot in range(NUM_SLOTS):
+        num_lanes = atomic_load(pool + 8 * (OPEN + slot))
         if num_lanes > number:
             _wake_next(pool, number, num_lanes)
             found |= _take_part(_slot(pool, slot), num_lanes, number) > 0
@@ -155,7 +144,7 @@ def _look_for_work(pool, number):
 
 @jit
 def _stop(pool):
-    atomic_store(pool + 8 * _STOP, 1)
+    atomic_store(pool + 8 * STOP, 1)
     for number in range(MAX_THREADS):
         _wake(pool, number)
 
@@ -166,54 +155,54 @@ def _work(pool, number):
         return
     worker = _worker(pool, number)
     looks = 0
-    while atomic_load(pool + 8 * _STOP) == 0:
+    while atomic_load(pool + 8 * STOP) == 0:
         if _look_for_work(pool, number):
             looks = 0
         elif looks < _LOOKS:
             looks = _looked(looks)
         else:
             looks = 0
-            atomic_store(worker + 8 * _ASLEEP, 1)
+            atomic_store(worker + 8 * ASLEEP, 1)
             awake = False
-            if _look_for_work(pool, number) or atomic_load(pool + 8 * _STOP) != 0:
-                awake = atomic_replace(worker + 8 * _ASLEEP, 1, 0)
+            if _look_for_work(pool, number) or atomic_load(pool + 8 * STOP) != 0:
+                awake = atomic_replace(worker + 8 * ASLEEP, 1, 0)
             if not awake:
-                acquire_lock(load_word(worker, _SLEEP_LOCK))
-                away = load_word(worker, _AWAY)
+                acquire_lock(load_word(worker, SLEEP_LOCK))
+                away = load_word(worker, AWAY)
                 if away != 0:
-                    put_back(worker + 8 * _MASK, away)
+                    put_back(worker + 8 * MASK, away)
 
 
 def _share(pool, task, context, count, num_lanes, chunks_per_lane):
     number = 0
-    while number < _NUM_SLOTS and not atomic_replace(_slot(pool, number) + 8 * _OWNED, 0, 1):
+    while number < NUM_SLOTS and not atomic_replace(_slot(pool, number) + 8 * OWNED, 0, 1):
         number += 1
-    if number == _NUM_SLOTS:
+    if number == NUM_SLOTS:
         call_task(task, context, 0, count)
         return
     slot = _slot(pool, number)
-    store_word(slot, _TASK, task)
-    store_word(slot, _CONTEXT, context)
-    store_word(slot, _COUNT, count)
-    store_word(slot, _NUM_LANES, num_lanes)
-    store_word(slot, _CHUNKS_PER_LANE, chunks_per_lane)
-    atomic_store(slot + 8 * _DONE, 0)
+    store_word(slot, TASK, task)
+    store_word(slot, CONTEXT, context)
+    store_word(slot, COUNT, count)
+    store_word(slot, NUM_LANES, num_lanes)
+    store_word(slot, CHUNKS_PER_LANE, chunks_per_lane)
+    atomic_store(slot + 8 * DONE, 0)
     for lane in range(num_lanes):
-        atomic_store(slot + 8 * (_LANES + lane * _LINE), chunks_per_lane)
-    atomic_store(pool + 8 * (_OPEN + number), num_lanes)
+        atomic_store(slot + 8 * (LANES + lane * LINE), chunks_per_lane)
+    atomic_store(pool + 8 * (OPEN + number), num_lanes)
     _wake_next(pool, 0, num_lanes)
     _take_part(slot, num_lanes, 0)
-    atomic_store(pool + 8 * (_OPEN + number), 0)
+    atomic_store(pool + 8 * (OPEN + number), 0)
     looks = 0
-    while atomic_load(slot + 8 * _DONE) != num_lanes * chunks_per_lane:
+    while atomic_load(slot + 8 * DONE) != num_lanes * chunks_per_lane:
         if looks < _LOOKS:
             looks = _looked(looks)
         else:
-            atomic_store(slot + 8 * _WAITING, 1)
-            done = atomic_load(slot + 8 * _DONE) == num_lanes * chunks_per_lane
-            if not (done and atomic_replace(slot + 8 * _WAITING, 1, 0)):
-                acquire_lock(load_word(slot, _WAIT_LOCK))
-    atomic_store(slot + 8 * _OWNED, 0)
+            atomic_store(slot + 8 * WAITING, 1)
+            done = atomic_load(slot + 8 * DONE) == num_lanes * chunks_per_lane
+            if not (done and atomic_replace(slot + 8 * WAITING, 1, 0)):
+                acquire_lock(load_word(slot, WAIT_LOCK))
+    atomic_store(slot + 8 * OWNED, 0)
 
 
 @cache

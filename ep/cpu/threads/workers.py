@@ -11,11 +11,14 @@ from typing import Final
 
 import numpy as np
 
+from ep.common.environment import MAX_THREADS
 from ep.common.native_lock import new_taken_lock
-from ep.cpu.threads import thread_pool
-from ep.include.process import Rank, new_lock, start_thread
+from ep.cpu.threads import pool_words
+from ep.include.process import Rank, exclusively, new_lock, start_thread
 
 _LINE_BYTES: Final = 64
+
+_pools: Final[list[Workers]] = []
 
 
 class Workers:
@@ -25,17 +28,16 @@ class Workers:
     own.
     """
 
-    def __init__(self) -> None:
-        words = np.zeros(thread_pool.NUM_WORDS + _LINE_BYTES // 8, np.int64)
+    def __init__(self, work: int) -> None:
+        """work: the address of the code of a thread, `thread_pool.work`."""
+        words = np.zeros(pool_words.NUM_WORDS + _LINE_BYTES // 8, np.int64)
         start = -words.ctypes.data % _LINE_BYTES // 8
-        self._pool = words[start : start + thread_pool.NUM_WORDS]
+        self._pool = words[start : start + pool_words.NUM_WORDS]
         self.address: int = self._pool.ctypes.data
         self._threads: list[threading.Thread] = []
         self._lock = new_lock(Rank.WORKERS)
-        # compiled before taking a lock, for which other threads would wait meanwhile; CFUNCTYPE releases the GIL
-        self._work: Callable[[int, int], None] = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)(
-            thread_pool.work()
-        )
+        # CFUNCTYPE releases the GIL
+        self._work: Callable[[int, int], None] = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)(work)
         self._reset()
         atexit.register(self.stop)
         if hasattr(os, "register_at_fork"):
@@ -44,15 +46,15 @@ class Workers:
     def start(self, num_threads: int) -> None:
         """Start missing workers for launches on `num_threads` threads, including the launching one."""
         with self._lock:
-            while len(self._threads) < min(num_threads, thread_pool.MAX_THREADS) - 1:
+            while len(self._threads) < min(num_threads, MAX_THREADS) - 1:
                 number = len(self._threads) + 1
-                self._pool[thread_pool.worker_lock(number)] = new_taken_lock()
+                self._pool[pool_words.worker_lock(number)] = new_taken_lock()
                 try:
                     thread = start_thread(self._work, (self.address, number), name=f"ep-{number}")
                 except RuntimeError:  # no more threads, or the interpreter is ending: fewer threads share
                     return
                 self._threads.append(thread)
-                self._pool[thread_pool.worker_thread(number)] = thread.native_id or 0
+                self._pool[pool_words.worker_thread(number)] = thread.native_id or 0
 
     def stop(self) -> None:
         """End the threads. A launch in progress continues alone, and so do later ones."""
@@ -65,7 +67,7 @@ class Workers:
 
     def _reset(self) -> None:
         self._pool[:] = 0
-        for word in thread_pool.OWNER_LOCKS:
+        for word in pool_words.OWNER_LOCKS:
             self._pool[word] = new_taken_lock()
 
     def _start_again(self) -> None:
@@ -74,3 +76,11 @@ class Workers:
         self._threads = []
         self._reset()
         self.start(num_threads)
+
+
+def workers(work: Callable[[], int]) -> Workers:
+    """Return the pool of all launches of this process. work: returns the code of a thread, for the first call."""
+    if not _pools:
+        code = work()  # compiled before the section, for which other threads would wait meanwhile
+        exclusively(lambda: _pools or _pools.append(Workers(code)))
+    return _pools[0]

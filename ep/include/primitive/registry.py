@@ -10,6 +10,7 @@ from functools import cache, cached_property
 from importlib import import_module
 from typing import Any, Final, TypeVar
 
+from ep.include.additions import note_addition
 from ep.include.data_type import DataType
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType, load_all_providers, load_own_provider, load_provider
@@ -80,6 +81,7 @@ class _Registry:
             if repeated is not None:
                 key, owner = repeated
                 raise DuplicateRegistrationError(f"{factory!r} registers {table.entry(key)}, as {owner!r} did")
+            note_addition(type(factory))
             self.tables.append(table)
             self.factories.setdefault((interface, device_type), []).append(factory)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple, TypeVar
 
+from ep.include.additions import note_addition
 from ep.include.errors import DuplicateRegistrationError, UnsupportedPrimitiveError
 from ep.include.process import Rank, new_lock
 from ep.ops.kernels.conditions import Predicate, Subject, always
@@ -62,6 +63,7 @@ def register_kernel(
                         f"the kernel {added} of {operator} ties with {other}; give one of them another priority"
                     )
             _KERNELS[operator] = sorted([*kernels, added], key=lambda kernel: -kernel.priority)
+            note_addition(make)
             _LISTENERS.get(operator, _nothing)()  # with the lock: the listener must use the latest kernels
         return make
 

@@ -19,11 +19,11 @@ from ep.common.native.python_calls import (
     error_occurred,
     is_true,
 )
-from ep.common.native.python_function import bound_function
 from ep.common.native.words import load_word, stack_words, store_word
 from ep.cpu.compile.compiler import compile_function
 from ep.cpu.compile.jit import jit
 from ep.cpu.engine.map.strided import OPERAND, is_expected, launch_strided, set_array
+from ep.cpu.engine.repeat.list_function import list_function
 from ep.cpu.lines.inline_copy import copy_bytes
 from ep.cpu.shared.context import CONTEXT_WORDS
 from ep.cpu.shared.layout import layout
@@ -49,6 +49,7 @@ _MOST_FRAME: Final = max(CONTEXT_WORDS, kMaxOperands)
 class LaunchList:
     """Launches that are done by one call.
 
+    words, held: the words that describe the launches, and all that these need.
     run: has the arrays, and returns whether all launches have been done. It returns False if an array is not as
     expected, and then nothing has been written, or if a launch has been refused, and then those before it are done. It
     raises what a handler of a signal raises, between two launches.
@@ -65,24 +66,17 @@ class LaunchList:
         words = [id(np.ndarray), len(arrays), len(launches), _LIST.num_words + blocks.size, *blocks.ravel().tolist()]
         for one, patches in launches:
             words += _words(one, patches)
-        self._holder = _Holder(np.array(words, np.int64), held)
-        self.run: Callable[..., bool] = bound_function("run", running(), self._holder)
-
-
-class _Holder:
-    """The object in whose first slot compiled code finds the words of a list."""
-
-    __slots__ = ("a_words", "held")
-
-    def __init__(self, words: np.ndarray[Any, Any], held: Any) -> None:
-        self.a_words, self.held = words, held
+        self.words, self.held = np.array(words, np.int64), held
+        self.run: Callable[..., bool] = list_function(running(), self.words, held)
 
 
 def _words(one: Listed, patches: Sequence[tuple[int, int, int]]) -> list[int]:
     given = [*one.given, *[0] * (NOTED.frame - len(one.given))]
-    flat = [word for patch in patches for word in patch]
-    num_words = _LAUNCH.num_words + len(flat) + len(one.frame)
-    return [one.kind, num_words, len(patches), len(one.frame), *given, *flat, *one.frame.tolist()]
+    flat, frame = [word for patch in patches for word in patch], one.frame.tolist()
+    for place, _, _ in patches:
+        frame[place] = 0  # it is written at each call
+    num_words = _LAUNCH.num_words + len(flat) + len(frame)
+    return [one.kind, num_words, len(patches), len(frame), *given, *flat, *frame]
 
 
 @jit

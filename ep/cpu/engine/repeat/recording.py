@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
 from ep.common.arrays.host import HostArrays
-from ep.common.arrays.host_indices import RESOLVERS
 from ep.common.lazy import lazy
 from ep.common.native.object_layout import data_address
 from ep.common.primitive.strides import span
 from ep.cpu.device.stream import RecordingStream
 from ep.cpu.engine.entry import install_noting
+from ep.cpu.engine.repeat.index_check import IndexCheck
 from ep.cpu.engine.repeat.launch_list import MAX_ARRAYS, LaunchList, running
 from ep.cpu.shared.listed import CALLED, Listed
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
-from ep.include.errors import ArgumentIndexError
 from ep.include.recording import POISON, Recorded, Recording, Repeat
 
 NDArray = np.ndarray[Any, Any]
@@ -66,7 +66,7 @@ class CpuRecording(Recording):
         results = function(arrays, work, self._inputs, values)
         self._memory += [*memory, *self._temporary]
         made = self._listed(constants)
-        return made and Repeat(made.run, self._written, results)
+        return made and Repeat(made.run, self._written, results, partial(self._image, made, constants))
 
     def fail(self) -> None:
         """Note that the function computes something by itself."""
@@ -81,7 +81,7 @@ class CpuRecording(Recording):
 
     def resolved(self, indices: NDArray, size: int, mode: str, found: NDArray) -> NDArray:
         """Note that indices are checked, and return those found; a check of constant ones is not repeated."""
-        self._launches.append((_IndexCheck(indices, size, mode), None, (found,)))
+        self._launches.append((_Checked(indices, size, mode), None, (found,)))
         return found
 
     def overwrite(self, arrays: Sequence[NDArray]) -> None:
@@ -90,6 +90,11 @@ class CpuRecording(Recording):
 
     def bits(self, array: NDArray) -> bytes:
         return array.tobytes()
+
+    def _image(self, made: LaunchList, constants: Sequence[NDArray]) -> bytes | None:
+        from ep.cpu.engine.repeat.image import image_of
+
+        return image_of(running(), made.words, made.held, constants, self._memory)
 
     def _listed(self, constants: Sequence[NDArray]) -> LaunchList | None:
         """Return the list of the launches; None if they are not all that the function has done."""
@@ -113,7 +118,7 @@ class CpuRecording(Recording):
         found = []
         for launch in self._launches:
             check, _, args = launch
-            if isinstance(check, _IndexCheck):
+            if isinstance(check, _Checked):
                 check.place = changing.of(data_address(check.indices))
                 if check.place is None:
                     self._constants += args
@@ -151,7 +156,7 @@ class _Recorded(HostArrays):
         return self._recording.copied(array, super().copy_from_host(array))
 
 
-class _IndexCheck:
+class _Checked:
     """A check of indices, which Python does between launches.
 
     place: where they are, as `_Places` has it; None if they are the same at each call.
@@ -171,19 +176,10 @@ class _IndexCheck:
         return Listed(CALLED, (id(self.check),), np.zeros(0, np.int64), ())
 
     @lazy
-    def check(self) -> Callable[..., bool]:
-        """A function of the arrays of a call that returns whether these indices may be used as they are."""
-        indices, size, resolve = self.indices, self._size, RESOLVERS[self._mode]
-        (number, _), shape = self.place or (_FIXED, 0), self.indices.shape
-
-        def check(*given: NDArray) -> bool:
-            now = indices if number == _FIXED else given[number].reshape(-1)[: indices.size].reshape(shape)
-            try:
-                return resolve(now, size) is now
-            except ArgumentIndexError:
-                return False  # the operator raises it again, with its own names
-
-        return check
+    def check(self) -> IndexCheck:
+        """The function that the list calls."""
+        number, _ = self.place or (_FIXED, 0)
+        return IndexCheck(self.indices if number == _FIXED else number, self.indices.shape, self._size, self._mode)
 
 
 class _Places:

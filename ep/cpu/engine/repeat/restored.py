@@ -1,0 +1,89 @@
+"""Launch lists from their images (`image.py`). Nothing is planned, and no kernel's sources are looked at."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ep.common.native.machine_code import NotOnDiskError, Origin, functions_on_disk, name_functions_on_disk
+from ep.common.native.object_layout import data_address
+from ep.common.native.target import Target, target
+from ep.cpu.engine.repeat.index_check import IndexCheck
+from ep.cpu.engine.repeat.list_function import list_function
+from ep.cpu.machine.kernel_cache import CACHE
+from ep.cpu.threads.workers import workers
+from ep.include.data_type import DataType
+from ep.include.device_manager_registry import DeviceManagerRegistry
+from ep.include.device_type import DeviceType
+
+NDArray = np.ndarray[Any, Any]
+
+
+LINE: Final = 64
+"""The bytes of a cache line: all memory begins at the same place of one as it did when the list was made."""
+
+OBJECTS: Final[Mapping[str, Any]] = {"ndarray": np.ndarray, **{one.name: one.dtype for one in DataType}}
+"""The objects of Python that words refer to, by name."""
+
+
+def restored(image: bytes, constants: Sequence[NDArray]) -> Callable[..., bool] | None:
+    """Return the function of a list (`LaunchList.run`); None if kernels that it calls are not on disk any more, or are
+    for another processor.
+
+    image: from `image_of`, in a process with the same sources. constants: arrays like those that it got.
+    """
+    begin = 8 + int.from_bytes(image[:8], "little")
+    header = json.loads(image[8:begin])
+    if Target(*header["target"]) != target(CACHE):
+        return None
+    name_functions_on_disk(CACHE, {name: Origin(*one) for name, one in header["named"].items()})
+    end = begin + 24 * header["addresses"]
+    sites = np.frombuffer(image, np.int64, 3 * header["addresses"], begin).reshape(-1, 3)
+    data = _memory(0, len(image) - end)
+    data[:] = np.frombuffer(image, np.uint8, offset=end)
+    memory = [_memory(*one) for one in header["memory"]]
+    checks = [IndexCheck(array, tuple(shape), size, mode) for array, shape, size, mode in header["checks"]]
+    try:
+        work, running, *functions = [functions_on_disk(CACHE, name)[number] for name, number in header["functions"]]
+    except NotOnDiskError:
+        return None
+    objects = [OBJECTS[name] for name in header["objects"]]
+    device: Any = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
+    pool = workers(lambda: work)
+    device.set_pool(pool.address, pool.start)
+    targets = np.array(
+        [
+            *map(data_address, [data, *memory, *constants]),
+            *functions,
+            device.settings_address,
+            *map(id, [*objects, *checks]),
+        ],
+        np.int64,
+    )
+    places, of, offsets = sites.T
+    words = data.view(np.int64)
+    words[places // 8] = targets[of] + offsets
+    begin, size = header["words"]
+    run = list_function(running, words[begin:][:size], (data, memory, constants, objects, checks))
+
+    def launched(*arrays: NDArray) -> bool:
+        if run(*arrays):
+            return True
+        if device.streams:
+            return False
+        from ep.cpu.device import runtime  # this imports compiled code
+
+        runtime.start_streaming(device)
+        return run(*arrays)
+
+    return launched if header["streams"] else run
+
+
+def _memory(residue: int, num_bytes: int) -> NDArray:
+    """Return bytes that begin at a place of a cache line."""
+    block = np.empty(num_bytes + LINE, np.uint8)
+    begin = (residue - data_address(block)) % LINE
+    return block[begin : begin + num_bytes]

@@ -1,0 +1,251 @@
+"""Plans on disk: a process repeats the launches of an earlier one, without the graph of the model."""
+
+import re
+import uuid
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto
+
+import ep.onnx
+from ep.common.native import machine_code
+from ep.cpu.device_manager import CACHE
+from ep.cpu.engine.repeat import image
+from ep.include import additions
+from ep.onnx.errors import ModelError
+from ep.ops.kernels import Kernel, registry
+from tests.onnx.test_models import model_of
+from tests.onnx.test_repetition import several
+from tests.threads import run_together
+
+
+@pytest.fixture(autouse=True)
+def without_additions(monkeypatch):
+    """Let no kernel of another test count."""
+    monkeypatch.setattr(additions, "_ADDED", [])
+
+
+def written(folder, model):
+    """Return the path of a file that no earlier run of the tests has had."""
+    model.doc_string = uuid.uuid4().hex
+    path = folder / "model.onnx"
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+def loaded(path):
+    """Return a loaded model, and whether its graph has been read."""
+    model = ep.onnx.load(path)
+    return model, lambda: model._made is not None
+
+
+@pytest.fixture
+def gathered(rng):
+    """Return a model whose indices are an input and whose rows are free, and inputs of 7 rows."""
+    table, w = rng.standard_normal((13, 5), np.float32), rng.standard_normal((5, 3), np.float32)
+    nodes = [("Gather", ["t", "i"], ["g"]), ("MatMul", ["g", "w"], ["m"]), ("Relu", ["m"], ["y"])]
+    inputs, outputs = [("i", ("rows",), TensorProto.INT64)], [("g", ("rows", 5)), ("y", ("rows", 3))]
+    return model_of(nodes, inputs, outputs, [("t", table), ("w", w)]), {"i": rng.integers(0, 13, 7)}, table, w
+
+
+def test_a_process_with_one_run_keeps_the_plan_for_the_next_one(tmp_path, rng):
+    model, given = several(rng)
+    path = written(tmp_path, model)
+    expected = [ep.onnx.load(model)(**one) for one in given]
+    first, _ = loaded(path)
+    found = [first(**given[0])]
+    again, is_read = loaded(path)
+    assert (again.inputs, again.outputs) == (first.inputs, first.outputs)
+    found += [again(**one) for one in given[1:]]
+    assert not is_read()
+    for some, wanted in zip(found, expected, strict=True):
+        for one, other in zip(some, wanted, strict=True):
+            assert (one.shape, one.dtype) == (other.shape, other.dtype)
+            np.testing.assert_array_equal(one, other)
+    assert again.nodes == first.nodes
+    assert again.explain() == first.explain()
+
+
+def test_outputs_by_name_and_other_shapes_have_plans_of_their_own(tmp_path, gathered):
+    model, given, table, w = gathered
+    path = written(tmp_path, model)
+    more = {"i": np.arange(11)}
+    first, _ = loaded(path)
+    first.run(["y"], given)
+    for _ in range(2):
+        first.run(["g"], more)  # the second run is recorded
+        first.run(["y", "g"], given)
+    again, is_read = loaded(path)
+    (g,) = again.run(["g"], more)
+    y, of_seven = again.run(["y", "g"], given)
+    np.testing.assert_array_equal(g, table[more["i"]])
+    np.testing.assert_array_equal(of_seven, table[given["i"]])
+    np.testing.assert_allclose(y, np.maximum(table[given["i"]] @ w, 0), rtol=1e-5, atol=1e-6)
+    assert not is_read()
+    again.run(["g"], {"i": np.arange(2)})
+    assert is_read()
+
+
+def test_a_wrong_index_has_the_error_of_a_first_run(tmp_path, gathered):
+    model, given, table, _ = gathered
+    path = written(tmp_path, model)
+    loaded(path)[0](**given)
+    again, is_read = loaded(path)
+    wrong = {"i": given["i"].copy()}
+    wrong["i"][3] = 13
+    with pytest.raises(IndexError, match=re.escape("indices[3] is 13")) as raised:
+        again(**wrong)
+    assert "node" in "".join(raised.value.__notes__)
+    assert is_read()
+    np.testing.assert_array_equal(again(**given)[0], table[given["i"]])
+
+
+def test_errors_of_inputs_need_no_graph(tmp_path, gathered):
+    model, given, *_ = gathered
+    path = written(tmp_path, model)
+    loaded(path)[0](**given)
+    again, is_read = loaded(path)
+    with pytest.raises(ValueError, match="i is missing"):
+        again()
+    with pytest.raises(ValueError, match="no z"):
+        again(**given, z=given["i"])
+    with pytest.raises(TypeError, match="must be int64"):
+        again(i=given["i"].astype(np.float32))
+    with pytest.raises(ValueError, match="no q"):
+        again.run(["q"], given)
+    assert not is_read()
+
+
+def test_several_threads_have_memory_of_their_own(tmp_path, rng):
+    model, given = several(rng)
+    path = written(tmp_path, model)
+    expected = [loaded(path)[0](**one) for one in given]
+    again, is_read = loaded(path)
+    found = {}
+    run_together(
+        lambda number: found.update({number: [again(**given[number]) for _ in range(20)]}),
+        [(number,) for number in range(len(given))],
+    )
+    for number, wanted in enumerate(expected):
+        assert len(found[number]) == 20
+        for each in found[number]:
+            for one, other in zip(each, wanted, strict=True):
+                np.testing.assert_array_equal(one, other)
+    assert not is_read()
+
+
+def test_a_file_that_changes_is_not_read_as_the_one_that_was_loaded(tmp_path, gathered):
+    model, given, table, _ = gathered
+    path = written(tmp_path, model)
+    loaded(path)[0](**given)
+    again, _ = loaded(path)
+    again(**given)
+    path.write_bytes(b"something else")
+    np.testing.assert_array_equal(again(**given)[0], table[given["i"]])  # nothing is read any more
+    with pytest.raises(ModelError, match="has changed since"):
+        again(i=np.arange(3))
+    with pytest.raises(ModelError, match="not an ONNX model"):
+        ep.onnx.load(path)
+
+
+def test_tensors_in_other_files_are_not_kept(tmp_path, gathered):
+    model, given, table, _ = gathered
+    path = written(tmp_path, model)
+    onnx.save_model(model, path, save_as_external_data=True, location="weights", size_threshold=0)
+    loaded(path)[0](**given)
+    again, is_read = loaded(path)
+    assert is_read()
+    np.testing.assert_array_equal(again(**given)[0], table[given["i"]])
+
+
+def test_kernels_that_are_registered_later_compute(tmp_path, rng, monkeypatch):
+    x = rng.standard_normal((3, 5), np.float32)
+    path = written(tmp_path, model_of([("Softmax", ["x"], ["y"])], [("x", (3, 5))], [("y", (3, 5))]))
+    expected = loaded(path)[0](x=x)
+    again, is_read = loaded(path)
+    again(x=x)
+    assert not is_read()
+    monkeypatch.setattr(registry, "_KERNELS", {name: [*some] for name, some in registry._KERNELS.items()})
+    calls = []
+
+    class Noted(Kernel):
+        def compute(self, call):
+            calls.append(call)
+            call.outputs[0][...] = 7
+
+    registry.register_kernel("softmax", priority=1000)(Noted)
+    assert (again(x=x)[0] == 7).all()
+    assert calls
+    assert (loaded(path)[0](x=x)[0] == 7).all()
+    monkeypatch.undo()
+    ep.ops.declare.operator.operator_named("softmax").forget()
+    np.testing.assert_array_equal(loaded(path)[0](x=x)[0], expected[0])
+
+
+def test_a_plan_whose_kernels_have_been_removed_is_made_again(tmp_path, rng, monkeypatch):
+    model, given = several(rng)
+    path = written(tmp_path, model)
+    expected = loaded(path)[0](**given[0])
+    monkeypatch.setattr(machine_code, "_of_files", {})
+    read = CACHE.read
+
+    def missing(name, form):
+        return None if name.startswith("launch.") else read(name, form)
+
+    monkeypatch.setattr(CACHE, "read", missing)
+    again, is_read = loaded(path)
+    for one, other in zip(again(**given[0]), expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert is_read()
+
+
+def test_a_function_that_machine_code_calls_by_name_and_that_has_been_removed(monkeypatch):
+    monkeypatch.setattr(machine_code, "_not_loaded", {})
+    origin = machine_code.Origin("called-0.kernel", 0)
+    machine_code.name_functions_on_disk(CACHE, {"ep.called": origin})
+    with pytest.raises(machine_code.NotOnDiskError, match="called-0"):
+        machine_code._address_of("ep.called")
+
+
+def test_plans_for_another_processor_are_made_again(tmp_path, rng, monkeypatch):
+    model, given = several(rng)
+    path = written(tmp_path, model)
+    loaded(path)[0](**given[0])
+    target = image.target(CACHE)
+    monkeypatch.setattr("ep.cpu.engine.repeat.restored.target", lambda cache: target._replace(features="+none"))
+    again, is_read = loaded(path)
+    again(**given[0])
+    assert is_read()
+
+
+def test_an_address_of_something_unknown_has_no_image():
+    words = np.array([1, 2, id(object)], np.int64)
+    assert image.image_of(0, words, [], [], []) is None
+
+
+def test_another_process_needs_neither_onnx_nor_operators(tmp_path, rng, run_forked):
+    model, given = several(rng)
+    path = written(tmp_path, model)
+    expected = loaded(path)[0](**given[0])
+    np.savez(tmp_path / "inputs.npz", **given[0])
+    run_forked(
+        f"""
+import os, sys
+import numpy as np
+import ep.onnx
+given = dict(np.load({str(tmp_path / "inputs.npz")!r}))
+model = ep.onnx.load({str(path)!r})
+found = model(**given)
+assert not {{"onnx", "ep.ops", "ep.expressions", "ep.cpu.primitive"}} & {{*sys.modules}}, sys.modules.keys()
+child = os.fork()
+if child == 0:
+    again = model(**given)
+    os._exit(0 if all(np.array_equal(one, other) for one, other in zip(found, again)) else 1)
+assert os.waitpid(child, 0)[1] == 0
+np.savez({str(tmp_path / "found.npz")!r}, *found)
+"""
+    )
+    with np.load(tmp_path / "found.npz") as found:
+        for name, other in zip(found.files, expected, strict=True):
+            np.testing.assert_array_equal(found[name], other)
