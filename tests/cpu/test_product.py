@@ -9,6 +9,7 @@ import pytest
 from ep import BlasTransposeType, DeviceManagerRegistry, DeviceType, RequirePrimitive
 from ep.common.primitive.product import broadcast_product
 from ep.cpu.engine.product.cut import cut, cut_depth
+from ep.cpu.engine.product.parts import LOW, ONE, THREE, TWO, strips_of
 from ep.include import DataType
 from ep.include.primitive import BatchMatmulFactory, BroadcastMatmulFactory, MatmulFactory
 from ep.testing.references.matmul import TRANSPOSES, check, matrices, product, stored
@@ -283,3 +284,72 @@ def test_plans_are_kept_for_dims_of_integers_alone(cpu):
     primitive.Launch(stream, 1, (2, 2), a, (2, 2), a, 0, (2, 2), c)
     with pytest.raises(TypeError, match=r"b_dims\[0\] must be an integer, not 2.0"):
         primitive.Launch(stream, 1, (2, 2), a, (2.0, 2), a, 0, (2, 2), c)
+
+
+def strips_used(m, n, row_parts, column_parts, lanes, low_rows):
+    """Return the strips of all blocks of c, found column by column."""
+    width, used = 3 * lanes, set()
+    tiles = -(-n // width)
+    for row_part, column_part in itertools.product(range(row_parts), range(column_parts)):
+        rows = m * (row_part + 1) // row_parts - m * row_part // row_parts
+        column, end = (min(tiles * part // column_parts * width, n) for part in (column_part, column_part + 1))
+        while column < end:
+            left = end - column
+            if rows <= low_rows and left >= 2 * width:
+                used.add(LOW)
+                column += 2 * width
+                continue
+            taken = min(left, 2 * lanes if width < left <= width + lanes else width)
+            used.add((ONE, TWO, THREE)[-(-taken // lanes) - 1])
+            column += taken
+    return used
+
+
+@pytest.mark.parametrize("lanes", [2, 8])
+def test_the_strips_of_a_product_are_known_before_it_is_computed(lanes):
+    for n, column_parts, row_parts, low_rows in itertools.product(range(1, 16 * lanes), (1, 2, 4, 8), (1, 4), (0, 2)):
+        for m in (row_parts, 2 * row_parts + 1, 5 * row_parts):
+            needed = strips_of(m, n, row_parts, column_parts, lanes, 3 * lanes, low_rows)
+            used = strips_used(m, n, row_parts, column_parts, lanes, low_rows)
+            assert all(needed >> strip & 1 for strip in used), (m, n, row_parts, column_parts, low_rows)
+    for n, strip in ((lanes, ONE), (2 * lanes, TWO), (3 * lanes, THREE)):
+        assert strips_of(9, n, 1, 1, lanes, 3 * lanes, 4) == 1 << strip
+
+
+def test_a_launch_of_a_product_has_the_parts_compiled_that_it_needs(run_forked):
+    code = """
+import numpy as np
+import ep
+from ep.cpu.compile.compiler import statistics
+from ep.cpu.engine.product.shape import tile_shape
+from ep.include.primitive import BroadcastMatmulFactory, MatmulFactory
+stream = ep.DeviceManagerRegistry.GetDevice(ep.DeviceType.kCPU, 0).CreateStream()
+N, lanes = ep.BlasTransposeType.N, tile_shape().vector_bytes // 8
+one = ep.RequirePrimitive(MatmulFactory, ep.DeviceType.kCPU, "float64", N, N)
+other = ep.RequirePrimitive(BroadcastMatmulFactory, ep.DeviceType.kCPU, "float64", N, N, 3)
+
+def launch(m, n, k):
+    known, a, b = len(statistics.names), np.ones((m, k)), np.ones((k, n))
+    for planned in (False, True):
+        c = np.zeros((m, n))
+        if planned:
+            other.Launch(stream, 1, a.shape, a, b.shape, b, 0, c.shape, c)
+        else:
+            one.Launch(stream, m, n, k, 1, a, b, 0, c)
+        assert (c == k).all()
+    names = (name.split(".", 1)[1] for name in statistics.names[known:] if name.startswith("product."))
+    print(*(name.replace(".kDouble", "").replace("kDouble.", "") for name in names), sep="+")
+
+launch(1, 5, 9)
+launch(9, lanes, 3)
+launch(9, 3 * lanes, 3)
+launch(13, lanes, 7)
+launch(2, 6 * lanes, 3)
+launch(2, 2, 131)
+one.Prepare()
+known = len(statistics.names)
+launch(9, 2 * lanes, 3)
+"""
+    first, *others = run_forked(code).splitlines()
+    assert first == "kDouble+vector"
+    assert others == ["tiles+strip.1", "strip.3", "", "strip.2+low_strip", "few", ""]

@@ -14,18 +14,16 @@ from ep.common.primitive.product import ONE, Product, broadcast_product, walk_ov
 from ep.common.primitive.windows import is_depthwise, windows_of
 from ep.cpu.compile.conversion import HALVES
 from ep.cpu.engine.map.strided import StridedPlan, plan_words, set_walk, strides_over
-from ep.cpu.engine.product.blas import gemm_address
-from ep.cpu.engine.product.mapped_launch import mapped_product_task
+from ep.cpu.engine.product.mapped_launch import mapped_product_tasks
+from ep.cpu.engine.product.multipliers import set_multiplier, set_product
 from ep.cpu.engine.product.plan import ProductPlan, read_step
 from ep.cpu.engine.product.planes import PlanesPlan, fits
 from ep.cpu.engine.product.state import PRODUCT, PRODUCT_MAP, PRODUCT_STATE
-from ep.cpu.engine.product.task import product_task, windows_task
 from ep.cpu.engine.product.types import Types, arithmetic_of
 from ep.cpu.kernels.expression import expression_kernel
 from ep.cpu.kernels.pooled_product import set_bands, without_pool
 from ep.cpu.shared.state import LaunchState
 from ep.include.data_type import DataType
-from ep.include.number_kind import COMPLEXES
 from ep.include.primitive.structure import Convolution, MatrixProduct, Step, Structure
 from ep.include.primitive.unary_op import UnaryOp
 from ep.include.primitive.window_map import WindowMap
@@ -94,18 +92,19 @@ class MappedProductPlan(StridedPlan):
         of_map, steps, columns = walk.words(in_parts)
         numbers = [*range(first), 0, *range(first + 2, len(arrays))]  # the values are not an array of the launch
         state = LaunchState(PRODUCT_STATE, ())
-        gemm = gemm_address(data_type) if data_type in COMPLEXES else 0
         of_a, of_b = (structure.data_type(one - first) for one in (a, b))
-        types = Types(of_a, of_b, data_type)
         if words[PRODUCT.planes] == 0:
-            state.set(task=product_task(types) if places is None else windows_task(types, read_step(places)))
-        state.set(gemm=gemm, transpose_a=transposes[0], transpose_b=transposes[1])
+            types = Types(of_a, of_b, data_type)
+            set_product(state, types, *transposes)
+            set_multiplier(state, types, words, 0 if places is None else read_step(places))
         alpha, beta = (np.array(number, data_type.dtype) for number in (1, 0))
-        program = np.zeros(PRODUCT_MAP.num_words, np.int64)
+        program, tasks = np.zeros(PRODUCT_MAP.num_words, np.int64), mapped_product_tasks()
         direct = self._direct(structure, mapped.data_type(0)) if pool is None else -1
         is_alone = len(structure.steps) == 1 and (direct >= 0 or pool is not None)  # the values are the result
         values = {
             "task": 0 if is_alone else expression_kernel(mapped, steps),
+            "map_block": tasks.map_block,
+            "map_elements": tasks.map_elements,
             "plan": self._keep(of_map),
             "num_operands": len(numbers),
             "num_results": first,
@@ -126,7 +125,7 @@ class MappedProductPlan(StridedPlan):
             program[getattr(PRODUCT_MAP, field)] = value
         program[PRODUCT_MAP.arrays :][: len(numbers)] = numbers
         program[PRODUCT_MAP.steps :][: len(numbers)] = columns
-        self.set(task=mapped_product_task(), program=self._keep(program), count=1, size=0, grain=1)
+        self.set(task=tasks.multiply_and_map, program=self._keep(program), count=1, size=0, grain=1)
 
     def _keep(self, words: np.ndarray[Any, Any]) -> int:
         """Return the address of words, and keep them as long as the plan."""

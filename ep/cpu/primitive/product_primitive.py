@@ -9,6 +9,7 @@ import numpy as np
 
 from ep.common.primitive import signatures
 from ep.cpu.engine.form import Launcher
+from ep.cpu.engine.product.parts import ALL_PARTS
 from ep.cpu.engine.product.state import PRODUCT_STATE
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
 from ep.include.primitive.blas import BlasTransposeType
@@ -20,6 +21,23 @@ class ProductPrimitive(CpuPrimitive):
     """A primitive of the product engine. Compiled code receives alpha and beta as operands."""
 
     state_layout, number_operands = PRODUCT_STATE, _NUMBERS
+
+    def _compile_variants(self) -> None:
+        super()._compile_variants()
+        self._set_parts(ALL_PARTS)
+
+    def _provide(self) -> None:
+        lacking = int(self._words[PRODUCT_STATE.lacks] & ~self._words[PRODUCT_STATE.has])
+        if lacking:
+            self._set_parts(lacking)
+        else:
+            super()._provide()
+
+    def _set_parts(self, needed: int) -> None:
+        from ep.cpu.engine.product.multipliers import set_parts
+        from ep.cpu.engine.product.types import alike
+
+        set_parts(self._state, alike(*(self.request.dtypes or ())), needed)
 
     @property
     def transposed(self) -> tuple[bool, bool]:

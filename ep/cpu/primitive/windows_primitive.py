@@ -38,11 +38,13 @@ class WindowsPrimitive(ProductPrimitive):
         sizes = math.prod(a_dims), windows.size, math.prod(c_dims)
 
         def make() -> Any:
-            from ep.cpu.engine.product.task import windows_task
+            from ep.cpu.engine.product.multipliers import set_multiplier
             from ep.cpu.engine.product.types import alike
 
-            task = windows_task(alike(data_type), read_step(windows))
-            return ProductPlan(product, self.signature, sizes, windows, task)
+            plan = ProductPlan(product, self.signature, sizes, windows)
+            self._set_entry()
+            set_multiplier(self._state, alike(data_type), plan.words, read_step(windows))
+            return plan
 
         return self._launch_of(sizes, make)
 

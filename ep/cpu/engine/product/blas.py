@@ -1,4 +1,4 @@
-"""OpenBLAS, called by address: its functions, and their calls from compiled code.
+"""Blocks of complex numbers, multiplied by OpenBLAS: its functions, which compiled code calls by their addresses.
 
 OpenBLAS is set to use one thread: this package's threads call it, each for its own blocks. OpenBLAS's own threads would
 compete for the same processors, and serve one caller at a time. Its interface to use other threads requires that parts
@@ -17,7 +17,13 @@ from llvmlite import ir
 
 from ep.common.environment import set_meanwhile
 from ep.common.native.emitted import emitted
+from ep.common.native.words import load_word, stack_words
+from ep.cpu.compile.jit import jit
+from ep.cpu.compile.memory import allocate, release, storer
 from ep.cpu.compile.vectors import INT, NOTHING, WORD
+from ep.cpu.engine.product.mapped import map_block
+from ep.cpu.engine.product.state import BLOCK, PRODUCT, PRODUCT_LAUNCH, PRODUCT_STATE
+from ep.cpu.engine.product.walk import offsets
 from ep.include.data_type import DataType
 
 _PACKAGE: Final = "scipy_openblas64"
@@ -27,9 +33,10 @@ _FUNCTIONS: Final = {
 }
 _NUM_THREADS: Final = "OPENBLAS_NUM_THREADS"
 
-NOT_TRANSPOSED: Final = 111
-CONJUGATE_TRANSPOSED: Final = 113
+_NOT_TRANSPOSED: Final = 111
+_CONJUGATE_TRANSPOSED: Final = 113
 _ROW_MAJOR: Final = 101
+_NUMBER_WORDS: Final = 2  # words of the largest type
 
 
 def gemm_address(data_type: DataType) -> int:
@@ -73,3 +80,58 @@ def gemm(
     of_c = ir.FunctionType(NOTHING, [INT] * 3 + [WORD] * 11)
     ways = INT(_ROW_MAJOR), *(builder.trunc(one, INT) for one in (transpose_a, transpose_b))
     builder.call(builder.inttoptr(address, of_c.as_pointer()), [*ways, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc])
+
+
+@cache
+def blas_multiplier(data_type: DataType) -> Any:
+    """Return a function (launch, block, a, b, c) that multiplies a block of complex numbers by calling the BLAS."""
+    store, size = storer(data_type), data_type.itemsize
+
+    @jit
+    def multiply(launch, block, a, b, c):
+        state, words = load_word(launch, PRODUCT_LAUNCH.state), load_word(launch, PRODUCT_LAUNCH.product)
+        m, n, k = load_word(words, PRODUCT.m), load_word(words, PRODUCT.n), load_word(words, PRODUCT.k)
+        transpose_a, transpose_b = (
+            load_word(state, PRODUCT_STATE.transpose_a),
+            load_word(state, PRODUCT_STATE.transpose_b),
+        )
+        first, partial = load_word(block, BLOCK.first), load_word(block, BLOCK.partial)
+        first_row, first_column = load_word(block, BLOCK.first_row), load_word(block, BLOCK.first_column)
+        a += (first_row + first * m if transpose_a else first_row * k + first) * size
+        b += (first_column * k + first if transpose_b else first_column + first * n) * size
+        one, zero = stack_words(_NUMBER_WORDS), stack_words(_NUMBER_WORDS)
+        store(one, 0, 1)
+        store(zero, 0, 0)
+        alpha, beta = load_word(launch, PRODUCT_LAUNCH.alpha), load_word(launch, PRODUCT_LAUNCH.beta)
+        c_step, rows, columns = n, load_word(block, BLOCK.rows), load_word(block, BLOCK.columns)
+        maps, memory = partial == 0 and load_word(launch, PRODUCT_LAUNCH.map) != 0, 0
+        if partial != 0:
+            c, alpha, beta = partial, one, zero
+        elif maps and load_word(launch, PRODUCT_LAUNCH.apart) != 0:
+            c = memory = allocate(rows * columns * size)
+            c_step = columns
+        for term in range(load_word(block, BLOCK.first_term), load_word(block, BLOCK.last_term)):
+            a_offset, b_offset = offsets(words + 8 * PRODUCT.terms, term)
+            gemm(
+                load_word(state, PRODUCT_STATE.gemm),
+                _CONJUGATE_TRANSPOSED if transpose_a else _NOT_TRANSPOSED,
+                _CONJUGATE_TRANSPOSED if transpose_b else _NOT_TRANSPOSED,
+                rows,
+                columns,
+                load_word(block, BLOCK.last) - first,
+                alpha,
+                a + a_offset * size,
+                m if transpose_a else k,
+                b + b_offset * size,
+                k if transpose_b else n,
+                beta,
+                c,
+                c_step,
+            )
+            beta = one
+        if maps:
+            map_block(launch, block, c, c_step, 0, rows)
+            if memory != 0:
+                release(memory)
+
+    return multiply

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from ep.common.native.words import load_word, stack_words, store_word, store_words
 from ep.cpu.compile.jit import jit
@@ -10,14 +10,13 @@ from ep.cpu.compile.memory import allocate, release
 from ep.cpu.engine.entry import launcher
 from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.product import cut as cuts
-from ep.cpu.engine.product.blas import gemm_address
-from ep.cpu.engine.product.state import AXES, PRODUCT, PRODUCT_LAUNCH, PRODUCT_LAUNCH_WORDS
-from ep.cpu.engine.product.task import product_task
+from ep.cpu.engine.product.multipliers import set_product
+from ep.cpu.engine.product.parts import TILES, strips_of, way_of
+from ep.cpu.engine.product.state import AXES, PRODUCT, PRODUCT_LAUNCH, PRODUCT_LAUNCH_WORDS, PRODUCT_STATE
 from ep.cpu.engine.product.types import alike
 from ep.cpu.shared.context import CONTEXT, SOURCE_WORDS
 from ep.cpu.shared.state import STATE, LaunchState
 from ep.cpu.threads.parallel import acquire_gil, call_task, release_gil, run
-from ep.include.number_kind import COMPLEXES
 from ep.include.primitive.blas import BlasTransposeType
 from ep.include.primitive.primitive import Request
 
@@ -27,13 +26,41 @@ _PRODUCT_WORDS: Final[int] = PRODUCT.num_words
 _A, _B, _ALPHA, _BETA = (CONTEXT.sources + SOURCE_WORDS * number for number in range(4))
 _NUMBER_BYTES: Final = 16  # bytes of the largest type
 
-_cut, _cut_depth = jit(cuts.cut), jit(cuts.cut_depth)
+_cut, _cut_depth, _way_of, _strips_of = jit(cuts.cut), jit(cuts.cut_depth), jit(way_of), jit(strips_of)
+
+
+@jit
+def _multiplier(state, product):
+    """Return the address of what multiplies blocks of a product. If the state lacks a part of it, note that, return 0.
+
+    The launching thread has the GIL, so no other thread writes to the state.
+    """
+    m, n, k = load_word(product, PRODUCT.m), load_word(product, PRODUCT.n), load_word(product, PRODUCT.k)
+    transpose_a, transpose_b = load_word(state, PRODUCT_STATE.transpose_a), load_word(state, PRODUCT_STATE.transpose_b)
+    lanes, is_half = load_word(state, PRODUCT_STATE.lanes), load_word(state, PRODUCT_STATE.is_half)
+    way = _way_of(m, n, k, transpose_a, transpose_b, lanes, is_half)
+    needed = 1 << way
+    if way == TILES:
+        needed |= _strips_of(
+            *(m, n, load_word(product, PRODUCT.row_parts), load_word(product, PRODUCT.column_parts), lanes),
+            *(load_word(state, PRODUCT_STATE.tile_columns), load_word(state, PRODUCT_STATE.low_rows)),
+        )
+    lacking = needed & ~load_word(state, PRODUCT_STATE.has)
+    if lacking != 0:
+        store_word(state, PRODUCT_STATE.lacks, load_word(state, PRODUCT_STATE.lacks) | lacking)
+        return 0
+    return load_word(state, PRODUCT_STATE.parts + way)
 
 
 @jit
 def _run(context):
-    """Multiply as the context's plan describes."""
+    """Multiply as the context's plan describes. Return 1, and do nothing, if the state has no code for it yet."""
     state, product = load_word(context, CONTEXT.state), load_word(context, CONTEXT.plan)
+    multiply = load_word(product, PRODUCT.multiply)
+    if multiply == 0 and load_word(product, PRODUCT.task) == 0:
+        multiply = _multiplier(state, product)
+        if multiply == 0:
+            return 1
     launch = stack_words(PRODUCT_LAUNCH_WORDS)
     a, b, alpha, beta = (
         load_word(context, _A),
@@ -41,8 +68,9 @@ def _run(context):
         load_word(context, _ALPHA),
         load_word(context, _BETA),
     )
-    store_words(launch, state, product, a, b, load_word(context, CONTEXT.dst), alpha, beta, 0, 0, 0, 0, 0)
+    store_words(launch, state, product, multiply, a, b, load_word(context, CONTEXT.dst), alpha, beta, 0, 0, 0, 0, 0)
     multiply_shared(state, launch, load_word(context, CONTEXT.dst_count), 0)
+    return 0
 
 
 @jit
@@ -84,21 +112,19 @@ def _launch(context, num_bytes, in_place, sizes):
     work = float(m) * n * k
     rows, columns = _cut(m, n, work, batch_size)
     depth_parts = _cut_depth(m, n, k, work * batch_size, rows * columns * batch_size)
-    store_words(product, m, n, k, batch_size, 1, rows, columns, depth_parts, 0, 0, 0, 0, 0, 0, 0, 0)
+    store_words(product, m, n, k, batch_size, 1, rows, columns, depth_parts, 0, 0, 0, 0, 0, 0, 0, 0, 0)
     store_word(product, PRODUCT.batches + AXES.num_axes, 1)
     store_word(product, PRODUCT.batches + AXES.dims, batch_size)
     store_word(product, PRODUCT.batches + AXES.a_strides, m * k)
     store_word(product, PRODUCT.batches + AXES.b_strides, k * n)
     store_word(product, PRODUCT.terms + AXES.num_axes, 0)
     store_word(context, CONTEXT.plan, product)
-    _run(context)
-    return 0
+    return _run(context)
 
 
 @jit
 def _launch_planned(context, num_bytes, in_place, sizes):
-    _run(context)
-    return 0
+    return _run(context)
 
 
 def matmul_launcher(state: LaunchState, request: Request) -> Launcher:
@@ -115,7 +141,5 @@ def broadcast_matmul_launcher(state: LaunchState, request: Request) -> Launcher:
 
 def _set(state: LaunchState, request: Request) -> None:
     (data_type,) = request.dtypes or ()
-    task, options = product_task(alike(data_type)), request.options
-    transposes: dict[str, Any] = {name: options[name] is BlasTransposeType.T for name in ("transpose_a", "transpose_b")}
-    gemm = gemm_address(data_type) if data_type in COMPLEXES else 0
-    state.set(task=task, gemm=gemm, **transposes)
+    transposes = (request.options[name] is BlasTransposeType.T for name in ("transpose_a", "transpose_b"))
+    set_product(state, alike(data_type), *transposes)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from ep.common.native.words import load_word, stack_words, store_word
-from ep.cpu.compile.jit import jit, separate
+from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import copy_bytes
 from ep.cpu.engine.map.strided import OPERAND, STRIDED_PLAN, word_of
 from ep.cpu.engine.product.bands import reduce_band
@@ -25,12 +25,24 @@ _OPERAND_WORDS: Final = word_of(1, 0) - _FIRST
 _STEP, _WALK = _FIRST + OPERAND.step, _FIRST + OPERAND.walk
 
 
-@separate
+@jit
 def map_block(launch, block, values, step, row, count):
     """Compute the map of rows [row, row + count) of a block, whose values are complete, and reduce a band's windows.
 
     values: the address of the first value. step: values from row to row; n if rows have all columns of c.
     """
+    task = load_word(load_word(launch, PRODUCT_LAUNCH.map), PRODUCT_MAP.map_block)
+    call_task(task, launch, block, values, step, row, count)
+
+
+@jit
+def map_elements(launch, values, begin, end):
+    """Compute the map of elements [begin, end) of c. values: the address of all values, which are contiguous."""
+    call_task(load_word(load_word(launch, PRODUCT_LAUNCH.map), PRODUCT_MAP.map_elements), launch, values, begin, end)
+
+
+def block_mapper(launch, block, values, step, row, count):
+    """Compute what `map_block` describes: the task that it calls."""
     program, product = load_word(launch, PRODUCT_LAUNCH.map), load_word(launch, PRODUCT_LAUNCH.product)
     n, columns = load_word(product, PRODUCT.n), load_word(block, BLOCK.columns)
     if columns == 0 or count == 0:
@@ -67,9 +79,8 @@ def map_block(launch, block, values, step, row, count):
         reduce_band(launch, block, values, step, row, count)
 
 
-@separate
-def map_elements(launch, values, begin, end):
-    """Compute the map of elements [begin, end) of c. values: the address of all values, which are contiguous."""
+def element_mapper(launch, values, begin, end):
+    """Compute what `map_elements` describes: the task that it calls."""
     program = load_word(launch, PRODUCT_LAUNCH.map)
     context, places = stack_words(CONTEXT_WORDS), stack_words(kMaxOperands)
     copy_bytes(places, load_word(launch, PRODUCT_LAUNCH.places), 8 * load_word(program, PRODUCT_MAP.num_operands))

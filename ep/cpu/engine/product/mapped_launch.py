@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import NamedTuple
 
 from ep.common.native.words import load_word, stack_words, store_word, store_words
-from ep.cpu.compile.compiler import compile_task
+from ep.cpu.compile.compiler import compile_tasks
 from ep.cpu.engine.map.strided import STRIDED_PLAN
 from ep.cpu.engine.product.entry import multiply_shared
+from ep.cpu.engine.product.mapped import block_mapper, element_mapper
 from ep.cpu.engine.product.state import PRODUCT, PRODUCT_LAUNCH_WORDS, PRODUCT_MAP
 from ep.cpu.shared.context import CONTEXT
 from ep.include.primitive.structure import kMaxOperands
@@ -25,13 +27,15 @@ def _multiply_and_map(context, begin, end):
             store_word(places, k, place)
             if k >= num_results and place == c:  # the result has the memory of an operand that the map reads
                 c = 0
-    reduces = load_word(load_word(program, PRODUCT_MAP.product), PRODUCT.bands) != 0
+    product = load_word(program, PRODUCT_MAP.product)
+    reduces = load_word(product, PRODUCT.bands) != 0
     mapped = program if reduces or load_word(program, PRODUCT_MAP.task) != 0 else 0
     launch = stack_words(PRODUCT_LAUNCH_WORDS)
     store_words(
         launch,
         load_word(program, PRODUCT_MAP.product_state),
-        load_word(program, PRODUCT_MAP.product),
+        product,
+        load_word(product, PRODUCT.multiply),
         load_word(arrays, load_word(program, PRODUCT_MAP.a)),
         load_word(arrays, load_word(program, PRODUCT_MAP.b)),
         c,
@@ -47,7 +51,16 @@ def _multiply_and_map(context, begin, end):
     multiply_shared(state, launch, num_values, load_word(program, PRODUCT_MAP.work))
 
 
+class MappedTasks(NamedTuple):
+    """The addresses of the tasks of products that are mapped."""
+
+    multiply_and_map: int
+    """(context, 0, 1): runs the plan's program on all threads."""
+    map_block: int
+    map_elements: int
+
+
 @cache
-def mapped_product_task() -> int:
-    """Return the address of the task (context, 0, 1) that runs the plan's program on all threads."""
-    return compile_task("product.mapped", _multiply_and_map)
+def mapped_product_tasks() -> MappedTasks:
+    """Return the tasks of all products that are mapped, whatever their types."""
+    return MappedTasks(*compile_tasks("product.mapped", _multiply_and_map, block_mapper, element_mapper))

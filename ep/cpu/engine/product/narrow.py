@@ -25,34 +25,13 @@ from ep.cpu.engine.product.types import Types, arithmetic_of
 from ep.cpu.engine.product.walk import offsets
 from ep.include.data_type import DataType
 
-_LEAST_DEPTH: Final = 128  # the least k: below it, tiles are as fast
 _PIECE: Final = 1024  # the most of k that is processed at once
 _ROW: Final = _PIECE + 16  # elements from row to row of a piece: without the 16, all rows would map to one set of L1
-_PART: Final = 2  # if c has many rows, the least lanes of a vector for each column: tiles fill the other ones
-
-
-@jit
-def is_narrow(m, n, k, transpose_a, transpose_b, lanes, is_half):
-    """Return whether this module computes a product of this size.
-
-    lanes: those of a tile's vector. If a row of c fills it, the product is computed in tiles. is_half: whether c has 16
-    bits; the types of a and b make no difference, so converted matrices have the same product.
-    """
-    if k < _LEAST_DEPTH:
-        return False
-    if m > NARROW and transpose_a == 0 and not is_half:
-        return n > 1 and n * _PART <= lanes
-    if max(m, n) > NARROW:
-        return False
-    if m > 1 and n > 1:
-        return n < lanes
-    below = transpose_b == 0 if m == 1 else transpose_a != 0  # a matrix by a vector
-    return below and max(m, n) > 1
 
 
 @cache
 def narrow_multiplier(types: Types) -> Any:
-    """Return a function (launch, block, a, b, c) for the sizes of `is_narrow`."""
+    """Return a function (launch, block, a, b, c) for products that `way_of` computes in this way."""
     widens_a, widens_b, _ = (one in HALVES for one in types)
     size_a, size_b, arithmetic = types.a.itemsize, types.b.itemsize, types.arithmetic
     add, write, wide, store_wide = (
@@ -155,7 +134,12 @@ def _by_count(make: Callable[[int], Any], most: int) -> Any:
     """Return a function (count, ...) of four more words that calls `make(count)`'s function; count: 2 to `most`."""
     own = make(most)
     if most == 2:
-        return jit(lambda count, first, second, third, fourth: own(first, second, third, fourth))
+
+        @jit
+        def choose_own(count, first, second, third, fourth):
+            own(first, second, third, fourth)
+
+        return choose_own
     others = _by_count(make, most - 1)
 
     @jit

@@ -31,10 +31,15 @@ each factor is a multiple of 2^-7 of its power of two. Sums of such products are
 """
 
 
+def is_paired(types: Types) -> bool:
+    """Return whether blocks may be multiplied by pairs."""
+    return types == alike(DataType.kBFloat16) and multiplies_pairs()
+
+
 def pair_multiplier(types: Types) -> Any:
     """Return `block_multiplier`'s function, or one that also multiplies by pairs, if the processor has them."""
     alone = block_multiplier(types)
-    if types != alike(DataType.kBFloat16) or not multiplies_pairs():
+    if not is_paired(types):
         return alone
     in_pairs, size, few_rows = block_multiplier(types, paired=True), types.a.itemsize, tile_shape().rows // 2
     least = _least_magnitude()

@@ -34,14 +34,12 @@ class ProductPlan(Plan):
         signature: Signature | None = None,
         counts: tuple[int, ...] = (),
         windows: WindowMap | None = None,
-        task: int = 0,
     ) -> None:
         """Make the plan.
 
         signature: that of launches of the product alone. counts: the numbers of elements of a, b and c, which are the
             sizes of the signature.
         windows: the places of the elements of b, if b is windows of an array.
-        task: the address of the task that multiplies; 0 for the one of the primitive's state.
         """
         super().__init__(PRODUCT, signature)
         if signature is not None:
@@ -53,7 +51,6 @@ class ProductPlan(Plan):
         num_blocks = row_parts * column_parts * num_batches
         depth_parts = cut_depth(m, n, max(k, num_terms), work * num_batches, num_blocks)
         self.set_words(_SIZES, (m, n, k, num_batches, num_terms, row_parts, column_parts, depth_parts))
-        self.set_words(PRODUCT.task, (task,))
         if windows is not None:
             self._tables = windows.rows, windows.columns, _ends(windows)  # compiled code has their addresses
             self.set_words(_WINDOWS, tuple(map(data_address, self._tables)))

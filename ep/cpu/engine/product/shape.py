@@ -40,7 +40,12 @@ def rows_of(vectors: int) -> int:
     return tile_shape().rows * VECTORS // max(vectors, 2)
 
 
+def lanes_of(arithmetic: DataType) -> int:
+    """Return the number of lanes of a tile's vector."""
+    return tile_shape().vector_bytes // arithmetic.itemsize
+
+
 @cache
 def block_columns(data_type: DataType) -> int:
     """Return the number of columns of a tile; blocks begin at multiples of it."""
-    return VECTORS * tile_shape().vector_bytes // arithmetic_of(data_type).itemsize
+    return VECTORS * lanes_of(arithmetic_of(data_type))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from ep.cpu.engine.product.parts import STRIPS, WAYS
 from ep.cpu.shared.layout import layout
 from ep.cpu.shared.state import STATE
 from ep.include.primitive.primitive import kMaxNumDims
@@ -14,6 +15,14 @@ PRODUCT_STATE: Final = layout(
     STATE,
     transpose_a=1,  # 0 or 1
     transpose_b=1,
+    lanes=1,  # of a tile's vector
+    tile_columns=1,
+    low_rows=1,  # the most rows of a block that is computed in low strips; 0 if there are none
+    is_half=1,  # whether c has 16 bits
+    parts=len(WAYS) + len(STRIPS) + 1,  # the address of each part; 0 until a launch needs it
+    paired=len(STRIPS),  # the same for strips of pairs
+    has=1,  # the bits of the parts that the state has
+    lacks=1,  # the bits of those that launches have needed in addition
     gemm=1,  # the address of the BLAS's product, for complex types
 )
 
@@ -31,6 +40,7 @@ PRODUCT: Final = layout(
     column_parts=1,
     depth_parts=1,  # the number of parts that sums are cut into, along the longer of products and k
     task=1,  # the address of the task if it is another one than the primitive's; 0 if it is not
+    multiply=1,  # the address of what multiplies blocks; 0 for a part of the primitive's state, or a task of its own
     window_rows=1,  # the address of the places where rows of b begin, if b is windows of an array; else 0
     window_columns=1,  # the address of the places of columns in a row
     window_ends=1,  # for each column, the number of the first one behind it that is not one step after the last
@@ -47,6 +57,7 @@ PRODUCT_LAUNCH: Final = layout(
     "ProductLaunch",
     state=1,
     product=1,
+    multiply=1,  # the address of what multiplies blocks (launch, block, a, b, c)
     a=1,
     b=1,
     c=1,
@@ -65,6 +76,8 @@ PRODUCT_LAUNCH_WORDS: Final[int] = PRODUCT_LAUNCH.num_words
 PRODUCT_MAP: Final = layout(
     "ProductMap",
     task=1,  # (context, begin, end), of the map; 0 if the values are the result
+    map_block=1,  # the tasks that compute the map of a block, and of adjacent elements (`mapped.py`)
+    map_elements=1,
     plan=1,  # the address of its `STRIDED_PLAN`
     num_operands=1,
     num_results=1,

@@ -12,19 +12,21 @@ from functools import cache
 from math import gcd
 from typing import Any, Final
 
-from ep.common.native.words import load_word
+from ep.common.native.words import load_word, stack_words
 from ep.cpu.compile.conversion import HALVES
 from ep.cpu.compile.jit import jit, separate
 from ep.cpu.compile.memory import allocate, loader, release, storer
 from ep.cpu.engine.product.mapped import map_block
 from ep.cpu.engine.product.packing import column_packer, row_packer
+from ep.cpu.engine.product.parts import LOW, ONE
 from ep.cpu.engine.product.results import results_narrower
-from ep.cpu.engine.product.shape import FEW_STRIPS, VECTORS, tile_shape
+from ep.cpu.engine.product.shape import FEW_STRIPS, VECTORS, lanes_of, tile_shape
 from ep.cpu.engine.product.state import BLOCK, PRODUCT, PRODUCT_LAUNCH, PRODUCT_STATE
-from ep.cpu.engine.product.strip import low_strip_multiplier, strip_multiplier
+from ep.cpu.engine.product.strip import strip_for
 from ep.cpu.engine.product.tile import FEW_SUMS
 from ep.cpu.engine.product.types import Types, arithmetic_of
 from ep.cpu.engine.product.walk import offsets
+from ep.cpu.threads.parallel import call_task
 from ep.include.data_type import DataType
 
 _DEPTH: Final = 384  # the most of k that is processed at once
@@ -46,7 +48,7 @@ def depth_at_once(length, is_half):
     is_half: whether it is even, as pairs of numbers of 16 bits are whole.
     """
     parts = (length + _DEPTH - 1) // _DEPTH
-    depth = (length + parts - 1) // parts
+    depth = length if parts == 1 else (length + parts - 1) // parts
     return depth + depth % 2 if is_half else depth
 
 
@@ -58,13 +60,13 @@ def block_multiplier(types: Types, *, paired: bool = False) -> Any:
     """
     widens_a, widens_b, is_half = (one in HALVES for one in types)
     size_a, size_b, arithmetic = types.a.itemsize, types.b.itemsize, types.arithmetic
-    wide, lanes, tile_rows = arithmetic.itemsize, tile_shape().vector_bytes // arithmetic.itemsize, tile_shape().rows
+    wide, lanes, tile_rows = arithmetic.itemsize, lanes_of(arithmetic), tile_shape().rows
     tile_columns = VECTORS * lanes
     has_few_sums = tile_rows * VECTORS <= FEW_SUMS
     load, store_wide = loader(types.c), storer(arithmetic)
-    strip, low = strip_multiplier(arithmetic, lanes, paired=paired), low_strip_multiplier(arithmetic, lanes)
+    of_strips = PRODUCT_STATE.paired if paired else PRODUCT_STATE.parts + ONE
     pack_a, pack_b = (packer(*one, paired) for one in ((types.a, tile_rows), (types.b, tile_columns)))
-    narrow = results_narrower(types.c)
+    narrow, one, zero = results_narrower(types.c), *map(arithmetic.dtype.type, (1, 0))
 
     @separate
     def scale(to, to_step, c, c_step, rows, columns, beta):
@@ -92,7 +94,9 @@ def block_multiplier(types: Types, *, paired: bool = False) -> Any:
         maps = partial == 0 and load_word(launch, PRODUCT_LAUNCH.map) != 0
         rounds = is_half or (maps and load_word(launch, PRODUCT_LAUNCH.apart) != 0)  # or c has other values
         if partial != 0:
-            alpha, beta, rounds = type(alpha)(1), type(beta)(0), False
+            alpha, beta, rounds = one, zero, False
+        factor = stack_words(1)
+        store_wide(factor, 0, alpha)
         depth = depth_at_once(end - begin, is_half)
         height = (min(rows, _HEIGHT) + tile_rows - 1) // tile_rows * tile_rows
         is_low = rows <= tile_rows // 2
@@ -161,9 +165,9 @@ def block_multiplier(types: Types, *, paired: bool = False) -> Any:
                             elif first_column + columns < n:
                                 later = b + (b_offset + columns) * size_b
                         if low_strip:
-                            low(
-                                *(length, from_a, row_a, low_step, from_b, step_b, to_c, to_step),
-                                *(count, left, alpha, adds, later, later_step),
+                            call_task(
+                                *(load_word(state, PRODUCT_STATE.parts + LOW), length, from_a, row_a, low_step, from_b),
+                                *(step_b, to_c, to_step, count, left, factor, adds, later, later_step),
                             )
                             column = following
                             continue
@@ -173,9 +177,10 @@ def block_multiplier(types: Types, *, paired: bool = False) -> Any:
                             if row == 0:
                                 pack_b(1 - transpose_b, from_b, max(b_column, b_step), left, length, packed_strip)
                             from_b, step_b = packed_strip, tile_columns
-                        strip(
-                            *(packed_length, from_a, row_a, step_a, from_b, step_b, to_c, to_step),
-                            *(count, left, alpha, adds, later, later_step),
+                        strip = strip_for(state + 8 * of_strips, left, lanes)
+                        call_task(
+                            *(strip, packed_length, from_a, row_a, step_a, from_b, step_b, to_c, to_step),
+                            *(count, left, factor, adds, later, later_step),
                         )
                         column, strip_number = following, strip_number + 1
                     if maps and term + 1 == last_term and first + length == end:

@@ -13,6 +13,8 @@ def offsets(axes, index):
     """Return the offsets of a matrix's operands, in elements of a and of b; axes: the address of AXES."""
     a_offset, b_offset = 0, 0
     for axis in range(load_word(axes, AXES.num_axes) - 1, -1, -1):
+        if index == 0:
+            break
         size = load_word(axes, AXES.dims + axis)
         place, index = index % size, index // size
         a_offset += place * load_word(axes, AXES.a_strides + axis)
@@ -29,6 +31,9 @@ def set_block(block, product, piece, unit):
     m, n, k = load_word(product, PRODUCT.m), load_word(product, PRODUCT.n), load_word(product, PRODUCT.k)
     row_parts, column_parts = load_word(product, PRODUCT.row_parts), load_word(product, PRODUCT.column_parts)
     parts, num_terms = load_word(product, PRODUCT.depth_parts), load_word(product, PRODUCT.num_terms)
+    if parts == 1 and row_parts == 1 and column_parts == 1 and load_word(product, PRODUCT.bands) == 0:
+        store_words(block, piece, 0, 0, 0, m, n, 0, num_terms, 0, k, 0, 0)  # divisions take as long as small products
+        return
     part, piece = piece % parts, piece // parts
     column, piece = piece % column_parts, piece // column_parts
     row, batch = piece % row_parts, piece // row_parts

@@ -9,19 +9,21 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Final
 
-from ep.common.native.words import load_word
+from ep.common.native.words import load_word, stack_words
 from ep.cpu.compile.conversion import HALVES
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import allocate, loader, release
+from ep.cpu.compile.memory import allocate, loader, release, storer
 from ep.cpu.engine.product.mapped import map_block
+from ep.cpu.engine.product.parts import ONE
 from ep.cpu.engine.product.results import results_narrower
-from ep.cpu.engine.product.shape import FEW_STRIPS, VECTORS, tile_shape
-from ep.cpu.engine.product.state import BLOCK, PRODUCT, PRODUCT_LAUNCH
-from ep.cpu.engine.product.strip import SUMMED, strip_multiplier
+from ep.cpu.engine.product.shape import FEW_STRIPS, VECTORS, lanes_of, tile_shape
+from ep.cpu.engine.product.state import BLOCK, PRODUCT, PRODUCT_LAUNCH, PRODUCT_STATE
+from ep.cpu.engine.product.strip import SUMMED, strip_for
 from ep.cpu.engine.product.tiling import depth_at_once, packer
 from ep.cpu.engine.product.types import Types
 from ep.cpu.engine.product.window_packing import windows_packer
 from ep.cpu.machine.caches import far_from, second_cache
+from ep.cpu.threads.parallel import call_task
 
 _SHORT: Final = 32  # the most of k for which writing c takes longer than the products
 _MANY: Final = 64  # more rows of c than this are on more pages than the TLB has, unless a tile's rows are written first
@@ -37,9 +39,9 @@ def windows_multiplier(types: Types, step: int) -> Any:
     """
     arithmetic, size, widens_a, is_half = types.arithmetic, types.c.itemsize, types.a in HALVES, types.c in HALVES
     size_a, wide, tile_rows = types.a.itemsize, arithmetic.itemsize, tile_shape().rows
-    lanes = tile_shape().vector_bytes // wide
+    lanes = lanes_of(arithmetic)
     tile_columns, most_bytes, far = VECTORS * lanes, second_cache() // _PART, far_from()
-    strip, load, narrow = strip_multiplier(arithmetic, lanes), loader(types.c), results_narrower(types.c)
+    load, store_wide, narrow = loader(types.c), storer(arithmetic), results_narrower(types.c)
     pack_a, pack_windows = packer(types.a, tile_rows), windows_packer(types.b, lanes, step)
 
     @jit
@@ -57,7 +59,9 @@ def windows_multiplier(types: Types, step: int) -> Any:
         n, k = load_word(words, PRODUCT.n), load_word(words, PRODUCT.k)
         maps = partial == 0 and load_word(launch, PRODUCT_LAUNCH.map) != 0
         rounds = partial == 0 and (is_half or (maps and load_word(launch, PRODUCT_LAUNCH.apart) != 0))
-        alpha = load(load_word(launch, PRODUCT_LAUNCH.alpha), 0)
+        strips = load_word(launch, PRODUCT_LAUNCH.state) + 8 * (PRODUCT_STATE.parts + ONE)
+        alpha = stack_words(1)
+        store_wide(alpha, 0, load(load_word(launch, PRODUCT_LAUNCH.alpha), 0))
         depth = depth_at_once(end - begin, is_half)
         # if sums are short, writing c takes longest: all columns of a tile's rows, then the next rows
         is_far = load_word(words, PRODUCT.m) * n * size > far
@@ -95,6 +99,7 @@ def windows_multiplier(types: Types, step: int) -> Any:
                     if tile_columns < left <= tile_columns + lanes:  # one vector alone takes as long as two
                         left = 2 * lanes
                     left = min(left, tile_columns)
+                    strip = strip_for(strips, left, lanes)
                     piece = first
                     while piece < last:
                         length = piece_length(begin, last, depth, piece)
@@ -104,8 +109,8 @@ def windows_multiplier(types: Types, step: int) -> Any:
                         if packs_a:
                             from_a, row_a, step_a = packed_a + ((piece - first) * height + row * length) * wide, 1, 0
                         adds = 1 if piece > begin else 0
-                        strip(
-                            *(length, from_a, row_a, step_a, packed_strip, tile_columns, to_row + column * wide),
+                        call_task(
+                            *(strip, length, from_a, row_a, step_a, packed_strip, tile_columns, to_row + column * wide),
                             *(to_step, count, left, alpha, adds, packed_strip, 0),
                         )
                         piece += length

@@ -1,0 +1,100 @@
+"""What multiplies a block of c: kernels, each of which is compiled or loaded when a launch first needs it."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Final
+
+from ep.cpu.compile.compiler import compile_task
+from ep.cpu.compile.conversion import HALVES
+from ep.cpu.engine.product.blas import blas_multiplier, gemm_address
+from ep.cpu.engine.product.narrow import narrow_multiplier
+from ep.cpu.engine.product.pairs import is_paired, pair_multiplier
+from ep.cpu.engine.product.parts import ALL_PARTS, ALL_STRIPS, FEW, LOW, STRIPS, TILES, VECTOR, WAYS, strips_of, way_of
+from ep.cpu.engine.product.shape import VECTORS, lanes_of, tile_shape
+from ep.cpu.engine.product.state import PRODUCT, PRODUCT_STATE
+from ep.cpu.engine.product.strip import low_strip_task, strip_task
+from ep.cpu.engine.product.task import product_task
+from ep.cpu.engine.product.types import Types
+from ep.cpu.engine.product.vector import vector_multiplier
+from ep.cpu.engine.product.window_blocks import windows_multiplier
+from ep.cpu.engine.product.window_row import window_row_multiplier
+from ep.cpu.shared.state import LaunchState
+from ep.include.number_kind import COMPLEXES
+
+_MAKERS: Final = {TILES: pair_multiplier, VECTOR: vector_multiplier, FEW: narrow_multiplier}
+
+
+def set_product(state: LaunchState, types: Types, transpose_a: bool, transpose_b: bool) -> None:
+    """Write to a state what all products of matrices of these types need. It has no parts, but those of the BLAS."""
+    lanes, is_half = lanes_of(types.arithmetic), types.c in HALVES
+    low_rows = 0 if transpose_b or types.b in HALVES else tile_shape().rows // 2  # b is packed then
+    state.set(task=product_task(types), transpose_a=transpose_a, transpose_b=transpose_b)
+    state.set(lanes=lanes, tile_columns=VECTORS * lanes, low_rows=low_rows, is_half=is_half)
+    if types.c in COMPLEXES:
+        state.set(gemm=gemm_address(types.c), has=ALL_PARTS)
+        for way in WAYS:
+            state.words[PRODUCT_STATE.parts + way] = _of_complexes(types)
+
+
+def set_parts(state: LaunchState, types: Types, needed: int) -> None:
+    """Compile or load parts, and write them to a state. needed: their bits."""
+    missing = needed & ~int(state.words[PRODUCT_STATE.has])
+    for way in WAYS:
+        if missing >> way & 1:
+            state.words[PRODUCT_STATE.parts + way] = _of_reals(types, way)
+    for number, (part, vectors) in enumerate(STRIPS.items()):
+        if missing >> part & 1:
+            state.words[PRODUCT_STATE.parts + part] = strip_task(types.arithmetic, vectors)
+            if is_paired(types):
+                state.words[PRODUCT_STATE.paired + number] = strip_task(types.arithmetic, vectors, paired=True)
+    if missing >> LOW & 1:
+        state.words[PRODUCT_STATE.parts + LOW] = low_strip_task(types.arithmetic)
+    state.words[PRODUCT_STATE.has] |= missing  # last: compiled code checks this field
+
+
+def set_multiplier(state: LaunchState, types: Types, words: Any, step: int = 0) -> None:
+    """Compile or load the parts that a product needs, and write to its words what multiplies its blocks.
+
+    step: if b is windows, that of most of them; else 0.
+    """
+    m, n, k = (int(words[field]) for field in (PRODUCT.m, PRODUCT.n, PRODUCT.k))
+    of_state = PRODUCT_STATE.lanes, PRODUCT_STATE.tile_columns, PRODUCT_STATE.low_rows, PRODUCT_STATE.is_half
+    lanes, tile_columns, low_rows, is_half = (int(state.words[field]) for field in of_state)
+    transposes = (int(state.words[field]) for field in (PRODUCT_STATE.transpose_a, PRODUCT_STATE.transpose_b))
+    way = way_of(m, n, k, *transposes, lanes, is_half)
+    of_windows, strips = step > 0, 0
+    if m > 1 if of_windows else way == TILES:
+        blocks = int(words[PRODUCT.row_parts]), int(words[PRODUCT.column_parts])
+        strips = strips_of(m, n, *blocks, lanes, tile_columns, 0 if of_windows else low_rows)
+        if words[PRODUCT.bands] != 0:  # bands have any number of columns
+            strips = ALL_STRIPS
+    set_parts(state, types, strips if of_windows else strips | 1 << way)
+    of_product = _of_windows(types, step, m == 1) if of_windows else state.words[PRODUCT_STATE.parts + way]
+    words[PRODUCT.multiply] = of_product
+
+
+@cache
+def _of_reals(types: Types, way: int) -> int:
+    return _kernel(f"product.{types.name}.{WAYS[way]}", _MAKERS[way](types))
+
+
+@cache
+def _of_complexes(types: Types) -> int:
+    return _kernel(f"product.{types.name}.blas", blas_multiplier(types.c))
+
+
+@cache
+def _of_windows(types: Types, step: int, is_row: bool) -> int:
+    if is_row:
+        return _kernel(f"product.{types.name}.window_row.{step}", window_row_multiplier(types, step))
+    return _kernel(f"product.{types.name}.windows.{step}", windows_multiplier(types, step))
+
+
+def _kernel(name: str, multiply: Any) -> int:
+    """Return the address of a task (launch, block, a, b, c), which multiplies the block whose first element is at c."""
+
+    def multiply_block(launch, block, a, b, c):
+        multiply(launch, block, a, b, c)
+
+    return compile_task(name, multiply_block, 5)

@@ -1,0 +1,59 @@
+"""The parts of the code of a product. Each is compiled when a launch first needs it; this decides what that is."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ep.cpu.engine.product.cut import NARROW
+
+TILES, VECTOR, FEW, ONE, TWO, THREE, LOW = range(7)
+"""The ways to multiply a block: in tiles, a matrix by a vector, and few columns with few rows or long ones. Then what
+tiles need: strips of one to three vectors of columns, and strips of few rows.
+"""
+WAYS: Final = {TILES: "tiles", VECTOR: "vector", FEW: "few"}
+STRIPS: Final = {ONE: 1, TWO: 2, THREE: 3}
+"""The vectors of strips of any rows."""
+ALL_STRIPS: Final = 1 << ONE | 1 << TWO | 1 << THREE
+ALL_PARTS: Final = ALL_STRIPS | 1 << LOW | 1 << TILES | 1 << VECTOR | 1 << FEW
+
+_LEAST_DEPTH: Final = 128  # the least k of products with few columns: below it, tiles are as fast
+_LANES: Final = 2  # if c has many rows, the least lanes of a vector for each of few columns: tiles fill the other ones
+
+
+def way_of(m: int, n: int, k: int, transpose_a: int, transpose_b: int, lanes: int, is_half: int) -> int:
+    """Return the way in which a product of this size is computed. This function is compiled, too.
+
+    lanes: those of a tile's vector. If a row of c fills it, the product is computed in tiles. is_half: whether c has 16
+        bits; the types of a and b make no difference, so converted matrices have the same product.
+    """
+    if k >= _LEAST_DEPTH:
+        if m > NARROW and transpose_a == 0 and is_half == 0:
+            if n > 1 and n * _LANES <= lanes:
+                return FEW
+        elif max(m, n) <= NARROW:
+            if m > 1 and n > 1:
+                return FEW if n < lanes else TILES
+            below = transpose_b == 0 if m == 1 else transpose_a != 0  # a matrix by a vector
+            if below and max(m, n) > 1:
+                return FEW
+    return VECTOR if m == 1 or n == 1 else TILES
+
+
+def strips_of(m: int, n: int, row_parts: int, column_parts: int, lanes: int, tile_columns: int, low_rows: int) -> int:
+    """Return the bits of the strips that tiles of c may need. This function is compiled, too.
+
+    All columns of a block are in whole tiles, but for the last ones of the last block. They are fewer than a tile's
+    only if this block has no other columns, since two strips of two vectors follow if one vector would remain.
+
+    low_rows: the most rows of a block that is computed in low strips; 0 if there are none.
+    """
+    if m < (low_rows + 1) * row_parts and n >= 2 * tile_columns:
+        return ALL_STRIPS | 1 << LOW
+    strips = 0
+    if n <= lanes or (column_parts > 1 and n <= column_parts * tile_columns):
+        strips |= 1 << ONE
+    if n > lanes and (column_parts > 1 or n <= 2 * lanes or n > tile_columns):
+        strips |= 1 << TWO
+    if n > 2 * lanes:
+        strips |= 1 << THREE
+    return strips
