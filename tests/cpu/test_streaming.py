@@ -12,6 +12,7 @@ import pytest
 
 from ep import BinaryOp, DeviceManagerRegistry, DeviceType, RequirePrimitive, UnaryOp
 from ep.cpu.engine.move import plan
+from ep.cpu.engine.reduce import row_passes
 from ep.cpu.machine import caches
 from ep.cpu.machine.calibration import NEVER, everywhere
 from ep.include.primitive import (
@@ -22,10 +23,14 @@ from ep.include.primitive import (
     ElementwiseUnaryFactory,
     ExpandFactory,
     GatherFactory,
+    LogSoftmaxBackwardFactory,
+    LogSoftmaxFactory,
     MemcpyFactory,
     MemcpyKind,
     MemsetFactory,
     PermuteFactory,
+    SoftmaxBackwardFactory,
+    SoftmaxFactory,
 )
 from tests.subprocesses import run
 
@@ -155,6 +160,38 @@ def test_expand_to_strides_leaves_gaps(stream):
     expected = np.zeros((100, 64), np.float32)
     expected[:, :33] = np.arange(33)
     assert (out == expected.reshape(-1)).all()
+
+
+@pytest.fixture
+def few_are_near(monkeypatch):
+    """Let launches prefetch if a source has more than 40,000 bytes."""
+    monkeypatch.setattr(row_passes, "far_from", lambda: 40_000)
+    row_passes.launch_rows.cache_clear()
+    yield
+    row_passes.launch_rows.cache_clear()
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize(
+    "factory", [SoftmaxFactory, LogSoftmaxFactory, SoftmaxBackwardFactory, LogSoftmaxBackwardFactory]
+)
+def test_rows_that_are_read_several_times(stream, rng, few_are_near, factory, dtype):
+    """Rows of a launch that prefetches have the same bits as alone, where nothing is prefetched."""
+    primitive = RequirePrimitive(factory, DeviceType.kCPU, dtype)
+    num_sources = 1 if factory in (SoftmaxFactory, LogSoftmaxFactory) else 2
+    for rows, cols in ((3001, 31), (83, 257), (67, 1051), (19, 4099)):
+        sources = [rng.normal(size=rows * cols).astype(dtype) for _ in range(num_sources)]
+        expected = np.empty(rows * cols, dtype)
+        for row in range(rows):
+            place = slice(row * cols, (row + 1) * cols)
+            primitive.Launch(stream, 1, cols, *(source[place] for source in sources), expected[place])
+        check(
+            lambda out, rows=rows, cols=cols, sources=sources: primitive.Launch(stream, rows, cols, *sources, out),
+            expected,
+            (0, 3, 8, 40),
+        )
+        primitive.Launch(stream, rows, cols, *sources, sources[0])
+        assert sources[0].tobytes() == expected.tobytes()
 
 
 @pytest.mark.parametrize("index_type", [np.int32, np.uint64])

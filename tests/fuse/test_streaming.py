@@ -84,6 +84,56 @@ def test_rows_have_the_same_bits():
     assert run(ROWS) == "done\n"
 
 
+SOFTMAXES = """
+import ml_dtypes
+import numpy as np
+import ep
+from ep.cpu.kernels import row_expression
+from ep.cpu.machine import caches
+from ep.cpu.machine.calibration import NEVER, everywhere
+
+device = ep.DeviceManagerRegistry.GetDevice(ep.DeviceType.kCPU, 0)
+caches.last_level_caches = lambda num_threads: 0
+row_expression.last_level_caches = caches.last_level_caches
+
+def read_again(x, w):
+    shares = ep.ops.softmax(x * w)
+    return shares, shares * x
+
+def of_a_result(x, w):
+    scores = x + w
+    return ep.ops.log_softmax(scores), scores
+
+functions = [lambda x, w: (ep.ops.softmax(x * 0.125 + w),), lambda x, w: (ep.ops.log_softmax(x - w),)]
+rng = np.random.default_rng(0)
+for function in (*functions, read_again, of_a_result):
+    fused = ep.fuse(function)
+    for dtype, lengths in ((np.float32, (515, 2053, 4099)), (np.float64, (1051,)), (ml_dtypes.bfloat16, (2049,))):
+        for length in lengths:
+            x, w = rng.normal(size=(13, length)).astype(dtype), rng.normal(size=length).astype(dtype)
+            num_results = len(function(x, w))
+            device.force_calibration(everywhere(NEVER))
+            expected = [one.tobytes() for one in fused(x, w)]
+            alone = [fused(x[row : row + 1], w) for row in range(13)]
+            assert [np.concatenate(one).tobytes() for one in zip(*alone)] == expected
+            device.force_calibration(everywhere(0))
+            for skip in (0, x.itemsize, 1):  # within an element, too
+                memory = [np.full(x.nbytes + 200, 7, np.uint8) for _ in range(num_results)]
+                out = tuple(one[skip:][: x.nbytes].view(dtype).reshape(x.shape) for one in memory)
+                fused(x, w, out=out)
+                assert [one.tobytes() for one in out] == expected, (dtype, length, skip)
+                assert all((one[:skip] == 7).all() and (one[skip + x.nbytes :] == 7).all() for one in memory)
+            y = x.copy()
+            fused(y, w, out=(y, *[None] * (num_results - 1)))
+            assert y.tobytes() == expected[0]
+print("done")
+"""
+
+
+def test_softmaxes_have_the_same_bits():
+    assert run(SOFTMAXES) == "done\n"
+
+
 MAPS = """
 import ml_dtypes
 import numpy as np

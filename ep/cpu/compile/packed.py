@@ -23,6 +23,12 @@ Body = Callable[[list[Any], list[Any], list[Any]], Sequence[Any]]
 """`body(indices, masks, carried)` of one or more vectors returns the next carried values; a mask of None is all lanes.
 """
 
+Before = tuple[int, Callable[[Any, Any], None]]
+"""The number of elements of a part of a row, and `before(begin, end)`, which writes what is done before a part.
+
+There are no parts of shorter rows. What is left of a longer row is a part, too.
+"""
+
 
 class Packed:
     """A writer of instructions on vectors of float64 or float32, the arithmetic type of a data type."""
@@ -116,20 +122,46 @@ class Packed:
         return self.folded(value, self.builder.fadd)
 
     def whole(
-        self, begin: Any, count: Any, carried: Sequence[Any], body: Body, unrolled: int = 1
+        self,
+        begin: Any,
+        count: Any,
+        carried: Sequence[Any],
+        body: Body,
+        unrolled: int = 1,
+        before: Before | None = None,
     ) -> tuple[Any, list[Any]]:
         """Loop over the whole vectors between `begin` and `count`, carrying values; return the end and the values."""
         builder, values = self.builder, list(carried)
+        if before is not None:
+            size, prepare = before
+            end = builder.add(begin, builder.and_(builder.sub(count, begin), WORD(-size)))
+
+            def part(place: Any, carried: list[Any]) -> Sequence[Any]:
+                last = builder.add(place, WORD(size))
+                prepare(place, last)
+                return self._loop(place, last, unrolled * self.count, carried, body)
+
+            with builder.if_then(builder.icmp_signed("<", begin, end)):
+                prepare(end, count)
+            begin, values = vectors.counted(builder, begin, end, size, values, part)
         for width in sorted({unrolled * self.count, self.count}, reverse=True):
             end = builder.add(begin, builder.and_(builder.sub(count, begin), WORD(-width)))
             values = self._loop(begin, end, width, values, body)
             begin = end
         return begin, values
 
-    def row(self, count: Any, carried: Sequence[Any], body: Body, unrolled: int = 1, begin: Any = None) -> list[Any]:
+    def row(
+        self,
+        count: Any,
+        carried: Sequence[Any],
+        body: Body,
+        unrolled: int = 1,
+        begin: Any = None,
+        before: Before | None = None,
+    ) -> list[Any]:
         """Loop over the vectors of a row from `begin` to `count`, carrying values; the last vector may be masked."""
         builder = self.builder
-        begin, values = self.whole(WORD(0) if begin is None else begin, count, carried, body, unrolled)
+        begin, values = self.whole(WORD(0) if begin is None else begin, count, carried, body, unrolled, before)
         return vectors.where(
             builder,
             builder.icmp_signed("<", begin, count),

@@ -14,6 +14,7 @@ from ep.common.primitive.broadcast import Dims, simplify_walk
 from ep.common.primitive.reduce_shape import Axis, ReduceShape
 from ep.common.primitive.segment_sizes import SegmentSizes
 from ep.common.primitive.stages import Stage, identity_of, stages_of, stored_in_full
+from ep.cpu.compile.conversion import HALVES
 from ep.cpu.compile.target import has_avx512
 from ep.cpu.compile.vectors import PIECE
 from ep.cpu.engine.map.strided import OPERAND, STRIDED_PLAN, StridedPlan, plan_words, set_walk, word_of
@@ -87,7 +88,7 @@ class StagesPlan(StridedPlan):
         for number, stage in enumerate(stages):
             for value in stage.writes:
                 self._places.choose(value, stages[number:])
-            self._add(stage)
+            self._add(stage, stages[number + 1 :])
         for k, value in enumerate(self._structure.results):
             self._add_result(value, k)
         self._write()
@@ -105,7 +106,7 @@ class StagesPlan(StridedPlan):
         else:
             self._copy(source, target, places.reduced[value])
 
-    def _add(self, stage: Stage) -> None:
+    def _add(self, stage: Stage, later: Sequence[Stage]) -> None:
         if stage.op is None:
             assert stage.map is not None
             also = [value for value in stage.writes if value in self._places.also]
@@ -135,7 +136,12 @@ class StagesPlan(StridedPlan):
         if isinstance(stage.op, RowOp):
             task, cost = softmax_task(_SOFTMAXES[stage.op], source.data_type)
             self._computing += cost * self._length
-            self._stages.append(((PASSES, task, 0, 0, self._length, 0, 0), places))
+            streams = self._places.streams and self._places.is_streamed(written, places[0])
+            size = source.data_type.itemsize if streams and self._streamed(places[:1]) else 0
+            read_later = read in self._structure.results or any(read in stage.reads for stage in later)
+            reuses = source.slot >= 0 and not read_later and source.data_type not in HALVES
+            kept = self._places.slots[source.slot] if reuses else 0
+            self._stages.append(((PASSES, task, size, kept, self._length, 0, 0), places))
             return
         axes = Axis(self._counts[1], False), Axis(self._length, True)
         plan, state = self._reduction(stage.op, source.data_type, axes)
@@ -232,7 +238,7 @@ class StagesPlan(StridedPlan):
         return expression_kernel(structure, steps, op, streamed), self._keep(words)
 
     def _streamed(self, places: list[Place]) -> list[int]:
-        """Return the numbers of the results of a map of which non-temporal stores may write lines."""
+        """Return the numbers of the results of a stage of which non-temporal stores may write lines."""
         found = [k for k, place in enumerate(places) if place.array >= 0 and self._places.is_adjacent(place, False)]
         found = [k for k in found if places[k].data_type.itemsize == places[found[0]].data_type.itemsize]
         self._written += sum(places[k].data_type.itemsize for k in found) * self._length
@@ -255,9 +261,9 @@ class StagesPlan(StridedPlan):
 
     def _write(self) -> None:
         """Write the program, and the task that runs it."""
-        num_rows, slots, streams = self._counts[1], self._places.slots, self._places.streams
-        fetched = self._places.following() if streams else []
-        if fetched:  # results go to memory at once
+        num_rows, slots, fetching = self._counts[1], self._places.slots, self._fetching()
+        fetched = self._places.following() if fetching else []
+        if fetched:  # results go to memory at once, or a softmax computes long
             row_bytes, near = sum(place.data_type.itemsize for place in fetched) * self._length, _NEAR_BEFORE_NEXT
         else:
             row_bytes, near = self._row_bytes, _NEAR_FROM_MEMORY if self._from_memory else _NEAR
@@ -270,8 +276,6 @@ class StagesPlan(StridedPlan):
         def operand_of(place: Place) -> tuple[int, int, int]:
             return (-1, offsets[place.slot], slots[place.slot]) if place.slot >= 0 else (place.array, 0, 0)
 
-        fetching = [k for k, (head, _) in enumerate(self._stages) if streams and head[0] == MAP and head[4] > 1]
-        fetched = fetched if fetching else []
         program = [together, total, len(self._stages), len(fetched)]
         for k, (head, places) in enumerate(self._stages):
             operands, ahead = map(operand_of, places), 0
@@ -283,3 +287,10 @@ class StagesPlan(StridedPlan):
         streaming = ITSELF if self._written > 0 else NONE
         self.set(task=task, program=self._keep(program), count=count, size=self._written, streaming=streaming)
         self.set(grain=max(GRAIN_BYTES // cost, 1))
+
+    def _fetching(self) -> list[int]:
+        """Return the numbers of the stages that prefetch: those of softmaxes, which compute longest, or else maps."""
+        kinds = [head[0] if head[4] > 1 else None for head, _ in self._stages]
+        kind = PASSES if PASSES in kinds else MAP
+        fetches = self._places.streams or (self._from_memory and kind == PASSES)
+        return [k for k, one in enumerate(kinds) if fetches and one == kind]

@@ -88,11 +88,11 @@ class Places(dict[int, Place]):
             self[value] = self.in_memory(value)
             return
         place = self.of_array(value, result)
-        streamed, is_map = self.streams and self.is_streamed(value, place), stages[0].op is None
-        # lines that non-temporal stores write are not in the caches for later stages, nor for another pass of this one
-        if streamed and (not is_map or any(value in stage.reads for stage in stages[1:])):
+        # lines that non-temporal stores write are not in the caches for later stages
+        again = any(value in stage.reads for stage in stages[1:])
+        if again and self.streams and self.is_streamed(value, place):
             self[value] = self.in_memory(value)
-            if is_map:
+            if stages[0].op is None:
                 self.also[value] = place
             return
         self[value] = place

@@ -127,7 +127,7 @@ class _Exponentials:
         always = keeps and self.data_type not in HALVES
 
         @inlined
-        def second(src0, src1, kept, count, padded, numbers, row, parts, part, record):
+        def second(src0, src1, kept, count, padded, numbers, row, parts, part, record, ahead, at):
             number = 0
             largest, c, shift, lowest = (
                 load(numbers, row),
@@ -137,11 +137,16 @@ class _Exponentials:
             )
             for begin in range(0, count, _BLOCK):
                 src, width, is_first = src0 + begin * size, min(_BLOCK, count - begin), begin == 0
+                place = at + begin
                 if keeps and (always or kept != 0):
-                    place = kept + begin * kept_size
-                    number += keep_sum_of(src, place, width, padded, record, is_first, largest, c, shift, lowest)
+                    out = kept + begin * kept_size
+                    number += keep_sum_of(
+                        src, out, width, padded, record, is_first, ahead, place, largest, c, shift, lowest
+                    )
                 else:
-                    number += sum_of_powers(src, 0, width, False, record, is_first, largest, c, shift, lowest)
+                    number += sum_of_powers(
+                        src, 0, width, False, record, is_first, ahead, place, largest, c, shift, lowest
+                    )
             _store(parts, _NUMBER + part, np.float64(number))
 
         return second

@@ -6,11 +6,12 @@ during long computations. Prefetches between the parts of such loops keep it bus
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
+from ep.common.native.emitted import emitted
 from ep.common.native.words import load_word, store_word
 from ep.cpu.compile.jit import jit
-from ep.cpu.lines.inline_copy import prefetch
+from ep.cpu.compile.vectors import L1_CACHE, WORD, counted_at_head, load, prefetch
 from ep.cpu.lines.sizes import LINE
 from ep.cpu.shared.context import CONTEXT
 from ep.cpu.shared.layout import layout
@@ -46,11 +47,17 @@ def offset_ahead(element, size):
     return element * size >> _SHIFT
 
 
-@jit
-def fetch_ahead(context, begin, end):
+@emitted()
+def fetch_ahead(builder: Any, context: Any, begin: Any, end: Any) -> None:
     """Prefetch the lines for elements [begin, end) of a task."""
-    for number in range(load_word(context, AHEAD.num_ahead)):
-        address = load_word(context, AHEAD.ahead + 2 * number)
-        size = load_word(context, AHEAD.ahead + 2 * number + 1)
-        for offset in range(offset_ahead(begin, size) & -LINE, offset_ahead(end, size) & -LINE, LINE):
-            prefetch(address + offset)
+
+    def fetch(number: Any, _: Any) -> None:
+        place = builder.add(builder.mul(number, WORD(2)), WORD(AHEAD.ahead))
+        address, size = (load(builder, context, WORD, builder.add(place, WORD(skip))) for skip in (0, 1))
+        ends = [builder.ashr(builder.mul(element, size), WORD(_SHIFT)) for element in (begin, end)]
+        first, last = (builder.and_(offset, WORD(-LINE)) for offset in ends)
+        counted_at_head(
+            builder, first, last, LINE, [], lambda offset, _: prefetch(builder, builder.add(address, offset), L1_CACHE)
+        )
+
+    counted_at_head(builder, WORD(0), load(builder, context, WORD, WORD(AHEAD.num_ahead)), 1, [], fetch)

@@ -12,10 +12,11 @@ from llvmlite import ir
 from ep.common.native.emitted import emitted, numba_type
 from ep.common.native.on_demand import types
 from ep.cpu.compile.conversion import HALVES
-from ep.cpu.compile.packed import Packed
+from ep.cpu.compile.packed import Before, Packed
 from ep.cpu.compile.vectors import BIT, DOUBLE, WORD, constant, least
 from ep.cpu.engine.reduce.lane_sums import keep_sums
 from ep.cpu.engine.reduce.vectors import two_sum
+from ep.cpu.lines.ahead import AHEAD_BLOCK, fetch_ahead
 from ep.cpu.vector_math.sets import packed_exponential
 from ep.include.data_type import DataType
 
@@ -27,6 +28,20 @@ _FOUR: Final = 4
 def arithmetic(data_type: DataType) -> DataType:
     """Return the data type that elements are computed in."""
     return DataType.kFloat if data_type in HALVES else data_type
+
+
+def _fetching(v: Packed, ahead: Any, at: Any) -> Before:
+    """Return the prefetches before the parts of a row, of what the `AHEAD` at address `ahead` asks for, unless it is 0.
+
+    at: the number of the row's first element in the task. There are none for rows of less than `AHEAD_BLOCK` elements.
+    """
+
+    def fetch(begin: Any, end: Any) -> None:
+        builder = v.builder
+        with builder.if_then(builder.icmp_unsigned("!=", ahead, WORD(0))):
+            fetch_ahead.write(builder, ahead, builder.add(at, begin), builder.add(at, end))
+
+    return AHEAD_BLOCK, fetch
 
 
 @cache
@@ -95,10 +110,11 @@ class _Sum:
 
 @cache
 def power_summer(data_type: DataType, keeps: bool, without_largest: bool) -> Any:
-    """Return a function sum(src, out, count, padded, record, first, largest, c, shift, lowest) of a row's powers.
+    """Return sum(src, out, count, padded, record, first, ahead, at, largest, c, shift, lowest) of a row's powers.
 
     The last four arguments are the numbers of the row. The function writes the sum of the powers of elements to the
-    record, or adds it to the record if not `first`. It returns the number of elements equal to `largest`.
+    record, or adds it to the record if not `first`. It returns the number of elements equal to `largest`, and
+    prefetches by `ahead` and `at` (`_fetching`) meanwhile.
     keeps: whether powers are written to out, in the arithmetic type; if `padded`, in whole vectors.
     without_largest: whether elements equal to `largest` are left out of the sum; otherwise they are not counted.
     """
@@ -108,7 +124,7 @@ def power_summer(data_type: DataType, keeps: bool, without_largest: bool) -> Any
     @emitted("int64", padded="boolean", first="boolean", largest=real, c=real, shift=real, lowest=real)
     def power_sum(
         builder: Any, src: Any, out: Any, count: Any, padded: Any, record: Any, first: Any,
-        largest: Any, c: Any, shift: Any, lowest: Any,
+        ahead: Any, at: Any, largest: Any, c: Any, shift: Any, lowest: Any,
     ) -> Any:  # fmt: skip
         v = Packed(builder, data_type)
         largest, *row = map(v.splat, (largest, c, shift, lowest))
@@ -139,7 +155,8 @@ def power_summer(data_type: DataType, keeps: bool, without_largest: bool) -> Any
                 carried = [*total.added(sums, e), equal]
             return carried
 
-        *sums, equal = v.row(count, [*total.initial(), WORD(0)], vectors, _TWO)
+        initial = [*total.initial(), WORD(0)]
+        *sums, equal = v.row(count, initial, vectors, _TWO, before=_fetching(v, ahead, at))
         keep_sums(builder, record, first, total.record(sums))
         return equal
 

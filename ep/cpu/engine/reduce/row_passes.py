@@ -6,6 +6,7 @@ bits for any distribution. The numbers derived from a row's sums are computed fo
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, Final, NamedTuple
 
 from ep.common.native.words import load_word, stack_words, store_word, store_words
@@ -16,7 +17,9 @@ from ep.cpu.compile.memory import allocate, release
 from ep.cpu.engine.entry import launcher
 from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.reduce.lane_sums import LANES, RECORD_VECTOR
+from ep.cpu.lines.ahead import AHEAD, AHEAD_BLOCK, add_ahead
 from ep.cpu.lines.streaming import LINE_BYTES, finish_streams, has_streaming_rows, kind_of_work
+from ep.cpu.machine.caches import far_from
 from ep.cpu.shared.context import CONTEXT, SOURCE_WORDS
 from ep.cpu.shared.layout import layout
 from ep.cpu.shared.state import GRAIN_BYTES, SETTINGS, STATE, LaunchState
@@ -27,12 +30,17 @@ PARTS: Final = 64
 ROWS: Final = 32
 """The most rows of a pass, halved if records are two vectors; also the stride of the numbers of rows."""
 
-_PASSES: Final = layout("Passes", what=1, src0=1, src1=1, dst=1, cols=1, memory=1, streams=1)
+_PASSES: Final = layout("Passes", what=1, src0=1, src1=1, dst=1, cols=1, memory=1, streams=1, ahead=1, kept=1)
 """The context of the kernel.
 
 memory: the numbers that steps on one row write for the next steps.
-streams: whether dst is written with non-temporal stores.
+streams: whether dst is written with non-temporal stores: 0, 1, or `UNFINISHED`.
+ahead: the address of an `AHEAD`, whose elements are those of src0, of what the second pass prefetches; or 0.
+kept: the address of memory for the values that a pass over one row keeps, in whole vectors, or 0. It begins with a
+    cache line, and may be src0.
 """
+UNFINISHED: Final = 2
+"""The caller of the kernel calls `finish_streams`, which waits until all stores are done."""
 PASSES_WORDS: Final[int] = _PASSES.num_words
 _FIRST, _NUMBERS, _SECOND, _RESULTS, _APPLY, ALL_STEPS = range(6)
 """The steps, and the value for all steps on rows."""
@@ -48,6 +56,8 @@ _KEPT_BYTES: Final = 2**13  # the most in L1, and on the stack
 _KEPT_WORDS: Final = (_KEPT_BYTES + LINE_BYTES) // 8
 _RECORD_WORDS: Final = (RECORD_VECTOR * ROWS + LINE_BYTES) // 8
 _MOST_KEPT_BYTES: Final = 2**19  # the most in L2
+_MOST_FETCHED: Final = 2**18  # bytes of the longest row that is prefetched into L2, which holds the row before it, too
+_AHEAD_WORDS: Final[int] = AHEAD.num_words
 
 
 class Passes(NamedTuple):
@@ -62,8 +72,9 @@ class Passes(NamedTuple):
     fold_first: (records, rows, parts, part) makes numbers of the records of at most eight rows.
     join_first: (parts, segments) combines the row's first numbers into part 0.
     numbers: (parts, numbers, row) computes the inputs of the second pass: at most four numbers.
-    second: None, or (src0, src1, kept, count, padded, numbers, row, parts, part, record) reduces to number 4 of a part,
-        and a record. It writes to `kept` unless that is 0; if `padded`, in whole vectors.
+    second: None, or (src0, src1, kept, count, padded, numbers, row, parts, part, record, ahead, at) reduces to number 4
+        of a part, and a record. It writes to `kept` unless that is 0; if `padded`, in whole vectors. It prefetches by
+        `ahead`, if that is not 0, for its elements, which are numbered from `at` on; not for less than `AHEAD_BLOCK`.
     fold_second: like fold_first: numbers 2 and 3.
     join_second: like join_first; the same function if there is no second pass.
     results: (parts, numbers, results, row) computes the inputs of the last pass: at most two numbers.
@@ -117,12 +128,15 @@ def row_kernel(name: str, passes: Passes, itemsize: int) -> int:
                 numbers_of(parts, numbers, row)
 
     @separate
-    def second_pass(a, b, kept, kept_bytes, rows, row_bytes, count, padded, numbers, parts, part, records):
+    def second_pass(a, b, kept, kept_bytes, rows, row_bytes, count, padded, numbers, parts, part, records, ahead, at):
         if two:
             for row in range(rows):
                 skip, place = row * row_bytes, kept + row * kept_bytes
                 record = records + row * record_bytes
-                second(a + skip, b + skip, place, count, padded, numbers, row, parts, part + row, record)
+                first_at = at + row * count
+                second(
+                    a + skip, b + skip, place, count, padded, numbers, row, parts, part + row, record, ahead, first_at
+                )
             for row in range(0, rows, LANES):
                 fold_second(records + row * record_bytes, rows - row, parts, part + row)
 
@@ -145,7 +159,9 @@ def row_kernel(name: str, passes: Passes, itemsize: int) -> int:
             load_word(context, _PASSES.memory),
             load_word(context, _PASSES.streams) != 0,
         )
-        length, row_bytes = _segment_length(cols), cols * itemsize
+        given = load_word(context, _PASSES.kept)
+        finishes = load_word(context, _PASSES.streams) != UNFINISHED
+        length, row_bytes, ahead = _segment_length(cols), cols * itemsize, load_word(context, _PASSES.ahead)
         segments = (cols + length - 1) // length
         # the kept values of a row are whole vectors
         kept, kept_bytes, in_heap = stack_words(_KEPT_WORDS), (cols * kept_size + LINE_BYTES - 1) & -LINE_BYTES, 0
@@ -153,15 +169,18 @@ def row_kernel(name: str, passes: Passes, itemsize: int) -> int:
         if what == ALL_STEPS:
             memory = stack_words(_MEMORY_WORDS)
             row, last_row, index, last_index, step, last_step = begin, end, 0, segments, _FIRST, _APPLY
-            if keeps and (streams or not in_dst) and _KEPT_BYTES < kept_bytes <= _MOST_KEPT_BYTES:
-                in_heap = allocate(kept_bytes + LINE_BYTES)
-                kept = in_heap if in_heap != 0 else kept
+            if keeps and kept_bytes > _KEPT_BYTES:
+                if given != 0:
+                    kept = given
+                elif (streams or not in_dst) and kept_bytes <= _MOST_KEPT_BYTES:
+                    in_heap = allocate(kept_bytes + LINE_BYTES)
+                    kept = in_heap if in_heap != 0 else kept
             if segments == 1:
                 some_rows = max(min(_KEPT_BYTES // ((cols * element + LINE_BYTES - 1) & -LINE_BYTES), most_rows), 1)
         kept += -kept & (LINE_BYTES - 1)
         records = stack_words(_RECORD_WORDS)
         records += -records & (LINE_BYTES - 1)
-        padded = what == ALL_STEPS and (kept_bytes <= _KEPT_BYTES or in_heap != 0)
+        padded = what == ALL_STEPS and (kept_bytes <= _KEPT_BYTES or in_heap != 0 or given != 0)
         streams = streams and (padded or not (keeps and in_dst))  # values kept in dst must stay in the caches
         numbers, results = memory + _NUMBERS_FROM, memory + _RESULTS_FROM
         while row < last_row:
@@ -184,6 +203,7 @@ def row_kernel(name: str, passes: Passes, itemsize: int) -> int:
                         )
                         a, b, c = src0 + skip, src1 + skip, dst + skip
                         place = kept + segment * length * kept_size if padded else c if in_dst else 0
+                        at = row * cols + segment * length
                         if each == _FIRST:
                             first_pass(a, b, rows, row_bytes, count, memory, segment, records)
                         elif each == _APPLY:
@@ -202,11 +222,13 @@ def row_kernel(name: str, passes: Passes, itemsize: int) -> int:
                                 memory,
                                 segment,
                                 records,
+                                ahead,
+                                at,
                             )
             row += rows
         if in_heap != 0:
             release(in_heap)
-        if streams:
+        if streams and finishes:
             finish_streams()
 
     return compile_task(name, kernel)
@@ -216,42 +238,56 @@ def row_launcher(signature: Signature, state: LaunchState, kernel: int, passes: 
     """Return the launcher of a primitive of `[rows, cols]` elements, whose rows are read several times."""
     num_buffers = len(signature.operands)
     state.set(task=kernel, grain=max(GRAIN_BYTES // (passes.cost * num_buffers), 1))
-    return launcher("rows", _launch)
+    return launcher("rows", launch_rows())
 
 
-@jit
-def _launch(context, num_bytes, in_place, sizes):
-    rows, cols = load_word(sizes, 0), load_word(sizes, 1)
-    state, own = load_word(context, CONTEXT.state), stack_words(PASSES_WORDS)
-    task, grain, settings, src0 = (
-        load_word(state, STATE.task),
-        load_word(state, STATE.grain),
-        load_word(state, STATE.settings),
-        load_word(context, CONTEXT.sources),
-    )
-    src1 = src0 if load_word(context, CONTEXT.num_sources) == 1 else load_word(context, CONTEXT.sources + SOURCE_WORDS)
-    dst, itemsize = load_word(context, CONTEXT.dst), load_word(context, CONTEXT.dst_size)
-    length, row_bytes, streams = _segment_length(cols), cols * itemsize, 0
-    most = load_word(settings, SETTINGS.lines_from + kind_of_work(num_bytes, rows * row_bytes))
-    if num_bytes > most and not in_place and dst & (itemsize - 1) == 0 and has_streaming_rows(dst, row_bytes):
-        if load_word(settings, SETTINGS.stream) == 0:
-            return 1
-        streams = 1
-    store_words(own, ALL_STEPS, src0, src1, dst, cols, 0, streams)
-    if rows * cols <= grain:
-        call_task(task, own, 0, rows)
+@cache
+def launch_rows() -> Any:
+    """Return the function that launches a kernel of rows, as `launcher` takes it."""
+    far = far_from()
+
+    @jit
+    def launch(context, num_bytes, in_place, sizes):
+        rows, cols = load_word(sizes, 0), load_word(sizes, 1)
+        state, own = load_word(context, CONTEXT.state), stack_words(PASSES_WORDS)
+        task, grain, settings, src0 = (
+            load_word(state, STATE.task),
+            load_word(state, STATE.grain),
+            load_word(state, STATE.settings),
+            load_word(context, CONTEXT.sources),
+        )
+        alone = load_word(context, CONTEXT.num_sources) == 1
+        src1 = src0 if alone else load_word(context, CONTEXT.sources + SOURCE_WORDS)
+        dst, itemsize = load_word(context, CONTEXT.dst), load_word(context, CONTEXT.dst_size)
+        length, row_bytes, streams = _segment_length(cols), cols * itemsize, 0
+        own_ahead, ahead = stack_words(_AHEAD_WORDS), 0
+        most = load_word(settings, SETTINGS.lines_from + kind_of_work(num_bytes, rows * row_bytes))
+        if num_bytes > most and not in_place and dst & (itemsize - 1) == 0 and has_streaming_rows(dst, row_bytes):
+            if load_word(settings, SETTINGS.stream) == 0:
+                return 1
+            streams = 1
+        if rows * row_bytes > far and cols >= AHEAD_BLOCK and row_bytes <= _MOST_FETCHED:
+            ahead = own_ahead
+            store_word(ahead, AHEAD.num_ahead, 0)
+            # the rows of the next pass, or of the one after it
+            add_ahead(ahead, src0 + max(row_bytes, _KEPT_BYTES), AHEAD_BLOCK * itemsize)
+        store_words(own, ALL_STEPS, src0, src1, dst, cols, 0, streams, ahead, 0)
+        if rows * cols <= grain:
+            call_task(task, own, 0, rows)
+            return 0
+        if rows >= _FEW_ROWS or cols <= length:
+            run(state, task, own, rows, max(grain // cols, 1))
+            return 0
+        memory, segments = stack_words(_MEMORY_WORDS), (cols + length - 1) // length
+        for row in range(rows):
+            skip = row * row_bytes
+            store_words(own, 0, src0 + skip, src1 + skip, dst + skip, cols, memory, streams, 0, 0)
+            for step in range(_FIRST, _APPLY + 1):
+                store_word(own, _PASSES.what, step)
+                if step in (_NUMBERS, _RESULTS):
+                    call_task(task, own, 0, 1)
+                else:
+                    run(state, task, own, segments, max(grain // length, 1))
         return 0
-    if rows >= _FEW_ROWS or cols <= length:
-        run(state, task, own, rows, max(grain // cols, 1))
-        return 0
-    memory, segments = stack_words(_MEMORY_WORDS), (cols + length - 1) // length
-    for row in range(rows):
-        skip = row * row_bytes
-        store_words(own, 0, src0 + skip, src1 + skip, dst + skip, cols, memory, streams)
-        for step in range(_FIRST, _APPLY + 1):
-            store_word(own, _PASSES.what, step)
-            if step in (_NUMBERS, _RESULTS):
-                call_task(task, own, 0, 1)
-            else:
-                run(state, task, own, segments, max(grain // length, 1))
-    return 0
+
+    return launch

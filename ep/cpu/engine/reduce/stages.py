@@ -17,7 +17,7 @@ from ep.cpu.compile.memory import allocate, copy_bytes, release
 from ep.cpu.engine.map.strided import STRIDED, STRIDED_PLAN
 from ep.cpu.engine.reduce.computed_segments import sum_computed
 from ep.cpu.engine.reduce.entry import run_reduction
-from ep.cpu.engine.reduce.row_passes import ALL_STEPS, PASSES_WORDS
+from ep.cpu.engine.reduce.row_passes import ALL_STEPS, PASSES_WORDS, UNFINISHED
 from ep.cpu.engine.reduce.state import COMPUTED_SEGMENTS, REDUCE_WORDS
 from ep.cpu.lines.ahead import AHEAD, add_ahead, offset_ahead
 from ep.cpu.lines.sizes import LINE
@@ -53,14 +53,15 @@ STAGE: Final = layout(
     "Stage",
     kind=1,
     task=1,
-    plan=1,  # of a map and of Reduce; of folded or copied rows, the bytes of an element; of segments, their words
-    state=1,  # of Reduce
+    plan=1,  # of a map and of Reduce; of segments, their words; of folded or copied rows, the bytes of an element, and
+    # also of rows that are read several times, if non-temporal stores may write the results; 0 if not
+    state=1,  # of Reduce; of rows that are read several times, the bytes of one in which values may be kept, or 0
     count=1,  # elements of a row, or of all rows; for a map, the elements that it computes
     map=1,  # the task of the map that computes the input of a reduction as it is read, or 0
     map_plan=1,  # the plan of this map; its operands follow the results
     num_operands=1,
     operands=1,  # the address of `STAGE_OPERAND` of each, results first
-    ahead=1,  # the address of `STAGE_AHEAD` of each source whose next rows a map prefetches, or 0
+    ahead=1,  # the address of `STAGE_AHEAD` of each source whose next rows the stage prefetches, or 0
 )
 STAGE_OPERAND: Final = layout(
     "StageOperand",
@@ -107,7 +108,7 @@ def _find_operands(stage, arrays, memory, first, places):
 
 @jit
 def _find_ahead(program, stage, arrays, own, first, last, end):
-    """Make the map of a stage prefetch a part of the rows from `last` on, while it processes rows from `first` on."""
+    """Make the task of a stage prefetch a part of the rows from `last` on, while it processes rows from `first` on."""
     store_word(own, AHEAD.num_ahead, 0)
     ahead, count = load_word(stage, STAGE.ahead), load_word(stage, STAGE.count)
     if ahead == 0 or last == end:
@@ -160,8 +161,15 @@ def _rows(context, begin, end):
                 else:
                     copy_bytes(dst + begin_of_rows, src + begin_of_rows, (last - first) * row_bytes)
             else:
-                store_words(words, ALL_STEPS, src, src, dst, count, 0, 0)
+                # the lines of a result begin with an element, unless elements are not aligned
+                streams = UNFINISHED if in_lines and of_stage > 0 and dst & (of_stage - 1) == 0 else 0
+                _find_ahead(program, stage, arrays, own, first, last, end)
+                ahead = own if load_word(stage, STAGE.ahead) != 0 else 0
+                row_bytes = load_word(stage, STAGE.state) if last - first == 1 else 0
+                kept = src + first * row_bytes if row_bytes != 0 else 0
+                store_words(words, ALL_STEPS, src, src, dst, count, 0, streams, ahead, kept)
                 call_task(task, words, first, last)
+                store_word(own, AHEAD.num_ahead, 0)
     if in_lines:
         finish_streams()
     if in_heap != 0:
