@@ -67,6 +67,16 @@ def test_places_that_there_are_not():
         run("ScatterElements", [x, np.array([[0]]), update], reduction="mean")
 
 
+@pytest.mark.parametrize(("name", "index"), [("GatherElements", [[0, 3]]), ("GatherND", [[0, 3]])])
+@pytest.mark.parametrize("wrong", [3, -4])
+def test_an_index_beyond_its_axis_is_refused_inside_of_the_array(name, index, wrong):
+    """It would be the place of an element of another row."""
+    x, indices = np.arange(15.0, dtype=np.float32).reshape(5, 3), np.array(index)
+    indices[0, 1] = wrong
+    with pytest.raises(IndexError, match=f"is {wrong}"):
+        run(name, [x, indices], **({"axis": 1} if name == "GatherElements" else {}))
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int32", "uint8"])
 @pytest.mark.parametrize("largest", [0, 1])
 @pytest.mark.parametrize("k", [0, 1, 4, 5])

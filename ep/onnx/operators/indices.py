@@ -13,6 +13,7 @@ from ep.onnx.operators.placing import places, taken
 
 NDArray = np.ndarray[Any, Any]
 _NEGATIVE = "wrap_negative"
+_CHECKED = "zero"  # the mode that checks nothing: all indices are known to be right
 
 
 def gather(x: Any, indices: Any, axis: int) -> Any:
@@ -24,11 +25,11 @@ def gather_elements(x: Any, indices: Any, axis: int) -> Any:
     """Return, for each element of `indices`, the element of x with this index along the axis and the same indices along
     others."""
     rank, steps = len(x.shape), contiguous_strides(x.shape)
-    at = ops.mul(_counted(indices, x.shape[axis]), steps[axis])
+    at = _offsets(indices, x.shape[axis], steps[axis])
     for k, size in enumerate(indices.shape):
         if k != axis % rank:
             at = ops.add(at, places(size, k, rank, x, steps[k]))
-    return ops.gather(x.reshape((-1,)), at, 0)
+    return ops.gather(x.reshape((-1,)), at, 0, mode=_CHECKED)
 
 
 def gather_nd(x: Any, indices: Any, batch_dims: int = 0) -> Any:
@@ -39,9 +40,9 @@ def gather_nd(x: Any, indices: Any, batch_dims: int = 0) -> Any:
     at: Any = None
     for k, (size, step) in enumerate(zip(sizes, contiguous_strides(sizes), strict=True)):
         one = ops.slice(indices, ..., (k, k + 1)).reshape(tuple(lead))
-        one = ops.mul(_counted(one, size), step)
+        one = _offsets(one, size, step)
         at = one if at is None else ops.add(at, one)
-    return ops.gather(x.reshape((*batch, math.prod(sizes), *inner)), at, batch_dims, batch_dims)
+    return ops.gather(x.reshape((*batch, math.prod(sizes), *inner)), at, batch_dims, batch_dims, mode=_CHECKED)
 
 
 def one_hot(indices: Any, depth: NDArray, values: Any, axis: int) -> Any:
@@ -88,6 +89,14 @@ def reverse_sequence(x: Any, lengths: NDArray, *, batch_axis: int, time_axis: in
     order = np.where(at < lengths, lengths - 1 - at, at)
     rows = order.T + steps * np.arange(batches)[:, None] if batch_axis == 0 else order * batches + np.arange(batches)
     return taken(x.reshape((steps * batches, *x.shape[2:])), rows.reshape(-1), 0).reshape(x.shape)
+
+
+def _offsets(indices: Any, size: int, step: int) -> Any:
+    """Return indices of an axis times a step; negative ones count from the end.
+
+    The axis itself is checked: an index beyond it may be inside of the whole array.
+    """
+    return ops.gather(places(size, 0, 1, indices, step), indices, 0, mode=_NEGATIVE)
 
 
 def _counted(indices: Any, size: int) -> Any:
