@@ -59,6 +59,18 @@ def test_strided_and_broadcast_operands(device, rng):
         compare(lambda x, y, z, axis=axis: ops.max(ops.abs(x - y) * z, axis), *arrays)
 
 
+@pytest.mark.parametrize(("shape", "axis"), [((33, 24), 0), ((4, 7, 30), (0, 2)), ((kMaxRow + 9,), 0)], ids=str)
+def test_an_operand_is_read_before_and_after_the_reduction(shape, axis, device, rng):
+    """It has one element along the reduced axes, so it is broadcast before the reduction, and is not after it."""
+    x, y = rng.normal(size=shape), rng.normal(size=np.sum(np.ones(shape), axis, keepdims=True).shape)
+
+    def shifted(x, y):
+        return ops.log(ops.sum(ops.exp(x - y), axis, keepdims=True)) + y
+
+    found = compare(shifted, placed(device, x), placed(device, y))
+    np.testing.assert_allclose(found, np.log(np.exp(x).sum(axis, keepdims=True)), rtol=1e-12)
+
+
 def test_numbers_and_places_of_packs(device, rng):
     """A number is passed at each launch; an array may have any alignment."""
     fused = ep.fuse(lambda x, rate: ops.sum(ops.square(x * rate), None))

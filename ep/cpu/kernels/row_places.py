@@ -79,7 +79,10 @@ class Places(dict[int, Place]):
     def of_array(self, value: int, array: int) -> Place:
         """Return the place of a value in an array of the launch."""
         shape = self._shape if self._by_rows else self.shape_of(self.reduced[value])
-        return Place(self._structure.data_type(value), strides_over(self._arrays[array], shape), array)
+        strides = strides_over(self._arrays[array], shape)
+        if self.reduced[value]:  # what is reduced may be computed from it, too: over the whole shape, it is broadcast
+            strides = tuple(0 if size == 1 else step for size, step in zip(shape, strides, strict=True))
+        return Place(self._structure.data_type(value), strides, array)
 
     def choose(self, value: int, stages: Sequence[Stage]) -> None:
         """Choose the place of a value that the first of these stages writes."""
