@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
+from weakref import finalize
 
 from ep.common.lazy import lazy
 from ep.onnx.errors import ModelError
@@ -17,42 +19,55 @@ if TYPE_CHECKING:
 class Source:
     """A model as `load` gets it.
 
-    model: the ModelProto, if it is one. path: the path, if it is one.
+    model: the ModelProto, if it is one. path: the path, if it is one. The file stays open, so that it may be removed
+    or replaced while the model is used.
     """
 
     def __init__(self, source: str | PathLike[str] | bytes | ModelProto) -> None:
+        """Open the file. Raises OSError."""
         self.model: ModelProto | None = None
         self.path: Path | None = None
         self._contents: bytes | None = None
+        self._file = -1
         if isinstance(source, bytes):
             self._contents = source
         elif isinstance(source, str | PathLike):
             self.path = Path(source)
+            with self.path.open("rb", buffering=0) as file:
+                self._contents = file.read()
+                if hasattr(os, "pread"):  # not on Windows, where a file that is open cannot be removed
+                    self._file = os.dup(file.fileno())
+                    finalize(self, os.close, self._file)
         else:
             self.model = source
 
     @lazy
     def digest(self) -> str:
         """The SHA-256 of the contents of the file; empty for a ModelProto."""
-        return "" if self.model is not None else _digest(self._read())
+        return "" if self._contents is None else _digest(self._contents)
 
     def contents(self) -> bytes:
         """Return the contents of the file. Raises OSError, and ModelError if they are not those of the digest."""
-        if self._contents is None and _digest(self._read()) != self.digest:
-            self._contents = None
-            raise ModelError(f"{self.path} has changed since the model was loaded")
-        return self._read()
+        contents = self._contents
+        if contents is None:
+            contents = _read(self._file)
+            if _digest(contents) != self.digest:
+                raise ModelError(f"{self.path} has changed since the model was loaded")
+        return contents
 
     def forget(self) -> None:
-        """Free the contents of a path. They are read again if they are needed."""
-        if self.path is not None:
+        """Free the contents of a file that is open. They are read again if they are needed."""
+        if self._file >= 0 and self.digest:
             self._contents = None
 
-    def _read(self) -> bytes:
-        if self._contents is None:
-            assert self.path is not None
-            self._contents = self.path.read_bytes()
-        return self._contents
+
+def _read(file: int) -> bytes:
+    """Return the contents of a file. Several threads and processes may read it at once."""
+    parts, end, size = list[bytes](), 0, os.fstat(file).st_size
+    while end < size and (part := os.pread(file, size - end, end)):
+        parts.append(part)
+        end += len(part)
+    return b"".join(parts)
 
 
 def _digest(contents: bytes) -> str:

@@ -1,7 +1,10 @@
 """Plans on disk: a process repeats the launches of an earlier one, without the graph of the model."""
 
+import gc
+import os
 import re
 import uuid
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -135,7 +138,20 @@ def test_several_threads_have_memory_of_their_own(tmp_path, rng):
     assert not is_read()
 
 
-def test_a_file_that_changes_is_not_read_as_the_one_that_was_loaded(tmp_path, gathered):
+def test_a_file_that_is_removed_or_replaced_is_read_as_it_was(tmp_path, gathered):
+    model, given, table, _ = gathered
+    path = written(tmp_path, model)
+    loaded(path)[0](**given)
+    again, _ = loaded(path)
+    again(**given)
+    path.unlink()
+    path.write_bytes(b"something else")
+    np.testing.assert_array_equal(again(i=np.arange(3))[0], table[:3])
+    with pytest.raises(ModelError, match="not an ONNX model"):
+        ep.onnx.load(path)
+
+
+def test_a_file_that_is_written_over_is_not_read_as_the_one_that_was_loaded(tmp_path, gathered):
     model, given, table, _ = gathered
     path = written(tmp_path, model)
     loaded(path)[0](**given)
@@ -145,8 +161,23 @@ def test_a_file_that_changes_is_not_read_as_the_one_that_was_loaded(tmp_path, ga
     np.testing.assert_array_equal(again(**given)[0], table[given["i"]])  # nothing is read any more
     with pytest.raises(ModelError, match="has changed since"):
         again(i=np.arange(3))
-    with pytest.raises(ModelError, match="not an ONNX model"):
-        ep.onnx.load(path)
+
+
+def test_files_are_closed_with_their_models(tmp_path, gathered):
+    model, given, *_ = gathered
+    path, folder = written(tmp_path, model), Path("/proc/self/fd")
+    if not folder.exists():
+        pytest.skip("the system does not list open files")
+
+    def is_open():
+        return any(os.path.realpath(one) == str(path) for one in folder.iterdir())
+
+    again, _ = loaded(path)
+    again(**given)
+    assert is_open()
+    del again, _
+    gc.collect()
+    assert not is_open()
 
 
 def test_tensors_in_other_files_are_not_kept(tmp_path, gathered):
