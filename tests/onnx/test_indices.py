@@ -51,6 +51,23 @@ def test_scattered_parts(rng, reduction, depth):
     np.testing.assert_array_equal(run("ScatterND", [x, indices, updates], reduction=reduction), expected)
 
 
+@pytest.mark.parametrize("step", [-3, -2, -1, 1, 2])
+@pytest.mark.parametrize("size", [0, 1, 2, 5])
+def test_slices_have_the_bounds_of_onnx(size, step):
+    """Unlike Python's, a negative step begins with the first element, if the start is before it."""
+    x = np.arange(size, dtype=np.float32)
+    for start in range(-size - 3, size + 3):
+        for end in range(-size - 3, size + 3):
+            first, last = (one + size if one < 0 else one for one in (start, end))
+            if step < 0:
+                first, last = min(max(first, 0), size - 1), min(max(last, -1), size - 1)
+            else:
+                first, last = min(max(first, 0), size), min(max(last, 0), size)
+            expected = [float(k) for k in range(first, last, step)]
+            found = run("Slice", [x, *np.array([[start], [end], [0], [step]])])
+            assert found.tolist() == expected, (start, end)
+
+
 def test_scatters_of_nothing():
     x = np.float32([[1, 2, 3]])
     for some in (np.zeros((0, 3)), np.zeros((1, 0))):

@@ -128,7 +128,10 @@ def slices(x: Any, starts: NDArray, ends: NDArray, axes: NDArray | None = None, 
     for k, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
         axis = k if axes is None else int(axes[k])
         step = 1 if steps is None else int(steps[k])
-        places[axis] = slice(start, end if step > 0 or end >= -x.shape[axis] else None, step)
+        size = x.shape[axis]
+        if step < 0:  # a start before the first element is at the first one, unlike in Python
+            start = max(start, -size)
+        places[axis] = slice(start, end if step > 0 or end >= -size else None, step)
     backwards = [axis for axis, one in enumerate(places) if (one.step or 1) < 0]
     for axis in backwards:
         x, places[axis] = taken(x, np.arange(x.shape[axis])[places[axis]], axis), slice(None)
