@@ -1,10 +1,10 @@
 """The start and the memory of models, beside ONNX Runtime: `python -m benchmarks.model_starts` prints a table.
 
 Each time is that of fresh processes, from the import of the library, after NumPy, to the first result; the median of
-some. Ours find compiled kernels on disk; with `--cold` they do not. All find Python's bytecode on disk, as pip leaves
-it. Peak memory is that of the process after three results. `in use` is the memory that one plan has for intermediate
-values, over the largest sum of those that are needed at once. The first row is a model of one node: it shows the part
-of the libraries themselves.
+some. Ours find compiled kernels and plans on disk; with `--cold` they do not. All find Python's bytecode on disk, as
+pip leaves it. Peak memory is that of the process after three results. `in use` is the memory that one plan has for
+intermediate values, over the largest sum of those that are needed at once. The first row is a model of one node: it
+shows the part of the libraries themselves.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--only", default="", help="a part of the names of models")
-    parser.add_argument("--cold", action="store_true", help="with no compiled kernels on disk")
+    parser.add_argument("--cold", action="store_true", help="with no compiled kernels and no plans on disk")
     given = parser.parse_args()
     device: Any = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
     for line in _rows(given.runs, device.GetNumThreads(), given.only, given.cold):

@@ -61,14 +61,14 @@ class _Image:
     """
 
     def __init__(self, held: Sequence[Any], constants: Sequence[NDArray], memory: Sequence[NDArray]) -> None:
-        found = _Found(held)
+        reached = _Reached(held)
         self._memory = _joined(memory)
         self._constants = [(data_address(one), data_address(one) + one.nbytes) for one in constants]
         self._known = _Ranges([*self._memory, *self._constants])
-        self._arrays = [*found.arrays.values()]
+        self._arrays = [*reached.arrays.values()]
         self._copied = _Ranges([(data_address(one), data_address(one) + one.nbytes) for one in self._arrays])
-        self._states = found.states
-        self._checks = found.checks
+        self._states = reached.states
+        self._checks = reached.checks
         self._objects = {id(one): name for name, one in OBJECTS.items()}
         device: Any = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
         self._settings, self._streams = device.settings_address, device.streams
@@ -92,7 +92,7 @@ class _Image:
             if copy.dtype == np.int64:
                 begin = self._blocks[number]
                 for at in np.flatnonzero((copy >= _LEAST) & (copy < _MOST)).tolist():
-                    sites.append((begin + 8 * at, *self._found(int(copy[at]))))
+                    sites.append((begin + 8 * at, *self._target(int(copy[at]))))
         data = np.zeros(-(-self._end // LINE) * LINE, np.uint8)
         for number, copy in copies.items():
             data[self._blocks[number] :][: copy.nbytes] = copy.view(np.uint8)
@@ -102,7 +102,6 @@ class _Image:
             "target": target(CACHE),
             "words": (self._blocks[place] // 8, words.size),
             "memory": [(begin % LINE, end - begin) for begin, end in self._memory],
-            "constants": len(self._constants),
             "functions": [self._origin(thread_pool.work()), self._origin(running), *self._functions],
             "objects": [*self._named_objects],
             "checks": [self._checks[one] for one in self._used_checks],
@@ -144,7 +143,7 @@ class _Image:
             copy[_WITHOUT] = 0
         return copy
 
-    def _found(self, address: int) -> tuple[str, int, int]:
+    def _target(self, address: int) -> tuple[str, int, int]:
         """Return the kind of a target, its number among those of the kind, and the bytes from its own address."""
         for before in (0, 1):  # the end of an array may be the beginning of another one
             if (place := self._known.of(address - before)) is not None:
@@ -169,7 +168,7 @@ class _Image:
         return origin
 
 
-class _Found:
+class _Reached:
     """The arrays that objects refer to, through containers, closures and the attributes of ep's own classes.
 
     arrays: whole ones, which views are views of, by their addresses. states: the addresses of the words of states.
