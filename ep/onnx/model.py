@@ -32,8 +32,8 @@ def load(source: str | PathLike[str] | bytes | ModelProto, device: str | DeviceT
 
     source: a path, the contents of a file, or a ModelProto. device: the device that runs it, such as "cuda".
 
-    Raises ModelError for an invalid model, UnsupportedError, which names all unsupported nodes and types, and
-    ValueError for an unknown device.
+    Raises TypeError for another source, ModelError for an invalid model, UnsupportedError, which names all unsupported
+    nodes and types, and ValueError for an unknown device.
     """
     return Model(Source(source), DeviceType.FromTag(device) if isinstance(device, str) else device)
 
@@ -100,8 +100,8 @@ class Model:
     def _planner(self) -> Planner:
         """The graph, and the plans that are made of it. Plans on disk do not need it."""
         if self._made is None:
-            planner = exclusively(lambda: import_module("ep.onnx.planner"))
-            self._made = planner.Planner(self._source, self._device_type)
+            planner = exclusively(lambda: import_module("ep.onnx.planner")).Planner(self._source, self._device_type)
+            self._made = self._made or planner  # another thread may have been faster: all plans share the constants
             self._source.forget()
         return self._made
 

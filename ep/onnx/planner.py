@@ -78,10 +78,11 @@ class Runs:
         """Return the outputs. values: the inputs, by name. progress: is told about the steps."""
         arena = self._arenas.taken(base)
         found = self._plan.computed(base, dict(values), arena, wanted, progress)
-        if self._keep is not None and self._plan.is_recorded(arena):
+        keep = self._keep  # another thread may keep the plan meanwhile
+        if keep is not None and self._plan.is_recorded(arena):
             launches = self._plan.launches(arena, wanted)
             if launches is not None:
-                self._keep(launches)
+                keep(launches)
             self._keep = None
         self._arenas.append(arena)
         return tuple([found[name] for name in wanted])

@@ -24,8 +24,8 @@ def read(source: Source) -> tuple[ModelProto, bool]:
     Tensors in other files must be in the folder of the model, or in folders below it.
     """
     is_whole = True
-    if source.model is not None:
-        model = source.model
+    if not source.is_file:
+        model: Any = source.model
         if not isinstance(model, ModelProto):
             raise TypeError(f"source must be a path, bytes or a ModelProto, not {type(model).__qualname__}")
     else:

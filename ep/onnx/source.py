@@ -19,12 +19,14 @@ if TYPE_CHECKING:
 class Source:
     """A model as `load` gets it.
 
-    model: the ModelProto, if it is one. path: the path, if it is one. The file stays open, so that it may be removed
-    or replaced while the model is used.
+    is_file: whether it is a path or the contents of a file; anything else should be a ModelProto, which is `model`
+    until it is forgotten. path: the path, if it is one. The file stays open, so that it may be removed or replaced
+    while the model is used.
     """
 
     def __init__(self, source: str | PathLike[str] | bytes | ModelProto) -> None:
         """Open the file. Raises OSError."""
+        self.is_file = isinstance(source, bytes | str | PathLike)
         self.model: ModelProto | None = None
         self.path: Path | None = None
         self._contents: bytes | None = None
@@ -41,6 +43,10 @@ class Source:
         else:
             self.model = source
 
+    def __getstate__(self) -> dict[str, object]:
+        """Return the attributes of a copy: it has the contents, since the file is closed with this object."""
+        return {**self.__dict__, "_contents": self.contents() if self.is_file else None, "_file": -1}
+
     @lazy
     def digest(self) -> str:
         """The SHA-256 of the contents of the file; empty for a ModelProto."""
@@ -56,7 +62,8 @@ class Source:
         return contents
 
     def forget(self) -> None:
-        """Free the contents of a file that is open. They are read again if they are needed."""
+        """Free the ModelProto, and the contents of a file that is open, which are read again if they are needed."""
+        self.model = None
         if self._file >= 0 and self.digest:
             self._contents = None
 

@@ -21,6 +21,7 @@ from ep.include.arrays import Array, Arrays
 from ep.include.data_type import DataType, as_data_type
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
+from ep.include.process import ProcessBound
 from ep.onnx.errors import ModelError
 from ep.onnx.inputs import Signature
 from ep.onnx.source import Source
@@ -52,11 +53,15 @@ class Stored:
     """What is on disk of a model for a device. is_empty: whether there was nothing when it was asked for signatures."""
 
     def __init__(self, source: Source, device_type: DeviceType) -> None:
-        self._source = source
+        self._source, self._device_type = source, device_type
         self._kernels = DeviceManagerRegistry.GetDeviceManager(device_type).compiled_kernels()
         sources = self._kernels and arrays_on(device_type).has_images and source.digest and self._kernels.digest()
         self._made_by = f"{sources} onnx {version('onnx')}" if sources else ""
         self.is_empty = self._has_signatures = False
+
+    def __reduce__(self) -> tuple[type[Stored], tuple[Source, DeviceType]]:
+        """Let a copy find what is on disk for the sources of its own process."""
+        return Stored, (self._source, self._device_type)
 
     def signatures(self) -> tuple[Sequence[Signature], Sequence[Signature]] | None:
         """Return the inputs and the outputs of the model; None if nothing of it is on disk."""
@@ -108,7 +113,7 @@ class Stored:
         return f"{kind}.{self._source.digest}-{digest}.plan"
 
 
-class StoredPlan:
+class StoredPlan(ProcessBound):
     """A plan from the disk. Several threads may run it, each in memory of its own."""
 
     def __init__(self, source: Source, contents: bytes, read_again: Callable[[], bytes | None]) -> None:
@@ -177,7 +182,7 @@ def _packed(launches: Launches, of_model: bytes) -> bytes:
         place = -1
         if len(raw) >= _LEAST:  # constants mostly follow one another
             place = of_model.find(raw, last)
-            place = of_model.find(raw) if place < 0 else place
+            place = of_model.find(raw, 0, last + len(raw) - 1) if place < 0 else place
         if place >= 0:
             last = place + len(raw)
         else:

@@ -1,7 +1,10 @@
 """Plans on disk: a process repeats the launches of an earlier one, without the graph of the model."""
 
+import copy
 import gc
+import json
 import os
+import pickle
 import re
 import uuid
 from pathlib import Path
@@ -16,6 +19,7 @@ from ep.common.native import machine_code
 from ep.cpu.device_manager import CACHE
 from ep.cpu.engine.repeat import image
 from ep.include import additions
+from ep.onnx import stored
 from ep.onnx.errors import ModelError
 from ep.ops.kernels import Kernel, registry
 from tests.onnx.test_models import model_of
@@ -248,6 +252,48 @@ def test_plans_for_another_processor_are_made_again(tmp_path, rng, monkeypatch):
     again, is_read = loaded(path)
     again(**given[0])
     assert is_read()
+
+
+def test_a_copy_finds_the_plans_of_its_process_and_shares_no_memory(tmp_path, gathered, monkeypatch):
+    model, given, table, _ = gathered
+    path = written(tmp_path, model)
+    loaded(path)[0](**given)
+    again, _ = loaded(path)
+    packed = pickle.dumps(again)
+    for one in (copy.deepcopy(again), pickle.loads(packed)):
+        np.testing.assert_array_equal(one(**given)[0], table[given["i"]])
+        assert one._made is None
+        with pytest.raises(TypeError, match="neither copied nor pickled"):
+            copy.deepcopy(one)
+        with pytest.raises(TypeError, match="neither copied nor pickled"):
+            pickle.dumps(one)
+    monkeypatch.setattr(type(CACHE), "digest", lambda self: "other sources")
+    newer = pickle.loads(packed)
+    np.testing.assert_array_equal(newer(**given)[0], table[given["i"]])
+    assert newer._made is not None
+
+
+def test_a_copy_needs_no_file_of_the_model_that_it_is_a_copy_of(tmp_path, gathered):
+    model, given, table, _ = gathered
+    path = written(tmp_path, model)
+    loaded(path)[0](**given)
+    again, _ = loaded(path)
+    again.explain(i=(7,))  # the file has been read, and its contents are free
+    one = copy.deepcopy(again)
+    del again, _
+    gc.collect()
+    path.unlink()
+    np.testing.assert_array_equal(one(**given)[0], table[given["i"]])
+
+
+def test_constants_are_found_in_the_file_in_any_order():
+    first, second, other = (np.arange(begin, begin + 16, dtype=np.float32) for begin in (0, 16, 99))
+    contents = b"..." + first.tobytes() + b"." + second.tobytes()
+    packed = stored._packed(stored.Launches(b"", [], [], [], [second, first, other, first]), contents)
+    header = json.loads(packed[8:][: int.from_bytes(packed[:8], "little")])
+    assert [one[:2] for one in header["constants"]] == [[True, 68], [True, 3], [False, 0], [True, 3]]
+    assert packed.endswith(other.tobytes())
+    assert packed.count(second.tobytes()) == 0
 
 
 def test_an_address_of_something_unknown_has_no_image():

@@ -1,0 +1,46 @@
+"""Sources of models, and what of them stays in memory."""
+
+import re
+
+import numpy as np
+import pytest
+
+import ep.onnx
+from ep.common.arrays.on_device import arrays_on
+from ep.expressions.memory import Arenas
+from ep.include.device_type import DeviceType
+from ep.onnx.planner import Runs
+from tests.onnx.test_models import model_of
+
+
+@pytest.mark.parametrize("source", [None, 3, ["model.onnx"], bytearray(b"x")])
+def test_something_that_is_no_source(source):
+    with pytest.raises(TypeError, match=re.escape(f"or a ModelProto, not {type(source).__name__}")):
+        ep.onnx.load(source)
+
+
+def test_a_model_has_no_reference_to_its_proto():
+    model = ep.onnx.load(model_of([("Relu", ["x"], ["y"])], [("x", (3,))], [("y", (3,))]))
+    assert model._source.model is None
+    np.testing.assert_array_equal(model(x=np.array([-1, 0, 2], np.float32))[0], [0, 0, 2])
+
+
+def test_a_plan_that_another_thread_keeps_meanwhile():
+    kept = []
+
+    class Recorded:
+        is_one_program = True
+
+        def computed(self, base, values, arena, wanted, progress):
+            return {}
+
+        def is_recorded(self, arena):
+            return True
+
+        def launches(self, arena, wanted):
+            runs._keep = None  # by another thread
+            return "launches"
+
+    runs = Runs(Recorded(), Arenas(), kept.append)
+    assert runs.outputs(arrays_on(DeviceType.kCPU), {}, ()) == ()
+    assert kept == ["launches"]
