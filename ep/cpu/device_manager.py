@@ -106,4 +106,4 @@ def _new_recording(work: Arrays) -> Recording:
 def _restored(image: bytes, constants: Sequence[Any]) -> Callable[..., bool] | None:
     from ep.cpu.engine.repeat.restored import restored  # this imports NumPy's and Python's layouts, and no kernel
 
-    return restored(image, constants)
+    return exclusively(lambda: restored(image, constants))  # it loads kernels

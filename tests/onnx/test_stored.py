@@ -6,6 +6,7 @@ import json
 import os
 import pickle
 import re
+import threading
 import uuid
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from ep.common.native import machine_code
 from ep.cpu.device_manager import CACHE
 from ep.cpu.engine.repeat import image
 from ep.include import additions
+from ep.include.process import section
 from ep.onnx import stored
 from ep.onnx.errors import ModelError
 from ep.ops.kernels import Kernel, registry
@@ -284,6 +286,21 @@ def test_a_copy_needs_no_file_of_the_model_that_it_is_a_copy_of(tmp_path, gather
     gc.collect()
     path.unlink()
     np.testing.assert_array_equal(one(**given)[0], table[given["i"]])
+
+
+def test_functions_are_loaded_where_no_other_thread_forks_or_compiles(tmp_path, gathered, monkeypatch):
+    model, given, *_ = gathered
+    path = written(tmp_path, model)
+    loaded(path)[0](**given)
+    inside = []
+
+    def noted(*args):
+        inside.append(section._inside)
+        return machine_code.functions_on_disk(*args)
+
+    monkeypatch.setattr("ep.cpu.engine.repeat.restored.functions_on_disk", noted)
+    loaded(path)[0](**given)
+    assert {*inside} == {threading.get_ident()}
 
 
 def test_constants_are_found_in_the_file_in_any_order():

@@ -18,6 +18,7 @@ from ep.cpu.threads.workers import workers
 from ep.include.data_type import DataType
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
+from ep.include.process import exclusively
 
 NDArray = np.ndarray[Any, Any]
 
@@ -74,12 +75,16 @@ def restored(image: bytes, constants: Sequence[NDArray]) -> Callable[..., bool] 
             return True
         if device.streams:
             return False
-        from ep.cpu.device import runtime  # this imports compiled code
-
-        runtime.start_streaming(device)
+        exclusively(lambda: _start_streaming(device))
         return run(*arrays)
 
     return launched if header["streams"] else run
+
+
+def _start_streaming(device: Any) -> None:
+    from ep.cpu.device import runtime  # this imports compiled code
+
+    runtime.start_streaming(device)
 
 
 def _memory(residue: int, num_bytes: int) -> NDArray:
