@@ -48,6 +48,7 @@ class Model:
         """Load a model: see `load`."""
         self._source, self._device_type = source, device_type
         self._made: Planner | None = None
+        self._has_planned = False
         self._stored = Stored(source, device_type)
         self.inputs, self.outputs = self._stored.signatures() or self._planner.signatures
         self._all = tuple(one.name for one in self.outputs)
@@ -114,8 +115,8 @@ class Model:
             runs = planner.runs(wanted, values, self._stored, told)
             self._plans.put(key, runs)
             found = runs.outputs(base, values, wanted, told)
-            if self._stored.is_empty:  # a process with one run keeps its plan, too
-                self._stored.is_empty = False
+            if not self._has_planned:  # a process with one run keeps its plan, too
+                self._has_planned = True
                 runs.recorded(base, values, wanted)
             return found
 

@@ -50,24 +50,28 @@ class Launches(NamedTuple):
 
 
 class Stored:
-    """What is on disk of a model for a device. is_empty: whether there was nothing when it was asked for signatures."""
+    """What is on disk of a model for a device."""
 
     def __init__(self, source: Source, device_type: DeviceType) -> None:
         self._source, self._device_type = source, device_type
         self._kernels = DeviceManagerRegistry.GetDeviceManager(device_type).compiled_kernels()
         sources = self._kernels and arrays_on(device_type).has_images and source.digest and self._kernels.digest()
         self._made_by = f"{sources} onnx {version('onnx')}" if sources else ""
-        self.is_empty = self._has_signatures = False
+        self._has_signatures = False
 
     def __reduce__(self) -> tuple[type[Stored], tuple[Source, DeviceType]]:
         """Let a copy find what is on disk for the sources of its own process."""
         return Stored, (self._source, self._device_type)
 
+    @property
+    def keeps(self) -> bool:
+        """Whether plans of this process are written."""
+        return self._made_by != "" and not has_additions()
+
     def signatures(self) -> tuple[Sequence[Signature], Sequence[Signature]] | None:
         """Return the inputs and the outputs of the model; None if nothing of it is on disk."""
         found = self._read(self._name("inputs"), _signatures)
         self._has_signatures = found is not None
-        self.is_empty = found is None and self._made_by != ""
         return found
 
     def plan(self, wanted: Sequence[str], values: Mapping[str, Array]) -> StoredPlan | None:
@@ -89,7 +93,7 @@ class Stored:
         launches: Launches,
     ) -> None:
         """Write a plan. signatures: of the inputs and the outputs of the model."""
-        if not self._kernels or not self._made_by or has_additions():
+        if not self._kernels or not self.keeps:
             return
         try:
             contents = _packed(launches, self._source.contents())

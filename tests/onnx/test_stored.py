@@ -1,61 +1,28 @@
 """Plans on disk: a process repeats the launches of an earlier one, without the graph of the model."""
 
-import copy
 import gc
 import json
 import os
-import pickle
 import re
 import threading
-import uuid
 from pathlib import Path
 
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto
 
 import ep.onnx
 from ep.common.native import machine_code
 from ep.cpu.device_manager import CACHE
 from ep.cpu.engine.repeat import image
-from ep.include import additions
 from ep.include.process import section
 from ep.onnx import stored
 from ep.onnx.errors import ModelError
 from ep.ops.kernels import Kernel, registry
+from tests.onnx.kept import loaded, written
 from tests.onnx.test_models import model_of
 from tests.onnx.test_repetition import several
 from tests.threads import run_together
-
-
-@pytest.fixture(autouse=True)
-def without_additions(monkeypatch):
-    """Let no kernel of another test count."""
-    monkeypatch.setattr(additions, "_ADDED", [])
-
-
-def written(folder, model):
-    """Return the path of a file that no earlier run of the tests has had."""
-    model.doc_string = uuid.uuid4().hex
-    path = folder / "model.onnx"
-    path.write_bytes(model.SerializeToString())
-    return path
-
-
-def loaded(path):
-    """Return a loaded model, and whether its graph has been read."""
-    model = ep.onnx.load(path)
-    return model, lambda: model._made is not None
-
-
-@pytest.fixture
-def gathered(rng):
-    """Return a model whose indices are an input and whose rows are free, and inputs of 7 rows."""
-    table, w = rng.standard_normal((13, 5), np.float32), rng.standard_normal((5, 3), np.float32)
-    nodes = [("Gather", ["t", "i"], ["g"]), ("MatMul", ["g", "w"], ["m"]), ("Relu", ["m"], ["y"])]
-    inputs, outputs = [("i", ("rows",), TensorProto.INT64)], [("g", ("rows", 5)), ("y", ("rows", 3))]
-    return model_of(nodes, inputs, outputs, [("t", table), ("w", w)]), {"i": rng.integers(0, 13, 7)}, table, w
 
 
 def test_a_process_with_one_run_keeps_the_plan_for_the_next_one(tmp_path, rng):
@@ -254,38 +221,6 @@ def test_plans_for_another_processor_are_made_again(tmp_path, rng, monkeypatch):
     again, is_read = loaded(path)
     again(**given[0])
     assert is_read()
-
-
-def test_a_copy_finds_the_plans_of_its_process_and_shares_no_memory(tmp_path, gathered, monkeypatch):
-    model, given, table, _ = gathered
-    path = written(tmp_path, model)
-    loaded(path)[0](**given)
-    again, _ = loaded(path)
-    packed = pickle.dumps(again)
-    for one in (copy.deepcopy(again), pickle.loads(packed)):
-        np.testing.assert_array_equal(one(**given)[0], table[given["i"]])
-        assert one._made is None
-        with pytest.raises(TypeError, match="neither copied nor pickled"):
-            copy.deepcopy(one)
-        with pytest.raises(TypeError, match="neither copied nor pickled"):
-            pickle.dumps(one)
-    monkeypatch.setattr(type(CACHE), "digest", lambda self: "other sources")
-    newer = pickle.loads(packed)
-    np.testing.assert_array_equal(newer(**given)[0], table[given["i"]])
-    assert newer._made is not None
-
-
-def test_a_copy_needs_no_file_of_the_model_that_it_is_a_copy_of(tmp_path, gathered):
-    model, given, table, _ = gathered
-    path = written(tmp_path, model)
-    loaded(path)[0](**given)
-    again, _ = loaded(path)
-    again.explain(i=(7,))  # the file has been read, and its contents are free
-    one = copy.deepcopy(again)
-    del again, _
-    gc.collect()
-    path.unlink()
-    np.testing.assert_array_equal(one(**given)[0], table[given["i"]])
 
 
 def test_functions_are_loaded_where_no_other_thread_forks_or_compiles(tmp_path, gathered, monkeypatch):

@@ -1,0 +1,19 @@
+"""Models in files, for tests of plans on disk."""
+
+import uuid
+
+import ep.onnx
+
+
+def written(folder, model):
+    """Return the path of a file that no earlier run of the tests has had."""
+    model.doc_string = uuid.uuid4().hex
+    path = folder / "model.onnx"
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+def loaded(path):
+    """Return a loaded model, and whether its graph has been read."""
+    model = ep.onnx.load(path)
+    return model, lambda: model._made is not None
