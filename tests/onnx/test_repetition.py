@@ -18,8 +18,10 @@ from ep.expressions.program import Program
 from ep.ops.declare.operator import operator_named
 from ep.ops.join import JoinKernel
 from ep.ops.kernels import Kernel
+from tests.exhausted import STARVED, on_linux
 from tests.onnx.test_models import model_of
 from tests.onnx.test_plans import layers
+from tests.subprocesses import run as run_code
 from tests.threads import run_together
 
 I64 = TensorProto.INT64
@@ -245,3 +247,31 @@ def test_a_list_refuses_other_arrays_and_stops_at_a_refusal():
     assert not done
     assert launches.run(read_only, x) is False  # the second one returns None
     assert [[id(one) for one in each] for each in done] == [[id(read_only), id(x)]] * 2
+
+
+REPEATED = """
+import ep.onnx
+from ep.expressions.program import Program
+from tests.onnx.test_models import model_of
+
+constants = [("w", np.ones((50_000, 4), np.float32)), ("one", np.float32(1))]
+for follows in (("Softmax", ["m"], ["y"]), ("Add", ["m", "one"], ["y"])):
+    nodes = [("Relu", ["x"], ["r"]), ("MatMul", ["r", "w"], ["m"]), follows]
+    model = ep.onnx.load(model_of(nodes, [("x", (4, 50_000))], [("y", (4, 4))], constants))
+    x = np.ones((4, 50_000), np.float32)
+    (expected,), _ = model(x=x), model(x=x)
+    computed, Program.computed = Program.computed, None  # no program runs in Python any more
+    assert (model(x=x)[0] == expected).all()
+    Program.computed = computed
+    raised = starved(lambda: model(x=x))
+    assert type(raised) is MemoryError and "there is no memory" in str(raised), raised
+    for _ in range(3):
+        assert (model(x=x)[0] == expected).all()
+print("done")
+"""
+
+
+@on_linux
+def test_products_without_memory():
+    """A list leaves a launch that lacks memory to Python, which raises MemoryError; the next runs are right."""
+    assert run_code(STARVED + REPEATED) == "done\n"

@@ -22,6 +22,7 @@ is_subtype: Final = External("PyType_IsSubtype", "int32", _WORD, _WORD)
 allocate: Final = External("PyMem_Malloc", _WORD, _WORD)
 release: Final = External("PyMem_Free", "void", _WORD)
 no_memory: Final = External("PyErr_NoMemory", _WORD)
+set_error: Final = External("PyErr_SetString", "void", _WORD, _WORD)
 as_int: Final = External("PyLong_FromLongLong", _WORD, _WORD)
 bad_argument: Final = External("PyErr_BadArgument", "int32")
 

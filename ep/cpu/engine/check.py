@@ -108,7 +108,7 @@ def _check_each(state, form, plan, numbers, operands, context):
 
 @jit
 def launch_checked(state, form, plan, numbers, operands, noted):
-    """Check a launch and run it. Return 0 if it has run; otherwise nothing has been written.
+    """Check a launch and run it. Return 0 if it has run, NO_MEMORY, or 1 if nothing has been written.
 
     noted: 0, or an address: then nothing runs, and NOTED is written there.
     """

@@ -11,6 +11,9 @@ from functools import cache
 from types import FunctionType
 from typing import Any
 
+from llvmlite import ir
+
+from ep.common.native.emitted import emitted
 from ep.common.native.forward import call_method
 from ep.common.native.object_layout import DATA, TUPLE_ITEMS, TUPLE_LENGTH, TYPE
 from ep.common.native.python_calls import (
@@ -20,17 +23,21 @@ from ep.common.native.python_calls import (
     bad_argument,
     clear_error,
     drop_reference,
+    error_occurred,
+    no_memory,
+    set_error,
 )
 from ep.common.native.python_function import doc_of_method, python_method
 from ep.common.native.words import load_word, stack_words, store_word
 from ep.cpu.compile.compiler import compile_function
 from ep.cpu.compile.integers import as_word
 from ep.cpu.compile.jit import jit
+from ep.cpu.compile.vectors import BYTE, WORD
 from ep.cpu.engine.check import launch_checked
 from ep.cpu.engine.form import ARRAY, FORM, MAX_ARGUMENTS, NUMBER, Launcher
 from ep.cpu.engine.kept import find_kept
 from ep.cpu.engine.launchable import WORDS, Launchable
-from ep.cpu.shared.context import MAX_SOURCES
+from ep.cpu.shared.context import MAX_SOURCES, NO_MEMORY, NO_MEMORY_TEXT
 from ep.cpu.shared.listed import MAX_NUMBERS
 from ep.cpu.shared.state import STATE
 
@@ -56,7 +63,10 @@ def _launcher(name: str, launch: Any) -> int:
 
 @jit
 def _entered(primitive, args, num_args, noted):
-    """Run `_enter`, or with an address `noted` write what it hands to the launcher there; return whether it refuses."""
+    """Run `_enter`, or with an address `noted` write what it hands to the launcher there.
+
+    Returns as `launch_checked` does.
+    """
     words = load_word(primitive + WORDS, 0)
     if words == 0 or num_args == 0:
         return 1
@@ -77,8 +87,34 @@ def _entered(primitive, args, num_args, noted):
     return refused
 
 
+@emitted("int64")
+def _no_memory_text(builder: Any) -> Any:
+    """Return the address of the text of the MemoryError."""
+    text = bytearray(NO_MEMORY_TEXT.encode() + b"\0")
+    name = "ep.no_memory_text"
+    stored = builder.module.globals.get(name)
+    if stored is None:
+        constant = ir.Constant(ir.ArrayType(BYTE, len(text)), text)
+        stored = ir.GlobalVariable(builder.module, constant.type, name)
+        stored.global_constant, stored.linkage, stored.initializer = True, "linkonce_odr", constant
+    return builder.ptrtoint(stored, WORD)
+
+
+@jit
+def _raise_no_memory():
+    """Raise MemoryError, whose address only `no_memory` knows in any process."""
+    no_memory()
+    error = error_occurred()
+    clear_error()
+    set_error(error, _no_memory_text())
+
+
 def _enter(primitive, args, num_args, names):
-    return as_bool(1 if names != 0 else _entered(primitive, args, num_args, 0))
+    refused = 1 if names != 0 else _entered(primitive, args, num_args, 0)
+    if refused == NO_MEMORY:
+        _raise_no_memory()
+        return 0
+    return as_bool(refused)
 
 
 def _note(primitive, args, num_args, names):
@@ -89,7 +125,7 @@ def _note(primitive, args, num_args, names):
 
 @jit
 def _launch_several(state, form, numbers, operands):
-    """Run `launch_checked`, with the first operand a tuple or a list of operands."""
+    """Run `launch_checked`, with the first operand a tuple or a list of operands. Return the same."""
     given = load_word(operands, 0)
     if load_word(given + TYPE, 0) != load_word(state, STATE.list_type):
         return launch_checked(state, form, 0, numbers, operands, 0)
@@ -129,16 +165,16 @@ def _put_in_order(form, args, num_args, names, ordered):
 
 
 @jit
-def _is_done(primitive, state, args, num_args, names):
-    """Return whether a launch was as expected, and has therefore run."""
+def _launched(primitive, state, args, num_args, names):
+    """Run a launch if it is as expected. Return as `launch_checked` does."""
     form = load_word(state, STATE.form)
     num_arguments, ordered = load_word(form, FORM.num_arguments), stack_words(MAX_ARGUMENTS)
     if num_args != num_arguments or names != 0:
         if not _put_in_order(form, args, num_args, names, ordered):
-            return False
+            return 1
         args = ordered
     if load_word(load_word(args, 0) + TYPE, 0) != load_word(state, STATE.stream_type):
-        return False
+        return 1
     numbers, operands, num_numbers = stack_words(MAX_NUMBERS), stack_words(_OPERANDS), load_word(form, FORM.num_numbers)
     for number in range(num_numbers):
         store_word(numbers, number, load_word(form, FORM.numbers + number))
@@ -151,12 +187,12 @@ def _is_done(primitive, state, args, num_args, names):
     # after the conversion of objects to integers, which may run any code
     num_keys, plan = load_word(form, FORM.num_keys), 0
     if load_word(form, FORM.many) != 0:
-        return _launch_several(state, form, numbers, operands) == 0
+        return _launch_several(state, form, numbers, operands)
     if num_keys == 0:
-        return launch_checked(state, form, 0, numbers, operands, 0) == 0
+        return launch_checked(state, form, 0, numbers, operands, 0)
     kept = find_kept(primitive, state, form, args)
     if kept == 0:
-        return False
+        return 1
     if load_word(form, FORM.planned) != 0:
         plan = load_word(load_word(kept + TUPLE_ITEMS, num_keys) + DATA, 0)
     for value in range(load_word(form, FORM.num_values)):
@@ -165,7 +201,7 @@ def _is_done(primitive, state, args, num_args, names):
             store_word(operands, load_word(form, FORM.values + value), array)
     refused = launch_checked(state, form, plan, numbers, operands, 0)
     drop_reference(kept)
-    return refused == 0
+    return refused
 
 
 def _method(primitive, args, num_args, names):
@@ -176,11 +212,14 @@ def _method(primitive, args, num_args, names):
     add_reference(words)  # a conversion of objects to integers, or another thread, may replace the words
     state = load_word(words + DATA, 0)
     written, none = load_word(state, STATE.written), load_word(state, STATE.none)
-    done = load_word(state, STATE.form) != 0 and _is_done(primitive, state, args, num_args, names)
+    refused = 1 if load_word(state, STATE.form) == 0 else _launched(primitive, state, args, num_args, names)
     drop_reference(words)
-    if done:
+    if refused == 0:
         add_reference(none)
         return none
+    if refused == NO_MEMORY:
+        _raise_no_memory()
+        return 0
     return call_method(written, primitive, args, num_args, names)
 
 

@@ -61,7 +61,7 @@ class Launcher(NamedTuple):
     """The function that runs a launch after its check.
 
     address: that of the C function (context, bytes read and written, whether dst is the storage of another operand,
-        address of sizes and other integers). It returns 0, or does nothing and returns 1.
+        address of sizes and other integers). It returns 0, or does nothing and returns 1, or returns NO_MEMORY.
     plan: the layout of the engine's plans; None if there are none.
     many: whether the first operand is a tuple of similar operands. The context's plan is then the tuple's address.
     """

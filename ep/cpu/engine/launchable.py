@@ -71,6 +71,9 @@ class Launchable:
     def _enter(self, plan: Any, *args: Any) -> bool:
         """Return whether a launch was refused; then nothing has been written. Without compiled code, all are refused.
 
+        A launch that lacks memory raises MemoryError, and may have written a part of its result: it is not repeated,
+        since a result that is read, too, would be changed twice.
+
         plan: its words, with args the operands; or None, with args the sizes and other integers of the signature, then
             the operands.
         """

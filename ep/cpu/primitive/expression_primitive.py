@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -12,13 +12,12 @@ from ep.common.native.object_layout import data_address
 from ep.common.primitive.expression_arrays import ExpressionArrays, ExpressionDims
 from ep.common.primitive.strides import span
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
+from ep.cpu.shared.context import NO_MEMORY, NO_MEMORY_TEXT
 from ep.cpu.shared.listed import STRIDED, Listed
 from ep.include.errors import ArgumentTypeError, ArgumentValueError
 from ep.include.primitive.expression import Expression
 from ep.include.primitive.primitive import Request, kMaxNumDims
 from ep.include.primitive.structure import Structure
-
-_NO_MEMORY: Final = 2  # the entry's result if memory is lacking
 
 
 class ExpressionPrimitive(CpuPrimitive, Expression):
@@ -46,8 +45,8 @@ class ExpressionPrimitive(CpuPrimitive, Expression):
 
     def _enter(self, plan: Any, *args: Any) -> bool:
         refused = self._entry(self._words, plan, *args)
-        if refused == _NO_MEMORY:
-            raise MemoryError("there is no memory for what goes from stage to stage; results are written in part")
+        if refused == NO_MEMORY:
+            raise MemoryError(NO_MEMORY_TEXT)
         return refused != 0
 
     def _launch_arrays(self, stream: Any, arrays: tuple[Any, ...], num_results: int) -> None:

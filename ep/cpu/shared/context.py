@@ -24,6 +24,11 @@ CONTEXT: Final = layout(
 
 CONTEXT_WORDS: Final[int] = CONTEXT.num_words
 
+NO_MEMORY: Final = 2
+"""The result of a launch that lacked memory; a part of the results may have been written."""
+NO_MEMORY_TEXT: Final = "there is no memory for intermediate values; results may be written in part"
+"""The text of the MemoryError that follows."""
+
 NONE: Final = 0
 """No task uses non-temporal stores without tiles."""
 LATER: Final = 1

@@ -30,7 +30,7 @@ from ep.cpu.compile.compiler import compile_function
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.ndarray import data_of
 from ep.cpu.lines.streaming import run_writing
-from ep.cpu.shared.context import CONTEXT
+from ep.cpu.shared.context import CONTEXT, NO_MEMORY
 from ep.cpu.shared.layout import layout
 from ep.cpu.shared.state import GRAIN_BYTES, STATE
 from ep.include.primitive.primitive import kMaxNumDims
@@ -75,9 +75,6 @@ STRIDED: Final = layout("Strided", CONTEXT, lacks_memory=1)
 """The context of a launch; lacks_memory: set by a task that could not allocate memory."""
 
 _CONTEXT_WORDS: Final[int] = STRIDED.num_words
-
-NO_MEMORY: Final = 2
-"""The result of the entry if memory was lacking; a part of the results has been written."""
 
 OPERANDS: Final[int] = STRIDED_PLAN.num_words
 OPERAND_WORDS: Final[int] = OPERAND.num_words

@@ -19,9 +19,10 @@ from ep.common.environment import set_meanwhile
 from ep.common.native.emitted import emitted
 from ep.common.native.words import load_word, stack_words
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import allocate, release, storer
+from ep.cpu.compile.memory import release, storer
 from ep.cpu.compile.vectors import INT, NOTHING, WORD
 from ep.cpu.engine.product.mapped import map_block
+from ep.cpu.engine.product.memory import allocate_for
 from ep.cpu.engine.product.state import BLOCK, PRODUCT, PRODUCT_LAUNCH, PRODUCT_STATE
 from ep.cpu.engine.product.walk import offsets
 from ep.include.data_type import DataType
@@ -108,8 +109,10 @@ def blas_multiplier(data_type: DataType) -> Any:
         if partial != 0:
             c, alpha, beta = partial, one, zero
         elif maps and load_word(launch, PRODUCT_LAUNCH.apart) != 0:
-            c = memory = allocate(rows * columns * size)
+            c = memory = allocate_for(launch, rows * columns * size)
             c_step = columns
+            if memory == 0:
+                return
         for term in range(load_word(block, BLOCK.first_term), load_word(block, BLOCK.last_term)):
             a_offset, b_offset = offsets(words + 8 * PRODUCT.terms, term)
             gemm(

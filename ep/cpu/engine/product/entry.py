@@ -6,15 +6,16 @@ from typing import Final
 
 from ep.common.native.words import load_word, stack_words, store_word, store_words
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import allocate, release
+from ep.cpu.compile.memory import release
 from ep.cpu.engine.entry import launcher
 from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.product import cut as cuts
+from ep.cpu.engine.product.memory import allocate_for
 from ep.cpu.engine.product.multipliers import set_product
 from ep.cpu.engine.product.parts import TILES, strips_of, way_of
 from ep.cpu.engine.product.state import AXES, PRODUCT, PRODUCT_LAUNCH, PRODUCT_LAUNCH_WORDS, PRODUCT_STATE
 from ep.cpu.engine.product.types import alike
-from ep.cpu.shared.context import CONTEXT, SOURCE_WORDS
+from ep.cpu.shared.context import CONTEXT, NO_MEMORY, SOURCE_WORDS
 from ep.cpu.shared.state import STATE, LaunchState
 from ep.cpu.threads.parallel import acquire_gil, call_task, release_gil, run
 from ep.include.primitive.blas import BlasTransposeType
@@ -54,7 +55,7 @@ def _multiplier(state, product):
 
 @jit
 def _run(context):
-    """Multiply as the context's plan describes. Return 1, and do nothing, if the state has no code for it yet."""
+    """Multiply as the context's plan describes; return as a Launcher, 1 if the state has no code for it yet."""
     state, product = load_word(context, CONTEXT.state), load_word(context, CONTEXT.plan)
     multiply = load_word(product, PRODUCT.multiply)
     if multiply == 0 and load_word(product, PRODUCT.task) == 0:
@@ -68,9 +69,8 @@ def _run(context):
         load_word(context, _ALPHA),
         load_word(context, _BETA),
     )
-    store_words(launch, state, product, multiply, a, b, load_word(context, CONTEXT.dst), alpha, beta, 0, 0, 0, 0, 0)
-    multiply_shared(state, launch, load_word(context, CONTEXT.dst_count), 0)
-    return 0
+    store_words(launch, state, product, multiply, a, b, load_word(context, CONTEXT.dst), alpha, beta, 0, 0, 0, 0, 0, 0)
+    return multiply_shared(state, launch, load_word(context, CONTEXT.dst_count), 0)
 
 
 @jit
@@ -79,6 +79,8 @@ def multiply_shared(state, launch, num_results, map_work):
 
     state: that of the launched primitive. num_results: the number of elements of c. map_work: the work of the map per
         element, in multiplications.
+
+    Returns 0, or NO_MEMORY.
     """
     product = load_word(launch, PRODUCT_LAUNCH.product)
     task = load_word(product, PRODUCT.task)
@@ -96,13 +98,17 @@ def multiply_shared(state, launch, num_results, map_work):
         call_task(task, launch, 0, 1)
         acquire_gil(thread_state)
     else:
-        partials = allocate(_NUMBER_BYTES * num_results * depth_parts) if depth_parts > 1 else 0
+        partials = allocate_for(launch, _NUMBER_BYTES * num_results * depth_parts) if depth_parts > 1 else 0
+        if load_word(launch, PRODUCT_LAUNCH.lacks_memory) != 0:  # without partial sums, all parts would write to c
+            return NO_MEMORY
         store_word(launch, PRODUCT_LAUNCH.partials, partials)
         run(state, task, launch, num_blocks, max(int(_GRAIN * num_blocks / work), 1))
         if partials != 0:
-            store_word(launch, PRODUCT_LAUNCH.merges, 1)
-            run(state, task, launch, num_results, max(_GRAIN // depth_parts, 1))
+            if load_word(launch, PRODUCT_LAUNCH.lacks_memory) == 0:
+                store_word(launch, PRODUCT_LAUNCH.merges, 1)
+                run(state, task, launch, num_results, max(_GRAIN // depth_parts, 1))
             release(partials)
+    return 0 if load_word(launch, PRODUCT_LAUNCH.lacks_memory) == 0 else NO_MEMORY
 
 
 @jit

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ep.common.native.words import load_word, stack_words, store_word, store_words
 from ep.cpu.compile.compiler import compile_tasks
-from ep.cpu.engine.map.strided import STRIDED_PLAN
+from ep.cpu.engine.map.strided import STRIDED, STRIDED_PLAN
 from ep.cpu.engine.product.entry import multiply_shared
 from ep.cpu.engine.product.mapped import block_mapper, element_mapper
 from ep.cpu.engine.product.state import PRODUCT, PRODUCT_LAUNCH_WORDS, PRODUCT_MAP
@@ -46,9 +46,11 @@ def _multiply_and_map(context, begin, end):
         mapped,
         places,
         1 if c == 0 else 0,
+        0,
     )
     state, num_values = load_word(context, CONTEXT.state), load_word(program, PRODUCT_MAP.num_values)
-    multiply_shared(state, launch, num_values, load_word(program, PRODUCT_MAP.work))
+    if multiply_shared(state, launch, num_values, load_word(program, PRODUCT_MAP.work)) != 0:
+        store_word(context, STRIDED.lacks_memory, 1)
 
 
 class MappedTasks(NamedTuple):

@@ -14,10 +14,11 @@ from typing import Any, Final
 from ep.common.native.words import load_word
 from ep.cpu.compile.conversion import HALVES
 from ep.cpu.compile.jit import jit, separate
-from ep.cpu.compile.memory import allocate, release, storer
+from ep.cpu.compile.memory import release, storer
 from ep.cpu.engine.product.columns import dots_of_columns
 from ep.cpu.engine.product.cut import NARROW
 from ep.cpu.engine.product.dots import dots_of_matrices
+from ep.cpu.engine.product.memory import allocate_for
 from ep.cpu.engine.product.packing import plane_packer
 from ep.cpu.engine.product.results import results_writer
 from ep.cpu.engine.product.state import BLOCK, PRODUCT, PRODUCT_LAUNCH, PRODUCT_STATE
@@ -54,7 +55,9 @@ def narrow_multiplier(types: Types) -> Any:
         first_row, rows = load_word(block, BLOCK.first_row), load_word(block, BLOCK.rows)
         first_column, columns = load_word(block, BLOCK.first_column), load_word(block, BLOCK.columns)
         begin, end = load_word(block, BLOCK.first), load_word(block, BLOCK.last)
-        memory = allocate((2 * NARROW * _ROW + rows * columns) * wide)
+        memory = allocate_for(launch, (2 * NARROW * _ROW + rows * columns) * wide)
+        if memory == 0:
+            return
         sums = memory + 2 * NARROW * _ROW * wide
         for place in range(rows * columns):
             store_wide(sums, place, 0)

@@ -19,9 +19,10 @@ from ep.common.primitive.windows import along_axes
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.conversion import HALVES
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import allocate, loader, release, set_bytes, storer
+from ep.cpu.compile.memory import loader, release, set_bytes, storer
 from ep.cpu.engine.plan import Plan, adjacent
 from ep.cpu.engine.product.mapped import map_block
+from ep.cpu.engine.product.memory import allocate_for
 from ep.cpu.engine.product.plane_rows import phases_of, reach_of, row_packer
 from ep.cpu.engine.product.plane_sums import SumsForm, window_sums
 from ep.cpu.engine.product.shape import tile_shape
@@ -212,7 +213,9 @@ def planes_task(form: SumsForm, maps: bool) -> int:
         layers, rows = load_word(words, _PLANES.counts), load_word(words, _PLANES.counts + 1)
         columns = load_word(words, _PLANES.counts + 2)
         apart, mapped, num_bytes = are_apart(launch), load_word(words, _PLANES.mapped), load_word(words, _PLANES.bytes)
-        memory = allocate(num_bytes + load_word(words, _PLANES.sums_bytes))
+        memory = allocate_for(launch, num_bytes + load_word(words, _PLANES.sums_bytes))
+        if memory == 0:
+            return
         packed = (memory + _LINE - 1) // _LINE * _LINE
         of_planes = (memory + num_bytes + _LINE - 1) // _LINE * _LINE
         for number in range(begin * mapped, end * mapped):

@@ -68,6 +68,7 @@ PRODUCT_LAUNCH: Final = layout(
     map=1,  # the address of `PRODUCT_MAP` if c is mapped, block by block; 0 if it is not
     places=1,  # the addresses of the map's operands
     apart=1,  # whether the values that are mapped are in memory of their block, and not in c
+    lacks_memory=1,  # set by a block that could not allocate memory, and has been left
 )
 """The context of the task."""
 

@@ -8,8 +8,9 @@ from typing import Any
 from ep.common.native.words import load_word, stack_words, store_word
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit, separate
-from ep.cpu.compile.memory import allocate, loader, release, storer
+from ep.cpu.compile.memory import loader, release, storer
 from ep.cpu.engine.product.mapped import map_block
+from ep.cpu.engine.product.memory import allocate_for
 from ep.cpu.engine.product.results import results_merger
 from ep.cpu.engine.product.shape import block_columns
 from ep.cpu.engine.product.state import BLOCK, BLOCK_WORDS, PRODUCT, PRODUCT_LAUNCH
@@ -90,7 +91,9 @@ def _zeros_mapper(data_type: DataType) -> Any:
 
     @separate
     def map_zeros(launch, block, rows, columns):
-        zeros = allocate(rows * columns * wide)
+        zeros = allocate_for(launch, rows * columns * wide)
+        if zeros == 0:
+            return
         for place in range(rows * columns):
             store_wide(zeros, place, 0)
         map_block(launch, block, zeros, columns, 0, rows)

@@ -15,8 +15,9 @@ from typing import Any, Final
 from ep.common.native.words import load_word, stack_words
 from ep.cpu.compile.conversion import HALVES
 from ep.cpu.compile.jit import jit, separate
-from ep.cpu.compile.memory import allocate, loader, release, storer
+from ep.cpu.compile.memory import loader, release, storer
 from ep.cpu.engine.product.mapped import map_block
+from ep.cpu.engine.product.memory import allocate_for
 from ep.cpu.engine.product.packing import column_packer, row_packer
 from ep.cpu.engine.product.parts import LOW, ONE
 from ep.cpu.engine.product.results import results_narrower
@@ -117,7 +118,10 @@ def block_multiplier(types: Types, *, paired: bool = False) -> Any:
             strips = (columns + tile_columns - 1) // tile_columns if keeps_b else 1
             b_bytes = wide * tile_columns * depth * strips
             kept_rows = height if is_once else rows
-            memory = allocate(a_bytes + b_bytes + _LINE + (wide * kept_rows * columns if rounds else 0))
+            sums_bytes = wide * kept_rows * columns if rounds else 0
+            memory = allocate_for(launch, a_bytes + b_bytes + _LINE + sums_bytes)
+            if memory == 0:
+                return
             packed_a = (memory + _LINE - 1) // _LINE * _LINE
             packed_b = packed_a + a_bytes
             if rounds:

@@ -16,7 +16,7 @@ from ep.common.native.emitted import emitted
 from ep.common.native.words import load_word
 from ep.cpu.compile.conversion import HALVES, widened
 from ep.cpu.compile.jit import jit, separate
-from ep.cpu.compile.memory import allocate, release, storer
+from ep.cpu.compile.memory import release, storer
 from ep.cpu.compile.vectors import (
     REALS,
     WORD,
@@ -32,6 +32,7 @@ from ep.cpu.compile.vectors import (
 )
 from ep.cpu.engine.product.cut import SHORT_ROW_BYTES
 from ep.cpu.engine.product.dots import dots_of_rows
+from ep.cpu.engine.product.memory import allocate_for
 from ep.cpu.engine.product.packing import plane_packer
 from ep.cpu.engine.product.results import results_writer
 from ep.cpu.engine.product.state import BLOCK, PRODUCT, PRODUCT_LAUNCH, PRODUCT_STATE
@@ -89,7 +90,9 @@ def _multiplier(of_matrix: DataType, of_vector: DataType, of_c: DataType) -> Any
         begin, end = load_word(block, BLOCK.first), load_word(block, BLOCK.last)
         transposed = load_word(state, PRODUCT_STATE.transpose_b if is_row else PRODUCT_STATE.transpose_a) != 0
         side_by_side, ld = transposed == is_row or m == n, n if is_row else m
-        results = allocate(wide * (count + (_PIECE if is_half else 0)))
+        results = allocate_for(launch, wide * (count + (_PIECE if is_half else 0)))
+        if results == 0:
+            return
         for place in range(count):
             store_wide(results, place, 0)
         for term in range(load_word(block, BLOCK.first_term), load_word(block, BLOCK.last_term)):

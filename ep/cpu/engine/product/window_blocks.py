@@ -12,8 +12,9 @@ from typing import Any, Final
 from ep.common.native.words import load_word, stack_words
 from ep.cpu.compile.conversion import HALVES
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import allocate, loader, release, storer
+from ep.cpu.compile.memory import loader, release, storer
 from ep.cpu.engine.product.mapped import map_block
+from ep.cpu.engine.product.memory import allocate_for
 from ep.cpu.engine.product.parts import ONE
 from ep.cpu.engine.product.results import results_narrower
 from ep.cpu.engine.product.shape import FEW_STRIPS, VECTORS, lanes_of, tile_shape
@@ -75,7 +76,10 @@ def windows_multiplier(types: Types, step: int) -> Any:
         b_bytes = wide * tile_columns * min(depth, SUMMED) * kept_strips
         # values that are mapped as soon as they are complete need memory for some of the rows only
         kept_rows = group if maps else rows
-        memory = allocate(a_bytes + b_bytes + _LINE + (wide * kept_rows * columns if rounds else 0))
+        sums_bytes = wide * kept_rows * columns if rounds else 0
+        memory = allocate_for(launch, a_bytes + b_bytes + _LINE + sums_bytes)
+        if memory == 0:
+            return
         packed_a = (memory + _LINE - 1) // _LINE * _LINE
         packed_b, to, to_step = packed_a + a_bytes, partial if partial != 0 else c, n
         if rounds:

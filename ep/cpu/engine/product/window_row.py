@@ -15,7 +15,7 @@ from ep.common.native.emitted import emitted
 from ep.common.native.words import load_word, stack_words, store_word
 from ep.cpu.compile.conversion import HALVES, widened
 from ep.cpu.compile.jit import jit, separate
-from ep.cpu.compile.memory import allocate, release
+from ep.cpu.compile.memory import release
 from ep.cpu.compile.vectors import (
     REALS,
     WORD,
@@ -30,6 +30,7 @@ from ep.cpu.compile.vectors import (
     store,
     stored_bits,
 )
+from ep.cpu.engine.product.memory import allocate_for
 from ep.cpu.engine.product.packing import plane_packer
 from ep.cpu.engine.product.results import results_writer
 from ep.cpu.engine.product.shape import tile_shape
@@ -86,7 +87,9 @@ def window_row_multiplier(types: Types, step: int) -> Any:
     def multiply(launch, block, a, b, c):
         words, columns = load_word(launch, PRODUCT_LAUNCH.product), load_word(block, BLOCK.columns)
         begin, end = load_word(block, BLOCK.first), load_word(block, BLOCK.last)
-        sums, weights = allocate(wide * (columns + (end - begin if widens else 0))), a + begin * size_a
+        weights, sums = a + begin * size_a, allocate_for(launch, wide * (columns + (end - begin if widens else 0)))
+        if sums == 0:
+            return
         if widens:
             widen(weights, end - begin, sums + columns * wide, 0)
             weights = sums + columns * wide
