@@ -6,6 +6,7 @@ import hashlib
 import os
 from os import PathLike
 from pathlib import Path
+from stat import S_ISREG
 from typing import TYPE_CHECKING
 from weakref import finalize
 
@@ -20,7 +21,7 @@ class Source:
     """A model as `load` gets it.
 
     is_file: whether it is a path or the contents of a file; anything else should be a ModelProto, which is `model`
-    until it is forgotten. path: the path, if it is one. The file stays open, so that it may be removed or replaced
+    until it is forgotten. path: the path, if it is one. A file stays open, so that it may be removed or replaced
     while the model is used.
     """
 
@@ -37,7 +38,8 @@ class Source:
             self.path = Path(source)
             with self.path.open("rb", buffering=0) as file:
                 self._contents = file.read()
-                if hasattr(os, "pread"):  # not on Windows, where a file that is open cannot be removed
+                # a pipe cannot be read again; on Windows, a file that is open cannot be removed
+                if hasattr(os, "pread") and S_ISREG(os.fstat(file.fileno()).st_mode):
                     self._file = os.dup(file.fileno())
                     finalize(self, os.close, self._file)
         else:

@@ -2,7 +2,9 @@
 
 import copy
 import gc
+import os
 import pickle
+import threading
 
 import numpy as np
 import pytest
@@ -77,3 +79,18 @@ def test_a_copy_needs_no_file_of_the_model_that_it_is_a_copy_of(tmp_path, gather
     gc.collect()
     path.unlink()
     np.testing.assert_array_equal(one(**given)[0], table[given["i"]])
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+def test_a_model_from_a_pipe_is_read_once(tmp_path, gathered):
+    model, given, table, _ = gathered
+    path, pipe = written(tmp_path, model), tmp_path / "pipe"
+    loaded(path)[0](**given)
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_bytes(path.read_bytes()))
+    writer.start()
+    again, is_read = loaded(pipe)
+    writer.join()
+    np.testing.assert_array_equal(again(**given)[0], table[given["i"]])
+    assert not is_read()
+    np.testing.assert_array_equal(again(i=np.arange(4))[0], table[:4])

@@ -203,11 +203,11 @@ class _Reached:
 
 
 def _parts(one: Any) -> Iterator[Any]:
-    """Yield what an object refers to."""
+    """Yield what an object refers to. Other threads may change containers meanwhile, such as tables of plans."""
     if isinstance(one, Mapping):
-        yield from one.values()
+        yield from [*one.values()]
     elif isinstance(one, tuple | list | set | frozenset):
-        yield from one
+        yield from [*one]
     elif isinstance(one, FunctionType):
         for cell in one.__closure__ or ():
             try:
