@@ -1,6 +1,9 @@
 """Suggestions for names that were not found."""
 
 from collections.abc import Iterable
+from importlib import import_module
+
+from ep.include.process import exclusively
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -8,10 +11,9 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
     A name of up to three letters suggests only names with the same first letter: "gpu" does not mean "cpu".
     """
-    from difflib import get_close_matches  # not at the top: only errors need it
-
+    difflib = exclusively(lambda: import_module("difflib"))  # not at the top: only errors need it
     folded = name.casefold()
     by_folded = {candidate.casefold(): candidate for candidate in known}
     near = [one for one in by_folded if len(folded) > 3 or one[:1] == folded[:1]]
-    matches = [by_folded[match] for match in get_close_matches(folded, near, n=3, cutoff=0.6)]
+    matches = [by_folded[match] for match in difflib.get_close_matches(folded, near, n=3, cutoff=0.6)]
     return f"; did you mean {' or '.join(map(repr, matches))}?" if matches else ""

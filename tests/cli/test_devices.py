@@ -75,6 +75,7 @@ def test_doctor(ep, toy):
 def test_doctor_goes_on_where_the_cache_cannot_be_read(ep, monkeypatch, tmp_path):
     (tmp_path / "file").write_text("no folder")
     monkeypatch.setenv("EP_CACHE_DIR", str(tmp_path / "file"))
+    monkeypatch.setattr(CACHE, "_keeps", True)  # later tests keep kernels again
     done = ep("doctor")
     assert done.code == 1
     assert f"{tmp_path}/file cannot be read: Not a directory" in done.out

@@ -288,11 +288,11 @@ def _serves(entry: Entry, request: Request) -> bool:
 
 def _nearest(request: Request, entries: Iterable[Entry]) -> str:
     """Return the three registered keys most similar to the request."""
-    from difflib import SequenceMatcher  # not at the top: only errors need it
+    difflib = exclusively(lambda: import_module("difflib"))  # not at the top: only errors need it
 
     def likeness(entry: Entry) -> tuple[float, int]:
         same = sum(a is b for a, b in zip(entry.dtypes, request.dtypes or (), strict=False))
         names = (entry.op.name.casefold(), request.op.name.casefold()) if entry.op and request.op else ("", "")
-        return SequenceMatcher(None, *names).ratio(), same
+        return difflib.SequenceMatcher(None, *names).ratio(), same
 
     return ", ".join(str(entry) for entry in sorted(entries, key=likeness, reverse=True)[:3])
