@@ -145,6 +145,14 @@ def test_one_node_by_itself(rng):
     np.testing.assert_allclose(y, rest / np.sqrt((rest**2).mean(1, keepdims=True) + 1e-5) * s, rtol=2e-5, atol=1e-6)
 
 
+def test_shrink_of_what_is_no_number_is_0():
+    """NaN is neither above lambd nor below -lambd."""
+    x = np.float32([np.nan, 3, -3, 0.5])
+    node = helper.make_node("Shrink", ["x"], ["y"], bias=0.75, lambd=1.5)
+    (y,) = ep.onnx.Backend.run_node(node, [x])
+    np.testing.assert_array_equal(y, np.float32([0, 2.25, -2.25, 0]))
+
+
 def test_the_document_runs():
     text = (Path(__file__).parents[2] / "docs/onnx.md").read_text()
     (block,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
