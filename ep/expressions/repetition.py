@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from ep.include.arrays import Array, Arrays
-from ep.include.recording import Repeat
+from ep.include.recording import Repeat, results_in
 
 _RECORDED: Final = 1
 """The number of calls before the one that is recorded: their launches compile what they need."""
@@ -40,8 +40,7 @@ class Repeated(NamedTuple):
         """Return the results, which are in the written arrays; None if the launches have not all been done."""
         if not self.repeat.run(*[given[one] for one in self.inputs], *written):
             return None
-        found = [(written[k], shape) for k, shape in self.results]
-        return [one if one.shape == shape else one.reshape(shape) for one, shape in found]
+        return results_in(written, self.results)
 
 
 class Repetition:

@@ -36,6 +36,12 @@ class Repeat(NamedTuple):
     image: Callable[[], bytes | None] = lambda: None
 
 
+def results_in(written: Sequence[Array], places: Sequence[tuple[int, tuple[int, ...]]]) -> list[Array]:
+    """Return results that are written arrays. places: for each the number of its array, and the shape of the result."""
+    found = [(written[number], shape) for number, shape in places]
+    return [one if one.shape == shape else one.reshape(shape) for one, shape in found]
+
+
 class Recording(ABC):
     """A recording of the launches of one function.
 

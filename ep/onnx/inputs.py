@@ -18,10 +18,15 @@ class Signature(NamedTuple):
 
 
 class Sized(NamedTuple):
-    """What is known of an array before there is one."""
+    """What operators that use only shapes read of an array, and what is known of one before there is one."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
+
+    @classmethod
+    def of(cls, array: Any) -> Sized:
+        """Return the shape and the dtype of an array of any device."""
+        return cls(tuple(array.shape), np.dtype(array.dtype))
 
 
 def checked(signatures: Sequence[Signature], inputs: Mapping[str, Any]) -> dict[str, Any]:

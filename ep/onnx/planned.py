@@ -14,6 +14,7 @@ from ep.expressions.memory import Arena
 from ep.expressions.program import Program
 from ep.include.arrays import Array, Arrays
 from ep.onnx.graph import Branch, Node
+from ep.onnx.inputs import Sized
 from ep.onnx.known import Known, NDArray
 from ep.onnx.progress import Progress
 from ep.onnx.table import OPERATORS
@@ -154,7 +155,7 @@ class Planned:
             elif is_fixed or k in line.host:
                 arrays.append(self.value(name))
             elif line.of_shape:
-                arrays.append(_Shaped(self._values[name] if name in self._values else self.value(name)))
+                arrays.append(Sized.of(self._values[name] if name in self._values else self.value(name)))
             else:
                 arrays.append(self._lazy(name))
         self._owners.append((len(self._trace.nodes), node.shown))
@@ -195,13 +196,6 @@ class Planned:
                 copies[name] = self._trace.copied(lazy)
             taken.add(root.position)
         return copies
-
-
-class _Shaped:
-    """An array for operators that use only shapes."""
-
-    def __init__(self, array: Any) -> None:
-        self.shape, self.dtype = tuple(array.shape), array.dtype
 
 
 def _needed(nodes: Sequence[Node], wanted: Sequence[str]) -> list[Node]:

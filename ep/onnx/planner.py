@@ -44,7 +44,7 @@ class Planner:
         """Return the runs of a new plan. given: the inputs, by name. stored: where the plan is kept."""
         keep = None
         if self._is_whole and stored.keeps:
-            sizes = {name: Sized(tuple(one.shape), np.dtype(one.dtype)) for name, one in given.items()}
+            sizes = {name: Sized.of(one) for name, one in given.items()}
             keep = partial(stored.keep, self.signatures, wanted, sizes)
         return Runs(self._plan(wanted, given, progress), self._arenas, keep)
 

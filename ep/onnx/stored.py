@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import numpy as np
 
 from ep.common.arrays.on_device import arrays_on
+from ep.common.kernel_cache.headed import header_of, with_header
 from ep.common.kernel_cache.versions import version
 from ep.include.additions import has_additions
 from ep.include.arrays import Array, Arrays
@@ -22,6 +23,7 @@ from ep.include.data_type import DataType, as_data_type
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
 from ep.include.process import ProcessBound
+from ep.include.recording import results_in
 from ep.onnx.errors import ModelError
 from ep.onnx.inputs import Signature
 from ep.onnx.source import Source
@@ -123,8 +125,7 @@ class StoredPlan(ProcessBound):
     def __init__(self, source: Source, contents: bytes, read_again: Callable[[], bytes | None]) -> None:
         """source: of the model. contents: those of the file; `read_again` reads it again, for more memory."""
         self._source, self._contents, self._read_again = source, contents, read_again
-        begin = 8 + int.from_bytes(contents[:8], "little")
-        header = json.loads(contents[8:begin])
+        header, begin = header_of(contents)
         self._inputs: list[str] = header["inputs"]
         self._written = [(tuple(shape), DataType[name].dtype) for shape, name in header["written"]]
         self._results = [(number, tuple(shape)) for number, shape in header["results"]]
@@ -151,10 +152,7 @@ class StoredPlan(ProcessBound):
         written = [base.empty(*one) for one in self._written]
         done = run(*[values[name] for name in self._inputs], *written)
         self._free.append(run)
-        if not done:
-            return None
-        found = [(written[number], shape) for number, shape in self._results]
-        return tuple([one if one.shape == shape else one.reshape(shape) for one, shape in found])
+        return tuple(results_in(written, self._results)) if done else None
 
     def _restored(self, base: Arrays) -> Callable[..., bool] | None:
         contents, self._contents = self._contents or self._read_again() or b"", b""
@@ -163,9 +161,12 @@ class StoredPlan(ProcessBound):
         if self._constants is None:
             of_model = self._source.contents() if any(of_model for of_model, *_ in self._places) else b""
             self._constants = [
-                base.copy_from_host(_array(of_model if is_of_model else contents, offset + own, shape, name))
+                base.copy_from_host(
+                    _array(of_model, offset, shape, name)
+                    if is_of_model
+                    else _array(contents, self._own + offset, shape, name)
+                )
                 for is_of_model, offset, shape, name in self._places
-                for own in (0 if is_of_model else self._own,)
             ]
             self._source.forget()
         return base.restored(contents[self._image : self._own], self._constants)
@@ -200,8 +201,7 @@ def _packed(launches: Launches, of_model: bytes) -> bytes:
         "constants": places,
         "image": len(launches.image),
     }
-    text = json.dumps(header).encode()
-    return b"".join((len(text).to_bytes(8, "little"), text, launches.image, *own))
+    return with_header(header, launches.image, *own)
 
 
 def _signatures(contents: bytes) -> tuple[Sequence[Signature], Sequence[Signature]]:

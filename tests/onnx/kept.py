@@ -17,3 +17,10 @@ def loaded(path):
     """Return a loaded model, and whether its graph has been read."""
     model = ep.onnx.load(path)
     return model, lambda: model._made is not None
+
+
+def run_once(folder, model, given):
+    """Run a model from a file, so that its plan is kept; return the path, and what `loaded` returns for it then."""
+    path = written(folder, model)
+    loaded(path)[0](**given)
+    return path, *loaded(path)

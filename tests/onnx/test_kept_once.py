@@ -12,7 +12,7 @@ import pytest
 from ep.cpu.device_manager import CACHE
 from ep.include import additions
 from ep.onnx.plan import Plan
-from tests.onnx.kept import loaded, written
+from tests.onnx.kept import loaded, run_once, written
 
 
 def test_a_process_with_one_run_replaces_a_damaged_plan(tmp_path, gathered):
@@ -51,9 +51,7 @@ def test_a_process_with_other_kernels_runs_a_new_plan_once(tmp_path, gathered, m
 
 def test_a_copy_finds_the_plans_of_its_process_and_shares_no_memory(tmp_path, gathered, monkeypatch):
     model, given, table, _ = gathered
-    path = written(tmp_path, model)
-    loaded(path)[0](**given)
-    again, _ = loaded(path)
+    _, again, _ = run_once(tmp_path, model, given)
     packed = pickle.dumps(again)
     for one in (copy.deepcopy(again), pickle.loads(packed)):
         np.testing.assert_array_equal(one(**given)[0], table[given["i"]])
@@ -70,9 +68,7 @@ def test_a_copy_finds_the_plans_of_its_process_and_shares_no_memory(tmp_path, ga
 
 def test_a_copy_needs_no_file_of_the_model_that_it_is_a_copy_of(tmp_path, gathered):
     model, given, table, _ = gathered
-    path = written(tmp_path, model)
-    loaded(path)[0](**given)
-    again, _ = loaded(path)
+    path, again, _ = run_once(tmp_path, model, given)
     again.explain(i=(7,))  # the file has been read, and its contents are free
     one = copy.deepcopy(again)
     del again, _

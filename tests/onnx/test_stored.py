@@ -19,7 +19,7 @@ from ep.include.process import section
 from ep.onnx import stored
 from ep.onnx.errors import ModelError
 from ep.ops.kernels import Kernel, registry
-from tests.onnx.kept import loaded, written
+from tests.onnx.kept import loaded, run_once, written
 from tests.onnx.test_models import model_of
 from tests.onnx.test_repetition import several
 from tests.threads import run_together
@@ -65,9 +65,7 @@ def test_outputs_by_name_and_other_shapes_have_plans_of_their_own(tmp_path, gath
 
 def test_a_wrong_index_has_the_error_of_a_first_run(tmp_path, gathered):
     model, given, table, _ = gathered
-    path = written(tmp_path, model)
-    loaded(path)[0](**given)
-    again, is_read = loaded(path)
+    _, again, is_read = run_once(tmp_path, model, given)
     wrong = {"i": given["i"].copy()}
     wrong["i"][3] = 13
     with pytest.raises(IndexError, match=re.escape("indices[3] is 13")) as raised:
@@ -79,9 +77,7 @@ def test_a_wrong_index_has_the_error_of_a_first_run(tmp_path, gathered):
 
 def test_errors_of_inputs_need_no_graph(tmp_path, gathered):
     model, given, *_ = gathered
-    path = written(tmp_path, model)
-    loaded(path)[0](**given)
-    again, is_read = loaded(path)
+    _, again, is_read = run_once(tmp_path, model, given)
     with pytest.raises(ValueError, match="i is missing"):
         again()
     with pytest.raises(ValueError, match="no z"):
@@ -113,9 +109,7 @@ def test_several_threads_have_memory_of_their_own(tmp_path, rng):
 
 def test_a_file_that_is_removed_or_replaced_is_read_as_it_was(tmp_path, gathered):
     model, given, table, _ = gathered
-    path = written(tmp_path, model)
-    loaded(path)[0](**given)
-    again, _ = loaded(path)
+    path, again, _ = run_once(tmp_path, model, given)
     again(**given)
     path.unlink()
     path.write_bytes(b"something else")
@@ -126,9 +120,7 @@ def test_a_file_that_is_removed_or_replaced_is_read_as_it_was(tmp_path, gathered
 
 def test_a_file_that_is_written_over_is_not_read_as_the_one_that_was_loaded(tmp_path, gathered):
     model, given, table, _ = gathered
-    path = written(tmp_path, model)
-    loaded(path)[0](**given)
-    again, _ = loaded(path)
+    path, again, _ = run_once(tmp_path, model, given)
     again(**given)
     path.write_bytes(b"something else")
     np.testing.assert_array_equal(again(**given)[0], table[given["i"]])  # nothing is read any more

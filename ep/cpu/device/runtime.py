@@ -10,15 +10,14 @@ from ep.cpu.machine import calibration
 from ep.cpu.machine.kernel_cache import CACHE
 from ep.cpu.shared.settings import Settings
 from ep.cpu.threads import thread_pool
-from ep.cpu.threads.workers import workers
+from ep.cpu.threads.workers import start_threads
 
 _APART: Final = 1.0  # seconds between measurements, so that a short disturbance does not affect more than one
 
 
 def start(device: Settings) -> int:
     """Start the threads of `device`, and return the address of the task that shares work among them."""
-    pool = workers(thread_pool.work)
-    device.set_pool(pool.address, pool.start)
+    start_threads(device, thread_pool.work)
     return thread_pool.share()
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from ep.common.environment import MAX_THREADS
 from ep.common.native_lock import new_taken_lock
+from ep.cpu.shared.settings import Settings
 from ep.cpu.threads import pool_words
 from ep.include.process import Rank, exclusively, new_lock, start_thread
 
@@ -78,9 +79,12 @@ class Workers:
         self.start(num_threads)
 
 
-def workers(work: Callable[[], int]) -> Workers:
-    """Return the pool of all launches of this process. work: returns the code of a thread, for the first call."""
+def start_threads(device: Settings, work: Callable[[], int]) -> None:
+    """Let launches of a device share their work in the pool of this process.
+
+    work: returns the code of a thread; it is called if there is no pool yet.
+    """
     if not _pools:
         code = work()  # compiled before the section, for which other threads would wait meanwhile
         exclusively(lambda: _pools or _pools.append(Workers(code)))
-    return _pools[0]
+    device.set_pool(_pools[0].address, _pools[0].start)

@@ -9,7 +9,6 @@ address has no image. A word is an address if it is that large: no size, stride 
 
 from __future__ import annotations
 
-import json
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import FunctionType
@@ -17,11 +16,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from ep.common.kernel_cache.headed import with_header
 from ep.common.native.machine_code import Origin, named_functions, origin_of
 from ep.common.native.object_layout import data_address
 from ep.common.native.target import target
 from ep.cpu.engine.repeat.index_check import IndexCheck
-from ep.cpu.engine.repeat.restored import LINE, OBJECTS
+from ep.cpu.engine.repeat.restored import OBJECTS
+from ep.cpu.lines.sizes import LINE
 from ep.cpu.machine.kernel_cache import CACHE
 from ep.cpu.shared.state import STATE, LaunchState
 from ep.cpu.threads import thread_pool
@@ -109,8 +110,7 @@ class _Image:
             "addresses": len(sites),
             "streams": self._streams,  # whether launches may use non-temporal stores
         }
-        text = json.dumps(header).encode()
-        return b"".join((len(text).to_bytes(8, "little"), text, addresses.tobytes(), data.tobytes()))
+        return with_header(header, addresses.tobytes(), data.tobytes())
 
     def _firsts(self) -> dict[str, int]:
         """Return the number of the first target of each kind."""

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 
+from ep.common.kernel_cache.headed import header_of
 from ep.common.native.machine_code import NotOnDiskError, Origin, functions_on_disk, name_functions_on_disk
 from ep.common.native.object_layout import data_address
 from ep.common.native.target import Target, target
 from ep.cpu.engine.repeat.index_check import IndexCheck
 from ep.cpu.engine.repeat.list_function import list_function
+from ep.cpu.lines.sizes import LINE
 from ep.cpu.machine.kernel_cache import CACHE
-from ep.cpu.threads.workers import workers
+from ep.cpu.threads.workers import start_threads
 from ep.include.data_type import DataType
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
@@ -22,9 +23,6 @@ from ep.include.process import exclusively
 
 NDArray = np.ndarray[Any, Any]
 
-
-LINE: Final = 64
-"""The bytes of a cache line: all memory begins at the same place of one as it did when the list was made."""
 
 OBJECTS: Final[Mapping[str, Any]] = {"ndarray": np.ndarray, **{one.name: one.dtype for one in DataType}}
 """The objects of Python that words refer to, by name."""
@@ -36,8 +34,7 @@ def restored(image: bytes, constants: Sequence[NDArray]) -> Callable[..., bool] 
 
     image: from `image_of`, in a process with the same sources. constants: arrays like those that it got.
     """
-    begin = 8 + int.from_bytes(image[:8], "little")
-    header = json.loads(image[8:begin])
+    header, begin = header_of(image)
     if Target(*header["target"]) != target(CACHE):
         return None
     name_functions_on_disk(CACHE, {name: Origin(*one) for name, one in header["named"].items()})
@@ -53,8 +50,7 @@ def restored(image: bytes, constants: Sequence[NDArray]) -> Callable[..., bool] 
         return None
     objects = [OBJECTS[name] for name in header["objects"]]
     device: Any = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
-    pool = workers(lambda: work)
-    device.set_pool(pool.address, pool.start)
+    start_threads(device, lambda: work)
     targets = np.array(
         [
             *map(data_address, [data, *memory, *constants]),
@@ -88,7 +84,7 @@ def _start_streaming(device: Any) -> None:
 
 
 def _memory(residue: int, num_bytes: int) -> NDArray:
-    """Return bytes that begin at a place of a cache line."""
+    """Return bytes that begin at a place of a cache line: at the same one as when the list was made."""
     block = np.empty(num_bytes + LINE, np.uint8)
     begin = (residue - data_address(block)) % LINE
     return block[begin : begin + num_bytes]
