@@ -1,15 +1,17 @@
-"""The values of the tests of Reduce, and the check of its results within the tolerances."""
+"""The values of the tests of Reduce, its launches, and the check of its results within the tolerances."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from ep.include import DataType
 from ep.include.number_kind import FLOATS, Kind, number_kind
-from ep.include.primitive import ReduceOp
+from ep.include.primitive import ReduceFactory, ReduceOp
+from ep.include.primitive.op_table import REDUCTIONS
 from ep.testing.device_under_test import DeviceUnderTest
 from ep.testing.references.reduce import exact, magnitude
 from ep.testing.samples import finite, samples
@@ -21,6 +23,25 @@ def draw(rng: np.random.Generator, op: ReduceOp, data_type: DataType, dims: Sequ
     """Return values for which the op's result is distinctive: products stay near 1."""
     drawn: np.ndarray = _draw(rng, op, data_type, math.prod(dims)).reshape(dims)
     return drawn
+
+
+def launch(
+    device: DeviceUnderTest,
+    op: ReduceOp,
+    data_type: DataType,
+    src: np.ndarray,
+    axes: Sequence[int],
+    primitive: Any = None,
+) -> np.ndarray:
+    """Launch, and return the result. primitive: one for these types, unless the launch makes it."""
+    result_type = REDUCTIONS[op].result_type(data_type)
+    count = math.prod(size for axis, size in enumerate(src.shape) if axis not in {a % src.ndim for a in axes})
+    dst = device.filled(count + 3, result_type)
+    primitive = primitive or device.require(ReduceFactory, op, data_type, 8)
+    primitive.Launch(device.stream, src.shape, device.buffer(src), axes, dst)
+    result = device.array(dst)
+    assert set(result[-3:].view(np.uint8)) == {0xA5}, "elements past the end of dst were written"
+    return result[:-3]
 
 
 def check_close(

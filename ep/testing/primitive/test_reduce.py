@@ -12,7 +12,7 @@ from ep.include.number_kind import FLOATS
 from ep.include.primitive import ReduceFactory, ReduceOp
 from ep.include.primitive.op_table import REDUCTIONS
 from ep.testing.keys import every_key, needs, registered_keys, some_key, spread, those_keys
-from ep.testing.reductions import check_close, draw
+from ep.testing.reductions import check_close, draw, launch
 from ep.testing.refused_arguments import OfAnyLaunch
 from ep.testing.samples import other_types, sized
 from ep.testing.tolerances import launch_ulps
@@ -27,17 +27,6 @@ SOME = [
     (ReduceOp.kMin, DataType.kInt8),
     (ReduceOp.kAny, DataType.kInt32),
 ]
-
-
-def launch(device, op, data_type, src, axes, primitive=None):
-    result_type = REDUCTIONS[op].result_type(data_type)
-    count = math.prod(size for axis, size in enumerate(src.shape) if axis not in {a % src.ndim for a in axes})
-    dst = device.filled(count + 3, result_type)
-    primitive = primitive or device.require(ReduceFactory, op, data_type, 8)
-    primitive.Launch(device.stream, src.shape, device.buffer(src), axes, dst)
-    result = device.array(dst)
-    assert set(result[-3:].view(np.uint8)) == {0xA5}, "elements past the end of dst were written"
-    return result[:-3]
 
 
 def check(device, rng, key, dims, axes):

@@ -170,7 +170,16 @@ def result_writer(op: ReduceOp, data_type: DataType, of: Lanes) -> Any:
     scaled, compensated, is_complex = may_overflow(op, data_type), of.compensated, of.parts == 2
 
     @jit
-    def result(total, error, index, number, scale):
+    def is_finite(value):
+        return value - value == value - value
+
+    @jit
+    def result(dst, place, total, error, index, number, scale):
+        """Return a number of the results, which is number `place` of dst."""
+        if scaled and scale != 1.0:
+            before = load(dst, place)
+            if is_finite(before):
+                return before  # it needs no scale, which may cost it all of its bits
         value = load(total, index)
         if compensated and error != 0:
             lost = load(error, index)
@@ -179,20 +188,17 @@ def result_writer(op: ReduceOp, data_type: DataType, of: Lanes) -> Any:
         return value / scale if scaled else value
 
     @jit
-    def is_finite(value):
-        return value - value == value - value
-
-    @jit
     def write(dst, first, total, error, count, number, scale):
         right = True
         for index in range(count):
             if is_complex:
-                real_part = result(total, error, 2 * index, number, scale)
-                value = complex(real_part, result(total, error, 2 * index + 1, number, scale))
+                begin, place = 2 * index, 2 * (first + index)
+                real_part = result(dst, place, total, error, begin, number, scale)
+                value = complex(real_part, result(dst, place + 1, total, error, begin + 1, number, scale))
                 if scaled:
                     right &= is_finite(value.real) & is_finite(value.imag)
             else:
-                value = result(total, error, index, number, scale)
+                value = result(dst, first + index, total, error, index, number, scale)
                 if scaled:
                     right &= is_finite(value)
             store(dst, first + index, value)
