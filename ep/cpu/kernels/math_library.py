@@ -5,13 +5,16 @@ from collections import ChainMap
 from collections.abc import Mapping
 from enum import Enum
 from functools import cache
+from typing import Any
 
 import numpy as np
 
 from ep.common.functor import stable
 from ep.common.functor.math_library import REAL_TYPES, Function, Maker, MathLibrary
 from ep.common.functor.unary import activation, special
+from ep.common.native.emitted import emitted
 from ep.cpu.compile.jit import jit
+from ep.cpu.compile.vectors import DOUBLE, call
 from ep.cpu.vector_math.inlined import inlined
 from ep.cpu.vector_math.sets.names import FLOAT32, FLOAT64, Forms, OfThisProcessor
 
@@ -33,8 +36,6 @@ _LIBM: dict[str, Function] = {
     **{name: getattr(math, name) for name in ("erf", "erfc", "lgamma", "copysign")},
     # math.floor, ceil and trunc return integers.
     **{name: getattr(np, name) for name in ("floor", "ceil", "trunc", "rint", "fmod")},
-    # C's pow; Numba's `**` is computed differently for constant integer exponents.
-    "pow": math.pow,
 }
 
 
@@ -78,6 +79,21 @@ def _rsqrt(real_type: type[np.floating]) -> Function:
     return jit(f)
 
 
+@emitted("float64", x="float64", y="float64")
+def _pow_of_libm(builder: Any, x: Any, y: Any) -> Any:
+    """Call C's pow as a function that LLVM knows nothing of: it would compute powers of a constant in another way."""
+    value = call(builder, "pow", DOUBLE, x, y)
+    builder.module.get_global("pow").attributes.add("nobuiltin")
+    return value
+
+
+def _pow(real_type: type[np.floating]) -> Function:
+    def f(x, y):
+        return real_type(_pow_of_libm(x, y))
+
+    return jit(f)
+
+
 class _Names(dict[str, Function]):
     """A placeholder for elementary functions that records the requested names."""
 
@@ -108,7 +124,7 @@ def cpu_math_library(scalar_type: type[np.generic], precision: Precision = Preci
     real_type = REAL_TYPES.get(scalar_type)
     if real_type is None:
         return MathLibrary(scalar_type, {}, inlined)
-    elementary = {**_LIBM, "rsqrt": _rsqrt(real_type)}
+    elementary = {**_LIBM, "rsqrt": _rsqrt(real_type), "pow": _pow(real_type)}
     if precision is Precision.LIBM:
         return MathLibrary(scalar_type, elementary, inlined)
     overrides, functions = _VECTORISED[precision]

@@ -1,0 +1,107 @@
+"""Numbers in the source of a fused function: the bits of the operators one by one, which read them from memory."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import ep
+from ep import UnsupportedPrimitiveError
+from ep.include.number_kind import FLOATS
+from ep.include.primitive.binary_op import BinaryOp
+from ep.include.primitive.op_table import OPS
+from ep.include.primitive.unary_op import UnaryOp
+from ep.ops import copy_to_host as host
+from ep.ops.names import function_name, parameter_name
+from ep.testing.samples import samples, sized
+from tests.fuse.placing import placed
+from tests.fuse.test_random_graphs import bits
+
+NUMBERS = [0.0, -0.0, 1.0, -1.0, 2.0, 0.5, 7.0, 10.0, -3.0, 0.1, np.inf, -np.inf, np.nan, 5e-324, 1e-310, 1e300]
+ATTRIBUTES = [*NUMBERS[:10], 1e-3, 20.0]
+BINARY = [op for op in BinaryOp if set(OPS[op].takes) & set(FLOATS)]
+UNARY = [op for op in UnaryOp if OPS[op].attributes]
+
+
+@pytest.fixture
+def compare(device, one_by_one):
+    """A function that compares a function of x and numbers: with numbers in its source, 0-d arrays, and whole arrays."""
+
+    def compare(function, x, *numbers):
+        def in_source(x):
+            return function(x, *numbers)
+
+        scalars = [np.array(number).astype(x.dtype) for number in numbers]
+        array, arrays = placed(device, x), [placed(device, np.full(x.shape, one)) for one in scalars]
+        wanted = [bits(host(one)) for one in one_by_one(function, array, *arrays)]
+        placed_scalars = [placed(device, one) for one in scalars]
+        for found in (
+            ep.fuse(in_source)(array),
+            one_by_one(in_source, array),
+            ep.fuse(function)(array, *placed_scalars),
+            ep.fuse(function)(array, *numbers),
+            ep.fuse(function)(array, *arrays),
+        ):
+            assert [bits(host(one)) for one in found] == wanted
+
+    return compare
+
+
+def of_both_orders(op, given):
+    """Return the function (x, numbers) -> the results of an op on x and each number, and on each number and x."""
+    apply = getattr(ep.ops, function_name(op))
+
+    def function(x, *numbers):
+        # a second kind of step, so that no kernel is one operator's own
+        pairs = [(apply(x, one, **given), apply(one, x, **given)) for one in numbers]
+        return *itertools.chain(*pairs), ep.ops.negative(x)
+
+    return function
+
+
+def draw(rng, device, data_type):
+    """Return numbers with which ops differ: of every magnitude, and above 1 as zeta needs them."""
+    count = sized(device, 500, 40)
+    drawn = [samples(rng, data_type, count), rng.uniform(1, 40, count), np.array(NUMBERS), rng.integers(-9, 9, count)]
+    with np.errstate(over="ignore"):
+        return np.concatenate([one.astype(data_type.dtype) for one in drawn])
+
+
+def held(numbers, data_type):
+    """Return the numbers that do not become infinite in a type."""
+    with np.errstate(over="ignore"):
+        return [one for one in numbers if np.isfinite(np.array(one).astype(data_type.dtype)) == np.isfinite(one)]
+
+
+@pytest.mark.parametrize("data_type", FLOATS, ids=lambda one: one.name)
+@pytest.mark.parametrize("op", BINARY, ids=lambda op: op.name)
+def test_operands(op, data_type, device, rng, compare):
+    given = {parameter_name(one): 2.5 for one in OPS[op].attributes if one.default is None}
+    numbers = rng.choice(held(NUMBERS, data_type), 3, replace=False)
+    try:
+        compare(of_both_orders(op, given), draw(rng, device, data_type), *map(float, numbers))
+    except UnsupportedPrimitiveError:
+        pytest.skip("the device has no such key")
+
+
+@pytest.mark.parametrize("number", [7.0, 2.0, 0.5, 3.0])
+def test_powers_of_a_number_in_zeta(number, device, rng, compare):
+    """C compilers know some powers of a constant, such as those of 8 = 7 + 1, and compute them in another way."""
+    x = rng.uniform(1.01, 40, sized(device, 1009, 67))
+    compare(of_both_orders(BinaryOp.kZeta, {}), x, number)
+
+
+@pytest.mark.parametrize("data_type", FLOATS, ids=lambda one: one.name)
+@pytest.mark.parametrize("op", UNARY, ids=lambda op: op.name)
+def test_attributes(op, data_type, device, rng, one_by_one):
+    """Attributes are numbers in the source of a kernel, and arguments of an operator that is called alone."""
+    apply, x = getattr(ep.ops, function_name(op)), placed(device, draw(rng, device, data_type))
+    names = [parameter_name(one) for one in OPS[op].attributes]
+    given = [dict(zip(names, map(float, rng.choice(ATTRIBUTES, len(names))), strict=True)) for _ in range(3)]
+
+    def function(x):
+        return *(apply(x, **one) for one in given), ep.ops.negative(x)
+
+    wanted = [bits(host(apply(x, **one))) for one in given] + [bits(host(ep.ops.negative(x)))]
+    for found in (ep.fuse(function)(x), one_by_one(function, x)):
+        assert [bits(host(one)) for one in found] == wanted
