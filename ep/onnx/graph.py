@@ -82,6 +82,7 @@ class _Reader:
         self.opsets = opsets
         self.reasons: dict[str, None] = {}
         self.constants: dict[str, np.ndarray[Any, Any]] = {}
+        self._prefixes: set[str] = set()
 
     def tried(self, make: Callable[..., Any], of: Any, shown: str) -> Any:
         """Return the result of `make`; record the reason and return None if something is unsupported."""
@@ -94,6 +95,8 @@ class _Reader:
     def read_constants(self, graph: GraphProto, prefix: str) -> None:
         """Add the tensors of a graph to the constants."""
         for one in graph.initializer:
+            if prefix + one.name in self.constants:
+                raise ModelError(f"tensor {one.name!r} has the name {prefix + one.name!r}, which there is already")
             self.constants[prefix + one.name] = self.tried(_array, one, f"tensor {one.name!r}")
         for sparse in graph.sparse_initializer:
             self.reasons[f"tensor {sparse.values.name!r}: it is sparse"] = None
@@ -110,15 +113,14 @@ class _Reader:
                 continue
             self.reasons |= {f"{shown}: {why}": None for why in self._unsupported(one, line, names)}
             branches = {
-                each.name: self._branch(each.g, f"{prefix}{name}.{each.name}.", names)
+                each.name: self._branch(each.g, self._unused(f"{prefix}{name}.{each.name}"), names)
                 for each in one.attribute
                 if each.type == onnx.AttributeProto.GRAPH
             }
             for branch in branches.values():
                 _check_body(shown, line, one, branch)
             read = [names.get(each, each) if each else "" for each in one.input]
-            for branch in branches.values():
-                read += [each for each in _read_by(branch) if each not in read]
+            read += dict.fromkeys(each for branch in branches.values() for each in _read_by(branch))
             made = [prefix + each if each else "" for each in one.output]
             names.update({each: prefix + each for each in one.output if each and each not in names})
             attributes = self.tried(lambda one, line=line: _attributes(one, line, self.opsets), one, shown)
@@ -134,12 +136,22 @@ class _Reader:
         if mode and (held is None or held.any()):
             yield f"input {mode!r} must be a constant that is false: models are not trained here"
 
+    def _unused(self, prefix: str) -> str:
+        """Return a prefix for the names of a graph: several nodes may have the same name."""
+        number, found = 1, f"{prefix}."
+        while found in self._prefixes:
+            number, found = number + 1, f"{prefix}#{number + 1}."
+        self._prefixes.add(found)
+        return found
+
     def _branch(self, graph: GraphProto, prefix: str, outer: Mapping[str, str]) -> Branch:
         given = {one.name: prefix + one.name for one in (*graph.initializer, *graph.input)}
         own = {*given} | {name for node in graph.node for name in node.output if name}
         if hidden := own & {*outer}:
             raise ModelError(f"graph {graph.name!r} of a node gives {min(hidden)!r}, which there is already")
         self.read_constants(graph, prefix)
+        for one in graph.input:  # each step gives it: what the graph has for it counts only without a value
+            self.constants.pop(given[one.name], None)
         names = {**outer, **given}
         nodes = self.nodes(graph, prefix, names)
         outputs, results = [names.get(one.name, one.name) for one in graph.output], map(_result, graph.output)
@@ -174,6 +186,8 @@ def _check_names(known: set[str], nodes: Sequence[Node], outputs: Sequence[str])
                 raise ModelError(f"{node.shown} reads {name!r}, which nothing before it gives")
         for branch in node.attributes.values():
             if isinstance(branch, Branch):
+                if twice := known & {*branch.inputs}:
+                    raise ModelError(f"a graph of {node.shown} has an input {min(twice)!r}, which there is already")
                 _check_names({*known, *branch.inputs}, branch.nodes, branch.outputs)
         for name in filter(None, node.outputs):
             if name in known:
