@@ -10,7 +10,7 @@ import onnx
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 from ep.onnx.errors import ModelError, UnsupportedError
-from ep.onnx.inlining import defaults_of
+from ep.onnx.inlining import defaults_of, is_typed, outputs_of
 from ep.onnx.inputs import Signature
 from ep.onnx.table import Line, line_of
 from ep.onnx.types import dtype_of
@@ -62,9 +62,12 @@ def graph_of(model: ModelProto) -> Graph:
     reader = _Reader({one.domain: one.version for one in model.opset_import})
     reader.read_constants(model.graph, "")
     given = [one for one in model.graph.input if one.name not in reader.constants]
+    results = outputs_of(model)
+    if unknown := [one.name for one in (*given, *results) if not is_typed(one)]:
+        raise ModelError(f"the model does not give the type of {', '.join(map(repr, unknown))}")
     inputs, outputs = (
         [reader.tried(_signature, one, f"{kind} {one.name!r}") for one in some]
-        for kind, some in (("input", given), ("output", model.graph.output))
+        for kind, some in (("input", given), ("output", results))
     )
     names = {one.name: one.name for one in given} | {name: name for name in reader.constants}
     nodes = reader.nodes(model.graph, "", names)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import onnx
-from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, ValueInfoProto, helper, inliner
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, inliner
 from onnx.checker import ValidationError
 from onnx.shape_inference import InferenceError
 
@@ -43,6 +43,40 @@ def inlined(model: ModelProto) -> ModelProto:
         del several[:]
         several.extend(new)
     return found
+
+
+def is_typed(value: ValueInfoProto) -> bool:
+    """Return whether a value has a type: all but tensors have one if they are named at all."""
+    kind = value.type.WhichOneof("value")
+    return kind is not None and (kind != "tensor_type" or value.type.tensor_type.elem_type != TensorProto.UNDEFINED)
+
+
+def has_shape(value: ValueInfoProto) -> bool:
+    """Return whether a value has a shape, or needs none."""
+    return value.type.WhichOneof("value") != "tensor_type" or value.type.tensor_type.HasField("shape")
+
+
+def outputs_of(model: ModelProto) -> list[ValueInfoProto]:
+    """Return the outputs of a model; ONNX infers the types of those that have none, but not their shapes."""
+    outputs = [*model.graph.output]
+    if all(map(is_typed, outputs)):
+        return outputs
+    bare = _without_tensors(model)
+    for value in bare.graph.output:
+        if not is_typed(value):  # a shape that contradicts the nodes would hide the type
+            value.ClearField("type")
+    try:
+        inferred = onnx.shape_inference.infer_shapes(bare).graph.output
+    except (InferenceError, ValidationError, RuntimeError) as error:
+        raise ModelError(f"the types of outputs cannot be inferred: {error}") from None
+    for k, new in enumerate(inferred):
+        if not is_typed(outputs[k]):
+            if new.type.HasField("tensor_type"):
+                new.type.tensor_type.ClearField("shape")
+                if outputs[k].type.tensor_type.HasField("shape"):
+                    new.type.tensor_type.shape.CopyFrom(outputs[k].type.tensor_type.shape)
+            outputs[k] = new
+    return outputs
 
 
 def graphs_of(graph: GraphProto) -> Iterator[GraphProto]:

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from ep.common.arrays.checks import is_weak
+from ep.include.arrays import Array, Arrays
+from ep.include.errors import ArgumentError
+from ep.include.process import exclusively
+from ep.include.suggest import did_you_mean
 
 
 class Signature(NamedTuple):
@@ -29,21 +36,17 @@ class Sized(NamedTuple):
         return cls(tuple(array.shape), np.dtype(array.dtype))
 
 
-def checked(signatures: Sequence[Signature], inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the inputs of a run, by name; raises TypeError or ValueError for missing, unknown and unsuitable ones."""
-    names = {one.name for one in signatures}
-    if missing := names - {*inputs}:
-        raise ValueError(f"inputs: {', '.join(sorted(missing))} is missing; the model takes {listed(signatures)}")
-    if surplus := {*inputs} - names:
-        raise ValueError(f"inputs: the model has no {', '.join(sorted(surplus))}; it takes {listed(signatures)}")
-    sizes: dict[str, tuple[int, str]] = {}
-    found = {}
-    for one in signatures:
-        array = inputs[one.name]
-        array = array if hasattr(array, "shape") and hasattr(array, "dtype") else np.asarray(array)
-        _check(one, array, sizes)
-        found[one.name] = array
-    return found
+def checked(base: Arrays, signatures: Sequence[Signature], inputs: Mapping[str, Any]) -> dict[str, Array]:
+    """Return the inputs of a run, by name, as buffers of the device or of the host.
+
+    Raises TypeError or ValueError for missing, unknown and unsuitable ones.
+    """
+    check_known("input", inputs, signatures)
+    if missing := [one.name for one in signatures if one.name not in inputs]:
+        raise ValueError(f"inputs: {', '.join(missing)} is missing; the model takes {_listed(signatures)}")
+    given = {one.name: _buffer(base, one, inputs[one.name]) for one in signatures}
+    _check_all(signatures, given)
+    return given
 
 
 def of_shapes(signatures: Sequence[Signature], shapes: Mapping[str, Sequence[int]]) -> dict[str, Sized]:
@@ -51,29 +54,68 @@ def of_shapes(signatures: Sequence[Signature], shapes: Mapping[str, Sequence[int
 
     Shapes are required for inputs with free sizes. Raises ValueError for missing, unknown and unsuitable ones.
     """
-    known = {name: tuple(shape) for name, shape in shapes.items()}
+    check_known("input", shapes, signatures)
     given = {}
     for one in signatures:
         own = one.shape if one.shape is not None and all(isinstance(size, int) for size in one.shape) else None
-        shape: Any = known.pop(one.name, own)
+        shape: Any = shapes.get(one.name, own)
         if shape is None:
             raise ValueError(f"{one.name} has free sizes, {one.shape}; give its shape")
-        given[one.name] = Sized(shape, one.dtype)
-    if known:
-        raise ValueError(f"the model has no input {', '.join(known)}; it takes {listed(signatures)}")
-    return checked(signatures, given)
+        given[one.name] = Sized(tuple(shape), one.dtype)
+    _check_all(signatures, given)
+    return given
 
 
-def listed(some: Sequence[Signature]) -> str:
-    """Return the names of inputs or outputs, for errors."""
+def check_known(kind: str, names: Iterable[str], signatures: Sequence[Signature]) -> None:
+    """Raise ValueError for names of inputs or outputs that the model does not have. kind: "input" or "output"."""
+    known = [one.name for one in signatures]
+    if unknown := sorted(str(name) for name in {*names} - {*known}):
+        suggestion = did_you_mean(unknown[0], [name for name in known if name not in names])
+        raise ValueError(f"{kind}s: the model has no {', '.join(unknown)}; it has {_listed(signatures)}{suggestion}")
+
+
+def _listed(some: Sequence[Signature]) -> str:
     return ", ".join(one.name for one in some) or "none"
+
+
+def _buffer(base: Arrays, signature: Signature, value: Any) -> Array:
+    """Return an input as operators read it, in memory of the host or of the device."""
+    argument = f"input {signature.name}"
+    _check_dtype(signature, getattr(value, "dtype", None))
+    if type(value) is np.ndarray:  # `ep.ops` is not imported for it
+        return base.as_buffer(value, argument) if base.takes_host_arrays else np.asarray(value, signature.dtype)
+    if is_weak(value):
+        number: Array = exclusively(lambda: import_module("ep.ops.operands")).as_weak(value, signature.dtype, argument)
+        return number
+    arrays = exclusively(lambda: import_module("ep.ops.devices")).arrays_of((value,), (argument,))
+    if arrays.place != base.place and not getattr(arrays, "takes_host_arrays", False):
+        raise TypeError(f"{argument} ({type(value).__qualname__}) is on {arrays.place}; the model is on {base.place}")
+    try:
+        array: Array = arrays.as_buffer(value, argument)
+    except ArgumentError:
+        raise
+    except ValueError as error:  # NumPy's, of lists that are no array
+        raise ValueError(f"{argument} ({type(value).__qualname__}) cannot be made an array: {error}") from error
+    return array
+
+
+def _check_dtype(signature: Signature, dtype: Any) -> None:
+    """Raise TypeError for another dtype; arrays of other libraries may have types of their own, which are not read."""
+    if isinstance(dtype, np.dtype) and dtype.newbyteorder("=") != signature.dtype:
+        raise TypeError(f"input {signature.name} has dtype {dtype}; it must be {signature.dtype}")
+
+
+def _check_all(signatures: Sequence[Signature], given: Mapping[str, Any]) -> None:
+    """Raise TypeError or ValueError for arrays, or their shapes and types, that the model does not accept."""
+    sizes: dict[str, tuple[int, str]] = {}
+    for one in signatures:
+        _check(one, given[one.name], sizes)
 
 
 def _check(signature: Signature, array: Any, sizes: dict[str, tuple[int, str]]) -> None:
     """Raise TypeError or ValueError for an array that the model does not accept; sizes: the values of named sizes."""
-    name, dtype, shape = signature
-    if np.dtype(array.dtype) != dtype:
-        raise TypeError(f"input {name} has dtype {array.dtype}; it must be {dtype}")
+    name, _, shape = signature
+    _check_dtype(signature, np.dtype(array.dtype))
     if shape is None:
         return
     if len(shape) != len(array.shape):

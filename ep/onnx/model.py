@@ -15,7 +15,7 @@ from ep.garbage import garbage_waits
 from ep.include.arrays import Arrays
 from ep.include.device_type import DeviceType
 from ep.include.process import exclusively
-from ep.onnx.inputs import checked, listed, of_shapes
+from ep.onnx.inputs import check_known, checked, of_shapes
 from ep.onnx.progress import Progress, Tell
 from ep.onnx.source import Source
 from ep.onnx.stored import Stored
@@ -59,8 +59,8 @@ class Model:
         """The nodes, as the file has them, without their tensors and graphs."""
         return self._planner.nodes
 
-    def __call__(self, **inputs: Any) -> tuple[Any, ...]:
-        """Return all outputs; inputs: arrays of the host or of the device, by name."""
+    def __call__(self, /, **inputs: Any) -> tuple[Any, ...]:
+        """Return all outputs; inputs: arrays of the host or of the device, by name. `run` has the errors."""
         return self.run(None, inputs)
 
     def run(
@@ -68,9 +68,12 @@ class Model:
     ) -> tuple[Any, ...]:
         """Return outputs by name, all of them for None: on the CPU as ndarrays, else as arrays of the device.
 
-        inputs: arrays of the host or of the device, by name. progress: is called in the first run with new input
-        shapes, in which kernels are compiled, after each step: with the number of steps that are done, and of those
-        that are known so far. A step is a node that is planned, or a launch. It is not called if the plan is on disk.
+        inputs: arrays of the device, or whatever operators accept on the CPU: what NumPy makes an array of, or what
+        exports DLPack. They must have the dtype of the input; a Python number takes it.
+
+        progress: is called in the first run with new input shapes, in which kernels are compiled, after each step: with
+        the number of steps that are done, and of those that are known so far. A step is a node that is planned, or a
+        launch. It is not called if the plan is on disk.
 
         Outputs have separate memory, which later runs do not change. The first run with new input shapes plans the
         kernels for them, and compiles those that are not on disk yet; or it finds the plan on disk.
@@ -90,7 +93,7 @@ class Model:
         found: tuple[Any, ...] | None = plan.outputs(base, values, wanted)
         return self._planned(base, key, values, wanted, progress) if found is None else found
 
-    def explain(self, **shapes: Sequence[int]) -> str:
+    def explain(self, /, **shapes: Sequence[int]) -> str:
         """Return a description of the kernels for given input shapes, their bytes, the memory, and the planned values.
 
         shapes: the shapes of the inputs, by name; they are required for inputs with free sizes.
@@ -132,14 +135,13 @@ class Model:
                 one = inputs.get(name)
                 if type(one) is not np.ndarray:
                     break
-                values[name] = base.as_buffer(one, name) if base.takes_host_arrays else one
+                values[name] = one
                 key = key, one.shape, one.dtype
             else:
                 if key in self._plans or key in self._plans.older:
                     return {name: on_device(base, one) for name, one in values.items()}, key
-        if unknown := sorted({*wanted} - {*self._all}):
-            raise ValueError(f"outputs: the model has no {', '.join(unknown)}; it has {listed(self.outputs)}")
-        given = checked(self.inputs, inputs)
+        check_known("output", wanted, self.outputs)
+        given = checked(base, self.inputs, inputs)
         key = wanted
         for one in given.values():
             key = key, tuple(one.shape), np.dtype(one.dtype)

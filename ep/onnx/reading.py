@@ -11,7 +11,7 @@ from onnx import GraphProto, ModelProto, TensorProto
 from onnx.external_data_helper import load_external_data_for_model, uses_external_data
 
 from ep.onnx.errors import ModelError, UnsupportedError
-from ep.onnx.inlining import graphs_of, inlined
+from ep.onnx.inlining import graphs_of, has_shape, inlined, is_typed
 from ep.onnx.source import Source
 from ep.onnx.table import DOMAINS
 
@@ -36,7 +36,7 @@ def read(source: Source) -> tuple[ModelProto, bool]:
             raise ModelError(f"it is not an ONNX model: {error}") from None
         is_whole = not _load_tensors(model, None if source.path is None else source.path.parent)
     try:
-        onnx.checker.check_model(model)
+        onnx.checker.check_model(_complete(model))
     except (onnx.checker.ValidationError, ValueError) as error:  # ValueError: of names that are not text
         raise ModelError(f"it is not a valid ONNX model: {error}") from None
     if any(isinstance(name, bytes) for name in _names(model)):
@@ -48,6 +48,24 @@ def read(source: Source) -> tuple[ModelProto, bool]:
                 [f"the model has opset {one.version}; it must have one of {OLDEST_OPSET} to {newest}"]
             )
     return inlined(model), is_whole
+
+
+def _complete(model: ModelProto) -> ModelProto:
+    """Return what ONNX's check accepts: a copy with placeholders if inputs or outputs lack a type or a shape."""
+
+    def lacking(one: ModelProto) -> list[Any]:
+        values = (*one.graph.input, *one.graph.output)
+        return [value for value in values if not (is_typed(value) and has_shape(value))]
+
+    if not lacking(model):
+        return model
+    found = ModelProto()
+    found.CopyFrom(model)
+    for value in lacking(found):
+        value.type.tensor_type.shape.SetInParent()
+        if not is_typed(value):
+            value.type.tensor_type.elem_type = TensorProto.FLOAT
+    return found
 
 
 def _load_tensors(model: ModelProto, folder: Path | None) -> int:

@@ -1,0 +1,198 @@
+"""Inputs and outputs of models: what inputs may be, what is said about others, and what a file may leave out."""
+
+import numpy as np
+import pytest
+from onnx import TensorProto, ValueInfoProto, helper
+
+import ep.onnx
+from ep.ops import copy_to_device, copy_to_host
+from tests.onnx.test_models import model_of
+
+F = TensorProto.FLOAT
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+class Tensor:
+    """A tensor of another library, whose dtype NumPy does not know."""
+
+    dtype = "another.float32"
+
+    def __init__(self, array):
+        self.array, self.shape = array, array.shape
+
+    def __dlpack__(self, **options):
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+class Gradient(Tensor):
+    """A tensor that its library does not export."""
+
+    def __dlpack__(self, **options):
+        raise BufferError("tensors that require gradient are not exported")
+
+
+class Series:
+    """What NumPy makes an array of."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(self.array, dtype)
+
+
+def read_only(array):
+    array = array.copy()
+    array.flags.writeable = False
+    return array
+
+
+@pytest.fixture
+def doubled(device):
+    return ep.onnx.load(model_of([("Add", ["x", "x"], ["y"])], [("x", ("n", 3))], [("y", ("n", 3))]), device.type)
+
+
+FORMS = {
+    "array": np.array,
+    "read-only": read_only,
+    "by columns": np.asfortranarray,
+    "every second": lambda x: np.repeat(x, 2, 1)[:, ::2],
+    "backwards": lambda x: x[::-1].copy()[::-1],
+    "big-endian": lambda x: x.astype(">f4"),
+    "DLPack": Tensor,
+    "DLPack of columns": lambda x: Tensor(np.asfortranarray(x)),
+    "__array__": Series,
+    "list of rows": list,
+    "nested tuples": lambda x: tuple(map(tuple, x)),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_forms_of_inputs(device, doubled, form):
+    for k in range(4):
+        x = X + np.float32(k)
+        np.testing.assert_array_equal(copy_to_host(doubled(x=FORMS[form](x))[0]), 2 * x)
+
+
+def test_arrays_of_the_device(device, doubled):
+    np.testing.assert_array_equal(copy_to_host(doubled(x=copy_to_device(X, device.type))[0]), 2 * X)
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "words"),
+    [
+        (X.astype(np.float64), TypeError, "input x has dtype float64; it must be float32"),
+        (X.astype(">f8"), TypeError, "input x has dtype >f8; it must be float32"),
+        (X.astype(object), TypeError, "input x has dtype object; it must be float32"),
+        (Tensor(X.astype(np.int32)), TypeError, "input x has dtype int32; it must be float32"),
+        (X.tolist(), TypeError, "input x has dtype float64; it must be float32"),
+        ([[1.0], [2.0, 3.0]], ValueError, r"input x \(list\) cannot be made an array"),
+        (None, TypeError, "input x has dtype object; it must be one of"),
+        (Gradient(X), TypeError, r"input x \(Gradient\) cannot be read through DLPack: tensors that require gradient"),
+        (np.ma.masked_array(X, X > 2), TypeError, "input x has a mask"),
+        (1.0, ValueError, r"input x has shape \(\); it must have 2 axes, \('n', 3\)"),
+        (X[0], ValueError, r"input x has shape \(3,\); it must have 2 axes, \('n', 3\)"),
+        (X.T, ValueError, r"input x has shape \(3, 2\); it must be \('n', 3\)"),
+    ],
+)
+def test_values_that_do_not_fit(doubled, value, error, words):
+    for _ in range(2):
+        with pytest.raises(error, match=words):
+            doubled(x=value)
+
+
+@pytest.mark.parametrize("value", [3, 3.0, True, np.float32(3), np.array(3, np.float32), Series(np.float32(3))])
+def test_numbers(device, value):
+    model = ep.onnx.load(model_of([("Add", ["x", "x"], ["y"])], [("x", ())], [("y", ())]), device.type)
+    (y,) = map(copy_to_host, model(x=value))
+    assert (y.dtype, y.shape, y.item()) == (np.float32, (), 2 * float(copy_to_host(value)))
+
+
+def test_numbers_that_a_type_does_not_hold():
+    model = ep.onnx.load(model_of([("Neg", ["x"], ["y"])], [("x", ())], [("y", ())]))
+    for value in (1e40, 2j):
+        with pytest.raises((TypeError, ValueError), match="input x is "):
+            model(x=value)
+
+
+NAMES = ["self", "outputs", "inputs", "args", "kwargs", "progress", "class", "two words", "x.y:0"]
+
+
+def test_any_name_of_an_input():
+    model = ep.onnx.load(model_of([("Sum", NAMES, ["y"])], [(name, ("n",)) for name in NAMES], [("y", ("n",))]))
+    given = {name: np.full(2, k, np.float32) for k, name in enumerate(NAMES)}
+    for (y,) in (model(**given), model.run(None, given)):
+        assert y.tolist() == [36, 36]
+    assert "kernel" in model.explain(**dict.fromkeys(NAMES, (2,)))
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (["tokens", "maks"], r"inputs: the model has no maks; it has tokens, mask; did you mean 'mask'\?"),
+        (["token"], r"inputs: the model has no token; it has tokens, mask; did you mean 'tokens'\?"),
+        (["tokens", "mask", "other"], "inputs: the model has no other; it has tokens, mask$"),
+        (["mask"], "inputs: tokens is missing"),
+    ],
+)
+def test_names_that_the_model_does_not_have(given, words):
+    pair = [("tokens", (2,)), ("mask", (2,))]
+    model = ep.onnx.load(model_of([("Add", ["tokens", "mask"], ["y"])], pair, [("y", (2,))]))
+    with pytest.raises(ValueError, match=words):
+        model(**{name: np.zeros(2, np.float32) for name in given})
+    with pytest.raises(ValueError, match=r"outputs: the model has no Y; it has y"):
+        model.run(["Y"], {})
+    with pytest.raises(ValueError, match="inputs: the model has no tok"):
+        model.explain(tok=(2,))
+
+
+def value(name, kind=F, shape=None, has_type=True):
+    """Return an input or an output; without a shape, a type of its elements or any type if they are None or False."""
+    made = ValueInfoProto(name=name)
+    if has_type:
+        made.type.tensor_type.SetInParent()
+    if kind is not None:
+        made.type.tensor_type.elem_type = kind
+    if shape is not None:
+        made.CopyFrom(helper.make_tensor_value_info(name, kind or 0, shape))
+    return made
+
+
+PARTS = {
+    "no shape": (value("y"), value("places", TensorProto.INT64)),
+    "no type of elements": (value("y", None, (None, 3)), value("places", None, (2, None))),
+    "a tensor": (value("y", None), value("places", None)),
+    "no type": (value("y", None, has_type=False), value("places", None, has_type=False)),
+}
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("as_bytes", [True, False])
+def test_outputs_without_a_part_of_their_type(device, part, as_bytes):
+    """ONNX infers the types: here of a function of its own, and of a result whose size depends on data."""
+    nodes = [("LayerNormalization", ["x", "s"], ["y"]), ("NonZero", ["x"], ["places"])]
+    given = model_of(nodes, [("x", ("n", 3))], [], [("s", np.ones(3, np.float32))])
+    given.graph.output.extend(PARTS[part])
+    before = given.SerializeToString()
+    model = ep.onnx.load(before if as_bytes else given, device.type)
+    assert given.SerializeToString() == before
+    assert [one.dtype for one in model.outputs] == [np.float32, np.int64]
+    y, places = map(copy_to_host, model(x=X))
+    rest = X - X.mean(1, keepdims=True)
+    np.testing.assert_allclose(y, rest / np.sqrt((rest**2).mean(1, keepdims=True) + 1e-5), rtol=1e-5)
+    np.testing.assert_array_equal(places, np.nonzero(X))
+
+
+def test_inputs_without_a_part_of_their_type():
+    given = model_of([("Neg", ["x"], ["y"])], [], [("y", (None,))])
+    given.graph.input.append(value("x"))
+    model = ep.onnx.load(given)
+    for shape in ((2,), (2, 3), ()):
+        np.testing.assert_array_equal(model(x=np.ones(shape, np.float32))[0], -np.ones(shape))
+    for kind in (None, TensorProto.UNDEFINED):
+        given.graph.input[0].CopyFrom(value("x", kind))
+        with pytest.raises(ep.onnx.ModelError, match="does not give the type of 'x'"):
+            ep.onnx.load(given)
