@@ -190,7 +190,9 @@ class Block(_Opened):
         given.update({lazy.view: base.as_view(source, "array") for source, _, lazy in views})
         into = dict[int, tuple[str, Any]]()
         for k, position in zip(assignments.numbers, assignments.positions, strict=True):
-            into.setdefault(position, (f"view {k}", views[k][0]))
+            name, target = f"view {k}", views[k][0]
+            if into.setdefault(position, (name, target))[1] is not target:
+                program.target(base, position, name, target)
         program.run(base, given, into)
         for position, (target, _, _) in zip(assignments.positions, assigned, strict=True):
             written = into[position][1]

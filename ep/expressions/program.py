@@ -10,7 +10,7 @@ from ep.expressions.group import View
 from ep.expressions.memory import Arena, Memory
 from ep.expressions.program_text import ProgramText, launches_of, telling
 from ep.expressions.schedule import Schedule
-from ep.expressions.trace import Node, Trace
+from ep.expressions.trace import Trace
 from ep.include.arrays import Array, Arrays
 from ep.include.errors import ArgumentError
 from ep.ops.declare.function import FUNCTIONS
@@ -161,7 +161,16 @@ class Program:
         if not self.on_device:
             name, _ = next(iter(into.values()))
             raise TypeError(f"{name} is given; operators on {base.place} make tensors of their own")
-        return {one: _target(base, self.schedule.nodes[one], *each) for one, each in into.items()}
+        return {one: self.target(base, one, *each) for one, each in into.items()}
+
+    def target(self, base: Any, result: int, name: str, array: Array) -> Array:
+        """Return the array for a result, in the form that kernels write; raises an error if it is unsuitable."""
+        node = self.schedule.nodes[result]
+        try:
+            return base.target(node.shape, node.dtype, array)
+        except ArgumentError as error:
+            error.rename({"out": name})
+            raise
 
     def _kernel_may_write(self, result: int, source: int) -> bool:
         """Return whether a kernel may write a result over the source: it is the last reader, element by element."""
@@ -211,12 +220,3 @@ class Program:
             if is_direct:
                 direct[one] = array
         return direct
-
-
-def _target(base: Any, node: Node, name: str, array: Array) -> Array:
-    """Return the array for a result, in the form that kernels write; raises an error if it is unsuitable."""
-    try:
-        return base.target(node.shape, node.dtype, array)
-    except ArgumentError as error:
-        error.rename({"out": name})
-        raise

@@ -270,8 +270,8 @@ class Arrays(Operands):
     def destination(self, shape: Sequence[int], dtype: np.dtype[Any], out: Array | None) -> Array:
         """Return the buffer for a result: `out` itself if Launch can write it, else a new one (see `delivered`).
 
-        Raises TypeError if `out` is not an array of the device or has another dtype, ValueError if it has another shape
-        or is read-only.
+        Raises TypeError if `out` is not an array of the device or has another dtype, ValueError if it has another
+        shape, is read-only, or has elements that share memory.
         """
 
     def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:

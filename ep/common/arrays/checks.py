@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
 
+from ep.common.primitive.strides import SHARED, writes_once
 from ep.include.arrays import Array
 from ep.include.data_type import DataType
 from ep.include.errors import ArgumentTypeError, ArgumentValueError
@@ -43,3 +45,10 @@ def check_result(out: Array, shape: Sequence[int], dtype: np.dtype[Any], *, writ
         raise ArgumentValueError("out", f"has shape {out.shape}; the result has {tuple(shape)}")
     if not writable:
         raise ArgumentValueError("out", "is read-only")
+
+
+@lru_cache
+def check_distinct(shape: tuple[int, ...], strides: tuple[int, ...], width: int = 1) -> None:
+    """Raise ValueError if elements of `out` share memory. strides: in a unit of which an element has `width`."""
+    if not writes_once((*shape, width), (*strides, 1)):
+        raise ArgumentValueError("out", f"of shape {shape} and strides {strides} {SHARED}")

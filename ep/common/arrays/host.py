@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ep.common.arrays.checks import DTYPES, check_result, native_dtype
+from ep.common.arrays.checks import DTYPES, check_distinct, check_result, native_dtype
 from ep.common.arrays.dlpack import bfloat16_from_dlpack
 from ep.common.arrays.host_indices import RESOLVERS
 from ep.common.arrays.host_views import gains, to_c_order, write_view
@@ -112,7 +112,10 @@ class HostArrays(Arrays):
                 raise ArgumentTypeError("out", f"must be a numpy.ndarray, not {type(out).__qualname__}")
             check_plain(out, "out")
         check_result(out, shape, dtype, writable=out.flags.writeable)
-        return out if out.flags.c_contiguous else np.empty(shape, dtype)
+        if out.flags.c_contiguous:
+            return out
+        check_distinct(out.shape, out.strides, out.itemsize)
+        return np.empty(shape, dtype)
 
     def delivered(self, result: NDArray, out: NDArray | None) -> NDArray:
         if out is None or out is result:

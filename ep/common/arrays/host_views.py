@@ -9,7 +9,7 @@ import numpy as np
 from ep.common.arrays.checks import DTYPES
 from ep.common.arrays.strided_copy import copy_strided
 from ep.common.primitive.broadcast import Dims
-from ep.common.primitive.strides import contiguous_strides, extent, writes_once
+from ep.common.primitive.strides import contiguous_strides, extent
 from ep.include.stream import Stream
 
 NDArray = np.ndarray[Any, Any]
@@ -53,9 +53,9 @@ def to_c_order(stream: Stream, view: NDArray, dtype: np.dtype[Any]) -> NDArray:
 
 
 def write_view(stream: Stream, array: NDArray, view: NDArray) -> None:
-    """Write the elements of a C-contiguous array to a view of the same shape and dtype."""
+    """Write the elements of a C-contiguous array to a view of the same shape and dtype, which share no memory."""
     strides = _walked(view)
-    if strides is not None and writes_once(view.shape, strides):
+    if strides is not None:
         steps = contiguous_strides(array.shape)
         if copy_strided(stream, array.shape, array, steps, _memory(view, strides), strides):
             return

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from ep.common.primitive.broadcast import Dims, broadcast_dims
 from ep.common.primitive.product import matrix_sizes
+from ep.common.primitive.strides import SHARED, writes_once
 from ep.common.primitive.windows import windows_of, windows_of_pool
 from ep.include.errors import Argument, ArgumentError, ArgumentValueError
 from ep.include.primitive.structure import Convolution, MaxPool, Structure, kMaxOperands, kMaxRow
@@ -183,6 +184,12 @@ class ExpressionArrays:
         if 0 in whole and 0 not in found:
             raise ArgumentValueError(self.names[0], f"has windows of a convolution without elements, of shape {whole}")
         return found
+
+    def check_distinct(self, layouts: Sequence[tuple[Dims, Dims]]) -> None:
+        """Raise ValueError if two elements of a result share memory; layouts: shapes, and strides in elements."""
+        for name, (shape, strides) in zip(self.names[: self.num_results], layouts, strict=False):
+            if not writes_once(shape, strides):
+                raise ArgumentValueError(name, f"of shape {shape} and strides {strides} {SHARED}")
 
     def check_overlaps(self, places: Sequence[tuple[int, int]], are_same: Callable[[int, int], bool]) -> None:
         """Raise ValueError if a result overlaps another array, unless that is a source with exactly the same elements.

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from functools import lru_cache
 from operator import mul
+from typing import Final
+
+import numpy as np
+
+SHARED: Final = "has elements that share memory; each element that is written needs memory for itself"
+"""What errors say about an array for which `writes_once` is false."""
 
 
 def contiguous_strides(dims: Sequence[int]) -> tuple[int, ...]:
@@ -49,16 +57,36 @@ def span(dims: Sequence[int], strides: Sequence[int]) -> tuple[int, int]:
 
 
 def writes_once(dims: Sequence[int], strides: Sequence[int]) -> bool:
-    """Return whether no two elements overlap, by this rule: each stride is longer than the reach of the smaller ones.
-
-    Strides that keep elements apart in another way, as dims (3, 2) with strides (2, 3) do, are refused.
-    """
+    """Return whether no two elements of an array share a place. Strides may be negative."""
     if 0 in dims:
         return True
-    reached = 0
-    for stride, size in sorted(zip(strides, dims, strict=True)):
-        if size > 1:
-            if stride <= reached:
-                return False
-            reached += stride * (size - 1)
+    reached, axes = 0, sorted((abs(stride), size) for stride, size in zip(strides, dims, strict=True) if size > 1)
+    for stride, size in axes:
+        if stride <= reached:
+            return _are_distinct(tuple(axes))
+        reached += stride * (size - 1)
     return True
+
+
+@lru_cache
+def _are_distinct(axes: tuple[tuple[int, int], ...]) -> bool:
+    """Return whether all sums of steps along axes differ. axes: their strides, none negative, and sizes, at least 2."""
+    reach = sum(stride * (size - 1) for stride, size in axes)
+    if axes[0][0] == 0 or math.prod(size for _, size in axes) > reach + 1:
+        return False
+    for k, (stride, size) in enumerate(axes):
+        others = (*axes[:k], *axes[k + 1 :])
+        divisor = math.gcd(*(other for other, _ in others))
+        if others and size <= divisor // math.gcd(stride, divisor):
+            return _are_distinct(others)  # no steps along this axis lead as far as steps along the others
+    # two sums are equal if steps along some axes lead as far as steps along the others
+    number = np.dtype(np.int64 if reach < 2**63 else object)
+    halves = [np.zeros(1, number), np.zeros(1, number)]
+    for stride, size in sorted(axes, key=lambda axis: axis[1]):
+        most = min(size - 1, reach // stride - (size - 1))
+        steps = stride * np.arange(-most, most + 1, dtype=number)
+        halves.sort(key=len)
+        halves[0] = np.add.outer(halves[0], steps).ravel()
+    one, other = halves
+    shared = np.intersect1d(one, other).size
+    return bool(np.count_nonzero(one == 0) == np.count_nonzero(other == 0) == shared == 1)

@@ -62,6 +62,9 @@ class ExpressionPrimitive(CpuPrimitive, Expression):
         key = tuple((array.shape, array.strides) for array in arrays)
         plan = self._plans.get(key)
         if plan is None:
+            self._expected.check_distinct(
+                [(array.shape, tuple(stride // array.itemsize for stride in array.strides)) for array in arrays]
+            )
             plan = self._plans.keep(key, lambda: self._made(plain, dims))
         self._plan = plan
         self._run(stream, plan, plain)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ep.common.arrays.checks import check_result, is_weak, native_dtype
+from ep.common.arrays.checks import check_distinct, check_result, is_weak, native_dtype
 from ep.common.arrays.strided_copy import copy_strided
 from ep.common.lazy import lazy
 from ep.common.primitive.broadcast import Dims, simplify_strided
@@ -133,6 +133,7 @@ class CudaArrays(Arrays):
         view = self._imported(out, "out")
         check_result(view, shape, dtype, writable=view.writable)
         if view.strides is not None:
+            check_distinct(view.shape, view.strides)
             return self.empty(shape, dtype)
         return out if isinstance(out, CudaArray) else self._flat(view)
 
@@ -164,6 +165,8 @@ class CudaArrays(Arrays):
         self._stream.device().note_capture(self._stream)
         view = self._imported(out, "out")
         check_result(view, shape, dtype, writable=view.writable)
+        if view.strides is not None:
+            check_distinct(view.shape, view.strides)
         return view
 
     def view(

@@ -91,6 +91,7 @@ class ExpressionPrimitive(KernelPrimitive, Expression):
     def _made(self, layouts: Sequence[Layout | None]) -> tuple[ExpressionShape, Any]:
         """Return the shape of a launch, and its plan; None if there is nothing to compute."""
         dims = self._expected.dims([layout.shape if layout else () for layout in layouts])
+        self._expected.check_distinct([(one.shape, one.steps()) for one in layouts[: self._num_results] if one])
         itemsizes = [data_type.itemsize for data_type in self._expected.data_types]
         shape = expression_shape(layouts, itemsizes, self._num_results, dims.whole, self._expected.chosen)
         return shape, self._plan(layouts, dims, shape) if shape.walk.num_elements else None
