@@ -1,0 +1,96 @@
+"""The versions of the operators that are served, and the dtypes of each of their types, from ONNX's schemas."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+
+from ep.include.data_type import DataType
+from ep.onnx.table import OPERATORS
+
+OLDEST = 7
+NEWEST = onnx.defs.onnx_opset_version()
+DTYPES = {one.dtype for one in DataType}
+
+
+@functools.cache
+def schemas(name: str) -> dict[int, Any]:
+    """Return the served versions of an operator, by the opset that each begins with."""
+    found = sorted(
+        (one.since_version, one)
+        for one in onnx.defs.get_all_schemas_with_history()
+        if one.name == name and not one.domain and not one.deprecated
+    )
+    last = {since: (following[0] if following else NEWEST + 1) for since, following in _with_next(found)}
+    least = max(OLDEST, min((line.since for line in OPERATORS.get(name, ())), default=OLDEST))
+    return {
+        since: one
+        for since, one in found
+        if last[since] > least and (name in OPERATORS or one.has_function or one.has_context_dependent_function)
+    }
+
+
+def opsets(name: str, since: int) -> range:
+    """Return the served opsets that a version of an operator belongs to."""
+    later = [one for one in all_versions(name) if one > since]
+    least = max(OLDEST, since, min((line.since for line in OPERATORS.get(name, ())), default=OLDEST))
+    return range(least, min(later, default=NEWEST + 1))
+
+
+@functools.cache
+def all_versions(name: str) -> list[int]:
+    """Return the first opsets of all versions of an operator."""
+    return sorted(
+        one.since_version for one in onnx.defs.get_all_schemas_with_history() if one.name == name and not one.domain
+    )
+
+
+def names() -> list[str]:
+    """Return the names of the operators of the table, and of those that ONNX's functions serve."""
+    functions = {
+        one.name
+        for one in onnx.defs.get_all_schemas_with_history()
+        if not one.domain and (one.has_function or one.has_context_dependent_function)
+    }
+    return sorted({*OPERATORS} | functions)
+
+
+def types(schema: Any) -> dict[str, list[np.dtype[Any]]]:
+    """Return the dtypes of each type parameter of a version, without those that are no DataType."""
+    found = {one.type_param_str: dtypes(one.allowed_type_strs) for one in schema.type_constraints}
+    for one in (*schema.inputs, *schema.outputs):
+        found.setdefault(one.type_str, dtypes([one.type_str]))
+    return found
+
+
+def dtypes(strings: Any) -> list[np.dtype[Any]]:
+    """Return the dtypes of types such as "tensor(float)"."""
+    found = []
+    for one in strings:
+        inner = re.fullmatch(r"tensor\((\w+)\)", one)
+        if inner and inner[1] != "string":
+            dtype = helper.tensor_dtype_to_np_dtype(TensorProto.DataType.Value(inner[1].upper()))
+            found += [dtype] if dtype in DTYPES else []
+    return sorted(found, key=str)
+
+
+def cases(records: dict[str, Any]) -> Iterator[tuple[str, int, str]]:
+    """Yield the operators of some records, with each version and each dtype of its first input."""
+    for name, record in records.items():
+        for since, schema in schemas(name).items():
+            known = types(schema)
+            first = (schema.inputs or schema.outputs)[0].type_str
+            for dtype in known[first]:
+                if not record.types or dtype.name in record.types:
+                    yield name, since, dtype.name
+
+
+def _with_next(found: list[tuple[int, Any]]) -> Iterator[tuple[int, tuple[int, ...]]]:
+    versions = [since for since, _ in found]
+    return ((since, tuple(versions[k + 1 : k + 2])) for k, since in enumerate(versions))

@@ -1,0 +1,26 @@
+"""Every operator, with every attribute, type and version, against references that follow from its text alone."""
+
+import pytest
+
+from tests.onnx.operators import elementwise, served
+from tests.onnx.operators.check import case_of, check, draws
+
+CASES = 8
+"""The cases of a version and a type: `record.Draw` takes all values of each choice in turn."""
+
+
+def tested(records):
+    """Return the decorator of a test of some records."""
+    return pytest.mark.parametrize(("name", "since", "dtype"), [*served.cases(records)])
+
+
+def check_cases(records, name, since, dtype, rng, device):
+    """Check some cases of a version and a type of an operator."""
+    draw = draws(records[name], since, dtype, rng)
+    for _ in range(CASES):
+        check(case_of(records[name], draw), device.type.tag)
+
+
+@tested(elementwise.RECORDS)
+def test_elementwise(rng, device, name, since, dtype):
+    check_cases(elementwise.RECORDS, name, since, dtype, rng, device)
