@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 
 from ep import ops
+from ep.onnx.operators.types import in_float32
 from ep.onnx.types import dtype_of
 
 PLAIN: Final = {
@@ -29,7 +31,6 @@ PLAIN: Final = {
     "Cos": "cos",
     "Cosh": "cosh",
     "Equal": "equal",
-    "Erf": "erf",
     "Exp": "exp",
     "Floor": "floor",
     "Greater": "greater",
@@ -48,7 +49,6 @@ PLAIN: Final = {
     "Relu": "relu",
     "Round": "rint",
     "Sigmoid": "sigmoid",
-    "Sign": "sign",
     "Sin": "sin",
     "Sinh": "sinh",
     "Softplus": "soft_plus",
@@ -61,6 +61,9 @@ PLAIN: Final = {
     "Xor": "logical_xor",
 }
 """The names of the functions of `ep.ops` that are equal to ONNX's operators, by ONNX's names."""
+
+
+_SLOPE: Final = 2 * math.sqrt(2 / math.pi)
 
 
 def named(name: str) -> Callable[..., Any]:
@@ -82,6 +85,13 @@ def folded(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def attribute(value: float, x: Any) -> float:
+    """Return an attribute in the dtype of x, as ONNX's Cast converts it: infinite beyond the range of the type."""
+    with np.errstate(over="ignore", under="ignore"):
+        return float(np.float64(value).astype(x.dtype))
+
+
+@in_float32
 def mean(*inputs: Any) -> Any:
     """Return the elementwise mean of arrays."""
     return ops.div(functools.reduce(ops.add, inputs), len(inputs))
@@ -93,7 +103,9 @@ def div(x: Any, y: Any) -> Any:
 
 
 def mod(x: Any, y: Any, fmod: int) -> Any:
-    """Return the remainder, with the sign of y, or with the sign of x if `fmod`."""
+    """Return the remainder, with the sign of y, or with the sign of x if `fmod`, which floating-point numbers need."""
+    if not fmod and x.dtype.kind not in "iu":
+        raise ValueError(f"fmod is 0; it must be 1 for remainders of {x.dtype}")
     return ops.fmod(x, y) if fmod else ops.floor_mod(x, y)
 
 
@@ -131,10 +143,20 @@ def cast_like(x: Any, like: Any, **_: Any) -> Any:
     return ops.cast(x, like.dtype)
 
 
+def clip_to(x: Any, least: float, most: float) -> Any:
+    """Return x, limited to two attributes."""
+    return clip(x, attribute(least, x), attribute(most, x))
+
+
 def clip(x: Any, least: Any = None, most: Any = None) -> Any:
     """Return x, limited to `least` to `most`."""
     x = x if least is None else ops.maximum(x, least)
     return x if most is None else ops.minimum(x, most)
+
+
+def dropout_7(x: Any, ratio: float) -> Any:
+    """Return x, and a mask that is 1 everywhere, in the dtype of x."""
+    return x, ops.full(x.shape, 1, x.dtype)
 
 
 def dropout(x: Any, ratio: Any = None, training_mode: Any = None, **_: Any) -> Any:
@@ -142,14 +164,24 @@ def dropout(x: Any, ratio: Any = None, training_mode: Any = None, **_: Any) -> A
     return x, ops.full(x.shape, True, bool)
 
 
+def erf(x: Any) -> Any:
+    """Return the error function; of integers, without the part behind the point."""
+    return ops.erf(x) if x.dtype.kind not in "iu" else ops.cast(ops.erf(ops.cast(x, np.float64)), x.dtype)
+
+
 def gelu(x: Any, approximate: str) -> Any:
     """Return gelu, or its approximation by tanh if `approximate` is "tanh"."""
-    return ops.fast_gelu(x) if approximate == "tanh" else ops.gelu(x)
+    if approximate != "tanh":
+        return ops.gelu(x)
+    if x.dtype != np.float64:
+        return ops.fast_gelu(x)
+    cubes = ops.mul(ops.mul(x, x), ops.mul(x, 0.044715))  # `fast_gelu` has this number in float32, as OneFlow does
+    return ops.where(ops.less(x, -40.0), -0.0, ops.mul(x, ops.sigmoid(ops.mul(ops.add(x, cubes), _SLOPE))))
 
 
 def hard_sigmoid(x: Any, alpha: float, beta: float) -> Any:
     """Return `alpha x + beta`, limited to 0 to 1."""
-    return clip(ops.add(ops.mul(x, alpha), beta), 0.0, 1.0)
+    return clip(ops.add(ops.mul(x, attribute(alpha, x)), attribute(beta, x)), 0.0, 1.0)
 
 
 def is_inf(x: Any, detect_negative: int, detect_positive: int) -> Any:
@@ -173,16 +205,33 @@ def selu(x: Any, alpha: float, gamma: float) -> Any:
 def shrink(x: Any, bias: float, lambd: float) -> Any:
     """Return x moved by `bias` towards 0, and 0 for x from -lambd to lambd."""
     if x.dtype.kind in "iu":
-        bias, lambd = int(bias), int(lambd)
+        return _shrink_integers(x, np.array(int(bias)).astype(x.dtype).item(), lambd)
+    bias, lambd = attribute(bias, x), attribute(lambd, x)
     below = ops.where(ops.less(x, -lambd), ops.add(x, bias), 0)
     return ops.where(ops.greater(x, lambd), ops.sub(x, bias), below)
 
 
+def _shrink_integers(x: Any, bias: int, lambd: float) -> Any:
+    info = np.iinfo(x.dtype)
+    last_below, first_above, result = math.ceil(-lambd) - 1, math.floor(lambd) + 1, 0
+    if last_below >= info.min:
+        result = ops.where(ops.less_equal(x, min(last_below, info.max)), ops.add(x, bias), result)
+    if first_above > info.max:
+        return ops.where(ops.equal(x, x), result, x)
+    return ops.where(ops.greater_equal(x, max(first_above, info.min)), ops.sub(x, bias), result)
+
+
+def sign(x: Any) -> Any:
+    """Return 1, 0 or -1 for numbers above 0, equal to 0 or NaN, and below 0."""
+    return ops.sign(x) if x.dtype.kind not in "iu" else clip(x, None if x.dtype.kind == "u" else -1, 1)
+
+
+@in_float32
 def swish(x: Any, alpha: float) -> Any:
     """Return `x sigmoid(alpha x)`."""
-    return ops.mul(x, ops.sigmoid(ops.mul(x, alpha)))
+    return ops.mul(x, ops.sigmoid(ops.mul(x, attribute(alpha, x))))
 
 
 def thresholded_relu(x: Any, alpha: float) -> Any:
-    """Return x where it is above `alpha`, else 0."""
-    return ops.threshold(x, alpha, 0.0)
+    """Return x where it is above `alpha`, else 0, also for NaN."""
+    return ops.where(ops.greater(x, attribute(alpha, x)), x, 0.0)

@@ -103,6 +103,8 @@ class Draw:
         dtype = self.dtype if dtype is None else np.dtype(dtype)
         if dtype.kind == "b":
             return self.rng.random(shape) < 0.5
+        if dtype.kind == "c":
+            return (self.array(shape, np.float32, wild=False) + 1j * self.array(shape, np.float32)).astype(dtype)
         kind = self.pick("numbers", ("small", "small", "few", "wild") if wild else ("small", "small", "few"))
         if dtype.kind in "iu":
             info = np.iinfo(dtype)

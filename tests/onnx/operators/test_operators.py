@@ -9,7 +9,7 @@ CASES = 8
 """The cases of a version and a type: `record.Draw` takes all values of each choice in turn."""
 
 
-def tested(records):
+def every(records):
     """Return the decorator of a test of some records."""
     return pytest.mark.parametrize(("name", "since", "dtype"), [*served.cases(records)])
 
@@ -21,6 +21,6 @@ def check_cases(records, name, since, dtype, rng, device):
         check(case_of(records[name], draw), device.type.tag)
 
 
-@tested(elementwise.RECORDS)
+@every(elementwise.RECORDS)
 def test_elementwise(rng, device, name, since, dtype):
     check_cases(elementwise.RECORDS, name, since, dtype, rng, device)

@@ -1,0 +1,35 @@
+"""The types that operators compute in, where they are wider than those of their results."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ep import ops
+
+
+def wide_of(dtype: Any) -> np.dtype[Any]:
+    """Return float32 for 16-bit floating-point types, and other types as they are."""
+    found = np.dtype(dtype)
+    return np.dtype(np.float32) if found.itemsize == 2 and found.kind not in "iu" else found
+
+
+def in_float32(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that computes 16-bit floating-point numbers in float32, and rounds its result once.
+
+    Sums, products and powers between could overflow otherwise, although the result does not.
+    """
+
+    @functools.wraps(function)
+    def call(*inputs: Any, **attributes: Any) -> Any:
+        dtype = np.dtype(inputs[0].dtype)
+        wide = wide_of(dtype)
+        if wide == dtype:
+            return function(*inputs, **attributes)
+        found = function(*(None if one is None else ops.cast(one, wide) for one in inputs), **attributes)
+        return ops.cast(found, dtype)
+
+    return call
