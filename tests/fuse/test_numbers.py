@@ -25,7 +25,7 @@ UNARY = [op for op in UnaryOp if OPS[op].attributes]
 
 @pytest.fixture
 def compare(device, one_by_one):
-    """A function that compares a function of x and numbers: with numbers in its source, 0-d arrays, and whole arrays."""
+    """A function that compares a function of x and numbers: those in its source, 0-d arrays, and whole arrays."""
 
     def compare(function, x, *numbers):
         def in_source(x):

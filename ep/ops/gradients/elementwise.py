@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from ep.include.data_type import as_data_type
 from ep.include.primitive.op_table import OPS
@@ -17,6 +18,7 @@ from ep.ops.gradients.vjp import (
     gradient_of,
     in_type,
     summed_to,
+    unselected,
     zeros_like,
 )
 from ep.ops.names import function_name, parameter_name
@@ -98,14 +100,25 @@ def _div(back: Backward) -> Gradients:
     return [summed_to(of_x, x), summed_to(call("negative")(call("mul")(of_x, conjugated(back.output))), y)]
 
 
-@gradient_of("maximum", "minimum")
+@gradient_of("maximum")
 def _larger(back: Backward) -> Gradients:
-    """Give the gradient to the operand that was selected; equal operands have half of it each."""
-    half = call("mul")(back.dy, 0.5)
-    tied = call("equal")(*back.inputs)
+    return _selected(back, *back.inputs)
+
+
+@gradient_of("minimum")
+def _smaller(back: Backward) -> Gradients:
+    x, y = back.inputs
+    return _selected(back, y, x)
+
+
+def _selected(back: Backward, x: Any, y: Any) -> Gradients:
+    """Give the gradient to an operand if x, or y, is larger; equal operands have half of it each, NaN spreads."""
+    where, greater, dy = call("where"), call("greater"), back.dy
+    shared = where(call("equal")(x, y), call("mul")(dy, 0.5), math.nan)
+    zero, larger = unselected(dy), (greater(x, y), greater(y, x))
     return [
-        summed_to(call("where")(tied, half, call("where")(call("equal")(one, back.output), back.dy, 0)), one)
-        for one in back.inputs
+        summed_to(where(here, dy, where(there, zero, shared)), one)
+        for here, there, one in zip(larger, larger[::-1], back.inputs, strict=True)
     ]
 
 
@@ -114,8 +127,9 @@ def _pow(back: Backward) -> Gradients:
     """Return the gradients of x to the power of y; that of y is 0 if x is 0."""
     x, y = back.inputs
     mul, where = call("mul"), call("where")
-    of_x = where(call("equal")(y, 0), 0, mul(mul(back.dy, y), call("pow")(x, call("sub")(y, 1))))
-    of_y = where(call("equal")(x, 0), 0, mul(mul(back.dy, back.output), call("log")(x)))
+    zero = call("add")(unselected(back.dy), unselected(back.output))
+    of_x = where(call("equal")(y, 0), zero, mul(mul(back.dy, y), call("pow")(x, call("sub")(y, 1))))
+    of_y = where(call("equal")(x, 0), zero, mul(mul(back.dy, back.output), call("log")(x)))
     return [summed_to(of_x, x), summed_to(of_y, y)]
 
 

@@ -14,6 +14,7 @@ from ep.ops.gradients.vjp import (
     in_type,
     ones_like,
     over_size,
+    unselected,
     wide,
 )
 from ep.ops.windows import windows
@@ -76,17 +77,21 @@ def _others(x: Any, axis: int) -> Any:
 
 @gradient_of("max", "min")
 def _largest(back: Backward) -> Gradients:
-    """Divide the gradient among the elements that are equal to the result."""
+    """Divide the gradient among the elements that are equal to the result; a NaN result makes it NaN everywhere."""
     (x,) = back.inputs
     found = call("equal")(x, _kept(back, back.output))
     count = call("sum")(found, back.attributes["axes"], dtype="float64", keepdims=True)
     share = call("div")(_kept(back, wide(back.dy)), count)
-    return [call("where")(found, in_type(share, x.dtype), 0)]
+    others = _kept(back, call("add")(unselected(back.dy), unselected(back.output)))
+    return [call("where")(found, in_type(share, x.dtype), others)]
 
 
 @gradient_of("max_pool")
 def _max_pool(back: Backward) -> Gradients:
-    """Divide the gradient among the elements of a window equal to its result; the NaN in padding equals none."""
+    """Divide the gradient among the elements of a window equal to its result; the NaN in padding equals none.
+
+    A NaN result makes the gradient NaN in all of its window.
+    """
     (x,), (kernel, strides, pads, dilations) = back.inputs, (back.attributes[name] for name in _WINDOWS)
     num_axes, padded = len(kernel), x
     if any(pads):
@@ -96,7 +101,8 @@ def _max_pool(back: Backward) -> Gradients:
     found = call("equal")(written, _of_windows(back.output, num_axes))
     count = call("sum")(found, tuple(range(2, num_axes + 2)), dtype="float64", keepdims=True)
     share = call("div")(_of_windows(wide(back.dy), num_axes), count)
-    placed = call("where")(found, in_type(share, x.dtype), 0)
+    others = _of_windows(call("add")(unselected(back.dy), unselected(back.output)), num_axes)
+    placed = call("where")(found, in_type(share, x.dtype), others)
     return [call("fold")(placed, tuple(x.shape[2:]), strides, pads, dilations)]
 
 

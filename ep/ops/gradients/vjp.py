@@ -6,6 +6,7 @@ have the same bits in every run.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -262,6 +263,11 @@ def zeros_like(like: Any) -> Any:
 def ones_like(like: Any) -> Any:
     """Return ones of the shape and type of an array, likewise."""
     return _truth(like, "equal")
+
+
+def unselected(dy: Any) -> Any:
+    """Return the gradient, given dy, of what a result does not depend on: 0, but NaN where dy is NaN."""
+    return call("threshold")(dy, threshold=math.inf, value=0.0)  # NaN is not up to infinity
 
 
 def _truth(like: Any, name: str) -> Any:

@@ -1,4 +1,4 @@
-"""A row, a column or a segment gives the same bits whatever the others hold: infinities, NaN, and numbers of any size."""
+"""A row, a column or a segment gives the same bits whatever others hold: infinities, NaN, and numbers of any size."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from ep.include import DataType
 from ep.include.number_kind import COMPLEXES, FLOATS, part_of
 from ep.include.primitive import (
     BatchUnsortedSegmentSumFactory,
