@@ -192,10 +192,10 @@ def floor(x: ArrayLike, *, out: Array | None = None) -> Array:
     """The function floor of x."""
 
 def floor_div(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
-    """Return the rounded quotient, rounded down."""
+    """Return the rounded quotient, rounded down; it differs from Python's: see docs/semantics.md."""
 
 def floor_mod(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
-    """Return the remainder of the floored quotient: it has the sign of b."""
+    """Return the remainder of the floored quotient, with the sign of b; for a floating 0 see docs/semantics.md."""
 
 def fmod(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
     """Return the remainder of the truncated quotient: it has the sign of a."""

@@ -32,11 +32,12 @@ ALIASES: Final[dict[UnaryOp | BinaryOp, str]] = {
 }
 """The array API's names of functions, if they differ from the names after the enumerators."""
 
+_FLOORED: Final = "floating-point numbers as in [semantics.md](semantics.md)"
 STANDARD: Final[dict[UnaryOp | BinaryOp, Mapping[str, str]]] = {
     UnaryOp.kSign: {"sign": "0 for NaN"},
     BinaryOp.kDiv: {"divide": "integers are divided too, toward zero"},
-    BinaryOp.kFloorDiv: {"floor_divide": "0 for an integer divided by zero"},
-    BinaryOp.kFloorMod: {"remainder": "0 for an integer divided by zero"},
+    BinaryOp.kFloorDiv: {"floor_divide": f"0 for an integer divided by zero; {_FLOORED}"},
+    BinaryOp.kFloorMod: {"remainder": f"0 for an integer divided by zero; {_FLOORED}"},
     BinaryOp.kPow: {"pow": "integers to negative powers give the truncated value"},
 }
 """The differences from functions of the array API standard, other than the supported types."""

@@ -15,6 +15,8 @@ FUNCTIONS: Final = LazyTable[Callable[..., Any]]()
 _OPERANDS: Final = Placed, list, tuple
 _EXPORTS: Final = "__dlpack__", "__cuda_array_interface__", "__array__"
 
+_DOCSTRING: Final = "Return the result of `ep.ops.{}`; its docstring and docs/semantics.md have the rules."
+
 _Binary = Callable[[Any, Any], Any]
 
 
@@ -46,6 +48,7 @@ def _forward(name: str) -> _Binary:
     def operator(self: Any, other: Any) -> Any:
         return self._call(name, self, other) if type(other) is type(self) or _takes(other) else NotImplemented
 
+    operator.__doc__ = _DOCSTRING.format(name)
     FORMS[operator] = Form(name, 2)
     return operator
 
@@ -59,6 +62,7 @@ def _forms(name: str) -> tuple[_Binary, _Binary, _Binary]:
     def in_place(self: Any, other: Any) -> Any:
         return self._updated(name, other) if _takes(other) else NotImplemented
 
+    reflected.__doc__ = in_place.__doc__ = _DOCSTRING.format(name)
     FORMS[reflected], FORMS[in_place] = Form(name, 2, is_reflected=True), Form(name, 2, is_in_place=True)
     return _forward(name), reflected, in_place
 
@@ -67,6 +71,7 @@ def _unary(name: str) -> Callable[[Any], Any]:
     def operator(self: Any) -> Any:
         return self._call(name, self)
 
+    operator.__doc__ = _DOCSTRING.format(name)
     FORMS[operator] = Form(name, 1)
     return operator
 

@@ -173,7 +173,7 @@ def fmod(m: MathLibrary) -> Function:
 
 @functor(BinaryOp.kFloorMod)
 def floor_mod(m: MathLibrary) -> Function:
-    """Return the remainder of the floored quotient: it has the sign of b."""
+    """Return the remainder of the floored quotient, with the sign of b; for a floating 0 see docs/semantics.md."""
     zero, remainder = m.T(0), m.fmod
 
     def f(a: Scalar, b: Scalar) -> Scalar:
@@ -185,7 +185,7 @@ def floor_mod(m: MathLibrary) -> Function:
 
 @functor(BinaryOp.kFloorDiv)
 def floor_div(m: MathLibrary) -> Function:
-    """Return the rounded quotient, rounded down."""
+    """Return the rounded quotient, rounded down; it differs from Python's: see docs/semantics.md."""
     floor = m.floor
 
     def f(a: Scalar, b: Scalar) -> Scalar:
