@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ep.common.arrays.constants import Constants
 from ep.common.primitive.broadcast import Dims
 from ep.expressions.array import LazyArray
 from ep.expressions.trace import Node, Trace
@@ -28,10 +29,12 @@ class FoldingTrace(Trace):
 
     gives_buffers = True
 
-    def __init__(self, base: Arrays, name: str, folds: dict[Hashable, Any]) -> None:
-        """folds: the results of operators on constant arrays, shared with other traces."""
+    def __init__(self, base: Arrays, name: str, folds: dict[Hashable, Any], constants: Constants | None = None) -> None:
+        """folds: the results of operators on constant arrays, shared with other traces. constants: those that the trace
+        shares; None if it has none that last.
+        """
         super().__init__(base, name, LazyArray, numbers_vary=False)
-        self._arrays, self._folds = base, folds
+        self._arrays, self._folds, self._constants = base, folds, constants
         self.num_folded = self.num_dropped = 0
 
     def hold(self, array: Array) -> Any:
@@ -42,7 +45,9 @@ class FoldingTrace(Trace):
 
     def copy_from_host(self, array: np.ndarray[Any, Any]) -> Any:
         """Return the lazy array for a constant in host memory."""
-        return self.hold(self._arrays.copy_from_host(array))
+        if self._constants is None:
+            return self.hold(self._arrays.copy_from_host(array))
+        return self.hold(self._constants.placed(self._arrays, array))
 
     def reshape(self, array: Any, shape: Dims) -> Any:
         held = self.held.get(array.node.position)
@@ -71,8 +76,14 @@ class FoldingTrace(Trace):
             return super()._called(operator, inputs, attributes)
         self.num_folded += 1
         key = operator.name, tuple(map(id, held)), of_attributes
-        found = self._folded(key, held, lambda: self._arrays.compute(operator, held, attributes, None))
+        found = self._folded(key, held, lambda: self._computed(operator, held, attributes))
         return [self.hold(one) for one in found]
+
+    def _computed(self, operator: Any, held: Sequence[Any], attributes: Mapping[str, Any]) -> Sequence[Array]:
+        results, constants = self._arrays.compute(operator, held, attributes, None), self._constants
+        if constants is None or not all(isinstance(one, np.ndarray) for one in results):
+            return results
+        return [constants.placed(self._arrays, one) for one in results]
 
     def _undone(self, operator: Any, inputs: Sequence[Node], attributes: Mapping[str, Any]) -> Any:
         """Return the operand of an earlier lossless cast that this cast reverses, or None."""

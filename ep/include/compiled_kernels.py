@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
@@ -66,3 +66,10 @@ class CompiledKernels(ABC):
 
         kept: how many files remain of those whose names differ only by these digits: the ones written last.
         """
+
+    def names(self, common: str, kind: str) -> list[str]:
+        """Return the names of files, `common` followed by "-", 16 hexadecimal digits, and ".kind"."""
+        return []
+
+    def remove(self, names: Iterable[str]) -> None:  # noqa: B027
+        """Remove files that exist and can be removed."""

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ep.common.arrays.constants import CONSTANTS
 from ep.common.arrays.on_device import arrays_on
 from ep.common.bounded_cache import BoundedCache
 from ep.expressions.folding import FoldingTrace
@@ -18,6 +19,8 @@ from ep.onnx.graph import Graph, Node
 
 NDArray = np.ndarray[Any, Any]
 _HOST: Final = DeviceType.kCPU
+_LEAST: Final = 2**12
+"""The fewest bytes of a value on the host of which equal ones share memory."""
 
 
 class Known:
@@ -41,11 +44,19 @@ class Known:
         """Return a constant on the device, in memory aligned to a cache line."""
         found = self._placed.get(name)
         if found is None:
-            array = self.constants[name]
-            found = self._placed[name] = arrays_on(self.device_type).copy_from_host(array)
+            found = self._placed[name] = CONSTANTS.placed(arrays_on(self.device_type), self.constants[name])
             if self.device_type is _HOST:
                 self.constants[name] = found  # once is enough
         return found
+
+    def constant(self, name: str) -> NDArray:
+        """Return a constant on the host."""
+        found = self.constants[name] = self.shared(self.constants[name])
+        return found
+
+    def shared(self, array: NDArray) -> NDArray:
+        """Return a value on the host, in the memory of equal ones."""
+        return array if array.nbytes < _LEAST else CONSTANTS.placed(arrays_on(_HOST), array)
 
     def on_device(self) -> list[tuple[str, Array]]:
         """Return the names of the constants that the device has, and their arrays."""
@@ -53,7 +64,7 @@ class Known:
 
     def trace(self) -> FoldingTrace:
         """Return a new trace."""
-        return FoldingTrace(arrays_on(self.device_type).kept(), "a model", self._folds)
+        return FoldingTrace(arrays_on(self.device_type).kept(), "a model", self._folds, CONSTANTS)
 
     def call(
         self,

@@ -90,7 +90,7 @@ class Planned:
 
     def value(self, name: str) -> NDArray:
         """Return a value that depends only on shapes, or a constant."""
-        return self.fixed[name] if name in self.fixed else self.known.constants[name]
+        return self.fixed[name] if name in self.fixed else self.known.constant(name)
 
     def run(self, base: Arrays, values: dict[str, Array], arena: Arena, progress: Progress | None) -> None:
         """Run the program; add its results to `values`, which has the inputs, by name."""
@@ -168,7 +168,7 @@ class Planned:
             if isinstance(result, LazyArray):
                 self._values[name] = result
                 continue
-            self.fixed[name] = np.asarray(result)
+            self.fixed[name] = self.known.shared(np.asarray(result))
             if of_constants:
                 constants[name] = self.fixed[name]
         return _DONE

@@ -1,19 +1,21 @@
 """Plans on disk: a process that runs a model as an earlier one did needs no graph, no operators and no planning.
 
 A plan is a recorded list of launches (`Repeat.image`), with the constants that it reads. Constants that are in the file
-of the model are read from there. Everything is found by the contents of that file, by the sources of ep, and by the
-version of the package onnx, which checks models and replaces functions.
+of the model are read from there. Other large ones have a file each, named by their contents, which all plans of the
+model share; it is removed with the last of these plans. Everything is found by the contents of the model's file, by the
+sources of ep, and by the version of the package onnx, which checks models and replaces functions.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 
+from ep.common.arrays.constants import CONSTANTS
 from ep.common.arrays.on_device import arrays_on
 from ep.common.kernel_cache.headed import header_of, with_header
 from ep.common.kernel_cache.versions import version
@@ -34,6 +36,24 @@ _KEPT: Final = 16
 """The most plans of one model on disk: those written last."""
 _LEAST: Final = 64
 """The fewest bytes of a constant that is looked for in the file of the model."""
+_LARGE: Final = 2**12
+"""The fewest bytes of a constant that has a file."""
+_MOST: Final = 2**12
+"""The most such constants of one model."""
+
+
+class Stand(NamedTuple):
+    """A constant of a plan: where its bytes are, and what they are.
+
+    offset: in the file of the model; of others, in the plan itself. digest: of the contents; empty if they are in the
+    plan. is_file: whether they have a file.
+    """
+
+    digest: str
+    is_file: bool
+    offset: int
+    shape: Sequence[int]
+    type_name: str
 
 
 class Launches(NamedTuple):
@@ -60,6 +80,7 @@ class Stored:
         sources = self._kernels and arrays_on(device_type).has_images and source.digest and self._kernels.digest()
         self._made_by = f"{sources} onnx {version('onnx')}" if sources else ""
         self._has_signatures = False
+        self._written: set[str] = set()  # the names of constants that are on disk
 
     def __reduce__(self) -> tuple[type[Stored], tuple[Source, DeviceType]]:
         """Let a copy find what is on disk for the sources of its own process."""
@@ -85,7 +106,9 @@ class Stored:
             return None
         name = self._name("launches", wanted, values)
         contents = self._read(name, bytes)
-        return None if contents is None else StoredPlan(self._source, contents, lambda: self._read(name, bytes))
+        if contents is None:
+            return None
+        return StoredPlan(self._source, contents, lambda: self._read(name, bytes), self._constant)
 
     def keep(
         self,
@@ -98,16 +121,50 @@ class Stored:
         if not self._kernels or not self.keeps:
             return
         try:
-            contents = _packed(launches, self._source.contents())
+            contents, large = _packed(launches, self._source.contents())
         except (OSError, ModelError):  # the file has been removed, or is another one now
             return
         finally:
             self._source.forget()
+        for digest, one in large.items():
+            name = self._name_of_constant(digest)
+            if name not in self._written and self._constant(digest) is None:
+                self._kernels.write(name, bytes.fromhex(digest) + one.tobytes(), _MOST)
+                self._written.add(name)
         self._kernels.write(self._name("launches", wanted, values), contents, _KEPT)
+        self._remove_constants()
         if not self._has_signatures:
             said = [[(name, as_data_type(dtype).name, shape) for name, dtype, shape in some] for some in signatures]
             self._kernels.write(self._name("inputs"), json.dumps(said).encode())
             self._has_signatures = True
+
+    def _constant(self, digest: str) -> bytes | None:
+        """Return the contents of a constant that has a file; None if it is not on disk."""
+        name, begin = self._name_of_constant(digest), bytes.fromhex(digest)
+        found = self._read(name, lambda contents: contents[len(begin) :] if contents.startswith(begin) else None)
+        if found is not None:
+            self._written.add(name)
+        return found
+
+    def _remove_constants(self) -> None:
+        """Remove the constants that no plan of the model needs, once old plans give way to new ones.
+
+        A process that writes a plan meanwhile may miss one: then its plan is made again.
+        """
+        assert self._kernels is not None
+        plans = self._kernels.names(f"launches.{self._source.digest}", "plan")
+        if len(plans) < _KEPT:
+            return
+        constants = {*self._kernels.names(f"constant.{self._source.digest}", "plan")}
+        for name in plans if constants else ():
+            contents = self._read(name, bytes)
+            if contents is not None:
+                constants -= {self._name_of_constant(one.digest) for one in _stands(header_of(contents)[0])}
+        self._kernels.remove(constants)
+        self._written -= constants
+
+    def _name_of_constant(self, digest: str) -> str:
+        return f"constant.{self._source.digest}-{digest[:16]}.plan"
 
     def _read(self, name: str, form: Callable[[bytes], T | None]) -> T | None:
         return self._kernels.read(name, form) if self._kernels and self._made_by else None
@@ -122,14 +179,24 @@ class Stored:
 class StoredPlan(ProcessBound):
     """A plan from the disk. Several threads may run it, each in memory of its own."""
 
-    def __init__(self, source: Source, contents: bytes, read_again: Callable[[], bytes | None]) -> None:
-        """source: of the model. contents: those of the file; `read_again` reads it again, for more memory."""
+    def __init__(
+        self,
+        source: Source,
+        contents: bytes,
+        read_again: Callable[[], bytes | None],
+        read_constant: Callable[[str], bytes | None],
+    ) -> None:
+        """source: of the model. contents: those of the file; `read_again` reads it again, for more memory.
+
+        read_constant: returns the contents of a constant with a file, by its digest; None if it is not on disk.
+        """
         self._source, self._contents, self._read_again = source, contents, read_again
+        self._read_constant = read_constant
         header, begin = header_of(contents)
         self._inputs: list[str] = header["inputs"]
         self._written = [(tuple(shape), DataType[name].dtype) for shape, name in header["written"]]
         self._results = [(number, tuple(shape)) for number, shape in header["results"]]
-        self._places: list[tuple[bool, int, list[int], str]] = header["constants"]
+        self._stands = [*_stands(header)]
         self._image, self._own = begin, begin + header["image"]
         self._constants: list[Array] | None = None
         self._free: list[Callable[..., bool]] = []  # the functions that no thread is in
@@ -137,8 +204,8 @@ class StoredPlan(ProcessBound):
     def outputs(self, base: Arrays, values: Mapping[str, Array], wanted: Sequence[str]) -> tuple[Array, ...] | None:
         """Return the outputs that the plan is for. values: the inputs, by name.
 
-        Returns None if the launches cannot be repeated: kernels are no longer on disk, an index is wrong, or another
-        package has registered kernels meanwhile.
+        Returns None if the launches cannot be repeated: kernels or constants are no longer on disk, an index is wrong,
+        or another package has registered kernels meanwhile.
         """
         if has_additions():
             return None
@@ -159,49 +226,75 @@ class StoredPlan(ProcessBound):
         if not contents:
             return None
         if self._constants is None:
-            of_model = self._source.contents() if any(of_model for of_model, *_ in self._places) else b""
-            self._constants = [
-                base.copy_from_host(
-                    _array(of_model, offset, shape, name)
-                    if is_of_model
-                    else _array(contents, self._own + offset, shape, name)
-                )
-                for is_of_model, offset, shape, name in self._places
-            ]
-            self._source.forget()
+            try:
+                self._constants = [self._placed(base, contents, one) for one in self._stands]
+            except _MissingError:
+                return None
+            finally:
+                self._source.forget()
         return base.restored(contents[self._image : self._own], self._constants)
 
+    def _placed(self, base: Arrays, contents: bytes, stand: Stand) -> Array:
+        """Return a constant on the device. contents: those of the file."""
+        dtype, shape = DataType[stand.type_name].dtype, tuple(stand.shape)
 
-def _array(contents: bytes, offset: int, shape: Sequence[int], name: str) -> NDArray:
-    """Return an array in the contents of a file."""
-    dtype = DataType[name].dtype
-    count = int(np.prod(shape))
-    return np.frombuffer(contents, np.uint8, count * dtype.itemsize, offset).view(dtype).reshape(shape)
+        def read() -> NDArray:
+            raw, begin = contents, self._own + stand.offset
+            if stand.is_file:
+                found = self._read_constant(stand.digest)
+                if found is None:
+                    raise _MissingError
+                raw, begin = found, 0
+            elif stand.digest:
+                raw, begin = self._source.contents(), stand.offset
+            count = int(np.prod(shape)) * dtype.itemsize
+            return np.frombuffer(raw, np.uint8, count, begin).view(dtype).reshape(shape)
+
+        if stand.digest:
+            return CONSTANTS.found(base, stand.digest, dtype, shape, read)
+        return base.copy_from_host(read())
 
 
-def _packed(launches: Launches, of_model: bytes) -> bytes:
-    """Return the contents of a file. of_model: those of the file of the model."""
-    places, own, end, last = [], list[bytes](), 0, 0
+class _MissingError(Exception):
+    """Raised for a constant whose file has been removed or damaged."""
+
+
+def _stands(header: Mapping[str, Any]) -> Iterator[Stand]:
+    return (Stand(*one) for one in header["constants"])
+
+
+def _packed(launches: Launches, of_model: bytes) -> tuple[bytes, dict[str, NDArray]]:
+    """Return the contents of a file, and the constants that have files, by their digests. of_model: the contents of the
+    file of the model.
+    """
+    stands, own, end, last = [], list[bytes](), 0, 0
+    places, large = dict[str, int](), dict[str, NDArray]()
     for one in launches.constants:
-        raw = one.tobytes()
-        place = -1
-        if len(raw) >= _LEAST:  # constants mostly follow one another
-            place = of_model.find(raw, last)
-            place = of_model.find(raw, 0, last + len(raw) - 1) if place < 0 else place
+        described = one.shape, as_data_type(one.dtype).name
+        digest = CONSTANTS.digest(one) if one.nbytes >= _LEAST else ""
+        if digest and digest not in places:
+            raw = one.tobytes()
+            place = of_model.find(raw, last)  # constants mostly follow one another
+            places[digest] = place = of_model.find(raw, 0, last + len(raw) - 1) if place < 0 else place
+            last = last if place < 0 else place + len(raw)
+        place = places.get(digest, -1)
         if place >= 0:
-            last = place + len(raw)
+            stands.append(Stand(digest, False, place, *described))
+        elif one.nbytes >= _LARGE:
+            large[digest] = one
+            stands.append(Stand(digest, True, 0, *described))
         else:
-            own.append(raw)
-            end += len(raw)
-        places.append((place >= 0, place if place >= 0 else end - len(raw), one.shape, as_data_type(one.dtype).name))
+            stands.append(Stand("", False, end, *described))
+            own.append(one.tobytes())
+            end += one.nbytes
     header = {
         "inputs": launches.inputs,
         "written": [(shape, as_data_type(dtype).name) for shape, dtype in launches.written],
         "results": launches.results,
-        "constants": places,
+        "constants": stands,
         "image": len(launches.image),
     }
-    return with_header(header, launches.image, *own)
+    return with_header(header, launches.image, *own), large
 
 
 def _signatures(contents: bytes) -> tuple[Sequence[Signature], Sequence[Signature]]:

@@ -233,9 +233,15 @@ def test_functions_are_loaded_where_no_other_thread_forks_or_compiles(tmp_path, 
 def test_constants_are_found_in_the_file_in_any_order():
     first, second, other = (np.arange(begin, begin + 16, dtype=np.float32) for begin in (0, 16, 99))
     contents = b"..." + first.tobytes() + b"." + second.tobytes()
-    packed = stored._packed(stored.Launches(b"", [], [], [], [second, first, other, first]), contents)
+    packed, large = stored._packed(stored.Launches(b"", [], [], [], [second, first, other, first]), contents)
     header = json.loads(packed[8:][: int.from_bytes(packed[:8], "little")])
-    assert [one[:2] for one in header["constants"]] == [[True, 68], [True, 3], [False, 0], [True, 3]]
+    assert [(one[0] != "", *one[1:3]) for one in header["constants"]] == [
+        (True, False, 68),
+        (True, False, 3),
+        (False, False, 0),
+        (True, False, 3),
+    ]
+    assert not large
     assert packed.endswith(other.tobytes())
     assert packed.count(second.tobytes()) == 0
 

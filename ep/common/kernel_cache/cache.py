@@ -8,7 +8,8 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -52,6 +53,11 @@ def usage(folder: Path) -> tuple[int, int]:
                 continue
             kernels += name.endswith(".kernel")
     return kernels, size
+
+
+def _alike(common: str, kind: str) -> re.Pattern[str]:
+    """Return the pattern of names that differ by 16 digits alone."""
+    return re.compile(rf"{re.escape(common)}-[0-9a-f]{{16}}\.{re.escape(kind)}")
 
 
 class KernelCache(CompiledKernels):
@@ -143,11 +149,20 @@ class KernelCache(CompiledKernels):
             message = "compiled kernels cannot be kept for the next process: %s"
             self._say_once("folder", logging.WARNING, message, error)
 
+    def names(self, common: str, kind: str) -> list[str]:
+        with suppress(UntrustedError, OSError), PrivateFolder(user_cache_folder(), self._folder_name) as folder:
+            return folder.newest_first(_alike(common, kind))
+        return []
+
+    def remove(self, names: Iterable[str]) -> None:
+        with suppress(UntrustedError, OSError), PrivateFolder(user_cache_folder(), self._folder_name) as folder:
+            for name in names:
+                folder.remove(name)
+
     def _replace(self, name: str, contents: bytes, kept: int = KEPT) -> None:
-        common, suffix = (re.escape(part) for part in (name.rpartition("-")[0], name.rpartition(".")[2]))
         with PrivateFolder(user_cache_folder(), self._folder_name, make=True) as folder:
             folder.write(name, pack(self._full_name(name), contents))
-            for other in folder.newest_first(re.compile(rf"{common}-[0-9a-f]{{16}}\.{suffix}"))[kept:]:
+            for other in folder.newest_first(_alike(name.rpartition("-")[0], name.rpartition(".")[2]))[kept:]:
                 folder.remove(other)
 
     def _full_name(self, name: str) -> str:
