@@ -62,6 +62,9 @@ def _in_words(tag: str, kernels: KernelsOnDisk) -> dict[str, str]:
     if kernels.why_unusable:
         return {tag: f"unknown, in {kernels.folder or 'no folder'}: {kernels.why_unusable}"}
     said = {tag: f"{_amount(kernels.files, 'kernel', kernels.size)}, in {kernels.folder}"}
+    if kernels.unfinished:
+        left = text.plural(kernels.unfinished, "file")
+        said[f"{tag}, not finished"] = f"{left}; a process that writes kernels removes those of ended processes"
     if kernels.leftover_folders:
         leftovers = _amount(kernels.leftover_folders, "folder", kernels.leftover_size)
         said[f"{tag}, other versions"] = leftovers
@@ -80,8 +83,10 @@ def _clear(arguments: Namespace) -> int:
         except OSError as error:
             raise CommandError(f"the {tag} kernels cannot be removed: {error}") from error
         others = kernels.leftover_folders
-        folders = f" and {text.plural(others, 'folder')} of other versions" if others else ""
-        removed.append(f"{tag}: removed {text.plural(kernels.files, 'kernel')}{folders}, {text.megabytes(freed)} freed")
+        parts = [text.plural(kernels.files, "kernel")]
+        parts += [f"{text.plural(kernels.unfinished, 'file')} not finished"] if kernels.unfinished else []
+        parts += [f"{text.plural(others, 'folder')} of other versions"] if others else []
+        removed.append(f"{tag}: removed {text.listed(parts)}, {text.megabytes(freed)} freed")
     print("\n".join(removed) or "no device keeps kernels")
     return 0
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import glob
 import math
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
@@ -15,6 +16,7 @@ import numpy as np
 
 from ep.cli import text
 from ep.cli.parser import CommandError
+from ep.common.file_locks import locks
 from ep.include.data_type import DataType
 
 Array: TypeAlias = np.ndarray[Any, Any]
@@ -92,6 +94,9 @@ def write(place: Target, array: Array) -> None:
     partial = place.path.with_name(f"{place.path.name}.{os.getpid()}.partial") if place.is_file else None
     try:
         with (partial or place.path).open("wb") as file:
+            if partial is not None:
+                locks(file.fileno())
+                _remove_unfinished(place.path, partial.stat().st_mtime)
             _write_to(file, array)
         if partial is not None:
             os.replace(partial, place.path)
@@ -100,6 +105,17 @@ def write(place: Target, array: Array) -> None:
     finally:
         if partial is not None:
             partial.unlink(missing_ok=True)
+
+
+def _remove_unfinished(path: Path, now: float) -> None:
+    """Remove what killed processes have left of a file, which nobody has locked since a minute."""
+    for left in path.parent.glob(f"{glob.escape(path.name)}.*[0-9].partial"):
+        with suppress(OSError):
+            if left.stat().st_mtime < now - 60:
+                with left.open("rb") as file:
+                    is_free = locks(file.fileno())
+                if is_free:
+                    left.unlink()
 
 
 def write_results(targets: Sequence[Target], results: Sequence[Array], took: str, quiet: bool) -> None:

@@ -22,6 +22,7 @@ class KernelsOnDisk:
     files, size: their number, and their total bytes.
     leftover_folders, leftover_size: the number of folders with kernels of other versions, and their bytes.
     why_unusable: the reason why kernels cannot be read, in words for users; the numbers are then 0.
+    unfinished: the number of files in the folder that are being written, or that killed processes have left.
     """
 
     folder: Path | None
@@ -30,6 +31,7 @@ class KernelsOnDisk:
     leftover_folders: int = 0
     leftover_size: int = 0
     why_unusable: str | None = None
+    unfinished: int = 0
 
 
 class CompiledKernels(ABC):

@@ -55,15 +55,17 @@ def test_info_and_clear(ep, folder):
         (folder / name).mkdir()
         (folder / name / "a.cubin").write_bytes(bytes(1000))
     (folder / "mine.txt").write_text("not a kernel")
+    (CACHE.folder() / "b.kernel.123.0123abcd.partial").write_bytes(bytes(50))
     assert lines_of(ep("cache", "info")) == [
-        f"cpu 1 kernel, 1.5 kB, in {CACHE.folder()}",
+        f"cpu 1 kernel, 1.6 kB, in {CACHE.folder()}",
+        "cpu, not finished 1 file; a process that writes kernels removes those of ended processes",
         "cpu, other versions 1 folder, 70 bytes",
         f"cuda 0 kernels, 0 bytes, in {CUDA_CACHE.folder()}",
         "cuda, other versions 2 folders, 2.0 kB",
     ]
     assert ep("cache", "clear") == (
         0,
-        "cpu: removed 1 kernel and 1 folder of other versions, 1.6 kB freed\n"
+        "cpu: removed 1 kernel, 1 file not finished and 1 folder of other versions, 1.7 kB freed\n"
         "cuda: removed 0 kernels and 2 folders of other versions, 2.0 kB freed\n",
         "",
     )

@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from ep import source_files
 from ep.common import environment
 from ep.common.kernel_cache import record
 from ep.common.kernel_cache.container import pack, unpack
-from ep.common.kernel_cache.ownership import PrivateFolder, UntrustedError
+from ep.common.kernel_cache.ownership import PARTIAL, PrivateFolder, UntrustedError
 from ep.common.kernel_cache.reach import reach
 from ep.common.kernel_cache.sources import PACKAGE
 from ep.common.kernel_cache.versions import digest_of_versions
@@ -39,12 +39,17 @@ def user_cache_folder() -> Path:
     return (environment.XDG_CACHE_HOME.value() or Path.home() / ".cache") / "ep"
 
 
-def usage(folder: Path) -> tuple[int, int]:
-    """Return the number of kernels in and below `folder`, and the total bytes of all files.
+class Usage(NamedTuple):
+    """What is in a folder: the number of kernels, that of files which are not finished, and the bytes of all files."""
 
-    Inaccessible files are left out.
-    """
-    kernels, size = 0, 0
+    kernels: int
+    unfinished: int
+    size: int
+
+
+def usage(folder: Path) -> Usage:
+    """Return what is in and below `folder`. Inaccessible files are left out."""
+    kernels, unfinished, size = 0, 0, 0
     for inside, _, names in os.walk(folder):
         for name in names:
             try:
@@ -52,7 +57,8 @@ def usage(folder: Path) -> tuple[int, int]:
             except OSError:  # removed meanwhile, or not accessible
                 continue
             kernels += name.endswith(".kernel")
-    return kernels, size
+            unfinished += name.endswith(PARTIAL)
+    return Usage(kernels, unfinished, size)
 
 
 def _alike(common: str, kind: str) -> re.Pattern[str]:
@@ -71,7 +77,7 @@ class KernelCache(CompiledKernels):
         self._tag, self._tools, self._compiler = tag, tuple(tools), compiler
         self._said: set[str] = set()
         self._keeps = True
-        self._has_record = False
+        self._has_record = self._has_tidied = False
         self._record: str | None = None
 
     def folder(self) -> Path:
@@ -162,6 +168,9 @@ class KernelCache(CompiledKernels):
     def _replace(self, name: str, contents: bytes, kept: int = KEPT) -> None:
         with PrivateFolder(user_cache_folder(), self._folder_name, make=True) as folder:
             folder.write(name, pack(self._full_name(name), contents))
+            if not self._has_tidied:
+                self._has_tidied = True
+                folder.remove_unfinished(name)
             for other in folder.newest_first(_alike(name.rpartition("-")[0], name.rpartition(".")[2]))[kept:]:
                 folder.remove(other)
 
@@ -191,16 +200,18 @@ class KernelCache(CompiledKernels):
             folder = self.folder()
             if why := self.why_untrusted() or self.why_unreadable():
                 return KernelsOnDisk(folder, why_unusable=why)
-            files, size = usage(folder)
-            leftovers = [usage(other)[1] for other in self.folders() if other != folder]
-            return KernelsOnDisk(folder, files, size, len(leftovers), sum(leftovers))
+            found = usage(folder)
+            leftovers = [usage(other).size for other in self.folders() if other != folder]
+            return KernelsOnDisk(
+                folder, found.kernels, found.size, len(leftovers), sum(leftovers), unfinished=found.unfinished
+            )
         except (OSError, RuntimeError, EnvironmentVariableError) as error:  # RuntimeError: there is no home folder
             return KernelsOnDisk(folder, why_unusable=str(error))
 
     def clear(self) -> int:
         freed = 0
         for folder in self.folders():
-            freed += usage(folder)[1]
+            freed += usage(folder).size
             shutil.rmtree(folder)
         return freed
 
@@ -232,7 +243,7 @@ class KernelCache(CompiledKernels):
 
     def why_unwritable(self) -> str | None:
         # writes a small file, and removes it
-        name = f"trial.{os.getpid()}"
+        name = f"trial.{os.getpid()}{PARTIAL}"  # is removed later if this process is killed before
         try:
             with PrivateFolder(user_cache_folder(), self._folder_name, make=True) as folder:
                 folder.write(name, b"")

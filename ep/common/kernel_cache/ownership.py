@@ -19,11 +19,18 @@ from pathlib import Path, PurePath
 from types import TracebackType
 from typing import Final
 
+from ep.common.file_locks import locks
+
+PARTIAL: Final = ".partial"
+"""The end of the names of files that are being written."""
+
 CHECKED: Final = hasattr(os, "geteuid")
 """Whether owners and modes show who can write a file. True except on Windows."""
 
 _OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 _MOST_LINKS: Final = 40
+_MINUTE_NS: Final = 60 * 10**9
+_CLOSED_FIRST: Final = os.name == "nt"  # an open file cannot be renamed there
 _NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0)
 _READ_FOLDER: Final = os.O_RDONLY | _NO_LINK | getattr(os, "O_DIRECTORY", 0)
 _READ: Final = os.O_RDONLY | _NO_LINK | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # no wait for a pipe
@@ -105,17 +112,37 @@ class PrivateFolder:
 
     def write(self, name: str, contents: bytes) -> None:
         """Write or replace a file atomically, so any number of processes may write."""
-        partial = f"{name}.{os.getpid()}.{os.urandom(4).hex()}.partial"
+        partial = f"{name}.{os.getpid()}.{os.urandom(4).hex()}{PARTIAL}"
         fd = os.open(self._at(partial), _MAKE, 0o600, dir_fd=self._fd)
         try:
             with open(fd, "wb") as file:
+                locks(fd)  # until the file is closed, or the process ends
                 if CHECKED:
                     os.fchmod(fd, 0o600)
                 file.write(contents)
-            os.replace(self._at(partial), self._at(name), src_dir_fd=self._fd, dst_dir_fd=self._fd)
+                file.flush()
+                if _CLOSED_FIRST:
+                    file.close()
+                os.replace(self._at(partial), self._at(name), src_dir_fd=self._fd, dst_dir_fd=self._fd)
         except BaseException:
             self.remove(partial)
             raise
+
+    def remove_unfinished(self, name: str) -> None:
+        """Remove the files that killed processes have begun to write: those that nobody has locked, and that are older
+        than the file `name` by a minute, in which a process may lock its own.
+        """
+        newest = self._written_at(name)
+        for partial in self.newest_first(re.compile(rf".*{re.escape(PARTIAL)}")):
+            if 0 < self._written_at(partial) < newest - _MINUTE_NS:
+                with suppress(OSError, UntrustedError):
+                    fd = self._open(partial)
+                    try:
+                        free = locks(fd)
+                    finally:
+                        os.close(fd)
+                    if free:
+                        self.remove(partial)
 
     def remove(self, name: str) -> None:
         """Remove a file if it exists and can be removed."""

@@ -2,6 +2,9 @@
 
 import logging
 import os
+import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -48,6 +51,53 @@ def test_the_last_few_of_a_kernel_are_kept(cache):
     )
 
 
+KILLED = """
+import os, signal, sys
+from ep.common.kernel_cache import KernelCache
+from ep.common.kernel_cache import ownership
+
+replaced = os.replace
+def stop(*args, **options):
+    print("writing", flush=True)
+    if sys.argv[1:] == ["killed"]:
+        os.kill(os.getpid(), signal.SIGKILL)
+    sys.stdin.read()
+    replaced(*args, **options)
+
+os.replace = stop
+KernelCache("some", ("numpy",), "ep.common.checks").write("add-0000000000000001.kernel", b"code")
+"""
+
+
+def partial_files(cache):
+    return sorted(cache.folder().glob("*.partial"))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL")
+def test_what_killed_processes_have_left_is_removed(cache):
+    command = [sys.executable, "-c", KILLED]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    for _ in range(2):
+        done = subprocess.run([*command, "killed"], env=environment, capture_output=True, text=True, timeout=60)
+        assert (done.stdout, done.returncode) == ("writing\n", -signal.SIGKILL), done.stderr
+    assert len(partial_files(cache)) == 2
+    assert cache.on_disk().unfinished == 2
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, env=environment, text=True, **pipes) as living:
+        assert living.stdout.readline() == "writing\n"
+        cache.write(name(2), b"code")  # they may have been begun just now
+        assert len(partial_files(cache)) == 3
+        for file in partial_files(cache):
+            os.utime(file, ns=(0, 10**18))
+        KernelCache("some", ("numpy",), "ep.common.checks").write(name(3), b"code")
+        (left,) = partial_files(cache)
+        assert f".{living.pid}." in left.name
+        living.stdin.close()
+        assert living.wait(60) == 0
+    assert not partial_files(cache)
+    assert cache.read("add-0000000000000001.kernel", bytes) == b"code"
+
+
 def test_a_folder_that_cannot_be_written_is_said_once(cache, tmp_path, caplog):
     (tmp_path / "cache").write_text("")
     for _ in range(3):
@@ -59,7 +109,7 @@ def test_a_folder_that_cannot_be_written_is_said_once(cache, tmp_path, caplog):
     assert "Not a directory" in cache.why_unwritable()
     assert "Not a directory" in cache.why_unreadable()
     assert cache.folders() == []
-    assert usage(cache.folder()) == (0, 0)
+    assert usage(cache.folder()) == (0, 0, 0)
 
 
 def test_a_cache_that_works_has_nothing_to_say(cache):
