@@ -9,10 +9,12 @@ from contextlib import suppress
 import pytest
 from llvmlite import binding
 
+from ep.common.kernel_cache.container import pack
 from ep.common.native import elf, machine_code
 from ep.cpu.compile.compiler import compile_function
 from ep.cpu.compile.jit import jit
 from ep.cpu.machine.kernel_cache import CACHE
+from tests.kernel_folders import LAUNCH, OF_RELU, files_of
 from tests.subprocesses import run
 
 pytestmark = pytest.mark.skipif(
@@ -144,6 +146,48 @@ def test_llvm_links_what_cannot_be_placed(monkeypatch):
 def test_a_function_that_the_process_lacks():
     with pytest.raises(RuntimeError, match="a kernel calls ep_has_no_such_function, which is not in this process"):
         machine_code._address_of("ep_has_no_such_function")
+
+
+CALLS = """
+declare i64 @ep_has_no_such_function(i64)
+define i64 @caller(i64 %x) {
+  %y = call i64 @ep_has_no_such_function(i64 %x)
+  ret i64 %y
+}
+define i64 @other(i64 %x) {
+  ret i64 %x
+}
+"""
+
+
+@pytest.mark.parametrize("options", [{}, {"codemodel": "small"}], ids=["placed", "linked"])
+@pytest.mark.parametrize(
+    ("text", "name", "why"),
+    [
+        (CALLS, "caller", "a kernel calls ep_has_no_such_function, which is not in this process"),
+        (CALLS, "other", "a kernel calls ep_has_no_such_function, which is not in this process"),
+        (CALLS.replace("call i64 @ep_has_no_such_function(i64 %x)", "add i64 %x, 1"), "third", "third"),
+    ],
+)
+def test_code_that_lacks_a_function(text, name, why, options):
+    with pytest.raises(machine_code.UnusableError, match=why):
+        machine_code._placed(compiled(text, **options), [name])
+
+
+def test_damaged_code_is_not_given_to_llvm(monkeypatch):
+    monkeypatch.setattr(machine_code, "_linked", None)
+    for end in range(1, len(CODE), 137):
+        with pytest.raises(machine_code.UnusableError, match="damaged object file"):
+            machine_code._placed(CODE[:end], ["first"])
+
+
+@pytest.mark.parametrize("options", [{}, {"codemodel": "small"}], ids=["placed", "linked"])
+@pytest.mark.parametrize("name", ["caller", "third"])
+def test_a_file_that_lacks_a_function_is_compiled_again(kernels, name, options):
+    (file,) = files_of(kernels, OF_RELU)
+    file.write_bytes(pack(f"{file.parent.name}/{file.name}", name.encode() + b"\0" + compiled(CALLS, **options)))
+    for expected in ("[0.0, 0.0, 2.0] 1 5", "[0.0, 0.0, 2.0] 0 6"):
+        assert run(LAUNCH, EP_CACHE_DIR=str(kernels)).splitlines()[-1] == expected
 
 
 LATE = """

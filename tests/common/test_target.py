@@ -29,6 +29,17 @@ def test_what_is_kept_is_what_numba_says(tmp_path):
     assert second[0] == str(processors.description() is None)
 
 
+@pytest.mark.parametrize("how", ["del module.__cpu_features__", "module.__cpu_features__ = None"])
+def test_a_numpy_that_does_not_tell_features(tmp_path, how):
+    """Numba is asked, and nothing is kept for a processor that is not described."""
+    without = f"import numpy._core._multiarray_umath as module\n{how}\n{SAYS}"
+    for _ in range(2):
+        asked, *found = run(without, EP_CACHE_DIR=str(tmp_path)).splitlines()
+        assert asked == "True"
+        assert found == [str(value) for value in target._asked()]
+    assert not [*tmp_path.rglob("*.target")]
+
+
 @pytest.mark.parametrize("variable", ["NUMBA_OPT", "NUMBA_ENABLE_PROFILING", "VS_PROFILER"])
 def test_a_configured_numba_is_asked(tmp_path, variable):
     settings = {"EP_CACHE_DIR": str(tmp_path), variable: "1"}

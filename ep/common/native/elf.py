@@ -28,12 +28,18 @@ _SYMBOLS, _RELOCATIONS, _NO_BITS, _UNWINDING = 2, 4, 8, 0x70000001  # types of s
 _WRITABLE, _LOADED = 1, 2  # flags of sections
 _R_X86_64_64: Final = 1
 _UNDEFINED: Final = 0  # the section of a symbol that the file does not define
+_GLOBAL: Final = 1  # how such a symbol is bound, if it must be found
+_TABLE: Final = "_GLOBAL_OFFSET_TABLE_"  # which the linker makes
 
 _keep: Final = ctypes.PYFUNCTYPE(None, ctypes.py_object)(("Py_IncRef", ctypes.pythonapi))
 
 
 class NotPlaceableError(Exception):
     """Raised for a file that needs a linker, or that is no object file for x86-64."""
+
+
+class DamagedError(NotPlaceableError):
+    """Raised for a file that is cut short, contradicts itself, or lacks a function: no linker helps."""
 
 
 class _Section(NamedTuple):
@@ -63,14 +69,29 @@ def place(machine_code: bytes, names: Sequence[str], address_of: Callable[[str],
 
     address_of: returns the address of a function of the process by its name.
 
-    Raises NotPlaceableError.
+    Raises NotPlaceableError, and what `address_of` raises.
     """
     if sys.platform != "linux":
         raise NotPlaceableError("the system is not Linux")
     try:
         return _place(machine_code, names, address_of)
     except (struct.error, LookupError, ValueError) as error:
-        raise NotPlaceableError(f"damaged object file: {error!r}") from error
+        raise DamagedError(f"damaged object file: {error!r}") from error
+
+
+def undefined(code: bytes) -> list[str]:
+    """Return the names of the functions that an object file of any processor calls, and does not have; an empty list
+    for a file of another format. Raises DamagedError.
+    """
+    if not code.startswith(_KIND):
+        return []
+    try:
+        sections = [_Section(*_SECTION.unpack_from(code, place)) for place in _places_of_sections(code)]
+        symbols, texts = _symbols_of(code, sections)
+        names = [_name_of(one, texts) for one in symbols if one.section == _UNDEFINED and one.info >> 4 == _GLOBAL]
+    except (struct.error, LookupError, ValueError) as error:
+        raise DamagedError(f"damaged object file: {error!r}") from error
+    return [name for name in names if name and name != _TABLE]
 
 
 def _place(code: bytes, names: Sequence[str], address_of: Callable[[str], int]) -> tuple[int, ...]:
@@ -80,20 +101,14 @@ def _place(code: bytes, names: Sequence[str], address_of: Callable[[str], int]) 
     base = ctypes.addressof(ctypes.c_char.from_buffer(memory))
     for number, offset in offsets.items():
         memory[offset : offset + sections[number].size] = _bytes_of(code, sections[number])
-    table, *_ = (section for section in sections if section.kind == _SYMBOLS)
-    symbols = [_Symbol(*found) for found in _SYMBOL.iter_unpack(_bytes_of(code, table))]
-    texts = _bytes_of(code, sections[table.link])
-
-    def name_of(symbol: _Symbol) -> str:
-        return texts[symbol.name : texts.index(b"\0", symbol.name)].decode()
-
+    symbols, texts = _symbols_of(code, sections)
     known: dict[int, int] = {}
 
     def address(number: int) -> int:
         if number not in known:
             symbol = symbols[number]
             if symbol.section == _UNDEFINED:
-                known[number] = address_of(name_of(symbol))
+                known[number] = address_of(_name_of(symbol, texts))
             else:
                 known[number] = base + offsets[symbol.section] + symbol.value
         return known[number]
@@ -104,21 +119,37 @@ def _place(code: bytes, names: Sequence[str], address_of: Callable[[str], int]) 
         _ADDRESS.pack_into(memory, offsets[section] + offset, (address(number) + addend) % 2**64)
     _protect(base, len(memory))
     _keep(memory)  # for ever: daemon threads may be in this code after the interpreter has freed all modules
-    wanted = {name_of(symbol): number for number, symbol in enumerate(symbols) if symbol.section in offsets}
+    wanted = {_name_of(symbol, texts): number for number, symbol in enumerate(symbols) if symbol.section in offsets}
     return tuple(address(wanted[name]) for name in names)
 
 
 def _sections(code: bytes) -> list[_Section]:
-    kind, file_type, processor, begin, size, number, _ = _FILE.unpack_from(code)
+    kind, file_type, processor, _, size, *_ = _FILE.unpack_from(code)
     if not kind.startswith(_KIND) or (file_type, processor) != (_RELOCATABLE, _X86_64) or size != _SECTION.size:
         raise NotPlaceableError("not an object file for x86-64 Linux")
-    found = [_Section(*_SECTION.unpack_from(code, begin + size * place)) for place in range(number)]
+    found = [_Section(*_SECTION.unpack_from(code, place)) for place in _places_of_sections(code)]
     for section in found:
         if section.flags & _LOADED and (section.flags & _WRITABLE or section.kind == _NO_BITS):
             raise NotPlaceableError("it has variables")
         if section.flags & _LOADED and section.size > len(code):
             raise ValueError("a section is larger than the file")
     return found
+
+
+def _places_of_sections(code: bytes) -> range:
+    *_, begin, size, number, _ = _FILE.unpack_from(code)
+    return range(begin, begin + max(size, 1) * number, max(size, 1))
+
+
+def _symbols_of(code: bytes, sections: Sequence[_Section]) -> tuple[list[_Symbol], bytes]:
+    """Return the symbols, and the texts with their names."""
+    table, *_ = (section for section in sections if section.kind == _SYMBOLS)
+    symbols = [_Symbol(*found) for found in _SYMBOL.iter_unpack(_bytes_of(code, table))]
+    return symbols, _bytes_of(code, sections[table.link])
+
+
+def _name_of(symbol: _Symbol, texts: bytes) -> str:
+    return texts[symbol.name : texts.index(b"\0", symbol.name)].decode()
 
 
 def _layout(sections: Sequence[_Section]) -> tuple[dict[int, int], int]:

@@ -30,6 +30,10 @@ class NotOnDiskError(Exception):
     """Raised for a kernel that an earlier process wrote to the disk, and that is no longer there."""
 
 
+class UnusableError(RuntimeError):
+    """Raised for machine code that lacks a function, or calls one that is not in this process."""
+
+
 class Origin(NamedTuple):
     """A function on disk: the file of its kernel, and its place among the kernel's functions."""
 
@@ -105,11 +109,20 @@ def name_function(name: str, address: int) -> None:
 
 
 def _read(cache: KernelCache, file_name: str | None) -> tuple[int, ...] | None:
-    """Return the addresses of the functions of a file, placed in memory; None if there is no such file."""
-    if (kept := cache.read(file_name, _held)) is None:
+    """Return the addresses of the functions of a file, placed in memory; None if there is no file of use."""
+    found = cache.read(file_name, _loaded)
+    return None if found is None else _known(file_name, found)
+
+
+def _loaded(contents: bytes) -> tuple[int, ...] | None:
+    """Return the addresses of the functions that a file holds, placed in memory; None if they cannot be called."""
+    if (held := _held(contents)) is None:
         return None
-    symbols, machine_code = kept
-    return _known(file_name, _placed(machine_code, symbols))
+    symbols, machine_code = held
+    try:
+        return _placed(machine_code, symbols)
+    except UnusableError:
+        return None
 
 
 def _known(file_name: str | None, addresses: tuple[int, ...]) -> tuple[int, ...]:
@@ -121,9 +134,14 @@ def _known(file_name: str | None, addresses: tuple[int, ...]) -> tuple[int, ...]
 
 
 def _placed(machine_code: bytes, symbols: Sequence[str]) -> tuple[int, ...]:
-    """Return the addresses of functions in machine code, which is placed in memory, or linked by LLVM."""
+    """Return the addresses of functions in machine code, which is placed in memory, or linked by LLVM.
+
+    Raises UnusableError.
+    """
     try:
         return elf.place(machine_code, symbols, _address_of)
+    except elf.DamagedError as error:
+        raise UnusableError(f"machine code of {', '.join(symbols)} cannot be used: {error}") from error
     except elf.NotPlaceableError:  # for another system or processor
         return _linked(machine_code, symbols)
 
@@ -133,12 +151,17 @@ def _linked(machine_code: bytes, symbols: Sequence[str]) -> tuple[int, ...]:
 
     for name in tuple(_not_loaded):
         _load(name)
+    for name in elf.undefined(machine_code):  # LLVM ends the process, or calls nothing, where one is missing
+        _address_of(name)
     with global_compiler_lock:
         for name, address in tuple(_own.items()):
             binding.add_symbol(name, address)
         engine = registry.cpu_target.target_context.codegen()._engine
         engine._ee.add_object_file(binding.ObjectFileRef.from_data(machine_code))
-        return tuple(int(engine.get_function_address(symbol)) for symbol in symbols)
+        found = tuple(int(engine.get_function_address(symbol)) for symbol in symbols)
+    if missing := [symbol for symbol, address in zip(symbols, found, strict=True) if not address]:
+        raise UnusableError(f"machine code has no function {', '.join(missing)}")
+    return found
 
 
 def _address_of(name: str) -> int:
@@ -151,7 +174,7 @@ def _address_of(name: str) -> int:
         assert registry.cpu_target.target_context  # names Numba's functions for LLVM
         found = binding.address_of_symbol(name)
     if not found:
-        raise RuntimeError(f"a kernel calls {name}, which is not in this process")
+        raise UnusableError(f"a kernel calls {name}, which is not in this process")
     return int(found)
 
 
@@ -160,7 +183,10 @@ def _load(name: str) -> int | None:
     if (known := _not_loaded.get(name)) is None:
         return None
     cache, origin = known
-    return _own.setdefault(name, functions_on_disk(cache, origin.file_name)[origin.number])
+    found = functions_on_disk(cache, origin.file_name)
+    if not 0 <= origin.number < len(found):
+        raise NotOnDiskError(origin.file_name)
+    return _own.setdefault(name, found[origin.number])
 
 
 @contextmanager

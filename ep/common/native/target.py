@@ -75,10 +75,10 @@ def target(kernels: KernelCache) -> Target:
 
 @cache
 def _kept(kernels: KernelCache) -> Target:
-    known = description()
-    if known is None:
+    known, seen = description(), _seen_by_numpy()
+    if known is None or seen is None:
         return _asked()
-    text = f"{sys.platform} {platform.machine()} {known} {_seen_by_numpy()}"
+    text = f"{sys.platform} {platform.machine()} {known} {seen}"
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
     name = f"target-{digest}.target"
     found = kernels.read(name, _unpacked)
@@ -88,10 +88,15 @@ def _kept(kernels: KernelCache) -> Target:
     return found
 
 
-def _seen_by_numpy() -> str:
-    """Return the features that NumPy finds: as LLVM, it asks the processor and not the system."""
-    features = import_module("numpy._core._multiarray_umath").__cpu_features__
-    return " ".join(sorted(name for name, is_there in features.items() if is_there))
+def _seen_by_numpy() -> str | None:
+    """Return the features that NumPy finds: as LLVM, it asks the processor and not the system. None if it does not say
+    so: no version of NumPy promises it.
+    """
+    try:
+        features = import_module("numpy._core._multiarray_umath").__cpu_features__
+        return " ".join(sorted(name for name, is_there in features.items() if is_there))
+    except (ImportError, AttributeError):
+        return None
 
 
 def _unpacked(contents: bytes) -> Target | None:
