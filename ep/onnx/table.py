@@ -14,6 +14,7 @@ from ep import ops
 from ep.onnx.operators import choice, loops, scatter
 from ep.onnx.operators import elementwise as e
 from ep.onnx.operators import indices as i
+from ep.onnx.operators import norms as b
 from ep.onnx.operators import products as p
 from ep.onnx.operators import recurrent as n
 from ep.onnx.operators import reductions as r
@@ -95,7 +96,6 @@ _LINES: Final = (
     Line("Hardmax", 13, r.hardmax),
     Line("LogSoftmax", 1, r.flat(ops.log_softmax)),
     Line("LogSoftmax", 13, ops.log_softmax),
-    Line("LpNormalization", 1, r.lp_normalization),
     *(Line(name, 1, by_attributes(r.reduction(function), "axes")) for name, function in r.REDUCTIONS.items()),
     *(
         Line(name, 13 if name == "ReduceSum" else 18, r.reduction(function), host=(1,))
@@ -142,10 +142,16 @@ _LINES: Final = (
     Line("TopK", 10, i.top_k, host=(0, 1)),
     Line("NonZero", 9, i.non_zero, host=(0,)),
     Line("OneHot", 9, i.one_hot, host=(1,)),
-    Line("BatchNormalization", 7, p.batch_normalization, check=p.check_normalization, most_outputs=1),
+    Line("BatchNormalization", 7, b.batch_normalization, check=b.check_batch, most_outputs=1),
+    Line("GroupNormalization", 18, b.group_normalization_18),
+    Line("GroupNormalization", 21, b.group_normalization, check=b.check_stash),
+    Line("InstanceNormalization", 6, b.instance_normalization),
+    Line("LayerNormalization", 17, b.layer_normalization, check=b.check_stash),
+    Line("LpNormalization", 1, b.lp_normalization, check=b.check_norm),
+    Line("MeanVarianceNormalization", 9, b.mean_variance_normalization),
+    Line("RMSNormalization", 23, b.rms_normalization, check=b.check_stash),
     Line("Einsum", 12, einsum),
     Line("Gemm", 7, p.gemm),
-    Line("InstanceNormalization", 6, p.instance_normalization),
     Line("MatMul", 1, ops.matmul),
     Line("GRU", 7, n.gru, host=(4,), check=n.check("gru"), of_data=n.going_on),
     Line("LSTM", 7, n.lstm, host=(4,), check=n.check("lstm"), of_data=n.going_on),

@@ -153,12 +153,6 @@ def flat(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def lp_normalization(x: Any, axis: int, p: int) -> Any:
-    """Return x divided by its norm along an axis, and 0 where the norm is 0."""
-    norm = (_l1 if p == 1 else _l2)(x, axis, True)
-    return ops.where(ops.equal(norm, 0.0), ops.sub(x, x), ops.div(x, norm))
-
-
 def running(function: Callable[..., Any], neutral: int) -> Callable[..., Any]:
     """Return the operator whose elements are sums, or products, of all up to them: of 2, then 4, then 8 neighbours."""
 

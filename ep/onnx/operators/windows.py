@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from ep import ops
 from ep.onnx.operators.attributes import one_of
-from ep.onnx.operators.products import of_channels
+from ep.onnx.operators.norms import of_channels
 
 check: Final = one_of(auto_pad=("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"))
 
@@ -63,7 +63,7 @@ def conv_transpose(
         sizes = [size - pads[k] - pads[k + num] for k, size in enumerate(whole)]
     shape = (x.shape[0], w.shape[1] * group, *sizes)
     y = ops.conv_x_grad(x, w, shape, strides=strides, pads=pads, dilations=dilations, groups=group)
-    return y if bias is None else ops.add(y, of_channels(bias, x))
+    return y if bias is None else ops.add(y, of_channels(bias, y, "B"))
 
 
 def max_pool(x: Any, *, kernel_shape: Sequence[int], ceil_mode: int = 0, storage_order: int = 0, **around: Any) -> Any:

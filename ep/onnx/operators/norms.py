@@ -1,0 +1,141 @@
+"""Normalisations: numbers minus their mean, over the root of their variance, the mean of squares of the differences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ep import ops
+from ep.onnx.operators.attributes import one_of
+from ep.onnx.operators.types import in_float32, wide_of
+from ep.onnx.types import dtype_of
+from ep.ops.shapes import from_front
+
+check_batch: Final = one_of(spatial=(1,), training_mode=(0,))
+check_stash: Final = one_of(stash_type=(1, 10, 11, 16))  # the numbers of the floating-point types
+
+
+def batch_normalization(
+    x: Any, scale: Any, bias: Any, mean: Any, variance: Any, epsilon: float, **_: Any
+) -> Any:  # fmt: skip
+    """Return each channel minus its mean, over the root of its variance, times a scale, plus a bias.
+
+    The types may differ: the widest one is computed in, at least float32.
+    """
+    each = {"scale": scale, "B": bias, "input_mean": mean, "input_var": variance}
+    wide = np.result_type(*(wide_of(one.dtype) for one in (x, *each.values())))
+    scale, bias, mean, variance = (ops.cast(of_channels(numbers, x, name), wide) for name, numbers in each.items())
+    factor = ops.mul(scale, ops.rsqrt(ops.add(variance, epsilon)))
+    normed = ops.mul(ops.sub(ops.cast(x, wide), mean), factor)
+    return ops.cast(ops.add(normed, bias), x.dtype)
+
+
+@in_float32
+def instance_normalization(x: Any, scale: Any, bias: Any, epsilon: float) -> Any:
+    """Return each channel of each sample, normalised over its places, times a scale, plus a bias."""
+    normed, _, _ = _standardised(x, range(2, len(x.shape)), epsilon)
+    return ops.add(ops.mul(normed, of_channels(scale, x, "scale")), of_channels(bias, x, "B"))
+
+
+def layer_normalization(
+    x: Any, scale: Any, bias: Any = None, *, axis: int, epsilon: float, stash_type: int
+) -> tuple[Any, Any, Any]:
+    """Return x, normalised over its axes from `axis` on, times a scale, plus a bias; the means and 1 over the roots of
+    the variances. The normalisation is computed in `stash_type`."""
+    wide, rank = ops.cast(x, dtype_of(stash_type)), len(x.shape)
+    normed, mean, inverse = _standardised(wide, range(from_front(axis, "axis", rank, rank), rank), epsilon)
+    scaled = ops.mul(ops.cast(normed, x.dtype), _fitting(scale, x, "Scale"))
+    return scaled if bias is None else ops.add(scaled, _fitting(bias, x, "B")), mean, inverse
+
+
+def rms_normalization(x: Any, scale: Any, *, axis: int, epsilon: float, stash_type: int) -> Any:
+    """Return x over the root of the mean of its squares over the axes from `axis` on, times a scale, in its dtype. The
+    normalisation is computed in `stash_type`."""
+    wide, rank = ops.cast(x, dtype_of(stash_type)), len(x.shape)
+    axes = tuple(range(from_front(axis, "axis", rank, rank), rank))
+    squares = ops.mean(ops.mul(wide, wide), axes, keepdims=True)
+    normed = ops.mul(wide, ops.rsqrt(ops.add(squares, epsilon)))
+    return ops.mul(ops.cast(ops.cast(normed, x.dtype), scale.dtype), _fitting(scale, x, "scale"))
+
+
+def group_normalization(
+    x: Any, scale: Any, bias: Any, *, num_groups: int, epsilon: float, stash_type: int = 1
+) -> Any:  # fmt: skip
+    """Return x, normalised over each group of channels of each sample, times the scale of each channel, plus its bias.
+
+    The normalisation is computed in `stash_type`.
+    """
+    normed = ops.cast(_grouped(ops.cast(x, dtype_of(stash_type)), num_groups, epsilon), x.dtype).reshape(x.shape)
+    return ops.add(ops.mul(normed, of_channels(scale, x, "scale")), of_channels(bias, x, "bias"))
+
+
+@in_float32
+def group_normalization_18(x: Any, scale: Any, bias: Any, *, num_groups: int, epsilon: float) -> Any:
+    """Return x, normalised over each group of channels of each sample, times the scale of each group, plus its bias."""
+    normed = _grouped(x, num_groups, epsilon)
+    scale, bias = of_channels(scale, normed, "scale"), of_channels(bias, normed, "bias")
+    return ops.add(ops.mul(normed, scale), bias).reshape(x.shape)
+
+
+@in_float32
+def mean_variance_normalization(x: Any, axes: Sequence[int]) -> Any:
+    """Return x minus its mean over some axes, over the root of its variance; 0 where that is 0."""
+    rank = len(x.shape)
+    found = tuple(from_front(axis, f"axes[{k}]", rank, rank) for k, axis in enumerate(axes))
+    rest = ops.sub(x, ops.mean(x, found, keepdims=True))
+    deviation = ops.sqrt(ops.mean(ops.mul(rest, rest), found, keepdims=True))
+    return ops.where(ops.equal(deviation, 0.0), 0.0, ops.div(rest, deviation))
+
+
+@in_float32
+def lp_normalization(x: Any, axis: int, p: int) -> Any:
+    """Return x over its norm along an axis, and 0 where the norm is 0."""
+    terms = ops.abs(x) if p == 1 else ops.mul(x, x)
+    norm = ops.sum(terms, axis, keepdims=True)
+    norm = norm if p == 1 else ops.sqrt(norm)
+    return ops.where(ops.equal(norm, 0.0), 0.0, ops.div(x, norm))
+
+
+check_norm: Final = one_of(p=(1, 2))
+
+
+def of_channels(numbers: Any, x: Any, name: str) -> Any:
+    """Return one number for each channel of x in a shape that broadcasts to it; ValueError for another number of them.
+
+    name: of the argument.
+    """
+    channels = x.shape[1] if len(x.shape) > 1 else 1
+    if tuple(numbers.shape) != (channels,):
+        raise ValueError(
+            f"{name} has shape {tuple(numbers.shape)}; it must be {(channels,)}, the channels of the input"
+        )
+    return numbers.reshape((channels, *[1] * (len(x.shape) - 2)))
+
+
+def _standardised(x: Any, axes: Sequence[int], epsilon: float) -> tuple[Any, Any, Any]:
+    """Return x, normalised over some axes; its means, and 1 over the roots of its variances."""
+    mean = ops.mean(x, tuple(axes), keepdims=True)
+    rest = ops.sub(x, mean)
+    inverse = ops.rsqrt(ops.add(ops.mean(ops.mul(rest, rest), tuple(axes), keepdims=True), epsilon))
+    return ops.mul(rest, inverse), mean, inverse
+
+
+def _grouped(x: Any, num_groups: int, epsilon: float) -> Any:
+    """Return x, normalised over each group of channels of each sample, with an axis of groups and one of the rest."""
+    if len(x.shape) < 2 or num_groups < 1 or x.shape[1] % num_groups:
+        raise ValueError(f"num_groups is {num_groups}; it must divide the channels of shape {tuple(x.shape)}")
+    rest = x.shape[1] // num_groups * math.prod(x.shape[2:])
+    return _standardised(x.reshape((x.shape[0], num_groups, rest)), (2,), epsilon)[0]
+
+
+def _fitting(numbers: Any, x: Any, name: str) -> Any:
+    """Return numbers that broadcast to x; ValueError if they do not."""
+    shape, wanted = tuple(numbers.shape), tuple(x.shape)
+    if len(shape) > len(wanted) or any(
+        size not in (1, other) for size, other in zip(shape[::-1], wanted[::-1], strict=False)
+    ):
+        raise ValueError(f"{name} has shape {shape}; it must broadcast to {wanted}, the shape of the input")
+    return numbers
