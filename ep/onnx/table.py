@@ -93,6 +93,7 @@ _LINES: Final = (
     Line("ArgMin", 1, r.arg_min),
     Line("CumProd", 26, r.running(ops.mul, 1), host=(1,)),
     Line("CumSum", 11, r.running(ops.add, 0), host=(1,)),
+    Line("Hardmax", 1, r.flat(r.hardmax)),
     Line("Hardmax", 13, r.hardmax),
     Line("LogSoftmax", 1, r.flat(ops.log_softmax)),
     Line("LogSoftmax", 13, ops.log_softmax),

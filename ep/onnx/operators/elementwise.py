@@ -103,9 +103,7 @@ def div(x: Any, y: Any) -> Any:
 
 
 def mod(x: Any, y: Any, fmod: int) -> Any:
-    """Return the remainder, with the sign of y, or with the sign of x if `fmod`, which floating-point numbers need."""
-    if not fmod and x.dtype.kind not in "iu":
-        raise ValueError(f"fmod is 0; it must be 1 for remainders of {x.dtype}")
+    """Return the remainder, with the sign of y, or with the sign of x if `fmod`."""
     return ops.fmod(x, y) if fmod else ops.floor_mod(x, y)
 
 

@@ -11,6 +11,8 @@ import numpy as np
 from ep import ops
 from ep.onnx.operators.placing import placed, places
 from ep.onnx.operators.shapes import flatten
+from ep.onnx.operators.types import in_float32
+from ep.ops.shapes import from_front
 
 NDArray = np.ndarray[Any, Any]
 _Reduce = Callable[[Any, Any, bool], Any]
@@ -33,16 +35,19 @@ def _in_floats(reduce: _Reduce) -> _Reduce:
 
 
 @_in_floats
+@in_float32
 def _l2(x: Any, axes: Any, keepdims: bool) -> Any:
     return ops.sqrt(_sum_square(x, axes, keepdims))
 
 
 @_in_floats
+@in_float32
 def _log_sum(x: Any, axes: Any, keepdims: bool) -> Any:
     return ops.log(_sum(x, axes, keepdims))
 
 
 @_in_floats
+@in_float32
 def _log_sum_exp(x: Any, axes: Any, keepdims: bool) -> Any:
     """Return the logarithm of the sum of powers, without overflow."""
     most = _max(x, axes, True)
@@ -51,15 +56,26 @@ def _log_sum_exp(x: Any, axes: Any, keepdims: bool) -> Any:
     return found.reshape(_shape_of(x, axes, keepdims))
 
 
+@in_float32
 def _sum_square(x: Any, axes: Any, keepdims: bool) -> Any:
     return _sum(ops.mul(x, x), axes, keepdims)
 
 
 def _mean(x: Any, axes: Any, keepdims: bool) -> Any:
-    if x.dtype.kind in "iu":
-        count = math.prod(x.shape[axis] for axis in axes)
-        return ops.trunc_div(_sum(x, axes, keepdims), placed(np.asarray(count, x.dtype), x))
-    return ops.mean(x, axes, keepdims=keepdims)
+    """Return the mean; that of integers is exact, without the part behind the point."""
+    if x.dtype.kind not in "iu":
+        return ops.mean(x, axes, keepdims=keepdims)
+    if not (count := math.prod(x.shape[axis] for axis in axes)):
+        return _sum(x, axes, keepdims)
+    dtype = np.dtype(x.dtype)
+    wide = dtype if dtype.itemsize == 8 else np.dtype(np.int64)
+    x, divisor = ops.cast(x, wide), placed(np.asarray(count, wide), x)
+    rest = _sum(ops.floor_mod(x, divisor), axes, keepdims)  # sums of quotients and of remainders do not overflow
+    floor = ops.add(_sum(ops.floor_div(x, divisor), axes, keepdims), ops.floor_div(rest, divisor))
+    if wide.kind == "i":
+        is_above = ops.logical_and(ops.less(floor, 0), ops.not_equal(ops.floor_mod(rest, divisor), 0))
+        floor = ops.add(floor, ops.cast(is_above, wide))
+    return ops.cast(floor, dtype)
 
 
 def _sum(x: Any, axes: Any, keepdims: bool) -> Any:
@@ -83,7 +99,7 @@ def _extreme(function: Callable[..., Any], sign: int) -> _Reduce:
             value = np.iinfo(dtype).max if sign < 0 else np.iinfo(dtype).min
         else:
             value = -sign * math.inf
-        return ops.full(_shape_of(x, axes, keepdims), value, dtype)
+        return placed(np.full(_shape_of(x, axes, keepdims), value, dtype), x)
 
     return reduce
 
@@ -109,7 +125,8 @@ def reduction(reduce: _Reduce) -> Callable[..., Any]:
 
     def call(x: Any, axes: NDArray | None = None, *, keepdims: int, noop_with_empty_axes: int = 0) -> Any:
         rank = len(x.shape)
-        given = [] if axes is None else sorted({int(axis) % rank for axis in axes})
+        given = [] if axes is None else [from_front(int(axis), "axes", rank, rank) for axis in axes.reshape(-1)]
+        given = sorted({*given})
         if not given and noop_with_empty_axes:
             return reduce(x.reshape((*x.shape, 1)), (rank,), False)
         return reduce(x, tuple(given or range(rank)), bool(keepdims))
@@ -118,24 +135,29 @@ def reduction(reduce: _Reduce) -> Callable[..., Any]:
 
 
 def arg_max(x: Any, axis: int, keepdims: int, select_last_index: int = 0) -> Any:
-    """Return the index of the largest element along an axis: the first one, or the last."""
-    return _place(x, ops.max(x, axis, keepdims=True), axis, keepdims, select_last_index)
+    """Return the index of the largest element along an axis: the first one, or the last. NaN is the largest."""
+    return _place(ops.max, x, axis, keepdims, select_last_index)
 
 
 def arg_min(x: Any, axis: int, keepdims: int, select_last_index: int = 0) -> Any:
-    """Return the index of the smallest element along an axis: the first one, or the last."""
-    return _place(x, ops.min(x, axis, keepdims=True), axis, keepdims, select_last_index)
+    """Return the index of the smallest element along an axis: the first one, or the last. NaN is the smallest."""
+    return _place(ops.min, x, axis, keepdims, select_last_index)
 
 
-def _place(x: Any, value: Any, axis: int, keepdims: int, last: int) -> Any:
-    axis %= len(x.shape)
-    found = ops.where(ops.equal(x, value), _places(x, axis), -1 if last else x.shape[axis])
+def _place(extreme: Callable[..., Any], x: Any, axis: int, keepdims: int, last: int) -> Any:
+    axis = from_front(axis, "axis", len(x.shape), len(x.shape))
+    is_extreme = ops.equal(x, extreme(x, axis, keepdims=True))
+    if x.dtype.kind not in "iub":  # where there is NaN, it is the extreme, and it equals nothing
+        is_extreme = ops.logical_or(is_extreme, ops.is_nan(x))
+    found = ops.where(is_extreme, _places(x, axis), -1 if last else x.shape[axis])
     return (ops.max if last else ops.min)(found, axis, keepdims=bool(keepdims))
 
 
 def hardmax(x: Any, axis: int) -> Any:
     """Return 1 for the first largest element along an axis, and 0 elsewhere."""
-    axis %= len(x.shape)
+    axis = from_front(axis, "axis", len(x.shape), len(x.shape))
+    if 0 in x.shape:
+        return ops.identity(x)
     return ops.cast(ops.equal(arg_max(x, axis, 1), _places(x, axis)), x.dtype)
 
 
@@ -148,6 +170,7 @@ def flat(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the operator that treats all axes from `axis` on as one."""
 
     def call(x: Any, axis: int) -> Any:
+        from_front(axis, "axis", len(x.shape), len(x.shape))
         return function(flatten(x, axis), -1).reshape(x.shape)
 
     return call
@@ -156,8 +179,11 @@ def flat(function: Callable[..., Any]) -> Callable[..., Any]:
 def running(function: Callable[..., Any], neutral: int) -> Callable[..., Any]:
     """Return the operator whose elements are sums, or products, of all up to them: of 2, then 4, then 8 neighbours."""
 
+    @in_float32
     def call(x: Any, axis: NDArray, *, exclusive: int = 0, reverse: int = 0) -> Any:
-        place = int(axis.reshape(())) % len(x.shape)
+        if axis.size != 1:
+            raise ValueError(f"axis has shape {axis.shape}; it must be one number")
+        place = from_front(int(axis.reshape(())), "axis", len(x.shape), len(x.shape))
         size, width = x.shape[place], [(0, 0)] * len(x.shape)
         steps = [2**k for k in range(max(size - 1, 0).bit_length())]
         for step in [1, *steps] if exclusive and size else steps:

@@ -18,7 +18,8 @@ def wide_of(dtype: Any) -> np.dtype[Any]:
 
 
 def in_float32(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that computes 16-bit floating-point numbers in float32, and rounds its result once.
+    """Return a function that computes 16-bit floating-point numbers, of the dtype of its first array, in float32, and
+    rounds its result once.
 
     Sums, products and powers between could overflow otherwise, although the result does not.
     """
@@ -29,7 +30,8 @@ def in_float32(function: Callable[..., Any]) -> Callable[..., Any]:
         wide = wide_of(dtype)
         if wide == dtype:
             return function(*inputs, **attributes)
-        found = function(*(None if one is None else ops.cast(one, wide) for one in inputs), **attributes)
-        return ops.cast(found, dtype)
+        same = (getattr(one, "dtype", None) == dtype for one in inputs)
+        given = [ops.cast(one, wide) if is_same else one for one, is_same in zip(inputs, same, strict=True)]
+        return ops.cast(function(*given, **attributes), dtype)
 
     return call

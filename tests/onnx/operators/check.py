@@ -42,6 +42,7 @@ def case_of(record: Record, draw: Draw) -> Case:
 def _case(record: Record, draw: Draw) -> Case:
     schema = served.schemas(record.name)[draw.since]
     inputs, attributes = record.draw(draw)
+    draw.drawn = inputs
     attributes = {name: one for name, one in attributes.items() if one is not None}
     defaults = {
         name: helper.get_attribute_value(one.default_value)

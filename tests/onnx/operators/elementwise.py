@@ -189,15 +189,13 @@ def _clipped(d: Draw, x: Any, least: Any = None, most: Any = None, **attributes:
 
 def _mod(d: Draw) -> Any:
     inputs, _ = _integers(d)
-    return inputs, {"fmod": d.pick("fmod", (1,) if d.dtype.kind not in "iu" and not d.rarely("fmod") else (0, 1))}
+    return inputs, {"fmod": d.pick("fmod", (0, 1))}
 
 
 def _remainder(d: Draw, x: Any, y: Any, fmod: int) -> Any:
     broadcast((x, y))
     if x.dtype.kind not in "iu":
-        if not fmod:
-            raise Refused("fmod")
-        return np.fmod(x, y)
+        return np.fmod(x, y) if fmod else Output(np.mod(x, y), magnitude=np.abs(x) + np.abs(y))
     x, y = np.broadcast_arrays(x, y)
     pairs = zip(x.reshape(-1).tolist(), y.reshape(-1).tolist(), strict=True)
     flat = [a - b * _quotient(a, b) if fmod else a % b for a, b in pairs]

@@ -60,6 +60,7 @@ class Draw:
     def __init__(self, rng: np.random.Generator, since: int, dtype: Any, types: dict[str, list[Any]]) -> None:
         """since: the version of the operator. dtype: of its first input. types: the dtypes of each of its type
         parameters."""
+        self.drawn: Sequence[Any] = ()  # the inputs of the last case, in their own types
         self.rng, self.since, self.dtype, self.types = rng, since, np.dtype(dtype), types
         self._left: dict[str, list[Any]] = {}
 

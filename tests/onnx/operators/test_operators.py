@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.onnx.operators import elementwise, served
+from tests.onnx.operators import elementwise, norms, reductions, served
 from tests.onnx.operators.check import case_of, check, draws
 
 CASES = 8
@@ -24,3 +24,13 @@ def check_cases(records, name, since, dtype, rng, device):
 @every(elementwise.RECORDS)
 def test_elementwise(rng, device, name, since, dtype):
     check_cases(elementwise.RECORDS, name, since, dtype, rng, device)
+
+
+@every(reductions.RECORDS)
+def test_reductions(rng, device, name, since, dtype):
+    check_cases(reductions.RECORDS, name, since, dtype, rng, device)
+
+
+@every(norms.RECORDS)
+def test_norms(rng, device, name, since, dtype):
+    check_cases(norms.RECORDS, name, since, dtype, rng, device)
