@@ -103,7 +103,7 @@ def _with_nodes_of_functions(model: ModelProto) -> ModelProto:
         for one in sorted(wanted):
             try:
                 model = inliner.inline_selected_functions(model, [one], inline_schema_functions=True)
-            except (RuntimeError, ValueError):  # ONNX infers no type for an omitted input: the node is kept
+            except (RuntimeError, ValueError):  # ONNX does not infer all types, or the node does not fit the function
                 kept.add(one)
     return model
 
@@ -128,6 +128,8 @@ def _without_tensors(model: ModelProto) -> ModelProto:
     graph = GraphProto(name="model", node=model.graph.node)
     graph.input.extend(map(_of_free_sizes, _inputs(model)))
     graph.output.extend(map(_of_free_sizes, model.graph.output))
+    for one in graphs_of(graph):  # ONNX asks for a type of omitted inputs, too, and then does not read it
+        one.value_info.append(helper.make_tensor_value_info("", TensorProto.FLOAT, None))
     return ModelProto(
         ir_version=model.ir_version, opset_import=model.opset_import, functions=model.functions, graph=graph
     )
