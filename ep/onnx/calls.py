@@ -18,7 +18,7 @@ def called(node: Node, arrays: Sequence[Any], others: Mapping[str, Any]) -> Any:
     """
     attributes = {**node.attributes, **others}
     if node.line.counts:
-        attributes["num_outputs"] = len(node.outputs)
+        attributes["count"] = len(node.outputs)
     try:
         results = node.line.function(*arrays, **attributes)
     except Exception as error:

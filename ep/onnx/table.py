@@ -34,7 +34,7 @@ class Line(NamedTuple):
     returns results, or one of the branches that the node has, whose nodes are computed in its place.
     host: the numbers of the inputs that are sizes, axes and the like; they are passed in host memory.
     of_shape: whether the result depends only on the shapes of inputs.
-    counts: whether the function has a parameter `num_outputs` although the node has no such attribute.
+    counts: whether the function has a parameter `count`, the number of outputs of the node.
     most_outputs: the largest number of outputs that a node may use.
     false: the number of an input that must be omitted, or a constant false; -1 for none.
     check: is called with the attributes when the model is loaded, and raises NotImplementedError for unsupported ones.
@@ -127,7 +127,7 @@ _LINES: Final = (
     Line("Split", 13, s.split, host=(1,), counts=True),
     Line("Squeeze", 1, by_attributes(s.squeeze, "axes")),
     Line("Squeeze", 13, s.squeeze, host=(1,)),
-    Line("Tile", 6, ops.tile, host=(1,)),
+    Line("Tile", 6, s.tile, host=(1,)),
     Line("Transpose", 1, s.transpose),
     Line("Trilu", 14, s.trilu, host=(1,)),
     Line("Unsqueeze", 1, by_attributes(s.unsqueeze, "axes")),
@@ -154,9 +154,9 @@ _LINES: Final = (
     Line("Einsum", 12, einsum),
     Line("Gemm", 7, p.gemm),
     Line("MatMul", 1, ops.matmul),
-    Line("GRU", 7, n.gru, host=(4,), check=n.check("gru"), of_data=n.going_on),
-    Line("LSTM", 7, n.lstm, host=(4,), check=n.check("lstm"), of_data=n.going_on),
-    Line("RNN", 7, n.rnn, host=(4,), check=n.check("rnn"), of_data=n.going_on),
+    Line("GRU", 7, n.gru, host=(4,), check=n.check_functions("gru"), of_data=n.going_on),
+    Line("LSTM", 7, n.lstm, host=(4,), check=n.check_functions("lstm"), of_data=n.going_on),
+    Line("RNN", 7, n.rnn, host=(4,), check=n.check_functions("rnn"), of_data=n.going_on),
     Line("Resize", 10, z.upsample, host=(1,), check=z.check),
     Line("Resize", 11, z.resize, host=(1, 2, 3), check=z.check),
     Line("Upsample", 7, by_attributes(z.upsample, "scales"), check=z.check),

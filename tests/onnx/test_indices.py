@@ -105,7 +105,7 @@ def test_largest_elements(rng, dtype, largest, k):
         order = sorted(range(5), key=lambda one: (x[row, one, col] * (1.0 - 2 * largest), one))[:k]
         assert places[row, :, col].tolist() == order
         assert values[row, :, col].tolist() == x[row, order, col].tolist()
-    with pytest.raises(ValueError, match="k is 6; axis 1 of shape"):
+    with pytest.raises(ValueError, match="k is 6; it must be 0 to 5, as axis 1 of shape"):
         run("TopK", [x, np.array([6])], axis=1)
 
 
@@ -116,7 +116,7 @@ def test_reversed_sequences(rng, time_axis):
     expected = np.stack([[*row[:n][::-1], *row[n:]] for row, n in zip(rows, lengths, strict=True)])
     found = run("ReverseSequence", [x, lengths], time_axis=time_axis, batch_axis=1 - time_axis)
     np.testing.assert_array_equal(found, expected.swapaxes(0, 1) if time_axis == 0 else expected)
-    with pytest.raises(ValueError, match=r"sequence_lens .* do not fit"):
+    with pytest.raises(ValueError, match="sequence_lens is .* it must be numbers of 0 to 4 steps"):
         run("ReverseSequence", [x, lengths + 1], time_axis=time_axis, batch_axis=1 - time_axis)
 
 

@@ -222,7 +222,7 @@ def test_explain_says_what_a_plan_has(rng):
         assert words in said
     with pytest.raises(ValueError, match="h0 has free sizes"):
         model.explain()
-    with pytest.raises(ValueError, match="no input z"):
+    with pytest.raises(ValueError, match="the model has no z"):
         model.explain(h0=(3, 7), z=(1,))
     with pytest.raises(ValueError, match=r"h0 has shape \(3, 8\)"):
         model.explain(h0=(3, 8))

@@ -213,7 +213,7 @@ def test_lengths_that_are_others_in_each_run(device, rng, monkeypatch, layout):
             y, last = y.transpose(2, 0, 1, 3), last.transpose(1, 0, 2)
         np.testing.assert_allclose(z, abs(y), rtol=1e-5, atol=1e-6)
         np.testing.assert_allclose(h, last, rtol=1e-5, atol=1e-6)
-    with pytest.raises(ValueError, match=r"sequence_lens has \[1, 6, 2\]") as caught:
+    with pytest.raises(ValueError, match=r"sequence_lens is \[1, 6, 2\]") as caught:
         loaded(x=x, lengths=np.array([1, 6, 2], np.int32))
     assert caught.value.__notes__[0] == "in node 'n1' (GRU)"
 
@@ -245,7 +245,7 @@ def test_no_steps_and_no_rows(rng, kind):
 def test_what_is_wrong_is_named(rng):
     model, shapes = model_of("GRU", "forward", [("Sigmoid",), ("Tanh",)], {}, True)
     inputs = inputs_of(rng, shapes) | {"lengths": np.array([1, 6, 2], np.int32)}
-    with pytest.raises(ValueError, match=r"sequence_lens has \[1, 6, 2\]; each must be one of 0 to 5"):
+    with pytest.raises(ValueError, match=r"sequence_lens is \[1, 6, 2\]; it must be numbers of 0 to 5 steps"):
         ep.onnx.load(model)(**inputs)
     wrong = model_of("RNN", "forward", [("Sine",)], {}, False)[0]
     with pytest.raises(ep.onnx.UnsupportedError, match="activation Sine is none of"):

@@ -9,6 +9,7 @@ import numpy as np
 
 from ep import ops
 from ep.common.primitive.strides import contiguous_strides
+from ep.onnx.operators.fitting import axis_in, check, check_rank, check_shape, check_within, number, numbers
 from ep.onnx.operators.placing import places, taken
 
 NDArray = np.ndarray[Any, Any]
@@ -25,9 +26,11 @@ def gather_elements(x: Any, indices: Any, axis: int) -> Any:
     """Return, for each element of `indices`, the element of x with this index along the axis and the same indices along
     others."""
     rank, steps = len(x.shape), contiguous_strides(x.shape)
+    axis = axis_in(rank, axis)
+    check_within("indices", indices.shape, x.shape, axis)
     at = _offsets(indices, x.shape[axis], steps[axis])
     for k, size in enumerate(indices.shape):
-        if k != axis % rank:
+        if k != axis:
             at = ops.add(at, places(size, k, rank, x, steps[k]))
     return ops.gather(x.reshape((-1,)), at, 0, mode=_CHECKED)
 
@@ -35,7 +38,13 @@ def gather_elements(x: Any, indices: Any, axis: int) -> Any:
 def gather_nd(x: Any, indices: Any, batch_dims: int = 0) -> Any:
     """Return the parts of x whose indices along the first axes after the batch axes are in the last axis of
     `indices`."""
+    check_rank("data", x, least=1)
+    check_rank("indices", indices, least=1)
     *lead, depth = indices.shape
+    most = min(len(x.shape), len(indices.shape)) - 1
+    check(0 <= batch_dims <= most, "batch_dims", batch_dims, f"a number of axes of both inputs, 0 to {most}")
+    fits = depth <= len(x.shape) - batch_dims and indices.shape[:batch_dims] == x.shape[:batch_dims]
+    check(fits, "indices of shape", tuple(indices.shape), f"of batches and axes of data, of shape {tuple(x.shape)}")
     batch, sizes, inner = x.shape[:batch_dims], x.shape[batch_dims:][:depth], x.shape[batch_dims + depth :]
     at: Any = None
     for k, (size, step) in enumerate(zip(sizes, contiguous_strides(sizes), strict=True)):
@@ -47,9 +56,10 @@ def gather_nd(x: Any, indices: Any, batch_dims: int = 0) -> Any:
 
 def one_hot(indices: Any, depth: NDArray, values: Any, axis: int) -> Any:
     """Return values[1] at `indices` along a new axis, and values[0] elsewhere."""
-    classes = int(depth.reshape(-1)[0])
-    rank = len(indices.shape) + 1
-    axis %= rank
+    classes, rank = int(number("depth", depth)), len(indices.shape) + 1
+    check(classes >= 0, "depth", classes, "0 or more")
+    check_shape("values", values, (2,))
+    axis = axis_in(rank, axis)
     at = _counted(indices, classes).reshape((*indices.shape[:axis], 1, *indices.shape[axis:]))
     off, on = ops.split(values, 2)
     found = ops.equal(at, places(classes, axis, rank, indices))
@@ -60,19 +70,24 @@ def compress(x: Any, condition: NDArray, axis: int | None = None) -> Any:
     """Return the parts of x along an axis, or of flattened x, for which the condition is true."""
     if axis is None:
         x, axis = x.reshape((-1,)), 0
+    axis = axis_in(len(x.shape), axis)
+    fits = condition.ndim == 1 and len(condition) <= x.shape[axis]
+    check(fits, "condition of shape", condition.shape, f"of one axis, with at most {x.shape[axis]} elements")
     return taken(x, np.flatnonzero(condition), axis)
 
 
 def non_zero(x: NDArray) -> NDArray:
     """Return the indices of the elements that are not 0, one column for each."""
+    if x.ndim == 0:  # ONNX has no axis here, and NumPy one
+        return np.zeros((0, int(x != 0)), np.int64)
     return np.array(np.nonzero(x), np.int64)
 
 
 def top_k(x: NDArray, k: NDArray, *, axis: int, largest: int = 1, **_: Any) -> tuple[NDArray, NDArray]:
     """Return the k largest or least elements along an axis, in order, and their places; of equal ones the first."""
-    count, keys = int(k.reshape(())), x.astype(np.float32) if x.dtype.itemsize == 2 and x.dtype.kind in "fV" else x
-    if not 0 <= count <= x.shape[axis]:
-        raise ValueError(f"k is {count}; axis {axis} of shape {x.shape} has {x.shape[axis]} elements")
+    axis = axis_in(x.ndim, axis)
+    count, keys = int(number("k", k)), x.astype(np.float32) if x.dtype.itemsize == 2 and x.dtype.kind in "fV" else x
+    check(0 <= count <= x.shape[axis], "k", count, f"0 to {x.shape[axis]}, as axis {axis} of shape {x.shape} has")
     order = np.argsort(np.flip(keys, axis) if largest else keys, axis, kind="stable")
     if largest:
         order = np.flip(x.shape[axis] - 1 - order, axis)
@@ -82,9 +97,11 @@ def top_k(x: NDArray, k: NDArray, *, axis: int, largest: int = 1, **_: Any) -> t
 
 def reverse_sequence(x: Any, lengths: NDArray, *, batch_axis: int, time_axis: int) -> Any:
     """Return x with the first elements along an axis reversed, as many of each batch as it has in `lengths`."""
+    check_rank("input", x, least=2)
+    check({batch_axis, time_axis} == {0, 1}, "time_axis, batch_axis", (time_axis, batch_axis), "0 and 1, or 1 and 0")
     steps, batches = x.shape[time_axis], x.shape[batch_axis]
-    if {batch_axis, time_axis} != {0, 1} or lengths.shape != (batches,) or ((lengths < 0) | (lengths > steps)).any():
-        raise ValueError(f"sequence_lens {lengths.tolist()} do not fit axes {batch_axis}, {time_axis} of {x.shape}")
+    each = numbers("sequence_lens", lengths, batches)
+    check(all(0 <= one <= steps for one in each), "sequence_lens", each, f"numbers of 0 to {steps} steps")
     at = np.arange(steps)[:, None]
     order = np.where(at < lengths, lengths - 1 - at, at)
     rows = order.T + steps * np.arange(batches)[:, None] if batch_axis == 0 else order * batches + np.arange(batches)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ep import ops
+from ep.onnx.operators.fitting import axis_in, check, number
 
 NDArray = np.ndarray[Any, Any]
 
@@ -28,7 +29,7 @@ class Steps:
         if dtype is None or shape is None:
             raise ValueError(f"there is no step, and the graph does not give the type and the rank of output {k}")
         sizes = [size if isinstance(size, int) else 0 for size in shape]
-        sizes.insert(axis % (len(sizes) + 1), 0)
+        sizes.insert(axis_in(len(sizes) + 1, axis, "scan_output_axes"), 0)
         return np.zeros(sizes, dtype)
 
 
@@ -40,13 +41,13 @@ def loop(most: NDArray | None, condition: NDArray | None, *states: Any, body: St
     """
     if most is None and condition is None:
         raise ValueError("it has neither a number of steps nor a condition: it would not end")
-    limit = None if most is None else int(most.reshape(()))
-    goes_on, k, collected = condition is None or bool(condition.reshape(())), 0, list[list[Any]]()
+    limit = None if most is None else int(number("M", most))
+    goes_on, k, collected = condition is None or bool(number("cond", condition)), 0, list[list[Any]]()
     while goes_on and (limit is None or k < limit):
         told, *results = body.compute([np.array(k), np.array(True), *states])
         states, rows = tuple(results[: len(states)]), results[len(states) :]
         collected.append(rows)
-        goes_on = condition is None or bool(ops.copy_to_host(told).reshape(()))
+        goes_on = condition is None or bool(number("the condition of the graph", ops.copy_to_host(told)))
         k += 1
     return *states, *_joined(collected, body, 1 + len(states))
 
@@ -66,7 +67,8 @@ def scan(
     """
     first = len(arrays) - num_scan_inputs
     states, scanned = arrays[:first], arrays[first:]
-    axes, backwards = scan_input_axes or [0] * num_scan_inputs, scan_input_directions or [0] * num_scan_inputs
+    axes = _for_each(num_scan_inputs, scan_input_axes, "scan_input_axes")
+    backwards = _for_each(num_scan_inputs, scan_input_directions, "scan_input_directions", 0, 1)
     parts = [_parts(*one) for one in zip(scanned, axes, backwards, strict=True)]
     if len({len(one) for one in parts}) != 1:
         raise ValueError(f"its arrays have {', '.join(str(len(one)) for one in parts)} steps; they must have the same")
@@ -84,19 +86,28 @@ def _joined(
     """Return the results of all steps, joined along new axes. first: the number of the first such output of `body`."""
     count = len(body.results) - first
     columns = [*zip(*collected, strict=True)] if collected else [()] * count
-    settings = zip(columns, axes or [0] * count, backwards or [0] * count, strict=True)
-    return [
-        ops.stack(rows[:: -1 if back else 1], axis) if rows else body.empty(first + k, axis)
-        for k, (rows, axis, back) in enumerate(settings)
-    ]
+    all_axes = _for_each(count, axes, "scan_output_axes")
+    settings = zip(columns, all_axes, _for_each(count, backwards, "scan_output_directions", 0, 1), strict=True)
+    found = list[Any]()
+    for k, (rows, axis, back) in enumerate(settings):
+        if rows:
+            axis = axis_in(len(rows[0].shape) + 1, axis, "scan_output_axes")
+        found.append(ops.stack(rows[:: -1 if back else 1], axis) if rows else body.empty(first + k, axis))
+    return found
+
+
+def _for_each(count: int, given: Sequence[int], argument: str, *known: int) -> Sequence[int]:
+    """Return the numbers of an attribute, 0 by default. known: the numbers that there are, if there are few."""
+    fits = len(given) in (0, count) and all(one in known for one in given if known)
+    check(fits, argument, [*given], f"{count} numbers{f' of {known}' if known else ''}")
+    return given or [0] * count
 
 
 def _parts(array: Any, axis: int, backwards: int) -> list[Any]:
     """Return the parts of an array along an axis."""
     rank = len(array.shape)
-    if not -rank <= axis < rank:
-        raise ValueError(f"axis {axis} is not one of {rank} axes")
-    array = ops.permute(array, sorted(range(rank), key=lambda k: k != axis % rank))
+    first = axis_in(rank, axis, "scan_input_axes")
+    array = ops.permute(array, sorted(range(rank), key=lambda k: k != first))
     steps, *shape = array.shape
     parts = [one.reshape(tuple(shape)) for one in ops.split(array, steps)] if steps else []
     return parts[::-1] if backwards else parts

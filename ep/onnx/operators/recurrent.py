@@ -11,6 +11,7 @@ import numpy as np
 from ep import ops
 from ep.expressions.walk import Walk
 from ep.onnx.operators import elementwise as e
+from ep.onnx.operators.fitting import check, check_rank, check_shape, numbers
 from ep.onnx.operators.placing import placed
 
 NDArray = np.ndarray[Any, Any]
@@ -55,13 +56,10 @@ _OF_GATES: Final = {"lstm": ("sigmoid", "tanh", "tanh"), "gru": ("sigmoid", "tan
 """The functions of gates by default."""
 
 
-def check(operator: str) -> Callable[..., None]:
+def check_functions(operator: str) -> Callable[..., None]:
     """Return what takes attributes and raises NotImplementedError for a function of a gate that there is not."""
 
-    def check_functions(**attributes: Any) -> None:
-        _functions(_OF_GATES[operator], **attributes)
-
-    return check_functions
+    return functools.partial(_functions, _OF_GATES[operator])
 
 
 def _applied(function: _Function, x: Any, clip: float | None) -> Any:
@@ -139,6 +137,8 @@ def lstm(
 ) -> tuple[Any, ...]:  # fmt: skip
     """Return h of all steps, and the last h and cell: the gates are i, o, f and c."""
     functions = _functions(_OF_GATES["lstm"], **attributes)
+    _check_shapes(4, x, w, r, bias, layout, initial_h=hidden, initial_c=cell, **attributes)
+    check_shape("P", peepholes, (w.shape[0], 3 * r.shape[2]))
 
     def cell_of(k: int) -> _Cell:
         holes = [] if peepholes is None else ops.split(_direction(peepholes, k), 3)
@@ -154,6 +154,7 @@ def gru(
 ) -> tuple[Any, ...]:  # fmt: skip
     """Return h of all steps, and the last h: the gates are z, r and h."""
     functions, size = _functions(_OF_GATES["gru"], **attributes), r.shape[-1]
+    _check_shapes(3, x, w, r, bias, layout, initial_h=hidden, **attributes)
 
     def cell_of(k: int) -> _Cell:
         recurrent, offset = _direction(r, k), None
@@ -177,12 +178,29 @@ def rnn(
 ) -> tuple[Any, ...]:  # fmt: skip
     """Return h of all steps, and the last h."""
     functions = _functions(_OF_GATES["rnn"], **attributes)
+    _check_shapes(1, x, w, r, bias, layout, initial_h=hidden, **attributes)
 
     def cell_of(k: int) -> _Cell:
         offset = None if bias is None else ops.add(*ops.split(_direction(bias, k), 2))
         return offset, _rnn_step(functions[k][0], clip), [_direction(r, k)]
 
     return _run(x, w, cell_of, lengths, [hidden], r.shape[-1], layout, attributes["direction"])
+
+
+def _check_shapes(
+    gates: int, x: Any, w: Any, r: Any, bias: Any, layout: int, *, direction: str, hidden_size: int | None = None,
+    initial_h: Any = None, initial_c: Any = None, **_: Any,
+) -> None:  # fmt: skip
+    """Raise ValueError for inputs whose shapes do not fit each other and the attributes. gates: of the operator."""
+    check_rank("X", x, 3)
+    check_rank("R", r, 3)
+    directions, size, rows = 2 if direction == "bidirectional" else 1, r.shape[2], x.shape[0 if layout else 1]
+    check(hidden_size in (None, size), "hidden_size", hidden_size, f"{size}, as R of shape {tuple(r.shape)} has")
+    check_shape("W", w, (directions, gates * size, x.shape[2]))
+    check_shape("R", r, (directions, gates * size, size))
+    check_shape("B", bias, (directions, 2 * gates * size))
+    for argument, one in (("initial_h", initial_h), ("initial_c", initial_c)):
+        check_shape(argument, one, (rows, directions, size) if layout else (directions, rows, size))
 
 
 def _direction(array: Any, k: int) -> Any:
@@ -206,9 +224,10 @@ def going_on(x: Any, lengths: NDArray, *, layout: int = 0, **_: Any) -> NDArray 
 
     x: an array with the sequences, of which the shape is read. Raises ValueError for lengths that no sequence has.
     """
-    steps = x.shape[1 if layout else 0]
-    if not ((lengths >= 0) & (lengths <= steps)).all():
-        raise ValueError(f"sequence_lens has {lengths.tolist()}; each must be one of 0 to {steps}")
+    check_rank("X", x, 3)
+    rows, steps = x.shape[:2] if layout else x.shape[1::-1]
+    each = numbers("sequence_lens", lengths, rows)
+    check(all(0 <= one <= steps for one in each), "sequence_lens", each, f"numbers of 0 to {steps} steps")
     return (lengths > np.arange(steps)[:, None])[..., None] if (lengths < steps).any() else None
 
 
@@ -225,7 +244,7 @@ def _run(
         states = [None if one is None else ops.permute(one, (1, 0, 2)) for one in states]
     steps, rows, _ = x.shape
     masks = lengths
-    if lengths is not None and len(lengths.shape) == 1:
+    if lengths is not None and lengths.dtype != bool:
         found = going_on(x, lengths)
         masks = None if found is None else placed(found, x)
     zeros = placed(np.zeros((rows, size), x.dtype), x)

@@ -11,6 +11,7 @@ import numpy as np
 
 from ep import ops
 from ep.onnx.operators.attributes import one_of
+from ep.onnx.operators.fitting import axes_in
 from ep.onnx.operators.placing import placed, taken
 
 NDArray = np.ndarray[Any, Any]
@@ -55,7 +56,7 @@ def resize(
     extrapolation_value: float = 0.0,
 ) -> Any:  # fmt: skip
     """Return x with axes of other sizes: what is between elements is the nearest one, or by a line or a cubic."""
-    places = [axis % len(x.shape) for axis in (range(len(x.shape)) if axes is None else axes)]
+    places = axes_in(len(x.shape), range(len(x.shape)) if axes is None else axes)
     parts = np.array([0.0, 1.0]).repeat(len(places)) if region is None or not len(region) else region
     how = _axes(x.shape, places, scales, sizes, parts.reshape(2, -1).T, keep_aspect_ratio_policy)
     result, repeated = x, [1] * len(x.shape)

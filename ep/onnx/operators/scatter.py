@@ -8,7 +8,9 @@ from typing import Any, Final
 import numpy as np
 
 from ep import ops
+from ep.onnx.operators import fitting
 from ep.onnx.operators.attributes import one_of
+from ep.onnx.operators.fitting import axis_in, check_rank, check_shape, check_within
 from ep.onnx.operators.placing import placed, taken
 
 NDArray = np.ndarray[Any, Any]
@@ -25,6 +27,9 @@ check: Final = one_of(reduction=_REDUCTIONS)
 
 def scatter_elements(x: Any, indices: NDArray, updates: Any, *, axis: int, reduction: str = "none") -> Any:
     """Return x with each element of `updates` at the place that `indices` has for it along an axis."""
+    axis = axis_in(len(x.shape), axis)
+    check_within("indices", indices.shape, x.shape, axis)
+    check_shape("updates", updates, indices.shape)
     places: Any = [*np.indices(indices.shape, sparse=True)]
     places[axis] = _inside(indices, x.shape[axis])
     return _scattered(x, np.ravel_multi_index(np.broadcast_arrays(*places), x.shape), updates, reduction, ())
@@ -32,7 +37,11 @@ def scatter_elements(x: Any, indices: NDArray, updates: Any, *, axis: int, reduc
 
 def scatter_nd(x: Any, indices: NDArray, updates: Any, *, reduction: str = "none") -> Any:
     """Return x with parts of `updates` in the places of parts of x, which the last axis of `indices` names."""
+    check_rank("data", x, least=1)
+    check_rank("indices", indices, least=1)
     depth = indices.shape[-1]
+    fitting.check(depth <= len(x.shape), "indices of shape", indices.shape, f"of at most {len(x.shape)} numbers each")
+    check_shape("updates", updates, (*indices.shape[:-1], *x.shape[depth:]))
     places: Any = [_inside(indices[..., k], size) for k, size in enumerate(x.shape[:depth])]
     flat = np.ravel_multi_index(places, x.shape[:depth]) if depth else np.zeros(indices.shape[:-1], np.int64)
     return _scattered(x, flat, updates, reduction, x.shape[depth:])

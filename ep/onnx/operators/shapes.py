@@ -10,6 +10,7 @@ import numpy as np
 
 from ep import ops
 from ep.onnx.operators.attributes import one_of
+from ep.onnx.operators.fitting import axes_in, axis_in, check, check_rank, number, numbers
 from ep.onnx.operators.placing import placed, taken
 from ep.onnx.types import dtype_of
 
@@ -33,16 +34,24 @@ def constant(
 
 def constant_of_shape(shape: NDArray, value: NDArray | None = None) -> NDArray:
     """Return an array of a shape filled with one value, 0.0 by default."""
-    number = np.zeros(1, np.float32) if value is None else value
-    return np.full(tuple(shape.tolist()), number.reshape(()), number.dtype)
+    sizes, filled = numbers("input", shape), np.zeros(1, np.float32) if value is None else value
+    check(min(sizes, default=0) >= 0, "input", sizes, "sizes of 0 or more")
+    check(filled.size == 1, "value", filled.tolist(), "one number")
+    return np.full(sizes, filled.reshape(()), filled.dtype)
 
 
 def arange(start: NDArray, limit: NDArray, delta: NDArray, **_: Any) -> NDArray:
     """Return the numbers from `start` to below `limit`."""
-    wide = start.dtype if start.dtype.kind == "i" or start.dtype == np.float64 else np.dtype(np.float32)
-    first, last, step = (one.reshape(()).astype(wide).item() for one in (start, limit, delta))
-    count = max(math.ceil((last - first) / step), 0)
-    return (wide.type(first) + np.arange(count, dtype=wide) * wide.type(step)).astype(start.dtype)
+    given, wide = {"start": start, "limit": limit, "delta": delta}, np.int64 if start.dtype.kind == "i" else np.float64
+    first, last, step = (number(name, one.astype(wide)) for name, one in given.items())
+    check(step != 0, "delta", step, "another number than 0")
+    if wide is np.int64:
+        count = -((first - last) // step)
+    else:
+        for name, one in zip(given, (first, last, step), strict=True):
+            check(math.isfinite(one), name, one, "finite")
+        count, wide = math.ceil((last - first) / step), np.float64 if start.dtype == np.float64 else np.float32
+    return (np.arange(max(count, 0), dtype=wide) * wide(step) + wide(first)).astype(start.dtype)
 
 
 def shape(x: Any, start: int = 0, end: int | None = None) -> NDArray:
@@ -57,13 +66,14 @@ def size(x: Any) -> NDArray:
 
 def check_type(to: int | None = None, dtype: int | None = None, **_: Any) -> None:
     """Raise NotImplementedError for an unsupported type."""
-    for number in (to, dtype):
-        if number is not None:
-            dtype_of(number)
+    for one in (to, dtype):
+        if one is not None:
+            dtype_of(one)
 
 
 def eye_like(x: Any, k: int, dtype: int | None = None) -> NDArray:
     """Return a matrix of the shape of x with 1 on a diagonal."""
+    check_rank("input", x, 2)
     rows, cols = x.shape
     return np.eye(rows, cols, k, x.dtype if dtype is None else dtype_of(dtype))
 
@@ -71,63 +81,110 @@ def eye_like(x: Any, k: int, dtype: int | None = None) -> NDArray:
 def reshape(x: Any, shape: NDArray, allowzero: int = 0) -> Any:
     """Return x in a shape: 0 means the size of x at this axis unless `allowzero`, and one -1 means the remaining
     size."""
-    sizes = [int(one) if one or allowzero else x.shape[axis] for axis, one in enumerate(shape)]
-    if -1 in sizes:
-        place = sizes.index(-1)
-        sizes[place] = math.prod(x.shape) // max(math.prod(sizes[:place] + sizes[place + 1 :]), 1)
-    return x.reshape(tuple(sizes))
+    sizes, rank = numbers("shape", shape), len(x.shape)
+    same = [] if allowzero else [axis for axis, size in enumerate(sizes) if size == 0]
+    is_told = min(sizes, default=0) >= -1 and sizes.count(-1) <= 1 and not (allowzero and {0, -1} <= {*sizes})
+    check(is_told, "shape", sizes, "sizes, of which one may be -1 if none is a 0 that is allowed")
+    check(all(axis < rank for axis in same), "shape", sizes, f"without a 0 beyond the {rank} axes of shape {x.shape}")
+    # axes that are taken from x are no part of the remaining size: so it is known without elements, too
+    left = math.prod(size for axis, size in enumerate(x.shape) if axis not in same)
+    told = math.prod(size for axis, size in enumerate(sizes) if size != -1 and axis not in same)
+    found = [x.shape[axis] if axis in same else size if size >= 0 else left // told for axis, size in enumerate(sizes)]
+    fits = math.prod(found) == math.prod(x.shape) and (-1 not in sizes or left % told == 0)
+    check(fits, "shape", sizes, f"one of the {math.prod(x.shape)} elements of shape {x.shape}")
+    return x.reshape(tuple(found))
 
 
 def flatten(x: Any, axis: int) -> Any:
     """Return x as a matrix: the axes before `axis` become its rows."""
-    axis = axis if axis >= 0 else axis + len(x.shape)
+    rank = len(x.shape)
+    axis = axis_in(rank, axis, end=rank + 1)
     return x.reshape((math.prod(x.shape[:axis]), math.prod(x.shape[axis:])))
 
 
 def squeeze(x: Any, axes: NDArray | None = None) -> Any:
     """Return x without some axes of one element, or without all."""
     rank = len(x.shape)
-    gone = {k for k in range(rank) if x.shape[k] == 1} if axes is None else {axis % rank for axis in axes.tolist()}
-    if any(x.shape[axis] != 1 for axis in gone):
-        raise ValueError(f"axes {sorted(gone)} of shape {x.shape} must have one element each")
+    gone = [k for k in range(rank) if x.shape[k] == 1] if axes is None else axes_in(rank, axes.reshape(-1).tolist())
+    check(all(x.shape[axis] == 1 for axis in gone), "axes", gone, f"axes of one element of shape {x.shape}")
     return x.reshape(tuple(one for axis, one in enumerate(x.shape) if axis not in gone))
 
 
 def unsqueeze(x: Any, axes: NDArray) -> Any:
     """Return x with new axes of one element, at these places of the result."""
     rank = len(x.shape) + axes.size
-    new, old = {axis % rank for axis in axes.reshape(-1).tolist()}, iter(x.shape)
+    new, old = axes_in(rank, axes.reshape(-1).tolist()), iter(x.shape)
     return x.reshape(tuple(1 if axis in new else next(old) for axis in range(rank)))
 
 
 def transpose(x: Any, perm: Sequence[int] | None = None) -> Any:
     """Return x with its axes in another order, reversed by default."""
-    return ops.permute(x, perm if perm is not None else range(len(x.shape))[::-1])
+    rank = len(x.shape)
+    order = [*range(rank)][::-1] if perm is None else [*perm]
+    check(sorted(order) == [*range(rank)], "perm", order, f"a permutation of the {rank} axes of shape {x.shape}")
+    return ops.permute(x, order)
 
 
 def concat(*arrays: Any, axis: int) -> Any:
     """Return arrays joined along an axis."""
+    axis, shape = axis_in(len(arrays[0].shape), axis), arrays[0].shape
+    for k, one in enumerate(arrays):
+        fits = len(one.shape) == len(shape) and all(size == one.shape[j] or j == axis for j, size in enumerate(shape))
+        check(fits, f"inputs[{k}] of shape", tuple(one.shape), f"{tuple(shape)} but for axis {axis}")
     return ops.concat(arrays, axis)
 
 
 def expand(x: Any, shape: NDArray) -> Any:
     """Return x, repeated to the shape that the two broadcast to."""
-    return ops.expand(x, np.broadcast_shapes(x.shape, tuple(shape.tolist())))
+    sizes = numbers("shape", shape)
+    pairs = [*zip(x.shape[::-1], sizes[::-1], strict=False)]
+    fits = min(sizes, default=0) >= 0 and all(one == other or 1 in (one, other) for one, other in pairs)
+    check(fits, "shape", sizes, f"one that broadcasts with {x.shape}")
+    return ops.expand(x, np.broadcast_shapes(x.shape, tuple(sizes)))
 
 
-def split(x: Any, sizes: NDArray | None = None, *, axis: int, num_outputs: int) -> Any:
-    """Return parts of x along an axis, of equal sizes if none are given; then the last may be smaller."""
-    each = -(-x.shape[axis] // num_outputs)
-    ends = [each * k for k in range(1, num_outputs)] if sizes is None else np.cumsum(sizes)[:-1].tolist()
-    return ops.split(x, ends, axis)
+def tile(x: Any, repeats: NDArray) -> Any:
+    """Return x, repeated some times along each axis."""
+    times = numbers("repeats", repeats, len(x.shape))
+    check(min(times, default=0) >= 0, "repeats", times, "numbers of 0 or more")
+    return ops.tile(x, times)
+
+
+def split(x: Any, sizes: NDArray | None = None, *, axis: int, count: int, num_outputs: int | None = None) -> Any:
+    """Return parts of x along an axis, of equal sizes if none are given; with `num_outputs`, the last may be smaller.
+
+    count: the number of the node's outputs.
+    """
+    size = x.shape[axis := axis_in(len(x.shape), axis)]
+    if sizes is not None:
+        check(num_outputs is None, "num_outputs", num_outputs, "omitted, as there is an input split")
+        parts = numbers("split", sizes, count)
+        check(min(parts) >= 0 and sum(parts) == size, "split", parts, f"sizes with the sum {size} of axis {axis}")
+        return ops.split(x, np.cumsum(parts)[:-1].tolist(), axis)
+    check(num_outputs in (None, count), "num_outputs", num_outputs, f"{count}, as the node has outputs")
+    each = -(-size // count)
+    if num_outputs is None:
+        check(each * count == size, "number of outputs", count, f"a divisor of {size}, as axis {axis} has")
+    check(each * (count - 1) <= size, "num_outputs", count, f"fewer: axis {axis} has {size} elements")
+    check(count <= size or not size, "num_outputs", count, f"at most {size}, as axis {axis} has")
+    return ops.split(x, [each * k for k in range(1, count)], axis)
 
 
 def slices(x: Any, starts: NDArray, ends: NDArray, axes: NDArray | None = None, steps: NDArray | None = None) -> Any:
     """Return a part of each of some axes; steps may be negative."""
-    places: list[slice] = [slice(None)] * len(x.shape)
-    for k, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
-        axis = k if axes is None else int(axes[k])
-        step = 1 if steps is None else int(steps[k])
+    rank, begins = len(x.shape), numbers("starts", starts)
+    count = len(begins)
+    check(axes is not None or count <= rank, "starts", begins, f"at most {rank} numbers, as {x.shape} has axes")
+    places: list[slice] = [slice(None)] * rank
+    several = zip(
+        axes_in(rank, range(count) if axes is None else numbers("axes", axes, count)),
+        begins,
+        numbers("ends", ends, count),
+        [1] * count if steps is None else numbers("steps", steps, count),
+        strict=True,
+    )
+    for axis, start, end, step in several:
+        check(step != 0, f"steps of axis {axis}", step, "another number than 0")
         size = x.shape[axis]
         if step < 0:  # a start before the first element is at the first one, unlike in Python
             start = max(start, -size)
@@ -144,17 +201,22 @@ check_mode: Final = one_of(mode=("constant", "reflect", "edge", "wrap"))
 def pad(x: Any, pads: NDArray, value: NDArray | float | None = None, axes: NDArray | None = None, *, mode: str) -> Any:
     """Return x with elements around it: of one value, or those of x, depending on `mode`. Negative numbers remove
     elements."""
-    rank, num = len(x.shape), len(pads) // 2
+    rank = len(x.shape)
+    places = axes_in(rank, range(rank) if axes is None else numbers("axes", axes))
+    num, given = len(places), numbers("pads", pads, 2 * len(places))
     width = [(0, 0)] * rank
-    for k in range(num):
-        width[k if axes is None else int(axes[k])] = int(pads[k]), int(pads[k + num])
+    for k, axis in enumerate(places):
+        first, last = width[axis] = given[k], given[k + num]
+        size = x.shape[axis]
+        fits = min(first, last, first + last) >= -size and (mode == "constant" or size or max(first, last) <= 0)
+        check(fits, "pads", given, f"such that axis {axis} of shape {x.shape} has the elements that are taken")
+    filled = 0 if value is None else number("constant_value", np.asarray(value))
     if mode == "constant":
         before = [
             slice(max(-first, 0), size - max(-last, 0)) for (first, last), size in zip(width, x.shape, strict=True)
         ]
-        number = 0 if value is None else np.asarray(value).item()
         inner = ops.slice(x, *before) if any(min(one) < 0 for one in width) else x
-        return ops.pad(inner, [(max(first, 0), max(last, 0)) for first, last in width], constant_values=number)
+        return ops.pad(inner, [(max(first, 0), max(last, 0)) for first, last in width], constant_values=filled)
     for axis, (first, last) in enumerate(width):
         if first or last:
             order = np.pad(np.arange(x.shape[axis]), (max(first, 0), max(last, 0)), mode=mode)  # type: ignore[call-overload]
@@ -164,15 +226,18 @@ def pad(x: Any, pads: NDArray, value: NDArray | float | None = None, axes: NDArr
 
 def trilu(x: Any, k: NDArray | None = None, *, upper: int) -> Any:
     """Return matrices with 0 below a diagonal, or above it."""
-    ones = np.ones(x.shape[-2:], bool)
-    at = 0 if k is None else int(k)
+    check_rank("input", x, least=2)
+    ones, at = np.ones(x.shape[-2:], bool), 0 if k is None else number("k", k)
     kept = np.triu(ones, at) if upper else np.tril(ones, at)
     return ops.where(placed(kept, x), x, placed(np.zeros((), x.dtype), x))
 
 
 def depth_to_space(x: Any, blocksize: int, mode: str = "DCR") -> Any:
     """Return channels as blocks of rows and columns."""
+    check_rank("input", x, 4)
     n, channels, rows, cols = x.shape
+    fits = blocksize > 0 and channels % blocksize**2 == 0
+    check(fits, "blocksize", blocksize, f"positive, and its square a divisor of the {channels} channels")
     b, left = blocksize, channels // blocksize**2
     shape, axes = ((n, b, b, left, rows, cols), (0, 3, 4, 1, 5, 2))
     if mode == "CRD":
@@ -182,8 +247,10 @@ def depth_to_space(x: Any, blocksize: int, mode: str = "DCR") -> Any:
 
 def space_to_depth(x: Any, blocksize: int, mode: str = "DCR") -> Any:
     """Return blocks of rows and columns as channels."""
+    check_rank("input", x, 4)
     n, channels, rows, cols = x.shape
     b = blocksize
+    check(b > 0 and rows % b == 0 and cols % b == 0, "blocksize", b, f"positive, and a divisor of {rows} and {cols}")
     axes = (0, 3, 5, 1, 2, 4) if mode == "DCR" else (0, 1, 3, 5, 2, 4)
     blocks = ops.permute(x.reshape((n, channels, rows // b, b, cols // b, b)), axes)
     return blocks.reshape((n, channels * b * b, rows // b, cols // b))

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ep import ops
+from ep.onnx.operators import fitting
 from ep.onnx.operators.attributes import one_of
+from ep.onnx.operators.fitting import check_each, check_rank
 from ep.onnx.operators.norms import of_channels
 
 check: Final = one_of(auto_pad=("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"))
@@ -20,6 +22,8 @@ def _around(
     """Return the strides, dilations and pads of windows of axes: the numbers of places before each axis, then after
     each."""
     strides, dilations = strides or [1] * len(sizes), dilations or [1] * len(sizes)
+    for argument, given in (("kernel_shape", kernel), ("strides", strides), ("dilations", dilations)):
+        check_each(argument, given, len(sizes), 1)
     if auto_pad == "VALID":
         pads = 0
     elif auto_pad != "NOTSET":
@@ -42,6 +46,7 @@ def _halves(wide: Sequence[int], sizes: Sequence[int], auto_pad: str) -> list[in
 
 def conv(x: Any, w: Any, bias: Any = None, *, group: int, kernel_shape: Any = None, **around: Any) -> Any:
     """Return the products of windows with filters."""
+    _check_filters(x, w, kernel_shape)
     return ops.conv(x, w, bias, groups=group, **_around(x.shape[2:], w.shape[2:], **around))
 
 
@@ -50,20 +55,40 @@ def conv_transpose(
     dilations: Any = None, pads: Any = None, output_padding: Any = None, output_shape: Any = None,
 ) -> Any:  # fmt: skip
     """Return sums of windows: the gradient of a convolution with respect to x."""
+    _check_filters(x, w, kernel_shape)
     num = len(w.shape) - 2
+    if output_shape is not None and len(output_shape) == num + 2:  # some have all sizes of the result
+        output_shape = output_shape[2:]
+    fits = group > 0 and w.shape[0] == x.shape[1] and w.shape[0] % group == 0
+    fitting.check(fits, "W of shape", tuple(w.shape), f"of the {x.shape[1]} channels of X, in {group} equal groups")
+    for argument, given, count, least in (("strides", strides, num, 1), ("dilations", dilations, num, 1),
+                                          ("pads", pads, 2 * num, None), ("output_padding", output_padding, num, 0),
+                                          ("output_shape", output_shape, num, 0)):  # fmt: skip
+        check_each(argument, given or [1] * count, count, least)
     strides, dilations = strides or [1] * num, dilations or [1] * num
     extra = output_padding or [0] * num
     spans = _spans(w.shape[2:], dilations)
     whole = [(n - 1) * s + more + span for n, s, more, span in zip(x.shape[2:], strides, extra, spans, strict=True)]
     if output_shape or auto_pad not in ("NOTSET", "VALID"):
-        sizes = [*(output_shape or [n * s for n, s in zip(x.shape[2:], strides, strict=True)])][-num:]
+        sizes = [*(output_shape or [n * s for n, s in zip(x.shape[2:], strides, strict=True)])]
         pads = _halves(whole, sizes, auto_pad)
     else:
         pads = pads or [0] * (2 * num)
         sizes = [size - pads[k] - pads[k + num] for k, size in enumerate(whole)]
+        fitting.check(min(sizes) >= 0, "pads", pads, f"such that no more than {whole} elements are left out")
     shape = (x.shape[0], w.shape[1] * group, *sizes)
     y = ops.conv_x_grad(x, w, shape, strides=strides, pads=pads, dilations=dilations, groups=group)
     return y if bias is None else ops.add(y, of_channels(bias, y, "B"))
+
+
+def _check_filters(x: Any, w: Any, kernel_shape: Any) -> None:
+    """Raise ValueError for filters of other windows than of x, or than the attribute tells."""
+    check_rank("X", x, least=3)
+    check_rank("W", w, len(x.shape))
+    kernel = [*w.shape[2:]]
+    fitting.check(
+        kernel_shape is None or [*kernel_shape] == kernel, "kernel_shape", kernel_shape, f"{kernel}, as W has"
+    )
 
 
 def max_pool(x: Any, *, kernel_shape: Sequence[int], ceil_mode: int = 0, storage_order: int = 0, **around: Any) -> Any:
@@ -88,6 +113,8 @@ def lp_pool(x: Any, *, p: int, kernel_shape: Sequence[int], **attributes: Any) -
 
 def lrn(x: Any, *, size: int, alpha: float, beta: float, bias: float) -> Any:
     """Return x over a power of the mean of squares of some channels around each, times alpha, plus a bias."""
+    check_rank("X", x, least=2)
+    fitting.check(size > 0, "size", size, "positive")
     rows = ops.mul(x, x).reshape((x.shape[0], x.shape[1], math.prod(x.shape[2:])))
     means = ops.average_pool(
         rows.reshape((x.shape[0], 1, *rows.shape[1:])), (size, 1), 1, [(size - 1) // 2, 0, size // 2, 0], 1, False, True

@@ -1,0 +1,93 @@
+"""Checks that the inputs and attributes of a node fit each other.
+
+Errors name the argument as ONNX does, what came, and what it must be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ep.ops.shapes import from_front
+
+NDArray = np.ndarray[Any, Any]
+
+
+def axis_in(rank: int, axis: int, argument: str = "axis", end: int | None = None) -> int:
+    """Return an axis of an array of `rank` axes, counted from the front; negative ones count from the last one.
+
+    end: the first number that is no axis, `rank` by default.
+    """
+    end = rank if end is None else end
+    if rank == end == 0:
+        raise ValueError(f"{argument} is {axis}, and the input has no axes")
+    return from_front(axis, argument, rank, end)
+
+
+def axes_in(rank: int, axes: Sequence[int], argument: str = "axes") -> list[int]:
+    """Return different axes, counted from the front."""
+    found = [axis_in(rank, axis, f"{argument}[{k}]") for k, axis in enumerate(axes)]
+    if len({*found}) != len(found):
+        raise ValueError(f"{argument} is {[*axes]}; each of the {rank} axes must be in it at most once")
+    return found
+
+
+def check(holds: bool, argument: str, came: Any, wanted: str) -> None:
+    """Raise ValueError unless something holds: "ARGUMENT is CAME; it must be WANTED"."""
+    if not holds:
+        raise ValueError(f"{argument} is {came}; it must be {wanted}")
+
+
+def check_each(argument: str, given: Sequence[int], count: int, least: int | None) -> None:
+    """Raise ValueError unless an attribute has a number for each of some axes, `least` or more."""
+    fits = len(given) == count and (least is None or min(given, default=least) >= least)
+    check(fits, argument, [*given], f"{count} numbers{'' if least is None else f' of {least} or more'}")
+
+
+def check_rank(argument: str, array: Any, *ranks: int, least: int = 0) -> None:
+    """Raise ValueError unless an array has one of some numbers of axes, or at least a number if none is given."""
+    rank = len(array.shape)
+    if rank not in ranks if ranks else rank < least:
+        wanted = " or ".join(map(str, ranks)) if ranks else f"at least {least}"
+        raise ValueError(f"{argument} has shape {tuple(array.shape)}; it must have {wanted} axes")
+
+
+def check_shape(argument: str, array: Any, shape: Sequence[int]) -> None:
+    """Raise ValueError unless an array has a shape. Arrays that are omitted have each."""
+    if array is not None and tuple(array.shape) != tuple(shape):
+        raise ValueError(f"{argument} has shape {tuple(array.shape)}; it must have {tuple(shape)}")
+
+
+def check_broadcasts(argument: str, array: Any, shape: Sequence[int]) -> None:
+    """Raise ValueError unless an array broadcasts to a shape."""
+    pairs = zip(array.shape[::-1], shape[::-1], strict=False)
+    if len(array.shape) > len(shape) or any(size not in (1, whole) for size, whole in pairs):
+        raise ValueError(f"{argument} has shape {tuple(array.shape)}; it must broadcast to {tuple(shape)}")
+
+
+def check_within(argument: str, shape: Sequence[int], whole: Sequence[int], axis: int) -> None:
+    """Raise ValueError unless an array has the axes of another one, and no more elements along all but one of them."""
+    fits = len(shape) == len(whole) and all(k == axis or shape[k] <= size for k, size in enumerate(whole))
+    if not fits:
+        raise ValueError(
+            f"{argument} has shape {tuple(shape)}; it must have {len(whole)} axes, and at most the elements of "
+            f"{tuple(whole)} along all but axis {axis}"
+        )
+
+
+def number(argument: str, array: Any) -> Any:
+    """Return the number that an array of one element has."""
+    if array.size != 1:
+        raise ValueError(f"{argument} has shape {array.shape}; it must have one element")
+    return array.item()
+
+
+def numbers(argument: str, array: NDArray, *counts: int) -> list[int]:
+    """Return the integers of an array of one axis. counts: how many they may be, if this is known."""
+    if array.ndim != 1 or (counts and len(array) not in counts):
+        wanted = f" and {' or '.join(map(str, counts))} elements" if counts else ""
+        raise ValueError(f"{argument} has shape {array.shape}; it must have one axis{wanted}")
+    found: list[int] = array.tolist()
+    return found
