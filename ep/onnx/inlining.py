@@ -62,9 +62,11 @@ def outputs_of(model: ModelProto) -> list[ValueInfoProto]:
     if all(map(is_typed, outputs)):
         return outputs
     bare = _without_tensors(model)
-    for value in bare.graph.output:
-        if not is_typed(value):  # a shape that contradicts the nodes would hide the type
+    for value in (*bare.graph.input, *bare.graph.output):  # ONNX infers no types where it does not like shapes
+        if not is_typed(value):
             value.ClearField("type")
+        elif value.type.HasField("tensor_type"):
+            value.type.tensor_type.ClearField("shape")
     try:
         inferred = onnx.shape_inference.infer_shapes(bare).graph.output
     except (InferenceError, ValidationError, RuntimeError) as error:
@@ -129,7 +131,7 @@ def _without_tensors(model: ModelProto) -> ModelProto:
     graph.input.extend(map(_of_free_sizes, _inputs(model)))
     graph.output.extend(map(_of_free_sizes, model.graph.output))
     for one in graphs_of(graph):  # ONNX asks for a type of omitted inputs, too, and then does not read it
-        one.value_info.append(helper.make_tensor_value_info("", TensorProto.FLOAT, None))
+        one.value_info.add(name="").type.SetInParent()
     return ModelProto(
         ir_version=model.ir_version, opset_import=model.opset_import, functions=model.functions, graph=graph
     )
