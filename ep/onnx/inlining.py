@@ -48,12 +48,12 @@ def inlined(model: ModelProto) -> ModelProto:
 def is_typed(value: ValueInfoProto) -> bool:
     """Return whether a value has a type: all but tensors have one if they are named at all."""
     kind = value.type.WhichOneof("value")
-    return kind is not None and (kind != "tensor_type" or value.type.tensor_type.elem_type != TensorProto.UNDEFINED)
+    return bool(kind and (kind != "tensor_type" or value.type.tensor_type.elem_type != TensorProto.UNDEFINED))
 
 
 def has_shape(value: ValueInfoProto) -> bool:
     """Return whether a value has a shape, or needs none."""
-    return value.type.WhichOneof("value") != "tensor_type" or value.type.tensor_type.HasField("shape")
+    return bool(value.type.WhichOneof("value") != "tensor_type" or value.type.tensor_type.HasField("shape"))
 
 
 def outputs_of(model: ModelProto) -> list[ValueInfoProto]:

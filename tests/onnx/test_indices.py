@@ -116,7 +116,7 @@ def test_reversed_sequences(rng, time_axis):
     expected = np.stack([[*row[:n][::-1], *row[n:]] for row, n in zip(rows, lengths, strict=True)])
     found = run("ReverseSequence", [x, lengths], time_axis=time_axis, batch_axis=1 - time_axis)
     np.testing.assert_array_equal(found, expected.swapaxes(0, 1) if time_axis == 0 else expected)
-    with pytest.raises(ValueError, match="sequence_lens is .* it must be numbers of 0 to 4 steps"):
+    with pytest.raises(ValueError, match=r"sequence_lens is .* it must be numbers of 0 to 4 steps"):
         run("ReverseSequence", [x, lengths + 1], time_axis=time_axis, batch_axis=1 - time_axis)
 
 

@@ -56,7 +56,7 @@ _OF_GATES: Final = {"lstm": ("sigmoid", "tanh", "tanh"), "gru": ("sigmoid", "tan
 """The functions of gates by default."""
 
 
-def check_functions(operator: str) -> Callable[..., None]:
+def check_functions(operator: str) -> Callable[..., Any]:
     """Return what takes attributes and raises NotImplementedError for a function of a gate that there is not."""
 
     return functools.partial(_functions, _OF_GATES[operator])

@@ -42,10 +42,11 @@ def constant_of_shape(shape: NDArray, value: NDArray | None = None) -> NDArray:
 
 def arange(start: NDArray, limit: NDArray, delta: NDArray, **_: Any) -> NDArray:
     """Return the numbers from `start` to below `limit`."""
-    given, wide = {"start": start, "limit": limit, "delta": delta}, np.int64 if start.dtype.kind == "i" else np.float64
+    given, is_whole = {"start": start, "limit": limit, "delta": delta}, start.dtype.kind == "i"
+    wide: Any = np.int64 if is_whole else np.float64
     first, last, step = (number(name, one.astype(wide)) for name, one in given.items())
     check(step != 0, "delta", step, "another number than 0")
-    if wide is np.int64:
+    if is_whole:
         count = -((first - last) // step)
     else:
         for name, one in zip(given, (first, last, step), strict=True):
