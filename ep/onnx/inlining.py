@@ -67,6 +67,13 @@ def outputs_of(model: ModelProto) -> list[ValueInfoProto]:
             value.ClearField("type")
         elif value.type.HasField("tensor_type"):
             value.type.tensor_type.ClearField("shape")
+    opsets = _opsets(model)
+    for node in (node for graph in graphs_of(bare.graph) for node in graph.node):
+        schema = _schema(node, opsets)
+        if schema and not schema.has_type_and_shape_inference_function and not schema.has_function:
+            like = schema.outputs[0].type_str  # ONNX infers nothing: but the type is that of an input
+            same = [name for name, one in zip(node.input, schema.inputs, strict=False) if one.type_str == like]
+            node.CopyFrom(helper.make_node("Identity", same[:1], node.output[:1]))
     try:
         inferred = onnx.shape_inference.infer_shapes(bare).graph.output
     except (InferenceError, ValidationError, RuntimeError) as error:
@@ -163,8 +170,13 @@ def defaults_of(node: NodeProto, opsets: Mapping[str, int]) -> list[AttributePro
 
 
 def _has_function(node: NodeProto, opsets: Mapping[str, int]) -> bool:
+    schema = _schema(node, opsets)
+    return bool(schema and (schema.has_function or schema.has_context_dependent_function))
+
+
+def _schema(node: NodeProto, opsets: Mapping[str, int]) -> Any:
+    """Return ONNX's definition of the operator of a node; None if there is none."""
     try:
-        schema: Any = onnx.defs.get_schema(node.op_type, opset_of(node, opsets), node.domain)
+        return onnx.defs.get_schema(node.op_type, opset_of(node, opsets), node.domain)
     except (onnx.defs.SchemaError, TypeError):  # TypeError: of a version that is not a 32-bit number
-        return False
-    return bool(schema.has_function or schema.has_context_dependent_function)
+        return None

@@ -52,7 +52,8 @@ def arange(start: NDArray, limit: NDArray, delta: NDArray, **_: Any) -> NDArray:
         for name, one in zip(given, (first, last, step), strict=True):
             check(math.isfinite(one), name, one, "finite")
         count, wide = math.ceil((last - first) / step), np.float64 if start.dtype == np.float64 else np.float32
-    return (np.arange(max(count, 0), dtype=wide) * wide(step) + wide(first)).astype(start.dtype)
+    found: NDArray = np.arange(max(count, 0), dtype=wide) * wide(step) + wide(first)
+    return found.astype(start.dtype)
 
 
 def shape(x: Any, start: int = 0, end: int | None = None) -> NDArray:
