@@ -211,7 +211,7 @@ def test_kernels_that_compute_by_themselves_are_not_repeated(rng, monkeypatch, i
 
 
 def _listed(function):
-    return Listed(CALLED, (id(function),), np.zeros(0, np.int64), ()), []
+    return Listed(CALLED, (id(function),), np.zeros(0, np.int64), (), ()), []
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="this platform has no such signal")

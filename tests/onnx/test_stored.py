@@ -15,6 +15,7 @@ import ep.onnx
 from ep.common.native import machine_code
 from ep.cpu.device_manager import CACHE
 from ep.cpu.engine.repeat import image
+from ep.cpu.shared.layout import Words
 from ep.include.process import section
 from ep.onnx import stored
 from ep.onnx.errors import ModelError
@@ -248,7 +249,7 @@ def test_constants_are_found_in_the_file_in_any_order():
 
 def test_an_address_of_something_unknown_has_no_image():
     words = np.array([1, 2, id(object)], np.int64)
-    assert image.image_of(0, words, [], [], []) is None
+    assert image.image_of(0, Words(words, [2]), [], [], []) is None
 
 
 @pytest.mark.parametrize("container", [{1: "a", 2: "b"}, {"a", "b"}])

@@ -9,10 +9,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from ep.common.native.object_layout import data_address
 from ep.common.primitive.signature import Signature
-from ep.cpu.shared.layout import layout
-from ep.cpu.shared.state import TYPE_WORDS, type_words
+from ep.cpu.shared.layout import Words, layout, several
+from ep.cpu.shared.state import TYPE, type_words
 from ep.include.data_type import DataType
 
 # functions that write 0, 1, 2 ... words in one call; assigning to an array takes one call for each word
@@ -27,7 +26,7 @@ def plan_layout(base: Any, signature: Signature) -> Any:
     types: for each operand, the words of its data type if Launch gives the type; unused if New gives it.
     """
     of_launch = any(operand.type_at_launch for operand in signature.operands)
-    types = TYPE_WORDS * len(signature.operands) * of_launch
+    types = several(TYPE, len(signature.operands) * of_launch)
     return layout(type(base).__name__, base, sizes=len(signature.sizes), in_place=1, types=types)
 
 
@@ -43,7 +42,7 @@ def adjacent(fields: Any, *names: str) -> int:
     return place
 
 
-class Plan:
+class Plan(Words):
     """Words that compiled code reads; making one compiles nothing.
 
     words: in the layout `fields`: the engine's fields, then those that the check of a launch reads.
@@ -63,17 +62,12 @@ class Plan:
         signature: of the launches; None for a plan that only other plans refer to.
         """
         self.fields = base if signature is None else plan_layout(base, signature)
-        self.words = np.zeros(self.fields.num_words, np.int64)
+        self.words, self.addresses = np.zeros(self.fields.num_words, np.int64), self.fields.addresses
 
     @property
     def moves(self) -> Sequence[Any]:
         """The plans of the move engine that launches with this plan use; they must be linked first."""
         return ()
-
-    @property
-    def address(self) -> int:
-        """The address of the words, for the plans that refer to this one."""
-        return data_address(self.words)
 
     def set_words(self, place: int, values: Sequence[int]) -> None:
         """Write words from `place` on, of one or more adjacent fields; raise OverflowError if a word is too small."""

@@ -6,13 +6,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from ep.common.native.object_layout import data_address
 from ep.common.primitive.broadcast import Dims
 from ep.common.primitive.windows import windows_of_pool
 from ep.cpu.engine.product.bands import BANDS
 from ep.cpu.engine.product.state import PRODUCT
 from ep.cpu.engine.reduce.windows import WINDOWS, row_task, words_of
 from ep.cpu.machine.caches import second_cache
+from ep.cpu.shared.layout import Words
 from ep.include.data_type import DataType
 from ep.include.primitive.reduce_op import ReduceOp
 from ep.include.primitive.structure import MaxPool, Structure
@@ -27,9 +27,7 @@ def without_pool(structure: Structure) -> Structure:
     return structure._replace(steps=structure.steps[:-1], results=(value,))
 
 
-def set_bands(
-    words: np.ndarray[Any, Any], pool: MaxPool, shape: Dims, data_type: DataType, has_rows: bool
-) -> np.ndarray[Any, Any]:
+def set_bands(words: np.ndarray[Any, Any], pool: MaxPool, shape: Dims, data_type: DataType, has_rows: bool) -> Words:
     """Write the number of bands to the words of a product, and their address; return their own words.
 
     shape: that of the convolution. has_rows: whether a map computes parts of the columns; there is one band if not.
@@ -46,5 +44,6 @@ def set_bands(
     most = min(windows.counts[0], max(size // (_LEAST_APART * shared), 1) if shared else size)
     words[PRODUCT.column_parts] = min(parts, most) if has_rows else 1
     words[PRODUCT.depth_parts] = 1  # sums that are cut are not complete in their block
-    words[PRODUCT.bands] = data_address(bands)
-    return bands
+    made = Words(bands, BANDS.addresses)
+    words[PRODUCT.bands] = made.address
+    return made

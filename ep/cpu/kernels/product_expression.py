@@ -13,7 +13,7 @@ from ep.common.primitive.broadcast import Dims, simplify_walk
 from ep.common.primitive.product import ONE, Product, broadcast_product, walk_over
 from ep.common.primitive.windows import is_depthwise, windows_of
 from ep.cpu.compile.conversion import HALVES
-from ep.cpu.engine.map.strided import StridedPlan, plan_words, set_walk, strides_over
+from ep.cpu.engine.map.strided import StridedPlan, StridedWords, set_walk, strides_over
 from ep.cpu.engine.product.mapped_launch import mapped_product_tasks
 from ep.cpu.engine.product.multipliers import set_multiplier, set_product
 from ep.cpu.engine.product.plan import ProductPlan, read_step
@@ -22,6 +22,7 @@ from ep.cpu.engine.product.state import PRODUCT, PRODUCT_MAP, PRODUCT_STATE
 from ep.cpu.engine.product.types import Types, arithmetic_of
 from ep.cpu.kernels.expression import expression_kernel
 from ep.cpu.kernels.pooled_product import set_bands, without_pool
+from ep.cpu.shared.layout import Words
 from ep.cpu.shared.state import LaunchState
 from ep.include.data_type import DataType
 from ep.include.primitive.structure import Convolution, MatrixProduct, Step, Structure
@@ -112,12 +113,12 @@ class MappedProductPlan(StridedPlan):
             "itemsize": mapped.data_type(0).itemsize,
             "in_parts": in_parts,
             "direct": direct,
-            "product_state": self._keep(state.words),
-            "product": self._keep(words),
+            "product_state": self._keep(state),
+            "product": data_address(words),
             "a": a,
             "b": b,
-            "alpha": self._keep(alpha),
-            "beta": self._keep(beta),
+            "alpha": self._keep(Words(alpha)),
+            "beta": self._keep(Words(beta)),
             "num_values": math.prod(shape),
             "work": _WORK_OF_MAP,
         }
@@ -125,12 +126,18 @@ class MappedProductPlan(StridedPlan):
             program[getattr(PRODUCT_MAP, field)] = value
         program[PRODUCT_MAP.arrays :][: len(numbers)] = numbers
         program[PRODUCT_MAP.steps :][: len(numbers)] = columns
-        self.set(task=tasks.multiply_and_map, program=self._keep(program), count=1, size=0, grain=1)
+        self.set(
+            task=tasks.multiply_and_map,
+            program=self._keep(Words(program, PRODUCT_MAP.addresses)),
+            count=1,
+            size=0,
+            grain=1,
+        )
 
-    def _keep(self, words: np.ndarray[Any, Any]) -> int:
+    def _keep(self, words: Words) -> int:
         """Return the address of words, and keep them as long as the plan."""
         self._kept.append(words)
-        return data_address(words)
+        return words.address
 
     def _planes_words(
         self, op: MatrixProduct | Convolution, of_x: Dims, of_w: Dims, data_type: DataType, has_rows: bool
@@ -210,7 +217,7 @@ class _MapWalk:
         self._steps = [walk[-1] for _, walk in merged]
         self.has_rows = all(len(dims) == 1 for dims, _ in merged)
 
-    def words(self, in_parts: bool) -> tuple[np.ndarray[Any, Any], tuple[int, ...], list[int]]:
+    def words(self, in_parts: bool) -> tuple[StridedWords, tuple[int, ...], list[int]]:
         """Return the map's plan, the steps of its operands in elements, and the bytes from column to column.
 
         in_parts: whether rows are a part of the columns; they are not merged then.
@@ -222,8 +229,8 @@ class _MapWalk:
             walks = [(*walk, step) for walk, step in zip(walks, self._steps, strict=True)]
         else:
             dims, *walks = simplify_walk(self._shape, *self._strides)
-        words = plan_words(len(self._strides))
-        return words, set_walk(words, dims, walks, self._sizes), self._steps
+        made = StridedWords(len(self._strides))
+        return made, set_walk(made.words, dims, walks, self._sizes), self._steps
 
 
 def _convolution(op: Convolution, of_x: Dims, of_w: Dims) -> tuple[Product, WindowMap | None]:

@@ -8,7 +8,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from ep.common.native.object_layout import data_address
 from ep.common.primitive import signatures
 from ep.common.primitive.broadcast import Dims, simplify_walk
 from ep.common.primitive.reduce_shape import Axis, ReduceShape
@@ -17,11 +16,24 @@ from ep.common.primitive.stages import Stage, identity_of, stages_of, stored_in_
 from ep.cpu.compile.conversion import HALVES
 from ep.cpu.compile.target import has_avx512
 from ep.cpu.compile.vectors import PIECE
-from ep.cpu.engine.map.strided import OPERAND, STRIDED_PLAN, StridedPlan, plan_words, set_walk, word_of
+from ep.cpu.engine.map.strided import OPERAND, STRIDED_PLAN, StridedPlan, StridedWords, set_walk, word_of
+from ep.cpu.engine.plan import Plan
 from ep.cpu.engine.reduce.computed_segments import computed_state, computed_task, computed_words
 from ep.cpu.engine.reduce.kernel import set_reduction
 from ep.cpu.engine.reduce.plan import REDUCE_PLAN, may_overflow, parts_of, reduce_plan
-from ep.cpu.engine.reduce.stages import COPY, FOLD, MAP, PASSES, REDUCE, SEGMENTS, reductions_task, rows_task
+from ep.cpu.engine.reduce.stages import (
+    COPY,
+    FOLD,
+    MAP,
+    PASSES,
+    PROGRAM,
+    REDUCE,
+    SEGMENTS,
+    STAGE,
+    StageHead,
+    reductions_task,
+    rows_task,
+)
 from ep.cpu.engine.reduce.state import COMPUTED_SEGMENTS, REDUCE_STATE
 from ep.cpu.engine.reduce.walk import walk
 from ep.cpu.kernels.expression import expression_kernel, writes_lines
@@ -30,6 +42,7 @@ from ep.cpu.kernels.softmax import softmax_task
 from ep.cpu.lines.sizes import LINE
 from ep.cpu.machine.caches import last_level_caches
 from ep.cpu.shared.context import ITSELF, NONE
+from ep.cpu.shared.layout import Words, several
 from ep.cpu.shared.state import GRAIN_BYTES, LaunchState
 from ep.include.data_type import DataType
 from ep.include.primitive.log_softmax import LogSoftmax
@@ -74,7 +87,7 @@ class StagesPlan(StridedPlan):
         self._counts = math.prod(shape), math.prod(reduced_shape)
         num_bytes = int(self.words[STRIDED_PLAN.num_bytes])
         self._places = Places(self._structure, arrays, shape, reduced_shape, by_rows, num_bytes)
-        self._stages: list[tuple[tuple[int, ...], list[Place]]] = []
+        self._stages: list[tuple[StageHead, list[Place]]] = []
         self._row_bytes = sum(
             array.itemsize * (self._length if array.shape[-1:] != (1,) else 1) for array in arrays
         )  # in arrays of the launch
@@ -102,7 +115,7 @@ class StagesPlan(StridedPlan):
         if places.streams and source.slot >= 0 and places.is_streamed(value, target):
             size = target.data_type.itemsize
             self._written += size * self._length
-            self._stages.append(((COPY, 0, size, 0, self._length, 0, 0), [target, source]))
+            self._stages.append((StageHead(COPY, 0, self._length, size=size), [target, source]))
         else:
             self._copy(source, target, places.reduced[value])
 
@@ -141,16 +154,16 @@ class StagesPlan(StridedPlan):
             read_later = read in self._structure.results or any(read in stage.reads for stage in later)
             reuses = source.slot >= 0 and not read_later and source.data_type not in HALVES
             kept = self._places.slots[source.slot] if reuses else 0
-            self._stages.append(((PASSES, task, size, kept, self._length, 0, 0), places))
+            self._stages.append((StageHead(PASSES, task, self._length, size=size, kept=kept), places))
             return
         axes = Axis(self._counts[1], False), Axis(self._length, True)
         plan, state = self._reduction(stage.op, source.data_type, axes)
-        if plan[REDUCE_PLAN.plain_rows] and not may_overflow(stage.op, source.data_type):
-            fold_rows = int(state[REDUCE_STATE.reduce_rows])
-            self._stages.append(((FOLD, fold_rows, source.data_type.itemsize, 0, self._length, 0, 0), places))
+        if plan.words[REDUCE_PLAN.plain_rows] and not may_overflow(stage.op, source.data_type):
+            fold_rows = int(state.words[REDUCE_STATE.reduce_rows])
+            self._stages.append((StageHead(FOLD, fold_rows, self._length, size=source.data_type.itemsize), places))
         else:
             words = self._keep(plan), self._keep(state)
-            self._stages.append(((REDUCE, walk(), *words, self._length, 0, 0), places))
+            self._stages.append((StageHead(REDUCE, walk(), self._length, *words), places))
 
     def _add_fold(self, stage: Stage) -> None:
         """Add a sum of rows of elements that a map computes in the same loop."""
@@ -159,7 +172,7 @@ class StagesPlan(StridedPlan):
         places = [self._places[value] for value in (*stage.writes, *stage.reads)]
         task, plan = self._map(stage.map, places, False, stage.op)
         self._computing += self._length * DataType.kFloat.itemsize
-        self._stages.append(((MAP, task, plan, 0, self._length, 0, 0), places))
+        self._stages.append((StageHead(MAP, task, self._length, plan), places))
 
     def _add_choice(self, stage: Stage) -> None:
         """Add a map of one number for each row: of the row as elements along an axis in front, the chosen one."""
@@ -184,7 +197,7 @@ class StagesPlan(StridedPlan):
         if map_ is not None:
             computed = self._map(map_, [self._places.as_read(kind), *sources], reduced=False)
         places = [self._places[stage.writes[0]], *sources]
-        self._stages.append(((REDUCE, walk(), *words, self._counts[0], *computed), places))
+        self._stages.append((StageHead(REDUCE, walk(), self._counts[0], *words, *computed), places))
 
     def _add_segments(self, stage: Stage, op: SegmentSum) -> None:
         """Add a sum of segments of elements that a map computes."""
@@ -199,20 +212,21 @@ class StagesPlan(StridedPlan):
         words = np.zeros(COMPUTED_SEGMENTS.num_words, np.int64)
         for field, value in computed_words(sizes, data_type, ids_type).items():
             words[getattr(COMPUTED_SEGMENTS, field)] = value
-        state = self._keep(computed_state(data_type, ids_type).words)
+        state = self._keep(computed_state(data_type, ids_type))
+        of_stage = self._keep(Words(words, COMPUTED_SEGMENTS.addresses)), state
         sources = [self._places[value] for value in reads]
         computed = self._map(map_, [self._places.as_read(data_type), *sources], reduced=False)
         places = [self._places[stage.writes[0]], *sources, self._places[segments]]
-        self._stages.append(((SEGMENTS, computed_task(), self._keep(words), state, 0, *computed), places))
+        self._stages.append((StageHead(SEGMENTS, computed_task(), 0, *of_stage, *computed), places))
 
     def _reduction(
         self, op: ReduceOp, data_type: DataType, axes: Sequence[Axis], computed: bool = False
-    ) -> tuple[Any, Any]:
-        """Return the words of a plan and of a state of Reduce. computed: whether a map computes what is reduced."""
-        words = reduce_plan(signatures.REDUCE, op, data_type, axes, self._counts).words
+    ) -> tuple[Plan, LaunchState]:
+        """Return a plan and a state of Reduce. computed: whether a map computes what is reduced."""
+        plan = reduce_plan(signatures.REDUCE, op, data_type, axes, self._counts)
         state = LaunchState(REDUCE_STATE, ())
-        set_reduction(state, op, data_type, parts_of(words, op, data_type, computed))
-        return words, state.words
+        set_reduction(state, op, data_type, parts_of(plan.words, op, data_type, computed))
+        return plan, state
 
     def _map(
         self, structure: Structure, places: list[Place], reduced: bool, op: ReduceOp | None = None
@@ -227,15 +241,15 @@ class StagesPlan(StridedPlan):
         else:  # the walk's innermost axis is a row
             dims, *walks = simplify_walk(shape[:-1], *(walk[:-1] for walk in strides))
             dims, *walks = ((*walk, last[-1]) for walk, last in zip((dims, *walks), (shape, *strides), strict=True))
-        words = plan_words(len(places))
-        steps = set_walk(words, dims, walks, [place.data_type.itemsize for place in places])
+        made = StridedWords(len(places))
+        words, steps = made.words, set_walk(made.words, dims, walks, [place.data_type.itemsize for place in places])
         for k, place in enumerate(places):
             words[word_of(k, OPERAND.rows)], words[word_of(k, OPERAND.row_bytes)] = place.rows, place.row_bytes
         streamed = None
         if self._places.streams and not reduced:
             may_stream = op is None and writes_lines(structure, steps)
             streamed = self._streamed(places[: len(structure.results)]) if may_stream else []
-        return expression_kernel(structure, steps, op, streamed), self._keep(words)
+        return expression_kernel(structure, steps, op, streamed), self._keep(made)
 
     def _streamed(self, places: list[Place]) -> list[int]:
         """Return the numbers of the results of a stage of which non-temporal stores may write lines."""
@@ -248,16 +262,18 @@ class StagesPlan(StridedPlan):
         """Add a map over elements, or over one element per row."""
         count = (1 if reduced else self._length) if self._by_rows else self._counts[reduced]
         task, plan = self._map(structure, places, reduced)
-        self._stages.append(((MAP, task, plan, 0, count, 0, 0), places))
+        self._stages.append((StageHead(MAP, task, count, plan), places))
 
     def _copy(self, source: Place, target: Place, reduced: bool) -> None:
         self._add_map(identity_of(source.data_type), [target, source], reduced)
 
-    def _keep(self, words: Any) -> int:
+    def _keep(self, words: Words) -> int:
         """Return the address of words, and keep them as long as the plan."""
-        words = np.array(words, np.int64) if isinstance(words, list) else words
         self._kept.append(words)
-        return data_address(words)
+        return words.address
+
+    def _keep_numbers(self, numbers: list[int]) -> int:
+        return self._keep(Words(np.array(numbers, np.int64)))
 
     def _write(self) -> None:
         """Write the program, and the task that runs it."""
@@ -280,17 +296,20 @@ class StagesPlan(StridedPlan):
         for k, (head, places) in enumerate(self._stages):
             operands, ahead = map(operand_of, places), 0
             if k in fetching and fetched:
-                ahead = self._keep(next_rows(fetched, together, self._length, fetching.index(k), len(fetching)))
-            program += [*head, len(places), self._keep([word for operand in operands for word in operand]), ahead]
+                following = next_rows(fetched, together, self._length, fetching.index(k), len(fetching))
+                ahead = self._keep_numbers(following)
+            program += [*head, len(places), self._keep_numbers([each for one in operands for each in one]), ahead]
+        addresses = [PROGRAM.num_words + place for place in several(STAGE, len(self._stages)).addresses]
+        of_plan = self._keep(Words(np.array(program, np.int64), addresses))
         task, count = (rows_task(), num_rows) if self._by_rows else (reductions_task(), 1)
         cost = self._row_bytes + sum(slots) + self._computing
         streaming = ITSELF if self._written > 0 else NONE
-        self.set(task=task, program=self._keep(program), count=count, size=self._written, streaming=streaming)
+        self.set(task=task, program=of_plan, count=count, size=self._written, streaming=streaming)
         self.set(grain=max(GRAIN_BYTES // cost, 1))
 
     def _fetching(self) -> list[int]:
         """Return the numbers of the stages that prefetch: those of softmaxes, which compute longest, or else maps."""
-        kinds = [head[0] if head[4] > 1 else None for head, _ in self._stages]
+        kinds = [head.kind if head.count > 1 else None for head, _ in self._stages]
         kind = PASSES if PASSES in kinds else MAP
         fetches = self._places.streams or (self._from_memory and kind == PASSES)
         return [k for k, one in enumerate(kinds) if fetches and one == kind]

@@ -202,7 +202,7 @@ class CpuPrimitive(Launchable, Primitive):
         end = CONTEXT.sources + SOURCE_WORDS * int(frame[CONTEXT.num_sources])
         words[NOTED.numbers + len(args) - len(self.signature.operands) : NOTED.frame] = frame[end:] = 0  # not written
         sources = range(CONTEXT.sources, end, SOURCE_WORDS)
-        return Listed(CHECKED, words[: NOTED.frame].tolist(), frame, (CONTEXT.dst, *sources))
+        return Listed(CHECKED, words[: NOTED.frame].tolist(), frame, (CONTEXT.dst, *sources), CONTEXT.addresses)
 
 
 class PlannedPrimitive(CpuPrimitive):

@@ -74,8 +74,8 @@ class ExpressionPrimitive(CpuPrimitive, Expression):
         count = self._expected.num_results
         in_place = any(np.may_share_memory(one, other) for one in arrays[:count] for other in arrays[count:])
         places = np.array([data_address(array) for array in arrays])
-        given = data_address(self._words), data_address(plan.words), int(in_place)
-        return Listed(STRIDED, given, places, range(len(arrays)))
+        given, all_places = (self._state.address, plan.address, int(in_place)), range(len(arrays))
+        return Listed(STRIDED, given, places, all_places, all_places)
 
     def _check_array(self, position: int, array: Any) -> None:
         """Raise TypeError or ValueError for anything but an array that the entry can receive."""

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from typing import Final
 
-from ep.cpu.shared.layout import layout
+from ep.cpu.shared.layout import ADDRESS, layout, several
 
 MAX_SOURCES: Final = 16
-SOURCE_WORDS: Final = 3
+SOURCE: Final = layout("Source", address=ADDRESS, count=1, size=1)
+SOURCE_WORDS: Final[int] = SOURCE.num_words
 
 CONTEXT: Final = layout(
     "Context",
-    dst=1,  # its address; first, since streaming tasks replace it
-    state=1,
-    plan=1,  # or other data that follows from the sizes of the launch; 0 if there is none
-    streaming=1,  # the streaming task without tiles: NONE, LATER, ITSELF, or its address
+    dst=ADDRESS,  # its address; first, since streaming tasks replace it
+    state=ADDRESS,
+    plan=ADDRESS,  # or other data that follows from the sizes of the launch; 0 if there is none
+    streaming=ADDRESS,  # the streaming task without tiles: NONE, LATER, ITSELF, or its address
     dst_count=1,
     dst_size=1,  # bytes of an element
     num_sources=1,
-    sources=SOURCE_WORDS * MAX_SOURCES,  # address, count and bytes of an element of all operands but the first written
+    sources=several(
+        SOURCE, MAX_SOURCES
+    ),  # address, count and bytes of an element of all operands but the first written
 )
 """The context of a launch: tasks receive its address, or that of a copy."""
 

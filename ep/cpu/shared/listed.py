@@ -7,17 +7,22 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from ep.cpu.shared.context import CONTEXT_WORDS
-from ep.cpu.shared.layout import layout
+from ep.cpu.shared.context import CONTEXT
+from ep.cpu.shared.layout import ADDRESS, layout, several
 
 MAX_NUMBERS: Final = 8
 """The most sizes and other integers of a launch."""
 
-NOTED: Final = layout("Noted", launcher=1, num_bytes=1, in_place=1, numbers=MAX_NUMBERS, frame=CONTEXT_WORDS)
+NOTED: Final = layout(
+    "Noted", launcher=ADDRESS, num_bytes=1, in_place=1, numbers=MAX_NUMBERS, frame=several(CONTEXT, 1)
+)
 """What the check of a launch hands to its launcher; frame: the context."""
 
 CHECKED, STRIDED, CALLED = range(3)
 """The kinds of a list's launches: of a launcher, of the map engine over arrays with strides, and calls of Python."""
+
+GIVEN: Final = {CHECKED: (NOTED.launcher,), STRIDED: (0, 1), CALLED: (0,)}
+"""For each kind, the words of `Listed.given` that are addresses."""
 
 
 class Listed(NamedTuple):
@@ -25,10 +30,12 @@ class Listed(NamedTuple):
 
     given: for CHECKED the words of NOTED before the frame, for STRIDED the addresses of state and plan, and whether a
     result has the memory of a source, for CALLED the address of a function. frame: the words that the launch gets in
-    memory of its own. places: the words of the frame that are addresses of arrays.
+    memory of its own. places: the words of the frame that are addresses of arrays. addresses: these, and the others
+    that are addresses.
     """
 
     kind: int
     given: Sequence[int]
     frame: np.ndarray[Any, Any]
     places: Sequence[int]
+    addresses: Sequence[int]

@@ -8,55 +8,62 @@ from typing import Any, Final
 import numpy as np
 
 from ep.cpu.machine.calibration import KINDS
-from ep.cpu.shared.layout import layout
+from ep.cpu.shared.layout import ADDRESS, LOCAL, Words, layout, several
 from ep.include.data_type import DataType
 
 SETTINGS: Final = layout(
     "Settings",
     num_threads=1,
-    pool=1,  # the address of the threads' pool
+    pool=ADDRESS,  # the address of the threads' pool
     # for each kind of work, the most bytes that a launch reads and writes with ordinary stores (see `calibration`)
     lines_from=KINDS,  # for tasks that stream in lines
     tiles_from=KINDS,  # and by tiles
     ahead=1,  # the distance, in bytes of dst, by which the operands of tiles are prefetched
-    stream=1,  # the address of the streaming task, 0 until there is a calibration
+    stream=ADDRESS,  # the address of the streaming task, 0 until there is a calibration
 )
 """The settings of the device, to which the states of all primitives refer."""
 
 STATE: Final = layout(
     "State",
-    ndarray_type=1,
-    settings=1,
-    share=1,  # the task that shares work among threads
+    ndarray_type=LOCAL,
+    settings=ADDRESS,
+    share=ADDRESS,  # the task that shares work among threads
     grain=1,  # the most elements of a launch that stays on the calling thread
-    task=1,
-    launcher=1,  # the launcher that the compiled check calls (`engine/check.py`); 0 until it is compiled
-    form=1,  # the description of the primitive for the check (`engine/form.py`)
-    written=1,  # the Python version of Launch, for arguments that the check refuses
-    stream_type=1,
-    tuple_type=1,
-    list_type=1,
-    int_type=1,
-    float_type=1,
-    none=1,
-    known_types=1,  # the words of every data type, ended by 0: an operand of any type has one of these
+    task=ADDRESS,
+    launcher=ADDRESS,  # the launcher that the compiled check calls (`engine/check.py`); 0 until it is compiled
+    form=LOCAL,  # the description of the primitive for the check (`engine/form.py`)
+    written=LOCAL,  # the Python version of Launch, for arguments that the check refuses
+    stream_type=LOCAL,
+    tuple_type=LOCAL,
+    list_type=LOCAL,
+    int_type=LOCAL,
+    float_type=LOCAL,
+    none=LOCAL,
+    known_types=LOCAL,  # the words of every data type, ended by 0: an operand of any type has one of these
 )
 """The first fields of every state. An engine adds fields; two words for each operand follow."""
 
-TYPE_WORDS: Final = 2
+TYPE: Final = layout("Type", dtype=ADDRESS, itemsize=1)
 """The words of an operand, in the order of Launch: address of its dtype object, bytes of an element."""
+TYPE_WORDS: Final[int] = TYPE.num_words
 
 GRAIN_BYTES: Final = 400_000
 """The most bytes, read and written, of a launch on one thread: 2 to 5 us of work. Sharing takes 1 to 2 us."""
 
 
-class LaunchState:
+class LaunchState(Words):
     """The words of one primitive. `words` is the first argument of the compiled entry."""
+
+    local = STATE.local
 
     def __init__(self, fields: Any, operands: Sequence[DataType | None]) -> None:
         """fields: the layout, `STATE` and the engine's fields; operands: their data types, None if given to Launch."""
         self._fields = fields
-        self.words = np.zeros(fields.num_words + TYPE_WORDS * len(operands), np.int64)
+        types = several(TYPE, len(operands))
+        super().__init__(
+            np.zeros(fields.num_words + types, np.int64),
+            (*fields.addresses, *(fields.num_words + place for place in types.addresses)),
+        )
         known = [data_type for data_type in operands if data_type is not None]
         for position, data_type in enumerate(operands):
             if data_type is not None:

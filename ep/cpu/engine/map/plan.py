@@ -14,7 +14,7 @@ from ep.cpu.engine.move.plan import MovePlan, from_tile, streamed_unit, to_tile
 from ep.cpu.engine.move.run_writer import RunWriter, by_transposed_tiles
 from ep.cpu.engine.plan import Plan, adjacent
 from ep.cpu.machine.caches import scattered_from
-from ep.cpu.shared.layout import layout
+from ep.cpu.shared.layout import ADDRESS, addresses, layout
 from ep.include.data_type import DataType
 from ep.include.primitive.primitive import kMaxNumDims
 
@@ -23,7 +23,7 @@ MAP_PLAN: Final = layout(
     num_axes=1,
     count=1,  # elements of the walk
     gaps=1,  # whether dst has gaps: its elements are not adjacent in the order of the walk
-    spill=1,  # with gaps, the plan that moves a tile of results to dst
+    spill=ADDRESS,  # with gaps, the plan that moves a tile of results to dst
     tiled=1,  # whether the walk proceeds in tiles
     blocked=1,  # whether the tiles are transposed blocks of the last two axes; in plans of one operand only
     scattered=1,  # for blocks: whether dst is so large that its scattered lines are written with non-temporal stores
@@ -51,7 +51,7 @@ def map_layout(num_sources: int) -> Any:
     fills: for each operand, the plan that copies its elements to a tile in the order of the walk; 0 if it is read in
         place.
     """
-    return layout("MapPlan", MAP_PLAN, strides=kMaxNumDims * (num_sources + 1), fills=num_sources)
+    return layout("MapPlan", MAP_PLAN, strides=kMaxNumDims * (num_sources + 1), fills=addresses(num_sources))
 
 
 class MapPlan(Plan):

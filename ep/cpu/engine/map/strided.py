@@ -31,7 +31,7 @@ from ep.cpu.compile.jit import jit
 from ep.cpu.compile.ndarray import data_of
 from ep.cpu.lines.streaming import run_writing
 from ep.cpu.shared.context import CONTEXT, NO_MEMORY
-from ep.cpu.shared.layout import layout
+from ep.cpu.shared.layout import ADDRESS, Words, layout, several
 from ep.cpu.shared.state import GRAIN_BYTES, STATE
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.primitive.structure import kMaxOperands
@@ -40,8 +40,8 @@ STRIDED_PLAN: Final = layout(
     "StridedPlan",
     num_operands=1,
     num_results=1,
-    task=1,
-    program=1,  # of a task that takes rows through stages (`reduce/stages.py`), its words; or the task that it calls
+    task=ADDRESS,
+    program=ADDRESS,  # of a task that takes rows through stages (`reduce/stages.py`), its words; or the task called
     count=1,  # elements of the walk, or rows
     # the bytes of results for each of these if non-temporal stores are allowed, else 0; of an element unless the task
     # itself uses them
@@ -57,7 +57,7 @@ STRIDED_PLAN: Final = layout(
 
 OPERAND: Final = layout(
     "Operand",
-    dtype=1,
+    dtype=ADDRESS,
     flags=1,  # flags that the array must have
     low=1,  # the first byte that is read or written, relative to the array's address
     high=1,  # the end of these bytes
@@ -100,9 +100,15 @@ def set_walk(words: np.ndarray[Any, Any], dims: Dims, walks: Sequence[Dims], siz
     return steps
 
 
-def plan_words(num_operands: int) -> np.ndarray[Any, Any]:
-    """Return zeroed words for a plan of `num_operands` operands."""
-    return np.zeros(OPERANDS + OPERAND_WORDS * num_operands, np.int64)
+class StridedWords(Words):
+    """The words of a plan of `num_operands` operands, zeros at first."""
+
+    def __init__(self, num_operands: int) -> None:
+        operands = several(OPERAND, num_operands)
+        super().__init__(
+            np.zeros(OPERANDS + operands, np.int64),
+            (*STRIDED_PLAN.addresses, *(OPERANDS + place for place in operands.addresses)),
+        )
 
 
 def set_array(block: np.ndarray[Any, Any], array: np.ndarray[Any, Any], flags: int) -> None:
@@ -123,7 +129,7 @@ def strides_over(array: np.ndarray[Any, Any], shape: Dims) -> Dims:
 _NOWHERE: Final = 1 << 62  # the step of an array whose memory no result may share
 
 
-class StridedPlan:
+class StridedPlan(StridedWords):
     """The plan for the shapes and strides of some arrays; making one compiles nothing.
 
     steps: for each array, the stride along the innermost axis, in elements. in_order: for each array, whether its
@@ -152,7 +158,7 @@ class StridedPlan:
         dims, *walks = simplify_walk(
             tuple(shape[axis] for axis in order), *(tuple(steps[axis] for axis in order) for steps in strides)
         )
-        self.words = plan_words(len(arrays))
+        super().__init__(len(arrays))
         self.steps = set_walk(self.words, dims, walks, [array.itemsize for array in arrays])
         steps_in_order = contiguous_strides(dims)
         self.in_order = [

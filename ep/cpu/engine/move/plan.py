@@ -15,7 +15,7 @@ from ep.common.primitive.strides import contiguous_strides, extent
 from ep.cpu.engine.move.run_writer import RunWriter, run_writer, streamed_in_lines, transposed
 from ep.cpu.engine.plan import Plan, adjacent
 from ep.cpu.machine.caches import far_from, scattered_from
-from ep.cpu.shared.layout import layout
+from ep.cpu.shared.layout import ADDRESS, layout
 from ep.cpu.shared.state import GRAIN_BYTES
 from ep.include.data_type import DataType
 from ep.include.primitive.primitive import kMaxNumDims
@@ -29,8 +29,8 @@ MOVE_PLAN: Final = layout(
     streamed=1,  # the unit if dst has no gaps, so that a tile of results can be streamed; else 0
     in_lines=1,  # bits of dst that must be 0 for the writer to use non-temporal stores itself; -1 if it cannot
     far=1,  # whether src is too large for the caches, so that blocks of it are prefetched
-    writer=1,  # the address of the task that writes rows
-    walk=1,  # the address of the task that walks
+    writer=ADDRESS,  # the address of the task that writes rows
+    walk=ADDRESS,  # the address of the task that walks
     whole_rows=1,  # whether a range is rounded to whole rows: rows are not cut
     dims=kMaxNumDims,
     strides=2 * kMaxNumDims,  # of src, then of dst, in bytes

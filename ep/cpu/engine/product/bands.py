@@ -15,14 +15,14 @@ from ep.cpu.engine.product.state import BLOCK, PRODUCT, PRODUCT_LAUNCH, PRODUCT_
 from ep.cpu.engine.reduce.plan import REDUCE_PLAN
 from ep.cpu.engine.reduce.state import REDUCE, REDUCE_WORDS
 from ep.cpu.engine.reduce.windows import WINDOWS
-from ep.cpu.shared.layout import layout
+from ep.cpu.shared.layout import ADDRESS, layout
 from ep.cpu.threads.parallel import call_task
 
 BANDS: Final = layout(
     "Bands",
     WINDOWS,  # the windows of a row of c
     axis=1,  # the number of the first spatial axis, of three
-    reduce=1,  # the address of the task that reduces them
+    reduce=ADDRESS,  # the address of the task that reduces them
 )
 
 _AXES: Final = 3

@@ -12,6 +12,7 @@ from ep.common.primitive.signature import Signature
 from ep.cpu.engine.plan import Plan, adjacent
 from ep.cpu.engine.product.cut import cut, cut_depth
 from ep.cpu.engine.product.state import AXES, PRODUCT
+from ep.cpu.shared.layout import Words
 from ep.include.primitive.window_map import WindowMap
 
 Array = np.ndarray[Any, Any]
@@ -52,11 +53,11 @@ class ProductPlan(Plan):
         depth_parts = cut_depth(m, n, max(k, num_terms), work * num_batches, num_blocks)
         self.set_words(_SIZES, (m, n, k, num_batches, num_terms, row_parts, column_parts, depth_parts))
         if windows is not None:
-            self._tables = windows.rows, windows.columns, _ends(windows)  # compiled code has their addresses
-            self.set_words(_WINDOWS, tuple(map(data_address, self._tables)))
+            self._tables = [Words(one) for one in (windows.rows, windows.columns, _ends(windows))]
+            self.set_words(_WINDOWS, [one.address for one in self._tables])  # compiled code has their addresses
             if windows.inside is not None:
                 self._bits = _inside(windows, windows.inside)
-                self.set_words(_INSIDE, tuple(map(data_address, self._bits[:2])))
+                self.set_words(_INSIDE, [one.address for one in self._bits[:2]])
         self._set_walk(self.fields.batches, batches)
         self._set_walk(self.fields.terms, terms)
 
@@ -79,7 +80,7 @@ def _ends(windows: WindowMap) -> Array:
     return np.repeat(bounds, np.diff(bounds, prepend=0))
 
 
-def _inside(windows: WindowMap, inside: Array) -> tuple[Array, ...]:
+def _inside(windows: WindowMap, inside: Array) -> tuple[Words, ...]:
     """Return the address of the bits of each row, the number of columns before each with a bit that is 0, and the bits.
 
     A column has as many bits as elements are read for it: the first one is its own.
@@ -91,4 +92,5 @@ def _inside(windows: WindowMap, inside: Array) -> tuple[Array, ...]:
     packed = np.pad(packed, ((0, 0), (0, _READ_BEHIND)))
     turns = np.arange(len(windows.rows), dtype=np.int64) % places
     outside = np.concatenate([[0], np.cumsum(~inside.all(axis=0))]).astype(np.int64)
-    return data_address(packed) + turns * packed.shape[1], outside, packed
+    rows = data_address(packed) + turns * packed.shape[1]
+    return Words(rows, range(rows.size)), Words(outside), Words(packed)

@@ -12,7 +12,6 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from ep.common.native.object_layout import data_address
 from ep.common.native.words import load_word, stack_words, store_word
 from ep.common.primitive.signature import Signature
 from ep.common.primitive.windows import along_axes
@@ -30,7 +29,7 @@ from ep.cpu.engine.product.state import BLOCK, BLOCK_WORDS, PRODUCT, PRODUCT_LAU
 from ep.cpu.engine.product.types import arithmetic_of
 from ep.cpu.lines.streaming import finish_streams, kind_of_work, stream_row
 from ep.cpu.machine.caches import last_level_caches
-from ep.cpu.shared.layout import layout
+from ep.cpu.shared.layout import Words, layout
 from ep.cpu.shared.state import SETTINGS, STATE
 from ep.include.data_type import DataType
 from ep.include.primitive.plane_windows import PlaneWindows
@@ -102,7 +101,7 @@ class PlanesPlan(Plan):
         for field in ("row_parts", "block_parts", "blocks", "wide_blocks", "bytes"):
             words[getattr(_PLANES, field)] = getattr(parts, field)
         words[_PLANES.groups] = groups
-        self._planes = words  # compiled code has the address
+        self._planes = Words(words)  # compiled code has the address
         of_plane, num_windows = filled.counts[0] * parts.row_parts * parts.block_parts, math.prod(windows.counts)
         words[_PLANES.mapped] = of_plane if by_planes else 1
         if words[_PLANES.mapped] > 1:
@@ -111,7 +110,7 @@ class PlanesPlan(Plan):
         column_parts = of_plane // int(words[_PLANES.mapped])
         self.set_words(_SIZES, (filters, num_windows, kernel, planes, 1, 1, column_parts, 1))
         self.set_words(_TASK, (planes_task(parts.form, maps),))
-        self.set_words(PRODUCT.planes, (data_address(words),))
+        self.set_words(PRODUCT.planes, (self._planes.address,))
 
 
 def _parts(windows: PlaneWindows, data_type: DataType, *, maps: bool) -> _Parts:

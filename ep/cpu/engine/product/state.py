@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ep.cpu.engine.product.parts import STRIPS, WAYS
-from ep.cpu.shared.layout import layout
+from ep.cpu.shared.layout import ADDRESS, addresses, layout
 from ep.cpu.shared.state import STATE
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.primitive.structure import kMaxOperands
@@ -19,11 +19,11 @@ PRODUCT_STATE: Final = layout(
     tile_columns=1,
     low_rows=1,  # the most rows of a block that is computed in low strips; 0 if there are none
     is_half=1,  # whether c has 16 bits
-    parts=len(WAYS) + len(STRIPS) + 1,  # the address of each part; 0 until a launch needs it
-    paired=len(STRIPS),  # the same for strips of pairs
+    parts=addresses(len(WAYS) + len(STRIPS) + 1),  # the address of each part; 0 until a launch needs it
+    paired=addresses(len(STRIPS)),  # the same for strips of pairs
     has=1,  # the bits of the parts that the state has
     lacks=1,  # the bits of those that launches have needed in addition
-    gemm=1,  # the address of the BLAS's product, for complex types
+    gemm=ADDRESS,  # the address of the BLAS's product, for complex types
 )
 
 AXES: Final = layout("Axes", num_axes=1, dims=kMaxNumDims, a_strides=kMaxNumDims, b_strides=kMaxNumDims)
@@ -39,15 +39,15 @@ PRODUCT: Final = layout(
     row_parts=1,  # the number of blocks that a matrix of c is cut into along its rows
     column_parts=1,
     depth_parts=1,  # the number of parts that sums are cut into, along the longer of products and k
-    task=1,  # the address of the task if it is another one than the primitive's; 0 if it is not
-    multiply=1,  # the address of what multiplies blocks; 0 for a part of the primitive's state, or a task of its own
-    window_rows=1,  # the address of the places where rows of b begin, if b is windows of an array; else 0
-    window_columns=1,  # the address of the places of columns in a row
-    window_ends=1,  # for each column, the number of the first one behind it that is not one step after the last
-    window_inside=1,  # the address of an address for each row: of bits that say which elements are in the array; or 0
-    window_outside=1,  # for each column and the end, the number of columns before it with elements outside; or 0
-    bands=1,  # the address of `BANDS` if blocks of columns are bands, whose windows are reduced; else 0
-    planes=1,  # the address of `_PLANES` if c is sums of windows of planes; else 0
+    task=ADDRESS,  # the address of the task if it is another one than the primitive's; 0 if it is not
+    multiply=ADDRESS,  # the address of what multiplies blocks; 0 for a part of the state, or for a task of its own
+    window_rows=ADDRESS,  # the address of the places where rows of b begin, if b is windows of an array; else 0
+    window_columns=ADDRESS,  # the address of the places of columns in a row
+    window_ends=ADDRESS,  # for each column, the number of the first one behind it that is not one step after the last
+    window_inside=ADDRESS,  # the address of an address for each row: of bits that say which elements are inside; or 0
+    window_outside=ADDRESS,  # for each column and the end, the number of columns before it with elements outside; or 0
+    bands=ADDRESS,  # the address of `BANDS` if blocks of columns are bands, whose windows are reduced; else 0
+    planes=ADDRESS,  # the address of `_PLANES` if c is sums of windows of planes; else 0
     batches=AXES.num_words,  # the start of the operands of each matrix of c
     terms=AXES.num_words,  # the start of the operands of each product, relative to these
 )
@@ -76,22 +76,22 @@ PRODUCT_LAUNCH_WORDS: Final[int] = PRODUCT_LAUNCH.num_words
 
 PRODUCT_MAP: Final = layout(
     "ProductMap",
-    task=1,  # (context, begin, end), of the map; 0 if the values are the result
-    map_block=1,  # the tasks that compute the map of a block, and of adjacent elements (`mapped.py`)
-    map_elements=1,
-    plan=1,  # the address of its `STRIDED_PLAN`
+    task=ADDRESS,  # (context, begin, end), of the map; 0 if the values are the result
+    map_block=ADDRESS,  # the tasks that compute the map of a block, and of adjacent elements (`mapped.py`)
+    map_elements=ADDRESS,
+    plan=ADDRESS,  # the address of its `STRIDED_PLAN`
     num_operands=1,
     num_results=1,
     values=1,  # the number of the product's values among its operands
     itemsize=1,  # their bytes
     in_parts=1,  # whether blocks have a part of the columns; c has more than one
     direct=1,  # the number of the result whose memory may hold the values; -1 if there is none
-    product_state=1,
-    product=1,
+    product_state=ADDRESS,
+    product=ADDRESS,
     a=1,  # the numbers of the product's operands among the arrays of the launch
     b=1,
-    alpha=1,  # the addresses of the numbers
-    beta=1,
+    alpha=ADDRESS,  # the addresses of the numbers
+    beta=ADDRESS,
     num_values=1,
     work=1,  # of the map of one value, in multiplications
     arrays=kMaxOperands,  # the number of each operand of the map among the arrays

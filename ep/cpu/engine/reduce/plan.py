@@ -18,7 +18,7 @@ from ep.common.stored_types import carried_as
 from ep.cpu.engine.plan import Plan, adjacent
 from ep.cpu.engine.reduce.values import is_compensated, num_parts
 from ep.cpu.machine.caches import far_from, second_cache
-from ep.cpu.shared.layout import layout
+from ep.cpu.shared.layout import ADDRESS, layout
 from ep.include.data_type import DataType
 from ep.include.number_kind import part_of
 from ep.include.primitive.reduce_op import ReduceOp
@@ -46,8 +46,8 @@ REDUCE_PLAN: Final = layout(
     stay=2 * PLAN_AXES,  # the sizes of outer axes that are kept, then their strides in bytes
     num_go=1,
     go=2 * PLAN_AXES,  # the same for outer axes that are reduced
-    task=1,  # the task, if it is not the walk, which reads the next word: see `reduce/windows.py`
-    windows=1,  # the address of the words of windows
+    task=ADDRESS,  # the task, if it is not the walk, which reads the next word: see `reduce/windows.py`
+    windows=ADDRESS,  # the address of the words of windows
 )
 
 _UNITS: Final = adjacent(REDUCE_PLAN, "by_columns", "plain_rows", "far", "units", "segments", "num_elements")

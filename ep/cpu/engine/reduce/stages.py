@@ -8,7 +8,7 @@ of later stages to memory of the thread, addressed as if all rows of the launch 
 from __future__ import annotations
 
 from functools import cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from ep.common.native.words import load_word, stack_words, store_word, store_words
 from ep.cpu.compile.compiler import compile_task
@@ -23,7 +23,7 @@ from ep.cpu.lines.ahead import AHEAD, add_ahead, offset_ahead
 from ep.cpu.lines.sizes import LINE
 from ep.cpu.lines.streaming import finish_streams, stream_row
 from ep.cpu.shared.context import CONTEXT, ITSELF
-from ep.cpu.shared.layout import layout
+from ep.cpu.shared.layout import ADDRESS, layout
 from ep.cpu.shared.state import GRAIN_BYTES
 from ep.cpu.threads.parallel import call_task, run
 
@@ -52,16 +52,19 @@ PROGRAM: Final = layout(
 STAGE: Final = layout(
     "Stage",
     kind=1,
-    task=1,
-    plan=1,  # of a map and of Reduce; of segments, their words; of folded or copied rows, the bytes of an element, and
-    # also of rows that are read several times, if non-temporal stores may write the results; 0 if not
-    state=1,  # of Reduce; of rows that are read several times, the bytes of one in which values may be kept, or 0
+    task=ADDRESS,
     count=1,  # elements of a row, or of all rows; for a map, the elements that it computes
-    map=1,  # the task of the map that computes the input of a reduction as it is read, or 0
-    map_plan=1,  # the plan of this map; its operands follow the results
+    plan=ADDRESS,  # of a map and of Reduce; of segments, their words
+    state=ADDRESS,  # of Reduce and of segments
+    map=ADDRESS,  # the task of the map that computes the input of a reduction as it is read, or 0
+    map_plan=ADDRESS,  # the plan of this map; its operands follow the results
+    # of folded or copied rows, the bytes of an element; of rows that are read several times, too, if non-temporal
+    # stores may write the results, else 0
+    size=1,
+    kept=1,  # of rows that are read several times, the bytes of one in which values may be kept, or 0
     num_operands=1,
-    operands=1,  # the address of `STAGE_OPERAND` of each, results first
-    ahead=1,  # the address of `STAGE_AHEAD` of each source whose next rows the stage prefetches, or 0
+    operands=ADDRESS,  # the address of `STAGE_OPERAND` of each, results first
+    ahead=ADDRESS,  # the address of `STAGE_AHEAD` of each source whose next rows the stage prefetches, or 0
 )
 STAGE_OPERAND: Final = layout(
     "StageOperand",
@@ -76,6 +79,22 @@ STAGE_AHEAD: Final = layout(
     skip=1,  # bytes of the next rows that other stages prefetch before
     size=1,  # bytes that are prefetched for `AHEAD_BLOCK` elements
 )
+
+
+class StageHead(NamedTuple):
+    """The fields of `STAGE` before those of the operands, in its order."""
+
+    kind: int
+    task: int
+    count: int
+    plan: int = 0
+    state: int = 0
+    map: int = 0
+    map_plan: int = 0
+    size: int = 0
+    kept: int = 0
+
+
 MOST_OPERANDS: Final = 128
 """The most operands of a stage."""
 
@@ -142,30 +161,30 @@ def _rows(context, begin, end):
             stage = program + 8 * (_PROGRAM + _STAGE * number)
             task, kind, count = _head(stage)
             _find_operands(stage, arrays, memory, first, places)
-            dst, src, of_stage = load_word(places, 0), load_word(places, 1), load_word(stage, STAGE.plan)
+            dst, src, size = load_word(places, 0), load_word(places, 1), load_word(stage, STAGE.size)
             if kind == MAP:
                 store_word(own, CONTEXT.dst, dst)
-                store_word(own, CONTEXT.plan, of_stage)
+                store_word(own, CONTEXT.plan, load_word(stage, STAGE.plan))
                 if in_lines:
                     _find_ahead(program, stage, arrays, own, first, last, end)
                 call_task(task, own, first * count, last * count)
             elif kind == FOLD:
-                call_task(task, src, count * of_stage, count, dst, first, last, count, words)
+                call_task(task, src, count * size, count, dst, first, last, count, words)
             elif kind == REDUCE:
-                store_words(words, src, dst, of_stage, load_word(stage, STAGE.state), 0, 0, 0, 0)
+                store_words(words, src, dst, load_word(stage, STAGE.plan), load_word(stage, STAGE.state), 0, 0, 0, 0)
                 call_task(task, words, first, last)
             elif kind == COPY:
-                begin_of_rows, row_bytes = first * count * of_stage, count * of_stage
+                begin_of_rows, row_bytes = first * count * size, count * size
                 if in_lines:
                     stream_row(dst + begin_of_rows, src + begin_of_rows, (last - first) * row_bytes)
                 else:
                     copy_bytes(dst + begin_of_rows, src + begin_of_rows, (last - first) * row_bytes)
             else:
                 # the lines of a result begin with an element, unless elements are not aligned
-                streams = UNFINISHED if in_lines and of_stage > 0 and dst & (of_stage - 1) == 0 else 0
+                streams = UNFINISHED if in_lines and size > 0 and dst & (size - 1) == 0 else 0
                 _find_ahead(program, stage, arrays, own, first, last, end)
                 ahead = own if load_word(stage, STAGE.ahead) != 0 else 0
-                row_bytes = load_word(stage, STAGE.state) if last - first == 1 else 0
+                row_bytes = load_word(stage, STAGE.kept) if last - first == 1 else 0
                 kept = src + first * row_bytes if row_bytes != 0 else 0
                 store_words(words, ALL_STEPS, src, src, dst, count, 0, streams, ahead, kept)
                 call_task(task, words, first, last)

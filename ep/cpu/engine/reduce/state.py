@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Final
 
-from ep.cpu.shared.layout import layout
+from ep.cpu.shared.layout import ADDRESS, layout
 from ep.cpu.shared.state import STATE
 
 REDUCE_STATE: Final = layout(
     "ReduceState",
     STATE,
-    fold_row=1,  # the tasks of the op and the data type (`reduce_tasks`), 0 until a plan needs them
-    fold_apart=1,
-    fold_columns=1,
-    merge=1,
-    finish=1,
-    reduce_rows=1,
+    fold_row=ADDRESS,  # the tasks of the op and the data type (`reduce_tasks`), 0 until a plan needs them
+    fold_apart=ADDRESS,
+    fold_columns=ADDRESS,
+    merge=ADDRESS,
+    finish=ADDRESS,
+    reduce_rows=ADDRESS,
     itemsize=1,  # bytes of an element of src
     parts=1,  # values that are carried for an element
     value_size=1,  # bytes of each
@@ -47,37 +47,37 @@ TILE_ROWS_BYTES: Final = 2**16
 SEGMENT_STATE: Final = layout(
     "SegmentState",
     STATE,
-    sort=1,  # the task that sorts ids of their type
-    sum=1,  # the task that adds rows of the data type
-    batches=1,  # the task that does both for whole batches
+    sort=ADDRESS,  # the task that sorts ids of their type
+    sum=ADDRESS,  # the task that adds rows of the data type
+    batches=ADDRESS,  # the task that does both for whole batches
     parts=1,  # numbers of an element
-    narrow_task=1,  # the task that adds narrow rows directly; the next tasks are called by it
-    find=1,  # the task that finds ids of their type
-    add=1,  # the task that adds their rows
-    narrow=1,  # the task that rounds sums of 16-bit types, or 0
+    narrow_task=ADDRESS,  # the task that adds narrow rows directly; the next tasks are called by it
+    find=ADDRESS,  # the task that finds ids of their type
+    add=ADDRESS,  # the task that adds their rows
+    narrow=ADDRESS,  # the task that rounds sums of 16-bit types, or 0
     sum_bytes=1,  # of a number while it is added up
 )
 """The launch state of sums by segments."""
 
 SEGMENTS: Final = layout(
     "Segments",
-    data=1,
-    ids=1,
-    out=1,
-    state=1,
+    data=ADDRESS,
+    ids=ADDRESS,
+    out=ADDRESS,
+    state=ADDRESS,
     outer=1,
     num_segments=1,
     numbers=1,  # of a row
     row_bytes=1,
     num_ids=1,
     offset=1,
-    starts=1,  # the start of each run in `order`, with the end of the last; then the length of the longest run
-    order=1,  # the rows of all segments, one segment after the other
+    starts=ADDRESS,  # the start of each run in `order`, with the end of the last; then the length of the longest run
+    order=ADDRESS,  # the rows of all segments, one segment after the other
     most=1,  # the most rows of a segment; a longer one is left out, and summed separately
     alone=1,  # the segment that is summed separately, or -1
     tiles=1,  # the number of tiles that a row of this segment is cut into
     ids_size=1,  # bytes of an id
-    sums=1,  # the sums of narrow rows, in the type of the additions: out itself if it has this type
+    sums=ADDRESS,  # the sums of narrow rows, in the type of the additions: out itself if it has this type
     parts=1,  # the number of parts that the segments of narrow rows are cut into
 )
 """The context of a batch; for narrow rows, of all batches."""
@@ -89,7 +89,7 @@ COMPUTED_SEGMENTS: Final = layout(
     batch=1,
     itemsize=1,  # of an element
     columns=1,  # the number of parts that rows are cut into; then segments have one part
-    map=1,  # the task that computes elements
-    map_context=1,
+    map=ADDRESS,  # the task that computes elements
+    map_context=ADDRESS,
 )
 """The context of a sum of rows that are computed as they are added."""

@@ -10,7 +10,6 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from ep.common.native.emitted import emitted
-from ep.common.native.object_layout import data_address
 from ep.common.native.words import load_word
 from ep.common.primitive.signature import Signature
 from ep.common.primitive.windows import along_axes
@@ -22,7 +21,7 @@ from ep.cpu.engine.plan import Plan, adjacent
 from ep.cpu.engine.reduce.plan import REDUCE_PLAN
 from ep.cpu.engine.reduce.state import REDUCE
 from ep.cpu.engine.reduce.vectors import VECTOR_BYTES, combined, identity, lanes
-from ep.cpu.shared.layout import layout
+from ep.cpu.shared.layout import Words, layout
 from ep.include.data_type import DataType
 from ep.include.primitive.plane_windows import PlaneWindows
 from ep.include.primitive.reduce_op import ReduceOp
@@ -44,8 +43,8 @@ class WindowsPlan(Plan):
         super().__init__(REDUCE_PLAN, signature)
         self.set_checks(windows.num_elements(), in_place=False)
         merged = _merged(windows)
-        self._windows = words_of(merged)  # compiled code has the address
-        self.set_words(_TASK, (row_task(op, data_type, merged), data_address(self._windows)))
+        self._windows = Words(words_of(merged))  # compiled code has the address
+        self.set_words(_TASK, (row_task(op, data_type, merged), self._windows.address))
         self.set_words(REDUCE_PLAN.units, (windows.planes * math.prod(merged.counts[:-1]),))
         self.set_words(REDUCE_PLAN.segments, (1,))
 

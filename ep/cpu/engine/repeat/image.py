@@ -1,16 +1,17 @@
 """Images of launch lists: the words of a list, and all that they refer to, for a process that has none of it.
 
 The words of a list hold addresses of other words: those of states, of plans, and of what plans refer to. All these are
-found from the list on, and copied one after another. Each address is listed with what it is an address in, so that it
-can be written again in another process (`restored.py`): in the copied words, in memory of intermediate values, in
-constants, of a function on disk, of the settings of the device, or of one of Python's objects. A list with any other
-address has no image. A word is an address if it is that large: no size, stride or number of elements is.
+found from the list on, and copied one after another. Which words are addresses is declared where they are written
+(`Words.addresses`); all others are numbers, whatever their values are. Each address is listed with what it is an
+address in, so that it can be written again in another process (`restored.py`): in the copied words, in memory of
+intermediate values, in constants, of a function on disk, of the settings of the device, or of one of Python's objects.
+A list with any other address has no image.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import FunctionType
 from typing import Any, Final
 
@@ -24,17 +25,16 @@ from ep.cpu.engine.repeat.index_check import IndexCheck
 from ep.cpu.engine.repeat.restored import OBJECTS
 from ep.cpu.lines.sizes import LINE
 from ep.cpu.machine.kernel_cache import CACHE
-from ep.cpu.shared.state import STATE, LaunchState
+from ep.cpu.shared.context import ITSELF, LATER, NONE
+from ep.cpu.shared.layout import Words
 from ep.cpu.threads import thread_pool
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
 
 NDArray = np.ndarray[Any, Any]
 
-_LEAST, _MOST = 1 << 40, 1 << 48
-_OF_CHECKS: Final = ("form", "written", "stream_type", "tuple_type", "list_type", "int_type", "float_type", "none")
-_WITHOUT: Final = [getattr(STATE, name) for name in (*_OF_CHECKS, "ndarray_type", "known_types")]
-"""The words of a state that only the check of a launch reads, and no launch of a list."""
+_NO_ADDRESSES: Final = NONE, LATER, ITSELF
+"""What the word of an address holds if there is none; nothing has these addresses."""
 
 
 class _UnknownError(Exception):
@@ -42,12 +42,13 @@ class _UnknownError(Exception):
 
 
 def image_of(
-    running: int, words: NDArray, held: Sequence[Any], constants: Sequence[NDArray], memory: Sequence[NDArray]
+    running: int, words: Words, held: Sequence[Any], constants: Sequence[NDArray], memory: Sequence[NDArray]
 ) -> bytes | None:
     """Return the image of a list; None if it cannot have one.
 
-    running: the address of the code that runs lists. words: those of the list. held: all that its launches need.
-    constants: arrays that the other process has, too. memory: arrays whose contents do not matter.
+    running: the address of the code that runs lists. words: those of the list. held: all that its launches need; the
+    contents of arrays among these are copied. constants: arrays that the other process has, too. memory: arrays whose
+    contents do not matter.
     """
     try:
         return _Image(held, constants, memory).packed(running, words)
@@ -62,13 +63,13 @@ class _Image:
     """
 
     def __init__(self, held: Sequence[Any], constants: Sequence[NDArray], memory: Sequence[NDArray]) -> None:
-        reached = _Reached(held)
+        known = {id(one) for one in (*constants, *memory)}
+        reached = _Reached([one for one in held if id(one) not in known])
         self._memory = _joined(memory)
-        self._constants = [(data_address(one), data_address(one) + one.nbytes) for one in constants]
+        self._constants = [_range(one) for one in constants]
         self._known = _Ranges([*self._memory, *self._constants])
-        self._arrays = [*reached.arrays.values()]
-        self._copied = _Ranges([(data_address(one), data_address(one) + one.nbytes) for one in self._arrays])
-        self._states = reached.states
+        self._words = [*reached.words.values()]
+        self._copied = _Ranges([_range(one.words) for one in self._words])
         self._checks = reached.checks
         self._objects = {id(one): name for name, one in OBJECTS.items()}
         device: Any = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
@@ -80,20 +81,20 @@ class _Image:
         self._todo: list[int] = []
         self._end = 0
 
-    def packed(self, running: int, words: NDArray) -> bytes:
+    def packed(self, running: int, words: Words) -> bytes:
         """Return the image in one piece."""
-        self._arrays.append(words)
-        place = len(self._arrays) - 1
+        self._words.append(words)
+        place = len(self._words) - 1
         self._block(place)
         copies, sites = dict[int, NDArray](), list[tuple[int, str, int, int]]()
         while self._todo:
             number = self._todo.pop()
             copy = self._copy(number)
             copies[number] = copy
-            if copy.dtype == np.int64:
-                begin = self._blocks[number]
-                for at in np.flatnonzero((copy >= _LEAST) & (copy < _MOST)).tolist():
-                    sites.append((begin + 8 * at, *self._target(int(copy[at]))))
+            for at in self._words[number].addresses:
+                if (address := int(copy[at])) not in _NO_ADDRESSES:
+                    sites.append((self._blocks[number] + 8 * at, *self._target(address)))
+                    copy[at] = 0
         data = np.zeros(-(-self._end // LINE) * LINE, np.uint8)
         for number, copy in copies.items():
             data[self._blocks[number] :][: copy.nbytes] = copy.view(np.uint8)
@@ -101,7 +102,7 @@ class _Image:
         addresses = np.array([(at, firsts[kind] + of, offset) for at, kind, of, offset in sites], np.int64)
         header = {
             "target": target(CACHE),
-            "words": (self._blocks[place] // 8, words.size),
+            "words": (self._blocks[place] // 8, words.words.size),
             "memory": [(begin % LINE, end - begin) for begin, end in self._memory],
             "functions": [self._origin(thread_pool.work()), self._origin(running), *self._functions],
             "objects": [*self._named_objects],
@@ -130,29 +131,27 @@ class _Image:
     def _block(self, number: int) -> int:
         """Return where the copy of an array begins; it is made later."""
         if (begin := self._blocks.get(number)) is None:
-            address = data_address(self._arrays[number])
+            address, end = _range(self._words[number].words)
             begin = self._blocks[number] = self._end + (address - self._end) % LINE
-            self._end = begin + self._arrays[number].nbytes
+            self._end = begin + end - address
             self._todo.append(number)
         return begin
 
     def _copy(self, number: int) -> NDArray:
-        array = self._arrays[number]
-        copy = array.reshape(-1).copy()
-        if data_address(array) in self._states:
-            copy[_WITHOUT] = 0
+        words = self._words[number]
+        copy = words.words.reshape(-1).copy()
+        copy[[*words.local]] = 0
         return copy
 
     def _target(self, address: int) -> tuple[str, int, int]:
         """Return the kind of a target, its number among those of the kind, and the bytes from its own address."""
-        for before in (0, 1):  # the end of an array may be the beginning of another one
-            if (place := self._known.of(address - before)) is not None:
-                number, begin = place
-                kind, first = ("memory", 0) if number < len(self._memory) else ("constants", len(self._memory))
-                return kind, number - first, address - begin
-            if (place := self._copied.of(address - before)) is not None:
-                number, begin = place
-                return "copied", 0, self._block(number) + address - begin
+        if (place := self._known.of(address)) is not None:
+            number, begin = place
+            kind, first = ("memory", 0) if number < len(self._memory) else ("constants", len(self._memory))
+            return kind, number - first, address - begin
+        if (place := self._copied.of(address)) is not None:
+            number, begin = place
+            return "copied", 0, self._block(number) + address - begin
         if address == self._settings:
             return "settings", 0, 0
         if (name := self._objects.get(address)) is not None:
@@ -169,15 +168,14 @@ class _Image:
 
 
 class _Reached:
-    """The arrays that objects refer to, through containers, closures and the attributes of ep's own classes.
+    """The words that objects refer to, through containers, closures and the attributes of ep's own classes.
 
-    arrays: whole ones, which views are views of, by their addresses. states: the addresses of the words of states.
-    checks: of indices, by their ids.
+    words: by their addresses; arrays among the roots are numbers. checks: of indices, by their ids.
     """
 
-    def __init__(self, roots: Iterable[Any]) -> None:
-        self.arrays: dict[int, NDArray] = {}
-        self.states: set[int] = set()
+    def __init__(self, roots: Sequence[Any]) -> None:
+        arrays = [one for one in roots if isinstance(one, np.ndarray) and one.flags.c_contiguous]
+        self.words = {data_address(one): Words(one) for one in arrays}
         self.checks: dict[int, IndexCheck] = {}
         seen, todo = dict[int, Any](), [*roots]
         while todo:
@@ -185,21 +183,13 @@ class _Reached:
             if id(one) in seen:
                 continue
             seen[id(one)] = one
-            if isinstance(one, np.ndarray):
-                self._add(one)
-            elif isinstance(one, IndexCheck):
+            if isinstance(one, IndexCheck):
                 if isinstance(one.array, int):
                     self.checks[id(one)] = one
-            else:
-                if isinstance(one, LaunchState):
-                    self.states.add(data_address(one.words))
-                todo.extend(_parts(one))
-
-    def _add(self, array: NDArray) -> None:
-        while isinstance(array.base, np.ndarray):
-            array = array.base
-        if array.flags.c_contiguous and array.nbytes:
-            self.arrays[data_address(array)] = array
+                continue
+            if isinstance(one, Words):
+                self.words[one.address] = one
+            todo.extend(_parts(one))
 
 
 def _parts(one: Any) -> Iterator[Any]:
@@ -221,12 +211,13 @@ def _parts(one: Any) -> Iterator[Any]:
 
 
 class _Ranges:
-    """Ranges of addresses, which do not overlap, to find the one that an address is in."""
+    """Ranges of addresses, to find the one that an address is in: of ranges in others, the widest."""
 
     def __init__(self, ranges: Sequence[tuple[int, int]]) -> None:
-        if any(begin < _LEAST for begin, _ in ranges):
-            raise _UnknownError  # an address may be any number
-        self._sorted = sorted((begin, end, number) for number, (begin, end) in enumerate(ranges))
+        self._sorted: list[tuple[int, int, int]] = []
+        for number, (begin, end) in sorted(enumerate(ranges), key=lambda one: (one[1][0], -one[1][1])):
+            if not self._sorted or end > self._sorted[-1][1]:  # not in the one before
+                self._sorted.append((begin, end, number))
 
     def of(self, address: int) -> tuple[int, int] | None:
         """Return the number of a range, and its beginning; None if there is none."""
@@ -234,13 +225,20 @@ class _Ranges:
         if place < 0:
             return None
         begin, end, number = self._sorted[place]
+        if place > 0 and address < self._sorted[place - 1][1]:
+            raise _UnknownError  # in two ranges
         return (number, begin) if address < end else None
+
+
+def _range(array: NDArray) -> tuple[int, int]:
+    """Return the range of addresses of an array. An empty one that is no part of another has memory, too."""
+    return data_address(array), data_address(array) + (array.nbytes or int(array.flags.owndata))
 
 
 def _joined(arrays: Sequence[NDArray]) -> list[tuple[int, int]]:
     """Return the ranges of addresses that arrays have, in order; overlapping ones are one."""
     found: list[tuple[int, int]] = []
-    for begin, end in sorted((data_address(one), data_address(one) + one.nbytes) for one in arrays if one.nbytes):
+    for begin, end in sorted(map(_range, arrays)):
         if found and begin < found[-1][1]:
             found[-1] = found[-1][0], max(found[-1][1], end)
         else:

@@ -26,15 +26,15 @@ from ep.cpu.engine.map.strided import OPERAND, is_expected, launch_strided, set_
 from ep.cpu.engine.repeat.list_function import list_function
 from ep.cpu.lines.inline_copy import copy_bytes
 from ep.cpu.shared.context import CONTEXT_WORDS
-from ep.cpu.shared.layout import layout
-from ep.cpu.shared.listed import CHECKED, NOTED, STRIDED, Listed
+from ep.cpu.shared.layout import ADDRESS, Words, layout, several
+from ep.cpu.shared.listed import CHECKED, GIVEN, NOTED, STRIDED, Listed
 from ep.cpu.threads.parallel import call_launcher
 from ep.include.primitive.structure import kMaxOperands
 
 MAX_ARRAYS: Final = 64
 """The most arrays that may be others at each call of a list."""
 
-_LIST: Final = layout("LaunchList", ndarray_type=1, num_arrays=1, num_launches=1, begin=1)
+_LIST: Final = layout("LaunchList", ndarray_type=ADDRESS, num_arrays=1, num_launches=1, begin=1)
 """The words of a list. An OPERAND follows for each array, and at `begin` the launches."""
 
 _LAUNCH: Final = layout("ListedLaunch", kind=1, length=1, num_patches=1, num_frame=1, given=NOTED.frame)
@@ -46,7 +46,7 @@ PATCH: Final = layout("Patch", place=1, array=1, offset=1)
 _MOST_FRAME: Final = max(CONTEXT_WORDS, kMaxOperands)
 
 
-class LaunchList:
+class LaunchList(Words):
     """Launches that are done by one call.
 
     words, held: the words that describe the launches, and all that these need.
@@ -64,19 +64,25 @@ class LaunchList:
         for k, (block, array) in enumerate(zip(blocks, arrays, strict=True)):
             set_array(block, array, WRITEABLE * (k >= len(arrays) - num_written))
         words = [id(np.ndarray), len(arrays), len(launches), _LIST.num_words + blocks.size, *blocks.ravel().tolist()]
+        addresses = [*_LIST.addresses, *(_LIST.num_words + place for place in several(OPERAND, len(arrays)).addresses)]
         for one, patches in launches:
-            words += _words(one, patches)
-        self.words, self.held = np.array(words, np.int64), held
+            launch, places = _words(one, patches)
+            addresses += [len(words) + place for place in places]
+            words += launch
+        super().__init__(np.array(words, np.int64), addresses)
+        self.held = held
         self.run: Callable[..., bool] = list_function(running(), self.words, held)
 
 
-def _words(one: Listed, patches: Sequence[tuple[int, int, int]]) -> list[int]:
+def _words(one: Listed, patches: Sequence[tuple[int, int, int]]) -> tuple[list[int], list[int]]:
+    """Return the words of a launch, and the numbers of those that are addresses."""
     given = [*one.given, *[0] * (NOTED.frame - len(one.given))]
     flat, frame = [word for patch in patches for word in patch], one.frame.tolist()
     for place, _, _ in patches:
         frame[place] = 0  # it is written at each call
-    num_words = _LAUNCH.num_words + len(flat) + len(frame)
-    return [one.kind, num_words, len(patches), len(frame), *given, *flat, *frame]
+    begin = _LAUNCH.num_words + len(flat)  # of the frame
+    places = [*(_LAUNCH.given + place for place in GIVEN[one.kind]), *(begin + place for place in one.addresses)]
+    return [one.kind, begin + len(frame), len(patches), len(frame), *given, *flat, *frame], places
 
 
 @jit

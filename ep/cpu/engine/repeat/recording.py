@@ -94,7 +94,7 @@ class CpuRecording(Recording):
     def _image(self, made: LaunchList, constants: Sequence[NDArray]) -> bytes | None:
         from ep.cpu.engine.repeat.image import image_of
 
-        return image_of(running(), made.words, made.held, constants, self._memory)
+        return image_of(running(), made, made.held, constants, self._memory)
 
     def _listed(self, constants: Sequence[NDArray]) -> LaunchList | None:
         """Return the list of the launches; None if they are not all that the function has done."""
@@ -173,7 +173,7 @@ class _Checked:
         assert self.place is not None
         if args[0] is not self.indices or (self.place[0] != _FIXED and self.place[1]):
             return None
-        return Listed(CALLED, (id(self.check),), np.zeros(0, np.int64), ())
+        return Listed(CALLED, (id(self.check),), np.zeros(0, np.int64), (), ())
 
     @lazy
     def check(self) -> IndexCheck:

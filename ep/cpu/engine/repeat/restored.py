@@ -30,7 +30,7 @@ OBJECTS: Final[Mapping[str, Any]] = {"ndarray": np.ndarray, **{one.name: one.dty
 
 def restored(image: bytes, constants: Sequence[NDArray]) -> Callable[..., bool] | None:
     """Return the function of a list (`LaunchList.run`); None if kernels that it calls are not on disk any more, or are
-    for another processor.
+    for another processor, or if the image is damaged.
 
     image: from `image_of`, in a process with the same sources. constants: arrays like those that it got.
     """
@@ -51,19 +51,19 @@ def restored(image: bytes, constants: Sequence[NDArray]) -> Callable[..., bool] 
     objects = [OBJECTS[name] for name in header["objects"]]
     device: Any = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
     start_threads(device, lambda: work)
-    targets = np.array(
-        [
-            *map(data_address, [data, *memory, *constants]),
-            *functions,
-            device.settings_address,
-            *map(id, [*objects, *checks]),
-        ],
-        np.int64,
-    )
-    places, of, offsets = sites.T
-    words = data.view(np.int64)
+    arrays, others = [data, *memory, *constants], [*functions, device.settings_address, *map(id, [*objects, *checks])]
+    targets = np.array([*map(data_address, arrays), *others], np.int64)
+    most = np.array([*(max(one.nbytes, 1) for one in arrays), *[1] * len(others)])  # an offset is less
+    (places, of, offsets), words, (begin, size) = sites.T, data.view(np.int64), header["words"]
+    if (
+        not _are_below(places, data.nbytes)
+        or (places % 8).any()
+        or not _are_below(of, len(targets))
+        or not _are_below(offsets, most[of])
+        or not 0 <= begin <= begin + size <= words.size
+    ):
+        return None  # nothing is written outside of the data
     words[places // 8] = targets[of] + offsets
-    begin, size = header["words"]
     run = list_function(running, words[begin:][:size], (data, memory, constants, objects, checks))
 
     def launched(*arrays: NDArray) -> bool:
@@ -81,6 +81,10 @@ def _start_streaming(device: Any) -> None:
     from ep.cpu.device import runtime  # this imports compiled code
 
     runtime.start_streaming(device)
+
+
+def _are_below(numbers: NDArray, end: Any) -> bool:
+    return bool(((numbers >= 0) & (numbers < end)).all())
 
 
 def _memory(residue: int, num_bytes: int) -> NDArray:
