@@ -1,8 +1,10 @@
 """Runs the demo and the tests with each Python found, and with the lowest versions promised: `python -m tools.matrix`.
 
-Each environment is made with `pip install -e ".[test]"`. Pythons are searched for on the path and in pyenv's folder.
-The environment `lowest` has the oldest Python of `requires-python`, and each requirement of pyproject.toml at its lower
-bound. The exit code is 1 if a step failed or nothing was run. Only Python is required.
+Each environment is made with `pip install -e ".[test]"`, by the pip of the Python that runs this, since Debian's has
+none for environments. Pythons are searched for on the path and in pyenv's folder. Those that are no
+position-independent executables, as Debian's and Ubuntu's, have environments of their own, such as `3.11-fixed`: their
+heap and static objects have low addresses. The environment `lowest` has the oldest Python of `requires-python`, and
+each requirement of pyproject.toml at its lower bound. The exit code is 1 if a step failed or nothing was run.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from typing import Any, Final
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 LOWEST: Final = "lowest"
+FIXED: Final = "-fixed"
 EXTRAS: Final = ("cuda", "test")
 """The extras whose lower bounds are tested; the peers of `bench` are used only in comparisons."""
 
@@ -36,7 +39,8 @@ QUICK: Final = (
     *("ep/testing", "tests/include", "tests/primitive/test_coverage.py", "tests/primitive/test_sizes.py"),
     *("tests/ops/test_dlpack.py", "tests/ops/test_worked_examples.py"),
     *("tests/cli/test_run.py", "tests/cpu/test_object_layout.py", "tests/cpu/test_code.py", "tests/cpu/test_places.py"),
-    *("tests/cuda/test_absent.py", "tests/cuda/test_kernels_on_disk.py"),
+    *("tests/cuda/test_absent.py", "tests/cuda/test_kernels_on_disk.py", "tests/onnx/test_addresses.py"),
+    *("tests/onnx/test_kept_once.py", "tests/onnx/test_plans.py", "tests/onnx/test_stored.py"),
     "-k",
     "not (test_every_key or test_broadcast_elementwise or test_elementwise_unary.py or test_expand.py"
     " or test_gather.py or test_cast.py or test_where.py or test_one_hot.py or test_add.py or test_permute.py"
@@ -49,16 +53,17 @@ QUICK: Final = (
 
 @dataclass(frozen=True)
 class Interpreter:
-    """A Python that can make environments."""
+    """A Python. fixed: whether it is an executable for fixed addresses, and not a position-independent one."""
 
     path: str
     version: tuple[int, ...]
     free_threaded: bool = False
+    fixed: bool = False
 
     @property
     def name(self) -> str:
-        """Return the version, such as "3.12", or "3.13t" if it is free-threaded."""
-        return ".".join(map(str, self.version[:2])) + "t" * self.free_threaded
+        """Return the version, such as "3.12", or "3.13t" if it is free-threaded, with "-fixed" if it is fixed."""
+        return ".".join(map(str, self.version[:2])) + "t" * self.free_threaded + FIXED * self.fixed
 
 
 @dataclass
@@ -77,30 +82,32 @@ def candidates(path: str, pyenv: Path) -> list[str]:
     """Return commands that may be a Python 3, on the search path `path` and in pyenv; the running Python first."""
     folders = [Path(folder) for folder in path.split(os.pathsep) if folder]
     there = [file for folder in folders for file in sorted(folder.glob("python3.*")) if _PYTHON.fullmatch(file.name)]
-    return list(
-        dict.fromkeys([sys.executable, *map(str, there), *map(str, sorted(pyenv.glob("versions/3.*/bin/python")))])
-    )
+    of_pyenv = sorted(pyenv.glob("versions/3.*/bin/python"))
+    return list(dict.fromkeys([sys.executable, *map(str, [*there, *of_pyenv])]))
 
 
 _PYTHON: Final = re.compile(r"python3\.\d+t?")
 _ASK: Final = """
-import ensurepip, sys, sysconfig, venv
-print(*sys.version_info[:3], int(bool(sysconfig.get_config_var("Py_GIL_DISABLED"))))
+import os, sys, sysconfig
+with open(os.path.realpath(sys.executable), "rb") as executable:
+    begin = executable.read(18)
+fixed = begin[:4] == b"\\x7fELF" and begin[16] == 2  # ET_EXEC
+print(*sys.version_info[:3], int(bool(sysconfig.get_config_var("Py_GIL_DISABLED"))), int(fixed))
 """
 
 
 def ask(command: str) -> Interpreter | None:
-    """Return the interpreter of a command; None if it is not a Python that can make environments."""
+    """Return the interpreter of a command; None if it is no Python."""
     try:
         done = subprocess.run([command, "-c", _ASK], capture_output=True, text=True, check=True, cwd=ROOT)
     except (OSError, subprocess.CalledProcessError):
         return None
-    *version, free_threaded = map(int, done.stdout.split())
-    return Interpreter(command, tuple(version), bool(free_threaded))
+    *version, free_threaded, fixed = map(int, done.stdout.split())
+    return Interpreter(command, tuple(version), bool(free_threaded), bool(fixed))
 
 
 def choose(found: Iterable[Interpreter], oldest: tuple[int, ...]) -> dict[str, Interpreter]:
-    """Return one Python of each minor version from `oldest` on, by name: the newest, or the first of equal ones."""
+    """Return one Python of each minor version and kind from `oldest` on, by name: the newest, or the first."""
     chosen: dict[str, Interpreter] = {}
     for one in found:
         if one.version >= oldest and (one.name not in chosen or one.version > chosen[one.name].version):
@@ -141,6 +148,7 @@ def run_environment(name: str, python: Interpreter, folder: Path, arguments: arg
     environment.pop("PYTHONPATH", None)
     environment.pop("NUMBA_ENABLE_CUDASIM", None)
     own = str(folder / ("Scripts" if os.name == "nt" else "bin") / "python")
+    pip = [sys.executable, "-m", "pip", "--python", own, "install", "-q"]
     tests = [own, "-m", "pytest", "-q", "-n", str(workers), *(QUICK if arguments.quick else ())]
     limits: tuple[str, ...] = ()
     if name == LOWEST:
@@ -148,14 +156,14 @@ def run_environment(name: str, python: Interpreter, folder: Path, arguments: arg
         file.write_text("\n".join(constraints(_project())))
         limits = "-c", str(file)
     steps: list[tuple[str, list[str], dict[str, str]]] = [
-        ("environment", [python.path, "-m", "venv", str(folder)], {}),
-        ("install", [own, "-m", "pip", "install", "-q", "-e", ".[test]", *limits], {}),
+        ("environment", [python.path, "-m", "venv", "--without-pip", str(folder)], {}),
+        ("install", [*pip, "-e", ".[test]", *limits], {}),
         ("demo", [own, "-m", "ep", "demo"], {}),
         ("CPU tests", tests, {}),
         ("PTX tests", [*tests, "--ep-device", "cuda"], {}),
     ]
     if arguments.pre:
-        steps.insert(2, ("newest", [own, "-m", "pip", "install", "-q", "--pre", "--upgrade", *NEWEST], {}))
+        steps.insert(2, ("newest", [*pip, "--pre", "--upgrade", *NEWEST], {}))
     log.unlink(missing_ok=True)
     for step, command, variables in steps:
         with _INSTALLING if step == "install" else nullcontext():
@@ -201,16 +209,7 @@ def outcome(output: str, code: int) -> str:
 
 # The report
 
-COLUMNS: Final = (
-    "Python",
-    "NumPy",
-    "Numba",
-    "numba-cuda",
-    "demo",
-    "CPU tests",
-    "PTX tests",
-    "seconds",
-)
+COLUMNS: Final = ("Python", "NumPy", "Numba", "numba-cuda", "demo", "CPU tests", "PTX tests", "seconds")
 
 
 def table(rows: Sequence[Row]) -> str:
@@ -251,10 +250,10 @@ def plan(
     """Return the environments to run, by name, with their Pythons."""
     plan = {name: python for name, python in found.items() if not python.free_threaded}
     first = ".".join(map(str, oldest))
-    if not arguments.pre and first in plan:
-        plan[LOWEST] = plan[first]
-    if arguments.others and len(plan) > 1:
-        plan.pop(".".join(map(str, sys.version_info[:2])), None)
+    if not arguments.pre and (of_oldest := plan.get(first) or plan.get(first + FIXED)):
+        plan[LOWEST] = of_oldest
+    if arguments.others and len(plan) > 1 and (this := ask(sys.executable)):
+        plan.pop(this.name, None)
     return {name: python for name, python in plan.items() if arguments.only is None or name in arguments.only}
 
 

@@ -123,11 +123,10 @@ def other_pythons():
     """Return the other Pythons on the path and in pyenv's folder that can import the packages of this one."""
     ask = "import os, sys, sysconfig; print(sysconfig.get_config_var('SOABI'), os.path.realpath(sys.executable))"
     pyenv, found = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv"), {}
-    for command in matrix.candidates(os.environ.get("PATH", ""), pyenv):
-        done = subprocess.run([command, "-c", ask], capture_output=True, text=True, check=False)
-        if done.returncode == 0:
-            abi, _, executable = done.stdout.strip().partition(" ")
-            found.setdefault(executable, (abi, command))
+    for command in filter(matrix.ask, matrix.candidates(os.environ.get("PATH", ""), pyenv)):
+        done = subprocess.run([command, "-c", ask], capture_output=True, text=True, check=True)
+        abi, _, executable = done.stdout.strip().partition(" ")
+        found.setdefault(executable, (abi, command))
     ours, _ = found.pop(os.path.realpath(sys.executable))
     return [command for abi, command in found.values() if abi == ours]
 
@@ -222,6 +221,8 @@ def test_what_an_address_is_in():
     assert ranges.of(begin - 1) is ranges.of(begin + 128) is None
     empty = np.zeros(0)
     assert image._Ranges([image._range(empty)]).of(data_address(empty)) == (0, data_address(empty))
+    ranges = image._Ranges([(2**56, 2**56 + 8), (4096, 4104)])  # on other layouts of memory
+    assert [ranges.of(one) for one in (4100, 2**45, 2**56 + 7)] == [(1, 4096), None, (0, 2**56)]
     ranges = image._Ranges([image._range(one) for one in (block[:10], block[9:])])
     assert ranges.of(begin + 64) == (0, begin)
     assert ranges.of(begin + 80) == (1, begin + 72)

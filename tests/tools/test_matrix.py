@@ -1,5 +1,6 @@
 """The decisions and the output of `python -m tools.matrix`; `.ci/run` makes the environments themselves."""
 
+import dataclasses
 import os
 import sys
 from argparse import Namespace
@@ -47,11 +48,13 @@ def test_one_interpreter_of_each_version_is_chosen():
         Interpreter("d", (3, 11, 10)),
         Interpreter("e", (3, 10, 9)),
         Interpreter("f", (3, 13, 1), free_threaded=True),
+        Interpreter("g", (3, 12, 0), fixed=True),
     ]
     chosen = matrix.choose(found, (3, 11))
     assert {name: one.path for name, one in chosen.items()} == {
         "3.11": "d",
         "3.12": "here",
+        "3.12-fixed": "g",
         "3.13": "a",
         "3.13t": "f",
     }
@@ -75,14 +78,25 @@ def test_interpreters_on_the_path_and_of_pyenv(tmp_path):
 
 def test_what_an_interpreter_is(tmp_path):
     own = matrix.ask(sys.executable)
-    assert own == Interpreter(sys.executable, sys.version_info[:3])
-    assert own.name == ".".join(map(str, sys.version_info[:2]))
+    assert own == Interpreter(sys.executable, sys.version_info[:3], fixed=own.fixed)
+    assert own.name == ".".join(map(str, sys.version_info[:2])) + "-fixed" * own.fixed
     broken = tmp_path / "python3.12"
     broken.write_text("#!/bin/sh\nexit 127\n")
     broken.chmod(0o755)
     assert matrix.ask(str(broken)) is None
     assert matrix.ask(str(tmp_path)) is None
     assert Interpreter("x", (3, 14, 0), free_threaded=True).name == "3.14t"
+
+
+def test_executables_for_fixed_addresses(tmp_path):
+    """Both kinds of ELF files, which only say that they are Pythons."""
+    for kind in (2, 3):
+        binary, command = tmp_path / f"binary{kind}", tmp_path / f"command{kind}"
+        binary.write_bytes(b"\x7fELF".ljust(16, b"\0") + bytes([kind, 0]))
+        code = f"import sys; sys.executable = {str(binary)!r}; exec(sys.argv[-1])"
+        command.write_text(f'#!/bin/sh\nshift\nexec {sys.executable} -c "{code}" "$1"\n')
+        command.chmod(0o755)
+        assert matrix.ask(str(command)).fixed == (kind == 2)
 
 
 FOUND = {
@@ -109,10 +123,19 @@ def test_the_plan(options, planned):
     assert plan.get("lowest", FOUND["3.11"]) is FOUND["3.11"]
 
 
+def test_the_lowest_environment_may_have_a_python_for_fixed_addresses():
+    found = {"3.11-fixed": Interpreter("a", (3, 11, 2), fixed=True)}
+    arguments = Namespace(pre=False, only=None, others=False)
+    assert list(matrix.plan(found, arguments, (3, 11))) == ["3.11-fixed", "lowest"]
+
+
 def test_the_plan_without_this_python_and_without_the_oldest():
-    this = ".".join(map(str, sys.version_info[:2]))
-    found = {this: Interpreter("a", sys.version_info[:3]), "3.99": FOUND["3.99"]}
+    own = matrix.ask(sys.executable)
+    this, other = own.name, dataclasses.replace(own, fixed=not own.fixed)
+    found = {this: own, other.name: other, "3.99": FOUND["3.99"]}
     arguments = Namespace(pre=False, only=None, others=True)
+    assert list(matrix.plan(found, arguments, (3, 98))) == [other.name, "3.99"]
+    del found[other.name]
     assert list(matrix.plan(found, arguments, (3, 98))) == ["3.99"]
     del found["3.99"]
     assert list(matrix.plan(found, arguments, (3, 98))) == [this]
@@ -171,8 +194,9 @@ def test_the_steps(tmp_path, monkeypatch):
     row, ran = steps(tmp_path, monkeypatch, {})
     assert not row.failed
     assert [row.results[column] for column in ("NumPy", "CPU tests", "PTX tests")] == ["2.5.5", *["5 passed"] * 2]
-    assert ran[0] == ["python3.12", "-m", "venv", str(tmp_path / "3.12")]
-    assert ran[1][-2:] == ["-e", ".[test]"]
+    own = str(tmp_path / "3.12" / "bin" / "python")
+    assert ran[0] == ["python3.12", "-m", "venv", "--without-pip", str(tmp_path / "3.12")]
+    assert ran[1] == [sys.executable, "-m", "pip", "--python", own, "install", "-q", "-e", ".[test]"]
     assert [command[-2:] for command in ran[2:]] == [["ep", "demo"], ["-n", "2"], ["--ep-device", "cuda"]]
     assert (tmp_path / "3.12.log").read_text().count("\n+ ") == 4
 
