@@ -42,7 +42,7 @@ from ep.cpu.kernels.softmax import softmax_task
 from ep.cpu.lines.sizes import LINE
 from ep.cpu.machine.caches import last_level_caches
 from ep.cpu.shared.context import ITSELF, NONE
-from ep.cpu.shared.layout import Words, several
+from ep.cpu.shared.layout import Words, addresses_in
 from ep.cpu.shared.state import GRAIN_BYTES, LaunchState
 from ep.include.data_type import DataType
 from ep.include.primitive.log_softmax import LogSoftmax
@@ -267,13 +267,11 @@ class StagesPlan(StridedPlan):
     def _copy(self, source: Place, target: Place, reduced: bool) -> None:
         self._add_map(identity_of(source.data_type), [target, source], reduced)
 
-    def _keep(self, words: Words) -> int:
-        """Return the address of words, and keep them as long as the plan."""
-        self._kept.append(words)
-        return words.address
-
-    def _keep_numbers(self, numbers: list[int]) -> int:
-        return self._keep(Words(np.array(numbers, np.int64)))
+    def _keep(self, words: Words | list[int], addresses: Sequence[int] = ()) -> int:
+        """Return the address of words, and keep them as long as the plan. addresses: as for `Words`, of a list."""
+        made = words if isinstance(words, Words) else Words(np.array(words, np.int64), addresses)
+        self._kept.append(made)
+        return made.address
 
     def _write(self) -> None:
         """Write the program, and the task that runs it."""
@@ -296,11 +294,9 @@ class StagesPlan(StridedPlan):
         for k, (head, places) in enumerate(self._stages):
             operands, ahead = map(operand_of, places), 0
             if k in fetching and fetched:
-                following = next_rows(fetched, together, self._length, fetching.index(k), len(fetching))
-                ahead = self._keep_numbers(following)
-            program += [*head, len(places), self._keep_numbers([each for one in operands for each in one]), ahead]
-        addresses = [PROGRAM.num_words + place for place in several(STAGE, len(self._stages)).addresses]
-        of_plan = self._keep(Words(np.array(program, np.int64), addresses))
+                ahead = self._keep(next_rows(fetched, together, self._length, fetching.index(k), len(fetching)))
+            program += [*head, len(places), self._keep([word for operand in operands for word in operand]), ahead]
+        of_plan = self._keep(program, addresses_in(PROGRAM, STAGE, len(self._stages)))
         task, count = (rows_task(), num_rows) if self._by_rows else (reductions_task(), 1)
         cost = self._row_bytes + sum(slots) + self._computing
         streaming = ITSELF if self._written > 0 else NONE

@@ -64,6 +64,11 @@ def layout(name: str, base: Any = None, /, **widths: int) -> Any:
     return made(*places.values(), place)
 
 
+def addresses_in(fields: Any, more: Any, count: int) -> Sequence[int]:
+    """Return the numbers of the addresses in the words of a layout, which those of another one follow `count` times."""
+    return [*fields.addresses, *(fields.num_words + place for place in several(more, count).addresses)]
+
+
 class Words:
     """An array that compiled code reads by its address.
 

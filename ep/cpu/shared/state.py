@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from ep.cpu.machine.calibration import KINDS
-from ep.cpu.shared.layout import ADDRESS, LOCAL, Words, layout, several
+from ep.cpu.shared.layout import ADDRESS, LOCAL, Words, addresses_in, layout
 from ep.include.data_type import DataType
 
 SETTINGS: Final = layout(
@@ -59,11 +59,8 @@ class LaunchState(Words):
     def __init__(self, fields: Any, operands: Sequence[DataType | None]) -> None:
         """fields: the layout, `STATE` and the engine's fields; operands: their data types, None if given to Launch."""
         self._fields = fields
-        types = several(TYPE, len(operands))
-        super().__init__(
-            np.zeros(fields.num_words + types, np.int64),
-            (*fields.addresses, *(fields.num_words + place for place in types.addresses)),
-        )
+        num_words = fields.num_words + TYPE_WORDS * len(operands)
+        super().__init__(np.zeros(num_words, np.int64), addresses_in(fields, TYPE, len(operands)))
         known = [data_type for data_type in operands if data_type is not None]
         for position, data_type in enumerate(operands):
             if data_type is not None:

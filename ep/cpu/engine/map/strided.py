@@ -31,7 +31,7 @@ from ep.cpu.compile.jit import jit
 from ep.cpu.compile.ndarray import data_of
 from ep.cpu.lines.streaming import run_writing
 from ep.cpu.shared.context import CONTEXT, NO_MEMORY
-from ep.cpu.shared.layout import ADDRESS, Words, layout, several
+from ep.cpu.shared.layout import ADDRESS, Words, addresses_in, layout
 from ep.cpu.shared.state import GRAIN_BYTES, STATE
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.primitive.structure import kMaxOperands
@@ -104,11 +104,8 @@ class StridedWords(Words):
     """The words of a plan of `num_operands` operands, zeros at first."""
 
     def __init__(self, num_operands: int) -> None:
-        operands = several(OPERAND, num_operands)
-        super().__init__(
-            np.zeros(OPERANDS + operands, np.int64),
-            (*STRIDED_PLAN.addresses, *(OPERANDS + place for place in operands.addresses)),
-        )
+        num_words = OPERANDS + OPERAND_WORDS * num_operands
+        super().__init__(np.zeros(num_words, np.int64), addresses_in(STRIDED_PLAN, OPERAND, num_operands))
 
 
 def set_array(block: np.ndarray[Any, Any], array: np.ndarray[Any, Any], flags: int) -> None:

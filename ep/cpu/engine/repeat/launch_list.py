@@ -26,7 +26,7 @@ from ep.cpu.engine.map.strided import OPERAND, is_expected, launch_strided, set_
 from ep.cpu.engine.repeat.list_function import list_function
 from ep.cpu.lines.inline_copy import copy_bytes
 from ep.cpu.shared.context import CONTEXT_WORDS
-from ep.cpu.shared.layout import ADDRESS, Words, layout, several
+from ep.cpu.shared.layout import ADDRESS, Words, addresses_in, layout
 from ep.cpu.shared.listed import CHECKED, GIVEN, NOTED, STRIDED, Listed
 from ep.cpu.threads.parallel import call_launcher
 from ep.include.primitive.structure import kMaxOperands
@@ -64,7 +64,7 @@ class LaunchList(Words):
         for k, (block, array) in enumerate(zip(blocks, arrays, strict=True)):
             set_array(block, array, WRITEABLE * (k >= len(arrays) - num_written))
         words = [id(np.ndarray), len(arrays), len(launches), _LIST.num_words + blocks.size, *blocks.ravel().tolist()]
-        addresses = [*_LIST.addresses, *(_LIST.num_words + place for place in several(OPERAND, len(arrays)).addresses)]
+        addresses = [*addresses_in(_LIST, OPERAND, len(arrays))]
         for one, patches in launches:
             launch, places = _words(one, patches)
             addresses += [len(words) + place for place in places]
