@@ -1,4 +1,4 @@
-"""Computations when a model is loaded: constants of nodes, normalisations after convolutions, and squares."""
+"""Computations when a model is loaded: constants of nodes, and normalisations after convolutions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy as np
 
 from ep.onnx.graph import Graph, Node
 from ep.onnx.operators.shapes import constant
-from ep.onnx.table import OPERATORS
 
 NDArray = np.ndarray[Any, Any]
 
@@ -19,8 +18,7 @@ def folded(graph: Graph) -> Graph:
     """Return a graph with the same results and fewer nodes.
 
     A BatchNormalization with constants is merged into the filters and the bias of a Conv with constants before it, if
-    nothing else reads the result of the Conv. A Pow whose exponent is 2 becomes a Mul. Constants that no node reads are
-    removed.
+    nothing else reads the result of the Conv. Constants that no node reads are removed.
     """
     constants = dict(graph.constants)
     for node in graph.nodes:
@@ -31,8 +29,6 @@ def folded(graph: Graph) -> Graph:
     nodes: list[Node | None] = [node if node.line.name != "Constant" else None for node in graph.nodes]
     given_by = {node.outputs[0]: k for k, node in enumerate(nodes) if node is not None}
     for k, node in enumerate(graph.nodes):
-        if node.line.name == "Pow" and _is_two(constants.get(node.inputs[1])):
-            nodes[k] = node._replace(line=OPERATORS["Mul"][0], inputs=node.inputs[:1] * 2)
         if node.line.name != "BatchNormalization" or readers[node.inputs[0]] != 1:
             continue
         place = given_by.get(node.inputs[0], -1)
@@ -49,11 +45,6 @@ def folded(graph: Graph) -> Graph:
     left = tuple(node for node in nodes if node is not None)
     used = {name for node in left for name in node.inputs} | {one.name for one in graph.outputs}
     return graph._replace(constants={name: one for name, one in constants.items() if name in used}, nodes=left)
-
-
-def _is_two(exponent: NDArray | None) -> bool:
-    """Return whether an exponent is the number 2, without axes that the result would have."""
-    return exponent is not None and exponent.shape == () and exponent == 2
 
 
 def _normed(conv: Node, norm: Node, constants: Mapping[str, NDArray]) -> tuple[NDArray, NDArray]:

@@ -23,6 +23,7 @@ from ep.onnx.operators import shapes as s
 from ep.onnx.operators import windows as w
 from ep.onnx.operators.attributes import by_attributes
 from ep.onnx.operators.einsum import einsum
+from ep.onnx.operators.powers import power
 
 DOMAINS: Final = ("", "ai.onnx")
 """The names of the operators that ONNX itself defines."""
@@ -82,7 +83,7 @@ _LINES: Final = (
     Line("Mod", 10, e.mod),
     Line("Neg", 6, e.negative),
     Line("PRelu", 7, e.prelu),
-    Line("Pow", 7, e.power),
+    Line("Pow", 7, power),
     Line("Selu", 6, e.selu),
     Line("Shrink", 9, e.shrink),
     Line("Sign", 9, e.sign),

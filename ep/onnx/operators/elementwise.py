@@ -7,8 +7,6 @@ import math
 from collections.abc import Callable
 from typing import Any, Final
 
-import numpy as np
-
 from ep import ops
 from ep.onnx.operators.types import in_float32
 from ep.onnx.types import dtype_of
@@ -105,14 +103,6 @@ def div(x: Any, y: Any) -> Any:
 def mod(x: Any, y: Any, fmod: int) -> Any:
     """Return the remainder, with the sign of y, or with the sign of x if `fmod`."""
     return ops.fmod(x, y) if fmod else ops.floor_mod(x, y)
-
-
-def power(x: Any, y: Any) -> Any:
-    """Return `x ** y` in the dtype of x."""
-    if x.dtype == y.dtype:
-        return ops.pow(x, y)
-    wide = np.result_type(x.dtype, y.dtype) if x.dtype.kind in "iu" else x.dtype
-    return ops.cast(ops.pow(ops.cast(x, wide), ops.cast(y, wide)), x.dtype)
 
 
 def negative(x: Any) -> Any:
