@@ -218,11 +218,14 @@ def test_gather_from_a_table_beyond_the_caches(stream, rng, row):
         check(lambda out, arguments=arguments: primitive.Launch(stream, *arguments, out), params[indices], (0, 1, 63))
 
 
-def test_batch_gather(stream, rng):
+@pytest.mark.parametrize(("row", "count"), [(70, 17), (1, 1), (3, 2), (256, 1), (37, 100)])
+def test_batch_gather(stream, rng, row, count):
+    """Lines of the result also end in other groups than they begin in."""
     primitive = RequirePrimitive(BatchGatherFactory, DeviceType.kCPU, np.float32, np.int64)
-    params, indices = numbers(rng, (5, 3, 20, 70), np.float32), rng.integers(0, 20, (5, 17))
+    params, indices = numbers(rng, (5, 3, 20, row), np.float32), rng.integers(0, 20, (5, count))
     found = np.stack([params[batch][:, indices[batch]] for batch in range(5)])
-    check(lambda out: primitive.Launch(stream, 5, 3, 20, 70, params.reshape(-1), 17, indices.reshape(-1), out), found)
+    arguments = 5, 3, 20, row, params.reshape(-1), count, indices.reshape(-1)
+    check(lambda out: primitive.Launch(stream, *arguments, out), found)
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.float16, np.float32, np.float64])
@@ -321,7 +324,7 @@ IN_LINES = [
     "byte_runs.set_task()",
     "pad.task(4)",
     *(f"run_writers.writer(RunWriter({way}))" for way in ("'copy'", "'fill', 8", "'weave', 2, 3", "'unweave', 4, 3")),
-    "gather_rows.mover(DataType.kInt64, 12)",
+    "gather_walk.task()",
     "gather_rows.mover(DataType.kInt64, gather_rows.ANY_SIZE)",
     "op_kernel(UnaryOp.kRelu, DataType.kFloat16, DataType.kFloat16, streaming=True)",
     "op_kernel(BinaryOp.kAdd, DataType.kInt8, DataType.kInt8, streaming=True)",

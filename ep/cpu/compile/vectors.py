@@ -185,8 +185,11 @@ def store_nontemporal(builder: Any, value: Any, address: Any, index: Any = None,
     written.set_metadata("nontemporal", builder.module.add_metadata([INT(1)]))
 
 
-def prefetch(builder: Any, address: Any, cache: int) -> None:
-    """Prefetch the line at an address, which may be unreadable, into a cache level and the levels behind it."""
+def prefetch_line(builder: Any, address: Any, cache: int) -> None:
+    """Prefetch the line at an address, which may be unreadable, into a cache level and the levels behind it.
+
+    Only `lines/fetch.py` calls it, which prefetches all lines of a range.
+    """
     to_read, data = INT(0), INT(1)
     call(builder, "llvm.prefetch.p0", NOTHING, pointer_to(builder, address, BYTE), to_read, INT(cache), data)
 

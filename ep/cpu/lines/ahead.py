@@ -11,8 +11,8 @@ from typing import Any, Final
 from ep.common.native.emitted import emitted
 from ep.common.native.words import load_word, store_word
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.vectors import L1_CACHE, WORD, counted_at_head, load, prefetch
-from ep.cpu.lines.sizes import LINE
+from ep.cpu.compile.vectors import L1_CACHE, WORD, counted_at_head, load
+from ep.cpu.lines.fetch import fetch
 from ep.cpu.shared.context import CONTEXT
 from ep.cpu.shared.layout import layout
 
@@ -51,13 +51,10 @@ def offset_ahead(element, size):
 def fetch_ahead(builder: Any, context: Any, begin: Any, end: Any) -> None:
     """Prefetch the lines for elements [begin, end) of a task."""
 
-    def fetch(number: Any, _: Any) -> None:
+    def fetch_one(number: Any, _: Any) -> None:
         place = builder.add(builder.mul(number, WORD(2)), WORD(AHEAD.ahead))
         address, size = (load(builder, context, WORD, builder.add(place, WORD(skip))) for skip in (0, 1))
-        ends = [builder.ashr(builder.mul(element, size), WORD(_SHIFT)) for element in (begin, end)]
-        first, last = (builder.and_(offset, WORD(-LINE)) for offset in ends)
-        counted_at_head(
-            builder, first, last, LINE, [], lambda offset, _: prefetch(builder, builder.add(address, offset), L1_CACHE)
-        )
+        first, last = (builder.ashr(builder.mul(element, size), WORD(_SHIFT)) for element in (begin, end))
+        fetch(builder, builder.add(address, first), builder.sub(last, first), L1_CACHE)
 
-    counted_at_head(builder, WORD(0), load(builder, context, WORD, WORD(AHEAD.num_ahead)), 1, [], fetch)
+    counted_at_head(builder, WORD(0), load(builder, context, WORD, WORD(AHEAD.num_ahead)), 1, [], fetch_one)

@@ -14,8 +14,7 @@ from llvmlite import ir
 
 from ep.common.native.emitted import emitted
 from ep.common.native.on_demand import cgutils
-from ep.cpu.compile import vectors
-from ep.cpu.compile.vectors import BYTE, L1_CACHE, L2_CACHE, WORD, counted_at_head, load, pointer_to, store, taken
+from ep.cpu.compile.vectors import BYTE, WORD, counted_at_head, load, pointer_to, store, taken
 
 _BLOCK = 64  # bytes of a block
 _UNROLLED = 4 * _BLOCK
@@ -53,18 +52,6 @@ def row_filler(unit: int) -> Any:
         _cover(builder, size, move, unit)
 
     return fill_bytes
-
-
-@emitted()
-def prefetch(builder: Any, address: Any) -> None:
-    """Prefetch the cache line at an address, which need not be readable, into L1."""
-    vectors.prefetch(builder, address, L1_CACHE)
-
-
-@emitted()
-def prefetch_second(builder: Any, address: Any) -> None:
-    """Prefetch the cache line at an address, which need not be readable, into L2."""
-    vectors.prefetch(builder, address, L2_CACHE)
 
 
 def _copier(builder: Any, dst: Any, src: Any) -> Callable[[Any, int], None]:

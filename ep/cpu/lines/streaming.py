@@ -24,16 +24,17 @@ from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import copy_bytes
 from ep.cpu.compile.vectors import (
     BYTE,
+    L1_CACHE,
     NOTHING,
     WORD,
     call,
     counted_at_head,
     load,
-    pointer_to,
     store_nontemporal,
     taken,
 )
-from ep.cpu.lines.inline_copy import copy_short_row, prefetch, prefetch_second, row_filler
+from ep.cpu.lines.fetch import fetch_first, fetch_part, fetch_second
+from ep.cpu.lines.inline_copy import copy_short_row, row_filler
 from ep.cpu.lines.sizes import LEAST_STREAMED_ROW, LINE
 from ep.cpu.shared.context import CONTEXT, CONTEXT_WORDS, ITSELF, LATER, NONE, SOURCE_WORDS
 from ep.cpu.shared.layout import layout
@@ -93,16 +94,6 @@ def line_filler(unit: int) -> Any:
     return fill_lines
 
 
-@emitted(valid="boolean")
-def stream_line_or_zero(builder: Any, dst: Any, dst_line: Any, src: Any, src_line: Any, valid: Any) -> None:
-    """Copy a line, or write zeros if not valid. Indices count lines; `dst` is aligned to a line."""
-    line = builder.select(valid, src_line, WORD(0))  # avoids a read out of bounds
-    source, target = (
-        builder.gep(pointer_to(builder, address, _VECTOR), [place]) for address, place in ((src, line), (dst, dst_line))
-    )
-    store_nontemporal(builder, builder.select(valid, load(builder, source, _VECTOR), _VECTOR(None)), target)
-
-
 @emitted()
 def finish_streams(builder: Any) -> None:
     """Make this thread's non-temporal stores visible to others before its later stores.
@@ -112,6 +103,11 @@ def finish_streams(builder: Any) -> None:
     """
     if builder.module.triple.startswith(("x86", "i686")):
         call(builder, "llvm.x86.sse.sfence", NOTHING)
+
+
+@emitted()
+def _fetch_burst(builder: Any, begin: Any) -> None:
+    fetch_part(builder, begin, _BURST, L1_CACHE)
 
 
 @jit
@@ -128,8 +124,11 @@ def stream_row(dst, src, size):
     copy_short_row(dst, src, head)
     for begin in range(head, last, _BURST):
         # read a while, then write a while: switching the direction of memory for every line takes longer
-        for place in range(begin + _BURST, min(begin + 2 * _BURST, last), _LINE):
-            prefetch(src + place)
+        following = src + begin + _BURST
+        if begin + 2 * _BURST < size:
+            _fetch_burst(following)
+        else:
+            fetch_first(following, size - begin - _BURST)
         stream_lines(dst + begin, src + begin, min(last - begin, _BURST))
     copy_short_row(dst + last, src + last, size - last)
 
@@ -188,9 +187,7 @@ def _by_tiles(task, own, begin, end, size, count):
             place = CONTEXT.sources + SOURCE_WORDS * source
             if ahead > 0 and load_word(own, place + 1) == count:  # it is read in the order of dst
                 read_size = load_word(own, place + 2)
-                fetched = load_word(own, place) + (begin + ahead) * read_size
-                for offset in range(0, (stop - begin) * read_size, _LINE):
-                    prefetch_second(fetched + offset)
+                fetch_second(load_word(own, place) + (begin + ahead) * read_size, (stop - begin) * read_size)
         store_word(own, CONTEXT.dst, tile - begin * size)  # the task adds the offset of each element
         call_task(task, own, begin, stop)
         stream_row(dst + begin * size, tile, (stop - begin) * size)

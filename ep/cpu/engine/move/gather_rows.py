@@ -17,19 +17,20 @@ from ep.common.native.on_demand import cgutils, types
 from ep.cpu.compile.code import Code
 from ep.cpu.compile.compiler import compile_written
 from ep.cpu.compile.memory import set_bytes, unit_functions
-from ep.cpu.compile.vectors import BIT, L1_CACHE, L2_CACHE, WORD, counted, least, load, prefetch, splat, stored_bits
+from ep.cpu.compile.vectors import BIT, L1_CACHE, L2_CACHE, WORD, counted, least, load, splat, stored_bits
 from ep.cpu.engine.move.gather_walk import GATHER
-from ep.cpu.engine.move.size_class import ANY_SIZE, size_class
+from ep.cpu.engine.move.size_class import ANY_SIZE
+from ep.cpu.lines.fetch import fetch
 from ep.cpu.lines.inline_copy import copy_bytes
-from ep.cpu.lines.streaming import stream_line_or_zero, stream_row
+from ep.cpu.lines.sizes import LEAST_STREAMED_ROW
+from ep.cpu.lines.streaming import stream_row
 from ep.include.data_type import DataType
 
-_CACHE_LINE = 64
 _AHEAD = 64  # prefetch distance, in rows
 _AHEAD_BYTES = 2**15  # the most bytes that are prefetched ahead: a part of L2
 _SHORT = 16  # the most bytes of a row for which indices are checked in blocks
 _BLOCK = 16  # rows
-_CACHED = 2**24  # the most bytes of params that stay in the last-level cache, and need no prefetch
+_CACHED = 2**22  # the most bytes of params that need no prefetch; a last-level cache that is shared holds few more
 _LONGEST_FETCHED = 4096  # the most bytes of a row that are prefetched: the processor fetches the rest itself
 
 Move = Callable[[Any, Any, Any], None]
@@ -38,17 +39,13 @@ Move = Callable[[Any, Any, Any], None]
 
 @cache
 def mover(indices_type: DataType, of_class: int) -> int:
-    """Return the address of a task (context, params, indices, out, count, width) that moves `count` rows to `out`.
+    """Return the address of a task (context, params, indices, out, count, width, later) that moves rows to `out`.
 
-    context: that of the walk. width: the number of bytes of a row to move; less than the row only if rows are cut.
+    context: that of the walk. count: the number of rows. width: the number of bytes of a row to move; less than the row
+        only if rows are cut. later: the number of indices behind these whose rows may be prefetched.
     """
-    if of_class == ANY_SIZE:
-        move_rows: Callable[..., None] = _move_bytes
-    elif of_class == size_class(_CACHE_LINE):
-        move_rows = _move_lines
-    else:
-        move_rows = partial(_move_units, of_class)
-    return compile_written(f"gather.{indices_type.name}.{of_class}", partial(_mover, indices_type, move_rows), 6)
+    move_rows = _move_bytes if of_class == ANY_SIZE else partial(_move_units, of_class)
+    return compile_written(f"gather.{indices_type.name}.{of_class}", partial(_mover, indices_type, move_rows), 7)
 
 
 @cache
@@ -104,20 +101,24 @@ class _Call(NamedTuple):
     out: Any
     count: Any
     width: Any
+    later: Any
 
     def word(self, place: int) -> Any:
         """Return a word of the context of the walk."""
         return self.code.load_word(self.context, place)
 
-    def move_each(self, begin: Any, end: Any, move: Move, before: Callable[[Any], None] | None = None) -> None:
-        """Write a loop over indices [begin, end) that moves the row of each. before: `before(i)` is written first."""
+    def move_each(self, begin: Any, end: Any, move: Move, before: Callable[[Any], None] | None = None) -> Any:
+        """Write a loop over indices [begin, end) that moves the row of each; return where it ends, as `counted` does.
+
+        before: `before(i)` is written first.
+        """
 
         def move_index(i: Any, _: Any) -> None:
             if before:
                 before(i)
             move(i, *self.indices.row(i))
 
-        counted(self.code.builder, begin, end, 1, [], move_index)
+        return counted(self.code.builder, begin, end, 1, [], move_index)
 
     def move_block(self, begin: Any, move: Move) -> None:
         """Write the same loop over the block of indices at `begin`. LLVM unrolls it."""
@@ -129,22 +130,28 @@ class _Call(NamedTuple):
 
         counted(builder, WORD(0), WORD(_BLOCK), 1, [], move_index)
 
-    def fetch(self, row: Any, size: Any, most: int, cache_level: int) -> None:
-        """Prefetch a row of params. size: its bytes, at most `most`."""
+    def num_fetching(self, ahead: Any) -> Any:
+        """Return the number of rows, the first ones, for which the row `ahead` indices behind is prefetched."""
         builder = self.code.builder
-        address = builder.add(self.params, builder.mul(row, size))
-        for part in range(0, most, _CACHE_LINE):
-            prefetch(builder, builder.add(address, WORD(part)), cache_level)
+        large = builder.icmp_signed(">", self.word(GATHER.params_bytes), WORD(_CACHED))
+        most = least(builder, builder.sub(builder.add(self.count, self.later), ahead), self.count)
+        return builder.select(large, most, WORD(0))
+
+    def fetch(self, i: Any, size: Any, cache_level: int, most: int | None = None) -> None:
+        """Prefetch the row of index `i`. size: its bytes. most: as for `fetch`."""
+        builder = self.code.builder
+        row, _ = self.indices.row(i)
+        fetch(builder, builder.add(self.params, builder.mul(row, size)), size, cache_level, most)
 
 
 def _mover(
     indices_type: DataType, move_rows: Callable[[_Call], None], code: Code, context: Any, params: Any, *given: Any
 ) -> None:
     """Write a mover; `move_rows` writes what depends on the size of rows."""
-    indices, out, count, width = given
+    indices, out, count, width, later = given
     places = GATHER.low, GATHER.num_valid, GATHER.first_row
     found = _Indices(code.builder, indices_type, indices, *(code.load_word(context, place) for place in places))
-    move_rows(_Call(code, context, found, params, out, count, width))
+    move_rows(_Call(code, context, found, params, out, count, width, later))
 
 
 def _move_units(of_class: int, rows: _Call) -> None:
@@ -168,10 +175,12 @@ def _move_units(of_class: int, rows: _Call) -> None:
 
     move, size = (move_two, rows.width) if in_two else (move_one, WORD(unit))
     # long rows are prefetched into L2: L1 has buffers for only a few lines in flight
-    cache_level = L1_CACHE if bits <= 4 else L2_CACHE
-    fetched = (
-        WORD(0) if bits == 5 else _move_fetched(rows, lambda row: rows.fetch(row, size, 2**bits, cache_level), move)
-    )
+    cache_level, ahead = L1_CACHE if bits <= 4 else L2_CACHE, WORD(_AHEAD)
+
+    def fetch_later(i: Any) -> None:
+        rows.fetch(builder.add(i, ahead), size, cache_level, 2**bits)
+
+    fetched, _ = rows.move_each(WORD(0), rows.num_fetching(ahead), move, fetch_later)
     if unit > _SHORT or in_two:
         rows.move_each(fetched, rows.count, move)
         return
@@ -191,60 +200,19 @@ def _move_units(of_class: int, rows: _Call) -> None:
     rows.move_each(last, rows.count, move)
 
 
-def _move_fetched(rows: _Call, fetch: Callable[[Any], None], move: Move) -> Any:
-    """Move rows and `fetch` later ones, while there are later ones, if params is large; return the number moved."""
-    builder = rows.code.builder
-    many = builder.icmp_signed(">", rows.count, WORD(_AHEAD))
-    large = builder.icmp_signed(">", rows.word(GATHER.params_bytes), WORD(_CACHED))
-    fetched = builder.select(builder.and_(many, large), builder.sub(rows.count, WORD(_AHEAD)), WORD(0))
-
-    def fetch_later(i: Any) -> None:
-        later, _ = rows.indices.row(builder.add(i, WORD(_AHEAD)))
-        fetch(later)
-
-    rows.move_each(WORD(0), fetched, move, fetch_later)
-    return fetched
-
-
-def _move_lines(rows: _Call) -> None:
-    """Move rows of the size of a cache line."""
-    builder = rows.code.builder
-    streamed = builder.icmp_signed("!=", rows.word(GATHER.streamed), WORD(0))
-    aligned = builder.icmp_signed("==", builder.and_(rows.out, WORD(_CACHE_LINE - 1)), WORD(0))
-
-    def fetch_later(i: Any) -> None:
-        last = builder.sub(rows.count, WORD(1))
-        later, _ = rows.indices.row(least(builder, builder.add(i, WORD(_AHEAD)), last))
-        rows.fetch(later, WORD(_CACHE_LINE), _CACHE_LINE, L2_CACHE)
-
-    def stream(i: Any, row: Any, valid: Any) -> None:
-        stream_line_or_zero.write(builder, rows.out, i, rows.params, row, valid)
-
-    with builder.if_else(builder.and_(streamed, aligned)) as (whole_lines, others):
-        with whole_lines:
-            rows.move_each(WORD(0), rows.count, stream, fetch_later)
-        with others:
-            _move_units(size_class(_CACHE_LINE), rows)
-
-
 def _move_bytes(rows: _Call) -> None:
     """Move rows of any size, or parts of them."""
     builder, size = rows.code.builder, rows.word(GATHER.row_bytes)
     ahead = least(builder, WORD(_AHEAD), builder.sdiv(WORD(_AHEAD_BYTES), size))
-    streamed = builder.icmp_signed("!=", rows.word(GATHER.streamed), WORD(0))
-    large = builder.icmp_signed(">", rows.word(GATHER.params_bytes), WORD(_CACHED))
     short = builder.icmp_signed("<=", size, WORD(_LONGEST_FETCHED))
-    fetched = builder.select(builder.and_(large, short), builder.sub(rows.count, ahead), WORD(0))
+    fetching = builder.select(short, rows.num_fetching(ahead), WORD(0))
+    # the walk streams shorter rows
+    long = builder.icmp_signed(">=", size, WORD(LEAST_STREAMED_ROW))
+    streamed = builder.and_(long, builder.icmp_signed("!=", rows.word(GATHER.streamed), WORD(0)))
 
     def fetch_later(i: Any) -> None:
-        with builder.if_then(builder.icmp_signed("<", i, fetched)):
-            later, _ = rows.indices.row(builder.add(i, ahead))
-            begin = builder.add(rows.params, builder.mul(later, size))
-
-            def fetch(part: Any, _: Any) -> None:
-                prefetch(builder, builder.add(begin, part), L2_CACHE)
-
-            counted(builder, WORD(0), size, _CACHE_LINE, [], fetch)
+        with builder.if_then(builder.icmp_signed("<", i, fetching)):
+            rows.fetch(builder.add(i, ahead), size, L2_CACHE)
 
     def move(i: Any, row: Any, valid: Any) -> None:
         dst, src = (builder.add(base, builder.mul(at, size)) for base, at in ((rows.out, i), (rows.params, row)))

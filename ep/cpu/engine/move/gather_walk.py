@@ -8,10 +8,13 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
-from ep.common.native.words import load_word
+from ep.common.native.words import load_word, stack_words
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
-from ep.cpu.lines.streaming import finish_streams
+from ep.cpu.compile.memory import unit_functions
+from ep.cpu.lines.inline_copy import copy_short_row
+from ep.cpu.lines.sizes import LEAST_STREAMED_ROW, LINE
+from ep.cpu.lines.streaming import finish_streams, stream_lines
 from ep.cpu.shared.layout import layout
 from ep.cpu.threads.parallel import call_task
 
@@ -37,6 +40,10 @@ GATHER: Final = layout(
 
 GATHER_WORDS: Final[int] = GATHER.num_words
 
+_TILE: Final = 2048  # bytes of rows that are written to L1, then streamed
+_TILE_WORDS: Final = (_TILE + 2 * LINE) // 8
+_copy_line = unit_functions(LINE)[0]
+
 
 @jit
 def _whole_rows(context, begin, end, size):
@@ -47,18 +54,52 @@ def _whole_rows(context, begin, end, size):
     batch, group_of_batch = group // outer, group % outer
     params = load_word(context, GATHER.params) + group * params_bytes
     indices = load_word(context, GATHER.indices) + batch * num_indices * index_size
-    out = load_word(context, GATHER.out) + begin * size
+    out, at_once, tile, held, skipped = load_word(context, GATHER.out) + begin * size, end - begin, 0, 0, 0
+    if load_word(context, GATHER.streamed) != 0 and size < LEAST_STREAMED_ROW:
+        # rows that are cut by lines are written to a tile in L1, from which whole lines are streamed
+        at_once, tile = _TILE // size, stack_words(_TILE_WORDS)
+        tile += -tile & (LINE - 1)
+        held = skipped = out & (LINE - 1)  # bytes in the tile, and of these the ones before `out`
+        out -= held
     while begin < end:
-        count = min(num_indices - first, end - begin)
-        call_task(mover, context, params, indices + first * index_size, out, count, size)
+        left = min(num_indices - first, end - begin)
+        count = min(left, at_once)
+        to = out if tile == 0 else tile + held
+        call_task(mover, context, params, indices + first * index_size, to, count, size, left - count)
+        written = count * size
+        if tile != 0:
+            written = _stream_lines_of_tile(out, tile, skipped, held + written)
+            held += count * size - written
+            skipped = 0 if written != 0 else skipped
+        out += written
         begin += count
+        first += count
+        if first < num_indices:
+            continue
         first = 0
-        out += count * size
         params += params_bytes
         group_of_batch += 1
         if group_of_batch == outer:
             group_of_batch = 0
             indices += num_indices * index_size
+    if held > skipped:
+        copy_short_row(out + skipped, tile + skipped, held - skipped)
+
+
+@jit
+def _stream_lines_of_tile(out, tile, skipped, held):
+    """Stream the complete lines of `held` bytes of a tile, whose first `skipped` ones are not to be written.
+
+    The rest moves to the start of the tile. out: the line that the first one goes to. Returns the bytes of the lines.
+    """
+    size, first = held & -LINE, 0
+    if size != 0:
+        if skipped != 0:
+            copy_short_row(out + skipped, tile + skipped, LINE - skipped)
+            first = LINE
+        stream_lines(out + first, tile + first, size - first)
+        _copy_line(tile, 0, tile + size, 0)
+    return size
 
 
 @jit
@@ -75,7 +116,7 @@ def _parts_of_rows(context, begin, end, size):
         params = load_word(context, GATHER.params) + group * load_word(context, GATHER.gather) * size + first
         indices = load_word(context, GATHER.indices) + index * load_word(context, GATHER.index_size)
         out = load_word(context, GATHER.out) + row_of_out * size + first
-        call_task(load_word(context, GATHER.mover), context, params, indices, out, 1, last - first)
+        call_task(load_word(context, GATHER.mover), context, params, indices, out, 1, last - first, 0)
         begin += stop - piece
 
 

@@ -19,8 +19,9 @@ from ep.cpu.engine.move.run_writer import VECTOR, RunWriter
 from ep.cpu.engine.move.transposed_block import transpose_tile
 from ep.cpu.engine.move.transposition import transpose
 from ep.cpu.engine.move.weaving import every, unweave, weave
-from ep.cpu.lines.inline_copy import copy_bytes, copy_short_row, prefetch_second, row_filler
-from ep.cpu.lines.sizes import LEAST_STREAMED_ROW, LINE
+from ep.cpu.lines.fetch import fetch_second
+from ep.cpu.lines.inline_copy import copy_bytes, copy_short_row, row_filler
+from ep.cpu.lines.sizes import LEAST_STREAMED_ROW
 from ep.cpu.lines.streaming import stream_row, streaming_filler
 
 Writer = Callable[[int, int, int, int, int, int, int, int, int, int], None]
@@ -54,8 +55,7 @@ def _copy(unit: int, of_count: int) -> Writer:
                 fetched = src + (i + ahead) * src_row
                 if i + ahead >= num_rows:
                     fetched = following + (i + ahead - num_rows) * src_row
-                for offset in range(0, size, LINE):
-                    prefetch_second(fetched + offset)
+                fetch_second(fetched, size)
             if past == 0:
                 copy_bytes(dst + i * dst_row, src + i * src_row, size)
             else:

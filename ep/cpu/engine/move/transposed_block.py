@@ -18,7 +18,7 @@ from ep.cpu.compile.memory import unit_functions
 from ep.cpu.compile.target import has_avx512
 from ep.cpu.compile.vectors import BYTE, WORD, lanes_of, least, load, store, taken
 from ep.cpu.engine.move.run_writer import LANE
-from ep.cpu.lines.inline_copy import prefetch_second
+from ep.cpu.lines.fetch import fetch_second
 from ep.cpu.lines.sizes import LINE
 
 _MOST_ROWS: Final = 16  # of src in registers
@@ -54,8 +54,7 @@ def block_transposer(unit: int) -> Any:
     @jit
     def fetch(place, src_row, size, num_rows):
         for i in range(num_rows):
-            for offset in range(0, size, LINE):
-                prefetch_second(place + i * src_row + offset)
+            fetch_second(place + i * src_row, size)
 
     @jit
     def transpose_lines(dst, dst_row, src, src_row, width, length, following):

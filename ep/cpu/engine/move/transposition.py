@@ -14,7 +14,8 @@ from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import allocate, release, unit_functions
 from ep.cpu.engine.move.run_writer import LANE
 from ep.cpu.engine.move.transposed_block import block_transposer
-from ep.cpu.lines.inline_copy import copy_bytes, prefetch_second
+from ep.cpu.lines.fetch import fetch_second
+from ep.cpu.lines.inline_copy import copy_bytes
 from ep.cpu.lines.sizes import LINE
 from ep.cpu.lines.streaming import finish_streams, stream_lines
 
@@ -106,12 +107,12 @@ def _past_caches(unit: int) -> Callable[..., bool]:
     @jit
     def stream_tile(dst, dst_row, tile, pitch, width, size, first, last, following, src_row, src_size):
         """Write complete lines with non-temporal stores; first, last: whether rows begin, or end, with this tile."""
-        per_row = src_size // _LINE + 1  # lines of a run of src that is to be prefetched
+        per_row = (src_size + _LINE - 2) // _LINE + 1  # requests for a run of src, whose last one is for its last byte
         fetches = per_row * (size // unit) // width + 1 if following != 0 else 0  # before each row of the tile
         of_row = 0
         for i in range(width):
             for _ in range(fetches):
-                prefetch_second(following + of_row * _LINE)
+                fetch_second(following + min(of_row * _LINE, src_size - 1), 1)
                 of_row += 1
                 if of_row == per_row:
                     of_row = 0

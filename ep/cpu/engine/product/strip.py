@@ -50,6 +50,8 @@ def strip_task(arithmetic: DataType, vectors: int, *, paired: bool = False) -> i
         if later == 0:
             later_tile = rows * apart * size
             later, later_step = a + later_tile, later_tile // min(k, summed)
+        elif slow >= SLOW and num_rows <= width * size // _LINE * rows:
+            later += _LINE - 1  # too few tiles for all lines of a row: the first line is the last of the strip before
         for first in range(0, k, summed):  # a piece of b stays in L1 for all tiles
             length, adds_now = min(summed, k - first), adds | (first > 0)
             from_b, fetched = b + first * b_step * size, later + first * later_step

@@ -22,14 +22,13 @@ from ep.cpu.compile.vectors import (
     lanes_below,
     least,
     load,
-    prefetch,
     splat,
     store,
 )
+from ep.cpu.lines.fetch import fetch_constant
 from ep.include.data_type import DataType
 
 _AHEAD: Final = 16  # prefetch distance in rows of b
-_LINE: Final = 64  # bytes
 _STEPS: Final = 4  # steps per turn of a tile of packed operands
 
 SLOW: Final = 2
@@ -94,14 +93,12 @@ def tile_multiplier(
         def prefetch_later(index: Any, row: Any) -> None:
             with builder.if_else(is_few) as (few, many):
                 with few:
-                    ahead = builder.bitcast(builder.gep(row, [builder.mul(b_step, WORD(_AHEAD))]), BYTE.as_pointer())
+                    ahead = builder.gep(row, [builder.mul(b_step, WORD(_AHEAD))])
                     much_later = builder.gep(later, [builder.mul(builder.lshr(index, slow), later_step)])
-                    # and its last byte: the rows of an array that does not begin at a cache line span one line more
-                    for offset in (*range(0, width, _LINE), width - 1):
-                        prefetch(builder, builder.gep(ahead, [WORD(offset)]), L1_CACHE)
-                        prefetch(builder, builder.gep(much_later, [WORD(offset)]), L2_CACHE)
+                    fetch_constant(builder, ahead, width, L1_CACHE)
+                    fetch_constant(builder, much_later, width, L2_CACHE)
                 with many:
-                    prefetch(builder, builder.gep(later, [builder.mul(index, later_step)]), L2_CACHE)
+                    fetch_constant(builder, builder.gep(later, [builder.mul(index, later_step)]), 1, L2_CACHE)
 
         def step(index: Any, sums: list[Any]) -> list[Any]:
             row = builder.gep(b, [builder.mul(index, b_step)])
@@ -155,9 +152,8 @@ def tile_multiplier(
 def _prefetch_tile(builder: Any, c: Any, c_step: Any, rows: int, width: int) -> None:
     """Prefetch the rows of a tile of c, of `width` bytes each, which need not begin at a cache line."""
     for number in range(rows):
-        row = builder.bitcast(builder.gep(c, [builder.mul(c_step, WORD(number))]), BYTE.as_pointer())
-        for offset in (*range(0, width, _LINE), width - 1):
-            prefetch(builder, builder.gep(row, [WORD(offset)]), L1_CACHE)
+        row = builder.gep(c, [builder.mul(c_step, WORD(number))])
+        fetch_constant(builder, row, width, L1_CACHE)
 
 
 def _put(builder: Any, pointer: Any, total: Any, alpha: Any, adds: bool, mask: Any) -> None:

@@ -10,15 +10,15 @@ from ep.common.native.emitted import emitted
 from ep.common.native.words import load_word
 from ep.cpu.compile.conversion import widened
 from ep.cpu.compile.jit import separate
-from ep.cpu.compile.vectors import BYTE, L2_CACHE, WORD, counted, every, lanes_below, load, pointer_to, prefetch, store
+from ep.cpu.compile.vectors import BYTE, L2_CACHE, WORD, counted, every, lanes_below, load, pointer_to, store
 from ep.cpu.engine.product.packing import kinds
 from ep.cpu.engine.product.shape import VECTORS
 from ep.cpu.engine.product.state import PRODUCT
 from ep.cpu.engine.product.types import arithmetic_of
+from ep.cpu.lines.fetch import fetch_constant
 from ep.include.data_type import DataType
 
 _AHEAD: Final = 2  # prefetch distance in strips: each row is in another plane, which no processor prefetches
-_LINE: Final = 64  # bytes
 _BITS: Final = ir.IntType(32)
 
 
@@ -102,8 +102,7 @@ def _run_packer(data_type: DataType, lanes: int, vectors: int, step: int, padded
             target = builder.gep(dst, [builder.mul(index, WORD(width))])
             if several:
                 later = builder.gep(pointer_to(builder, source, BYTE), [WORD(_AHEAD * span_bytes)])
-                for offset in range(0, span_bytes, _LINE):
-                    prefetch(builder, builder.gep(later, [WORD(offset)]), L2_CACHE)
+                fetch_constant(builder, later, span_bytes, L2_CACHE)
             of_row = load(builder, inside, WORD, index, align=8) if padded else None
             pieces = [
                 load(builder, source, stored, WORD(lanes * number), mask_of(number, of_row))

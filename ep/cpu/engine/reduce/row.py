@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from ep.common.native.emitted import emitted
-from ep.cpu.compile.vectors import L1_CACHE, WORD, counted_at_head, joined, prefetch, store, where
+from ep.cpu.compile.vectors import L1_CACHE, WORD, counted_at_head, joined, store, where
 from ep.cpu.engine.reduce.fold import CHAIN, fold_of
 from ep.cpu.engine.reduce.vectors import (
     Lanes,
@@ -19,7 +19,7 @@ from ep.cpu.engine.reduce.vectors import (
     read_values,
     widths_of,
 )
-from ep.cpu.lines.sizes import LINE
+from ep.cpu.lines.fetch import fetch_last, fetch_part
 from ep.include.primitive.reduce_op import ReduceOp
 
 
@@ -46,14 +46,18 @@ def fold_one_row(builder: Any, of: Lanes, width: int, address: Any, total: Any, 
     """
     fold, whole = fold_of(builder, of, by_lanes=False), builder.and_(total, WORD(-width))
     number_bytes = of.stored.itemsize * (2 if of.pairs else 1)
-    is_widest, fetched = width == widths_of(of, of.parts)[0], builder.add(address, ahead)
+    is_widest = width == widths_of(of, of.parts)[0]
+
+    def fetched_from(index: Any) -> Any:
+        return builder.add(builder.add(address, ahead), builder.mul(index, WORD(number_bytes)))
+
+    def fetch_vector(index: Any) -> None:
+        if is_widest:
+            fetch_part(builder, fetched_from(index), width * number_bytes, L1_CACHE)
 
     def read(index: Any, skip: int = 0) -> Any:
         first = builder.add(index, WORD(skip))
-        if is_widest:
-            place = builder.add(fetched, builder.mul(first, WORD(number_bytes)))
-            for line in range(0, width * number_bytes, LINE):
-                prefetch(builder, builder.add(place, WORD(line)), L1_CACHE)
+        fetch_vector(first)
         return fold.read(address, first, width, scale)
 
     def folded_behind(begin: Any) -> Any:
@@ -82,7 +86,9 @@ def fold_one_row(builder: Any, of: Lanes, width: int, address: Any, total: Any, 
         value = add(chains, whole, folded_behind, value)
     else:
         value = fold.values(folded_behind(WORD(0)))
-    return _with_rest(builder, of, width, value, address, total, scale)
+    if is_widest:
+        fetch_last(builder, fetched_from(total), L1_CACHE)
+    return _with_rest(builder, of, width, value, address, total, scale, fetch_vector)
 
 
 def fold_one_vector(builder: Any, of: Lanes, width: int, address: Any, scale: Any) -> Any:
@@ -92,7 +98,14 @@ def fold_one_vector(builder: Any, of: Lanes, width: int, address: Any, scale: An
 
 
 def _with_rest(
-    builder: Any, of: Lanes, width: int, values: Sequence[Any], address: Any, total: Any, scale: Any
+    builder: Any,
+    of: Lanes,
+    width: int,
+    values: Sequence[Any],
+    address: Any,
+    total: Any,
+    scale: Any,
+    fetch_vector: Callable[[Any], None],
 ) -> list[Any]:
     """Fold the remaining values into the vectors of all values that fill vectors."""
     if width == of.parts:
@@ -100,6 +113,7 @@ def _with_rest(
 
     def with_rest() -> list[Any]:
         begin = builder.sub(total, WORD(width))
+        fetch_vector(begin)
         rest = rest_of_row(builder, of, width, values[0].type.count, address, begin, total, scale)
         return [combined(builder, of, a, b) for a, b in zip(values, rest, strict=True)]
 

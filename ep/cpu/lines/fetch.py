@@ -1,0 +1,76 @@
+"""The prefetch: of every cache line that a range of bytes touches, from its first to its last byte.
+
+Rows that do not begin with a line, as NumPy's do not, touch one line more than their bytes fill.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from ep.common.native.emitted import emitted
+from ep.cpu.compile.vectors import BYTE, L1_CACHE, L2_CACHE, WORD, counted_at_head, least, pointer_to, prefetch_line
+from ep.cpu.lines.sizes import LINE
+
+_SEVERAL: Final = 4  # lines in a turn of a loop
+
+
+def fetch(builder: Any, begin: Any, size: Any, cache: int, most: int | None = None) -> None:
+    """Prefetch the lines of `size` bytes from `begin` on into a cache level, and the levels behind it.
+
+    begin: a word or a pointer; the bytes need not be readable. size: a word, for nothing if it is not positive.
+    most: if given, size is from 1 to `most`, and there is no loop.
+
+    How many lines are asked for depends on the size alone: a count that depended on the address would be a branch that
+    processors cannot predict. So a line may be asked for twice.
+    """
+    last = builder.sub(size, WORD(1))
+    if most is not None:
+        for skip in range(0, most - 1, LINE):
+            _line_at(builder, begin, least(builder, WORD(skip), last) if skip else WORD(0), cache)
+        _line_at(builder, begin, last, cache)
+        return
+
+    def lines(skip: Any, count: int) -> None:
+        for number in range(count):
+            _line_at(builder, begin, builder.add(skip, WORD(number * LINE)), cache)
+
+    with builder.if_then(builder.icmp_signed(">", size, WORD(0))):
+        several = builder.and_(last, WORD(-_SEVERAL * LINE))
+        counted_at_head(builder, WORD(0), several, _SEVERAL * LINE, [], lambda skip, _: lines(skip, _SEVERAL))
+        counted_at_head(builder, several, last, LINE, [], lambda skip, _: lines(skip, 1))
+        _line_at(builder, begin, last, cache)
+
+
+def fetch_constant(builder: Any, begin: Any, size: int, cache: int) -> None:
+    """Prefetch the lines of `size` bytes, a number that is known when the code is written."""
+    fetch(builder, begin, WORD(size), cache, size)
+
+
+def fetch_part(builder: Any, begin: Any, size: int, cache: int) -> None:
+    """Prefetch the lines of `size` bytes of a run of which the next part, or `fetch_last`, follows.
+
+    The line that they share is left to it, so a part takes one request less.
+    """
+    for skip in range(0, size, LINE):
+        _line_at(builder, begin, WORD(skip), cache)
+
+
+def fetch_last(builder: Any, end: Any, cache: int) -> None:
+    """Prefetch the line of the last byte before address `end`."""
+    _line_at(builder, end, WORD(-1), cache)
+
+
+def _line_at(builder: Any, begin: Any, skip: Any, cache: int) -> None:
+    prefetch_line(builder, pointer_to(builder, begin, BYTE, skip), cache)
+
+
+@emitted()
+def fetch_first(builder: Any, begin: Any, size: Any) -> None:
+    """Prefetch the lines of `size` bytes from address `begin` on into L1."""
+    fetch(builder, begin, size, L1_CACHE)
+
+
+@emitted()
+def fetch_second(builder: Any, begin: Any, size: Any) -> None:
+    """Prefetch the lines of `size` bytes from address `begin` on into L2."""
+    fetch(builder, begin, size, L2_CACHE)
