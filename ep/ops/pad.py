@@ -88,12 +88,12 @@ def pad(x: Tensor, pad_width: Any, *, constant_values: complex = 0) -> Attribute
 def _widths(pad_width: Any, num_dims: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the numbers of elements added before and after each axis."""
     widths = np.asarray(pad_width, object)
-    if widths.shape not in ((), (1,), (2,), (1, 2), (num_dims, 2)):
+    if widths.shape not in ((), (1,), (2,), (1, 2), (num_dims, 2)) and num_dims + widths.size > 0:
         raise ValueError(
             f"pad_width is {shown(pad_width)}; "
             f"it must be an integer, a pair of them, or a pair for each of {num_dims} axes"
         )
-    pairs = np.broadcast_to(widths, (num_dims, 2)).tolist()
+    pairs = np.broadcast_to(widths, (num_dims, 2)).tolist() if num_dims else []
     before, after = ([as_integer(pair[side], "pad_width") for pair in pairs] for side in (0, 1))
     return tuple(before), tuple(after)
 

@@ -156,7 +156,8 @@ def _model(
     while named and not named[-1] and draw.maybe("absent"):
         named.pop()
     if not isinstance(expected, Refused):
-        wanted = draw.pick("outputs", range(min(max(schema.min_output, 1), len(expected)), len(expected) + 1))
+        least = len(expected) if record.all_outputs else min(max(schema.min_output, 1), len(expected))
+        wanted = draw.pick("outputs", range(least, len(expected) + 1))
         infos = [
             helper.make_tensor_value_info(f"out{k}", helper.np_dtype_to_tensor_dtype(dtype), [None] * value.ndim)
             for k, (value, dtype, _) in enumerate(expected[:wanted])
