@@ -154,7 +154,7 @@ _LINES: Final = (
     Line("RMSNormalization", 23, b.rms_normalization, check=b.check_stash),
     Line("Einsum", 12, einsum),
     Line("Gemm", 7, p.gemm),
-    Line("MatMul", 1, ops.matmul),
+    Line("MatMul", 1, p.matmul),
     Line("GRU", 7, n.gru, host=(4,), check=n.check_functions("gru"), of_data=n.going_on),
     Line("LSTM", 7, n.lstm, host=(4,), check=n.check_functions("lstm"), of_data=n.going_on),
     Line("RNN", 7, n.rnn, host=(4,), check=n.check_functions("rnn"), of_data=n.going_on),

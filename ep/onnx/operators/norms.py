@@ -10,9 +10,9 @@ import numpy as np
 
 from ep import ops
 from ep.onnx.operators.attributes import one_of
+from ep.onnx.operators.fitting import axes_in, axis_in, check, check_broadcasts, check_rank, check_shape
 from ep.onnx.operators.types import in_float32, wide_of
 from ep.onnx.types import dtype_of
-from ep.ops.shapes import from_front
 
 check_batch: Final = one_of(spatial=(1,), training_mode=(0,))
 check_stash: Final = one_of(stash_type=(1, 10, 11, 16))  # the numbers of the floating-point types
@@ -45,20 +45,24 @@ def layer_normalization(
 ) -> tuple[Any, Any, Any]:
     """Return x, normalised over its axes from `axis` on, times a scale, plus a bias; the means and 1 over the roots of
     the variances. The normalisation is computed in `stash_type`."""
+    check_broadcasts("Scale", scale, x.shape)
+    if bias is not None:
+        check_broadcasts("B", bias, x.shape)
     wide, rank = ops.cast(x, dtype_of(stash_type)), len(x.shape)
-    normed, mean, inverse = _standardised(wide, range(from_front(axis, "axis", rank, rank), rank), epsilon)
-    scaled = ops.mul(ops.cast(normed, x.dtype), _fitting(scale, x, "Scale"))
-    return scaled if bias is None else ops.add(scaled, _fitting(bias, x, "B")), mean, inverse
+    normed, mean, inverse = _standardised(wide, range(axis_in(rank, axis), rank), epsilon)
+    scaled = ops.mul(ops.cast(normed, x.dtype), scale)
+    return scaled if bias is None else ops.add(scaled, bias), mean, inverse
 
 
 def rms_normalization(x: Any, scale: Any, *, axis: int, epsilon: float, stash_type: int) -> Any:
     """Return x over the root of the mean of its squares over the axes from `axis` on, times a scale, in its dtype. The
     normalisation is computed in `stash_type`."""
+    check_broadcasts("scale", scale, x.shape)
     wide, rank = ops.cast(x, dtype_of(stash_type)), len(x.shape)
-    axes = tuple(range(from_front(axis, "axis", rank, rank), rank))
+    axes = tuple(range(axis_in(rank, axis), rank))
     squares = ops.mean(ops.mul(wide, wide), axes, keepdims=True)
     normed = ops.mul(wide, ops.rsqrt(ops.add(squares, epsilon)))
-    return ops.mul(ops.cast(ops.cast(normed, x.dtype), scale.dtype), _fitting(scale, x, "scale"))
+    return ops.mul(ops.cast(ops.cast(normed, x.dtype), scale.dtype), scale)
 
 
 def group_normalization(
@@ -83,8 +87,7 @@ def group_normalization_18(x: Any, scale: Any, bias: Any, *, num_groups: int, ep
 @in_float32
 def mean_variance_normalization(x: Any, axes: Sequence[int]) -> Any:
     """Return x minus its mean over some axes, over the root of its variance; 0 where that is 0."""
-    rank = len(x.shape)
-    found = tuple(from_front(axis, f"axes[{k}]", rank, rank) for k, axis in enumerate(axes))
+    found = tuple(axes_in(len(x.shape), axes))
     rest = ops.sub(x, ops.mean(x, found, keepdims=True))
     deviation = ops.sqrt(ops.mean(ops.mul(rest, rest), found, keepdims=True))
     return ops.where(ops.equal(deviation, 0.0), 0.0, ops.div(rest, deviation))
@@ -108,10 +111,7 @@ def of_channels(numbers: Any, x: Any, name: str) -> Any:
     name: of the argument.
     """
     channels = x.shape[1] if len(x.shape) > 1 else 1
-    if tuple(numbers.shape) != (channels,):
-        raise ValueError(
-            f"{name} has shape {tuple(numbers.shape)}; it must be {(channels,)}, the channels of the input"
-        )
+    check_shape(name, numbers, (channels,))
     return numbers.reshape((channels, *[1] * (len(x.shape) - 2)))
 
 
@@ -125,17 +125,8 @@ def _standardised(x: Any, axes: Sequence[int], epsilon: float) -> tuple[Any, Any
 
 def _grouped(x: Any, num_groups: int, epsilon: float) -> Any:
     """Return x, normalised over each group of channels of each sample, with an axis of groups and one of the rest."""
-    if len(x.shape) < 2 or num_groups < 1 or x.shape[1] % num_groups:
-        raise ValueError(f"num_groups is {num_groups}; it must divide the channels of shape {tuple(x.shape)}")
+    check_rank("X", x, least=2)
+    fits = num_groups > 0 and x.shape[1] % num_groups == 0
+    check(fits, "num_groups", num_groups, f"a divisor of the channels of X, {x.shape[1]}")
     rest = x.shape[1] // num_groups * math.prod(x.shape[2:])
     return _standardised(x.reshape((x.shape[0], num_groups, rest)), (2,), epsilon)[0]
-
-
-def _fitting(numbers: Any, x: Any, name: str) -> Any:
-    """Return numbers that broadcast to x; ValueError if they do not."""
-    shape, wanted = tuple(numbers.shape), tuple(x.shape)
-    if len(shape) > len(wanted) or any(
-        size not in (1, other) for size, other in zip(shape[::-1], wanted[::-1], strict=False)
-    ):
-        raise ValueError(f"{name} has shape {shape}; it must broadcast to {wanted}, the shape of the input")
-    return numbers

@@ -9,10 +9,10 @@ from typing import Any, Final
 import numpy as np
 
 from ep import ops
+from ep.onnx.operators.fitting import axes_in, axis_in, number
 from ep.onnx.operators.placing import placed, places
 from ep.onnx.operators.shapes import flatten
 from ep.onnx.operators.types import in_float32
-from ep.ops.shapes import from_front
 
 NDArray = np.ndarray[Any, Any]
 _Reduce = Callable[[Any, Any, bool], Any]
@@ -125,8 +125,7 @@ def reduction(reduce: _Reduce) -> Callable[..., Any]:
 
     def call(x: Any, axes: NDArray | None = None, *, keepdims: int, noop_with_empty_axes: int = 0) -> Any:
         rank = len(x.shape)
-        given = [] if axes is None else [from_front(int(axis), "axes", rank, rank) for axis in axes.reshape(-1)]
-        given = sorted({*given})
+        given = [] if axes is None else sorted(axes_in(rank, axes.reshape(-1).tolist()))
         if not given and noop_with_empty_axes:
             return reduce(x.reshape((*x.shape, 1)), (rank,), False)
         return reduce(x, tuple(given or range(rank)), bool(keepdims))
@@ -145,7 +144,7 @@ def arg_min(x: Any, axis: int, keepdims: int, select_last_index: int = 0) -> Any
 
 
 def _place(extreme: Callable[..., Any], x: Any, axis: int, keepdims: int, last: int) -> Any:
-    axis = from_front(axis, "axis", len(x.shape), len(x.shape))
+    axis = axis_in(len(x.shape), axis)
     is_extreme = ops.equal(x, extreme(x, axis, keepdims=True))
     if x.dtype.kind not in "iub":  # where there is NaN, it is the extreme, and it equals nothing
         is_extreme = ops.logical_or(is_extreme, ops.is_nan(x))
@@ -155,7 +154,7 @@ def _place(extreme: Callable[..., Any], x: Any, axis: int, keepdims: int, last: 
 
 def hardmax(x: Any, axis: int) -> Any:
     """Return 1 for the first largest element along an axis, and 0 elsewhere."""
-    axis = from_front(axis, "axis", len(x.shape), len(x.shape))
+    axis = axis_in(len(x.shape), axis)
     if 0 in x.shape:
         return ops.identity(x)
     return ops.cast(ops.equal(arg_max(x, axis, 1), _places(x, axis)), x.dtype)
@@ -170,7 +169,7 @@ def flat(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the operator that treats all axes from `axis` on as one."""
 
     def call(x: Any, axis: int) -> Any:
-        from_front(axis, "axis", len(x.shape), len(x.shape))
+        axis_in(len(x.shape), axis)
         return function(flatten(x, axis), -1).reshape(x.shape)
 
     return call
@@ -181,9 +180,7 @@ def running(function: Callable[..., Any], neutral: int) -> Callable[..., Any]:
 
     @in_float32
     def call(x: Any, axis: NDArray, *, exclusive: int = 0, reverse: int = 0) -> Any:
-        if axis.size != 1:
-            raise ValueError(f"axis has shape {axis.shape}; it must be one number")
-        place = from_front(int(axis.reshape(())), "axis", len(x.shape), len(x.shape))
+        place = axis_in(len(x.shape), int(number("axis", axis)))
         size, width = x.shape[place], [(0, 0)] * len(x.shape)
         steps = [2**k for k in range(max(size - 1, 0).bit_length())]
         for step in [1, *steps] if exclusive and size else steps:

@@ -59,7 +59,7 @@ def _layer(d: Draw) -> Any:
 
 
 def _layer_norm(d: Draw, x: Any, scale: Any, bias: Any = None, *, axis: int, epsilon: float, stash_type: int) -> Any:
-    at = axis_of(axis, x.ndim)
+    at = axis_of(axis, x.ndim, "Scale axis")
     if not _fits(scale.shape, x.shape) or (bias is not None and not _fits(bias.shape, x.shape)):
         raise Refused("Scale B scale")
     stash = STASH[stash_type]
@@ -86,7 +86,7 @@ def _rms(d: Draw) -> Any:
 
 
 def _rms_norm(d: Draw, x: Any, scale: Any, axis: int, epsilon: float, stash_type: int) -> Any:
-    at, given = axis_of(axis, x.ndim), d.drawn[1].dtype
+    at, given = axis_of(axis, x.ndim, "scale axis"), d.drawn[1].dtype
     if not _fits(scale.shape, x.shape):
         raise Refused("Scale scale")
     wide = x.astype(STASH[stash_type]).astype(np.float64)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.onnx.operators import elementwise, norms, reductions, served
+from tests.onnx.operators import elementwise, norms, products, reductions, served, windows
 from tests.onnx.operators.check import case_of, check, draws
 
 CASES = 8
@@ -34,3 +34,13 @@ def test_reductions(rng, device, name, since, dtype):
 @every(norms.RECORDS)
 def test_norms(rng, device, name, since, dtype):
     check_cases(norms.RECORDS, name, since, dtype, rng, device)
+
+
+@every(windows.RECORDS)
+def test_windows(rng, device, name, since, dtype):
+    check_cases(windows.RECORDS, name, since, dtype, rng, device)
+
+
+@every(products.RECORDS)
+def test_products(rng, device, name, since, dtype):
+    check_cases(products.RECORDS, name, since, dtype, rng, device)
