@@ -13,7 +13,9 @@ import onnx
 from ep import ops
 from ep.onnx.operators import choice, loops, scatter
 from ep.onnx.operators import elementwise as e
+from ep.onnx.operators import grids as g
 from ep.onnx.operators import indices as i
+from ep.onnx.operators import losses as l
 from ep.onnx.operators import norms as b
 from ep.onnx.operators import products as p
 from ep.onnx.operators import recurrent as n
@@ -108,6 +110,7 @@ _LINES: Final = (
     Line("If", 1, choice.choose, host=(0,)),
     Line("Loop", 1, loops.loop, host=(0, 1), apart=True, first_state=2),
     Line("Scan", 9, loops.scan, apart=True, first_state=0),
+    Line("CenterCropPad", 18, s.center_crop_pad, host=(1,)),
     Line("Concat", 4, s.concat),
     Line("Constant", 1, s.constant),
     Line("ConstantOfShape", 9, s.constant_of_shape, host=(0,)),
@@ -118,6 +121,8 @@ _LINES: Final = (
     Line("Pad", 2, by_attributes(s.pad, "pads", "value"), check=s.check_mode),
     Line("Pad", 11, s.pad, host=(1, 2, 3), check=s.check_mode),
     Line("Range", 11, s.arange, host=(0, 1, 2)),
+    *(Line(name, 17, function, host=(0,)) for name, function in g.WINDOWS.items()),
+    Line("AffineGrid", 20, g.affine_grid, host=(1,)),
     Line("Reshape", 5, s.reshape, host=(1,)),
     Line("Shape", 1, s.shape, of_shape=True),
     Line("Size", 1, s.size, of_shape=True),
@@ -153,6 +158,8 @@ _LINES: Final = (
     Line("MeanVarianceNormalization", 9, b.mean_variance_normalization),
     Line("RMSNormalization", 23, b.rms_normalization, check=b.check_stash),
     Line("Einsum", 12, einsum),
+    Line("NegativeLogLikelihoodLoss", 12, l.negative_log_likelihood, check=l.check_reduction),
+    Line("SoftmaxCrossEntropyLoss", 12, l.softmax_cross_entropy, check=l.check_reduction),
     Line("Gemm", 7, p.gemm),
     Line("MatMul", 1, p.matmul),
     Line("GRU", 7, n.gru, host=(4,), check=n.check_functions("gru"), of_data=n.going_on),

@@ -226,6 +226,19 @@ def pad(x: Any, pads: NDArray, value: NDArray | float | None = None, axes: NDArr
     return x
 
 
+def center_crop_pad(x: Any, shape: NDArray, axes: Sequence[int] | None = None) -> Any:
+    """Return x with as many elements along some axes as `shape` says: those in the middle, or with zeros around."""
+    places = axes_in(len(x.shape), range(len(x.shape)) if axes is None else axes)
+    sizes = numbers("shape", shape, len(places))
+    check(min(sizes, default=0) >= 0, "shape", sizes, "sizes of 0 or more")
+    width, kept = [(0, 0)] * len(x.shape), [slice(None)] * len(x.shape)
+    for axis, size in zip(places, sizes, strict=True):
+        more = size - x.shape[axis]
+        width[axis] = max(more // 2, 0), max(more - more // 2, 0)
+        kept[axis] = slice(max(-more // 2, 0), max(-more // 2, 0) + size)
+    return ops.pad(ops.slice(x, *kept), width)
+
+
 def trilu(x: Any, k: NDArray | None = None, *, upper: int) -> Any:
     """Return matrices with 0 below a diagonal, or above it."""
     check_rank("input", x, least=2)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.onnx.operators import elementwise, norms, products, reductions, served, windows
+from tests.onnx.operators import elementwise, functions, norms, products, reductions, served, windows
 from tests.onnx.operators.check import case_of, check, draws
 
 CASES = 8
@@ -44,3 +44,8 @@ def test_windows(rng, device, name, since, dtype):
 @every(products.RECORDS)
 def test_products(rng, device, name, since, dtype):
     check_cases(products.RECORDS, name, since, dtype, rng, device)
+
+
+@every(functions.RECORDS)
+def test_functions(rng, device, name, since, dtype):
+    check_cases(functions.RECORDS, name, since, dtype, rng, device)
