@@ -96,3 +96,16 @@ def test_tensors_of_branches_outside_of_the_folder_are_refused(tmp_path):
     path.write_bytes(given.SerializeToString())
     with pytest.raises(ep.onnx.ModelError, match="not a file in the folder of the model"):
         ep.onnx.load(path)
+
+
+@pytest.mark.parametrize("shape", [(2,), (0,)])
+@pytest.mark.parametrize("is_fixed", [True, False])
+def test_a_condition_of_several_elements(shape, is_fixed):
+    on = np.full(shape, True)
+    given = [("on", on)] if is_fixed else []
+    model = ep.onnx.load(
+        model_of([HIDDEN, chosen("on", TIMES, PLUS)], [X] if is_fixed else [X, ("on", B, shape)], given)
+    )
+    with pytest.raises(ValueError, match=r"cond has shape .* one element") as caught:
+        model(x=np.zeros((2, 3), np.float32), **({} if is_fixed else {"on": on}))
+    assert "in node 'choice' (If)" in caught.value.__notes__

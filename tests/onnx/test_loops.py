@@ -198,3 +198,36 @@ def test_graphs_that_do_not_fit(change, message):
     del model.graph.node[2]
     with pytest.raises(ep.onnx.ModelError, match=message):
         ep.onnx.load(model)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "words"),
+    [
+        ({"scan_input_axes": [2]}, "scan_input_axes is 2; it must be -2 ... 1"),
+        ({"scan_input_axes": [-3]}, "scan_input_axes is -3; it must be -2 ... 1"),
+        ({"scan_input_axes": [0, 1]}, r"scan_input_axes is \[0, 1\]; it must be 1 numbers"),
+        ({"scan_input_directions": [2]}, r"scan_input_directions is \[2\]; it must be 1 numbers of \(0, 1\)"),
+        ({"scan_output_axes": [2]}, "scan_output_axes is 2; it must be -2 ... 1"),
+        ({"scan_output_axes": [0, 0]}, r"scan_output_axes is \[0, 0\]; it must be 1 numbers"),
+        ({"scan_output_directions": [-1]}, r"scan_output_directions is \[-1\]"),
+    ],
+)
+@pytest.mark.parametrize("steps", [0, 5])
+def test_attributes_of_a_scan_that_do_not_fit(attributes, words, steps):
+    model = ep.onnx.load(scanned(**attributes))
+    with pytest.raises(ValueError, match=words) as caught:
+        model(x=np.zeros(2, np.float32), parts=np.zeros((steps, 2), np.float32))
+    assert "in node 'sums' (Scan)" in caught.value.__notes__
+
+
+@pytest.mark.parametrize(("name", "shape"), [("most", (2,)), ("most", (0,)), ("on", (2,)), ("on", (0,))])
+def test_conditions_of_several_elements(name, shape):
+    given = looped()
+    for one in given.graph.input:
+        if one.name == name:
+            one.CopyFrom(info(name, one.type.tensor_type.elem_type, shape))
+    inputs = {"most": np.array(2), "on": np.array(True), "limit": np.float32(9), "x": np.ones(3, np.float32)}
+    model = ep.onnx.load(given)
+    with pytest.raises(ValueError, match=f"{'M' if name == 'most' else 'cond'} has shape .* one element") as caught:
+        model(**inputs | {name: np.full(shape, inputs[name])})
+    assert "in node 'repeat' (Loop)" in caught.value.__notes__

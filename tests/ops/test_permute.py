@@ -114,6 +114,13 @@ def test_negative_widths_crop(operate):
 
 
 @needs_pad
+@pytest.mark.parametrize("width", [(), [], 2, (1, 2)])
+def test_pad_of_an_array_without_axes(operate, width):
+    result = operate("pad", np.array(7, np.int16), width)
+    assert (result.dtype, result.shape, result.item()) == (np.int16, (), 7)
+
+
+@needs_pad
 def test_pad_refuses(operate):
     x = numbers((2, 3), np.int8)
     for width, options, kind, message in (

@@ -57,7 +57,7 @@ def narrower(d: Draw, shape: Sequence[int]) -> list[int]:
 def _gather_elements(d: Draw) -> Any:
     x = d.array(d.shape(least=1, most=3))
     axis = placed(d, x.ndim)
-    place = min(axis, x.ndim - 1)
+    place = min(axis, x.ndim - 1) % x.ndim
     shape = narrower(d, x.shape)
     shape[place] = int(d.rng.integers(0, 5)) if x.shape[place] else 0
     if x.ndim > 1 and d.rarely("too wide"):
@@ -138,7 +138,7 @@ def _combined(way: str, old: Any, new: Any, dtype: Any) -> Any:
 def _scatter(d: Draw) -> Any:
     x = d.array(d.shape(least=1, most=3), wild=False)
     axis = placed(d, x.ndim)
-    place = min(axis, x.ndim - 1)
+    place = min(axis, x.ndim - 1) % x.ndim
     shape = narrower(d, x.shape)
     if x.ndim > 1 and d.rarely("too wide"):
         shape[place - 1] = x.shape[place - 1] + 1
