@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from ep.common.checks import as_size
 from ep.common.primitive import signatures
 from ep.common.primitive.movement import MAX_UNIT
 from ep.common.primitive.region_copy import as_box_copy
 from ep.cpu.device.buffers import check_stream
 from ep.cpu.device.stream import CpuStream, RecordingStream
 from ep.cpu.engine.form import Launcher
-from ep.cpu.engine.move.column_parts import LARGE, LARGE_BYTES
+from ep.cpu.engine.move.column_parts import LARGE, LARGE_BYTES, MOST_PARTS
 from ep.cpu.engine.move.link import link
 from ep.cpu.engine.move.plan import RegionPlan
 from ep.cpu.engine.move.run_writer import run_writers
@@ -63,6 +64,12 @@ class RegionPrimitive(PlannedPrimitive, CopyNd):
                 return
         of_type = as_data_type(data_type, "data_type")
         given = tuple(parts)  # another thread could change a list during the launch
+        if type(rows) is not int or type(cols) is not int or type(begin) is not int:  # each is converted once
+            rows, cols, begin = as_size(rows, "rows"), as_size(cols, "cols"), as_size(begin, "begin")
+        while to_parts and len(given) > MOST_PARTS and rows > 0:  # in order, since they may overlap
+            some, given = given[:MOST_PARTS], given[MOST_PARTS:]
+            self.LaunchColumns(stream, of_type, whole, rows, cols, begin, some, to_parts)
+            begin += sum(part.size for part in some) // rows
         if self._columns is None:
             self._compiling(self._compile_columns)
         assert self._columns is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from operator import index
 from typing import Any
 
 from ep.include.data_type import DTypeLike
@@ -56,11 +57,14 @@ class CopyNd(Primitive):
         data_type: the type of the elements of all buffers.
         whole: buffer of `[rows, cols]` elements; rows >= 1.
         parts: buffers with a `size` of rows times their columns, in the order of their columns in whole,
-            the first from column `begin` on. None shares memory with whole.
+            the first from column `begin` on. None shares memory with whole. Those that are written may overlap: they
+            are written in order.
         to_parts: whether the parts are written, and not whole.
 
         Raises TypeError or ValueError, as Launch does, before anything is written to the invalid part.
         """
+        # each is converted once, although each part has a launch
+        rows, cols, begin = (index(one) if hasattr(one, "__index__") else one for one in (rows, cols, begin))
         for part in parts:
             dims = rows, part.size // rows
             if to_parts:

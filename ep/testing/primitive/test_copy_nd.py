@@ -232,6 +232,41 @@ def test_columns(device, rng, key, rows, widths, begin, more, to_parts):
     check_columns(device, rng, *key, rows, widths, begin, more, to_parts)
 
 
+OVERLAPPING = {
+    "the same memory": (3, [(0, 4), (0, 4), (0, 4)]),
+    "the end of one is the begin of the next": (2, [(0, 5), (8, 5), (16, 5)]),
+    "backwards": (2, [(24, 3), (20, 3), (18, 2), (0, 10)]),
+    "one inside of another": (3, [(0, 20), (7, 2), (40, 1)]),
+    "some are empty": (2, [(4, 0), (0, 4), (4, 0), (2, 4)]),
+    "large and small ones": (3, [(0, 30_001), (5, 2), (60_000, 20_003), (9, 4)]),
+    "hundreds": (2, [(7 * k % 400, 1 + k % 3) for k in range(700)]),
+    "hundreds in order": (1, [(k, 2) for k in range(600)]),
+}
+"""The number of rows, and of each part, the place of its first element in the memory of all, and its columns."""
+
+
+@needs(CopyNdFactory, DataType.kInt32)
+@pytest.mark.parametrize("times", range(2))
+@pytest.mark.parametrize("case", OVERLAPPING)
+def test_parts_that_overlap_are_written_in_order(device, rng, case, times):
+    """The launch is the same as one for each part: where two are written, the later one remains."""
+    rows, places = OVERLAPPING[case]
+    if device.simulated:
+        places = [(place % 5000, min(width, 40)) for place, width in places[:60]]
+    cols = 3 + sum(width for _, width in places)
+    whole = rng.integers(-(2**31), 2**31, (rows, cols)).astype(np.int32)
+    memory = np.arange(max(place + rows * width for place, width in places) + 7, dtype=np.int32)
+    copied = device.buffer(memory)
+    parts = [copied[place : place + rows * width] for place, width in places]
+    copy = device.require(CopyNdFactory, 2)
+    copy.LaunchColumns(device.stream, "int32", device.buffer(whole.reshape(-1)), rows, cols, 2, parts, True)
+    begin = 2
+    for place, width in places:
+        memory[place : place + rows * width] = whole[:, begin : begin + width].reshape(-1)
+        begin += width
+    np.testing.assert_array_equal(device.array(copied), memory)
+
+
 @needs(CopyNdFactory, DataType.kInt32)
 @pytest.mark.parametrize("to_parts", [False, True])
 def test_columns_that_do_not_fit_are_refused(device, rng, to_parts):

@@ -76,8 +76,18 @@ def columns_entry() -> Callable[..., int]:
     Its arguments are (state, task, dtype, bytes of an element, rows, columns, begin, whether to parts, whole, parts).
 
     It returns 0 if the launch was done, and LARGE if everything is done except for parts of more than LARGE_BYTES. It
-    returns 1 if something is not as expected; then nothing has been written.
+    returns 1 if something is not as expected, or if parts that are written overlap, which threads would write in any
+    order; then nothing has been written.
     """
+
+    @jit
+    def overlaps(parts, number, data, elements, size):
+        """Return whether a part overlaps one of the first `number` parts."""
+        for k in range(number):
+            other = load_word(parts + TUPLE_ITEMS, k)
+            if clash(data, elements, size, load_word(other + DATA, 0), _num_elements(other), size, False):
+                return True
+        return False
 
     @jit
     def moved(args):
@@ -92,6 +102,7 @@ def columns_entry() -> Callable[..., int]:
         if whole == 0:
             return 1
         first, number, num_bytes, large = whole + column * size, load_word(parts + TUPLE_LENGTH, 0), 0, 0
+        end = 0  # of all parts so far
         for k in range(number):
             part = load_word(parts + TUPLE_ITEMS, k)
             data = array_data(part, ndarray_type, dtype, 0, WRITABLE if to_parts != 0 else READABLE)
@@ -102,6 +113,9 @@ def columns_entry() -> Callable[..., int]:
                 return 1
             if clash(whole, count, size, data, elements, size, False):
                 return 1
+            if to_parts != 0 and data < end and overlaps(parts, k, data, elements, size):
+                return 1
+            end = max(end, data + elements * size)
             column += elements // rows
             if elements * size > LARGE_BYTES:
                 large = LARGE
