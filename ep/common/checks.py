@@ -16,10 +16,12 @@ MAX_OFFSET: Final = 2**62
 
 
 def as_integer(value: Any, argument: str) -> int:
-    """Return an integer argument as int. Raises TypeError if it is not an integer."""
+    """Return an integer argument as int. Raises TypeError if it is not an integer, and what its `__index__` raises."""
     try:
         return operator.index(value)
-    except TypeError:
+    except TypeError as error:
+        if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
+            raise  # by a method of Python
         raise ArgumentTypeError(argument, f"must be an integer, not {shown(value)}") from None
 
 
