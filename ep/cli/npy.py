@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
 
-from ep.cli import text
+from ep.cli import npy_header, text
 from ep.cli.parser import CommandError
 from ep.common.file_locks import locks
 from ep.include.data_type import DataType
@@ -29,10 +29,14 @@ def read(path: str, data_type: DataType | None = None) -> Array:
         are read as that type; an array of another data type is refused.
     """
     try:
+        if os.path.exists(path) and not os.path.isdir(path) and not os.path.isfile(path):
+            raise OSError("it is no regular file, which can be mapped into memory")
+        with open(path, "rb") as file:
+            npy_header.check(file)
         array = np.asarray(np.lib.format.open_memmap(path, mode="r"))
     except OSError as error:
         raise CommandError(f"{path} cannot be read: {error.strerror or error}") from error
-    except (ValueError, EOFError) as error:
+    except Exception as error:  # NumPy may refuse more than the check does
         raise CommandError(f"{path} is no .npy file that can be read: {error}") from error
     raw = array.dtype.kind == "V" and array.dtype.names is None
     if raw and data_type is not None and data_type.itemsize == array.dtype.itemsize:
