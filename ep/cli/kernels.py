@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ep.cli import names, output
-from ep.cli.parser import CommandError, Parser
+from ep.cli.parser import CommandError, Parser, check_once
 from ep.include.data_type import DataType
 from ep.include.device_type import DeviceType
 from ep.include.errors import DuplicateRegistrationError, UnsupportedPrimitiveError
@@ -71,6 +71,7 @@ def _types(operator: Any, given: Sequence[str]) -> list[DataType]:
     from ep.ops.declare.inputs import Role
 
     of_roles = {Role.INDICES: DataType.kInt64, Role.CONDITION: DataType.kBool}
+    check_once("--dtype", (text.rpartition("=")[0] for text in given))
     types = {one.name: of_roles.get(one.role, DataType.kFloat) for one in operator.inputs}
     for text in given:
         name, _, like = text.rpartition("=")
@@ -86,6 +87,7 @@ def _types(operator: Any, given: Sequence[str]) -> list[DataType]:
 
 def _attributes(operator: Any, given: Sequence[str]) -> dict[str, Any]:
     """Return the attributes that kernels ask for: those given, and defaults."""
+    check_once("--attribute", (text.partition("=")[0] for text in given))
     attributes = {one.name: one.default for one in operator.attributes if not one.is_required}
     for text in given:
         name, equals, value = text.partition("=")

@@ -6,7 +6,7 @@ from argparse import ArgumentTypeError
 from pathlib import Path
 from typing import Any
 
-from ep.cli.parser import CommandError
+from ep.cli.parser import CommandError, check_once
 from ep.include.device_type import DeviceType
 from ep.include.suggest import did_you_mean
 
@@ -53,7 +53,6 @@ def by_name(option: str, given: list[tuple[str, Any]], known: list[str]) -> dict
         if name not in known:
             hint = did_you_mean(name, known) or f"; it has {', '.join(known) or 'none'}"
             raise CommandError(f"{option}: the model has no {name!r}{hint}")
-        if name in found:
-            raise CommandError(f"{option}: {name} is given twice")
         found[name] = value
+    check_once(option, (name for name, _ in given))
     return found

@@ -82,7 +82,7 @@ def _add_input(command: Parser, operator: Any, one: Any) -> None:
     from ep.ops.declare.inputs import Role
 
     file = f"{one.name[0].upper()}.npy"
-    options: dict[str, Any] = {"nargs": "+"} if one.role is Role.TENSORS else {}
+    options: dict[str, Any] = {"nargs": "+", "action": "extend"} if one.role is Role.TENSORS else {}
     number = ", or a number" if one.role is Role.OPERAND else ""
     meaning = operator.meaning_of(one.name).replace("%", "%%") + number
     command.add_argument(_option(one.name), dest=one.name, metavar=file, required=True, help=meaning, **options)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from collections import Counter
+from collections.abc import Iterable
 from typing import Any, NoReturn
 
 from ep.cli import text
@@ -13,6 +15,31 @@ from ep.include.suggest import did_you_mean
 
 class CommandError(Exception):
     """Raised if a command cannot do its work; the user sees only the message, in one line."""
+
+
+def check_once(option: str, names: Iterable[str]) -> None:
+    """Raise CommandError if an option that may be repeated has a name twice; an empty one is that of no name."""
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise CommandError(f"{option}: {name or 'a value without a name'} is given {_times(count)}")
+
+
+def _times(count: int) -> str:
+    return "twice" if count == 2 else f"{count} times"
+
+
+class _Once(argparse.Action):
+    """The action of an option with one value, or of an argument without a name."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
+    ) -> None:
+        """Store the value; raises ArgumentError for the second one."""
+        given = namespace.__dict__.setdefault("given_options", set())
+        if option is not None and self.dest in given:
+            raise argparse.ArgumentError(self, "is given twice; it takes one value")
+        given.add(self.dest)
+        setattr(namespace, self.dest, values)
 
 
 class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
@@ -43,6 +70,7 @@ class Parser(argparse.ArgumentParser):
         options.setdefault("allow_abbrev", False)
         options.setdefault("formatter_class", _HelpFormatter)
         super().__init__(**options)
+        self.register("action", None, _Once)
         # argparse reads "-1,3,5" as an option unless it looks like a negative number
         self._negative_number_matcher = re.compile(r"-\d[\d.,-]*$")
 

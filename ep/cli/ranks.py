@@ -11,7 +11,7 @@ import numpy as np
 
 from ep.cli import npy, operators, text
 from ep.cli.computing import REFUSALS, Device, device_of, refused
-from ep.cli.parser import CommandError, Parser
+from ep.cli.parser import CommandError, Parser, check_once
 from ep.cli.placements import Sizes, as_sbps
 from ep.include.errors import DeviceUnavailableError, EnvironmentVariableError, UnsupportedPrimitiveError
 from ep.sbp import Broadcast, Partial, Sbp, Split, region_on
@@ -137,6 +137,7 @@ def _of_inputs(
     """Return the SBPs of each input; B by default."""
     operator = plan.operator
     names, lies = operator.input_names, {}
+    check_once("--sbp", (name or names[0] for name, _ in given))
     for name, sbps in given:
         if name and name not in names:
             raise CommandError(f"--sbp {name}=...: {operator.name} has no input {name!r}; it has {', '.join(names)}")

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ep.cli import names, output, sbp_plot, text
-from ep.cli.parser import CommandError, Parser
+from ep.cli.parser import CommandError, Parser, check_once
 from ep.cli.placements import Sizes, as_sbps
 from ep.sbp import Choice, Problem, Sbp, Step, choices, parse_many
 
@@ -59,7 +59,12 @@ def add_arguments(parser: Parser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Print every signature with the bytes that it moves, and which one is chosen."""
+    from ep.ops.declare.inputs import Role
+
     operator, mesh = arguments.declared, arguments.ranks
+    for one in operator.inputs:
+        if one.role is not Role.TENSORS:
+            check_once(f"--{one.name}", [one.name] * len(getattr(arguments, one.name) or ()))
     given = [places for one in operator.inputs for places in _of_input(arguments, one.name, len(mesh))]
     problem = _problem(arguments, len(given))
     wanted = None if arguments.out is None else _on_mesh("--out", arguments.out, len(mesh))
@@ -126,6 +131,7 @@ def _problem(arguments: Namespace, num_inputs: int) -> Problem:
         np.broadcast_to(np.zeros((), of_roles.get(one.role, arguments.dtype.dtype)), shapes[one.name])
         for one in operator.inputs
     ]
+    check_once("--attribute", (given.partition("=")[0] for given in arguments.attribute))
     attributes = {}
     for given in arguments.attribute:
         name, _, value = given.partition("=")
@@ -160,6 +166,7 @@ def _shapes(operator: Any, given: Sequence[str]) -> dict[str, tuple[int, ...]]:
             shapes[name or first] = _SIZES(sizes)
         except ArgumentTypeError as error:
             raise CommandError(f"--shape {one}: {error}") from error
+    check_once("--shape", (one.rpartition("=")[0] or first for one in given))
     if first not in shapes:
         raise CommandError(f"--shape is missing for {first}, the first input of {operator.name}")
     for inputs in operator.inputs:

@@ -205,3 +205,53 @@ def test_pipe_is_plain_and_whole():
     gather = next(line for line in done.stdout.splitlines() if line.startswith("Gather "))
     assert gather.endswith("kUInt64")
     assert len(gather) > 80
+
+
+ONE_VALUE = [
+    ("run", "relu", "--x", "a.npy", "--x", "b.npy", "--out", "y.npy"),
+    ("run", "relu", "--x", "a.npy", "--out", "y.npy", "--out", "z.npy"),
+    ("run", "softmax", "--x", "a.npy", "--axis", "0", "--axis", "1", "--out", "y.npy"),
+    ("run", "relu", "--x", "a.npy", "--out", "y.npy", "--device", "cpu", "--device=cpu"),
+    ("run", "relu", "--x", "a.npy", "--out", "y.npy", "--read-as", "bfloat16", "--read-as", "float16"),
+    ("run", "relu", "--x", "a.npy", "--out", "y.npy", "--mesh", "2", "--mesh", "4"),
+    ("run", "model.onnx", "--out", "y=y.npy", "--device", "cpu", "--device", "cpu"),
+    ("list", "--format", "json", "--format", "table"),
+    ("ops", "--family", "binary", "--family", "unary"),
+    ("kernels", "gather", "--device", "cpu", "--device", "cpu"),
+    ("sbp", "relu", "--shape", "4x4", "--ranks", "2", "--ranks", "4"),
+    ("sbp", "relu", "--shape", "4x4", "--ranks", "2", "--out", "B", "--out", "B"),
+    ("cache", "warm", "--jobs", "1", "--jobs", "2"),
+    ("bench", "--plot", "a.svg", "--plot", "b.svg"),
+]
+
+
+@pytest.mark.parametrize("words", ONE_VALUE, ids=" ".join)
+def test_an_option_with_one_value_is_not_given_twice(ep, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = ep(*words)
+    assert done.code == 2
+    assert re.search(r"argument --[a-z/, -]*: is given twice; it takes one value\n", done.err)
+    assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("kernels", "gather", "--attribute", "axis=1", "--attribute", "axis=2"), "--attribute: axis is given twice"),
+        (("kernels", "gather", *["--dtype", "params=int8"] * 3), "--dtype: params is given 3 times"),
+        (
+            ("kernels", "gather", "--dtype", "int8", "--dtype", "int32"),
+            "--dtype: a value without a name is given twice",
+        ),
+        (("sbp", "relu", "--ranks", "2", "--shape", "4x4", "--shape", "x=4x8"), "--shape: x is given twice"),
+        (("sbp", "relu", "--ranks", "2", "--shape", "4x4", "--x", "B", "--x", "S(0)"), "--x: x is given twice"),
+        (
+            ("sbp", "softmax", "--ranks", "2", "--shape", "4x4", "--attribute", "axis=1", "--attribute", "axis=0"),
+            "--attribute: axis is given twice",
+        ),
+    ],
+)
+def test_a_name_is_not_given_twice(ep, words, why):
+    done = ep(*words)
+    assert (done.code, done.out) == (1, "")
+    assert done.err == f"ep {words[0]}{f' {words[1]}' if words[0] == 'sbp' else ''}: error: {why}\n"

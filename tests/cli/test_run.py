@@ -393,3 +393,13 @@ def test_output_through_a_link(run, folder):
     assert run("relu", "--x", "x.npy", "--out", "link.npy").code == 0
     assert os.path.islink("link.npy")
     assert np.load("target.npy").shape == (4, 1, 5, 1)
+
+
+def test_arrays_are_collected(run, folder):
+    for words in (
+        ("--arrays", "params.npy", "params.npy", "--arrays", "params.npy"),
+        ("--arrays", "params.npy", "--arrays", "params.npy", "--arrays=params.npy"),
+    ):
+        done = run("concat", *words, "--axis", 0, "--out", "joined.npy")
+        assert (done.code, done.err) == (0, "")
+        np.testing.assert_array_equal(np.load("joined.npy"), np.concatenate([np.load("params.npy")] * 3))
