@@ -10,8 +10,8 @@ Each kind of trial has a module here (`KINDS` in `runner.py`) with
 
 `launches` and `malformed` try right and wrong calls; `copies`, `threads`, `forks`, `compiling_forks` and `interrupts`
 try events in a process; `cache_files` damages files; `leaks` measures memory. All draw their calls from `calls.py`,
-except `gradients`, which compares gradients of operators with central differences, and `ranks`, which lets ranks of
-jobs fail.
+except `gradients`, which compares gradients of operators with central differences, `overlaps`, which writes results to
+arrays that overlap operands, each other and themselves, and `ranks`, which lets ranks of jobs fail.
 
 A trial is named by (seed, kind, number), and runs in a child process (`worker.py`), so that a crash is reported like
 any other failure. `test_short.py` is the short form, and `faults.py` tests the runner itself: its trials fail.
