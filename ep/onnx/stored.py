@@ -157,9 +157,7 @@ class Stored:
             return
         constants = {*self._kernels.names(f"constant.{self._source.digest}", "plan")}
         for name in plans if constants else ():
-            contents = self._read(name, bytes)
-            if contents is not None:
-                constants -= {self._name_of_constant(one.digest) for one in _stands(header_of(contents)[0])}
+            constants -= {*map(self._name_of_constant, self._read(name, _digests) or ())}
         self._kernels.remove(constants)
         self._written -= constants
 
@@ -261,6 +259,11 @@ class _MissingError(Exception):
 
 def _stands(header: Mapping[str, Any]) -> Iterator[Stand]:
     return (Stand(*one) for one in header["constants"])
+
+
+def _digests(contents: bytes) -> list[str]:
+    """Return the digests of a plan's constants. Plans of earlier sources of ep may have a header without any."""
+    return [first for first, *_ in header_of(contents)[0]["constants"] if isinstance(first, str)]
 
 
 def _packed(launches: Launches, of_model: bytes) -> tuple[bytes, dict[str, NDArray]]:

@@ -9,6 +9,7 @@ import pytest
 
 from ep.cli import npy
 from ep.cli.parser import CommandError
+from ep.common import file_locks
 
 GOOD = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }"
 
@@ -116,6 +117,23 @@ def test_headers_of_python_2(tmp_path):
     path.write_bytes(file_of(GOOD.replace("(2, 3)", "(2L, 3L)")))
     with pytest.warns(UserWarning, match="Python 2"):
         assert npy.read(str(path)).shape == (2, 3)
+
+
+def test_what_killed_commands_have_left_is_removed(tmp_path):
+    """Those of this result that are older than a minute, and that no process has locked."""
+    left, new, other = (tmp_path / name for name in ("y.npy.1.partial", "y.npy.2.partial", "z.npy.1.partial"))
+    locked = tmp_path / "y.npy.3.partial"
+    for file in (left, new, other, locked):
+        file.write_bytes(b"half")
+    for file in (left, other, locked):
+        os.utime(file, (1, 1))
+    with locked.open("rb") as file:
+        file_locks.locks(file.fileno())
+        npy.write(npy.target(str(tmp_path / "y.npy")), np.ones(3))
+        np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), 1)
+        assert {*tmp_path.iterdir()} == {tmp_path / "y.npy", new, other, locked}
+    npy.write(npy.target(str(tmp_path / "y.npy")), np.ones(3))
+    assert not locked.exists()
 
 
 def test_what_is_no_regular_file(tmp_path):

@@ -10,6 +10,7 @@ from onnx import TensorProto
 
 from ep.common.arrays.constants import Constants
 from ep.common.arrays.on_device import arrays_on
+from ep.common.kernel_cache.headed import with_header
 from ep.cpu.device_manager import CACHE
 from ep.include.device_type import DeviceType
 from tests.onnx.kept import loaded, written
@@ -124,9 +125,15 @@ def test_constants_are_removed_with_the_plans_that_need_them(tmp_path, rng):
         x = rng.standard_normal((rows, 71), np.float32)
         for _ in range(2):
             np.testing.assert_allclose(made(x=x)[0], x @ weight.T - table[:rows], rtol=1e-4, atol=1e-4)
+    older = f"launches.{made._source.digest}-{0:016x}.plan"  # of earlier sources of ep
+    CACHE.write(older, with_header({"constants": [[True, 7, [3], "kFloat"]]}), 17)
+    for rows in (15, 14, 13):
+        for _ in range(2):
+            made(x=np.ones((rows, 71), np.float32))
     files, _ = on_disk(made)
     assert len([one for one in files if one.startswith("launches.")]) == 16
-    assert len([one for one in files if one.startswith("constant.")]) == 17  # of 16 plans, and what they share
+    assert older in files
+    assert len([one for one in files if one.startswith("constant.")]) == 12 + 1  # of 15 plans, and what they share
     again, is_read = loaded(path)
     x = rng.standard_normal((39, 71), np.float32)
     np.testing.assert_allclose(again(x=x)[0], x @ weight.T - table[:39], rtol=1e-4, atol=1e-4)
