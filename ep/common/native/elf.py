@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+import re
 import struct
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -30,6 +31,12 @@ _R_X86_64_64: Final = 1
 _UNDEFINED: Final = 0  # the section of a symbol that the file does not define
 _GLOBAL: Final = 1  # how such a symbol is bound, if it must be found
 _TABLE: Final = "_GLOBAL_OFFSET_TABLE_"  # which the linker makes
+
+MOST_STACK: Final = 2**14
+"""The most bytes of the stack that a launch may take, in all functions that call each other."""
+MOST_FRAME: Final = MOST_STACK - 6 * 2**10
+"""The most bytes of them that one function may take for itself; the others are for its callers."""
+_SUBTRACTED: Final = re.compile(rb"\x48\x81\xec(....)", re.DOTALL)  # a number of 32 bits, from the stack pointer
 
 _keep: Final = ctypes.PYFUNCTYPE(None, ctypes.py_object)(("Py_IncRef", ctypes.pythonapi))
 
@@ -92,6 +99,12 @@ def undefined(code: bytes) -> list[str]:
     except (struct.error, LookupError, ValueError) as error:
         raise DamagedError(f"damaged object file: {error!r}") from error
     return [name for name in names if name and name != _TABLE]
+
+
+def has_small_frames(machine_code: bytes) -> bool:
+    """Return whether no function takes more than `MOST_FRAME` of the stack; only known of code for x86-64."""
+    numbers = (int.from_bytes(number, "little", signed=True) for number in _SUBTRACTED.findall(machine_code))
+    return all(number <= MOST_FRAME for number in numbers)
 
 
 def _place(code: bytes, names: Sequence[str], address_of: Callable[[str], int]) -> tuple[int, ...]:

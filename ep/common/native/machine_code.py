@@ -53,9 +53,11 @@ def function_addresses(
     name: str,
     made_of: object,
     to: str,
-    compiled: Callable[[], tuple[Any, list[str]]],
+    compiled: Callable[[], Iterator[tuple[Any, list[str]]]],
 ) -> tuple[int, ...]:
-    """Return the addresses of a kernel's functions, from the cache or from the library and symbols `compiled` returns.
+    """Return the addresses of a kernel's functions, from the cache or from the libraries and symbols `compiled` yields.
+
+    The first library is taken whose functions need no more of the stack than `elf.MOST_FRAME`, or the last one.
 
     made_of: the function or functions that are compiled. to: the form they are compiled to.
     """
@@ -69,9 +71,11 @@ def function_addresses(
     notice.compiling()
     with _compiling(), statistics.compiling():
         target(cache)  # as Numba has it, which is loaded now
-        library, symbols = compiled()
-        library._ensure_finalized()
-        machine_code = library.codegen._tm.emit_object(library._final_module)
+        for made in compiled():
+            library, symbols = made
+            machine_code = library.codegen._tm.emit_object(library._final_module)
+            if elf.has_small_frames(machine_code):
+                break
     LIBRARIES.append(library)
     cache.write(file_name, b"\0".join((" ".join(symbols).encode(), machine_code)))
     return _known(file_name, _placed(machine_code, symbols))

@@ -75,4 +75,6 @@ def written(library: Any, module: Any, name: str, write: Write, kinds: Sequence[
     code = Code(library, ir.IRBuilder(function.append_basic_block("entry")))
     write(code, *function.args)
     code.builder.ret_void()
+    # LLVM may cut the block in two, and then it takes memory of the stack in the second one by a moving pointer
+    function.entry_basic_block.instructions.sort(key=lambda one: not isinstance(one, ir.AllocaInstr))
     return function

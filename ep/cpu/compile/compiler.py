@@ -8,7 +8,7 @@ of a primitive, and Numba never finds a closure again. Numba is imported when a 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from ep.common.kernel_cache.statistics import Statistics
@@ -16,7 +16,7 @@ from ep.common.native.machine_code import function_addresses
 from ep.common.native.on_demand import registry, types
 from ep.cpu.compile.code import Write, written
 from ep.cpu.compile.jit import OPTIONS, separate
-from ep.cpu.compile.vectors import WORD
+from ep.cpu.compile.vectors import INTERLEAVED, WORD
 from ep.cpu.machine.kernel_cache import CACHE
 
 statistics: Final = Statistics()
@@ -113,13 +113,17 @@ def _c_function(function: Callable[..., Any], num_words: int, result_type: Any, 
 def _addresses(name: str, made_of: object, to: str, compiled: Callable[[], tuple[Any, list[str]]]) -> tuple[int, ...]:
     """Return the addresses of a kernel's functions: see `function_addresses`."""
 
-    def once() -> tuple[Any, list[str]]:
+    def attempts() -> Iterator[tuple[Any, list[str]]]:
         from numba.core import postproc
 
         from ep.common.native.known_types import known_call_types
         from ep.common.native.lifetimes import lifetimes_where_used
+        from ep.cpu.compile.libraries import with_interleaving
 
-        with known_call_types(), lifetimes_where_used(postproc):
-            return compiled()
+        for vectors in (INTERLEAVED, INTERLEAVED // 2, 1):
+            with known_call_types(), lifetimes_where_used(postproc), with_interleaving(vectors):
+                library, symbols = compiled()
+                library._ensure_finalized()
+            yield library, symbols
 
-    return function_addresses(CACHE, statistics, name, made_of, to, once)
+    return function_addresses(CACHE, statistics, name, made_of, to, attempts)

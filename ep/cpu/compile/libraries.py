@@ -7,7 +7,8 @@ chain of about a dozen functions, each called only by the next one, so the inner
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 from llvmlite.binding import create_new_module_pass_manager, parse_assembly
@@ -15,7 +16,7 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.runtime import rtsys
 
 from ep.cpu.compile.target import has_avx512
-from ep.cpu.compile.vectors import ORDINARY_STORES
+from ep.cpu.compile.vectors import INTERLEAVED, ORDINARY_STORES
 
 
 class _Library(JITCodeLibrary):
@@ -52,11 +53,32 @@ class KernelLibrary(_Library):
         self._finalized = True  # Numba would compile and link it
 
     def _optimize_final_module(self) -> None:
+        if _interleaved[-1] != INTERLEAVED:
+            name, text = self._final_module.name, _COUNTS.sub(rf"\g<1>{_interleaved[-1]}", str(self._final_module))
+            self._final_module = parse_assembly(text)
+            self._final_module.name = name
         super()._optimize_final_module()
         # inline the functions that vectorised loops call in place of scalar ones (`vector_math/lookup.py`)
         passes = create_new_module_pass_manager()
         passes.add_always_inliner_pass()
         passes.run(self._final_module, self._codegen._pass_builder())
+
+
+_interleaved: Final = [INTERLEAVED]
+_COUNTS: Final = re.compile(r'(!"llvm\.loop\.interleave\.count", i32 )\d+')
+
+
+@contextmanager
+def with_interleaving(vectors: int) -> Iterator[None]:
+    """Compile loops that are marked to compute several vectors at a time for this number of vectors.
+
+    With fewer vectors, less is kept on the stack.
+    """
+    _interleaved.append(vectors)
+    try:
+        yield
+    finally:
+        _interleaved.pop()
 
 
 def _callers_first(libraries: Iterable[Any]) -> list[Any]:

@@ -20,7 +20,8 @@ REALS: Final = {DataType.kFloat: FLOAT, DataType.kDouble: DOUBLE}
 
 _NAMES: Final = {HALF: "f16", FLOAT: "f32", DOUBLE: "f64"}
 
-_INTERLEAVED: Final = 4  # vectors at a time
+INTERLEAVED: Final = 4
+"""The vectors at a time of a loop that `interleaving` marks."""
 
 PIECE: Final = 32
 """The elements of a piece of a row that becomes one vector: as many as a sum in float64 has lanes."""
@@ -274,7 +275,7 @@ def where(builder: Any, condition: Any, make: Callable[[], Sequence[Any]], value
 
 def interleaving(module: Any) -> Any:
     """Return the metadata of a loop that is to be vectorised several vectors at a time."""
-    return _mark_of_loop(module, ["llvm.loop.interleave.count", INT(_INTERLEAVED)])
+    return _mark_of_loop(module, ["llvm.loop.interleave.count", INT(INTERLEAVED)])
 
 
 def in_one_vector(module: Any, count: int) -> Any:

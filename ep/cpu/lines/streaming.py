@@ -40,6 +40,7 @@ from ep.cpu.shared.context import CONTEXT, CONTEXT_WORDS, ITSELF, LATER, NONE, S
 from ep.cpu.shared.layout import layout
 from ep.cpu.shared.state import SETTINGS, STATE
 from ep.cpu.threads.parallel import call_task, run
+from ep.cpu.threads.scratch import give_back, take, thread_memory
 
 STREAM: Final = layout(
     "Stream",
@@ -57,7 +58,6 @@ _VECTOR: Final = ir.VectorType(BYTE, _LINE)
 _UNROLLED: Final = 4 * _LINE
 _BURST: Final = 2048  # bytes that are prefetched, then written
 _TILE: Final = 2048  # bytes that are written to L1, then streamed
-_TILE_WORDS: Final = (_TILE + _LINE) // 8
 
 
 @emitted()
@@ -174,8 +174,8 @@ def _in_lines(task, own, begin, end, size):
 
 @jit
 def _by_tiles(task, own, begin, end, size, count):
-    tile = stack_words(_TILE_WORDS)
-    tile += -tile & (_LINE - 1)
+    memory = thread_memory()
+    tile = take(memory, _TILE)
     store_word(own, CONTEXT.streaming, NONE)
     settings = load_word(load_word(own, CONTEXT.state), STATE.settings)
     dst, per_tile, ahead = load_word(own, CONTEXT.dst), _TILE // size, load_word(settings, SETTINGS.ahead) // size
@@ -193,6 +193,7 @@ def _by_tiles(task, own, begin, end, size, count):
         stream_row(dst + begin * size, tile, (stop - begin) * size)
         begin = stop
         stop += per_tile
+    give_back(memory, tile)
 
 
 def _stream(context, begin, end):

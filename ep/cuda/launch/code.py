@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from llvmlite import ir
@@ -26,12 +26,13 @@ def compile_function(name: str, function: Callable[..., int], num_words: int) ->
     name: for the kernel cache.
     """
 
-    def compiled() -> tuple[Any, list[str]]:
+    def compiled() -> Iterator[tuple[Any, list[str]]]:
         from numba.core.ccallback import CFunc
 
         made = CFunc(function, ((types.int64,) * num_words, types.int64), {}, {"nopython": True, **OPTIONS})
         result = made._compile_uncached()
-        return result.library, [result.fndesc.llvm_cfunc_wrapper_name]
+        result.library._ensure_finalized()
+        yield result.library, [result.fndesc.llvm_cfunc_wrapper_name]
 
     return function_addresses(CACHE, statistics, name, function, f"function of {num_words}", compiled)[0]
 

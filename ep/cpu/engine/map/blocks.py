@@ -19,11 +19,11 @@ from ep.cpu.lines.sizes import LINE
 from ep.cpu.lines.streaming import finish_streams
 from ep.cpu.shared.context import CONTEXT, CONTEXT_WORDS, ITSELF, NONE
 from ep.cpu.threads.parallel import call_task
+from ep.cpu.threads.scratch import give_back, take, thread_memory
 from ep.include.primitive.primitive import kMaxNumDims
 
 _FIELDS: Final = map_layout(1)
 _MOST_LINES: Final = 4  # the most cache lines of a row of src in a block; processors prefetch long runs better
-_TILE_WORDS: Final = (TILE_BYTES + LINE) // 8
 
 
 @jit
@@ -65,8 +65,8 @@ def walk_blocks(context, begin, end):
     begin -= begin % inner  # the neighbouring ranges are rounded in the same way
     if end != load_word(plan, MAP_PLAN.count):
         end -= end % inner
-    row_context, index, tile = stack_words(CONTEXT_WORDS), stack_words(kMaxNumDims), stack_words(_TILE_WORDS)
-    tile += -tile & (LINE - 1)
+    row_context, index, memory = stack_words(CONTEXT_WORDS), stack_words(kMaxNumDims), thread_memory()
+    tile = take(memory, TILE_BYTES)
     store_word(row_context, CONTEXT.state, state)
     # the shape of a block: the runs of src are as long as they can be if parts of rows of dst are two cache lines
     run = LINE * min(dst_size, _MOST_LINES)
@@ -93,5 +93,6 @@ def walk_blocks(context, begin, end):
                     store_word(row_context, CONTEXT.dst, target + i * dst_step)
                     _call(row_kernel, streaming_kernel, row_context, target + i * dst_step, dst_size, num_columns)
         begin += num_rows * inner
+    give_back(memory, tile)
     if streaming_kernel != NONE:
         finish_streams()

@@ -20,7 +20,8 @@ from ep.cpu.compile.vectors import DOUBLE, FLOAT, WORD, interleaving, least, loo
 from ep.cpu.engine.map.state import MAP_STATE
 from ep.cpu.shared.context import CONTEXT, SOURCE_WORDS
 from ep.cpu.shared.layout import layout
-from ep.cpu.vector_math.sets.beyond_buffer import BLOCK, BUFFER_WORDS, COUNT, STOP
+from ep.cpu.threads.scratch import give_back, take, thread_memory
+from ep.cpu.vector_math.sets.beyond_buffer import BLOCK, BUFFER_BYTES, COUNT, STOP
 from ep.include.data_type import DataType
 
 INNER: Final = layout(
@@ -153,7 +154,8 @@ def _mended(functions: RowFunctions, code: Code, over: _Range) -> None:
     depends on the element, not on its block.
     """
     which, compute, put_back = functions.beyond or ()
-    buffer = code.stack_words(BUFFER_WORDS)
+    memory = code.call_words(thread_memory)
+    buffer = code.call_words(take, memory, WORD(BUFFER_BYTES))
 
     def block(part: _Range) -> Any:
         code.call_words(compute, WORD(which), *part.sources, part.begin, part.end, buffer)
@@ -164,6 +166,7 @@ def _mended(functions: RowFunctions, code: Code, over: _Range) -> None:
         return stop
 
     _by_blocks(code, over, block)
+    code.call_words(give_back, memory, buffer)
 
 
 def _by_blocks(code: Code, over: _Range, block: Callable[[_Range], Any]) -> None:

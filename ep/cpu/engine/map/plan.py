@@ -36,7 +36,7 @@ _SIZES: Final = adjacent(MAP_PLAN, "num_axes", "count", "gaps", "spill", "tiled"
 _BLOCKS: Final = adjacent(MAP_PLAN, "num_axes", "count", "gaps", "spill", "tiled", "blocked", "scattered", "crossed")
 
 TILE_BYTES: Final = 8192
-"""The limit of the bytes of the tiles of all operands together, since a thread may have little stack."""
+"""The limit of the bytes of the tiles of all operands together."""
 
 # a broadcast operand is copied to a tile if its rows are too short to fill a vector
 _SHORT: Final = 16

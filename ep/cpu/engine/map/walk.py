@@ -24,11 +24,11 @@ from ep.cpu.lines.streaming import LINE_BYTES, has_streaming_rows, run_writing
 from ep.cpu.shared.context import CONTEXT, CONTEXT_WORDS, ITSELF, LATER, NONE, SOURCE_WORDS
 from ep.cpu.shared.state import STATE
 from ep.cpu.threads.parallel import call_task, run
+from ep.cpu.threads.scratch import give_back, take, thread_memory
 from ep.include.primitive.primitive import kMaxNumDims
 
 _TILE: Final = 1024  # the most elements of an operand that are copied to a tile together
 _LINE: Final = LINE_BYTES
-_TILE_WORDS: Final = (TILE_BYTES + _LINE) // 8
 
 _SIZE: Final = CONTEXT.sources + 2  # of the first source; those of the others follow at steps of SOURCE_WORDS
 
@@ -114,8 +114,8 @@ def _walk_tiles(num_sources: int) -> Any:
         plan, state = load_word(context, CONTEXT.plan), load_word(context, CONTEXT.state)
         dst, dst_size = load_word(context, CONTEXT.dst), load_word(context, CONTEXT.dst_size)
         row_kernel, spill = load_word(state, MAP_STATE.row_kernel), load_word(plan, fields.spill)
-        free = stack_words(_TILE_WORDS)
-        free += -free & (_LINE - 1)
+        block = thread_memory()
+        free = taken = take(block, TILE_BYTES)
         room, tile = tile_of(context, plan)
         row_context, move_context = stack_words(CONTEXT_WORDS), stack_words(CONTEXT_WORDS)
         store_word(move_context, CONTEXT.streaming, NONE)
@@ -144,6 +144,7 @@ def _walk_tiles(num_sources: int) -> Any:
             if spill != 0:
                 move(spill, dst, results - begin * dst_size, begin, stop, move_context)
             begin = stop
+        give_back(block, taken)
 
     return walk_tiles
 

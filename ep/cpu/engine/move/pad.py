@@ -19,10 +19,11 @@ from ep.cpu.lines.inline_copy import copy_bytes, row_filler
 from ep.cpu.lines.sizes import LEAST_STREAMED_ROW, LINE
 from ep.cpu.lines.streaming import finish_streams, stream_row, streaming_filler
 from ep.cpu.shared.context import CONTEXT, ITSELF, SOURCE_WORDS
+from ep.cpu.threads.scratch import give_back, take, thread_memory
 from ep.include.primitive.primitive import kMaxNumDims
 
 _TILE: Final = 2048  # bytes of dst that are assembled in a tile for non-temporal stores, if rows are short
-_TILE_WORDS: Final = (_TILE + LINE) // 8
+_TILE_BYTES: Final = _TILE + LINE
 _VECTOR_WORDS: Final = VECTOR // 8
 _SHORT: Final = 512  # the most bytes of a row and its padding that are written in whole vectors
 
@@ -119,8 +120,8 @@ def _pad(size: int) -> Any:
         past_caches = load_word(context, CONTEXT.streaming) == ITSELF
         in_lines = past_caches and (length >= LEAST_STREAMED_ROW or num_rows == 0)
         by_tiles = past_caches and not in_lines
-        tile = stack_words(_TILE_WORDS)
-        tile += -tile & (LINE - 1)
+        memory = thread_memory()
+        tile = take(memory, _TILE_BYTES)
         done = first
         while done < last:
             start_of_tile, stop_of_tile, to = done, last, dst
@@ -158,6 +159,7 @@ def _pad(size: int) -> Any:
             done = stop_of_tile
             if by_tiles:
                 stream_row(dst + start_of_tile, to + start_of_tile, stop_of_tile - start_of_tile)
+        give_back(memory, tile)
         if past_caches:
             finish_streams()
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from ep.common.native.words import stack_words
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import allocate, release, unit_functions
 from ep.cpu.engine.move.run_writer import LANE
@@ -18,6 +17,7 @@ from ep.cpu.lines.fetch import fetch_second
 from ep.cpu.lines.inline_copy import copy_bytes
 from ep.cpu.lines.sizes import LINE
 from ep.cpu.lines.streaming import finish_streams, stream_lines
+from ep.cpu.threads.scratch import give_back, take, thread_memory
 
 _LINE: Final = LINE
 
@@ -25,7 +25,7 @@ _LINE: Final = LINE
 _NEAR_WIDTH: Final = 64  # units of a run of src
 _NEAR_RUN: Final = 128  # bytes of a run of dst
 _NEAR_PITCH: Final = _NEAR_RUN + _LINE  # from row to row: rows a power of two apart would map to few cache sets
-_NEAR_WORDS: Final = (_NEAR_WIDTH * _NEAR_PITCH + _LINE) // 8
+_NEAR_BYTES: Final = _NEAR_WIDTH * _NEAR_PITCH
 
 # a tile for non-temporal stores, which fits in L2: long runs suit both the prefetch of src and the writing of dst
 _FAR_WIDTH: Final = 256
@@ -79,9 +79,8 @@ def _through_caches(unit: int) -> Callable[..., bool]:
 
     @jit
     def move_tiles(dst, dst_row, src, src_row, width, length, following):
-        tile = stack_words(_NEAR_WORDS)
-        tile += -tile & (_LINE - 1)
-        column = 0
+        memory, column = thread_memory(), 0
+        tile = take(memory, _NEAR_BYTES)
         while column < width:
             columns = min(_NEAR_WIDTH, width - column)
             if columns < lane:
@@ -93,6 +92,7 @@ def _through_caches(unit: int) -> Callable[..., bool]:
                 write_tile(dst + column * dst_row + row * unit, dst_row, tile, columns, rows * unit)
                 row += rows
             column += columns
+        give_back(memory, tile)
         return True
 
     return move_tiles

@@ -9,17 +9,20 @@ from __future__ import annotations
 
 from typing import Final
 
-from ep.common.native.words import load_word, stack_words, store_word
+from ep.common.native.words import load_word, store_word
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import copy_bytes
 from ep.cpu.engine.map.strided import OPERAND, STRIDED_PLAN, word_of
 from ep.cpu.engine.product.bands import reduce_band
 from ep.cpu.engine.product.state import BLOCK, PRODUCT, PRODUCT_LAUNCH, PRODUCT_MAP
+from ep.cpu.lines.sizes import LINE
 from ep.cpu.shared.context import CONTEXT, CONTEXT_WORDS
 from ep.cpu.threads.parallel import call_task
+from ep.cpu.threads.scratch import give_back, take, thread_memory
 from ep.include.primitive.structure import kMaxOperands
 
-_MOST_WORDS: Final = word_of(kMaxOperands, 0)
+_MOST_BYTES: Final = (8 * word_of(kMaxOperands, 0) + LINE - 1) & -LINE
+_PLACES_BYTES: Final = (8 * (kMaxOperands + CONTEXT_WORDS) + LINE - 1) & -LINE
 _FIRST: Final = word_of(0, 0)
 _OPERAND_WORDS: Final = word_of(1, 0) - _FIRST
 _STEP, _WALK = _FIRST + OPERAND.step, _FIRST + OPERAND.walk
@@ -54,7 +57,9 @@ def block_mapper(launch, block, values, step, row, count):
         reduce_band(launch, block, values, step, row, count)
         return
     of_values, plan = load_word(program, PRODUCT_MAP.values), load_word(program, PRODUCT_MAP.plan)
-    context, places, own = stack_words(CONTEXT_WORDS), stack_words(kMaxOperands), stack_words(_MOST_WORDS)
+    memory = thread_memory()
+    places, own = take(memory, _PLACES_BYTES), take(memory, _MOST_BYTES)
+    context = places + 8 * kMaxOperands
     copy_bytes(places, load_word(launch, PRODUCT_LAUNCH.places), 8 * number)
     if load_word(program, PRODUCT_MAP.in_parts) == 0:
         columns = n
@@ -75,6 +80,7 @@ def block_mapper(launch, block, values, step, row, count):
     if reduces:  # the map's result replaces the values
         store_word(places, 0, values - first * step * itemsize)
     _call(context, program, plan, places, first * columns, (first + count) * columns)
+    give_back(memory, places)
     if reduces:
         reduce_band(launch, block, values, step, row, count)
 
@@ -82,10 +88,13 @@ def block_mapper(launch, block, values, step, row, count):
 def element_mapper(launch, values, begin, end):
     """Compute what `map_elements` describes: the task that it calls."""
     program = load_word(launch, PRODUCT_LAUNCH.map)
-    context, places = stack_words(CONTEXT_WORDS), stack_words(kMaxOperands)
+    memory = thread_memory()
+    places = take(memory, _PLACES_BYTES)
+    context = places + 8 * kMaxOperands
     copy_bytes(places, load_word(launch, PRODUCT_LAUNCH.places), 8 * load_word(program, PRODUCT_MAP.num_operands))
     store_word(places, load_word(program, PRODUCT_MAP.values), values)
     _call(context, program, load_word(program, PRODUCT_MAP.plan), places, begin, end)
+    give_back(memory, places)
 
 
 @jit

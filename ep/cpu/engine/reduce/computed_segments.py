@@ -18,12 +18,13 @@ from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import allocate, copy_bytes, release, set_bytes
 from ep.cpu.engine.map.strided import STRIDED
-from ep.cpu.engine.reduce.narrow_segments import BLOCK, FOUND_WORDS, adder, finder
+from ep.cpu.engine.reduce.narrow_segments import BLOCK, FOUND_BYTES, adder, finder
 from ep.cpu.engine.reduce.state import COMPUTED_SEGMENTS, SEGMENT_STATE, SEGMENTS
 from ep.cpu.lines.sizes import LINE
 from ep.cpu.shared.context import CONTEXT
 from ep.cpu.shared.state import GRAIN_BYTES, SETTINGS, STATE, LaunchState
 from ep.cpu.threads.parallel import call_task, run
+from ep.cpu.threads.scratch import give_back, take, thread_memory
 from ep.include.data_type import DataType
 
 _TILE: Final = 2**14  # bytes of the rows that are computed at a time, if a row has fewer
@@ -101,17 +102,13 @@ def _walk(context, begin, end):
         load_word(state, SEGMENT_STATE.add),
         num_ids * load_word(context, SEGMENTS.ids_size),
     )
-    zero, own, found, picked = (
-        load_word(context, SEGMENTS.offset),
-        stack_words(_OWN_WORDS),
-        stack_words(FOUND_WORDS),
-        stack_words(FOUND_WORDS),
-    )
+    zero, own = load_word(context, SEGMENTS.offset), stack_words(_OWN_WORDS)
     memory = allocate(max(_TILE, row_bytes) + LINE)
     if memory == 0:
         store_word(load_word(context, COMPUTED_SEGMENTS.map_context), STRIDED.lacks_memory, 1)
         return
-    tile = memory + (-memory & (LINE - 1))
+    tile, of_thread = memory + (-memory & (LINE - 1)), thread_memory()
+    found, picked = take(of_thread, FOUND_BYTES), take(of_thread, FOUND_BYTES)
     copy_bytes(own, load_word(context, COMPUTED_SEGMENTS.map_context), 8 * _OWN_WORDS)
     for unit in range(begin, end):
         place, part = unit // (parts * columns), unit // columns % parts
@@ -131,6 +128,7 @@ def _walk(context, begin, end):
             while start < load_word(found, 0):
                 start += _compute(own, context, picked, found, start, place * num_ids, skip, count, tile)
                 call_task(add, sums, tile, picked, count * of_element, numbers)
+    give_back(of_thread, found)
     release(memory)
 
 
@@ -143,7 +141,8 @@ def computed_task() -> int:
 @jit
 def _is_balanced(context, parts):
     """Return whether no part of the segments has much more than its share of the rows of the first batch."""
-    state, ids, found = load_word(context, SEGMENTS.state), load_word(context, SEGMENTS.ids), stack_words(FOUND_WORDS)
+    state, ids, memory = load_word(context, SEGMENTS.state), load_word(context, SEGMENTS.ids), thread_memory()
+    found, balanced = take(memory, FOUND_BYTES), True
     segments, num_ids = load_word(context, SEGMENTS.num_segments), load_word(context, SEGMENTS.num_ids)
     zero, find = load_word(context, SEGMENTS.offset), load_word(state, SEGMENT_STATE.find)
     for part in range(parts):
@@ -152,8 +151,10 @@ def _is_balanced(context, parts):
             call_task(find, ids, block, min(block + BLOCK, num_ids), zero, first, last, found)
             number += load_word(found, 0)
         if number * parts > num_ids + num_ids // 2:
-            return False
-    return True
+            balanced = False
+            break
+    give_back(memory, found)
+    return balanced
 
 
 @jit

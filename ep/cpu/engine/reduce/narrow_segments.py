@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any, Final
 
 from ep.common.native.emitted import emitted
-from ep.common.native.words import load_word, stack_words, store_word
+from ep.common.native.words import load_word, store_word
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.conversion import HALVES, narrowed
 from ep.cpu.compile.jit import jit
@@ -26,8 +26,10 @@ from ep.cpu.engine.reduce.vectors import (
     lanes_in_order,
     read_values,
 )
+from ep.cpu.lines.sizes import LINE
 from ep.cpu.shared.state import GRAIN_BYTES, SETTINGS, STATE
 from ep.cpu.threads.parallel import call_task, run
+from ep.cpu.threads.scratch import give_back, take, thread_memory
 from ep.include.data_type import DataType
 
 NARROW: Final = VECTOR_BYTES
@@ -35,7 +37,7 @@ NARROW: Final = VECTOR_BYTES
 
 BLOCK: Final = 256
 """Ids per block; the needed ones of a block are found first, without a branch."""
-FOUND_WORDS: Final = 1 + 2 * BLOCK
+FOUND_BYTES: Final = (8 * (1 + 2 * BLOCK) + LINE - 1) & -LINE
 
 
 @cache
@@ -176,11 +178,8 @@ def _walk(context, begin, end):
     )
     numbers, row_bytes = load_word(context, SEGMENTS.numbers), load_word(context, SEGMENTS.row_bytes)
     narrow, size = load_word(state, SEGMENT_STATE.narrow), load_word(state, SEGMENT_STATE.sum_bytes)
-    zero, ids_size, found = (
-        load_word(context, SEGMENTS.offset),
-        load_word(context, SEGMENTS.ids_size),
-        stack_words(FOUND_WORDS),
-    )
+    zero, ids_size, memory = load_word(context, SEGMENTS.offset), load_word(context, SEGMENTS.ids_size), thread_memory()
+    found = take(memory, FOUND_BYTES)
     for unit in range(begin, end):
         place, part = unit // parts, unit % parts
         first, last = part * segments // parts, (part + 1) * segments // parts
@@ -202,6 +201,7 @@ def _walk(context, begin, end):
         if narrow != 0:
             begins = (place * segments + first) * numbers
             call_task(narrow, out, sums, begins, begins + (last - first) * numbers)
+    give_back(memory, found)
 
 
 @cache

@@ -20,10 +20,11 @@ from ep.cpu.engine.reduce.lane_sums import LANES, RECORD_VECTOR
 from ep.cpu.lines.ahead import AHEAD, AHEAD_BLOCK, add_ahead
 from ep.cpu.lines.streaming import LINE_BYTES, finish_streams, has_streaming_rows, kind_of_work
 from ep.cpu.machine.caches import far_from
-from ep.cpu.shared.context import CONTEXT, SOURCE_WORDS
+from ep.cpu.shared.context import CONTEXT, NO_MEMORY, SOURCE_WORDS
 from ep.cpu.shared.layout import layout
 from ep.cpu.shared.state import GRAIN_BYTES, SETTINGS, STATE, LaunchState
 from ep.cpu.threads.parallel import call_task, run
+from ep.cpu.threads.scratch import give_back, take, thread_memory
 
 PARTS: Final = 64
 """The most segments of a row. Reducing passes write numbers for each segment; those of one kind are contiguous."""
@@ -48,13 +49,11 @@ _FIRST, _NUMBERS, _SECOND, _RESULTS, _APPLY, ALL_STEPS = range(6)
 _PART_NUMBERS: Final = 5
 _NUMBERS_FROM: Final = 8 * PARTS * _PART_NUMBERS  # bytes
 _RESULTS_FROM: Final = _NUMBERS_FROM + 8 * ROWS * 4
-_MEMORY_WORDS: Final = _RESULTS_FROM // 8 + ROWS * 2
+_MEMORY_BYTES: Final = _RESULTS_FROM + 8 * ROWS * 2
 
 _SEGMENT: Final = 2**14  # the least elements of a segment
 _FEW_ROWS: Final = 16  # fewer rows than this are too few for threads to share
-_KEPT_BYTES: Final = 2**13  # the most in L1, and on the stack
-_KEPT_WORDS: Final = (_KEPT_BYTES + LINE_BYTES) // 8
-_RECORD_WORDS: Final = (RECORD_VECTOR * ROWS + LINE_BYTES) // 8
+_KEPT_BYTES: Final = 2**13  # the most in L1
 _MOST_KEPT_BYTES: Final = 2**19  # the most in L2
 _MOST_FETCHED: Final = 2**18  # bytes of the longest row that is prefetched into L2, which holds the row before it, too
 _AHEAD_WORDS: Final[int] = AHEAD.num_words
@@ -164,10 +163,12 @@ def row_kernel(name: str, passes: Passes, itemsize: int) -> int:
         length, row_bytes, ahead = _segment_length(cols), cols * itemsize, load_word(context, _PASSES.ahead)
         segments = (cols + length - 1) // length
         # the kept values of a row are whole vectors
-        kept, kept_bytes, in_heap = stack_words(_KEPT_WORDS), (cols * kept_size + LINE_BYTES - 1) & -LINE_BYTES, 0
+        kept_bytes, in_heap, block = (cols * kept_size + LINE_BYTES - 1) & -LINE_BYTES, 0, thread_memory()
+        kept = taken = take(block, _KEPT_BYTES)
+        records = take(block, RECORD_VECTOR * ROWS)
         row, last_row, some_rows, index, last_index, step, last_step = 0, 1, 1, begin, end, what, what
         if what == ALL_STEPS:
-            memory = stack_words(_MEMORY_WORDS)
+            memory = take(block, _MEMORY_BYTES)
             row, last_row, index, last_index, step, last_step = begin, end, 0, segments, _FIRST, _APPLY
             if keeps and kept_bytes > _KEPT_BYTES:
                 if given != 0:
@@ -178,8 +179,6 @@ def row_kernel(name: str, passes: Passes, itemsize: int) -> int:
             if segments == 1:
                 some_rows = max(min(_KEPT_BYTES // ((cols * element + LINE_BYTES - 1) & -LINE_BYTES), most_rows), 1)
         kept += -kept & (LINE_BYTES - 1)
-        records = stack_words(_RECORD_WORDS)
-        records += -records & (LINE_BYTES - 1)
         padded = what == ALL_STEPS and (kept_bytes <= _KEPT_BYTES or in_heap != 0 or given != 0)
         streams = streams and (padded or not (keeps and in_dst))  # values kept in dst must stay in the caches
         numbers, results = memory + _NUMBERS_FROM, memory + _RESULTS_FROM
@@ -228,6 +227,7 @@ def row_kernel(name: str, passes: Passes, itemsize: int) -> int:
             row += rows
         if in_heap != 0:
             release(in_heap)
+        give_back(block, taken)
         if streams and finishes:
             finish_streams()
 
@@ -278,7 +278,9 @@ def launch_rows() -> Any:
         if rows >= _FEW_ROWS or cols <= length:
             run(state, task, own, rows, max(grain // cols, 1))
             return 0
-        memory, segments = stack_words(_MEMORY_WORDS), (cols + length - 1) // length
+        memory, segments = allocate(_MEMORY_BYTES), (cols + length - 1) // length
+        if memory == 0:
+            return NO_MEMORY
         for row in range(rows):
             skip = row * row_bytes
             store_words(own, 0, src0 + skip, src1 + skip, dst + skip, cols, memory, streams, 0, 0)
@@ -288,6 +290,7 @@ def launch_rows() -> Any:
                     call_task(task, own, 0, 1)
                 else:
                     run(state, task, own, segments, max(grain // length, 1))
+        release(memory)
         return 0
 
     return launch

@@ -26,6 +26,7 @@ from ep.cpu.shared.context import CONTEXT, ITSELF
 from ep.cpu.shared.layout import ADDRESS, layout
 from ep.cpu.shared.state import GRAIN_BYTES
 from ep.cpu.threads.parallel import call_task, run
+from ep.cpu.threads.scratch import give_back, take, thread_memory
 
 MAP: Final = 0
 """The task processes elements, or one element per row, as described by `STRIDED_PLAN`."""
@@ -100,13 +101,13 @@ MOST_OPERANDS: Final = 128
 
 _PROGRAM, _STAGE, _OPERAND = PROGRAM.num_words, STAGE.num_words, STAGE_OPERAND.num_words
 _AHEAD: Final[int] = STAGE_AHEAD.num_words
+_PLACES_BYTES: Final = 8 * MOST_OPERANDS
 _WORDS: Final = max(PASSES_WORDS, REDUCE_WORDS)
 _OWN_WORDS: Final[int] = STRIDED.num_words
 _AHEAD_WORDS: Final[int] = AHEAD.num_words
 _SEGMENTS_WORDS: Final[int] = COMPUTED_SEGMENTS.num_words
 _GRAIN: Final = GRAIN_BYTES // 16  # the most rows of one number on one thread
-_STACK: Final = 2**15  # the most bytes of memory that are not allocated on the heap
-_STACK_WORDS: Final = (_STACK + LINE) // 8
+_SCRATCH: Final = 2**15  # the most bytes of memory that a thread has for its tasks; more is allocated
 
 
 @jit
@@ -143,14 +144,16 @@ def _rows(context, begin, end):
     plan, arrays = load_word(context, CONTEXT.plan), load_word(context, CONTEXT.sources)
     program = load_word(plan, STRIDED_PLAN.program)
     num_bytes, together = load_word(program, PROGRAM.num_bytes), load_word(program, PROGRAM.rows)
-    own, places, words = stack_words(_AHEAD_WORDS), stack_words(MOST_OPERANDS), stack_words(_WORDS)
-    memory, in_heap = stack_words(_STACK_WORDS), 0
-    if num_bytes > _STACK:
-        in_heap = memory = allocate(num_bytes + LINE)
-        if memory == 0:
+    own, words, block, in_heap = stack_words(_AHEAD_WORDS), stack_words(_WORDS), thread_memory(), 0
+    places = take(block, _PLACES_BYTES)
+    memory = take(block, _SCRATCH)
+    if num_bytes > _SCRATCH:
+        in_heap = allocate(num_bytes + LINE)
+        memory = in_heap + (-in_heap & (LINE - 1))
+        if in_heap == 0:
+            give_back(block, places)
             store_word(context, STRIDED.lacks_memory, 1)
             return
-    memory += -memory & (LINE - 1)
     store_word(own, CONTEXT.sources, places)
     store_word(own, AHEAD.num_ahead, 0)
     in_lines = load_word(context, CONTEXT.streaming) == ITSELF
@@ -193,6 +196,7 @@ def _rows(context, begin, end):
         finish_streams()
     if in_heap != 0:
         release(in_heap)
+    give_back(block, places)
 
 
 @cache
@@ -208,12 +212,12 @@ def _reductions(context, begin, end):
         load_word(context, CONTEXT.state),
     )
     program, all_bytes = load_word(plan, STRIDED_PLAN.program), load_word(plan, STRIDED_PLAN.num_bytes)
-    own, places, words = stack_words(_OWN_WORDS), stack_words(MOST_OPERANDS), stack_words(_WORDS)
-    segments = stack_words(_SEGMENTS_WORDS)
-    memory = allocate(load_word(program, PROGRAM.num_bytes) + LINE)
-    store_word(own, STRIDED.lacks_memory, 1 if memory == 0 else 0)
+    own, words, segments = stack_words(_OWN_WORDS), stack_words(_WORDS), stack_words(_SEGMENTS_WORDS)
+    places = allocate(_PLACES_BYTES + load_word(program, PROGRAM.num_bytes) + LINE)
+    memory = places + _PLACES_BYTES
+    store_word(own, STRIDED.lacks_memory, 1 if places == 0 else 0)
     store_word(own, CONTEXT.sources, places)
-    for number in range(load_word(program, PROGRAM.num_stages) if memory != 0 else 0):
+    for number in range(load_word(program, PROGRAM.num_stages) if places != 0 else 0):
         stage = program + 8 * (_PROGRAM + _STAGE * number)
         task, kind, count = _head(stage)
         _find_operands(stage, arrays, memory, 0, places)
@@ -236,7 +240,7 @@ def _reductions(context, begin, end):
             src = src if computed == 0 else 0
             store_words(words, src, dst, of_stage, load_word(stage, STAGE.state), 0, 0, computed, own)
             run_reduction(state, task, words, all_bytes)
-    release(memory)
+    release(places)
     if load_word(own, STRIDED.lacks_memory) != 0:
         store_word(context, STRIDED.lacks_memory, 1)
 

@@ -22,8 +22,8 @@ from ep.cpu.engine.reduce.state import COMPUTED, REDUCE, REDUCE_STATE, TILE_ELEM
 from ep.cpu.lines.sizes import LINE
 from ep.cpu.shared.context import CONTEXT, CONTEXT_WORDS
 from ep.cpu.threads.parallel import call_task
+from ep.cpu.threads.scratch import give_back, take, thread_memory
 
-_TILE_WORDS: Final = TILE_BYTES // 8
 _FOLDED_ROWS: Final = CHAIN  # rows that are folded at once, at most
 _COMPUTED_WORDS: Final[int] = COMPUTED.num_words
 _ERROR: Final = TILE_BYTES // 2  # the offset of the errors, after the values
@@ -159,9 +159,12 @@ def _source_of(state, src, plan, unit):
 
 
 @separate
-def _reduce_unit(state, plan, source, src, dst, unit, partials, scaled):
-    """Reduce a unit, segment by segment, or from the values of its segments; return False if a sum has overflowed."""
-    total, more, wrong = stack_words(_TILE_WORDS), stack_words(_TILE_WORDS), stack_words(1)
+def _reduce_unit(state, plan, source, src, dst, unit, partials, scaled, total):
+    """Reduce a unit, segment by segment, or from the values of its segments; return False if a sum has overflowed.
+
+    total: memory for two tiles.
+    """
+    more, wrong = total + TILE_BYTES, stack_words(1)
     segments, number = load_word(plan, REDUCE_PLAN.segments), load_word(plan, REDUCE_PLAN.num_elements)
     address, count, first = _source_of(state, src, plan, unit)
     values = count * load_word(state, REDUCE_STATE.parts)
@@ -182,9 +185,13 @@ def _reduce_unit(state, plan, source, src, dst, unit, partials, scaled):
 
 
 @jit
-def _reduce(state, plan, source, src, dst, unit, partials):
-    if not _reduce_unit(state, plan, source, src, dst, unit, partials, _ZERO):
-        _reduce_unit(state, plan, source, src, dst, unit, _ZERO, _ONE)
+def _reduce(state, plan, source, src, dst, begin, end, partials):
+    block = thread_memory()
+    tiles = take(block, 2 * TILE_BYTES)
+    for unit in range(begin, end):
+        if not _reduce_unit(state, plan, source, src, dst, unit, partials, _ZERO, tiles):
+            _reduce_unit(state, plan, source, src, dst, unit, _ZERO, _ONE, tiles)
+    give_back(block, tiles)
 
 
 @jit
@@ -197,21 +204,23 @@ def _reduce_rows(state, plan, src, dst, begin, end):
         call_task(reduce_rows, src, stride, length, dst, begin, end, number, wrong)
         begin = end - load_word(wrong, 0)
         if begin < end:
-            _reduce(state, plan, _ZERO, src, dst, begin, _ZERO)
+            _reduce(state, plan, _ZERO, src, dst, begin, begin + 1, _ZERO)
             begin += 1
 
 
 def _walk(context, begin, end):
     src, plan, state = load_word(context, REDUCE.src), load_word(context, REDUCE.plan), load_word(context, REDUCE.state)
     dst, partials = load_word(context, REDUCE.dst), load_word(context, REDUCE.partials)
-    tile, source, own = _ZERO, _ZERO, stack_words(CONTEXT_WORDS)
+    tile, source = _ZERO, _ZERO
     if load_word(context, REDUCE.map) != 0:
-        tile = allocate(max(TILE_ELEMENTS * load_word(state, REDUCE_STATE.itemsize), TILE_ROWS_BYTES) + LINE)
+        size = max(TILE_ELEMENTS * load_word(state, REDUCE_STATE.itemsize), TILE_ROWS_BYTES) + LINE
+        tile = allocate(size + 8 * (CONTEXT_WORDS + _COMPUTED_WORDS))
         if tile == 0:
             store_word(load_word(context, REDUCE.map_context), STRIDED.lacks_memory, 1)
             return
+        own = tile + size
         copy_bytes(own, load_word(context, REDUCE.map_context), 8 * CONTEXT_WORDS)
-        source = stack_words(_COMPUTED_WORDS)
+        source = own + 8 * CONTEXT_WORDS
         store_words(source, load_word(context, REDUCE.map), own, tile + (-tile & (LINE - 1)))
     if load_word(plan, REDUCE_PLAN.plain_rows) != 0 and tile == 0:
         _reduce_rows(state, plan, src, dst, begin, end)
@@ -221,8 +230,7 @@ def _walk(context, begin, end):
             address, count, _ = _source_of(state, src, plan, number // segments)
             _fold_segment(state, plan, source, address, number % segments, count, partials + TILE_BYTES * number, _ZERO)
     else:
-        for unit in range(begin, end):
-            _reduce(state, plan, source, src, dst, unit, partials)
+        _reduce(state, plan, source, src, dst, begin, end, partials)
     if tile != 0:
         release(tile)
 

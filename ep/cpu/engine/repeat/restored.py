@@ -15,6 +15,7 @@ from ep.cpu.engine.repeat.index_check import IndexCheck
 from ep.cpu.engine.repeat.list_function import list_function
 from ep.cpu.lines.sizes import LINE
 from ep.cpu.machine.kernel_cache import CACHE
+from ep.cpu.threads.thread_memory import provide
 from ep.cpu.threads.workers import start_threads
 from ep.include.data_type import DataType
 from ep.include.device_manager_registry import DeviceManagerRegistry
@@ -37,6 +38,7 @@ def restored(image: bytes, constants: Sequence[NDArray]) -> Callable[..., bool] 
     header, begin = header_of(image)
     if Target(*header["target"]) != target(CACHE):
         return None
+    provide()
     name_functions_on_disk(CACHE, {name: Origin(*one) for name, one in header["named"].items()})
     end = begin + 24 * header["addresses"]
     sites = np.frombuffer(image, np.int64, 3 * header["addresses"], begin).reshape(-1, 3)
