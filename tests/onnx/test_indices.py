@@ -154,3 +154,9 @@ def test_classes(axis, dtype):
         expected[row, column, one] = 8
     found = run("OneHot", [indices, np.array([4]), values], axis=axis)
     np.testing.assert_array_equal(found, np.moveaxis(expected, -1, axis), strict=True)
+
+
+def test_classes_of_integers_that_int64_does_not_hold():
+    indices, values = np.array([1, 2**63, 2**64 - 1, 2**64 - 4], np.uint64), np.array([7, 8], np.int64)
+    expected = [[7, 8, 7, 7], *[[7] * 4] * 3]
+    np.testing.assert_array_equal(run("OneHot", [indices, np.array([4]), values]), expected)

@@ -118,5 +118,7 @@ def _offsets(indices: Any, size: int, step: int) -> Any:
 
 def _counted(indices: Any, size: int) -> Any:
     """Return indices, of which negative ones count from the end, as int64 numbers from 0."""
+    if indices.dtype == np.uint64:
+        indices = ops.minimum(indices, np.iinfo(np.int64).max)  # larger ones would become negative
     at = ops.cast(indices, np.int64)
     return ops.where(ops.less(at, 0), ops.add(at, size), at)
