@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import ml_dtypes
 import numpy as np
 import pytest
 
+from ep.include import DataType
 from ep.include.number_kind import COMPLEXES, FLOATS, part_of
 from ep.include.primitive import (
     BatchUnsortedSegmentSumFactory,
@@ -18,6 +21,7 @@ from ep.include.primitive.blas import BlasTransposeType
 from ep.testing import reductions, segments, softmaxes
 from ep.testing.keys import every_key, those_keys
 from ep.testing.samples import samples
+from ep.testing.tolerances import launch_ulps, sum_ulps
 
 N = BlasTransposeType.N
 
@@ -100,6 +104,23 @@ def test_means_of_equal_numbers(device, key):
         for src, axes in ((columns, (0,)), (columns.T.copy(), (1,)), (columns[None].repeat(2, 0), (0, 1))):
             got = reductions.launch(device, op, data_type, src, axes)
             np.testing.assert_array_equal(got.real.astype(np.float64), want.real.astype(np.float64))
+
+
+@those_keys(ReduceFactory, (ReduceOp.kMean, DataType.kDouble))
+def test_means_of_any_magnitude(device, rng, key):
+    """Each mean is near the exact one, measured by that of the magnitudes, beside columns whose sums overflow."""
+    op, data_type = key
+    largest, bound = np.finfo(np.float64).max, launch_ulps(sum_ulps(device.library), data_type, data_type.dtype)
+    for count in (1, 3, 7, 67, 513):
+        scales = [5e-324, 1e-310, *2.0 ** rng.uniform(-1070, 1000, 3)]
+        columns = [rng.integers(1, 99, count) * rng.choice([-1.0, 1.0], count) * scale for scale in scales]
+        columns += [np.full(count, largest), rng.choice([-largest, largest], count), rng.uniform(0, largest, count)]
+        src = np.stack(columns, 1)
+        terms = [[Fraction(one) for one in column.tolist()] for column in columns]
+        for array, axes in ((src, (0,)), (src.T.copy(), (1,))):
+            for got, exact in zip(reductions.launch(device, op, data_type, array, axes), terms, strict=True):
+                unit = np.spacing(min(float(sum(map(abs, exact)) / count), np.nextafter(largest, 0)))
+                assert abs(Fraction(float(got)) - sum(exact) / count) <= bound * Fraction(float(unit))
 
 
 def softmax_test(tested):
