@@ -109,6 +109,19 @@ def test_of_a_run_in_parts(requested, size, parts):
         assert found == lines_of(begin, size * parts)
 
 
+def test_of_a_run_in_parts_of_any_number(monkeypatch):
+    addresses = []
+    monkeypatch.setattr(fetch, "line_into_second", addresses.append)
+    for size, parts in ((2048, 3), (512, 5), (256, 2)):
+        for residue in range(LINE):
+            begin = BEGIN + residue
+            addresses.clear()
+            for part in range(parts):
+                fetch.part_into_second.py_func(begin + part * size, size)
+            addresses.append(begin + parts * size - 1)
+            assert sorted({address // LINE * LINE for address in addresses}) == lines_of(begin, size * parts)
+
+
 def test_how_many_requests_there_are_does_not_depend_on_the_address(requested):
     run = requested(fetch.fetch_second.write, 2)
     for size in SIZES:

@@ -5,13 +5,12 @@ Rows that do not begin with a line, as NumPy's do not, touch one line more than 
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from ep.common.native.emitted import emitted
+from ep.cpu.compile.jit import jit
 from ep.cpu.compile.vectors import BYTE, L1_CACHE, L2_CACHE, WORD, counted_at_head, least, pointer_to, prefetch_line
 from ep.cpu.lines.sizes import LINE
-
-_SEVERAL: Final = 4  # lines in a turn of a loop
 
 
 def fetch(builder: Any, begin: Any, size: Any, cache: int, most: int | None = None) -> None:
@@ -30,14 +29,8 @@ def fetch(builder: Any, begin: Any, size: Any, cache: int, most: int | None = No
         _line_at(builder, begin, last, cache)
         return
 
-    def lines(skip: Any, count: int) -> None:
-        for number in range(count):
-            _line_at(builder, begin, builder.add(skip, WORD(number * LINE)), cache)
-
     with builder.if_then(builder.icmp_signed(">", size, WORD(0))):
-        several = builder.and_(last, WORD(-_SEVERAL * LINE))
-        counted_at_head(builder, WORD(0), several, _SEVERAL * LINE, [], lambda skip, _: lines(skip, _SEVERAL))
-        counted_at_head(builder, several, last, LINE, [], lambda skip, _: lines(skip, 1))
+        counted_at_head(builder, WORD(0), last, LINE, [], lambda skip, _: _line_at(builder, begin, skip, cache))
         _line_at(builder, begin, last, cache)
 
 
@@ -74,3 +67,16 @@ def fetch_first(builder: Any, begin: Any, size: Any) -> None:
 def fetch_second(builder: Any, begin: Any, size: Any) -> None:
     """Prefetch the lines of `size` bytes from address `begin` on into L2."""
     fetch(builder, begin, size, L2_CACHE)
+
+
+@emitted()
+def line_into_second(builder: Any, address: Any) -> None:
+    """Prefetch the line of an address into L2."""
+    prefetch_line(builder, address, L2_CACHE)
+
+
+@jit
+def part_into_second(begin, size):
+    """Prefetch a part of a run into L2, as `fetch_part` does; `line_into_second` the run's last byte, too."""
+    for skip in range(0, size, LINE):  # LLVM writes several requests in a turn
+        line_into_second(begin + skip)

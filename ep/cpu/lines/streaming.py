@@ -33,7 +33,7 @@ from ep.cpu.compile.vectors import (
     store_nontemporal,
     taken,
 )
-from ep.cpu.lines.fetch import fetch_first, fetch_part, fetch_second
+from ep.cpu.lines.fetch import fetch_first, fetch_part, line_into_second, part_into_second
 from ep.cpu.lines.inline_copy import copy_short_row, row_filler
 from ep.cpu.lines.sizes import LEAST_STREAMED_ROW, LINE
 from ep.cpu.shared.context import CONTEXT, CONTEXT_WORDS, ITSELF, LATER, NONE, SOURCE_WORDS
@@ -187,7 +187,10 @@ def _by_tiles(task, own, begin, end, size, count):
             place = CONTEXT.sources + SOURCE_WORDS * source
             if ahead > 0 and load_word(own, place + 1) == count:  # it is read in the order of dst
                 read_size = load_word(own, place + 2)
-                fetch_second(load_word(own, place) + (begin + ahead) * read_size, (stop - begin) * read_size)
+                first = load_word(own, place) + ahead * read_size
+                part_into_second(first + begin * read_size, (stop - begin) * read_size)
+                if stop == end:
+                    line_into_second(first + end * read_size - 1)
         store_word(own, CONTEXT.dst, tile - begin * size)  # the task adds the offset of each element
         call_task(task, own, begin, stop)
         stream_row(dst + begin * size, tile, (stop - begin) * size)
