@@ -26,7 +26,8 @@ def from_front(value: Any, argument: str, num_dims: int, end: int) -> int:
     """
     position = as_integer(value, argument)
     if not -num_dims <= position < end:
-        raise np.exceptions.AxisError(f"{argument} is {position}; it must be {-num_dims} ... {end - 1}")
+        wanted = f"it must be {-num_dims} ... {end - 1}" if num_dims + end else "there are no axes"
+        raise np.exceptions.AxisError(f"{argument} is {position}; {wanted}")
     return position % num_dims if position < 0 else position
 
 

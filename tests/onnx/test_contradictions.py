@@ -239,6 +239,26 @@ CASES = [
                         ({"kernel_shape": [0]}, "kernel_shape"))),
     ("LRN", 13, [f(2)], {"size": 3}, "X"),
     ("LRN", 13, [f(1, 3, 2)], {"size": 0}, "size"),
+    ("GlobalAveragePool", 13, [f(3)], {}, "X"),
+    ("GlobalMaxPool", 13, [f()], {}, "X"),
+    # others
+    ("BatchNormalization", 15, [f(), f(1), f(1), f(1), f(1)], {}, "X"),
+    ("PRelu", 16, [f(3), f(2, 3)], {}, "slope"),
+    ("PRelu", 16, [f(2, 3), f(2)], {}, "slope"),
+    ("Add", 14, [f(2, 3), f(4, 3)], {}, "broadcast"),
+    ("Where", 16, [np.ones((2, 3), bool), f(2, 3), f(4, 3)], {}, "broadcast"),
+    ("Sum", 13, [f(2), f(3)], {}, "broadcast"),
+    ("Resize", 19, [f(2, 3), None, np.float32([1, 2]), i(4, 4)], {}, "scales and sizes"),
+    ("Resize", 19, [f(2, 3), f(3), np.float32([1, 2])], {}, "roi"),
+    ("Resize", 19, [f(2, 3), None, np.float32([1])], {}, "scales"),
+    ("Resize", 19, [f(2, 3), None, None, i(1, 2, 3)], {}, "scales"),
+    ("Resize", 19, [f(2, 3)], {}, "scales"),
+    ("Upsample", 9, [f(2, 3), np.float32([2])], {}, "scales"),
+    *((op, 13, [f()], {"axis": axis}, "axis") for op in ("ArgMax", "Hardmax", "Concat", "Split")
+      for axis in (0, -1)),
+    ("Clip", 13, [f(2, 3), f(2, 1)], {}, "min"),
+    ("Clip", 13, [f(3), None, f(2, 3)], {}, "max"),
+    *((op, 13, [f(), i(0)], {}, "axis") for op in ("Gather", "CumSum", "TopK")),
     # recurrent
     *((op, 14, given, attributes, word) for op, gates in (("LSTM", 4), ("GRU", 3), ("RNN", 1))
       for given, attributes, word in (

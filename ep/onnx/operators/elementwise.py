@@ -7,7 +7,10 @@ import math
 from collections.abc import Callable
 from typing import Any, Final
 
+import numpy as np
+
 from ep import ops
+from ep.onnx.operators.fitting import check, check_broadcasts
 from ep.onnx.operators.types import in_float32
 from ep.onnx.types import dtype_of
 
@@ -138,8 +141,15 @@ def clip_to(x: Any, least: float, most: float) -> Any:
 
 def clip(x: Any, least: Any = None, most: Any = None) -> Any:
     """Return x, limited to `least` to `most`."""
-    x = x if least is None else ops.maximum(x, least)
-    return x if most is None else ops.minimum(x, most)
+    x = x if least is None else ops.maximum(x, _bound("min", least))
+    return x if most is None else ops.minimum(x, _bound("max", most))
+
+
+def _bound(argument: str, bound: Any) -> Any:
+    """Return a bound without axes; ValueError for several numbers."""
+    shape = tuple(getattr(bound, "shape", ()))
+    check(math.prod(shape) == 1, f"{argument} of shape", shape, "one number")
+    return bound.reshape(()) if shape else bound
 
 
 def dropout_7(x: Any, ratio: float) -> Any:
@@ -182,6 +192,7 @@ def is_inf(x: Any, detect_negative: int, detect_positive: int) -> Any:
 
 def prelu(x: Any, slope: Any) -> Any:
     """Return x, multiplied by a slope where x is negative."""
+    check_broadcasts("slope", slope, x.shape)
     return ops.where(ops.less(x, 0), ops.mul(x, slope), x)
 
 

@@ -20,10 +20,7 @@ def axis_in(rank: int, axis: int, argument: str = "axis", end: int | None = None
 
     end: the first number that is no axis, `rank` by default.
     """
-    end = rank if end is None else end
-    if rank == end == 0:
-        raise ValueError(f"{argument} is {axis}, and the input has no axes")
-    return from_front(axis, argument, rank, end)
+    return from_front(axis, argument, rank, rank if end is None else end)
 
 
 def axes_in(rank: int, axes: Sequence[int], argument: str = "axes") -> list[int]:

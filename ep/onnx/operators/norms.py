@@ -25,6 +25,7 @@ def batch_normalization(
 
     The types may differ: the widest one is computed in, at least float32.
     """
+    check_rank("X", x, least=1)
     each = {"scale": scale, "B": bias, "input_mean": mean, "input_var": variance}
     wide = np.result_type(*(wide_of(one.dtype) for one in (x, *each.values())))
     scale, bias, mean, variance = (ops.cast(of_channels(numbers, x, name), wide) for name, numbers in each.items())

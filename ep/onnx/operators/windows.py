@@ -124,9 +124,11 @@ def lrn(x: Any, *, size: int, alpha: float, beta: float, bias: float) -> Any:
 
 def global_average_pool(x: Any) -> Any:
     """Return the mean of each channel."""
+    check_rank("X", x, least=2)
     return ops.mean(x, tuple(range(2, len(x.shape))), keepdims=True)
 
 
 def global_max_pool(x: Any) -> Any:
     """Return the largest element of each channel."""
+    check_rank("X", x, least=2)
     return ops.max(x, tuple(range(2, len(x.shape))), keepdims=True)
