@@ -201,14 +201,14 @@ _MEAN = primitive_exists(ReduceFactory, ReduceOp.kMean, data_type("x"), kMaxNumD
 _FILL = primitive_exists(FillFactory, data_type("x"))
 
 
-def _added_in(wide: Any) -> Sequence[PrimitiveExists]:
-    """Return the primitives to convert to a type, to add and divide in it, and to convert from it.
+def _divided_in(wide: Any) -> Sequence[PrimitiveExists]:
+    """Return the primitives to convert to a type, to compute means and divide in it, and to convert from it.
 
     wide: a DataType, or that of x.
     """
     return (
         primitive_exists(CastFactory, data_type("x"), wide),
-        primitive_exists(ReduceFactory, ReduceOp.kSum, wide, kMaxNumDims),
+        primitive_exists(ReduceFactory, ReduceOp.kMean, wide, kMaxNumDims),
         primitive_exists(BroadcastElementwiseBinaryFactory, BinaryOp.kDiv, wide, wide, 2),
         primitive_exists(CastFactory, wide, data_type("out")),
     )
@@ -217,17 +217,18 @@ def _added_in(wide: Any) -> Sequence[PrimitiveExists]:
 class AveragePoolKernel(_PoolKernel):
     """A kernel of windows that Expand writes, and Reduce: a mean if all windows have the same number of elements.
 
-    Otherwise it computes sums, divided by those of windows of ones.
+    Otherwise it computes means with zeros in the padding, divided by those of windows of ones: sums could overflow, and
+    the mean of a window without padding is the same in both ways.
     """
 
     wide: DataType | None
-    """The type of sums; None for that of x."""
+    """The type of means that are divided; None for that of x."""
 
     def __init__(self, subject: Subject) -> None:
         super().__init__(subject)
         self._mean, self._fill = _MEAN.make(subject), _FILL.make(subject)
-        added = (one.make(subject) for one in _added_in(self.wide or data_type("x")))
-        self._widen, self._sum, self._div, self._narrow = added
+        divided = (one.make(subject) for one in _divided_in(self.wide or data_type("x")))
+        self._widen, self._wide_mean, self._div, self._narrow = divided
 
     def pooling(self, x: Dims, attributes: Attributes) -> Launches:
         planes, found, counted = x[:2], _of(x, attributes), attributes["counted"]
@@ -243,32 +244,32 @@ class AveragePoolKernel(_PoolKernel):
             stream, (out,) = arrays.stream, outputs
             one_each = arrays.empty(ones.sizes, out.dtype)
             self._fill.Launch(stream, one_each, 1, math.prod(ones.sizes))
-            counts = self._total(arrays, one_each, of_ones, (1, *dims[1:]))
-            totals = self._total(arrays, inputs[0], moves, dims)
-            result = out if self.wide is None else totals
-            self._div.Launch(stream, (dims[0], dims[2]), totals, dims[2:], counts, result)
+            parts = self._means(arrays, one_each, of_ones, (1, *dims[1:]))
+            means = self._means(arrays, inputs[0], moves, dims)
+            result = out if self.wide is None else means
+            self._div.Launch(stream, (dims[0], dims[2]), means, dims[2:], parts, result)
             if result is not out:
                 self._narrow.Launch(stream, result, out, math.prod(out.shape))
 
         return launches
 
-    def _total(self, arrays: Arrays, array: Array, moves: Sequence[Move], dims: Dims) -> Array:
-        """Queue the moves that write windows, and the sums of the windows; return the sums."""
+    def _means(self, arrays: Arrays, array: Array, moves: Sequence[Move], dims: Dims) -> Array:
+        """Queue the moves that write windows, and the means of the windows; return the means."""
         written, wide = self.moved(arrays, array, moves), self.wide
         dtype = written.dtype if wide is None else wide.dtype
         if wide is not None:
             widened = arrays.empty(dims, dtype)
             self._widen.Launch(arrays.stream, written, widened, math.prod(dims))
             written = widened
-        total = arrays.empty((dims[0], dims[2]), dtype)
-        self._sum.Launch(arrays.stream, dims, written, (1,), total)
-        return total
+        means = arrays.empty((dims[0], dims[2]), dtype)
+        self._wide_mean.Launch(arrays.stream, dims, written, (1,), means)
+        return means
 
 
 def _register(types: Sequence[DataType], wide: DataType | None) -> None:
     """Register the kernel for some types."""
     matches = data_type("x").one_of(*types) & WindowKernel.moves_exist & _MEAN & _FILL
-    for one in _added_in(wide or data_type("x")):
+    for one in _divided_in(wide or data_type("x")):
         matches &= one
     kernel = type("AveragePoolKernel", (AveragePoolKernel,), {"wide": wide, "__doc__": AveragePoolKernel.__doc__})
     kernel.__module__ = __name__

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from ml_dtypes import bfloat16
+from ml_dtypes import bfloat16, finfo
 
 import ep
 import ep.ops
@@ -132,6 +132,19 @@ def test_sums_of_float16_that_no_float16_holds(operate):
     x = np.full((1, 1, 8, 8), 60000, np.float16)
     assert (operate("average_pool", x, 3, pads=1) == 60000).all()
     assert (operate("average_pool", x, 8) == 60000).all()
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE, ids=lambda one: np.dtype(one).name)
+def test_padding_makes_no_difference(operate, dtype, rng):
+    """Means of numbers near the maximum are finite, in windows with and without padding."""
+    most = float(finfo(dtype).max)
+    x = (np.where(rng.random((1, 2, 5, 7)) < 0.5, 0.75, 1.0) * most).astype(dtype)
+    padded, plain = (operate("average_pool", x, (3, 3), 1, pads, 1, False, False) for pads in (1, 0))
+    np.testing.assert_array_equal(padded[:, :, 1:-1, 1:-1], plain)
+    assert np.all(np.isfinite(padded.astype(np.float64)))
+    np.testing.assert_allclose(
+        np.float64(padded[0, 0, 0, 0]), np.mean(x[0, 0, :2, :2].astype(np.float64) / 4) * 4, 1e-2
+    )
 
 
 def test_views_and_out(rng):

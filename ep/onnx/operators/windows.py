@@ -11,6 +11,8 @@ from ep.onnx.operators import fitting
 from ep.onnx.operators.attributes import one_of
 from ep.onnx.operators.fitting import check_each, check_rank
 from ep.onnx.operators.norms import of_channels
+from ep.onnx.operators.types import in_float32
+from ep.ops.windows import for_each, windows
 
 check: Final = one_of(auto_pad=("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"))
 
@@ -68,7 +70,8 @@ def conv_transpose(
     strides, dilations = strides or [1] * num, dilations or [1] * num
     extra = output_padding or [0] * num
     spans = _spans(w.shape[2:], dilations)
-    whole = [(n - 1) * s + more + span for n, s, more, span in zip(x.shape[2:], strides, extra, spans, strict=True)]
+    bare = [(n - 1) * s + span for n, s, span in zip(x.shape[2:], strides, spans, strict=True)]
+    whole = [size + more for size, more in zip(bare, extra, strict=True)]
     if output_shape or auto_pad not in ("NOTSET", "VALID"):
         sizes = [*(output_shape or [n * s for n, s in zip(x.shape[2:], strides, strict=True)])]
         pads = _halves(whole, sizes, auto_pad)
@@ -76,8 +79,16 @@ def conv_transpose(
         pads = pads or [0] * (2 * num)
         sizes = [size - pads[k] - pads[k + num] for k, size in enumerate(whole)]
         fitting.check(min(sizes) >= 0, "pads", pads, f"such that no more than {whole} elements are left out")
-    shape = (x.shape[0], w.shape[1] * group, *sizes)
-    y = ops.conv_x_grad(x, w, shape, strides=strides, pads=pads, dilations=dilations, groups=group)
+    left = [size - before for size, before in zip(bare, pads, strict=False)]  # what windows reach, from the pads on
+    reached = [min(size, most + s - 1) for size, most, s in zip(sizes, left, strides, strict=True)]
+    after = [max(most - size, 0) for most, size in zip(left, reached, strict=True)]
+    y = ops.conv_x_grad(
+        x, w, (x.shape[0], w.shape[1] * group, *reached), strides=strides, pads=[*pads[:num], *after],
+        dilations=dilations, groups=group,
+    )  # fmt: skip
+    if reached != sizes:
+        beyond = ((0, size - most) for size, most in zip(sizes, reached, strict=True))
+        y = ops.pad(y, [(0, 0), (0, 0), *beyond])
     return y if bias is None else ops.add(y, of_channels(bias, y, "B"))
 
 
@@ -93,24 +104,40 @@ def _check_filters(x: Any, w: Any, kernel_shape: Any) -> None:
 
 def max_pool(x: Any, *, kernel_shape: Sequence[int], ceil_mode: int = 0, storage_order: int = 0, **around: Any) -> Any:
     """Return the largest element of each window."""
-    return ops.max_pool(x, kernel_shape, ceil_mode=bool(ceil_mode), **_around(x.shape[2:], kernel_shape, **around))
+    found = _around(x.shape[2:], kernel_shape, **around)
+    return ops.max_pool(x, kernel_shape, ceil_mode=_may_reach_beyond(ceil_mode, **around), **found)
 
 
 def average_pool(
     x: Any, *, kernel_shape: Sequence[int], ceil_mode: int = 0, count_include_pad: int = 0, **around: Any
 ) -> Any:
     """Return the mean of each window, with or without the padding."""
-    flags = {"ceil_mode": bool(ceil_mode), "count_include_pad": bool(count_include_pad)}
+    flags = {"ceil_mode": _may_reach_beyond(ceil_mode, **around), "count_include_pad": bool(count_include_pad)}
     return ops.average_pool(x, kernel_shape, **flags, **_around(x.shape[2:], kernel_shape, **around))
 
 
-def lp_pool(x: Any, *, p: int, kernel_shape: Sequence[int], **attributes: Any) -> Any:
+def _may_reach_beyond(ceil_mode: int, *, auto_pad: str, **_: Any) -> bool:
+    """Return whether windows may reach beyond the padding: only with given pads."""
+    return bool(ceil_mode) and auto_pad == "NOTSET"
+
+
+@in_float32
+def lp_pool(x: Any, *, p: int, kernel_shape: Sequence[int], ceil_mode: int = 0, **around: Any) -> Any:
     """Return the norm of each window."""
-    powers = ops.pow(ops.abs(x), float(p))
-    means = average_pool(powers, kernel_shape=kernel_shape, count_include_pad=1, **attributes)
-    return ops.pow(ops.mul(means, float(math.prod(kernel_shape))), 1.0 / p)
+    found = _around(x.shape[2:], kernel_shape, **around)
+    if _may_reach_beyond(ceil_mode, **around):  # places beyond the padding are padding here, so that all have zeros
+        within = {
+            name: for_each(one, name, len(kernel_shape) * (1 + (name == "pads")), 0) for name, one in found.items()
+        }
+        wider = windows(x.shape[2:], tuple(kernel_shape), within).beyond()
+        found["pads"] = [max(one, 0) for one in (*wider.before, *wider.after)]
+    powers = ops.abs(x) if p == 1 else ops.mul(x, x) if p == 2 else ops.pow(ops.abs(x), float(p))
+    means = ops.average_pool(powers, kernel_shape, count_include_pad=True, **found)
+    sums = ops.mul(means, float(math.prod(kernel_shape)))
+    return sums if p == 1 else ops.sqrt(sums) if p == 2 else ops.pow(sums, 1.0 / p)
 
 
+@in_float32
 def lrn(x: Any, *, size: int, alpha: float, beta: float, bias: float) -> Any:
     """Return x over a power of the mean of squares of some channels around each, times alpha, plus a bias."""
     check_rank("X", x, least=2)
