@@ -14,7 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 KINDS = (
     *("launches", "malformed", "copies", "threads", "forks", "compiling_forks", "interrupts", "cache_files", "leaks"),
-    *("gradients", "overlaps", "ranks", "stacks"),
+    *("gradients", "overlaps", "ranks", "stacks", "operators"),
 )
 AT_ONCE = 500
 """The number of trials of one process: a new process is started after them, so that none runs for too long."""

@@ -18,10 +18,10 @@ FOR_EVER = 600.0
 TRIALS = {
     **{"launches": 60, "malformed": 40, "copies": 20, "threads": 6},
     **{"forks": 1, "compiling_forks": 1, "interrupts": 1, "cache_files": 1, "leaks": 1},
-    **{"gradients": 30, "overlaps": 60, "ranks": 3, "stacks": 12},
+    **{"gradients": 30, "overlaps": 60, "ranks": 3, "stacks": 12, "operators": 40},
 }
 TRIALS_ELSEWHERE = 10  # on devices other than the CPU, whose kernels take several times as long to compile
-ON_ANY_DEVICE = ("launches", "malformed", "copies")
+ON_ANY_DEVICE = ("launches", "malformed", "copies", "operators")
 
 
 def check(kind, tag, count):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import ml_dtypes
@@ -17,13 +17,31 @@ NDArray = np.ndarray[Any, Any]
 
 
 class Case(NamedTuple):
-    """A model of one node, the inputs that it gets, and the results that it must have, or the error."""
+    """A model of one node, the inputs that it gets, and the results that it must have, or the error.
+
+    found: takes all inputs of the node, and returns the results that it must have with them. drawn: these inputs.
+    fixed: the numbers of those that are sizes and the like.
+    """
 
     model: ModelProto
     inputs: dict[str, NDArray]
     expected: list[tuple[NDArray, np.dtype[Any], Any]] | Refused
     ulps: float
     shown: str
+    found: Callable[[Sequence[Any]], Any]
+    drawn: Sequence[Any]
+    fixed: Sequence[int]
+
+    def changed(self, rng: np.random.Generator) -> Case:
+        """Return the case with the numbers of each floating-point input in another order, some of them NaN."""
+        drawn = [*self.drawn]
+        for k, one in enumerate(drawn):
+            if f"in{k}" in self.inputs and k not in self.fixed and one.dtype.kind not in "iub" and one.size:
+                drawn[k] = rng.permutation(one.reshape(-1)).reshape(one.shape)
+                if rng.random() < 0.3:
+                    drawn[k].reshape(-1)[int(rng.integers(one.size))] = np.nan
+        inputs = {name: drawn[int(name.removeprefix("in"))] for name in self.inputs}
+        return self._replace(inputs=inputs, drawn=drawn, expected=self.found(drawn))
 
 
 def draws(record: Record, since: int, dtype: str, rng: np.random.Generator) -> Draw:
@@ -33,16 +51,16 @@ def draws(record: Record, since: int, dtype: str, rng: np.random.Generator) -> D
     )
 
 
-def case_of(record: Record, draw: Draw) -> Case:
-    """Return a random case."""
+def case_of(record: Record, draw: Draw, opset: int | None = None) -> Case:
+    """Return a random case. opset: of the model; a random one of the version if it is None."""
+    opset = int(draw.rng.choice(served.opsets(record.name, draw.since))) if opset is None else opset
     with np.errstate(all="ignore"):
-        return _case(record, draw)
+        return _case(record, draw, opset)
 
 
-def _case(record: Record, draw: Draw) -> Case:
+def _case(record: Record, draw: Draw, opset: int) -> Case:
     schema = served.schemas(record.name)[draw.since]
     inputs, attributes = record.draw(draw)
-    draw.drawn = inputs
     attributes = {name: one for name, one in attributes.items() if one is not None}
     defaults = {
         name: helper.get_attribute_value(one.default_value)
@@ -53,19 +71,23 @@ def _case(record: Record, draw: Draw) -> Case:
     told = {
         name: one for name, one in attributes.items() if not (one == defaults.get(name) and draw.maybe(f"told {name}"))
     }
-    try:
-        found = record.reference(draw, *map(_wide, inputs), **{**defaults, **attributes})
+
+    def results(inputs: Sequence[Any]) -> Any:
+        draw.drawn = inputs
+        try:
+            with np.errstate(all="ignore"):
+                found = record.reference(draw, *map(_wide, inputs), **{**defaults, **attributes})
+        except Refused as error:
+            return error
         several = found if isinstance(found, tuple) and not isinstance(found, Output) else (found,)
-        expected: Any = [
-            _expected(one if isinstance(one, Output) else Output(one), schema, k, inputs)
-            for k, one in enumerate(several)
-        ]
-    except Refused as error:
-        expected = error
-    opset = int(draw.rng.choice(served.opsets(record.name, draw.since)))
+        outputs = [one if isinstance(one, Output) else Output(one) for one in several]
+        return [_expected(one, schema, k, inputs) for k, one in enumerate(outputs)]
+
+    expected = results(inputs)
     model, given = _model(record, draw, schema, opset, inputs, told, expected)
     sizes = [None if one is None else (one.dtype.name, one.shape) for one in inputs]
-    return Case(model, given, expected, record.ulps, f"{record.name} of opset {opset}, {sizes}, {told}")
+    shown = f"{record.name} of opset {opset}, {sizes}, {told}"
+    return Case(model, given, expected, record.ulps, shown, results, inputs, record.constants)
 
 
 def check(case: Case, device: str = "cpu") -> None:

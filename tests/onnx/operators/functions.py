@@ -121,7 +121,7 @@ def _lost(is_softmax: bool) -> Any:
             if not taken[place]:
                 factors[place] = 1.0 if weights is None else weights[labels[place]]
                 found[place] = -logs[(place[0], labels[place], *place[1:])] * factors[place]
-        scale = (1 + np.max(np.abs(x), initial=0)) * max(np.max(factors, initial=0), 1)
+        scale = (1 + np.max(np.abs(x), initial=0, where=np.isfinite(x))) * max(np.max(factors, initial=0), 1)
         if reduction == "none":
             result = Output(found, magnitude=np.full(found.shape, scale))
         elif reduction == "sum":
@@ -211,11 +211,13 @@ def _cast_like(d: Draw) -> Any:
 
 
 def converted(x: Any, dtype: Any) -> Output:
-    """Return numbers in another type: integers are without the part behind the point."""
+    """Return numbers in another type: integers are without the part behind the point, and 0 for NaN."""
     dtype = np.dtype(dtype)
     if dtype.kind == "b":
         return Output(x != 0, dtype)
-    return Output(np.trunc(x.astype(np.float64)) if dtype.kind in "iu" else x.astype(np.float64), dtype)
+    if dtype.kind in "iu":
+        return Output(np.trunc(np.nan_to_num(x.astype(np.float64))), dtype)
+    return Output(x.astype(np.float64), dtype)
 
 
 _ALL = (

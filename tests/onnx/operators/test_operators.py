@@ -2,50 +2,66 @@
 
 import pytest
 
-from tests.onnx.operators import elementwise, functions, norms, products, reductions, served, windows
+from tests.onnx.operators import served
 from tests.onnx.operators.check import case_of, check, draws
+from tests.onnx.operators.records import FAMILIES, RECORDS
 
 CASES = 8
 """The cases of a version and a type: `record.Draw` takes all values of each choice in turn."""
 
 
-def every(records):
-    """Return the decorator of a test of some records."""
-    return pytest.mark.parametrize(("name", "since", "dtype"), [*served.cases(records)])
+def every(family):
+    """Return the decorator of a test of the records of a family, for each version and each type."""
+    return pytest.mark.parametrize(("name", "since", "dtype"), [*served.cases(FAMILIES[family])])
 
 
-def check_cases(records, name, since, dtype, rng, device):
+def check_cases(name, since, dtype, rng, device):
     """Check some cases of a version and a type of an operator."""
-    draw = draws(records[name], since, dtype, rng)
+    draw = draws(RECORDS[name], since, dtype, rng)
     for _ in range(CASES):
-        check(case_of(records[name], draw), device.type.tag)
+        check(case_of(RECORDS[name], draw), device.type.tag)
 
 
-@every(elementwise.RECORDS)
+@every("elementwise")
 def test_elementwise(rng, device, name, since, dtype):
-    check_cases(elementwise.RECORDS, name, since, dtype, rng, device)
+    check_cases(name, since, dtype, rng, device)
 
 
-@every(reductions.RECORDS)
-def test_reductions(rng, device, name, since, dtype):
-    check_cases(reductions.RECORDS, name, since, dtype, rng, device)
-
-
-@every(norms.RECORDS)
-def test_norms(rng, device, name, since, dtype):
-    check_cases(norms.RECORDS, name, since, dtype, rng, device)
-
-
-@every(windows.RECORDS)
-def test_windows(rng, device, name, since, dtype):
-    check_cases(windows.RECORDS, name, since, dtype, rng, device)
-
-
-@every(products.RECORDS)
-def test_products(rng, device, name, since, dtype):
-    check_cases(products.RECORDS, name, since, dtype, rng, device)
-
-
-@every(functions.RECORDS)
+@every("functions")
 def test_functions(rng, device, name, since, dtype):
-    check_cases(functions.RECORDS, name, since, dtype, rng, device)
+    check_cases(name, since, dtype, rng, device)
+
+
+@every("indices")
+def test_indices(rng, device, name, since, dtype):
+    check_cases(name, since, dtype, rng, device)
+
+
+@every("norms")
+def test_norms(rng, device, name, since, dtype):
+    check_cases(name, since, dtype, rng, device)
+
+
+@every("products")
+def test_products(rng, device, name, since, dtype):
+    check_cases(name, since, dtype, rng, device)
+
+
+@every("recurrent")
+def test_recurrent(rng, device, name, since, dtype):
+    check_cases(name, since, dtype, rng, device)
+
+
+@every("reductions")
+def test_reductions(rng, device, name, since, dtype):
+    check_cases(name, since, dtype, rng, device)
+
+
+@every("shapes")
+def test_shapes(rng, device, name, since, dtype):
+    check_cases(name, since, dtype, rng, device)
+
+
+@every("windows")
+def test_windows(rng, device, name, since, dtype):
+    check_cases(name, since, dtype, rng, device)

@@ -1,0 +1,26 @@
+"""All records of operators, by family and by name."""
+
+from tests.onnx.operators import (
+    elementwise,
+    functions,
+    indices,
+    norms,
+    products,
+    recurrent,
+    reductions,
+    shapes,
+    windows,
+)
+
+FAMILIES = {
+    "elementwise": elementwise.RECORDS,
+    "functions": functions.RECORDS,
+    "indices": indices.RECORDS,
+    "norms": norms.RECORDS,
+    "products": products.RECORDS,
+    "recurrent": recurrent.RECORDS,
+    "reductions": reductions.RECORDS,
+    "shapes": shapes.RECORDS,
+    "windows": windows.RECORDS,
+}
+RECORDS = {name: record for family in FAMILIES.values() for name, record in family.items()}
