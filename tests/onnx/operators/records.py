@@ -8,6 +8,7 @@ from tests.onnx.operators import (
     products,
     recurrent,
     reductions,
+    resize,
     shapes,
     windows,
 )
@@ -20,6 +21,7 @@ FAMILIES = {
     "products": products.RECORDS,
     "recurrent": recurrent.RECORDS,
     "reductions": reductions.RECORDS,
+    "resize": resize.RECORDS,
     "shapes": shapes.RECORDS,
     "windows": windows.RECORDS,
 }

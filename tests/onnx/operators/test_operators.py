@@ -65,3 +65,8 @@ def test_shapes(rng, device, name, since, dtype):
 @every("windows")
 def test_windows(rng, device, name, since, dtype):
     check_cases(name, since, dtype, rng, device)
+
+
+@every("resize")
+def test_resize(rng, device, name, since, dtype):
+    check_cases(name, since, dtype, rng, device)
