@@ -23,6 +23,7 @@ from ep.onnx.operators import reductions as r
 from ep.onnx.operators import resize as z
 from ep.onnx.operators import shapes as s
 from ep.onnx.operators import windows as w
+from ep.onnx.operators.attention import attention, check_attention
 from ep.onnx.operators.attributes import by_attributes
 from ep.onnx.operators.einsum import einsum
 from ep.onnx.operators.powers import power
@@ -149,6 +150,7 @@ _LINES: Final = (
     Line("TopK", 10, i.top_k, host=(0, 1)),
     Line("NonZero", 9, i.non_zero, host=(0,)),
     Line("OneHot", 9, i.one_hot, host=(1,)),
+    Line("Attention", 23, attention, check=check_attention),
     Line("BatchNormalization", 7, b.batch_normalization, check=b.check_batch, most_outputs=1),
     Line("GroupNormalization", 18, b.group_normalization_18),
     Line("GroupNormalization", 21, b.group_normalization, check=b.check_stash),

@@ -92,8 +92,8 @@ def _axes(
     policy: str,
 ) -> list[_Axis]:  # fmt: skip
     given = sizes if sizes is not None and len(sizes) else scales
-    if given is sizes and scales is not None and len(scales):
-        raise ValueError(f"scales are {scales.tolist()} and sizes are {given.tolist()}; only one of them may be given")
+    if given is not scales and scales is not None and len(scales):
+        raise ValueError("scales and sizes have numbers; only one of them may be given")
     if given is None or len(given) != len(places) or len(regions) != len(places):
         raise ValueError(f"scales, sizes or roi do not have a number for each of axes {[*places]} of shape {shape}")
     if not np.isfinite(given).all() or (given < 0).any() or (given is scales and (given == 0).any()):

@@ -1,6 +1,7 @@
 """All records of operators, by family and by name."""
 
 from tests.onnx.operators import (
+    attention,
     elementwise,
     functions,
     indices,
@@ -14,6 +15,7 @@ from tests.onnx.operators import (
 )
 
 FAMILIES = {
+    "attention": attention.RECORDS,
     "elementwise": elementwise.RECORDS,
     "functions": functions.RECORDS,
     "indices": indices.RECORDS,

@@ -22,6 +22,11 @@ def check_cases(name, since, dtype, rng, device):
         check(case_of(RECORDS[name], draw), device.type.tag)
 
 
+@every("attention")
+def test_attention(rng, device, name, since, dtype):
+    check_cases(name, since, dtype, rng, device)
+
+
 @every("elementwise")
 def test_elementwise(rng, device, name, since, dtype):
     check_cases(name, since, dtype, rng, device)
