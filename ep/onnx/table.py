@@ -172,6 +172,7 @@ _LINES: Final = (
     Line("Upsample", 7, by_attributes(z.upsample, "scales"), check=z.check),
     Line("Upsample", 9, z.upsample, host=(1,), check=z.check),
     Line("AveragePool", 7, w.average_pool, check=w.check),
+    Line("CausalConvWithState", 27, w.causal_conv, check=w.check_activation),
     Line("Conv", 1, w.conv, check=w.check),
     Line("ConvTranspose", 1, w.conv_transpose, check=w.check),
     Line("GlobalAveragePool", 1, w.global_average_pool),

@@ -9,7 +9,7 @@ from typing import Any, Final
 from ep import ops
 from ep.onnx.operators import fitting
 from ep.onnx.operators.attributes import one_of
-from ep.onnx.operators.fitting import check_each, check_rank
+from ep.onnx.operators.fitting import check_each, check_rank, check_shape
 from ep.onnx.operators.norms import of_channels
 from ep.onnx.operators.types import in_float32
 from ep.ops.windows import for_each, windows
@@ -50,6 +50,25 @@ def conv(x: Any, w: Any, bias: Any = None, *, group: int, kernel_shape: Any = No
     """Return the products of windows with filters."""
     _check_filters(x, w, kernel_shape)
     return ops.conv(x, w, bias, groups=group, **_around(x.shape[2:], w.shape[2:], **around))
+
+
+def causal_conv(
+    x: Any, w: Any, bias: Any = None, past: Any = None, *, activation: str = "none"
+) -> tuple[Any, Any]:  # fmt: skip
+    """Return the products of each channel's windows that end with each place; and the last places, which the next call
+    gets as its past. Places before the past are zeros."""
+    check_rank("input", x, 3)
+    channels, kernel = x.shape[1], w.shape[-1]
+    check_shape("weight", w, (channels, 1, kernel))
+    check_shape("bias", bias, (channels,))
+    check_shape("past_state", past, (x.shape[0], channels, kernel - 1))
+    whole = ops.pad(x, [(0, 0), (0, 0), (kernel - 1, 0)]) if past is None else ops.concat((past, x), 2)
+    y = ops.conv(whole, w, bias, groups=channels)
+    state = ops.slice(whole, (None, None), (None, None), (whole.shape[2] - kernel + 1, None))
+    return y if activation == "none" else ops.silu(y), state
+
+
+check_activation: Final = one_of(activation=("none", "silu", "swish"))
 
 
 def conv_transpose(

@@ -86,5 +86,79 @@ def _attended(
     return (Output(y, magnitude=large), *whole, Output(scores, d.dtype, np.full(scores.shape, rough)))
 
 
-_ALL = (Record("Attention", _attention, _attended, 4),)
+def _linear(d: Draw) -> Any:
+    heads, groups = d.pick("heads", ((1, 1), (2, 2), (4, 2)))
+    batch, steps, size, width = d.pick("batch", (1, 2)), d.pick("steps", (1, 3, 6)), d.pick("size", (2, 4)), 3
+    rule = d.pick("update_rule", ("linear", "gated", "delta", "gated_delta"))
+    query = d.array((batch, steps, heads * size), wild=False)
+    key, value = (d.array((batch, steps, groups * one), wild=False) for one in (size, width))
+    key = (key / 8).astype(key.dtype)
+    states = d.types["S"]
+    state = states[int(d.rng.integers(len(states)))]
+    past = d.array((batch, groups, size, width), state, wild=False) if d.maybe("past") else None
+    decay = beta = None
+    if "gated" in rule:
+        shape = (batch, steps, groups * (size if d.maybe("each") else 1))
+        decay = (-np.abs(d.array(shape, np.float64, wild=False)) / 4).astype(d.dtype)
+    if "delta" in rule:
+        beta = d.rng.random((batch, steps, groups if d.maybe("beta of heads") else 1)).astype(d.dtype)
+    given = {"q_num_heads": heads, "kv_num_heads": groups, "update_rule": rule, "scale": d.pick("scale", (0.0, 0.5))}
+    return [query, key, value, past, decay, beta], given
+
+
+def _linear_of(
+    d: Draw, query: Any, key: Any, value: Any, past: Any = None, decay: Any = None, beta: Any = None, *,
+    q_num_heads: int, kv_num_heads: int, update_rule: str, scale: float, **_: Any,
+) -> Any:  # fmt: skip
+    batch, steps, _ = query.shape
+    q = query.reshape(batch, steps, q_num_heads, -1)
+    k, v = (one.reshape(batch, steps, kv_num_heads, -1) for one in (key, value))
+    size, width, share = k.shape[-1], v.shape[-1], q_num_heads // kv_num_heads
+    scale = scale or 1 / math.sqrt(size)
+    states = np.zeros((batch, kv_num_heads, size, width)) if past is None else past.copy()
+    y = np.zeros((batch, steps, q_num_heads, width))
+    for b, t, g in np.ndindex(batch, steps, kv_num_heads):
+        s, x = states[b, g], v[b, t, g]
+        if "gated" in update_rule:
+            s = np.exp(decay[b, t].reshape(kv_num_heads, -1)[g])[:, None] * s
+        if "delta" in update_rule:
+            x = beta[b, t, g if beta.shape[2] > 1 else 0] * (x - s.T @ k[b, t, g])
+        states[b, g] = s = s + np.outer(k[b, t, g], x)
+        for h in range(g * share, (g + 1) * share):
+            y[b, t, h] = scale * (s.T @ q[b, t, h])
+    rough = 64 * (1 + np.max(np.abs(y), initial=0) + np.max(np.abs(states), initial=0))
+    state = d.dtype if past is None else d.drawn[3].dtype
+    y = y.reshape(batch, steps, -1)
+    return Output(y, magnitude=np.full(y.shape, rough)), Output(states, state, np.full(states.shape, rough))
+
+
+def _causal(d: Draw) -> Any:
+    batch, channels, length, kernel = (d.pick(name, some) for name, some in _CAUSAL)
+    x, w = d.array((batch, channels, length), wild=False), d.array((channels, 1, kernel), wild=False)
+    bias = d.array((channels,), wild=False) if d.maybe("bias") else None
+    past = d.array((batch, channels, kernel - 1), wild=False) if d.maybe("past") else None
+    return [x, w, bias, past], {"activation": d.pick("activation", ("none", "silu", "swish"))}
+
+
+_CAUSAL = (("batch", (1, 2)), ("channels", (1, 3)), ("length", (1, 4, 7)), ("kernel", (2, 3, 4)))
+
+
+def _causal_of(d: Draw, x: Any, w: Any, bias: Any = None, past: Any = None, *, activation: str = "none") -> Any:
+    before = np.zeros((*x.shape[:2], w.shape[2] - 1)) if past is None else past
+    whole = np.concatenate([before, x], 2)
+    y, scale = np.zeros(x.shape), np.zeros(x.shape)
+    for t in range(x.shape[2]):
+        y[..., t] = np.sum(whole[..., t : t + w.shape[2]] * w[:, 0], -1)
+        scale[..., t] = np.sum(np.abs(whole[..., t : t + w.shape[2]] * w[:, 0]), -1)
+    if bias is not None:
+        y, scale = y + bias[:, None], scale + np.abs(bias)[:, None]
+    y = y / (1 + np.exp(-y)) if activation != "none" else y
+    return Output(y, magnitude=8 * scale), whole[..., whole.shape[2] - w.shape[2] + 1 :]
+
+
+_ALL = (
+    Record("Attention", _attention, _attended, 4),
+    Record("LinearAttention", _linear, _linear_of, 4),
+    Record("CausalConvWithState", _causal, _causal_of, 4),
+)
 RECORDS = {one.name: one for one in _ALL}

@@ -22,6 +22,17 @@ def check_cases(name, since, dtype, rng, device):
         check(case_of(RECORDS[name], draw), device.type.tag)
 
 
+ELSEWHERE = {"If", "Loop", "Scan", "Constant"}
+"""Operators of graphs, and one without inputs: test_branches.py, test_loops.py and test_nodes.py have them."""
+REFUSED = {"Bernoulli", "DynamicQuantizeLinear", "SequenceMap"}
+"""Operators that ONNX's functions compute by operators that are not served."""
+
+
+def test_every_operator_has_a_record():
+    assert RECORDS.keys() | ELSEWHERE | REFUSED == {*served.names()}
+    assert RECORDS.keys().isdisjoint(ELSEWHERE | REFUSED)
+
+
 @every("attention")
 def test_attention(rng, device, name, since, dtype):
     check_cases(name, since, dtype, rng, device)
