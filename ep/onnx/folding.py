@@ -27,7 +27,7 @@ def folded(graph: Graph) -> Graph:
     readers = Counter(name for node in graph.nodes for name in node.inputs)
     readers.update(one.name for one in graph.outputs)
     nodes: list[Node | None] = [node if node.line.name != "Constant" else None for node in graph.nodes]
-    given_by = {node.outputs[0]: k for k, node in enumerate(nodes) if node is not None}
+    given_by = {name: k for k, node in enumerate(nodes) if node is not None for name in node.outputs[:1]}
     for k, node in enumerate(graph.nodes):
         if node.line.name != "BatchNormalization" or readers[node.inputs[0]] != 1:
             continue
@@ -37,6 +37,9 @@ def folded(graph: Graph) -> Graph:
             continue
         read = [*before.inputs[1:], *node.inputs[1:]]
         if not all(name in constants or not name for name in read):
+            continue
+        each = {constants[name].shape for name in read[1:] if name}
+        if each != {constants[read[0]].shape[:1]}:  # the nodes raise an error
             continue
         names = [f"{node.outputs[0]} {what}" for what in ("filters", "bias")]
         constants |= zip(names, _normed(before, node, constants), strict=True)

@@ -330,3 +330,32 @@ def test_contradictions(case, known):
             model.run(None, left)
         assert re.search(rf"\b{word}", str(caught.value), re.IGNORECASE), str(caught.value)
         assert f"in node 'the node' ({name})" in caught.value.__notes__
+
+
+@pytest.mark.parametrize("wrong", ["scale", "B", "input_mean", "input_var", "bias"])
+@pytest.mark.parametrize("size", [1, 3])
+def test_contradictions_in_what_is_merged_with_a_convolution(wrong, size):
+    """The filters of a Conv take up a BatchNormalization after it only if their sizes fit."""
+    sizes = {name: (size if name == wrong else 2,) for name in ("bias", "scale", "B", "input_mean", "input_var")}
+    tensors = [numpy_helper.from_array(f(2, 3, 3), "w")]
+    tensors += [numpy_helper.from_array(f(*shape), name) for name, shape in sizes.items()]
+    nodes = [
+        helper.make_node("Conv", ["x", "w", "bias"], ["c"], "conv"),
+        helper.make_node("BatchNormalization", ["c", *list(sizes)[1:]], ["y"], "norm"),
+    ]
+    infos = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["a", "b", "c"]) for name in "xy"]
+    graph = helper.make_graph(nodes, "g", infos[:1], infos[1:], tensors)
+    model = ep.onnx.load(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 15)]))
+    with pytest.raises(ValueError, match=rf"\b{wrong} (of|has) shape") as caught:
+        model(x=f(1, 3, 5))
+    assert f"in node {'conv' if wrong == 'bias' else 'norm'!r}" in caught.value.__notes__[0]
+
+
+def test_a_node_without_outputs():
+    """All outputs of an LSTM are optional."""
+    nodes = [helper.make_node("LSTM", ["x", "w", "r"], [], hidden_size=2), helper.make_node("Neg", ["x"], ["y"])]
+    infos = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["a", "b", "c"]) for name in "xy"]
+    tensors = [numpy_helper.from_array(one, name) for name, one in (("w", f(1, 8, 4)), ("r", f(1, 8, 2)))]
+    graph = helper.make_graph(nodes, "g", infos[:1], infos[1:], tensors)
+    (y,) = ep.onnx.load(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)]))(x=f(3, 2, 4))
+    np.testing.assert_array_equal(y, -f(3, 2, 4))
