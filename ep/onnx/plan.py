@@ -11,6 +11,7 @@ from ep.common.bounded_cache import BoundedCache
 from ep.expressions.memory import Arena, Arenas
 from ep.include.arrays import Array, Arrays
 from ep.onnx.graph import Branch, Node
+from ep.onnx.inputs import Sized
 from ep.onnx.operators.loops import Steps
 from ep.onnx.planned import Planned, in_place_of
 from ep.onnx.progress import Progress
@@ -152,7 +153,12 @@ class Plan:
             found = plan.computed(base, given, arena, body.outputs)
             return [found[name] for name in body.outputs]
 
-        return Steps(compute, body.results)
+        def sized(inputs: Sequence[Sized]) -> list[Sized | None]:
+            given = {**dict(zip(body.inputs, inputs, strict=True)), **outer}
+            planned = Planned(self._planned.known, body.nodes, self._planned.fixed, given, body.outputs)
+            return [planned.sized(name) for name in body.outputs]
+
+        return Steps(compute, sized, body.results)
 
     def _without_data(
         self, base: Arrays, node: Node, arrays: Sequence[Any], values: Mapping[str, Any]

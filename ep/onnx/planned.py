@@ -62,6 +62,7 @@ class Planned:
             self.rest = left[1:]
             read = {name for node in left for name in node.inputs}
             self.results = [name for name in self._values if name in wanted or (name in read and name not in given)]
+            self._sizes = {name: Sized.of(self._values[name]) for name in self.results}
             self.read_later = [name for name in read if name in self._values]
             own = self._with_memory_of_their_own()
             positions = [own.get(name, self._values[name]).node.position for name in self.results]
@@ -91,6 +92,12 @@ class Planned:
     def value(self, name: str) -> NDArray:
         """Return a value that depends only on shapes, or a constant."""
         return self.fixed[name] if name in self.fixed else self.known.constant(name)
+
+    def sized(self, name: str) -> Sized | None:
+        """Return the shape and the type of an output; None if they depend on data."""
+        if name in self._sizes:
+            return self._sizes[name]
+        return Sized.of(self.value(name)) if name in self.fixed or name in self.known.constants else None
 
     def run(self, base: Arrays, values: dict[str, Array], arena: Arena, progress: Progress | None) -> None:
         """Run the program; add its results to `values`, which has the inputs, by name."""

@@ -95,7 +95,7 @@ def test_a_loop_without_a_condition_or_without_a_number(device):
     np.testing.assert_array_equal(found[1], expected(x, limit, 99)[1])
     (y, z) = run(looped(most=""), device, x=x, limit=limit, on=np.array(False))
     np.testing.assert_array_equal(y, x)
-    assert z.shape == (0, 0)  # the number of columns is a free size of the graph
+    assert z.shape == (0, 3)  # the number of columns is a free size of the graph: it follows from the state
     with pytest.raises(ValueError, match="would not end") as caught:
         run(looped("", ""), device, x=x, limit=limit)
     assert "node 'repeat' (Loop)" in caught.value.__notes__[0]
@@ -168,6 +168,31 @@ def test_scan_of_no_step(device):
     y, rows = run(scanned(), device, x=x, parts=np.zeros((0, 2), np.float32))
     np.testing.assert_array_equal(y, x)
     assert rows.shape == (0, 2)
+
+
+@pytest.mark.parametrize("is_typed", [True, False])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_no_step_of_a_graph_with_free_sizes_or_without_types(device, axis, is_typed):
+    """The sizes follow from what a step would get: here a matrix product that reads an outer array."""
+    body = helper.make_graph(
+        [helper.make_node("Add", ["s", "part"], ["total"]), helper.make_node("MatMul", ["total", "w"], ["row"])],
+        "body",
+        [info("s", F, ("k",)), info("part", F, ("k",))],
+        [info(one, F, ("j",)) if is_typed else helper.make_empty_tensor_value_info(one) for one in ("total", "row")],
+    )
+    scan = helper.make_node("Scan", ["x", "parts"], ["y", "rows"], num_scan_inputs=1, body=body, scan_input_axes=[axis])
+    nodes = [scan, helper.make_node("MatMul", ["rows", "v"], ["z"])]
+    inputs = [info("x", F, ("a",)), info("parts", F, ("b", "c"))]
+    tensors = constants(w=np.ones((2, 5), np.float32), v=np.ones((5, 3), np.float32))
+    model = ep.onnx.load(
+        model_of(nodes, inputs, [info("y", F, ("d",)), info("z", F, ("e", "f"))], tensors), device.type
+    )
+    x = np.array([1, 2], np.float32)
+    for steps in (3, 0, 0, 2, 0):
+        parts = np.ones((steps, 2), np.float32)
+        y, z = map(copy_to_host, model(x=x, parts=parts if axis == 0 else np.ascontiguousarray(parts.T)))
+        np.testing.assert_array_equal(y, x + steps)
+        np.testing.assert_array_equal(z, [[5 * (3 + 2 * k)] * 3 for k in range(1, steps + 1)] or np.zeros((0, 3)))
 
 
 def test_the_plans_of_steps_are_kept(monkeypatch):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ep import ops
+from ep.onnx.inputs import Sized
 from ep.onnx.operators.fitting import axis_in, check, number
 
 NDArray = np.ndarray[Any, Any]
@@ -17,15 +18,28 @@ class Steps:
     """The graph of a loop, as operators call it.
 
     compute: takes the graph's inputs, and returns its outputs.
-    results: the type and the shape of each output, None for unknown ones.
+    sized: takes the shapes and types of the inputs, and returns those of the outputs; None for those that depend on
+        data.
+    results: the type and the shape of each output, as the graph gives them, None for unknown ones.
     """
 
-    def __init__(self, compute: Callable[[Sequence[Any]], list[Any]], results: Sequence[Any]) -> None:
-        self.compute, self.results = compute, results
+    def __init__(
+        self,
+        compute: Callable[[Sequence[Any]], list[Any]],
+        sized: Callable[[Sequence[Sized]], list[Sized | None]],
+        results: Sequence[Any],
+    ) -> None:
+        self.compute, self.sized, self.results = compute, sized, results
 
-    def empty(self, k: int, axis: int) -> NDArray:
-        """Return the joined results of no step for output k; unknown sizes are 0."""
+    def empty(self, k: int, axis: int, inputs: Sequence[Sized]) -> NDArray:
+        """Return the joined results of no step for output k; sizes that nothing tells are 0.
+
+        inputs: the shapes and types of what a step would get.
+        """
         dtype, shape = self.results[k]
+        if dtype is None or shape is None or not all(isinstance(size, int) for size in shape):
+            found = self.sized(inputs)[k]
+            shape, dtype = (shape, dtype) if found is None else found
         if dtype is None or shape is None:
             raise ValueError(f"there is no step, and the graph does not give the type and the rank of output {k}")
         sizes = [size if isinstance(size, int) else 0 for size in shape]
@@ -49,7 +63,8 @@ def loop(most: NDArray | None, condition: NDArray | None, *states: Any, body: St
         collected.append(rows)
         goes_on = condition is None or bool(number("the condition of the graph", ops.copy_to_host(told)))
         k += 1
-    return *states, *_joined(collected, body, 1 + len(states))
+    step = [Sized((), np.dtype(np.int64)), Sized((), np.dtype(bool)), *map(Sized.of, states)]
+    return *states, *_joined(collected, body, step, 1 + len(states))
 
 
 def scan(
@@ -69,7 +84,8 @@ def scan(
     states, scanned = arrays[:first], arrays[first:]
     axes = _for_each(num_scan_inputs, scan_input_axes, "scan_input_axes")
     backwards = _for_each(num_scan_inputs, scan_input_directions, "scan_input_directions", 0, 1)
-    parts = [_parts(*one) for one in zip(scanned, axes, backwards, strict=True)]
+    moved = [_moved(*one) for one in zip(scanned, axes, strict=True)]
+    parts = [_parts(*one) for one in zip(moved, backwards, strict=True)]
     if len({len(one) for one in parts}) != 1:
         raise ValueError(f"its arrays have {', '.join(str(len(one)) for one in parts)} steps; they must have the same")
     collected = []
@@ -77,13 +93,18 @@ def scan(
         results = body.compute([*states, *each])
         states = tuple(results[:first])
         collected.append(results[first:])
-    return *states, *_joined(collected, body, first, scan_output_axes, scan_output_directions)
+    step = [*map(Sized.of, states), *(Sized(tuple(one.shape[1:]), np.dtype(one.dtype)) for one in moved)]
+    return *states, *_joined(collected, body, step, first, scan_output_axes, scan_output_directions)
 
 
 def _joined(
-    collected: Sequence[Sequence[Any]], body: Steps, first: int, axes: Sequence[int] = (), backwards: Sequence[int] = ()
-) -> list[Any]:
-    """Return the results of all steps, joined along new axes. first: the number of the first such output of `body`."""
+    collected: Sequence[Sequence[Any]], body: Steps, step: Sequence[Sized], first: int, axes: Sequence[int] = (),
+    backwards: Sequence[int] = (),
+) -> list[Any]:  # fmt: skip
+    """Return the results of all steps, joined along new axes.
+
+    step: the shapes and types of the inputs of a step. first: the number of the first such output of `body`.
+    """
     count = len(body.results) - first
     columns = [*zip(*collected, strict=True)] if collected else [()] * count
     all_axes = _for_each(count, axes, "scan_output_axes")
@@ -92,7 +113,7 @@ def _joined(
     for k, (rows, axis, back) in enumerate(settings):
         if rows:
             axis = axis_in(len(rows[0].shape) + 1, axis, "scan_output_axes")
-        found.append(ops.stack(rows[:: -1 if back else 1], axis) if rows else body.empty(first + k, axis))
+        found.append(ops.stack(rows[:: -1 if back else 1], axis) if rows else body.empty(first + k, axis, step))
     return found
 
 
@@ -103,11 +124,15 @@ def _for_each(count: int, given: Sequence[int], argument: str, *known: int) -> S
     return given or [0] * count
 
 
-def _parts(array: Any, axis: int, backwards: int) -> list[Any]:
-    """Return the parts of an array along an axis."""
+def _moved(array: Any, axis: int) -> Any:
+    """Return an array whose first axis is the given one."""
     rank = len(array.shape)
     first = axis_in(rank, axis, "scan_input_axes")
-    array = ops.permute(array, sorted(range(rank), key=lambda k: k != first))
+    return ops.permute(array, sorted(range(rank), key=lambda k: k != first))
+
+
+def _parts(array: Any, backwards: int) -> list[Any]:
+    """Return the parts of an array along its first axis."""
     steps, *shape = array.shape
     parts = [one.reshape(tuple(shape)) for one in ops.split(array, steps)] if steps else []
     return parts[::-1] if backwards else parts
