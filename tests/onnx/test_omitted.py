@@ -224,3 +224,37 @@ def test_omitted_inputs_in_a_branch_and_in_functions_of_a_model():
         functions = [function] if one.domain else []
         (y,) = ep.onnx.load(helper.make_model(graph, opset_imports=opsets, functions=functions)).run(None, given)
         np.testing.assert_allclose(y, expected, 1e-5, 1e-6)
+
+
+OUTPUTS = {"Attention": 4, "Dropout": 2, "GRU": 2, "LSTM": 3, "LayerNormalization": 3, "RNN": 2,
+           "SoftmaxCrossEntropyLoss": 2}  # fmt: skip
+"""The outputs of operators of which some are optional; those of BatchNormalization and MaxPool are refused."""
+
+
+def test_every_operator_with_optional_outputs_is_here():
+    found = {
+        name
+        for name in served.names()
+        for schema in served.schemas(name).values()
+        if any(one.option is OPTIONAL for one in schema.outputs)
+    }
+    assert found <= {*OUTPUTS, "BatchNormalization", "MaxPool"}
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_outputs_that_are_omitted(device, name):
+    """Each set of outputs has the bits that it has among all of them."""
+    required, _, attributes = CASES[name]
+    since, schema = max(served.schemas(name).items())
+    inputs = [required.get(one.name) for one in schema.inputs]
+    every = [f"y{k}" for k in range(OUTPUTS[name])]
+    whole = dict(
+        zip(every, run(name, served.opsets(name, since)[-1], inputs, every, attributes, device.type), strict=True)
+    )
+    for kept in itertools.product([True, False], repeat=len(every)):
+        if not any(kept) or not all(kept[: schema.min_output]) or (name == "Attention" and kept[1] != kept[2]):
+            continue
+        outputs = [one if is_kept else "" for one, is_kept in zip(every, kept, strict=True)]
+        found = run(name, served.opsets(name, since)[-1], inputs, outputs, attributes, device.type)
+        for one, key in zip(found, filter(None, outputs), strict=True):
+            np.testing.assert_array_equal(one, whole[key], err_msg=f"{name} {outputs}", strict=True)
