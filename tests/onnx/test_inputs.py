@@ -81,6 +81,14 @@ def test_arrays_of_the_device(device, doubled):
     np.testing.assert_array_equal(copy_to_host(doubled(x=copy_to_device(X, device.type))[0]), 2 * X)
 
 
+def test_arrays_of_another_device_are_not_copied_back(device):
+    if device.type.tag == "cpu":
+        pytest.skip("the array is of the device of the model")
+    model = ep.onnx.load(model_of([("Neg", ["x"], ["y"])], [("x", ("n", 3))], [("y", ("n", 3))]))
+    with pytest.raises(TypeError, match=r"input x \(CudaArray\) is on .*; the model is on the host"):
+        model(x=copy_to_device(X, device.type))
+
+
 @pytest.mark.parametrize(
     ("value", "error", "words"),
     [
