@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from onnx import TensorProto
 
+import ep.onnx
+import ep.ops
 from ep.common.arrays.constants import Constants
 from ep.common.arrays.on_device import arrays_on
 from ep.common.kernel_cache.headed import with_header
@@ -184,3 +186,16 @@ def test_several_models_and_shapes_share_memory(rng):
     gc.collect()
     assert not len(constants._known)
     assert not constants._digests
+
+
+def test_on_a_device(device, rng):
+    """Nodes that keep a weight need no more memory on the device, in plans for several sizes."""
+    weight = rng.standard_normal((5, 7), np.float32)
+    model = ep.onnx.load(by_identity(weight, times=3), device.type)
+    for rows in (2, 3):
+        x = rng.standard_normal((rows, 5), np.float32)
+        (y,) = model(x=ep.ops.copy_to_device(x, device.type))
+        np.testing.assert_allclose(ep.ops.copy_to_host(y), 6 * (x @ weight), rtol=1e-4, atol=1e-4)
+    constants = [one for name, one in model._planner._known.on_device() if one.size == weight.size]
+    assert len(constants) > 3
+    assert len({getattr(one, "address", None) or one.ctypes.data for one in constants}) == 1
