@@ -188,6 +188,23 @@ def test_several_models_and_shapes_share_memory(rng):
     assert not constants._digests
 
 
+def test_arrays_without_weak_references(rng):
+    class Bare:
+        __slots__ = ("values",)
+
+    class Elsewhere:
+        device_type, place = DeviceType.kCPU, "elsewhere"
+
+        def copy_from_host(self, array):
+            made = Bare()
+            made.values = array.copy()
+            return made
+
+    constants, values = Constants(), rng.standard_normal((3, 4))
+    for _ in range(2):
+        np.testing.assert_array_equal(constants.placed(Elsewhere(), values).values, values)
+
+
 def test_on_a_device(device, rng):
     """Nodes that keep a weight need no more memory on the device, in plans for several sizes."""
     weight = rng.standard_normal((5, 7), np.float32)

@@ -41,7 +41,10 @@ class Constants:
         if found is None:
             like = self._known.get((key, None))
             made = base.copy_from_host(read()) if like is None else like.reshape(shape)
-            found = self._known.setdefault((key, shape), made)  # another thread may have been faster
+            try:
+                found = self._known.setdefault((key, shape), made)  # another thread may have been faster
+            except TypeError:  # arrays of another package's device, to which there are no weak references
+                return made
             self._known[key, None] = found
             if isinstance(found, np.ndarray):
                 number = id(found)

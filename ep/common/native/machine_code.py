@@ -9,7 +9,7 @@ import ctypes
 import hashlib
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Final, NamedTuple
 
 from ep.common import notice
@@ -125,7 +125,7 @@ def _loaded(contents: bytes) -> tuple[int, ...] | None:
     symbols, machine_code = held
     try:
         return _placed(machine_code, symbols)
-    except UnusableError:
+    except (UnusableError, NotOnDiskError):
         return None
 
 
@@ -154,7 +154,8 @@ def _linked(machine_code: bytes, symbols: Sequence[str]) -> tuple[int, ...]:
     from numba.core.compiler_lock import global_compiler_lock
 
     for name in tuple(_not_loaded):
-        _load(name)
+        with suppress(NotOnDiskError):  # other code may call it
+            _load(name)
     for name in elf.undefined(machine_code):  # LLVM ends the process, or calls nothing, where one is missing
         _address_of(name)
     with global_compiler_lock:
