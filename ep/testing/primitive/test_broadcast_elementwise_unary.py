@@ -157,6 +157,21 @@ def test_rows_that_no_wide_unit_divides(device, rng, key):
     assert set(np.ascontiguousarray(result[:, 4]).view(np.uint8)) == {0xA5}, "gaps were written"
 
 
+@pytest.mark.parametrize(
+    ("dims", "strides"), [((3, 2), (2, 3)), ((2, 3, 5), (15, 10, 6)), ((101, 50), (50, 101)), ((50, 101), (101, 50))]
+)
+@some_key(BroadcastElementwiseUnaryFactory, *WALKS)
+def test_elements_between_those_of_other_rows(device, rng, key, dims, strides):
+    """No two elements of dst share a place, although the steps along one axis pass those along another one."""
+    src, dst = random(rng, key, dims), device.filled(4 * math.prod(dims), key[2])
+    require(device, key).Launch(device.stream, dims, device.buffer(src), dims, dst, dst_strides=strides)
+    result = device.array(dst)
+    places = [sum(map(int.__mul__, index, strides)) for index in np.ndindex(dims)]
+    assert len({*places}) == len(places)
+    check_result(device, key, result[places], src)
+    assert set(np.delete(result, places).view(np.uint8)) == {0xA5}, "gaps were written"
+
+
 @some_key(BroadcastElementwiseUnaryFactory, *WALKS)
 def test_one_element_into_gaps(device, rng, key):
     """A source of one element must not make a launch ignore the strides of dst."""

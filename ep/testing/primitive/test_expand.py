@@ -138,6 +138,41 @@ def test_blocks_across_the_grain(device, rng, key, dims):
     assert out.tobytes() == np.broadcast_to(src, dst_dims).tobytes()
 
 
+INTERWOVEN = [
+    ((3, 2), (2, 3)),  # 0 3 2 5 4 7
+    ((2, 3), (3, 2)),
+    ((2, 3, 5), (15, 6, 10)),
+    ((7, 4, 2), (8, 2, 1)),
+    ((101, 50), (50, 101)),
+    ((50, 101), (101, 50)),
+    ((4, 33, 64), (2048, 64, 1)),
+    ((5, 7, 9), (63, 45, 35)),
+]
+"""Dims and strides of a dst of which steps along one axis pass those along others; in some, elements share places."""
+
+
+@pytest.mark.parametrize(("dims", "strides"), INTERWOVEN)
+@some_key(ExpandFactory, *SIZES)
+def test_elements_between_those_of_other_rows(device, rng, key, dims, strides):
+    (data_type,) = key
+    src = samples(rng, data_type, math.prod(dims)).reshape(dims)
+    dst = device.filled(math.prod(dims) * 4, data_type)
+    if len({sum(map(int.__mul__, index, strides)) for index in np.ndindex(dims)}) < src.size:
+        with pytest.raises(ValueError, match="share a place"):
+            device.require(ExpandFactory, data_type, 3).Launch(
+                device.stream, dims, device.buffer(src), dims, dst, dst_strides=strides
+            )
+        assert set(device.array(dst).view(np.uint8)) == {0xA5}
+        return
+    device.require(ExpandFactory, data_type, 3).Launch(
+        device.stream, dims, device.buffer(src), dims, dst, dst_strides=strides
+    )
+    expected = np.full(math.prod(dims) * 4 * src.itemsize, 0xA5, np.uint8).view(src.dtype)
+    for index in np.ndindex(dims):
+        expected[sum(map(int.__mul__, index, strides))] = src[index]
+    assert device.array(dst).tobytes() == expected.tobytes()
+
+
 @pytest.mark.parametrize("order", [*itertools.permutations(range(4))], ids=str)
 @some_key(ExpandFactory, (DataType.kInt32,))
 def test_permuted_strides(device, key, order):
