@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 T = TypeVar("T")
+Read: TypeAlias = Callable[[str, Callable[[bytes], Any]], Any]
+"""The function `CompiledKernels.read`."""
 
 KEPT: Final = 4
 """How many files of one kernel are kept, each from another state of its sources."""
@@ -63,10 +66,15 @@ class CompiledKernels(ABC):
         """
         return None
 
-    def write(self, name: str, contents: bytes, kept: int = KEPT) -> None:  # noqa: B027, a device need not keep files
+    def reading(self) -> AbstractContextManager[Read]:
+        """Return a block with the function `read`, for many files: it opens their folder once."""
+        return nullcontext(self.read)
+
+    def write(self, name: str, contents: bytes, kept: int | None = KEPT) -> None:  # noqa: B027, a device need not keep files
         """Write `contents` to the file `name`, which ends with "-", 16 hexadecimal digits, and ".kind".
 
-        kept: how many files remain of those whose names differ only by these digits: the ones written last.
+        kept: how many files remain of those whose names differ only by these digits: the ones written last; None for
+        all.
         """
 
     def names(self, common: str, kind: str) -> list[str]:

@@ -15,7 +15,7 @@ from ep.onnx.inputs import Sized
 from ep.onnx.operators.loops import Steps
 from ep.onnx.planned import Planned, in_place_of
 from ep.onnx.progress import Progress
-from ep.onnx.stored import Launches
+from ep.onnx.stored_plan import Launches
 from ep.ops.devices import copy_to_host
 
 

@@ -20,7 +20,8 @@ from ep.onnx.planned import Planned
 from ep.onnx.progress import Progress
 from ep.onnx.reading import read
 from ep.onnx.source import Source
-from ep.onnx.stored import Launches, Stored
+from ep.onnx.stored import Stored
+from ep.onnx.stored_plan import Launches
 
 
 class Planner:

@@ -17,7 +17,7 @@ from ep.cpu.device_manager import CACHE
 from ep.cpu.engine.repeat import image
 from ep.cpu.shared.layout import Words
 from ep.include.process import section
-from ep.onnx import stored
+from ep.onnx import stored_plan
 from ep.onnx.errors import ModelError
 from ep.ops.kernels import Kernel, registry
 from tests.onnx.kept import loaded, run_once, written
@@ -234,7 +234,7 @@ def test_functions_are_loaded_where_no_other_thread_forks_or_compiles(tmp_path, 
 def test_constants_are_found_in_the_file_in_any_order():
     first, second, other = (np.arange(begin, begin + 16, dtype=np.float32) for begin in (0, 16, 99))
     contents = b"..." + first.tobytes() + b"." + second.tobytes()
-    packed, large = stored._packed(stored.Launches(b"", [], [], [], [second, first, other, first]), contents)
+    packed, large = stored_plan.packed(stored_plan.Launches(b"", [], [], [], [second, first, other, first]), contents)
     header = json.loads(packed[8:][: int.from_bytes(packed[:8], "little")])
     assert [(one[0] != "", *one[1:3]) for one in header["constants"]] == [
         (True, False, 68),

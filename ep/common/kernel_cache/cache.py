@@ -8,8 +8,8 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -22,7 +22,7 @@ from ep.common.kernel_cache.ownership import PARTIAL, PrivateFolder, UntrustedEr
 from ep.common.kernel_cache.reach import reach
 from ep.common.kernel_cache.sources import PACKAGE
 from ep.common.kernel_cache.versions import digest_of_versions
-from ep.include.compiled_kernels import KEPT, CompiledKernels, KernelsOnDisk, T
+from ep.include.compiled_kernels import KEPT, CompiledKernels, KernelsOnDisk, Read, T
 from ep.include.errors import EnvironmentVariableError
 
 _log: Final = logging.getLogger("ep")
@@ -126,16 +126,31 @@ class KernelCache(CompiledKernels):
     def read(self, name: str | None, form: Callable[[bytes], T | None]) -> T | None:
         if name is None:
             return None
+        with self.reading() as read:
+            found: T | None = read(name, form)
+        return found
+
+    @contextmanager
+    def reading(self) -> Iterator[Read]:
+        folder = self._tried(lambda: PrivateFolder(user_cache_folder(), self._folder_name))
+        with folder or nullcontext():
+            yield lambda name, form: None if folder is None else self._read_in(folder, name, form)
+
+    def _tried(self, work: Callable[[], T]) -> T | None:
+        """Return the result of work with files; None, and say why once, if they cannot be read or trusted."""
         try:
-            with PrivateFolder(user_cache_folder(), self._folder_name) as folder:
-                packed = folder.read(name)
+            return work()
         except (FileNotFoundError, NotADirectoryError):
             return None
         except UntrustedError as error:
             self._say_once("folder", logging.WARNING, "a compiled kernel on disk is not trusted: %s", error)
-            return None
         except OSError as error:
             self._say_once("folder", logging.WARNING, "compiled kernels cannot be read: %s", error)
+        return None
+
+    def _read_in(self, folder: PrivateFolder, name: str, form: Callable[[bytes], T | None]) -> T | None:
+        packed = self._tried(lambda: folder.read(name))
+        if packed is None:
             return None
         contents = unpack(self._full_name(name), packed)
         held = None if contents is None else form(contents)
@@ -144,7 +159,7 @@ class KernelCache(CompiledKernels):
             self._say_once("damaged", logging.WARNING, "%s is damaged and ignored; a new one is written", path)
         return held
 
-    def write(self, name: str | None, contents: bytes, kept: int = KEPT) -> None:
+    def write(self, name: str | None, contents: bytes, kept: int | None = KEPT) -> None:
         # the first file that cannot be written causes a warning, later ones do not
         if name is None or not self._keeps:
             return
@@ -165,12 +180,14 @@ class KernelCache(CompiledKernels):
             for name in names:
                 folder.remove(name)
 
-    def _replace(self, name: str, contents: bytes, kept: int = KEPT) -> None:
+    def _replace(self, name: str, contents: bytes, kept: int | None = KEPT) -> None:
         with PrivateFolder(user_cache_folder(), self._folder_name, make=True) as folder:
             folder.write(name, pack(self._full_name(name), contents))
             if not self._has_tidied:
                 self._has_tidied = True
                 folder.remove_unfinished(name)
+            if kept is None:
+                return
             for other in folder.newest_first(_alike(name.rpartition("-")[0], name.rpartition(".")[2]))[kept:]:
                 folder.remove(other)
 
