@@ -44,6 +44,12 @@ matmul("few rows and columns", 4, 4, 100_000)
 matmul("a row", 1, 3001, 300)
 matmul("a column of float16", 3001, 1, 300, "float16")
 
+rows, cols = 3, 300_000
+primitive = RequirePrimitive(SoftmaxFactory, K, "float32")
+x, y = np.zeros(rows * cols, "float32"), np.zeros(rows * cols, "float32")
+launch = lambda: primitive.Launch(stream, rows, cols, x, y)
+check("few long rows", launch, y, np.float32(1 / cols))
+
 m, n, k = 131, 67, 71
 primitive = RequirePrimitive(BroadcastMatmulFactory, K, "float32", N, N, 3)
 a, b, c = np.ones((3, m, k), "float32"), np.ones((k, n), "float32"), np.zeros((3, m, n), "float32")
