@@ -7,7 +7,7 @@ import pytest
 
 import ep
 from ep import UnsupportedPrimitiveError
-from ep.include.number_kind import FLOATS
+from ep.include.number_kind import FLOATS, INTEGERS
 from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.op_table import OPS
 from ep.include.primitive.unary_op import UnaryOp
@@ -105,3 +105,36 @@ def test_attributes(op, data_type, device, rng, one_by_one):
     wanted = [bits(host(apply(x, **one))) for one in given] + [bits(host(ep.ops.negative(x)))]
     for found in (ep.fuse(function)(x), one_by_one(function, x)):
         assert [bits(host(one)) for one in found] == wanted
+
+
+WRAPPING = {
+    "a sum above": lambda x, least: x + 1 > x,
+    "a difference below": lambda x, least: x - 1 < x,
+    "a square": lambda x, least: x * x >= 0,
+    "a multiple": lambda x, least: ep.ops.trunc_div(x * 2, 2),
+    "a floored multiple": lambda x, least: x * 3 // 3,
+    "a difference of zero": lambda x, least: 0 - x > 0,
+    "the least number": lambda x, least: (x + least, x - least, x * least),
+    "a power": lambda x, least: ep.ops.pow(x, 3) >= x,
+    "a magnitude": lambda x, least: ep.ops.abs(x) >= 0,
+}
+
+
+@pytest.mark.parametrize("data_type", INTEGERS, ids=lambda one: one.name)
+@pytest.mark.parametrize("name", WRAPPING)
+def test_integers_wrap(name, data_type, device, rng, one_by_one):
+    """A compiler may take a sum of signed numbers for one that does not overflow, unless it is told otherwise."""
+    info = np.iinfo(data_type.dtype)
+    drawn = rng.integers(info.min, info.max, 67, data_type.dtype, endpoint=True)
+    near = np.array([info.min, info.min + 1, 0, 1, info.max - 1, info.max], data_type.dtype)
+    x, function = placed(device, np.concatenate([near, drawn])), WRAPPING[name]
+
+    def fused(x):
+        found = function(x, int(info.min))
+        return found if isinstance(found, tuple) else (found, ep.ops.equal(x, x))
+
+    try:
+        wanted = one_by_one(fused, x)
+    except UnsupportedPrimitiveError:
+        pytest.skip("the device has no such key")
+    assert [bits(host(one)) for one in ep.fuse(fused)(x)] == [bits(host(one)) for one in wanted]

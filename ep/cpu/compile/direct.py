@@ -19,7 +19,6 @@ from numba.core import cgutils, errors, funcdesc, types
 from numba.core.bytecode import FunctionIdentity
 from numba.core.callconv import RETCODE_OK
 
-from ep.cpu.compile.contraction import fuse
 from ep.cpu.compile.direct_calls import NUMBERS, Known, Several, Value
 from ep.cpu.compile.direct_values import Values
 from ep.cpu.compile.sections import NONE_LOCAL, Sections
@@ -77,7 +76,7 @@ def lowered(function: Any, state: Any, library: Any, how: Any) -> Any:
         writer.write(definition)
         if local or not writer.has_products() or not (local := writer.sections.local()):
             break
-    fuse(writer.function)
+    how.finish(writer.function)
     descriptor.restype = writer.result
     library.add_ir_module(module)
     return descriptor

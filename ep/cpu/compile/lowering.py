@@ -13,6 +13,7 @@ from numba.core.targetconfig import ConfigStack
 from numba.core.typed_passes import NativeLowering
 from numba.core.typing import signature
 
+from ep.common.native.wrapping import wrap
 from ep.cpu.compile.contraction import fuse
 from ep.cpu.compile.direct import NOT_WRITTEN, lowered
 from ep.cpu.compile.libraries import InnerLibrary, KernelLibrary, StreamingLibrary
@@ -34,6 +35,7 @@ class _WideVectors(lowering.Lower):
     """Lowering that sets the preferred vector width, and fuses products and sums while there is one copy of each."""
 
     light = False
+    wraps = False
 
     def pre_lower(self) -> None:
         super().pre_lower()
@@ -41,7 +43,14 @@ class _WideVectors(lowering.Lower):
 
     def post_lower(self) -> None:
         super().post_lower()
-        fuse(self.function)
+        self.finish(self.function)
+
+    @classmethod
+    def finish(cls, function: Any) -> None:
+        """Change the instructions of a whole function."""
+        fuse(function)
+        if cls.wraps:
+            wrap(function)
 
     @classmethod
     def begin(cls, function: Any) -> None:
@@ -52,6 +61,12 @@ class _WideVectors(lowering.Lower):
     def mark(module: Any) -> Any:
         """Return the metadata of the loops."""
         return None
+
+
+class _Operands(_WideVectors):
+    """Lowering of functions of operands, whose integers wrap."""
+
+    wraps = True
 
 
 class _Separate(_WideVectors):
@@ -210,6 +225,7 @@ def dispatcher(function: Callable[..., Any], pipeline: type[compiler.CompilerBas
 
 
 WideVectors: Final = _pipeline(_WideVectors)
+Operands: Final = _pipeline(_Operands)
 Separate: Final = _pipeline(_Separate)
 Interleaved: Final = _pipeline(_Interleaved)
 Pieces: Final = _pipeline(_Pieces)

@@ -15,6 +15,6 @@ def inlined(function: Callable[..., Any] | Deferred) -> Deferred:
 def _inlined(function: Callable[..., Any]) -> Any:
     import numba
 
-    from ep.cpu.compile.lowering import WideVectors
+    from ep.cpu.compile.lowering import Operands
 
-    return numba.njit(forceinline=True, pipeline_class=WideVectors, **INNER)(function)
+    return numba.njit(forceinline=True, pipeline_class=Operands, **INNER)(function)

@@ -18,6 +18,7 @@ from ep.common.native.known_types import known_call_types
 from ep.common.native.lifetimes import lifetimes_where_used
 from ep.common.native.numba_function import NumbaFunction
 from ep.common.native.replaced import replaced
+from ep.common.native.wrapping import wrap
 
 
 @contextmanager
@@ -226,9 +227,20 @@ def compile_kernel(kernel: Callable[..., None], num_words: int, num_packed: int,
         known_call_types(),
         lifetimes_where_used(postproc),
         assigned_once_in_one_pass(lowering),
+        replaced(lowering.Lower, "post_lower", _post_lower),
     ):
         code, _ = cuda.compile(kernel, signature, device=False, abi="numba", cc=cc, output="ptx")
     return str(code)
+
+
+_numbas_post_lower: Final = lowering.Lower.post_lower
+
+
+def _post_lower(self: Any) -> None:
+    """Finish a function as Numba does; integers of operands wrap."""
+    _numbas_post_lower(self)
+    if self.func_ir.func_id.modname.startswith("ep.common.functor."):
+        wrap(self.function)
 
 
 _NOT_NEEDED: Final = frozenset(
