@@ -29,6 +29,7 @@ from ep.include.data_type import DataType
 _AHEAD = 64  # prefetch distance, in rows
 _AHEAD_BYTES = 2**15  # the most bytes that are prefetched ahead: a part of L2
 _SHORT = 16  # the most bytes of a row for which indices are checked in blocks
+_VECTOR = 32  # bytes that are moved at once: those of 64 mostly span two lines, and take longer then
 _BLOCK = 16  # rows
 _CACHED = 2**22  # the most bytes of params that need no prefetch; a last-level cache that is shared holds few more
 _LONGEST_FETCHED = 4096  # the most bytes of a row that are prefetched: the processor fetches the rest itself
@@ -158,22 +159,24 @@ def _move_units(of_class: int, rows: _Call) -> None:
     """Move rows of up to 128 bytes, each in one or two units."""
     builder, (bits, in_two) = rows.code.builder, ((of_class + 1) // 2, of_class % 2)
     unit = 2 ** (bits - in_two)
-    copy_unit, copy_unit_or_zero = unit_functions(unit)
+    part = min(unit, _VECTOR)
+    copy_unit, copy_unit_or_zero = unit_functions(part)
 
     def move_one(i: Any, row: Any, valid: Any) -> None:
         copy_unit_or_zero.write(builder, rows.out, i, rows.params, row, valid)
 
-    def move_two(i: Any, row: Any, valid: Any) -> None:  # they may overlap
-        second = builder.sub(rows.width, WORD(unit))
+    def move_parts(i: Any, row: Any, valid: Any) -> None:  # those of two units may overlap
+        units = (WORD(0), builder.sub(rows.width, WORD(unit))) if in_two else (WORD(0),)
+        parts = [builder.add(begin, WORD(skip)) for begin in units for skip in range(0, unit, part)]
         dst, src = (builder.add(to, builder.mul(n, rows.width)) for to, n in ((rows.out, i), (rows.params, row)))
         with builder.if_else(valid) as (there, missing):
             for branch, (copy, *arguments) in ((there, (copy_unit,)), (missing, (copy_unit_or_zero, BIT(0)))):
                 with branch:
-                    for at in (WORD(0), second):
+                    for at in parts:
                         to, source = builder.add(dst, at), builder.add(src, at)
                         copy.write(builder, to, WORD(0), source, WORD(0), *arguments)
 
-    move, size = (move_two, rows.width) if in_two else (move_one, WORD(unit))
+    move, size = move_one if unit == part and not in_two else move_parts, rows.width if in_two else WORD(unit)
     # long rows are prefetched into L2: L1 has buffers for only a few lines in flight
     cache_level, ahead = L1_CACHE if bits <= 4 else L2_CACHE, WORD(_AHEAD)
 
