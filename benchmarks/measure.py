@@ -10,7 +10,8 @@ import numpy as np
 
 from benchmarks.peers import Contender, Peer
 from benchmarks.quiet import wait_for_threads
-from ep import AllocationOptions, DeviceManagerRegistry, DeviceType, RequirePrimitive
+from ep import DeviceManagerRegistry, DeviceType, RequirePrimitive
+from ep.bench import data
 from ep.bench.case import Array, Case, OneHotWork, WhereWork
 from ep.bench.cases import copy
 from ep.bench.timing import Timing, interleaved
@@ -28,8 +29,9 @@ _ONE_BY_ONE: Final = 2**12
 class Bench:
     """The device, the peers, and the time limit of a case."""
 
-    def __init__(self, peers: Sequence[Peer], threads: int, seconds: float) -> None:
-        self._peers, self._seconds = peers, seconds
+    def __init__(self, peers: Sequence[Peer], threads: int, seconds: float, behind: int = data.BEHIND_A_LINE) -> None:
+        """behind: the bytes from the start of a cache line to each array."""
+        self._peers, self._seconds, self._behind = peers, seconds, behind
         self._device: Any = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
         self._device.SetNumThreads(threads)
         self._stream = self._device.CreateStream()
@@ -84,9 +86,7 @@ class Bench:
         return buffer
 
     def _empty(self, dims: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-        size = math.prod(dims) * dtype.itemsize
-        buffer: Array = self._device.Alloc(AllocationOptions(), size).view(dtype).reshape(dims)
-        return buffer
+        return data.array(dims, dtype, self._behind)
 
     def _ready(self, case: Case, wrong: dict[str, str]) -> dict[str, Contender]:
         """Return the libraries whose results agree."""

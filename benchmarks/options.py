@@ -57,6 +57,8 @@ _HELP_ON_ISA: Final = "the instructions of every library: those of the machine, 
     f"{name} is left out then: {why}" for name, why in NOT_HELD.items()
 )
 
+_HELP_ON_BEHIND: Final = "bytes from the start of a cache line to each array of a case; default: 16, as NumPy's arrays"
+
 _HELP_ON_BUSY: Final = f"for {PAUSES}: this many processes compute meanwhile; default: 0"
 
 
@@ -74,6 +76,7 @@ def parse(given: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--peers", type=names(PEERS), default=PEERS, help=f"{comma}: {', '.join(PEERS)}")
     parser.add_argument("--threads", type=_positive, default=_available(), help="of each library; default: %(default)s")
     parser.add_argument("--isa", choices=ISAS, default=HOST, help=_HELP_ON_ISA)
+    parser.add_argument("--behind", type=_behind, default=16, metavar="BYTES", help=_HELP_ON_BEHIND)
     parser.add_argument("--quick", action="store_true", help="few cases and sizes, float32: under three minutes")
     parser.add_argument("--repeat", type=_positive, default=1, metavar="N", help="whole runs; ratios are their medians")
     parser.add_argument("--busy", type=_count, default=0, metavar="N", help=_HELP_ON_BUSY)
@@ -139,6 +142,12 @@ def sizes(text: str) -> tuple[int, ...]:
 def _count(text: str) -> int:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of at least 0")
+    return int(text)
+
+
+def _behind(text: str) -> int:
+    if not text.isdecimal() or int(text) not in range(0, 64, 16):
+        raise argparse.ArgumentTypeError(f"{text!r} is not 0, 16, 32 or 48")
     return int(text)
 
 

@@ -64,6 +64,7 @@ def _measure(arguments: Namespace, selection: Selection) -> dict[str, Any]:
     if arguments.isa != HOST:
         print(f"all of them with the instructions of {arguments.isa} at most, and so without {', '.join(NOT_HELD)}")
     document = machine.describe(arguments.threads, arguments.isa) | {
+        "behind_a_line": arguments.behind,
         "peers": {peer.name: {"version": peer.version, "note": peer.note} for peer in peers},
         "seconds_per_case": arguments.seconds,
         "copy_gb_per_s": {},
@@ -73,7 +74,7 @@ def _measure(arguments: Namespace, selection: Selection) -> dict[str, Any]:
     total = sum(1 for _ in selection)
     if total == 0:
         return document
-    bench, start = Bench(peers, arguments.threads, arguments.seconds), time.perf_counter()
+    bench, start = Bench(peers, arguments.threads, arguments.seconds, arguments.behind), time.perf_counter()
     for number in range(arguments.repeat):
         with np.errstate(all="ignore"):
             copies = bench.copy_bandwidth()
@@ -115,10 +116,11 @@ def _read(paths: list[Path]) -> dict[str, Any]:
     """Return the runs of several files in one document that is otherwise the first of them."""
     documents = [json.loads(path.read_text()) for path in paths]
     different = {
-        (d["machine"]["processor"], d["threads"], d.get("isa", HOST), json.dumps(d["versions"])) for d in documents
+        (d["machine"]["processor"], d["threads"], d.get("isa", HOST), d.get("behind_a_line", 0), str(d["versions"]))
+        for d in documents
     }
     if len(different) > 1:
-        print("warning: the files come from different machines, threads, instructions or versions")
+        print("warning: the files come from different machines, threads, instructions, versions or places of arrays")
     copies = [document["copy_gb_per_s"] for document in documents]
     merged: dict[str, Any] = documents[0] | {
         "runs": [results for document in documents for results in document["runs"]],

@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 
 from ep.bench import numpy_ways
-from ep.bench.builders import RELATIVE_ERROR, binary
+from ep.bench.builders import RELATIVE_ERROR, binary, gather
 from ep.bench.builders_map import cast
 from ep.bench.builders_move import pad, permute
 from ep.bench.builders_product import matmul
@@ -39,16 +39,23 @@ _REDUCTIONS: Final = (
     ("maximum of a sentence's words", ReduceOp.kMax, (16, 197, 768), (2,)),
     ("mean of a sentence's words", ReduceOp.kMean, (16, 197, 768), (2,)),
 )
+_TABLE_ROWS, _INDICES = 100_003, 200_009
+_ROW_BYTES: Final = (160, 256)
+"""Of rows that no power of two places in lines, and of rows of four lines; neither table fits in L2."""
 _CASTS: Final = (np.float32, np.int8, ml_dtypes.bfloat16, np.float16)
 
 
 def odd_cases(dtype: np.dtype[Any]) -> Iterator[Case]:
-    """Yield products, reductions, softmaxes, moves and maps of floating types, and casts and borders of all."""
+    """Yield products, reductions, softmaxes, moves and maps of floating types, and casts, borders and rows of all."""
     about: dict[str, Any] = {"dtype": dtype, "group": "odd"}
+    table = about | {"index_type": np.int64}
     for target in map(np.dtype, _CASTS):
         if target != dtype:
             yield cast(f"cast to {target.name}", (_MANY,), dtype, target, group="odd")
     yield pad("10 elements of each plane, padded", (1000, 3, 2, 5), (0, 0, 1, 1), (0, 0, 1, 1), **about)
+    for row_bytes in _ROW_BYTES:
+        row = row_bytes // dtype.itemsize
+        yield gather(f"200,009 rows of {row_bytes} B", _TABLE_ROWS, row, _INDICES, order="uniform", **table)
     if dtype.kind in "biu":
         return
     for name, batch_size, m, n, k, transpose_b in _PRODUCTS:

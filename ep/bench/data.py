@@ -11,7 +11,18 @@ from ep.bench.case import Array
 
 Order: TypeAlias = Literal["uniform", "sorted", "skewed", "equal"]
 
+BEHIND_A_LINE: Final = 16
+"""The bytes from the start of a cache line to an array of NumPy's."""
+_LINE: Final = 64
 _BLOCK: Final = 2**20 + 7  # the period of the random numbers, which does not affect the time of arithmetic
+
+
+def array(dims: tuple[int, ...], dtype: np.dtype[Any], behind: int = BEHIND_A_LINE) -> Array:
+    """Return an uninitialised array that begins `behind` bytes, 0 to 63, after the start of a cache line."""
+    size = math.prod(dims) * dtype.itemsize
+    memory = np.empty(size + _LINE, np.uint8)
+    begin = (behind - memory.ctypes.data) % _LINE
+    return memory[begin : begin + size].view(dtype).reshape(dims)
 
 
 def numbers(

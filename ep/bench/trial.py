@@ -10,13 +10,14 @@ from typing import Any, Final
 
 import numpy as np
 
+from ep.bench import data
 from ep.bench.case import Array, Call, Case
 from ep.bench.device_timing import on_device_clock
 from ep.bench.timing import Timing, interleaved
 from ep.include.allocation_options import AllocationOptions
 from ep.include.device import Device
 from ep.include.primitive import MemcpyFactory, MemcpyKind, Primitive, RequirePrimitive
-from ep.include.stream import Stream
+from ep.include.stream import DeviceOfStream, Stream
 
 _SEED: Final = 20
 _OPTIONS: Final = AllocationOptions()
@@ -61,7 +62,7 @@ def set_up(case: Case, device: Device, factory: type[Any]) -> Trial:
     stream = device.CreateStream()
     made = [np.ascontiguousarray(array) for array in case.make(np.random.default_rng(_SEED))]
     inputs = [to_device(array, stream) for array in made]
-    out = device.Alloc(_OPTIONS, math.prod(case.out_dims) * case.out_type.itemsize).view(case.out_type)
+    out = _alloc(device, math.prod(case.out_dims) * case.out_type.itemsize).view(case.out_type)
     # if the host can access the device's memory, NumPy works on the same inputs
     arrays = [
         buffer.reshape(array.shape) if isinstance(buffer, np.ndarray) else array
@@ -84,9 +85,15 @@ def set_up(case: Case, device: Device, factory: type[Any]) -> Trial:
     return Trial(case, stream, enqueue, launch, has_clock, numpy, is_right, first_seconds)
 
 
+def _alloc(device: DeviceOfStream, num_bytes: int) -> Any:
+    """Return a buffer; if the host can access it, it begins where NumPy's arrays do, as those of most programs."""
+    buffer = device.Alloc(_OPTIONS, num_bytes)
+    return data.array((num_bytes,), np.dtype(np.uint8)) if isinstance(buffer, np.ndarray) else buffer
+
+
 def to_device(array: Array, stream: Stream) -> Any:
     """Return a flat buffer on the stream's device with the elements of a contiguous array."""
-    buffer = stream.device().Alloc(_OPTIONS, array.nbytes).view(array.dtype)
+    buffer = _alloc(stream.device(), array.nbytes).view(array.dtype)
     if isinstance(buffer, np.ndarray):
         np.copyto(buffer, array.reshape(-1))
     elif hasattr(buffer, "copy_from_host"):

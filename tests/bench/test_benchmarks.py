@@ -63,6 +63,29 @@ def test_measure(bench, name):
     json.dumps(found)
 
 
+@pytest.mark.parametrize("behind", [0, 16, 48])
+def test_where_arrays_begin(behind):
+    (case, *_) = SETS["gather"](2**12, np.dtype(np.float32))
+    places = []
+
+    class Seen(numpy_.Adapter):
+        def prepare(self, case, inputs, out):
+            places.extend(array.ctypes.data % 64 for array in (*inputs, out))
+
+    cpu = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
+    threads = cpu.GetNumThreads()
+    try:
+        Bench([Seen(1)], 1, 0.0, behind).measure(case)
+    finally:
+        cpu.SetNumThreads(threads)
+    assert places == [behind] * 3
+
+
+def test_rows_of_odd_tables_are_among_the_cases():
+    names = [case.name for _, _, case in Selection(["odd"], DTYPES[:1], None, False, "200,009 rows")]
+    assert names == ["200,009 rows of 160 B", "200,009 rows of 256 B"]
+
+
 def test_what_numpy_lacks_is_compared_all_the_same(bench):
     (case,) = (case for case in SETS["unary"](5000, np.dtype(np.float64)) if case.name == "erf")
     assert set(bench.measure(case)["seconds"]) == {"ep"}
