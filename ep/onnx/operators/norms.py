@@ -27,11 +27,13 @@ def batch_normalization(
     """
     check_rank("X", x, least=1)
     each = {"scale": scale, "B": bias, "input_mean": mean, "input_var": variance}
+    for name, numbers in each.items():
+        of_channels(numbers, x, name)
     wide = np.result_type(*(wide_of(one.dtype) for one in (x, *each.values())))
-    scale, bias, mean, variance = (ops.cast(of_channels(numbers, x, name), wide) for name, numbers in each.items())
-    factor = ops.mul(scale, ops.rsqrt(ops.add(variance, epsilon)))
-    normed = ops.mul(ops.sub(ops.cast(x, wide), mean), factor)
-    return ops.cast(ops.add(normed, bias), x.dtype)
+    scale, bias, mean, variance = (ops.cast(one, wide) for one in each.values())
+    factor = of_channels(ops.mul(scale, ops.rsqrt(ops.add(variance, epsilon))), x, "scale")
+    normed = ops.mul(ops.sub(ops.cast(x, wide), of_channels(mean, x, "input_mean")), factor)
+    return ops.cast(ops.add(normed, of_channels(bias, x, "B")), x.dtype)
 
 
 @in_float32
