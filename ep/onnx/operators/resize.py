@@ -60,8 +60,6 @@ def resize(
     places = axes_in(len(x.shape), range(len(x.shape)) if axes is None else axes)
     parts = np.array([0.0, 1.0]).repeat(len(places)) if region is None or not len(region) else region
     fitting.check(parts.shape == (2 * len(places),), "roi of shape", parts.shape, f"of two numbers for axes {places}")
-    both = all(one is not None and len(one) for one in (scales, sizes))
-    fitting.check(not both, "scales and sizes", f"{scales} and {sizes}", "not both given")
     how = _axes(x.shape, places, scales, sizes, parts.reshape(2, -1).T, keep_aspect_ratio_policy)
     result, repeated = x, [1] * len(x.shape)
     inside = [np.ones(size, bool) for size in x.shape]

@@ -53,6 +53,11 @@ def test_indices(rng, device, name, since, dtype):
     check_cases(name, since, dtype, rng, device)
 
 
+@every("moves")
+def test_moves(rng, device, name, since, dtype):
+    check_cases(name, since, dtype, rng, device)
+
+
 @every("norms")
 def test_norms(rng, device, name, since, dtype):
     check_cases(name, since, dtype, rng, device)
