@@ -6,7 +6,17 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import onnx
-from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, inliner
+from onnx import (
+    AttributeProto,
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    TensorProto,
+    TypeProto,
+    ValueInfoProto,
+    helper,
+    inliner,
+)
 from onnx.checker import ValidationError
 from onnx.shape_inference import InferenceError
 
@@ -63,29 +73,49 @@ def outputs_of(model: ModelProto) -> list[ValueInfoProto]:
         return outputs
     bare = _without_tensors(model)
     for value in (*bare.graph.input, *bare.graph.output):  # ONNX infers no types where it does not like shapes
-        if not is_typed(value):
+        if is_typed(value):
+            value.type.CopyFrom(_of_any_shape(value.type))
+        else:
             value.ClearField("type")
-        elif value.type.HasField("tensor_type"):
-            value.type.tensor_type.ClearField("shape")
-    opsets = _opsets(model)
-    for node in (node for graph in graphs_of(bare.graph) for node in graph.node):
-        schema = _schema(node, opsets)
-        if schema and not schema.has_type_and_shape_inference_function and not schema.has_function:
-            like = schema.outputs[0].type_str  # ONNX infers nothing: but the type is that of an input
-            same = [name for name, one in zip(node.input, schema.inputs, strict=False) if one.type_str == like]
-            node.CopyFrom(helper.make_node("Identity", same[:1], node.output[:1]))
-    try:
-        inferred = onnx.shape_inference.infer_shapes(bare).graph.output
-    except (InferenceError, ValidationError, RuntimeError) as error:
-        raise ModelError(f"the types of outputs cannot be inferred: {error}") from None
-    for k, new in enumerate(inferred):
-        if not is_typed(outputs[k]):
-            if new.type.HasField("tensor_type"):
-                new.type.tensor_type.ClearField("shape")
-                if outputs[k].type.tensor_type.HasField("shape"):
-                    new.type.tensor_type.shape.CopyFrom(outputs[k].type.tensor_type.shape)
-            outputs[k] = new
+    types = _types(bare)
+    for k, one in enumerate(outputs):
+        if not is_typed(one) and one.name in types:
+            outputs[k] = ValueInfoProto(name=one.name, type=_of_any_shape(types[one.name]))
+            if one.type.tensor_type.HasField("shape"):
+                outputs[k].type.tensor_type.shape.CopyFrom(one.type.tensor_type.shape)
     return outputs
+
+
+def _types(model: ModelProto) -> dict[str, TypeProto]:
+    """Return the types of the values of a graph that ONNX infers, or that are those of inputs by the text of an
+    operator: ONNX infers none for some outputs, such as the second one of Attention."""
+    opsets = _opsets(model)
+    while True:
+        try:
+            graph = onnx.shape_inference.infer_shapes(model).graph
+        except (InferenceError, ValidationError, RuntimeError) as error:
+            raise ModelError(f"the types of outputs cannot be inferred: {error}") from None
+        types = {one.name: one.type for one in (*graph.input, *graph.value_info, *graph.output) if is_typed(one)}
+        told = dict[str, TypeProto]()
+        for node in graph.node:
+            schema = _schema(node, opsets)
+            if schema:
+                given = zip(node.input, schema.inputs, strict=False)
+                known = {one.type_str: types[name] for name, one in given if name in types and one.is_homogeneous}
+                results = zip(node.output, schema.outputs, strict=False)
+                told |= {name: known[one.type_str] for name, one in results if name and one.type_str in known}
+        new = [ValueInfoProto(name=name, type=_of_any_shape(one)) for name, one in told.items() if name not in types]
+        if not new:
+            return types
+        model.graph.value_info.extend(new)
+
+
+def _of_any_shape(kind: TypeProto) -> TypeProto:
+    found = TypeProto()
+    found.CopyFrom(kind)
+    if found.HasField("tensor_type"):
+        found.tensor_type.ClearField("shape")
+    return found
 
 
 def graphs_of(graph: GraphProto) -> Iterator[GraphProto]:

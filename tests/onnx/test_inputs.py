@@ -194,6 +194,22 @@ def test_outputs_without_a_part_of_their_type(device, part, as_bytes):
     np.testing.assert_array_equal(places, np.nonzero(X))
 
 
+def test_types_that_onnx_does_not_infer():
+    """It has none for Compress of opset 9, and for the second output of Attention alone."""
+    chosen = [("Compress", ["x", "some"], ["c"], {"axis": 0}), ("Neg", ["c"], ["y"])]
+    given = model_of(chosen, [("x", ("n", 3))], [], [("some", np.array([False, True]))], 9)
+    given.graph.output.append(value("y", None, has_type=False))
+    np.testing.assert_array_equal(ep.onnx.load(given)(x=X)[0], -X[1:])
+    heads = [("Attention", ["x", "x", "x"], ["out", "k"]), ("Exp", ["k"], ["y"])]
+    given = model_of(heads, [("x", ("n", 1, 2, 3))], [], opset=24)
+    given.graph.output.append(value("y", None, has_type=False))
+    given.graph.output.append(value("k", None, has_type=False))
+    x = X[None, None]
+    y, keys = ep.onnx.load(given)(x=x)
+    np.testing.assert_array_equal(keys, x)
+    np.testing.assert_allclose(y, np.exp(x), 1e-6)
+
+
 def test_inputs_without_a_part_of_their_type():
     given = model_of([("Neg", ["x"], ["y"])], [], [("y", (None,))])
     given.graph.input.append(value("x"))
