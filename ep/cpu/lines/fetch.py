@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from llvmlite import ir
+
 from ep.common.native.emitted import emitted
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.vectors import BYTE, L1_CACHE, L2_CACHE, WORD, counted_at_head, least, pointer_to, prefetch_line
@@ -54,7 +56,8 @@ def fetch_last(builder: Any, end: Any, cache: int) -> None:
 
 
 def _line_at(builder: Any, begin: Any, skip: Any, cache: int) -> None:
-    prefetch_line(builder, pointer_to(builder, begin, BYTE, skip), cache)
+    is_pointer = isinstance(begin.type, ir.PointerType)
+    prefetch_line(builder, (pointer_to(builder, begin, BYTE, skip) if is_pointer else builder.add(begin, skip)), cache)
 
 
 @emitted()

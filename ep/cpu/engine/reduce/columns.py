@@ -27,7 +27,7 @@ from ep.cpu.engine.reduce.vectors import (
     two_sum,
     widths_of,
 )
-from ep.cpu.lines.fetch import fetch_last, fetch_part
+from ep.cpu.lines.fetch import fetch_part
 from ep.include.primitive.reduce_op import ReduceOp
 
 
@@ -47,7 +47,7 @@ def column_folder(of: Lanes, scaled: bool = False) -> Any:
     It folds rows into `count` values.
     total, error: the values, and their rounding errors; if `fresh`, they are not initialised yet.
     stride: bytes from a row to the next. num_rows, count: at least 1.
-    ahead: the prefetch distance into L2, in bytes; 0 for none.
+    ahead: the prefetch distance into L2, in bytes. The caller prefetches the last byte of each row.
     scale: the factor applied to each element first if `scaled`; for float64 only.
 
     `rows_at_once` rows are folded into values that stay in registers, for as many columns as fit. The result has the
@@ -72,14 +72,6 @@ def column_folder(of: Lanes, scaled: bool = False) -> Any:
         whole_rows = builder.and_(num_rows, WORD(-together))
         kept = _Kept(builder, of, total, error, builder.icmp_unsigned("!=", fresh, WORD(0)))
         number_bytes = of.stored.itemsize * (2 if of.pairs else 1)
-        fetches = builder.icmp_unsigned("!=", ahead, WORD(0))
-
-        def fetch_end(row: Any, _: Any) -> None:
-            end = builder.add(builder.add(address, builder.mul(row, stride)), builder.mul(values, WORD(number_bytes)))
-            fetch_last(builder, builder.add(end, ahead), L2_CACHE)
-
-        with builder.if_then(fetches):
-            counted_at_head(builder, WORD(0), whole_rows, 1, [], fetch_end)
 
         def columns(width: int, index: Any, is_new: Any = None) -> None:
             """Fold all rows of `width` columns."""
@@ -91,13 +83,13 @@ def column_folder(of: Lanes, scaled: bool = False) -> Any:
                 return builder.add(address, builder.mul(row, stride))
 
             def several(row: Any, carried: list[Any]) -> Sequence[Any]:
-                begin, skip = row_at(row), builder.mul(index, WORD(number_bytes))
-                places = [builder.add(begin, builder.mul(stride, WORD(each))) for each in range(together)]
-                with builder.if_then(fetches):
-                    for place in places:
-                        behind = builder.add(builder.add(place, ahead), skip)
-                        fetch_part(builder, behind, width * number_bytes, L2_CACHE)
-                return kept.more(carried, [read(place) for place in places], row)
+                begin, reads = row_at(row), []
+                for each in range(together):
+                    place = builder.add(begin, builder.mul(stride, WORD(each)))
+                    behind = builder.add(builder.add(place, ahead), builder.mul(index, WORD(number_bytes)))
+                    fetch_part(builder, behind, width * number_bytes, L2_CACHE)
+                    reads.append(read(place))
+                return kept.more(carried, reads, row)
 
             def few(row: Any, carried: list[Any]) -> Sequence[Any]:
                 def part(first: Sequence[Any], begin: Any) -> Sequence[Any]:

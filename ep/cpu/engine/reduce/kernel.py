@@ -20,6 +20,7 @@ from ep.cpu.engine.reduce.plan import ROW_BLOCK, Part, may_overflow
 from ep.cpu.engine.reduce.row import row_folder
 from ep.cpu.engine.reduce.rows import rows_at_a_time, rows_folder
 from ep.cpu.engine.reduce.vectors import VECTOR_BYTES, Lanes, lanes, merger, value_loader
+from ep.cpu.lines.fetch import line_into_second
 from ep.cpu.shared.state import LaunchState
 from ep.include.data_type import DataType
 from ep.include.number_kind import UNSIGNED, Kind, number_kind
@@ -109,6 +110,11 @@ def reduce_tasks(op: ReduceOp, data_type: DataType, part: Part) -> dict[str, int
                 merge_values(total, error, values + row * value_bytes, no_error, parts)
             begin += some
 
+    @separate
+    def fetch_ends(last, stride, first, stop):
+        for row in range(first, stop):
+            line_into_second(last + row * stride)
+
     def fold_columns(address, stride, num_rows, count, total, error, fresh, far, scaled):
         """Fold rows into values of their columns, as many rows at a time as fit well in L1."""
         scale = _SCALE if scaled != 0 else 1.0
@@ -116,6 +122,8 @@ def reduce_tasks(op: ReduceOp, data_type: DataType, part: Part) -> dict[str, int
         ahead = some * stride if far != 0 else 0
         for begin in range(0, num_rows, some):
             rows, is_new = min(some, num_rows - begin), fresh if begin == 0 else 0
+            if far != 0:
+                fetch_ends(address + count * element_bytes - 1, stride, begin + some, min(begin + 2 * some, num_rows))
             fold_down(total, error, is_new, address + begin * stride, stride, ahead, rows, count, scale)
 
     def merge(total, error, more, more_error, count):
