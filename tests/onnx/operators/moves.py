@@ -226,7 +226,7 @@ def _pad(d: Draw) -> Any:
         pads[0] = -each[0] - 1
     value = d.array((), wild=False) if mode == "constant" and d.maybe("value") else None
     if d.since < 11:
-        return [x], {"pads": pads, "value": None if value is None else float(value), "mode": mode}
+        return [x], {"pads": pads, "value": None if value is None else float(np.float32(value)), "mode": mode}
     given = [whole(pads), value, None if axes is None else whole(axes)]
     return [x, *given[: 3 if d.since >= 18 else 2]], {"mode": mode}
 
