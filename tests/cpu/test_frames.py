@@ -87,7 +87,7 @@ CALLS = {
 }
 """What each calls at addresses."""
 
-CALLS_ITSELF = r"(elementwise_\w+|broadcast_\w+|cast|expression|rows|reduce|windows|where|add)\..*"
+CALLS_ITSELF = r"(elementwise_\w+|broadcast_\w+|cast|expression|rows|reduce|windows|where|add)\..*|move\.copy"
 """Kernels that keep addresses of their own functions on the stack: how they are called looks like calls of others."""
 
 

@@ -60,11 +60,12 @@ def writes_once(dims: Sequence[int], strides: Sequence[int]) -> bool:
     """Return whether no two elements of an array share a place. Strides may be negative."""
     if 0 in dims:
         return True
-    reached, axes = 0, sorted((abs(stride), size) for stride, size in zip(strides, dims, strict=True) if size > 1)
+    reached, axes = 0, sorted(zip(map(abs, strides), dims, strict=True))
     for stride, size in axes:
-        if stride <= reached:
-            return _are_distinct(tuple(axes))
-        reached += stride * (size - 1)
+        if size > 1:
+            if stride <= reached:
+                return _are_distinct(tuple([axis for axis in axes if axis[1] > 1]))
+            reached += stride * (size - 1)
     return True
 
 
