@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ep.common.arrays.checks import is_weak
-from ep.include.arrays import Array, Arrays
+from ep.common.arrays.on_device import arrays_of_type
+from ep.include.arrays import Arrays
 from ep.include.errors import ArgumentError
 from ep.include.process import exclusively
 from ep.include.suggest import did_you_mean
@@ -36,8 +37,8 @@ class Sized(NamedTuple):
         return cls(tuple(array.shape), np.dtype(array.dtype))
 
 
-def checked(base: Arrays, signatures: Sequence[Signature], inputs: Mapping[str, Any]) -> dict[str, Array]:
-    """Return the inputs of a run, by name, as buffers of the device or of the host.
+def checked(base: Arrays, signatures: Sequence[Signature], inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the inputs of a run, by name, in the form that `on_device` accepts.
 
     Raises TypeError or ValueError for missing, unknown and unsuitable ones.
     """
@@ -69,7 +70,7 @@ def of_shapes(signatures: Sequence[Signature], shapes: Mapping[str, Sequence[int
 def check_known(kind: str, names: Iterable[str], signatures: Sequence[Signature]) -> None:
     """Raise ValueError for names of inputs or outputs that the model does not have. kind: "input" or "output"."""
     known = [one.name for one in signatures]
-    if unknown := sorted(str(name) for name in {*names} - {*known}):
+    if unknown := sorted(map(str, {*names}.difference(known))):
         suggestion = did_you_mean(unknown[0], [name for name in known if name not in names])
         raise ValueError(f"{kind}s: the model has no {', '.join(unknown)}; it has {_listed(signatures)}{suggestion}")
 
@@ -78,25 +79,33 @@ def _listed(some: Sequence[Signature]) -> str:
     return ", ".join(one.name for one in some) or "none"
 
 
-def _buffer(base: Arrays, signature: Signature, value: Any) -> Array:
-    """Return an input as operators read it, in memory of the host or of the device."""
-    argument = f"input {signature.name}"
-    _check_dtype(signature, getattr(value, "dtype", None))
+def _buffer(base: Arrays, signature: Signature, value: Any) -> Any:
+    """Return an input as an array with a shape and a dtype of NumPy, which `on_device` makes a buffer."""
+    argument, dtype = f"input {signature.name}", getattr(value, "dtype", None)
+    _check_dtype(signature, dtype)
     if type(value) is np.ndarray:  # `ep.ops` is not imported for it
         return base.as_buffer(value, argument) if base.takes_host_arrays else np.asarray(value, signature.dtype)
     if is_weak(value):
-        number: Array = exclusively(lambda: import_module("ep.ops.operands")).as_weak(value, signature.dtype, argument)
-        return number
-    arrays = exclusively(lambda: import_module("ep.ops.devices")).arrays_of((value,), (argument,))
-    if arrays.place != base.place and not getattr(arrays, "takes_host_arrays", False):
-        raise TypeError(f"{argument} ({type(value).__qualname__}) is on {arrays.place}; the model is on {base.place}")
+        return exclusively(lambda: import_module("ep.ops.operands")).as_weak(value, signature.dtype, argument)
     try:
-        array: Array = arrays.as_buffer(value, argument)
+        if is_array_of(base, value):
+            return value if isinstance(dtype, np.dtype) else base.as_buffer(value, argument)
+        arrays = exclusively(lambda: import_module("ep.ops.devices")).arrays_of((value,), (argument,))
+        if arrays.place == base.place or getattr(arrays, "takes_host_arrays", False):
+            return arrays.as_buffer(value, argument)
     except ArgumentError:
         raise
     except ValueError as error:  # NumPy's, of lists that are no array
         raise ValueError(f"{argument} ({type(value).__qualname__}) cannot be made an array: {error}") from error
-    return array
+    raise TypeError(f"{argument} ({type(value).__qualname__}) is on {arrays.place}; the model is on {base.place}")
+
+
+def is_array_of(base: Arrays, value: Any) -> bool:
+    """Return whether a value is an array of a device that has memory of its own, and of the type of `base`."""
+    if base.takes_host_arrays:
+        return False
+    devices = arrays_of_type(base.device_type)
+    return devices is not None and devices.recognises(value)
 
 
 def _check_dtype(signature: Signature, dtype: Any) -> None:

@@ -15,7 +15,7 @@ from ep.garbage import garbage_waits
 from ep.include.arrays import Arrays
 from ep.include.device_type import DeviceType
 from ep.include.process import exclusively
-from ep.onnx.inputs import check_known, checked, of_shapes
+from ep.onnx.inputs import check_known, checked, is_array_of, of_shapes
 from ep.onnx.progress import Progress, Tell
 from ep.onnx.source import Source
 from ep.onnx.stored import Stored
@@ -133,16 +133,16 @@ class Model:
             key: Any = wanted
             for name, *_ in self.inputs:
                 one = inputs.get(name)
-                if type(one) is not np.ndarray:
+                if type(one) is not np.ndarray and not (is_array_of(base, one) and isinstance(one.dtype, np.dtype)):
                     break
                 values[name] = one
                 key = key, one.shape, one.dtype
             else:
                 if key in self._plans or key in self._plans.older:
-                    return {name: on_device(base, one) for name, one in values.items()}, key
+                    return {name: on_device(base, one, f"input {name}") for name, one in values.items()}, key
         check_known("output", wanted, self.outputs)
         given = checked(base, self.inputs, inputs)
         key = wanted
         for one in given.values():
             key = key, tuple(one.shape), np.dtype(one.dtype)
-        return {name: on_device(base, one) for name, one in given.items()}, key
+        return {name: on_device(base, one, f"input {name}") for name, one in given.items()}, key

@@ -27,8 +27,8 @@ def arrays_of_type(device_type: DeviceType) -> DeviceArrays | None:
     return None if manager is None else manager.arrays()
 
 
-def on_device(base: Arrays, array: Any) -> Array:
+def on_device(base: Arrays, array: Any, argument: str = "input") -> Array:
     """Return an array of the host or of the device as a buffer of the device."""
     if isinstance(array, np.ndarray | np.generic) and not base.takes_host_arrays:
         return base.copy_from_host(np.asarray(array))
-    return base.as_buffer(array, "input")
+    return base.as_buffer(array, argument)
