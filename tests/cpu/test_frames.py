@@ -144,6 +144,7 @@ def role_of(task):
     return next((role for role, pattern in ROLES.items() if re.fullmatch(pattern, task)), "")
 
 
+@pytest.mark.ep_long
 def test_the_longest_chain_of_calls(needs):
     """No chain takes more than the page on the architecture promises, with any function as large as it may be."""
     by_role = {role: {} for role in CALLS}
@@ -162,6 +163,7 @@ def test_the_longest_chain_of_calls(needs):
     assert longest[0] <= elf.MOST_STACK, " > ".join(longest[1])
 
 
+@pytest.mark.ep_long
 def test_what_calls_others_at_addresses_is_known(needs):
     unknown = [task for task, need in needs.items() if need.calling and not CALLS[role_of(task)]]
     assert not [task for task in unknown if not re.fullmatch(CALLS_ITSELF, task)]

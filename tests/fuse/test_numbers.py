@@ -74,12 +74,12 @@ def held(numbers, data_type):
 
 
 @pytest.mark.parametrize("data_type", FLOATS, ids=lambda one: one.name)
-@pytest.mark.parametrize("op", BINARY, ids=lambda op: op.name)
-def test_operands(op, data_type, device, rng, compare):
-    given = {parameter_name(one): 2.5 for one in OPS[op].attributes if one.default is None}
+@pytest.mark.parametrize("expression", BINARY, ids=lambda op: op.name)
+def test_operands(expression, data_type, device, rng, compare):
+    given = {parameter_name(one): 2.5 for one in OPS[expression].attributes if one.default is None}
     numbers = rng.choice(held(NUMBERS, data_type), 3, replace=False)
     try:
-        compare(of_both_orders(op, given), draw(rng, device, data_type), *map(float, numbers))
+        compare(of_both_orders(expression, given), draw(rng, device, data_type), *map(float, numbers))
     except UnsupportedPrimitiveError:
         pytest.skip("the device has no such key")
 
@@ -92,11 +92,11 @@ def test_powers_of_a_number_in_zeta(number, device, rng, compare):
 
 
 @pytest.mark.parametrize("data_type", FLOATS, ids=lambda one: one.name)
-@pytest.mark.parametrize("op", UNARY, ids=lambda op: op.name)
-def test_attributes(op, data_type, device, rng, one_by_one):
+@pytest.mark.parametrize("expression", UNARY, ids=lambda op: op.name)
+def test_attributes(expression, data_type, device, rng, one_by_one):
     """Attributes are numbers in the source of a kernel, and arguments of an operator that is called alone."""
-    apply, x = getattr(ep.ops, function_name(op)), placed(device, draw(rng, device, data_type))
-    names = [parameter_name(one) for one in OPS[op].attributes]
+    apply, x = getattr(ep.ops, function_name(expression)), placed(device, draw(rng, device, data_type))
+    names = [parameter_name(one) for one in OPS[expression].attributes]
     given = [dict(zip(names, map(float, rng.choice(ATTRIBUTES, len(names))), strict=True)) for _ in range(3)]
 
     def function(x):
