@@ -132,7 +132,7 @@ class Model:
         if len(inputs) == len(self.inputs):
             key: Any = wanted
             for name, *_ in self.inputs:
-                one = inputs.get(name)
+                one: Any = inputs.get(name)
                 if type(one) is not np.ndarray and not (is_array_of(base, one) and isinstance(one.dtype, np.dtype)):
                     break
                 values[name] = one
