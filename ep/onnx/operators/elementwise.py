@@ -92,6 +92,13 @@ def attribute(value: float, x: Any) -> float:
         return float(np.float64(value).astype(x.dtype))
 
 
+def whole(argument: str, value: float, dtype: Any) -> int:
+    """Return an attribute without the part behind the point, modulo the range of an integer type; ValueError if it is
+    not finite."""
+    check(math.isfinite(value), argument, value, "finite for integers")
+    return int(np.array(int(value) % 2**64, np.uint64).astype(dtype))
+
+
 @in_float32
 def mean(*inputs: Any) -> Any:
     """Return the elementwise mean of arrays."""
@@ -202,22 +209,24 @@ def selu(x: Any, alpha: float, gamma: float) -> Any:
 
 
 def shrink(x: Any, bias: float, lambd: float) -> Any:
-    """Return x moved by `bias` towards 0, and 0 for x from -lambd to lambd."""
+    """Return `x + bias` for x below -lambd, else `x - bias` for x above lambd, else 0."""
     if x.dtype.kind in "iu":
-        return _shrink_integers(x, np.array(int(bias)).astype(x.dtype).item(), lambd)
+        return _shrink_integers(x, whole("bias", bias, x.dtype), lambd)
     bias, lambd = attribute(bias, x), attribute(lambd, x)
-    below = ops.where(ops.less(x, -lambd), ops.add(x, bias), 0)
-    return ops.where(ops.greater(x, lambd), ops.sub(x, bias), below)
+    above = ops.where(ops.greater(x, lambd), ops.sub(x, bias), 0)
+    return ops.where(ops.less(x, -lambd), ops.add(x, bias), above)
 
 
 def _shrink_integers(x: Any, bias: int, lambd: float) -> Any:
-    info = np.iinfo(x.dtype)
-    last_below, first_above, result = math.ceil(-lambd) - 1, math.floor(lambd) + 1, 0
+    info, most = np.iinfo(x.dtype), 2.0**65  # beyond all integers
+    lambd = most if math.isnan(lambd) else min(max(lambd, -most), most)
+    last_below, first_above, result = math.ceil(-lambd) - 1, math.floor(lambd) + 1, None
+    if first_above <= info.max:
+        result = ops.where(ops.greater_equal(x, max(first_above, info.min)), ops.sub(x, bias), 0)
     if last_below >= info.min:
-        result = ops.where(ops.less_equal(x, min(last_below, info.max)), ops.add(x, bias), result)
-    if first_above > info.max:
-        return ops.where(ops.equal(x, x), result, x)
-    return ops.where(ops.greater_equal(x, max(first_above, info.min)), ops.sub(x, bias), result)
+        rest = 0 if result is None else result
+        result = ops.where(ops.less_equal(x, min(last_below, info.max)), ops.add(x, bias), rest)
+    return ops.sub(x, x) if result is None else result
 
 
 def sign(x: Any) -> Any:

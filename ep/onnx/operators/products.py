@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ep import ops
+from ep.onnx.operators.elementwise import whole
 from ep.onnx.operators.fitting import check, check_broadcasts, check_rank
 
 
@@ -34,16 +37,22 @@ def matmul(a: Any, b: Any) -> Any:
 
 
 def gemm(a: Any, b: Any, c: Any = None, *, alpha: float, beta: float, transA: int, transB: int) -> Any:
-    """Return `alpha a b + beta c`; the numbers for integers are without the part behind the point."""
+    """Return `alpha a b + beta c`; of integers, modulo the range of their type, or with fractions in float64, without
+    the part behind the point."""
     check_rank("A", a, 2)
     check_rank("B", b, 2)
-    if a.dtype.kind in "iu":
+    dtype = a.dtype
+    if dtype.kind in "iu":
         a, b = (ops.permute(one, (1, 0)) if is_across else one for one, is_across in ((a, transA), (b, transB)))
-        product, alpha, beta = matmul(a, b), int(alpha), int(beta)
+        product, given = matmul(a, b), (alpha, 1.0 if c is None else beta)
+        alpha, beta = (whole(name, one, dtype) for name, one in zip(("alpha", "beta"), given, strict=True))
+        if any(one % 1 for one in given):
+            (alpha, beta), product = given, ops.cast(product, np.float64)
+            c = None if c is None else ops.cast(c, np.float64)
     else:
         product = ops.matmul(a, b, bool(transA), bool(transB))
     product = product if alpha == 1 else ops.mul(product, alpha)
-    if c is None:
-        return product
-    check_broadcasts("C", c, product.shape)
-    return ops.add(product, c if beta == 1 else ops.mul(c, beta))
+    if c is not None:
+        check_broadcasts("C", c, product.shape)
+        product = ops.add(product, c if beta == 1 else ops.mul(c, beta))
+    return product if product.dtype == dtype else ops.cast(product, dtype)

@@ -153,11 +153,11 @@ def _swish(x: Any, alpha: float) -> Any:
 def _shrink(d: Draw, x: Any, bias: float, lambd: float) -> Any:
     if x.dtype.kind in "iu":
         flat = [
-            one - int(bias) if one > lambd else one + int(bias) if one < -lambd else 0 for one in x.reshape(-1).tolist()
+            one + int(bias) if one < -lambd else one - int(bias) if one > lambd else 0 for one in x.reshape(-1).tolist()
         ]
         return wrapped(flat, x.dtype).reshape(x.shape)
     bias, lambd = (float(d.dtype.type(one)) for one in (bias, lambd))
-    return np.where(x > lambd, x - bias, np.where(x < -lambd, x + bias, 0))
+    return np.where(x < -lambd, x + bias, np.where(x > lambd, x - bias, 0))
 
 
 def _is_inf(x: Any, detect_negative: int, detect_positive: int) -> Any:
@@ -373,7 +373,12 @@ _ALL = (
     Record("LeakyRelu", drawn(alpha=SLOPES), _attributed(lambda x, alpha: np.where(x < 0, alpha * x, x))),
     Record("HardSigmoid", drawn(alpha=(0.2, 0.5, -1.0, 1e6), beta=(0.5, 0.0, 2.0)), _hard_sigmoid, 4),
     Record("ThresholdedRelu", drawn(alpha=(1.0, 0.0, -0.5, 2.5, 1e6)), _threshold, 0),
-    Record("Shrink", drawn(bias=(0.0, 1.5, 2.0, -3.0), lambd=(0.5, 2.0, 0.0, -1.5, 1e6)), _shrink, 1),
+    Record(
+        "Shrink",
+        drawn(bias=(0.0, 1.5, 2.0, -3.0), lambd=(0.5, 2.0, 0.0, -1.5, 1e6, math.inf, -math.inf, math.nan)),
+        _shrink,
+        1,
+    ),
     Record("IsInf", drawn(detect_negative=(0, 1), detect_positive=(1, 0)), lambda d, x, **given: _is_inf(x, **given)),
     Record("Gelu", drawn(approximate=("none", "tanh")), lambda d, x, approximate: _gelu(x, approximate), 64),
     Record("Swish", drawn(alpha=(1.0, 0.5, -2.0, 30.0)), _attributed(_swish), 8),

@@ -67,7 +67,7 @@ def _gemm(d: Draw) -> Any:
     if d.rarely("C has more axes"):
         c = (2, rows, columns)
     sizes = [a[::-1] if flags["transA"] else a, b[::-1] if flags["transB"] else b]
-    numbers = (1.0, 1.0, 2.0, 0.0) if d.dtype.kind in "iu" else (1.0, 0.5, 2.0, 0.0, -1.5)
+    numbers = (1.0, 1.0, 2.0, 0.0, 3e9) if d.dtype.kind in "iu" else (1.0, 0.5, 2.0, 0.0, -1.5)
     given = {name: d.pick(name, numbers) for name in ("alpha", "beta")}
     inputs = [d.array(one, wild=False) for one in sizes]
     return [*inputs, None if c is None else d.array(c, wild=False)], {**flags, **given}
