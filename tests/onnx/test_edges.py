@@ -56,3 +56,54 @@ def test_gemm_of_integers_and_fractions(device, dtype):
     for name in ("alpha", "beta"):
         with pytest.raises(ValueError, match=f"{name} is inf; it must be finite"):
             computed("Gemm", a, b, c, **{name: math.inf})
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_lp_normalization_of_a_wide_range(device, dtype):
+    """Neither the squares nor the sums must be in the range of the type."""
+    most, least = np.finfo(dtype).max, np.finfo(dtype).tiny
+    rows = np.array([[most / 2, most], [least, 2 * least], [0, 0], [3, -4], [np.inf, 1], [np.nan, 1]], dtype)
+    root = math.sqrt(0.2)
+    ends = {1: [[0, 0], [3 / 7, -4 / 7]], 2: [[0, 0], [0.6, -0.8]]}
+    for p, row in ((1, [1 / 3, 2 / 3]), (2, [root, 2 * root])):
+        expected = np.array([row, row, *ends[p], [np.nan, 0], [np.nan, np.nan]])
+        y = computed("LpNormalization", rows, device=device.type, p=p, axis=1)
+        np.testing.assert_allclose(y, expected.astype(dtype), rtol=4 * np.finfo(dtype).eps)
+        y = computed("LpNormalization", np.zeros((0, 3), dtype), device=device.type, p=p, axis=0)
+        assert y.shape == (0, 3)
+
+
+@pytest.mark.parametrize("count", [3, 7, 1000])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+def test_equal_numbers_have_no_deviation(device, dtype, count):
+    """A rounded mean is not the number itself."""
+    x = np.array([0.1, 1e4 / 3, -1.1, 7e-5, 1 / 7])[:, None].repeat(count, 1).astype(dtype)
+    zero = np.zeros_like(x)
+    np.testing.assert_array_equal(
+        computed("MeanVarianceNormalization", x, device=device.type, axes=[1]), zero, strict=True
+    )
+    y = computed("LayerNormalization", x, zero[0] + 1, device=device.type, epsilon=0.0)
+    assert np.isnan(y).all()  # 0 over 0
+    y = computed("LayerNormalization", x, zero[0] + 1, device=device.type, epsilon=1e-30)
+    np.testing.assert_array_equal(y, zero, strict=True)
+
+
+def test_near_numbers_that_are_large(device):
+    """Differences are as accurate as the numbers; the means are, too."""
+    x = np.array([[1000000, 1000000.06, 1000000.19], [-3e6, -3e6 + 0.25, -3e6 + 0.5], [3e38, -3e38, 0]], np.float32)
+    wide, one = x.astype(np.float64), np.ones(3, np.float32)
+    mean = wide.mean(1, keepdims=True)
+    rest = wide - mean
+    inverse = 1 / np.sqrt((rest**2).mean(1, keepdims=True) + 1e-5)
+    given = {"device": device.type, "results": 3}
+    y, means, inverses = computed("LayerNormalization", x[:2], one, **given)
+    np.testing.assert_allclose(y, (rest * inverse)[:2], rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(means, mean[:2], rtol=1e-7)
+    np.testing.assert_allclose(inverses, inverse[:2], rtol=1e-6)
+    y, means, _ = computed("LayerNormalization", x[2:], one, **given)
+    np.testing.assert_array_equal([*means[0], *y[0]], np.zeros(4, np.float32))  # the variance is infinite
+    for name, shape, scales in (("InstanceNormalization", (1, 2, 3), 2), ("GroupNormalization", (1, 2, 3), 2)):
+        more = {"num_groups": 2} if name == "GroupNormalization" else {}
+        scale, opset = np.ones(scales, np.float32), 21 if more else 18
+        y = computed(name, x[:2].reshape(shape), scale, 0 * scale, device=device.type, opset=opset, **more)
+        np.testing.assert_allclose(y.reshape(2, 3), (rest * inverse)[:2], rtol=1e-6, atol=1e-7)

@@ -91,14 +91,20 @@ def group_normalization_18(x: Any, scale: Any, bias: Any, *, num_groups: int, ep
 def mean_variance_normalization(x: Any, axes: Sequence[int]) -> Any:
     """Return x minus its mean over some axes, over the root of its variance; 0 where that is 0."""
     found = tuple(axes_in(len(x.shape), axes))
-    rest = ops.sub(x, ops.mean(x, found, keepdims=True))
+    rest, _ = _centred(x, found)
     deviation = ops.sqrt(ops.mean(ops.mul(rest, rest), found, keepdims=True))
     return ops.where(ops.equal(deviation, 0.0), 0.0, ops.div(rest, deviation))
 
 
 @in_float32
 def lp_normalization(x: Any, axis: int, p: int) -> Any:
-    """Return x over its norm along an axis, and 0 where the norm is 0."""
+    """Return x over its norm along an axis, and 0 where the norm is 0. Sums are of x over its largest element, so that
+    they are in the range of the type."""
+    axis_in(len(x.shape), axis)
+    if 0 in x.shape:
+        return ops.identity(x)
+    most = ops.max(ops.abs(x), axis, keepdims=True)
+    x = ops.div(x, ops.where(ops.logical_and(ops.is_finite(most), ops.greater(most, 0.0)), most, 1.0))
     terms = ops.abs(x) if p == 1 else ops.mul(x, x)
     norm = ops.sum(terms, axis, keepdims=True)
     norm = norm if p == 1 else ops.sqrt(norm)
@@ -120,10 +126,19 @@ def of_channels(numbers: Any, x: Any, name: str) -> Any:
 
 def _standardised(x: Any, axes: Sequence[int], epsilon: float) -> tuple[Any, Any, Any]:
     """Return x, normalised over some axes; its means, and 1 over the roots of its variances."""
-    mean = ops.mean(x, tuple(axes), keepdims=True)
-    rest = ops.sub(x, mean)
+    rest, mean = _centred(x, tuple(axes))
     inverse = ops.rsqrt(ops.add(ops.mean(ops.mul(rest, rest), tuple(axes), keepdims=True), epsilon))
     return ops.mul(rest, inverse), mean, inverse
+
+
+def _centred(x: Any, axes: tuple[int, ...]) -> tuple[Any, Any]:
+    """Return x minus its means over some axes, and the means.
+
+    Means are rounded: the differences from them have a mean, too, which may be as large as they are, and is subtracted.
+    """
+    mean = ops.mean(x, axes, keepdims=True)
+    rest = ops.sub(x, mean)
+    return ops.sub(rest, ops.mean(rest, axes, keepdims=True)), mean
 
 
 def _grouped(x: Any, num_groups: int, epsilon: float) -> Any:

@@ -150,6 +150,9 @@ def _swish(x: Any, alpha: float) -> Any:
     return Output(found, magnitude=np.abs(found) * np.where(np.isfinite(x), 1 + np.abs(alpha * x), 1))
 
 
+_LAMBDS = (0.5, 2.0, 0.0, -1.5, 1e6, math.inf, -math.inf, math.nan)
+
+
 def _shrink(d: Draw, x: Any, bias: float, lambd: float) -> Any:
     if x.dtype.kind in "iu":
         flat = [
@@ -375,7 +378,7 @@ _ALL = (
     Record("ThresholdedRelu", drawn(alpha=(1.0, 0.0, -0.5, 2.5, 1e6)), _threshold, 0),
     Record(
         "Shrink",
-        drawn(bias=(0.0, 1.5, 2.0, -3.0), lambd=(0.5, 2.0, 0.0, -1.5, 1e6, math.inf, -math.inf, math.nan)),
+        drawn(bias=(0.0, 1.5, 2.0, -3.0), lambd=_LAMBDS),
         _shrink,
         1,
     ),

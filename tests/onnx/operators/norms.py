@@ -20,6 +20,8 @@ def _numbers(d: Draw, shape: Sequence[int], dtype: Any = None) -> Any:
     """Return numbers around a mean that may be far from 0."""
     dtype = d.dtype if dtype is None else dtype
     mean = d.pick("mean", (0.0, 0.0, 1.0, -1000.0, 10_000.0))
+    if d.rarely("equal numbers"):
+        return np.full(shape, mean + 0.1).astype(dtype)
     return (d.array(shape, np.float64, wild=d.rarely("wild") and dtype != np.float64) + mean).astype(dtype)
 
 
@@ -35,9 +37,11 @@ def _standardised(x: Any, axes: Sequence[int], epsilon: float, centred: bool = T
     axes = tuple(axes)
     if x.size == 0:
         return x, x, np.zeros([1 if k in axes else n for k, n in enumerate(x.shape)]), None
-    mean = np.mean(x, axes, keepdims=True) if centred else 0.0
-    inverse = 1 / np.sqrt(np.mean((x - mean) ** 2, axes, keepdims=True) + epsilon)
-    return (x - mean) * inverse, (np.abs(x) + np.abs(mean)) * inverse, mean, inverse
+    exact = x.astype(np.longdouble)  # a mean that is rounded to float64 is not that of equal numbers
+    mean = np.mean(exact, axes, keepdims=True) if centred else np.longdouble(0)
+    rest, mean = (exact - mean).astype(np.float64), mean.astype(np.float64)
+    inverse = 1 / np.sqrt(np.mean(rest**2, axes, keepdims=True) + epsilon)
+    return rest * inverse, (np.abs(rest) + np.max(np.abs(rest), axes, keepdims=True)) * inverse, mean, inverse
 
 
 def _coarse(stash: int, *dtypes: Any) -> float:
@@ -70,11 +74,10 @@ def _layer_norm(d: Draw, x: Any, scale: Any, bias: Any = None, *, axis: int, eps
     y = Output(normed * scale + bias, magnitude=size)
     if inverse is None:
         return y
-    spread = np.max(np.abs(wide), initial=0, where=np.isfinite(wide))
     return (
         y,
         Output(mean, stash, np.mean(np.abs(wide), tuple(range(at, x.ndim)), keepdims=True)),
-        Output(inverse, stash, inverse * (1 + spread * inverse)),
+        Output(inverse, stash),
     )
 
 
@@ -172,12 +175,18 @@ def _lp(d: Draw) -> Any:
     x = np.array(d.array(d.shape(), wild=d.dtype == np.float16))
     if x.ndim and x.size and d.maybe("zeros"):
         x[..., :1] = 0
+    factor = d.pick("factor", (1.0, 1.0, 0.25, 2.0**-12, 2.0**12) if d.dtype == np.float16 else (1.0, 1.0, 1e30, 1e-30))
+    x = (x.astype(np.float64) * factor).astype(d.dtype)
     axis = d.axis(x.ndim) if not d.rarely("no such axis") else x.ndim + 1
     return [x], {"axis": axis, "p": d.pick("p", (1, 2))}
 
 
 def _lp_norm(d: Draw, x: Any, axis: int, p: int) -> Any:
     at = axis_of(axis, x.ndim)
+    if x.size == 0:
+        return x
+    most = np.max(np.abs(x), at, keepdims=True)
+    x = x / np.where(np.isfinite(most) & (most > 0), most, 1.0)
     norm = np.sum(np.abs(x), at, keepdims=True) if p == 1 else np.sqrt(np.sum(x * x, at, keepdims=True))
     return np.where(norm == 0, 0.0, x / norm)
 
