@@ -107,3 +107,16 @@ def test_near_numbers_that_are_large(device):
         scale, opset = np.ones(scales, np.float32), 21 if more else 18
         y = computed(name, x[:2].reshape(shape), scale, 0 * scale, device=device.type, opset=opset, **more)
         np.testing.assert_allclose(y.reshape(2, 3), (rest * inverse)[:2], rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", ["NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"])
+def test_labels_of_no_class(device, name):
+    """Negative labels do not count from the end, also in repeated runs, unless they are the ignored one."""
+    x = np.array([[[0.5, 1], [2, 3], [4, 5]]], np.float32)
+    given = {"device": device.type, "reduction": "sum"}
+    for weight in (None, np.ones(3, np.float32)):
+        for label in (-1, -3, -4, 3, 2**31):
+            with pytest.raises(IndexError, match=rf"indices\[0, 1\] is {label}; the axis holds 0 ... 2"):
+                computed(name, x, np.array([[2, label]]), weight, **given)
+        found = computed(name, x, np.array([[2, -1]]), weight, ignore_index=-1, **given)
+        assert found == (-4 if name.startswith("Neg") else pytest.approx(np.log(np.exp(x[0, :, 0]).sum()) - 4, 1e-6))

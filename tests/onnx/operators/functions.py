@@ -102,6 +102,8 @@ def _loss(d: Draw) -> Any:
         labels = np.where(d.rng.random(labels.shape) < 0.3, ignore, labels)
     if d.rarely("contradictory labels"):
         labels = labels[..., :0] if labels.ndim > 1 else np.repeat(labels, 2)
+    elif labels.size and d.rarely("labels of no class"):
+        labels.reshape(-1)[int(d.rng.integers(labels.size))] = d.pick("no class", (-1, -classes, classes, -classes - 1))
     labels = labels.astype(kinds[int(d.rng.integers(len(kinds)))])
     weights = d.array((classes,), low=0.1, wild=False) if d.maybe("weights") else None
     reduction = d.pick("reduction", ("none", "sum", "mean"))
@@ -116,6 +118,8 @@ def _lost(is_softmax: bool) -> Any:
             raise Refused("labels target indices index broadcast shape")
         logs = _log_softmax(x, 1) if is_softmax else x
         taken = np.zeros(labels.shape, bool) if ignore_index is None else labels == ignore_index
+        if ((labels < 0) | (labels >= x.shape[1]))[~taken].any():
+            raise Refused("labels target indices")
         found, factors = np.zeros(labels.shape), np.zeros(labels.shape)
         for place in np.ndindex(*labels.shape):
             if not taken[place]:
