@@ -27,6 +27,7 @@ from ep.onnx.operators.attention import attention, check_attention
 from ep.onnx.operators.attributes import by_attributes
 from ep.onnx.operators.einsum import einsum
 from ep.onnx.operators.powers import power
+from ep.onnx.operators.rotary import rotary_embedding
 
 DOMAINS: Final = ("", "ai.onnx")
 """The names of the operators that ONNX itself defines."""
@@ -167,6 +168,7 @@ _LINES: Final = (
     Line("GRU", 7, n.gru, host=(4,), check=n.check_functions("gru"), of_data=n.going_on),
     Line("LSTM", 7, n.lstm, host=(4,), check=n.check_functions("lstm"), of_data=n.going_on),
     Line("RNN", 7, n.rnn, host=(4,), check=n.check_functions("rnn"), of_data=n.going_on),
+    Line("RotaryEmbedding", 23, rotary_embedding),
     Line("Resize", 10, z.upsample, host=(1,), check=z.check),
     Line("Resize", 11, z.resize, host=(1, 2, 3), check=z.check),
     Line("Upsample", 7, by_attributes(z.upsample, "scales"), check=z.check),

@@ -1,6 +1,7 @@
 """Operators where plain formulas fail: ranges, rounding, fractions, and numbers that select nothing."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -120,3 +121,30 @@ def test_labels_of_no_class(device, name):
                 computed(name, x, np.array([[2, label]]), weight, **given)
         found = computed(name, x, np.array([[2, -1]]), weight, ignore_index=-1, **given)
         assert found == (-4 if name.startswith("Neg") else pytest.approx(np.log(np.exp(x[0, :, 0]).sum()) - 4, 1e-6))
+
+
+@pytest.mark.parametrize(
+    ("words", "x", "cos", "sin", "ids", "given"),
+    [
+        ("sin_cache has shape (10, 1)", (1, 2, 3, 4), (10, 2), (10, 1), [[0, 1, 2]], {}),
+        ("cos_cache has shape (10, 1)", (1, 2, 3, 4), (10, 1), (10, 1), [[0, 1, 2]], {}),
+        ("sin_cache has shape (9, 2)", (1, 2, 3, 4), (10, 2), (9, 2), [[0, 1, 2]], {}),
+        ("cos_cache has shape (1, 3, 2)", (2, 2, 3, 4), (1, 3, 2), (1, 3, 2), None, {}),
+        ("cos_cache has shape (10, 2)", (1, 2, 3, 4), (10, 2), (10, 2), None, {}),
+        ("cos_cache has shape (1, 3, 2)", (1, 2, 3, 4), (1, 3, 2), (10, 2), [[0, 1, 2]], {}),
+        ("position_ids has shape (1, 3)", (2, 2, 3, 4), (10, 2), (10, 2), [[0, 1, 2]], {}),
+        ("indices[0, 1] is -1", (1, 2, 3, 4), (10, 2), (10, 2), [[0, -1, 2]], {}),
+        ("indices[0, 2] is 10", (1, 2, 3, 4), (10, 2), (10, 2), [[0, 1, 10]], {}),
+        ("num_heads is 0", (1, 3, 8), (1, 3, 2), (1, 3, 2), None, {}),
+        ("num_heads is 3", (1, 3, 8), (1, 3, 2), (1, 3, 2), None, {"num_heads": 3}),
+        ("rotary_embedding_dim is 3", (1, 2, 3, 4), (1, 3, 1), (1, 3, 1), None, {"rotary_embedding_dim": 3}),
+        ("rotary_embedding_dim is 6", (1, 2, 3, 4), (1, 3, 3), (1, 3, 3), None, {"rotary_embedding_dim": 6}),
+        ("rotary_embedding_dim is 0", (1, 2, 3, 5), (1, 3, 2), (1, 3, 2), None, {}),
+        ("X has shape (3, 4)", (3, 4), (1, 3, 2), (1, 3, 2), None, {}),
+    ],
+)
+def test_caches_and_positions_that_do_not_fit(device, words, x, cos, sin, ids, given):
+    arrays = [np.ones(shape, np.float32) for shape in (x, cos, sin)]
+    ids = None if ids is None else np.array(ids)
+    with pytest.raises((ValueError, IndexError), match=re.escape(words)):
+        computed("RotaryEmbedding", *arrays, ids, opset=23, device=device.type, **given)

@@ -167,8 +167,17 @@ def _rotary(d: Draw) -> Any:
     x = d.array((batch, length, heads * 2 * half) if is_flat else (batch, heads, length, 2 * half), wild=False)
     width = (part or 2 * half) // 2
     has_ids = d.maybe("position_ids")
-    caches = [d.array((9, width) if has_ids else (batch, length, width), wild=False) for _ in range(2)]
+    shape = (9, width) if has_ids else (batch, length, width)
+    shapes = [shape, shape]
     ids = d.rng.integers(0, 9, (batch, length)) if has_ids else None
+    if d.rarely("contradictory caches"):
+        axis = int(d.rng.integers(len(shape)))
+        shapes[d.pick("cache", (0, 1))] = tuple(1 if k == axis else n for k, n in enumerate(shape))
+    elif ids is not None and d.rarely("contradictory positions"):
+        ids = d.pick("positions", (ids[:, :0], np.repeat(ids, 2, 0), np.full_like(ids, -1), np.full_like(ids, 9)))
+    elif d.rarely("contradictory part"):
+        part = d.pick("part", (3, 10, -2))
+    caches = [d.array(one, wild=False) for one in shapes]
     flags = {"interleaved": d.pick("interleaved", (0, 1)), "num_heads": heads if is_flat else None}
     return [x, *caches, ids], {**flags, "rotary_embedding_dim": part}
 
@@ -178,7 +187,15 @@ def _rotated(
     rotary_embedding_dim: int = 0,
 ) -> Any:  # fmt: skip
     wide = x.reshape(*x.shape[:2], num_heads, -1) if x.ndim == 3 else np.transpose(x, (0, 2, 1, 3))
-    width = (rotary_embedding_dim or wide.shape[-1]) // 2
+    size = rotary_embedding_dim or wide.shape[-1]
+    if size % 2 or not 0 <= size <= wide.shape[-1]:
+        raise Refused("rotary_embedding_dim")
+    width, (batch, length, *_) = size // 2, wide.shape
+    shape = (batch, length, width) if ids is None else (len(cos), width)
+    if cos.shape != shape or sin.shape != shape:
+        raise Refused("cos_cache sin_cache")
+    if ids is not None and (ids.shape != (batch, length) or ((ids < 0) | (ids >= len(cos))).any()):
+        raise Refused("position_ids indices")
     found, scale = wide.copy(), np.abs(wide)
     for b, t, h in np.ndindex(*wide.shape[:3]):
         c, s = (one[ids[b, t]] if ids is not None else one[b, t] for one in (cos, sin))
