@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from ml_dtypes import finfo
 
 from ep.onnx.graph import Graph, Node
 from ep.onnx.operators.shapes import constant
@@ -18,7 +19,8 @@ def folded(graph: Graph) -> Graph:
     """Return a graph with the same results and fewer nodes.
 
     A BatchNormalization with constants is merged into the filters and the bias of a Conv with constants before it, if
-    nothing else reads the result of the Conv. Constants that no node reads are removed.
+    nothing else reads the result of the Conv, and the new ones are in the range of their type. Constants that no node
+    reads are removed.
     """
     constants = dict(graph.constants)
     for node in graph.nodes:
@@ -41,8 +43,10 @@ def folded(graph: Graph) -> Graph:
         each = {constants[name].shape for name in read[1:] if name}
         if each != {constants[read[0]].shape[:1]}:  # the nodes raise an error
             continue
+        if (normed := _normed(before, node, constants)) is None:
+            continue
         names = [f"{node.outputs[0]} {what}" for what in ("filters", "bias")]
-        constants |= zip(names, _normed(before, node, constants), strict=True)
+        constants |= zip(names, normed, strict=True)
         nodes[place], nodes[k] = before._replace(inputs=(before.inputs[0], *names), outputs=node.outputs[:1]), None
         given_by[node.outputs[0]] = place
     left = tuple(node for node in nodes if node is not None)
@@ -50,12 +54,18 @@ def folded(graph: Graph) -> Graph:
     return graph._replace(constants={name: one for name, one in constants.items() if name in used}, nodes=left)
 
 
-def _normed(conv: Node, norm: Node, constants: Mapping[str, NDArray]) -> tuple[NDArray, NDArray]:
-    """Return the filters and the bias of a convolution that includes its normalisation."""
+def _normed(conv: Node, norm: Node, constants: Mapping[str, NDArray]) -> tuple[NDArray, NDArray] | None:
+    """Return the filters and the bias of a convolution that includes its normalisation; None if some of them are not in
+    the range of their type: the result may be in it."""
     filters = constants[conv.inputs[1]]
     scale, offset, mean, variance = (constants[name].astype(np.float64) for name in norm.inputs[1:5])
     bias = constants[conv.inputs[2]].astype(np.float64) if len(conv.inputs) > 2 and conv.inputs[2] else 0.0
     with np.errstate(all="ignore"):  # of variances below 0, NaN
         factor = scale / np.sqrt(variance + norm.attributes["epsilon"])
-        wide = filters.astype(np.float64) * factor.reshape(-1, *[1] * (filters.ndim - 1))
-        return wide.astype(filters.dtype), ((bias - mean) * factor + offset).astype(filters.dtype)
+        wide = filters.astype(np.float64)
+        each = factor.reshape(-1, *[1] * (wide.ndim - 1))
+        found = (wide * each).astype(filters.dtype), ((bias - mean) * factor + offset).astype(filters.dtype)
+    new, old = np.abs(found[0].astype(np.float64)), np.abs(wide)
+    is_lost = (new < float(finfo(filters.dtype).tiny)) & (new < old) & (each != 0)
+    fits = np.isfinite(new).all() and np.isfinite(found[1].astype(np.float64)).all() and not is_lost.any()
+    return found if fits else None

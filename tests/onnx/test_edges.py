@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from onnx import helper
+from onnx import helper, numpy_helper
 
 import ep.onnx
 from ep.ops import copy_to_host
@@ -148,3 +148,34 @@ def test_caches_and_positions_that_do_not_fit(device, words, x, cos, sin, ids, g
     ids = None if ids is None else np.array(ids)
     with pytest.raises((ValueError, IndexError), match=re.escape(words)):
         computed("RotaryEmbedding", *arrays, ids, opset=23, device=device.type, **given)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "filters", "x", "numbers", "epsilon", "expected"),
+    [
+        ("float16", [300], 0.01, (1, 0, 0, 0), 1e-5, [948.7]),
+        ("float32", [1e30], 1e-22, (1, 0, 0, 1e-30), 0, [1e23]),
+        ("float32", [1, 0], 2, (1, 3, 0, 0), 0, [math.inf, math.nan]),
+        ("float32", [1e-30], 1e30, (1e-15, 0, 0, 1), 0, [1e-15]),
+        ("float16", [1e-3, 0], 3e4, (1e-3, 0, 0, 1), 0, [0.03, 0]),
+        ("float16", [1e-3], 0.5, (1, 0, 4, 1e-9), 0, [-math.inf]),
+        ("float64", [1e-200], 1e300, (1e-150, 0, 0, 1), 0, [1e-50]),
+        ("float32", [2, 3], 5, (0, 7, 1, 4), 0, [7, 7]),
+        ("float32", [2, 3], 5, (3, 7, 1, 4), 0, [20.5, 28]),
+    ],
+)
+def test_normalisation_after_a_convolution(device, dtype, filters, x, numbers, epsilon, expected):
+    """It is right where the product of the filters and the factors is beyond the range of the type."""
+    w = np.array(filters, dtype).reshape(-1, 1, 1)
+    given = {"w": w} | {name: np.full(len(w), one, dtype) for name, one in zip("sbmv", numbers, strict=True)}
+    kind = helper.np_dtype_to_tensor_dtype(w.dtype)
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["c"]),
+        helper.make_node("BatchNormalization", ["c", *"sbmv"], ["y"], epsilon=float(epsilon)),
+    ]
+    infos = [[helper.make_tensor_value_info(name, kind, [1, None, 1])] for name in "xy"]
+    tensors = [numpy_helper.from_array(one, name) for name, one in given.items()]
+    graph = helper.make_graph(nodes, "two nodes", *infos, tensors)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 15)], ir_version=10)
+    (y,) = ep.onnx.load(model, device.type).run(None, {"x": np.full((1, 1, 1), x, dtype)})
+    np.testing.assert_allclose(copy_to_host(y).reshape(-1).astype(np.float64), expected, rtol=2e-3)
