@@ -179,3 +179,21 @@ def test_normalisation_after_a_convolution(device, dtype, filters, x, numbers, e
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 15)], ir_version=10)
     (y,) = ep.onnx.load(model, device.type).run(None, {"x": np.full((1, 1, 1), x, dtype)})
     np.testing.assert_allclose(copy_to_host(y).reshape(-1).astype(np.float64), expected, rtol=2e-3)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint32", "int64", "uint64"])
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+def test_resized_integers(device, dtype, mode):
+    """Sums are computed in float64, and elements that are repeated are not changed at all."""
+    most = int(np.iinfo(dtype).max)
+    column = np.array([[most], [most - 1], [most // 2 + 1], [7]], dtype)
+    y = computed("Resize", column, None, np.array([1, 5], np.float32), device=device.type, mode=mode)
+    np.testing.assert_array_equal(y, column.repeat(5, 1), strict=True)
+    large = 2 ** (28 if np.dtype(dtype).itemsize == 4 else 40)
+    row = np.array([large + 1, large + 4097, large + 8193, large + 12289], dtype)
+    given = {"device": device.type, "mode": "linear", "coordinate_transformation_mode": "asymmetric"}
+    y = computed("Resize", row, None, np.array([2], np.float32), **given)
+    expected = [large + 1 + 2048 * k for k in range(7)] + [large + 12289]
+    np.testing.assert_array_equal(y, np.array(expected, dtype), strict=True)
+    y = computed("Resize", row, None, np.array([0.5], np.float32), **given)
+    np.testing.assert_array_equal(y, row[::2], strict=True)

@@ -148,8 +148,13 @@ def _taps(axis: _Axis, at: NDArray, mode: str, antialias: bool, a: float, exclud
 
 
 def _weighted(x: Any, axis: int, orders: NDArray, weights: NDArray) -> Any:
-    """Return sums of elements along an axis times weights, of 16-bit types and integers in float32."""
-    wide = np.dtype(np.float64 if x.dtype == np.float64 else np.float32)
+    """Return sums of elements along an axis times weights, of 16-bit types and small integers in float32, of others in
+    float64; the elements as they are, if each sum has only one of them."""
+    main = np.take_along_axis(orders, np.abs(weights).argmax(0)[None], 0)[0]
+    if np.isfinite(weights).all() and ((orders == main) | (weights == 0)).all():
+        return taken(x, main, axis)
+    is_wide = x.dtype == np.float64 or (x.dtype.kind in "iu" and x.dtype.itemsize >= 4)
+    wide = np.dtype(np.float64 if is_wide else np.float32)
     x = x if x.dtype == wide else ops.cast(x, wide)
     shape = (-1, *[1] * (len(x.shape) - axis - 1))
     terms = (
