@@ -12,6 +12,7 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto,
 from ep.onnx.errors import ModelError, UnsupportedError
 from ep.onnx.inlining import defaults_of, is_typed, outputs_of
 from ep.onnx.inputs import Signature
+from ep.onnx.operators.attributes import check_common
 from ep.onnx.table import Line, line_of
 from ep.onnx.types import dtype_of
 
@@ -235,6 +236,7 @@ def _attributes(node: NodeProto, line: Line, opsets: Mapping[str, int]) -> dict[
     """Return the attributes that a node has, and those that it has by default, but for graphs."""
     every = (*defaults_of(node, opsets), *node.attribute)
     found = {one.name: _value(one) for one in every if one.type != onnx.AttributeProto.GRAPH}
+    check_common(**found)
     if line.check is not None:
         line.check(**found)
     return found

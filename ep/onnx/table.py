@@ -24,7 +24,7 @@ from ep.onnx.operators import resize as z
 from ep.onnx.operators import shapes as s
 from ep.onnx.operators import windows as w
 from ep.onnx.operators.attention import attention, check_attention
-from ep.onnx.operators.attributes import by_attributes
+from ep.onnx.operators.attributes import by_attributes, one_of
 from ep.onnx.operators.einsum import einsum
 from ep.onnx.operators.powers import power
 from ep.onnx.operators.rotary import rotary_embedding
@@ -66,7 +66,7 @@ class Line(NamedTuple):
 
 _LINES: Final = (
     *(Line(name, 6, e.named(function)) for name, function in e.PLAIN.items()),
-    Line("BitShift", 11, e.bit_shift),
+    Line("BitShift", 11, e.bit_shift, check=one_of(direction=("LEFT", "RIGHT"))),
     Line("Cast", 6, e.cast, check=s.check_type),
     Line("CastLike", 15, e.cast_like),
     Line("Celu", 12, ops.celu),
@@ -77,7 +77,7 @@ _LINES: Final = (
     Line("Dropout", 10, e.dropout, false=2),
     Line("Elu", 6, ops.elu),
     Line("Erf", 9, e.erf),
-    Line("Gelu", 20, e.gelu),
+    Line("Gelu", 20, e.gelu, check=one_of(approximate=("none", "tanh"))),
     Line("HardSigmoid", 6, e.hard_sigmoid),
     Line("IsInf", 10, e.is_inf),
     Line("LeakyRelu", 6, ops.leaky_relu),
@@ -116,7 +116,7 @@ _LINES: Final = (
     Line("Concat", 4, s.concat),
     Line("Constant", 1, s.constant),
     Line("ConstantOfShape", 9, s.constant_of_shape, host=(0,)),
-    Line("DepthToSpace", 1, s.depth_to_space),
+    Line("DepthToSpace", 1, s.depth_to_space, check=s.check_order),
     Line("Expand", 8, s.expand, host=(1,)),
     Line("EyeLike", 9, s.eye_like, of_shape=True, check=s.check_type),
     Line("Flatten", 1, s.flatten),
@@ -130,7 +130,7 @@ _LINES: Final = (
     Line("Size", 1, s.size, of_shape=True),
     Line("Slice", 1, by_attributes(s.slices, "starts", "ends", "axes")),
     Line("Slice", 10, s.slices, host=(1, 2, 3, 4)),
-    Line("SpaceToDepth", 1, s.space_to_depth),
+    Line("SpaceToDepth", 1, s.space_to_depth, check=s.check_order),
     Line("Split", 2, by_attributes(s.split, "split"), counts=True),
     Line("Split", 13, s.split, host=(1,), counts=True),
     Line("Squeeze", 1, by_attributes(s.squeeze, "axes")),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -28,3 +28,18 @@ def one_of(**known: Collection[str | int]) -> Callable[..., None]:
                 raise NotImplementedError(f"{name} is {given}; it must be one of {', '.join(map(str, values))}")
 
     return check
+
+
+check_common: Final = one_of(
+    **dict.fromkeys(
+        (
+            "align_corners", "allowzero", "antialias", "ceil_mode", "count_include_pad", "detect_negative",
+            "detect_positive", "exclude_outside", "exclusive", "fmod", "input_forget", "is_causal", "keepdims",
+            "largest", "layout", "linear_before_reset", "noop_with_empty_axes", "periodic", "reverse", "saturate",
+            "select_last_index", "sorted", "spatial", "storage_order", "training_mode", "transA", "transB", "upper",
+        ),
+        (0, 1),
+    ),
+    round_mode=("up", "down", "nearest"),
+)  # fmt: skip
+"""Checks the attributes that have the same values for each operator that has them: most are a choice of two."""

@@ -11,6 +11,7 @@ import numpy as np
 from ep import ops
 from ep.expressions.walk import Walk
 from ep.onnx.operators import elementwise as e
+from ep.onnx.operators.attributes import one_of
 from ep.onnx.operators.fitting import check, check_rank, check_shape, numbers
 from ep.onnx.operators.placing import placed
 
@@ -39,16 +40,25 @@ def _functions(default: Sequence[str], *, direction: str, activations: Any = Non
     """Return the functions of each direction with their alpha and beta, which are assigned in order to functions that
     have them."""
     count = 2 if direction == "bidirectional" else 1
-    names = [*default] * count if activations is None else activations
+    names = [*default] * count if activations is None else [name.lower() for name in activations]
+    if names == ["tanh", "tanh"] and len(default) == 1:  # by default, RNN has a second one, for the other direction
+        names = names[:count]
+    if len(names) != len(default) * count:
+        raise NotImplementedError(f"activations has {len(names)} names; it must have {len(default) * count}")
     given = iter(activation_alpha or ()), iter(activation_beta or ())
     found = []
-    for name in names[: len(default) * count]:  # by default, RNN has a second one, for the other direction
-        if name.lower() not in _ACTIVATIONS:
-            raise NotImplementedError(f"activation {name} is none of {', '.join(_ACTIVATIONS)}")
-        numbers = _ACTIVATIONS[name.lower()][1]
-        found.append((name.lower(), tuple(next(one, number) for one, number in zip(given, numbers, strict=False))))
-    if len(found) != len(default) * count:
-        raise NotImplementedError(f"activations has {len(found)} names; it must have {len(default) * count}")
+    for k, name in enumerate(names):
+        if name not in _ACTIVATIONS:
+            raise NotImplementedError(f"activation {activations[k]} is none of {', '.join(_ACTIVATIONS)}")
+        numbers = _ACTIVATIONS[name][1]
+        found.append((name, tuple(next(one, number) for one, number in zip(given, numbers, strict=False))))
+    for argument, left, all_given in zip(
+        ("activation_alpha", "activation_beta"), given, (activation_alpha, activation_beta), strict=True
+    ):
+        if more := len([*left]):
+            raise NotImplementedError(
+                f"{argument} is {all_given}; it must have {len(all_given) - more} numbers, as the functions have"
+            )
     return [tuple(found[k : k + len(default)]) for k in range(0, len(found), len(default))]
 
 
@@ -56,10 +66,19 @@ _OF_GATES: Final = {"lstm": ("sigmoid", "tanh", "tanh"), "gru": ("sigmoid", "tan
 """The functions of gates by default."""
 
 
-def check_functions(operator: str) -> Callable[..., Any]:
-    """Return what takes attributes and raises NotImplementedError for a function of a gate that there is not."""
+_check_direction: Final = one_of(direction=("forward", "reverse", "bidirectional"))
 
-    return functools.partial(_functions, _OF_GATES[operator])
+
+def check_functions(operator: str) -> Callable[..., Any]:
+    """Return what takes attributes and raises NotImplementedError for values that there are not."""
+
+    def check_all(*, clip: float | None = None, **attributes: Any) -> None:
+        _check_direction(**attributes)
+        if clip is not None and not clip >= 0:
+            raise NotImplementedError(f"clip is {clip}; it must be 0 or more")
+        _functions(_OF_GATES[operator], **attributes)
+
+    return check_all
 
 
 def _applied(function: _Function, x: Any, clip: float | None) -> Any:

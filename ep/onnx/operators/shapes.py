@@ -247,6 +247,9 @@ def trilu(x: Any, k: NDArray | None = None, *, upper: int) -> Any:
     return ops.where(placed(kept, x), x, placed(np.zeros((), x.dtype), x))
 
 
+check_order: Final = one_of(mode=("DCR", "CRD"))
+
+
 def depth_to_space(x: Any, blocksize: int, mode: str = "DCR") -> Any:
     """Return channels as blocks of rows and columns."""
     check_rank("input", x, 4)
