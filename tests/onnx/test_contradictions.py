@@ -285,6 +285,30 @@ CASES = [
     ("LSTM", 14, [f(5, 2, 4), f(1, 12, 4), f(1, 12, 3), None, None, None, f(1, 1, 3)], RNN, "initial_c"),
     *(("LSTM", 14, [f(5, 2, 4), f(1, 12, 4), f(1, 12, 3), None, None, None, None, f(*shape)], RNN, "P")
       for shape in ((1, 3), (1, 12), (9,), (2, 9))),
+    # nothing to compute with
+    ("GatherND", 13, [f(2, 3), np.zeros((2, 0), int)], {}, "indices"),
+    ("GatherND", 13, [f(2, 3), np.zeros((2, 0), int)], {"batch_dims": 1}, "indices"),
+    *((op, 13, [f(2, 0)], {"axis": 1, "keepdims": keep}, r"data has shape \(2, 0\); it must have elements along axis 1")
+      for op in ("ArgMax", "ArgMin") for keep in (0, 1)),
+    ("GlobalMaxPool", 13, [f(1, 2, 3, 0)], {}, r"X has shape \(1, 2, 3, 0\); it must have elements along axis 3"),
+    # windows
+    *(("LpPool", 18, [f(1, 2, 5)], {"kernel_shape": [2], "p": p}, f"p is {p}; it must be 1 or more") for p in (0, -1)),
+    *((op, 18, [f(1, 2)], {"kernel_shape": [2]}, "X has shape .* at least 3 axes")
+      for op in ("MaxPool", "AveragePool", "LpPool")),
+    *((op, 18, [f(1, 2, 3)], {"kernel_shape": [kernel], **more}, rf"kernel_shape is \[{kernel}\]; .* \(3,\)")
+      for op in ("MaxPool", "AveragePool", "LpPool")
+      for kernel, more in ((5, {}), (7, {"pads": [1, 1]}), (3, {"dilations": [3]}), (9, {"ceil_mode": 1}),
+                           (5, {"auto_pad": "VALID"}), (7, {"strides": [3]}))
+      if op != "AveragePool" or "dilations" not in more),
+    *(("Conv", 18, [f(1, 2, 3, 7), f(3, 2, *kernel)], more, "kernel_shape is .*; .*fit")
+      for kernel, more in (((4, 2), {}), ((2, 8), {}), ((2, 9), {"strides": [1, 5]}), ((6, 1), {"pads": [1, 0, 1, 0]}),
+                           ((4, 2), {"auto_pad": "VALID"}), ((2, 2), {"dilations": [3, 1]}))),
+    # axes
+    *((op, opset, [f(1, 3, 1), np.array([[0, 2]])], {}, r"axes has shape \(1, 2\); it must have one axis")
+      for op, opset in (("ReduceSum", 13), ("ReduceMax", 18), ("ReduceMean", 18), ("Squeeze", 13), ("Unsqueeze", 13))),
+    # heads
+    *(("Attention", 23, [f(1, 4, 3, 5), f(1, 2, 7, 5), f(1, 2, 7, 5)], {name: count}, name)
+      for name, count in (("q_num_heads", 2), ("kv_num_heads", 4), ("kv_num_heads", 1), ("q_num_heads", -1))),
 ]  # fmt: skip
 
 

@@ -144,6 +144,15 @@ def test_gathered_elements(rng, axis):
     np.testing.assert_array_equal(run("GatherElements", [x, indices], axis=axis), expected, strict=True)
 
 
+@pytest.mark.parametrize("k", [-(2**63), -4, -3, -2, 4, 5, 6, 2**63 - 1])
+@pytest.mark.parametrize("upper", [0, 1])
+def test_triangles_beyond_all_elements(k, upper):
+    x = np.arange(1, 16, dtype=np.float32).reshape(3, 5)
+    expected = [[one if (j - i >= k if upper else j - i <= k) else 0 for j, one in enumerate(row)]
+                for i, row in enumerate(x.tolist())]  # fmt: skip
+    np.testing.assert_array_equal(run("Trilu", [x, np.array(k)], upper=upper), np.float32(expected), strict=True)
+
+
 @pytest.mark.parametrize("axis", [0, 1, -1])
 @pytest.mark.parametrize("dtype", ["int32", "float32"])
 def test_classes(axis, dtype):

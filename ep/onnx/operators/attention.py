@@ -41,6 +41,8 @@ def attention(
         check_rank(name, array, 4)
     batch, heads, rows, size = query.shape
     groups = key.shape[1]
+    for name, given, count in (("q_num_heads", q_num_heads, heads), ("kv_num_heads", kv_num_heads, groups)):
+        check(given in (0, count), name, given, f"{count}, as the inputs of 4 axes have, or omitted")
     check_shape("K", key, (batch, groups, key.shape[2], size))
     check_shape("V", value, (batch, groups, key.shape[2], value.shape[3]))
     check(groups > 0 and heads % groups == 0, "Q of shape", query.shape, f"of a multiple of the {groups} heads of K")

@@ -23,6 +23,11 @@ def axis_in(rank: int, axis: int, argument: str = "axis", end: int | None = None
     return from_front(axis, argument, rank, rank if end is None else end)
 
 
+def axes_given(axes: NDArray) -> list[int]:
+    """Return the axes of an input `axes`; some models have a single one without an axis."""
+    return numbers("axes", np.atleast_1d(axes))
+
+
 def axes_in(rank: int, axes: Sequence[int], argument: str = "axes") -> list[int]:
     """Return different axes, counted from the front."""
     found = [axis_in(rank, axis, f"{argument}[{k}]") for k, axis in enumerate(axes)]
@@ -49,6 +54,13 @@ def check_rank(argument: str, array: Any, *ranks: int, least: int = 0) -> None:
     if rank not in ranks if ranks else rank < least:
         wanted = " or ".join(map(str, ranks)) if ranks else f"at least {least}"
         raise ValueError(f"{argument} has shape {tuple(array.shape)}; it must have {wanted} axes")
+
+
+def check_places(argument: str, array: Any, axes: Sequence[int]) -> None:
+    """Raise ValueError for an array without elements along some axes, unless the others have none, either."""
+    missing = [axis for axis in axes if array.shape[axis] == 0]
+    if missing and 0 not in [size for axis, size in enumerate(array.shape) if axis not in axes]:
+        raise ValueError(f"{argument} has shape {tuple(array.shape)}; it must have elements along axis {missing[0]}")
 
 
 def check_shape(argument: str, array: Any, shape: Sequence[int]) -> None:

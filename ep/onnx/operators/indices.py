@@ -43,8 +43,13 @@ def gather_nd(x: Any, indices: Any, batch_dims: int = 0) -> Any:
     *lead, depth = indices.shape
     most = min(len(x.shape), len(indices.shape)) - 1
     check(0 <= batch_dims <= most, "batch_dims", batch_dims, f"a number of axes of both inputs, 0 to {most}")
-    fits = depth <= len(x.shape) - batch_dims and indices.shape[:batch_dims] == x.shape[:batch_dims]
-    check(fits, "indices of shape", tuple(indices.shape), f"of batches and axes of data, of shape {tuple(x.shape)}")
+    fits = 1 <= depth <= len(x.shape) - batch_dims and indices.shape[:batch_dims] == x.shape[:batch_dims]
+    check(
+        fits,
+        "indices of shape",
+        tuple(indices.shape),
+        f"of batches and 1 or more axes of data, of shape {tuple(x.shape)}",
+    )
     batch, sizes, inner = x.shape[:batch_dims], x.shape[batch_dims:][:depth], x.shape[batch_dims + depth :]
     at: Any = None
     for k, (size, step) in enumerate(zip(sizes, contiguous_strides(sizes), strict=True)):

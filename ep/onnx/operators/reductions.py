@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from ep import ops
-from ep.onnx.operators.fitting import axes_in, axis_in, number
+from ep.onnx.operators.fitting import axes_given, axes_in, axis_in, check_places, number
 from ep.onnx.operators.placing import placed, places
 from ep.onnx.operators.shapes import flatten
 from ep.onnx.operators.types import in_float32
@@ -125,7 +125,7 @@ def reduction(reduce: _Reduce) -> Callable[..., Any]:
 
     def call(x: Any, axes: NDArray | None = None, *, keepdims: int, noop_with_empty_axes: int = 0) -> Any:
         rank = len(x.shape)
-        given = [] if axes is None else sorted(axes_in(rank, axes.reshape(-1).tolist()))
+        given = [] if axes is None else sorted(axes_in(rank, axes_given(axes)))
         if not given and noop_with_empty_axes:
             return reduce(x.reshape((*x.shape, 1)), (rank,), False)
         return reduce(x, tuple(given or range(rank)), bool(keepdims))
@@ -145,6 +145,7 @@ def arg_min(x: Any, axis: int, keepdims: int, select_last_index: int = 0) -> Any
 
 def _place(extreme: Callable[..., Any], x: Any, axis: int, keepdims: int, last: int) -> Any:
     axis = axis_in(len(x.shape), axis)
+    check_places("data", x, [axis])
     is_extreme = ops.equal(x, extreme(x, axis, keepdims=True))
     if x.dtype.kind not in "iub":  # where there is NaN, it is the extreme, and it equals nothing
         is_extreme = ops.logical_or(is_extreme, ops.is_nan(x))

@@ -10,7 +10,7 @@ import numpy as np
 
 from ep import ops
 from ep.onnx.operators.attributes import one_of
-from ep.onnx.operators.fitting import axes_in, axis_in, check, check_rank, number, numbers
+from ep.onnx.operators.fitting import axes_given, axes_in, axis_in, check, check_rank, number, numbers
 from ep.onnx.operators.placing import placed, taken
 from ep.onnx.types import dtype_of
 
@@ -107,7 +107,7 @@ def flatten(x: Any, axis: int) -> Any:
 def squeeze(x: Any, axes: NDArray | None = None) -> Any:
     """Return x without some axes of one element, or without all."""
     rank = len(x.shape)
-    gone = [k for k in range(rank) if x.shape[k] == 1] if axes is None else axes_in(rank, axes.reshape(-1).tolist())
+    gone = [k for k in range(rank) if x.shape[k] == 1] if axes is None else axes_in(rank, axes_given(axes))
     check(all(x.shape[axis] == 1 for axis in gone), "axes", gone, f"axes of one element of shape {x.shape}")
     return x.reshape(tuple(one for axis, one in enumerate(x.shape) if axis not in gone))
 
@@ -115,7 +115,7 @@ def squeeze(x: Any, axes: NDArray | None = None) -> Any:
 def unsqueeze(x: Any, axes: NDArray) -> Any:
     """Return x with new axes of one element, at these places of the result."""
     rank = len(x.shape) + axes.size
-    new, old = axes_in(rank, axes.reshape(-1).tolist()), iter(x.shape)
+    new, old = axes_in(rank, axes_given(axes)), iter(x.shape)
     return x.reshape(tuple(1 if axis in new else next(old) for axis in range(rank)))
 
 
@@ -242,7 +242,8 @@ def center_crop_pad(x: Any, shape: NDArray, axes: Sequence[int] | None = None) -
 def trilu(x: Any, k: NDArray | None = None, *, upper: int) -> Any:
     """Return matrices with 0 below a diagonal, or above it."""
     check_rank("input", x, least=2)
-    ones, at = np.ones(x.shape[-2:], bool), 0 if k is None else number("k", k)
+    ones, at = np.ones(x.shape[-2:], bool), 0 if k is None else int(number("k", k))
+    at = max(min(at, ones.shape[1]), -ones.shape[0])  # further diagonals are beyond all elements, too
     kept = np.triu(ones, at) if upper else np.tril(ones, at)
     return ops.where(placed(kept, x), x, placed(np.zeros((), x.dtype), x))
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from ep import ops
 from ep.onnx.operators import fitting
 from ep.onnx.operators.attributes import one_of
-from ep.onnx.operators.fitting import check_each, check_rank, check_shape
+from ep.onnx.operators.fitting import check_each, check_places, check_rank, check_shape
 from ep.onnx.operators.norms import of_channels
 from ep.onnx.operators.types import in_float32
 from ep.ops.windows import for_each, windows
@@ -18,19 +18,32 @@ check: Final = one_of(auto_pad=("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"))
 
 
 def _around(
-    sizes: Sequence[int], kernel: Sequence[int], *, auto_pad: str, strides: Any = None, dilations: Any = None,
-    pads: Any = None,
+    x: Any, kernel: Sequence[int], *, auto_pad: str, strides: Any = None, dilations: Any = None, pads: Any = None,
+    ceil_mode: int = 0, least: int = 0,
 ) -> dict[str, Any]:  # fmt: skip
-    """Return the strides, dilations and pads of windows of axes: the numbers of places before each axis, then after
-    each."""
+    """Return the strides, dilations and pads of windows of x: the numbers of places before each axis, then after each.
+
+    least: the smallest number of windows along an axis that has elements; ONNX's formula must never give less than 0.
+    """
+    check_rank("X", x, least=3)
+    sizes = x.shape[2:]
     strides, dilations = strides or [1] * len(sizes), dilations or [1] * len(sizes)
     for argument, given in (("kernel_shape", kernel), ("strides", strides), ("dilations", dilations)):
         check_each(argument, given, len(sizes), 1)
+    spans = _spans(kernel, dilations)
     if auto_pad == "VALID":
         pads = 0
     elif auto_pad != "NOTSET":
-        each = zip(sizes, strides, _spans(kernel, dilations), strict=True)
+        each = zip(sizes, strides, spans, strict=True)
         pads = _halves([(-(-size // stride) - 1) * stride + span for size, stride, span in each], sizes, auto_pad)
+    if auto_pad in ("NOTSET", "VALID"):
+        pads = pads or [0] * (2 * len(sizes))
+        check_each("pads", pads, 2 * len(sizes), None)
+        for k, (size, span, stride) in enumerate(zip(sizes, spans, strides, strict=True)):
+            whole = size + pads[k] + pads[k + len(sizes)]
+            count = (-((span - whole) // stride) if ceil_mode else (whole - span) // stride) + 1
+            wanted = f"such that windows fit in the sizes {tuple(sizes)} with pads {[*pads]}: {span} places, of {whole}"
+            fitting.check(count >= (least if whole else 0), "kernel_shape", [*kernel], wanted)
     return {"strides": strides, "dilations": dilations, "pads": pads or 0}
 
 
@@ -49,7 +62,7 @@ def _halves(wide: Sequence[int], sizes: Sequence[int], auto_pad: str) -> list[in
 def conv(x: Any, w: Any, bias: Any = None, *, group: int, kernel_shape: Any = None, **around: Any) -> Any:
     """Return the products of windows with filters."""
     _check_filters(x, w, kernel_shape)
-    return ops.conv(x, w, bias, groups=group, **_around(x.shape[2:], w.shape[2:], **around))
+    return ops.conv(x, w, bias, groups=group, **_around(x, w.shape[2:], least=1, **around))
 
 
 def causal_conv(
@@ -123,8 +136,8 @@ def _check_filters(x: Any, w: Any, kernel_shape: Any) -> None:
 
 def max_pool(x: Any, *, kernel_shape: Sequence[int], ceil_mode: int = 0, storage_order: int = 0, **around: Any) -> Any:
     """Return the largest element of each window."""
-    found = _around(x.shape[2:], kernel_shape, **around)
-    return ops.max_pool(x, kernel_shape, ceil_mode=_may_reach_beyond(ceil_mode, **around), **found)
+    is_ceil = _may_reach_beyond(ceil_mode, **around)
+    return ops.max_pool(x, kernel_shape, ceil_mode=is_ceil, **_around(x, kernel_shape, ceil_mode=is_ceil, **around))
 
 
 def average_pool(
@@ -132,7 +145,8 @@ def average_pool(
 ) -> Any:
     """Return the mean of each window, with or without the padding."""
     flags = {"ceil_mode": _may_reach_beyond(ceil_mode, **around), "count_include_pad": bool(count_include_pad)}
-    return ops.average_pool(x, kernel_shape, **flags, **_around(x.shape[2:], kernel_shape, **around))
+    found = _around(x, kernel_shape, ceil_mode=flags["ceil_mode"], **around)
+    return ops.average_pool(x, kernel_shape, **flags, **found)
 
 
 def _may_reach_beyond(ceil_mode: int, *, auto_pad: str, **_: Any) -> bool:
@@ -143,7 +157,8 @@ def _may_reach_beyond(ceil_mode: int, *, auto_pad: str, **_: Any) -> bool:
 @in_float32
 def lp_pool(x: Any, *, p: int, kernel_shape: Sequence[int], ceil_mode: int = 0, **around: Any) -> Any:
     """Return the norm of each window."""
-    found = _around(x.shape[2:], kernel_shape, **around)
+    fitting.check(p >= 1, "p", p, "1 or more")
+    found = _around(x, kernel_shape, ceil_mode=_may_reach_beyond(ceil_mode, **around), **around)
     if _may_reach_beyond(ceil_mode, **around):  # places beyond the padding are padding here, so that all have zeros
         within = {
             name: for_each(one, name, len(kernel_shape) * (1 + (name == "pads")), 0) for name, one in found.items()
@@ -177,4 +192,6 @@ def global_average_pool(x: Any) -> Any:
 def global_max_pool(x: Any) -> Any:
     """Return the largest element of each channel."""
     check_rank("X", x, least=2)
-    return ops.max(x, tuple(range(2, len(x.shape))), keepdims=True)
+    axes = tuple(range(2, len(x.shape)))
+    check_places("X", x, axes)
+    return ops.max(x, axes, keepdims=True)

@@ -39,11 +39,13 @@ def along(size: int, kernel: int, stride: int, dilation: int, pads: tuple[int, i
         before = missing // 2 if auto == "SAME_UPPER" else missing - missing // 2
         return Places(count, before, missing - before, stride, dilation, kernel)
     room = size + before + after - span
-    count = max(room // stride + 1, 0)
+    count = room // stride + 1
     if ceil and auto == "NOTSET":
-        count = max(-(-room // stride) + 1, 0)
-        if (count - 1) * stride >= size + before:  # windows that begin in the padding at the end do not count
-            count -= 1
+        count = -(-room // stride) + 1
+    if count < 0:
+        raise Refused("kernel_shape")
+    if ceil and auto == "NOTSET" and (count - 1) * stride >= size + before:  # it begins in the padding at the end
+        count -= 1
     return Places(max(count, 0), before, after, stride, dilation, kernel)
 
 
