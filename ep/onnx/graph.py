@@ -13,7 +13,7 @@ from ep.onnx.errors import ModelError, UnsupportedError
 from ep.onnx.inlining import defaults_of, is_typed, outputs_of
 from ep.onnx.inputs import Signature
 from ep.onnx.operators.attributes import check_common
-from ep.onnx.table import Line, line_of
+from ep.onnx.table import Line, line_of, opset_of
 from ep.onnx.types import dtype_of
 
 
@@ -116,6 +116,7 @@ class _Reader:
                 self.reasons[f"node {name!r}: no operator serves {domain}{one.op_type} of opset {opset}"] = None
                 continue
             self.reasons |= {f"{shown}: {why}": None for why in self._unsupported(one, line, names)}
+            _check_inputs(shown, one, self.opsets)
             branches = {
                 each.name: self._branch(each.g, self._unused(f"{prefix}{name}.{each.name}"), names)
                 for each in one.attribute
@@ -169,13 +170,27 @@ def _read_by(branch: Branch) -> list[str]:
     return [*dict.fromkeys(name for name in (*read, *branch.outputs) if name and name not in made)]
 
 
+def _check_inputs(shown: str, node: NodeProto, opsets: Mapping[str, int]) -> None:
+    """Raise ModelError for a node that omits one of several inputs of one kind, which ONNX's own check accepts."""
+    if "" in node.input:
+        *others, last = onnx.defs.get_schema(node.op_type, opset_of(node, opsets), node.domain).inputs
+        variadic = last.option == onnx.defs.OpSchema.FormalParameterOption.Variadic
+        if variadic and "" in (several := [*node.input[len(others) :]]):
+            raise ModelError(
+                f"{shown} omits input {len(others) + several.index('')}, one of {last.name}; it needs each"
+            )
+
+
 def _check_body(shown: str, line: Line, node: NodeProto, branch: Branch) -> None:
     """Raise ModelError for a graph that has other numbers of inputs and outputs than its node needs."""
     wanted, told = 0 if line.first_state is None else len(node.input), 0
     if len(branch.inputs) != wanted:
         raise ModelError(f"{shown} has a graph of {len(branch.inputs)} inputs; it must have {wanted}")
     if line.first_state is not None:
-        scanned = sum(one.i for one in node.attribute if one.name == "num_scan_inputs")
+        counts = [one.i for one in node.attribute if one.name == "num_scan_inputs"]
+        if not all(1 <= one <= wanted for one in counts):
+            raise ModelError(f"{shown} has num_scan_inputs {counts[0]}; it must be 1 to {wanted}, as it has inputs")
+        scanned = sum(counts)
         states, told = wanted - line.first_state - scanned, line.first_state // 2  # a step of Loop has a condition
         if not 0 <= states <= len(branch.outputs) - told:
             raise ModelError(f"{shown} has {states} states and a graph of {len(branch.outputs)} outputs")

@@ -67,6 +67,21 @@ def of_shapes(signatures: Sequence[Signature], shapes: Mapping[str, Sequence[int
     return given
 
 
+def as_names(outputs: Any) -> tuple[str, ...]:
+    """Return the names of the outputs that a run gives; TypeError for what is not a sequence of names."""
+    if not isinstance(outputs, str | bytes) and isinstance(outputs, Iterable):
+        found = tuple(outputs)
+        if all(isinstance(one, str) for one in found):
+            return found
+    raise TypeError(f"outputs is {outputs!r} ({type(outputs).__qualname__}); it must be a sequence of names, or None")
+
+
+def check_mapping(inputs: Any) -> None:
+    """Raise TypeError for inputs of a run that are not given by name."""
+    if not isinstance(inputs, Mapping):
+        raise TypeError(f"inputs is of type {type(inputs).__qualname__}; it must be a mapping of names to arrays")
+
+
 def check_known(kind: str, names: Iterable[str], signatures: Sequence[Signature]) -> None:
     """Raise ValueError for names of inputs or outputs that the model does not have. kind: "input" or "output"."""
     known = [one.name for one in signatures]

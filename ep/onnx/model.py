@@ -15,7 +15,7 @@ from ep.garbage import garbage_waits
 from ep.include.arrays import Arrays
 from ep.include.device_type import DeviceType
 from ep.include.process import exclusively
-from ep.onnx.inputs import check_known, checked, is_array_of, of_shapes
+from ep.onnx.inputs import as_names, check_known, check_mapping, checked, is_array_of, of_shapes
 from ep.onnx.progress import Progress, Tell
 from ep.onnx.source import Source
 from ep.onnx.stored import Stored
@@ -81,7 +81,7 @@ class Model:
         Raises TypeError and ValueError for missing or unknown inputs and for inputs with another dtype or shape, before
         anything is computed. Other errors have a note with the node that raised them.
         """
-        wanted = self._all if outputs is None else tuple(outputs)
+        wanted = self._all if outputs is None else as_names(outputs)
         base = arrays_on(self._device_type)
         values, key = self._read(base, wanted, inputs)
         plan = self._plans.get(key)
@@ -129,6 +129,8 @@ class Model:
         """Return the inputs as arrays of the device, and the key of their plan; raises an error for unsuitable
         inputs."""
         values: dict[str, Any] = {}
+        if type(inputs) is not dict:
+            check_mapping(inputs)
         if len(inputs) == len(self.inputs):
             key: Any = wanted
             for name, *_ in self.inputs:

@@ -157,6 +157,48 @@ def test_names_that_the_model_does_not_have(given, words):
         model.explain(tok=(2,))
 
 
+@pytest.mark.parametrize("given", [[X], X, None, "x", ("x",)], ids=lambda given: type(given).__name__)
+def test_inputs_that_are_not_given_by_name(doubled, given):
+    words = rf"inputs is of type {type(given).__name__}; it must be a mapping of names to arrays"
+    for _ in range(2):
+        with pytest.raises(TypeError, match=words):
+            doubled.run(None, given)
+
+
+@pytest.mark.parametrize("names", ["y", "", b"y", 3, ["y", 3], [["y"]], X])
+def test_outputs_that_are_not_names(doubled, names):
+    for _ in range(2):
+        with pytest.raises(TypeError, match=r"(?s)outputs is .*; it must be a sequence of names, or None"):
+            doubled.run(names, {"x": X})
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs", "attributes", "wrong"),
+    [
+        ("Concat", ["x", "", "x"], {"axis": 0}, "omits input 1, one of inputs"),
+        ("Concat", ["", "x"], {"axis": 0}, "omits input 0, one of inputs"),
+        ("Max", ["x", ""], {}, "omits input 1, one of data_0"),
+        ("Min", ["x", "", "x"], {}, "omits input 1, one of data_0"),
+        ("Sum", ["", "x"], {}, "omits input 0, one of data_0"),
+        ("Mean", [""], {}, "omits input 0, one of data_0"),
+        ("Einsum", ["x", ""], {"equation": "ij,ij->i"}, "omits input 1, one of Inputs"),
+        ("Loop", ["", "", ""], {}, "omits input 2, one of v_initial"),
+        ("Scan", ["", "x"], {"num_scan_inputs": 1}, "omits input 0, one of initial_state_and_scan_inputs"),
+        ("Scan", ["x", "x"], {"num_scan_inputs": 0}, "has num_scan_inputs 0; it must be 1 to 2"),
+        ("Scan", ["x", "x"], {"num_scan_inputs": 3}, "has num_scan_inputs 3; it must be 1 to 2"),
+        ("Scan", ["x", "x"], {"num_scan_inputs": -1}, "has num_scan_inputs -1; it must be 1 to 2"),
+    ],
+)
+def test_inputs_of_nodes_of_which_there_must_be_each(name, inputs, attributes, wrong):
+    if name in ("Loop", "Scan"):
+        taken = [value(f"{name}{k}") for k in range(len(inputs))]
+        body = [helper.make_node("Identity", [f"{name}1"], [one]) for one in ("told", "next")]
+        attributes["body"] = helper.make_graph(body, "body", taken, [value("told"), value("next")])
+    model = model_of([(name, inputs, ["y"], attributes)], [("x", (2, 3))], [("y", None)])
+    with pytest.raises(ep.onnx.ModelError, match=rf"node 'n0' \({name}\) {wrong}"):
+        ep.onnx.load(model)
+
+
 def value(name, kind=F, shape=None, has_type=True):
     """Return an input or an output; without a shape, a type of its elements or any type if they are None or False."""
     made = ValueInfoProto(name=name)
