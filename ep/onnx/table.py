@@ -153,7 +153,6 @@ _LINES: Final = (
     Line("OneHot", 9, i.one_hot, host=(1,)),
     Line("Attention", 23, attention, check=check_attention),
     Line("BatchNormalization", 7, b.batch_normalization, check=b.check_batch, most_outputs=1),
-    Line("GroupNormalization", 18, b.group_normalization_18),
     Line("GroupNormalization", 21, b.group_normalization, check=b.check_stash),
     Line("InstanceNormalization", 6, b.instance_normalization),
     Line("LayerNormalization", 17, b.layer_normalization, check=b.check_stash),

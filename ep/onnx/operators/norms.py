@@ -80,14 +80,6 @@ def group_normalization(
 
 
 @in_float32
-def group_normalization_18(x: Any, scale: Any, bias: Any, *, num_groups: int, epsilon: float) -> Any:
-    """Return x, normalised over each group of channels of each sample, times the scale of each group, plus its bias."""
-    normed = _grouped(x, num_groups, epsilon)
-    scale, bias = of_channels(scale, normed, "scale"), of_channels(bias, normed, "bias")
-    return ops.add(ops.mul(normed, scale), bias).reshape(x.shape)
-
-
-@in_float32
 def mean_variance_normalization(x: Any, axes: Sequence[int]) -> Any:
     """Return x minus its mean over some axes, over the root of its variance; 0 where that is 0."""
     found = tuple(axes_in(len(x.shape), axes))

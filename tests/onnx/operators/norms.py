@@ -126,31 +126,28 @@ def _group(d: Draw) -> Any:
     each = d.pick("each", (1, 2, 3))
     shape = d.shape(least=2)
     x = _numbers(d, (shape[0], groups * each, *shape[2:]))
-    count = groups if d.since < 21 else groups * each
+    count = groups * each
     if d.rarely("contradictory channels"):
         count += 1
     given = groups + (1 if d.rarely("contradictory groups") else 0)
-    stash = d.pick("stash_type", (1, 1, 10, 11, 16)) if d.since >= 21 else None
+    stash = d.pick("stash_type", (1, 1, 10, 11, 16))
     scales = [d.array((count,), wild=False) for _ in range(2)]
     return [x, *scales], {"num_groups": given, "epsilon": d.pick("epsilon", EPSILONS), "stash_type": stash}
 
 
 def _group_norm(
-    d: Draw, x: Any, scale: Any, bias: Any, num_groups: int, epsilon: float, stash_type: int | None = None
+    d: Draw, x: Any, scale: Any, bias: Any, num_groups: int, epsilon: float, stash_type: int = 1
 ) -> Any:  # fmt: skip
     channels = x.shape[1]
     if channels % num_groups:
         raise Refused("num_groups scale bias")
-    if scale.shape != (num_groups if d.since < 21 else channels,):
+    if scale.shape != (channels,):
         raise Refused("scale bias")
-    if d.since < 21:
-        scale, bias = (np.repeat(one, channels // num_groups) for one in (scale, bias))
     scale, bias = (one.reshape(-1, *[1] * (x.ndim - 2)) for one in (scale, bias))
-    wide = x if stash_type is None else x.astype(STASH[stash_type]).astype(np.float64)
+    wide = x.astype(STASH[stash_type]).astype(np.float64)
     flat = wide.reshape(x.shape[0], num_groups, channels // num_groups * math.prod(x.shape[2:]))
     normed, size, _, _ = _standardised(flat, [2], float(np.float32(epsilon)))
-    coarse = 1.0 if stash_type is None else _coarse(stash_type, d.dtype)
-    size = (size.reshape(x.shape) * np.abs(scale) + np.abs(bias)) * coarse
+    size = (size.reshape(x.shape) * np.abs(scale) + np.abs(bias)) * _coarse(stash_type, d.dtype)
     return Output(normed.reshape(x.shape) * scale + bias, magnitude=size)
 
 
