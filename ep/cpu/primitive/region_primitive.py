@@ -19,7 +19,7 @@ from ep.cpu.engine.move.plan import RegionPlan
 from ep.cpu.engine.move.run_writer import run_writers
 from ep.cpu.primitive.cpu_primitive import PlannedPrimitive
 from ep.include.data_type import DTypeLike, as_data_type
-from ep.include.primitive.copy_nd import CopyNd
+from ep.include.primitive.copy_nd import CopyNd, widths_of
 from ep.include.stream import Stream
 
 
@@ -66,6 +66,8 @@ class RegionPrimitive(PlannedPrimitive, CopyNd):
         given = tuple(parts)  # another thread could change a list during the launch
         if type(rows) is not int or type(cols) is not int or type(begin) is not int:  # each is converted once
             rows, cols, begin = as_size(rows, "rows"), as_size(cols, "cols"), as_size(begin, "begin")
+        if len(given) > MOST_PARTS:
+            widths_of(rows, cols, begin, given)
         while to_parts and len(given) > MOST_PARTS and rows > 0:  # in order, since they may overlap
             some, given = given[:MOST_PARTS], given[MOST_PARTS:]
             self.LaunchColumns(stream, of_type, whole, rows, cols, begin, some, to_parts)

@@ -8,6 +8,7 @@ from operator import index
 from typing import Any
 
 from ep.include.data_type import DTypeLike
+from ep.include.errors import ArgumentTypeError, ArgumentValueError
 from ep.include.primitive.primitive import Factory, Primitive, Request, num_dims
 from ep.include.stream import Stream
 
@@ -64,14 +65,38 @@ class CopyNd(Primitive):
         Raises TypeError or ValueError, as Launch does, before anything is written to the invalid part.
         """
         # each is converted once, although each part has a launch
-        rows, cols, begin = (index(one) if hasattr(one, "__index__") else one for one in (rows, cols, begin))
-        for part in parts:
-            dims = rows, part.size // rows
+        rows, cols, begin = _integer(rows, "rows"), _integer(cols, "cols"), _integer(begin, "begin")
+        for part, width in zip(parts, widths_of(rows, cols, begin, parts), strict=True):
+            dims = rows, width
             if to_parts:
                 self.Launch(stream, data_type, part, dims, (0, 0), whole, (rows, cols), (0, begin), dims)
             else:
                 self.Launch(stream, data_type, whole, (rows, cols), (0, begin), part, dims, (0, 0), dims)
-            begin += dims[1]
+            begin += width
+
+
+def widths_of(rows: int, cols: int, begin: int, parts: Sequence[Any]) -> list[int]:
+    """Return the numbers of columns of the parts of a LaunchColumns; ValueError for sizes that do not fit."""
+    for argument, value, least in (("rows", rows, 1), ("cols", cols, 0), ("begin", begin, 0)):
+        if value < least:
+            raise ArgumentValueError(argument, f"is {value}; it must be {least} or more")
+    found = []
+    for k, part in enumerate(parts):
+        width, rest = divmod(part.size, rows)
+        if rest:
+            raise ArgumentValueError(f"parts[{k}]", f"has {part.size} elements; they must be {rows} equal rows")
+        begin += width
+        if begin > cols:
+            words = f"has {width} columns and ends at column {begin} of whole; it has {cols}"
+            raise ArgumentValueError(f"parts[{k}]", words)
+        found.append(width)
+    return found
+
+
+def _integer(value: Any, argument: str) -> int:
+    if not hasattr(value, "__index__"):
+        raise ArgumentTypeError(argument, f"must be an integer, not {type(value).__qualname__}")
+    return index(value)
 
 
 class CopyNdFactory(Factory[CopyNd]):

@@ -277,3 +277,31 @@ def test_columns_that_do_not_fit_are_refused(device, rng, to_parts):
             copy.LaunchColumns(device.stream, data_type, whole, 4, cols, begin, parts, to_parts)
     assert not device.array(whole).any()
     assert (device.array(parts[0]) == 1).all()
+
+
+@needs(CopyNdFactory, DataType.kDouble)
+@pytest.mark.parametrize("to_parts", [False, True])
+@pytest.mark.parametrize(
+    ("rows", "cols", "begin", "sizes", "words"),
+    [
+        (4, 6, 0, [7, 8], r"parts\[0\] has 7 elements; they must be 4 equal rows"),
+        (4, 6, 0, [8, 9], r"parts\[1\] has 9 elements; they must be 4 equal rows"),
+        (4, 6, 0, [4] * 3 + [3], r"parts\[3\] has 3 elements"),
+        (1, 600, 0, [1] * 600 + [2], r"parts\[600\] has 2 columns and ends at column 602 of whole; it has 600"),
+        (2, 600, 0, [2] * 590 + [3], r"parts\[590\] has 3 elements"),
+        (4, 6, 5, [4, 4], r"parts\[1\] has 1 columns and ends at column 7 of whole; it has 6"),
+        (4, 6, 0, [28], r"parts\[0\] has 7 columns and ends at column 7 of whole; it has 6"),
+        (0, 6, 0, [8], "rows is 0; it must be 1 or more"),
+        (0, 6, 0, [], "rows is 0; it must be 1 or more"),
+        (-1, 6, 0, [8], "rows is -1; it must be 1 or more"),
+        (4, -6, 0, [8], "cols is -6; it must be 0 or more"),
+        (4, 6, -1, [8], "begin is -1; it must be 0 or more"),
+    ],
+)
+def test_errors_of_columns_name_what_does_not_fit(device, rows, cols, begin, sizes, words, to_parts):
+    copy = device.require(CopyNdFactory, 2)
+    whole, parts = device.buffer(np.zeros(max(rows * cols, 24))), [device.buffer(np.ones(size)) for size in sizes]
+    with pytest.raises(ValueError, match=rf"^{words}"):
+        copy.LaunchColumns(device.stream, "float64", whole, rows, cols, begin, parts, to_parts)
+    assert not device.array(whole).any()
+    assert all((device.array(part) == 1).all() for part in parts)
