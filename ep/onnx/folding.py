@@ -65,7 +65,9 @@ def _normed(conv: Node, norm: Node, constants: Mapping[str, NDArray]) -> tuple[N
         wide = filters.astype(np.float64)
         each = factor.reshape(-1, *[1] * (wide.ndim - 1))
         found = (wide * each).astype(filters.dtype), ((bias - mean) * factor + offset).astype(filters.dtype)
-    new, old = np.abs(found[0].astype(np.float64)), np.abs(wide)
-    is_lost = (new < float(finfo(filters.dtype).tiny)) & (new < old) & (each != 0)
-    fits = np.isfinite(new).all() and np.isfinite(found[1].astype(np.float64)).all() and not is_lost.any()
+    inner = tuple(range(1, wide.ndim))
+    largest = [np.abs(one.astype(np.float64)).max(axis=inner, initial=0.0) for one in (found[0], wide)]
+    below = [one < float(finfo(filters.dtype).tiny) for one in largest]  # they have lost bits
+    is_lost = below[0] & ~below[1] & (factor != 0)
+    fits = np.isfinite(largest[0]).all() and np.isfinite(found[1].astype(np.float64)).all() and not is_lost.any()
     return found if fits else None
