@@ -306,7 +306,10 @@ CASES = [
     # axes
     *((op, opset, [f(1, 3, 1), np.array([[0, 2]])], {}, r"axes has shape \(1, 2\); it must have one axis")
       for op, opset in (("ReduceSum", 13), ("ReduceMax", 18), ("ReduceMean", 18), ("Squeeze", 13), ("Unsqueeze", 13))),
-    # heads
+    # heads, and numbers of keys
+    *(("Attention", 24, [f(2, 2, 3, 5), f(2, 2, 7, 5), f(2, 2, 7, 5), None, None, None, i(*counts)], {},
+       rf"indices\[{place}\] is {counts[place]}; .* 0 \.\.\. 7")
+      for counts, place in (((8, 2), 0), ((7, -1), 1), ((-7, 0), 0), ((0, 2**62), 1))),
     *(("Attention", 23, [f(1, 4, 3, 5), f(1, 2, 7, 5), f(1, 2, 7, 5)], {name: count}, name)
       for name, count in (("q_num_heads", 2), ("kv_num_heads", 4), ("kv_num_heads", 1), ("q_num_heads", -1))),
 ]  # fmt: skip

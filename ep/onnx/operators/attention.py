@@ -96,7 +96,8 @@ def _allowed(products: Any, before: int, valid: Any, left: int, right: int) -> A
         at = ops.add(at, before)
     else:
         check_shape("nonpad_kv_seqlen", valid, products.shape[:1])
-        valid = valid.reshape((-1, 1, 1, 1))
+        counts = places(keys + 1, 0, 1, valid)
+        valid = ops.gather(counts, valid, 0, mode="raise").reshape((-1, 1, 1, 1))  # an IndexError for other numbers
         found.append(ops.less(key, valid))
         at = ops.add(at, before if before else ops.sub(valid, rows))
     if right >= 0:
