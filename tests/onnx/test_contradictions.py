@@ -286,8 +286,8 @@ CASES = [
     *(("LSTM", 14, [f(5, 2, 4), f(1, 12, 4), f(1, 12, 3), None, None, None, None, f(*shape)], RNN, "P")
       for shape in ((1, 3), (1, 12), (9,), (2, 9))),
     # nothing to compute with
-    ("GatherND", 13, [f(2, 3), np.zeros((2, 0), int)], {}, "indices"),
-    ("GatherND", 13, [f(2, 3), np.zeros((2, 0), int)], {"batch_dims": 1}, "indices"),
+    ("GatherND", 13, [f(2, 3), np.zeros((2, 0), int)], {}, "indices of shape"),
+    ("GatherND", 13, [f(2, 3), np.zeros((2, 0), int)], {"batch_dims": 1}, "indices of shape"),
     *((op, 13, [f(2, 0)], {"axis": 1, "keepdims": keep}, r"data has shape \(2, 0\); it must have elements along axis 1")
       for op in ("ArgMax", "ArgMin") for keep in (0, 1)),
     ("GlobalMaxPool", 13, [f(1, 2, 3, 0)], {}, r"X has shape \(1, 2, 3, 0\); it must have elements along axis 3"),
