@@ -197,3 +197,14 @@ def test_resized_integers(device, dtype, mode):
     np.testing.assert_array_equal(y, np.array(expected, dtype), strict=True)
     y = computed("Resize", row, None, np.array([0.5], np.float32), **given)
     np.testing.assert_array_equal(y, row[::2], strict=True)
+
+
+def test_norms_of_a_wide_range(device):
+    """The squares need not be in the range of the type."""
+    most, least, dtype = 3e30, 3e-30, np.float32
+    rows = np.array([[most, most / 3 * 4], [least, least / 3 * 4], [0, 0], [np.inf, 1], [np.nan, 1], [-3, 4]], dtype)
+    expected = np.array([most / 3 * 5, least / 3 * 5, 0, np.inf, np.nan, 5], dtype)
+    y = computed("ReduceL2", rows, np.array([1]), device=device.type, keepdims=0)
+    np.testing.assert_allclose(y, expected, rtol=4 * np.finfo(dtype).eps)
+    assert computed("ReduceL2", rows[:, :0], np.array([1]), device=device.type).tolist() == [[0]] * 6
+    assert computed("ReduceL2", rows[0], np.array([0]), device=device.type, keepdims=0).shape == ()

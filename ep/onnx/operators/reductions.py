@@ -35,9 +35,9 @@ def _in_floats(reduce: _Reduce) -> _Reduce:
 
 
 @_in_floats
-@in_float32
 def _l2(x: Any, axes: Any, keepdims: bool) -> Any:
-    return ops.sqrt(_sum_square(x, axes, keepdims))
+    """Return the root of the sum of squares, of all types in float64: squares of float32 numbers may overflow."""
+    return ops.cast(ops.sqrt(_sum_square(ops.cast(x, np.float64), axes, keepdims)), x.dtype)
 
 
 @_in_floats
