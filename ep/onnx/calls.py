@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ep.include.errors import ArgumentError
 from ep.onnx.graph import Branch, Node
 
 Shapes = Callable[[str], Any]
@@ -22,7 +23,7 @@ def called(node: Node, arrays: Sequence[Any], others: Mapping[str, Any]) -> Any:
     try:
         results = node.line.function(*arrays, **attributes)
     except Exception as error:
-        error.add_note(f"in {node.shown}")
+        tell_node(error, node.shown, node.line.indices)
         raise
     if isinstance(results, Branch):
         return results
@@ -30,6 +31,13 @@ def called(node: Node, arrays: Sequence[Any], others: Mapping[str, Any]) -> Any:
     if missing := [name for name in node.outputs[len(several) :] if name]:
         raise NotImplementedError(f"{node.shown} has an output that nothing serves: {', '.join(missing)}")
     return several
+
+
+def tell_node(error: Exception, shown: str, indices: str) -> None:
+    """Add a note with the node to its error, and give the input that has indices its name."""
+    if isinstance(error, ArgumentError):
+        error.rename({"indices": indices})
+    error.add_note(f"in {shown}")
 
 
 def described(read: Sequence[str], made_of: Mapping[str, Sequence[str]], inputs: Sequence[str], shapes: Shapes) -> str:

@@ -13,6 +13,7 @@ from ep.expressions.array import LazyArray
 from ep.expressions.memory import Arena
 from ep.expressions.program import Program
 from ep.include.arrays import Array, Arrays
+from ep.onnx.calls import tell_node
 from ep.onnx.graph import Branch, Node
 from ep.onnx.inputs import Sized
 from ep.onnx.known import Known, NDArray
@@ -53,7 +54,7 @@ class Planned:
         known.note(nodes)
         self.fixed = dict(fixed)
         self.cut: Node | None = None
-        self._owners: list[tuple[int, str]] = []  # the first value of each node, and the node
+        self._owners: list[tuple[int, str, str]] = []  # the first value of each node, the node, its input of indices
         self._values: dict[str, Any] = {}
         trace = self._trace = known.trace()
         try:
@@ -116,7 +117,7 @@ class Planned:
         value = self.program.value_of(error)
         if value >= 0:
             place = bisect_right(self._owners, value, key=lambda one: one[0])
-            error.add_note(f"in {self._owners[max(place - 1, 0)][1]}")
+            tell_node(error, *self._owners[max(place - 1, 0)][1:])
 
     def _traced(self, nodes: Sequence[Node], progress: Progress) -> list[Node]:
         """Trace the nodes that outputs depend on, as far as possible; return the rest, from the cut on."""
@@ -165,7 +166,7 @@ class Planned:
                 arrays.append(Sized.of(self._values[name] if name in self._values else self.value(name)))
             else:
                 arrays.append(self._lazy(name))
-        self._owners.append((len(self._trace.nodes), node.shown))
+        self._owners.append((len(self._trace.nodes), node.shown, line.indices))
         results = self.known.call(node, arrays, (self._values, self.fixed))
         if isinstance(results, Branch):
             return results

@@ -47,6 +47,7 @@ class Line(NamedTuple):
     of_data: the function that returns an array instead of the input in host memory, if this one is not known when the
         node is planned; its arguments are the first input, that input, and the attributes. The node is then planned
         with the array, or without one for None.
+    indices: the name of the input that has indices, for errors.
     first_state: the number of the first input that is a state, of an operator whose graph is computed for each step.
     """
 
@@ -62,6 +63,7 @@ class Line(NamedTuple):
     apart: bool = False
     of_data: Callable[..., Any] | None = None
     first_state: int | None = None
+    indices: str = "indices"
 
 
 _LINES: Final = (
@@ -160,14 +162,14 @@ _LINES: Final = (
     Line("MeanVarianceNormalization", 9, b.mean_variance_normalization),
     Line("RMSNormalization", 23, b.rms_normalization, check=b.check_stash),
     Line("Einsum", 12, einsum),
-    Line("NegativeLogLikelihoodLoss", 12, l.negative_log_likelihood, check=l.check_reduction),
-    Line("SoftmaxCrossEntropyLoss", 12, l.softmax_cross_entropy, check=l.check_reduction),
+    Line("NegativeLogLikelihoodLoss", 12, l.negative_log_likelihood, check=l.check_reduction, indices="target"),
+    Line("SoftmaxCrossEntropyLoss", 12, l.softmax_cross_entropy, check=l.check_reduction, indices="labels"),
     Line("Gemm", 7, p.gemm),
     Line("MatMul", 1, p.matmul),
     Line("GRU", 7, n.gru, host=(4,), check=n.check_functions("gru"), of_data=n.going_on),
     Line("LSTM", 7, n.lstm, host=(4,), check=n.check_functions("lstm"), of_data=n.going_on),
     Line("RNN", 7, n.rnn, host=(4,), check=n.check_functions("rnn"), of_data=n.going_on),
-    Line("RotaryEmbedding", 23, rotary_embedding),
+    Line("RotaryEmbedding", 23, rotary_embedding, indices="position_ids"),
     Line("Resize", 10, z.upsample, host=(1,), check=z.check),
     Line("Resize", 11, z.resize, host=(1, 2, 3), check=z.check),
     Line("Upsample", 7, by_attributes(z.upsample, "scales"), check=z.check),

@@ -115,9 +115,13 @@ def test_labels_of_no_class(device, name):
     """Negative labels do not count from the end, also in repeated runs, unless they are the ignored one."""
     x = np.array([[[0.5, 1], [2, 3], [4, 5]]], np.float32)
     given = {"device": device.type, "reduction": "sum"}
+    argument = "target" if name.startswith("Neg") else "labels"
+    argument = argument if device.type.tag == "cpu" else "indices"  # a later call raises it, which knows no node
     for weight in (None, np.ones(3, np.float32)):
         for label in (-1, -3, -4, 3, 2**31):
-            with pytest.raises(IndexError, match=rf"(\.flat\[1\]|\[0, 1\]) is {label}; the axis holds 0 ... 2"):
+            with pytest.raises(
+                IndexError, match=rf"{argument}(\.flat\[1\]|\[0, 1\]) is {label}; the axis holds 0 ... 2"
+            ):
                 computed(name, x, np.array([[2, label]]), weight, **given)
         found = computed(name, x, np.array([[2, -1]]), weight, ignore_index=-1, **given)
         assert found == (-4 if name.startswith("Neg") else pytest.approx(np.log(np.exp(x[0, :, 0]).sum()) - 4, 1e-6))
@@ -146,7 +150,10 @@ def test_labels_of_no_class(device, name):
 def test_caches_and_positions_that_do_not_fit(device, words, x, cos, sin, ids, given):
     arrays = [np.ones(shape, np.float32) for shape in (x, cos, sin)]
     ids = None if ids is None else np.array(ids)
-    with pytest.raises((ValueError, IndexError), match=re.escape(words)):
+    words = (
+        re.escape(words) if words[0] != "]" else f"{'position_ids' if device.type.tag == 'cpu' else 'indices'}.*{words}"
+    )
+    with pytest.raises((ValueError, IndexError), match=words):
         computed("RotaryEmbedding", *arrays, ids, opset=23, device=device.type, **given)
 
 
