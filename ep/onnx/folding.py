@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from ml_dtypes import finfo
 
 from ep.onnx.graph import Graph, Node
 from ep.onnx.operators.shapes import constant
@@ -67,7 +66,8 @@ def _normed(conv: Node, norm: Node, constants: Mapping[str, NDArray]) -> tuple[N
         found = (wide * each).astype(filters.dtype), ((bias - mean) * factor + offset).astype(filters.dtype)
     inner = tuple(range(1, wide.ndim))
     largest = [np.abs(one.astype(np.float64)).max(axis=inner, initial=0.0) for one in (found[0], wide)]
-    below = [one < float(finfo(filters.dtype).tiny) for one in largest]  # they have lost bits
+    least = float(np.finfo(filters.dtype if filters.dtype.kind == "f" else np.float32).tiny)  # bfloat16 has float32's
+    below = [one < least for one in largest]  # they have lost bits
     is_lost = below[0] & ~below[1] & (factor != 0)
     fits = np.isfinite(largest[0]).all() and np.isfinite(found[1].astype(np.float64)).all() and not is_lost.any()
     return found if fits else None
