@@ -69,8 +69,8 @@ def _choice(config):
     """Return the numbers of cases that a run has time for: most of it is compilation, which is slower for CUDA."""
     turn = config.getoption("ep_turn") or _commit()
     if config.stash[_ON_PTX]:
-        return Choice(cases=4, keys=2, structures=2, examples=25, long=0, turn=turn)
-    return Choice(cases=24, keys=12, structures=4, examples=100, long=8, turn=turn)
+        return Choice(cases=3, keys=2, structures=2, examples=20, long=0, turn=turn)
+    return Choice(cases=14, keys=7, structures=3, examples=80, long=6, turn=turn)
 
 
 def _commit():

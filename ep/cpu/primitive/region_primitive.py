@@ -66,9 +66,9 @@ class RegionPrimitive(PlannedPrimitive, CopyNd):
         given = tuple(parts)  # another thread could change a list during the launch
         if type(rows) is not int or type(cols) is not int or type(begin) is not int:  # each is converted once
             rows, cols, begin = as_size(rows, "rows"), as_size(cols, "cols"), as_size(begin, "begin")
-        if len(given) > MOST_PARTS:
-            widths_of(rows, cols, begin, given)
-        while to_parts and len(given) > MOST_PARTS and rows > 0:  # in order, since they may overlap
+        if to_parts and len(given) > MOST_PARTS:
+            widths_of(rows, cols, begin, given)  # before the first ones are written
+        while to_parts and len(given) > MOST_PARTS:  # in order, since they may overlap
             some, given = given[:MOST_PARTS], given[MOST_PARTS:]
             self.LaunchColumns(stream, of_type, whole, rows, cols, begin, some, to_parts)
             begin += sum(part.size for part in some) // rows
