@@ -34,9 +34,10 @@ check_common: Final = one_of(
     **dict.fromkeys(
         (
             "align_corners", "allowzero", "antialias", "ceil_mode", "count_include_pad", "detect_negative",
-            "detect_positive", "exclude_outside", "exclusive", "fmod", "input_forget", "interleaved", "is_causal", "keepdims",
-            "largest", "layout", "linear_before_reset", "noop_with_empty_axes", "periodic", "reverse", "saturate",
-            "select_last_index", "sorted", "spatial", "storage_order", "training_mode", "transA", "transB", "upper",
+            "detect_positive", "exclude_outside", "exclusive", "fmod", "input_forget", "interleaved", "is_causal",
+            "keepdims", "largest", "layout", "linear_before_reset", "noop_with_empty_axes", "periodic", "reverse",
+            "saturate", "select_last_index", "sorted", "spatial", "storage_order", "training_mode", "transA",
+            "transB", "upper",
         ),
         (0, 1),
     ),
