@@ -271,7 +271,10 @@ def _power(d: Draw, x: Any, y: Any) -> Any:
         return np.power(x, y.astype(np.float64))
     x, y = np.broadcast_arrays(x, y)
     pairs = zip(x.reshape(-1).tolist(), y.reshape(-1).tolist(), strict=True)
-    return wrapped([a ** int(b) for a, b in pairs], x.dtype).reshape(x.shape)
+    powers = [a ** int(b) for a, b in pairs]
+    if d.drawn[1].dtype.kind not in "iu":  # such a power saturates, as Cast does
+        powers = [min(max(one, np.iinfo(x.dtype).min), np.iinfo(x.dtype).max) for one in powers]
+    return wrapped(powers, x.dtype).reshape(x.shape)
 
 
 def _relu(x: Any) -> Any:
@@ -365,7 +368,9 @@ _ALL = (
     several("Min", lambda d, *some: functools.reduce(np.minimum, some)),
     several("Sum", _sum),
     several("Mean", _mean),
-    Record("Celu", drawn(alpha=ALPHAS), _attributed(lambda x, alpha: alpha * _elu(x / alpha, 1.0)), 8),
+    Record(
+        "Celu", drawn(alpha=ALPHAS), _attributed(lambda x, alpha: np.where(x > 0, x, alpha * _elu(x / alpha, 1.0))), 8
+    ),
     Record("Elu", drawn(alpha=ALPHAS), _attributed(_elu), 8),
     Record(
         "Selu",

@@ -86,7 +86,10 @@ _ROWS: dict[str, tuple[Callable[..., Any], Callable[..., Any] | None]] = {
     "ReduceL1": (lambda row: _sum([*map(abs, row)]), None),
     "ReduceL2": (lambda row: _root(_sum([one * one for one in row])), None),
     "ReduceLogSum": (lambda row: _log(_sum(row)), lambda row: 1 + abs(_log(_sum(row)))),
-    "ReduceLogSumExp": (_log_sum_exp, lambda row: 1.0 + max(map(abs, row), default=0.0)),
+    "ReduceLogSumExp": (
+        _log_sum_exp,
+        lambda row: 1.0 + max((abs(one) for one in row if math.isfinite(one)), default=0.0),
+    ),
     "ReduceMax": (_extreme(False), None),
     "ReduceMean": (_mean, lambda row: _mean([*map(abs, row)])),
     "ReduceMin": (_extreme(True), None),

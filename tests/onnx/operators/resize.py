@@ -135,6 +135,7 @@ def _resized(
     outside = np.zeros([1] * x.ndim, bool)
     for axis, size, new, factor, part in zip(places, before, after, each, parts, strict=True):
         weights, gone = np.zeros((new, size)), np.zeros(new, bool)
+        errors = np.zeros((new, size))  # of weights, since their places are rounded, too
         for k in range(new):
             at = _at(k, size, new, factor, part, coordinate_transformation_mode)
             gone[k] = not 0 <= at <= size - 1
@@ -148,11 +149,12 @@ def _resized(
             row = [0.0 if exclude_outside and not 0 <= tap < size else one for tap, one in zip(taps, row, strict=True)]
             for tap, one in zip(taps, row, strict=True):
                 weights[k, min(max(tap, 0), size - 1)] += one / sum(row)
+                errors[k, min(max(tap, 0), size - 1)] += 1 + abs(one / sum(row))
         if mode == "nearest":
             found = np.take(found, np.argmax(weights, 1), axis)
         else:
             found = np.moveaxis(np.tensordot(weights, found, (1, axis)), 0, axis)
-            scale = np.moveaxis(np.tensordot(np.abs(weights), scale, (1, axis)), 0, axis)
+            scale = np.moveaxis(np.tensordot(errors, scale, (1, axis)), 0, axis)
         if coordinate_transformation_mode == "tf_crop_and_resize":
             outside = outside | gone.reshape([-1 if k == axis else 1 for k in range(x.ndim)])
     if outside.any():
@@ -173,7 +175,7 @@ def _either(d: Draw, x: Any, *others: Any, **given: Any) -> Any:
 
 _KINDS = ("float16", "float32", "float64", "bfloat16", "int8", "int32", "int64", "uint8", "uint16", "bool")
 _ALL = (
-    Record("Resize", _draw, _either, 512, constants=(1, 2, 3), types=_KINDS),
-    Record("Upsample", _draw, _upsampled, 512, constants=(1,), types=_KINDS),
+    Record("Resize", _draw, _either, 256, constants=(1, 2, 3), types=_KINDS),
+    Record("Upsample", _draw, _upsampled, 256, constants=(1,), types=_KINDS),
 )
 RECORDS = {one.name: one for one in _ALL}

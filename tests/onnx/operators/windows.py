@@ -170,6 +170,11 @@ def _convolved(d: Draw, x: Any, w: Any, bias: Any = None, *, group: int, kernel_
     if w.shape[1] * group != x.shape[1]:
         raise Refused("channels group filter")
     axes = _axes(x, kernel, given)
+    if any(
+        0 < n + one.before + one.after < (one.kernel - 1) * one.dilation + 1
+        for n, one in zip(x.shape[2:], axes, strict=True)
+    ):
+        raise Refused("kernel_shape")
     found = np.zeros((x.shape[0], w.shape[0], *(one.count for one in axes)))
     size = np.zeros_like(found)
     for at, places in each_window(axes):
