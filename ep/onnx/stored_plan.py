@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -104,18 +105,29 @@ class StoredPlan(ProcessBound):
         if not contents:
             return None
         if self._constants is None:
-            have_files = any(one.is_file for one in self._stands)
+            have_files, of_model = any(one.is_file for one in self._stands), cache(self._source.contents)
             try:
                 with self._reading() if have_files else nullcontext(_no_file) as constant:
-                    self._constants = [self._placed(base, contents, one, constant) for one in self._stands]
+                    self._constants = [self._placed(base, contents, one, constant, of_model) for one in self._stands]
             except _MissingError:
                 return None
             finally:
                 self._source.forget()
         return base.restored(contents[self._image : self._own], self._constants)
 
-    def _placed(self, base: Arrays, contents: bytes, stand: Stand, constant: Callable[[str], bytes | None]) -> Array:
-        """Return a constant on the device. contents: those of the file. constant: reads one that has a file."""
+    def _placed(
+        self,
+        base: Arrays,
+        contents: bytes,
+        stand: Stand,
+        constant: Callable[[str], bytes | None],
+        of_model: Callable[[], bytes],
+    ) -> Array:
+        """Return a constant on the device.
+
+        contents: those of the file. constant: reads one that has a file. of_model: reads the file of the model, once
+        for all constants.
+        """
         dtype, shape = DataType[stand.type_name].dtype, tuple(stand.shape)
 
         def read() -> NDArray:
@@ -126,7 +138,7 @@ class StoredPlan(ProcessBound):
                     raise _MissingError
                 raw, begin = found, 0
             elif stand.digest:
-                raw, begin = self._source.contents(), stand.offset
+                raw, begin = of_model(), stand.offset
             count = int(np.prod(shape)) * dtype.itemsize
             return np.frombuffer(raw, np.uint8, count, begin).view(dtype).reshape(shape)
 
