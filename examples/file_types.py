@@ -1,6 +1,6 @@
 """python -m examples.file_types FILE...: the types of files, by the model of the package magika, in `ep.onnx`.
 
-It needs `pip install "ep[onnx]"` and `pip install --no-deps magika` (3 MB of weights; Apache-2.0).
+It needs `pip install "ep-primitives[onnx]"` and `pip install --no-deps magika` (3 MB of weights; Apache-2.0).
 """
 
 from __future__ import annotations

@@ -4,11 +4,12 @@ import ast
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
-from ep.version import __version__
+from ep.version import DISTRIBUTION, __version__
 from tools import (
     accuracy_table,
     array_api_table,
@@ -83,6 +84,38 @@ def test_the_types_of_ops_are_up_to_date():
 def test_the_drawn_pictures_are_up_to_date():
     for file, picture in pictures.pictures().items():
         assert (ROOT / file).read_text(encoding="utf-8") == picture, f"{file}: run python -m tools.pictures"
+
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+FOLDERS = ("docs", "ep", "examples", "tools", "benchmarks", "tests")
+INSTALLS_EP = re.compile(r"""pip install (?:[^\n`&;|]* )?["']?ep(?![\w./-])""")
+
+
+def test_no_text_installs_the_other_project_of_that_name():
+    """On PyPI, `ep` is another project."""
+    for wrong in ("pip install ep", "pip install -U 'ep[onnx]'", "`pip install build ep`"):
+        assert INSTALLS_EP.search(wrong)
+    paths = [
+        path for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.suffix in (".md", ".py", ".toml")
+    ]
+    for path in (*ROOT.glob("*.md"), *paths):
+        if path != Path(__file__):
+            assert not INSTALLS_EP.search(path.read_text()), path
+    for path in (ROOT / "pyproject.toml", *(ROOT / "examples").rglob("pyproject.toml")):
+        project = tomllib.loads(path.read_text())["project"]
+        groups = project["dependencies"], *project["optional-dependencies"].values()
+        assert "ep" not in {re.match(r"[\w.-]+", requirement)[0] for group in groups for requirement in group}
+
+
+def test_extras_that_are_named_exist():
+    extras = PROJECT["optional-dependencies"]
+    named = [
+        extra for group in extras.values() for one in group for extra in re.findall(rf"{DISTRIBUTION}\[(.*?)\]", one)
+    ]
+    for path in (ROOT / "ep").rglob("*.py"):
+        named += re.findall(r"""\binstalls\(["']([\w-]+)["']\)""", path.read_text())
+    assert PROJECT["name"] == DISTRIBUTION
+    assert {"cuda", "mpi", "onnx", "plot"} <= {*named} <= {*extras}
 
 
 def test_the_changelog_knows_the_version():

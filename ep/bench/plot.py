@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from ep.version import installs
+
 if TYPE_CHECKING:
     from types import ModuleType
 
@@ -78,7 +80,7 @@ def pyplot() -> ModuleType:
     try:
         import matplotlib
     except ImportError:
-        raise ImportError("drawing needs matplotlib: pip install 'ep[plot]'", name="matplotlib") from None
+        raise ImportError(f"drawing needs matplotlib: {installs('plot')}", name="matplotlib") from None
     matplotlib.use("Agg")
     from matplotlib import pyplot
 

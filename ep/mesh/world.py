@@ -22,6 +22,7 @@ import numpy as np
 from ep.include.process import exclusively
 from ep.mesh.errors import RankError, Told, told
 from ep.mesh.printed import flush, hand_over
+from ep.version import installs
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -36,11 +37,10 @@ def mpi() -> Any:
     try:
         return exclusively(_import_mpi)
     except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            f"tensors on a mesh need {error.name}: pip install 'ep[mpi]'", name=error.name
-        ) from error
+        missing = f"tensors on a mesh need {error.name}: {installs('mpi')}"
+        raise ModuleNotFoundError(missing, name=error.name) from error
     except (ImportError, RuntimeError) as error:  # mpi4py is installed, but no MPI library is
-        raise ImportError(f"mpi4py finds no library of MPI ({error}): pip install 'ep[mpi]'") from error
+        raise ImportError(f"mpi4py finds no library of MPI ({error}): {installs('mpi')}") from error
 
 
 def _import_mpi() -> Any:

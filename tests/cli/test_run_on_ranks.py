@@ -137,10 +137,10 @@ def test_without_mpi4py_it_says_what_to_install(ep, tmp_path, monkeypatch):
     from ep.mesh import world
 
     def missing():
-        raise ModuleNotFoundError("tensors on a mesh need mpi4py: pip install 'ep[mpi]'", name="mpi4py")
+        raise ModuleNotFoundError("tensors on a mesh need mpi4py: pip install 'ep-primitives[mpi]'", name="mpi4py")
 
     monkeypatch.setattr(world, "world", missing)
     np.save(tmp_path / "x.npy", np.arange(3.0))
     done = ep("run", "relu", "--x", tmp_path / "x.npy", "--sbp", "S(0)", "--out", tmp_path / "y.npy")
     assert (done.code, done.out) == (1, "")
-    assert done.err == "ep run relu: error: tensors on a mesh need mpi4py: pip install 'ep[mpi]'\n"
+    assert done.err == "ep run relu: error: tensors on a mesh need mpi4py: pip install 'ep-primitives[mpi]'\n"

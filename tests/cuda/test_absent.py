@@ -105,13 +105,13 @@ def test_everything_is_there(driver):
 def test_no_packages(driver, monkeypatch, missing):
     monkeypatch.setattr(packages, "version_of", lambda package: None if package in missing else "1")
     assert driver.device_count() == 0
-    assert driver.why_unavailable() == f"{' and '.join(missing)} not installed; pip install 'ep[cuda]'"
+    assert driver.why_unavailable() == f"{' and '.join(missing)} not installed; pip install 'ep-primitives[cuda]'"
 
 
 @pytest.mark.parametrize("missing", [*zip(packages.LIBRARIES), ("nvvm", "nvJitLink")])
 def test_no_libraries(driver, monkeypatch, missing):
     monkeypatch.setattr(packages, "path_of", lambda library: None if library in missing else "/there.so")
-    why = f"{' and '.join(missing)} not found, in no package and no CUDA toolkit; pip install 'ep[cuda]'"
+    why = f"{' and '.join(missing)} not found, in no package and no CUDA toolkit; pip install 'ep-primitives[cuda]'"
     assert (driver.device_count(), driver.why_unavailable()) == (0, why)
 
 
@@ -149,7 +149,10 @@ def test_a_compiler_that_is_too_old(driver, monkeypatch, version):
     """Another package may have pinned an old version."""
     monkeypatch.setattr(packages, "version_of", lambda package: version)
     assert driver.device_count() == 0
-    assert driver.why_unavailable() == f"numba-cuda {version} is too old: 0.30.4 is needed; pip install 'ep[cuda]'"
+    assert (
+        driver.why_unavailable()
+        == f"numba-cuda {version} is too old: 0.30.4 is needed; pip install 'ep-primitives[cuda]'"
+    )
 
 
 def test_the_oldest_compiler_is_that_of_pyproject():

