@@ -1,6 +1,7 @@
 """Deliberate defects of a device: for each, a test of the suite must fail that passes without the defect."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -321,14 +322,119 @@ DEFECTS = {
 }
 """By part: what is wrong, the module, the text that is replaced and by what, and the tests that must fail."""
 
+ASYNCHRONOUS = {
+    "WaitEvent does nothing": (
+        "device",
+        "        if stream is not None:\n            self.queue(lambda: stream.run(number))\n",
+        "",
+        DEVICE + "asynchronous",
+        "test_a_stream_waits",
+    ),
+    "an event is always done": (
+        "device",
+        "        if stream is None or stream._num_done >= number:\n            return True\n",
+        "        return True\n",
+        DEVICE + "asynchronous",
+        "test_an_event_is_done",
+    ),
+    "an event is never done by itself": (
+        "device",
+        "        stream.run(min(stream._num_done + 1, number))  # the device goes on while somebody asks\n",
+        "",
+        DEVICE + "asynchronous",
+        "test_an_event_is_done",
+    ),
+    "Sync of an event does not wait": (
+        "device",
+        "        if stream is not None:\n            stream.run(number)\n",
+        "",
+        DEVICE + "asynchronous",
+        "test_waiting_for_an_event",
+    ),
+    "an event is of the work before the last": (
+        "device",
+        "check_event(event).mark(self, self.flush())",
+        "check_event(event).mark(self, self.flush() - 1)",
+        DEVICE + "asynchronous",
+        "test_waiting_for_an_event",
+    ),
+    "work is not submitted before another stream waits for it": (
+        "device",
+        "check_event(event).mark(self, self.flush())",
+        "check_event(event).mark(self, self._num_done + len(self._queued))",
+        DEVICE + "asynchronous",
+        "test_a_stream_waits",
+    ),
+    "a copy from the host reads the array later": (
+        "memory",
+        'self.elements("buffer"), np.array(array)',
+        'self.elements("buffer"), array',
+        DEVICE + "asynchronous",
+        "test_an_array_may_change",
+    ),
+    "a copy to the host does not wait": (
+        "memory",
+        "        stream.Sync()\n",
+        "",
+        DEVICE + "asynchronous",
+        "test_a_copy_to_the_host",
+    ),
+    "freed memory is used": (
+        "memory",
+        "        if self.block.is_freed:\n",
+        "        if False:\n",
+        DEVICE + "asynchronous",
+        "test_freed_memory",
+    ),
+    "memory that is freed is lost": (
+        "memory",
+        "self._finalizer = weakref.finalize(self, memory.give_back, array, size)",
+        "self._finalizer = lambda: None",
+        DEVICE + "asynchronous",
+        "test_memory_that_is_freed",
+    ),
+    "stream-ordered memory that is freed is lost": (
+        "device",
+        "        self.Sync()\n        block.free()\n",
+        "        self.__dict__.setdefault('_lost', []).append(block)\n",
+        DEVICE + "asynchronous",
+        "test_memory_that_is_freed",
+    ),
+    "stream-ordered memory is freed before the work on it": (
+        "device",
+        "        self.Sync()\n        block.free()\n",
+        "        block.free()\n",
+        DEVICE + "asynchronous",
+        "test_stream_ordered_memory_is_freed_after",
+    ),
+    "two threads set the arguments of one kernel": (
+        "primitives",
+        "        with self.kernel.lock:\n",
+        "        if True:\n",
+        DEVICE + "asynchronous",
+        "test_threads_launch",
+    ),
+}
+"""The same for a device whose work is done later, `ep_queued_device`."""
+
 
 @pytest.mark.parametrize("part", DEFECTS)
 def test_each_defect_is_caught(example, part):
     package = example.folder / "ep_numpy_device"
     (package / "more.py").write_text((Path(__file__).parent / "more_primitives.py").read_text())
-    defects = [[what, *defect] for what, defect in DEFECTS[part].items()]
+    check(package, DEFECTS[part])
+
+
+def test_each_defect_of_an_asynchronous_device_is_caught(tmp_path):
+    name = "ep_queued_device"
+    shutil.copytree(Path(__file__).parent / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    check(tmp_path / name, ASYNCHRONOUS)
+
+
+def check(package, defects):
+    defects = [[what, *defect] for what, defect in defects.items()]
     done = subprocess.run(
-        [sys.executable, "-m", "tests.testing.run_defects", example.folder],
+        [sys.executable, "-m", "tests.testing.run_defects", package.parent, package.name],
         input=json.dumps(defects),
         cwd=SOURCES,
         capture_output=True,
