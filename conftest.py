@@ -15,7 +15,7 @@ from tests.choice import Choice
 from tests.devices import DEVIATIONS, prepare
 
 _CHOICE = pytest.StashKey[Choice | None]()
-"""The choice of the cases of a run; None if it has all of them."""
+"""The choice of the cases of a run; None if it has all of them, as a run for another project has."""
 
 _ON_PTX = pytest.StashKey[bool]()
 _OUTPUT = pytest.StashKey[dict]()
@@ -37,9 +37,6 @@ class Taken(NamedTuple):
 
 def pytest_addoption(parser):
     parser.addoption(
-        "--ep-every-case", action="store_true", help="run every case of each test; without it, some by turns"
-    )
-    parser.addoption(
         "--ep-approximations",
         choices=DEVIATIONS,
         default="exact",
@@ -57,7 +54,8 @@ def pytest_configure(config):
     gc.set_threshold(50_000, 20, 20)  # collect garbage less often: cases and compilers make many objects
     approximations = config.getoption("ep_approximations")
     config.stash[_ON_PTX] = any(prepare(tag, approximations) for tag in config.getoption("ep_device", None) or ())
-    config.stash[_CHOICE] = choice = None if config.getoption("ep_every_case") else _choice(config)
+    whole = config.getoption("ep_every_case") or config.rootpath != Path(__file__).parent
+    config.stash[_CHOICE] = choice = None if whole else _choice(config)
     if choice:  # now, because property tests keep the number of examples that is set when their module is imported
         hypothesis.settings.register_profile(
             "ep-some", hypothesis.settings.get_profile("ep"), max_examples=choice.examples

@@ -10,10 +10,18 @@ from typing import Final
 
 from ep.cli.data_types import in_groups, in_words
 from ep.include.device_type import DeviceType
-from ep.include.primitive import Entry, implemented, registered
+from ep.include.primitive import Entry, implemented
+from ep.include.primitive import registered as registered_on
 from tools.generated import update
 
 NAME: Final = "support table"
+DEVICES: Final = DeviceType.kCPU, DeviceType.kCUDA
+"""The devices of this package: the tables do not depend on what else is installed."""
+
+
+def registered() -> list[Entry]:
+    """Return what the devices of this package register."""
+    return [entry for device_type in DEVICES for entry in registered_on(device_type)]
 
 
 def parts() -> list[tuple[str, str, str]]:
@@ -65,7 +73,7 @@ def _long() -> str:
 def _without_keys() -> dict[str, list[str]]:
     """Return the primitives whose factories list no keys, each with the devices that have one."""
     with_keys, found = {(entry.interface, entry.device_type) for entry in registered()}, defaultdict(list)
-    for device_type in sorted(DeviceType, key=lambda one: one.tag):
+    for device_type in DEVICES:
         for factory in implemented(device_type):
             if (factory.primitive, device_type) not in with_keys:
                 found[factory.primitive.__name__].append(device_type.tag)

@@ -29,6 +29,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="TAG",
         help="run the tests that need a device of ep on devices of this type, such as cpu; may be repeated",
     )
+    parser.addoption(
+        "--ep-every-case",
+        action="store_true",
+        help="run every case of each test; only runs in the repository of ep leave some to other turns without it",
+    )
     parser.addini("ep_devices", "the device types of ep that are tested without --ep-device", type="args", default=[])
     parser.addini(
         "ep_same_words",
