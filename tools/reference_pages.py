@@ -8,17 +8,22 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache, cached_property
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import ep.ops
+from ep import testing
 from ep.cli import data_types, names
 from ep.cli.show import support, without_keys
 from ep.include.primitive import Primitive, registered
 from ep.include.primitive.op_table import attributes_of
 from ep.ops.declare.operator import Operator, operators
+from ep.testing import keys, plugin
 
 _EXAMPLES = Path(__file__).parents[1] / "docs" / "examples"
+_ENTRY = re.compile(r"\w+(?:, \w+)*: ")
 _SUMMARY = re.compile(r"(.+?[.:])(\s|$)", re.DOTALL)
 
 
@@ -35,8 +40,9 @@ def write(folder: Path) -> None:
 
 
 def pages() -> dict[str, str]:
-    """Return the text of each page: one for each primitive and each family of operators, and those that list them."""
-    return {f"{name}.md": text for name, text in (*_primitives(), *_operators())}
+    """Return the text of each page: one for each primitive, each family of operators and each part of the rest of the
+    interface, and those that list them."""
+    return {f"{name}.md": text for name, text in (*_primitives(), *_operators(), *_interface())}
 
 
 def interfaces() -> list[type[Primitive]]:
@@ -100,12 +106,16 @@ def _call(opening: str, function: Any) -> str:
             continue
         if parameter.kind is parameter.KEYWORD_ONLY and not keyword_only:
             parameters.append("*")
-            keyword_only = True
-        stars = "*" if parameter.kind is parameter.VAR_POSITIONAL else ""
-        default = "" if parameter.default is parameter.empty else f"={parameter.default!r}"
+        keyword_only |= parameter.kind in (parameter.KEYWORD_ONLY, parameter.VAR_POSITIONAL)
+        stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+        default = "" if parameter.default is parameter.empty else f"={_default(parameter.default)}"
         parameters.append(f"{stars}{parameter.name}{default}")
     line = f"{head}({', '.join(parameters)})"
     return line if len(line) <= 88 else f"{head}(\n" + "".join(f"    {one},\n" for one in parameters) + ")"
+
+
+def _default(value: Any) -> str:
+    return "..." if callable(value) and not isinstance(value, type) else repr(value)
 
 
 def _attributes(interface: type[Primitive]) -> str:
@@ -150,16 +160,34 @@ def _operators() -> Iterator[tuple[str, str]]:
         families.setdefault(operator.family, []).append(operator)
     rows = []
     for family, members in families.items():
-        name = f"operators-{family.replace('_', '-')}"
+        name = _page_of_family(family)
         title = f"# Operators: {family.replace('_', ' ')}"
         yield name, "\n\n".join([title, *map(_operator, members)]) + "\n"
-        rows.append((f"[{family.replace('_', ' ')}]({name}.md)", ", ".join(f"`{one.name}`" for one in members)))
-    contents = "\n".join(f"operators-{family.replace('_', '-')}" for family in families)
+        links = ", ".join(f"[`{one.name}`]({name}.md#{_anchor(one.name)})" for one in members)
+        rows.append((f"[{family.replace('_', ' ')}]({name}.md)", links))
+    contents = "\n".join(map(_page_of_family, families))
     intro = "Every function of `ep.ops`; [Operators and their kernels](../operators.md) says what an operator is."
     yield (
         "operators",
         f"# Functions of ep.ops\n\n{intro}\n\n{_table(('family', 'functions'), rows)}\n\n{_toctree(contents)}",
     )
+
+
+def _page_of_family(family: str) -> str:
+    return f"operators-{family.replace('_', '-')}"
+
+
+def _anchor(name: str) -> str:
+    return name.lower().replace("_", "-")
+
+
+@cache
+def descriptions() -> dict[str, str]:
+    """Return the page and anchor that describe a function or class, by the name that users write: `ep.ops.gather`."""
+    found = {f"ep.ops.{each.name}": f"{_page_of_family(each.family)}.md#{_anchor(each.name)}" for each in operators()}
+    for page, (_, module, members) in _INTERFACE.items():
+        found |= {f"{module}.{name}": f"{page}.md#{_anchor(name)}" for name in members}
+    return found
 
 
 def _operator(operator: Operator) -> str:
@@ -169,6 +197,72 @@ def _operator(operator: Operator) -> str:
     return f"## {operator.name}\n\n{call}\n\n{also}{_prose(operator.meaning)}"
 
 
+# The rest of the interface
+
+_INTERFACE: Final = {
+    "registry": ("The registry", "ep", ("NewPrimitive", "RequirePrimitive", "DeviceManagerRegistry")),
+    "devices": ("Devices", "ep.include", ("Device", "Stream", "Event", "AllocationOptions", "DeviceManager")),
+    "expressions": ("Fusing and gradients", "ep", ("fuse", "lazy", "grad", "value_and_grad")),
+    "models": ("ONNX models", "ep.onnx", ("load", "Model")),
+    "kernels-of-packages": ("Kernels of packages", "ep.ops.kernels", ("register_kernel",)),
+    "arrays": ("Arrays of a device", "ep.include.arrays", ("DeviceArrays", "Arrays")),
+    "array-operators": ("Python's operators on arrays", "ep.common.arrays.operators", ("Operators",)),
+}
+"""Pages: a title, the module that users import from, and names in it."""
+
+
+def _interface() -> Iterator[tuple[str, str]]:
+    for page, (title, module, members) in _INTERFACE.items():
+        found = [_member(module, getattr(import_module(module), name)) for name in members]
+        yield page, "\n\n".join([f"# {title}", f"In `{module}`.", *found]) + "\n"
+    yield "testing", _testing()
+    rows = [
+        (f"[{title}]({page}.md)", ", ".join(f"`{name}`" for name in names))
+        for page, (title, _, names) in _INTERFACE.items()
+    ]
+    rows.append(("[The tests for devices](testing.md)", "`ep.testing`"))
+    contents = "\n".join([*_INTERFACE, "testing"])
+    yield "interface", f"# Classes and functions\n\n{_table(('page', 'names'), rows)}\n\n{_toctree(contents)}"
+
+
+def _member(module: str, member: Any) -> str:
+    """Return the signature and the docstring of a function, or of a class and its public methods."""
+    name = member.__name__
+    if not isinstance(member, type):
+        return f"## {name}\n\n{_code(_call(f'{module}.{name}(', member))}\n\n{_prose(inspect.getdoc(member) or '')}"
+    parts = [f"## {name}", _prose(inspect.getdoc(member) or "")]
+    for what, value in inspect.getmembers(member):
+        declared = next((vars(base)[what] for base in member.__mro__ if what in vars(base)), None)
+        if what.startswith("_") or not inspect.getdoc(value) or declared is None:
+            continue
+        if callable(value) and not isinstance(value, type):
+            parts += [f"### {name}.{what}", _code(_call(f"{what}(", value)), _prose(inspect.getdoc(value) or "")]
+        elif isinstance(declared, (property, cached_property)):
+            parts += [f"### {name}.{what}", _prose(inspect.getdoc(declared) or "")]
+    return "\n\n".join(parts)
+
+
+class _Options:
+    """What a plugin adds to pytest, as a table's rows."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[str, str]] = []
+
+    def addoption(self, *names: str, help: str, **_: Any) -> None:
+        self.rows.append((f"`{'`, `'.join(names)}`", help))
+
+    def addini(self, name: str, help: str, **_: Any) -> None:
+        self.rows.append((f"`{name}` in pytest's configuration", help))
+
+
+def _testing() -> str:
+    options = _Options()
+    plugin.pytest_addoption(options)  # type: ignore[arg-type]
+    table = _table(("option", "what it does"), options.rows)
+    marks = [_member("ep.testing.keys", mark) for mark in (keys.every_key, keys.some_key, keys.those_keys, keys.needs)]
+    return "\n\n".join(["# The tests for devices", _prose(inspect.getdoc(testing) or ""), table, *marks]) + "\n"
+
+
 # Markdown
 
 
@@ -176,9 +270,11 @@ def _prose(docstring: str) -> str:
     """Return a docstring as Markdown: entries `name: meaning` become a list."""
     paragraphs = []
     for paragraph in docstring.split("\n\n"):
+        if _ENTRY.match(paragraph):
+            paragraph = re.sub(rf"([.;])\s({_ENTRY.pattern})", r"\1\n\2", paragraph)
         lines, entries = paragraph.splitlines(), 0
         for position, line in enumerate(lines):
-            if re.match(r"\w+(, \w+)*: ", line):
+            if _ENTRY.match(line):
                 names_, _, meaning = line.partition(": ")
                 lines[position] = f"- **{names_}**: {meaning}"
                 entries += 1

@@ -2,6 +2,7 @@
 
 In the repository, documents link to each other and to sources by path. On the site, a link to a document that is a page
 leads to the page; if its text is the path, the title of the page replaces it. A link to another file becomes its text.
+A function or class that a text names, such as `ep.ops.gather`, becomes a link to its description.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ import os
 import re
 from pathlib import Path
 from typing import Final
+
+from tools import reference_pages
 
 ROOT: Final = Path(__file__).parents[1]
 DOCS: Final = ROOT / "docs"
@@ -24,6 +27,7 @@ COPIED: Final = {
 }
 """Documents outside `docs`, and the pages that show them. The README is the start page."""
 
+_NAME: Final = re.compile(r"(?<![\[`])`(ep(?:\.\w+)+)(\([^`\n]*\))?`(?!`|\])")
 _LINK: Final = re.compile(r"(?<!!)\[([^\]]+)\]\((?!\w+:)([^)#]+)(#[^)]*)?\)")
 
 
@@ -54,7 +58,16 @@ def for_site(text: str, document: Path, folder: Path) -> str:
         return words
 
     text = re.sub(r"!\[([^\]]*)\]\((?!\w+:)([^)]+)\)", lambda found: _picture(found, document, folder), text)
-    return _LINK.sub(link, text)
+    return _NAME.sub(lambda found: _described(found, folder), _LINK.sub(link, text))
+
+
+def _described(found: re.Match[str], folder: Path) -> str:
+    """Return the link of a name in code; the code itself if nothing describes the name, or it is in a heading."""
+    page = reference_pages.descriptions().get(found[1])
+    line = found.string.rfind("\n", 0, found.start()) + 1
+    if page is None or found.string.startswith("#", line):
+        return found[0]
+    return f"[{found[0]}]({os.path.relpath(DOCS / 'reference', folder)}/{page})"
 
 
 def _title(document: Path) -> str:

@@ -34,6 +34,20 @@ def test_pages_say_what_the_contracts_say(tmp_path):
     assert not (tmp_path / "of_a_primitive_that_is_gone.md").exists()
 
 
+def test_names_lead_to_their_descriptions():
+    text = "# `ep.ops.gather`\n`ep.ops.gather(x, i)`, `ep.fuse`, ``ep.fuse``, [`ep.fuse`](a.md), `ep.nothing`"
+    docs = site_documents.DOCS
+    assert site_documents.for_site(text, docs / "onnx.md", docs) == (
+        "# `ep.ops.gather`\n[`ep.ops.gather(x, i)`](reference/operators-gather.md#gather), "
+        "[`ep.fuse`](reference/expressions.md#fuse), ``ep.fuse``, [`ep.fuse`](a.md), `ep.nothing`"
+    )
+    pages = reference_pages.pages()
+    for name, target in reference_pages.descriptions().items():
+        page, anchor = target.split("#")
+        headings = re.findall(r"^## (\w+)$", pages[page], re.M)
+        assert anchor in {heading.lower().replace("_", "-") for heading in headings}, name
+
+
 def test_links_lead_to_pages():
     root, docs = site_documents.ROOT, site_documents.DOCS
     text = "[a](SECURITY.md) [b](docs/operators.md#gradients) [c](ep/ops/pad.py) [d](https://e.org) ![e](docs/a.png)"
