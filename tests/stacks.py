@@ -2,6 +2,7 @@
 
 import ctypes
 import mmap
+import sys
 import threading
 from collections.abc import Callable
 
@@ -9,8 +10,12 @@ import numpy as np
 
 from ep.common.native.elf import MOST_STACK
 
-LEAST = 32 << 10
-"""The bytes of the smallest stack that Python gives a thread."""
+LEAST = (32 if sys.version_info < (3, 14) else 80) << 10
+"""The bytes of the smallest stack in which everything works.
+
+It is the smallest that Python gives a thread. From 3.14 on, Python gives 52 KiB, but raises RecursionError or
+MemoryError while it uses the last 32 KiB.
+"""
 
 MOST = MOST_STACK + (2 << 10)
 """The bytes that a launch may use of it: compiled code, and what it calls of Python's and the C library."""

@@ -1,11 +1,14 @@
-"""Launches from threads with the smallest stack that Python allows: 32 KiB."""
+"""Launches from threads with the smallest stack that Python allows."""
 
 import pytest
 
 from tests.kernel_folders import OF_MAPS, OF_RELU, remove
+from tests.stacks import LEAST
 from tests.subprocesses import run
 
-PRELUDE = """
+PRELUDE = (
+    f"LEAST = {LEAST}"
+    + """
 import sys, threading
 import numpy as np
 from ep import BinaryOp, BlasTransposeType, DeviceManagerRegistry, DeviceType, ReduceOp, RequirePrimitive, UnaryOp
@@ -171,12 +174,13 @@ def in_a_small_thread(target):
             target()
         except BaseException as error:
             errors.append(error)
-    threading.stack_size(32768)
+    threading.stack_size(LEAST)
     thread = threading.Thread(target=guarded)
     thread.start()
     thread.join()
     assert not errors, errors
 """
+)
 
 
 @pytest.mark.ep_long
@@ -233,10 +237,10 @@ def test_workers_have_a_stack_of_their_own(run_forked):
     run_forked(
         PRELUDE
         + """
-threading.stack_size(32768)
+threading.stack_size(LEAST)
 device.SetNumThreads(4)
 work()
-assert threading.stack_size() == 32768
+assert threading.stack_size() == LEAST
 """,
         EP_CPU_NUM_THREADS="2",
     )

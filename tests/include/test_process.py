@@ -11,6 +11,7 @@ import pytest
 import ep
 from ep.include.process import ProcessBound, Rank, exclusively, new_lock
 from tests.include.test_entry_point import FOO, install
+from tests.stacks import LEAST
 from tests.subprocesses import run
 
 SLOW_PROVIDER = FOO.replace("class FooGather(", "import time; time.sleep(0.4)\nclass FooGather(")
@@ -386,6 +387,7 @@ def test_work_from_a_thread_with_little_stack():
     """Work that needs more stack runs in another thread: it can return, raise, and call `exclusively` again."""
     run(
         PRELUDE
+        + f"LEAST = {LEAST}"
         + """
 import contextvars
 variable = contextvars.ContextVar("variable")
@@ -402,11 +404,11 @@ def little():
         exclusively(fail)
     except KeyError as error:
         results.append(str(error))
-threading.stack_size(32768)
+threading.stack_size(LEAST)
 thread = threading.Thread(target=little)
 thread.start()
 thread.join()
-assert threading.stack_size() == 32768
+assert threading.stack_size() == LEAST
 assert results == [3, "'of the work'"], results
 """
     )

@@ -273,6 +273,7 @@ def test_views_and_other_arrays_of_a_known_shape_and_dtype():
     same(ep.ops.add(square, at_odd_places), square + at_odd_places)
 
 
+@pytest.mark.filterwarnings("ignore:Setting the:DeprecationWarning")
 def test_arrays_whose_shape_or_dtype_was_set():
     x = np.arange(12, dtype=np.int32)
     for _ in range(2):

@@ -1,4 +1,6 @@
-"""Run the examples of docs/operators.md and docs/placement.md, and the complete ones of docs/expressions.md."""
+"""Run the tutorials, the examples of docs/operators.md and docs/placement.md, and the complete ones of
+docs/expressions.md.
+"""
 
 import re
 import shlex
@@ -25,6 +27,13 @@ def test_examples_run(run_forked, example):
         mpiexec_in_turn(4, "-c", example, PYTHONWARNINGS="error")
     else:
         run_forked(example)
+
+
+@pytest.mark.parametrize("page", sorted((DOCS / "tutorials").glob("*.md")), ids=lambda page: page.stem)
+def test_the_blocks_of_a_tutorial_are_one_program(page, run_forked):
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
+    assert len(blocks) > 2
+    run_forked("".join(blocks))
 
 
 COMMANDS = [line for text in re.findall(r"```sh\n(.*?)```", DOCUMENT, re.DOTALL) for line in text.splitlines()]
