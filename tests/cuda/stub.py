@@ -69,6 +69,34 @@ def python(folder, forked):
     return run
 
 
+def cubin(static_bytes=0, values=1):
+    """Return the cubin of a kernel of two words. values: the 32-bit numbers that it needs at a time in registers."""
+    from ep.cuda.compile.compiler import assemble
+
+    registers = [f"%r{k}" for k in range(values)]
+    body = [f"ld.volatile.u32 {one}, [%rd1+{4 * k}];" for k, one in enumerate(registers)]
+    body += [f"st.volatile.u32 [%rd1+{4 * k}], {one};" for k, one in enumerate(registers[::-1])]
+    kept = f".shared .align 4 .b8 kept[{static_bytes}];" if static_bytes else ""
+    text = f"""
+.version 9.0
+.target sm_90
+.address_size 64
+.extern .shared .align 16 .b8 more[];
+.visible .entry ep_kernel(.param .u64 first, .param .u64 second)
+{{
+    {kept}
+    .reg .b32 %r<{values + 1}>;
+    .reg .b64 %rd<2>;
+    ld.param.u64 %rd1, [first];
+    {f"st.volatile.shared.u32 [kept+{static_bytes - 4}], 1;" if static_bytes else ""}
+    st.volatile.shared.u32 [more], 1;
+    {" ".join(body)}
+    ret;
+}}
+"""
+    return assemble(text, (9, 0))
+
+
 IMPORTS = "import ep.ops, ep.cuda.compile.compiler, ep.cuda.compile.loader, ep.cuda.launch.code"
 BEGIN = """
 import threading

@@ -1,10 +1,12 @@
 /* A libcuda.so.1 without a GPU: device memory is host memory, work is done at once, and launches are logged to stderr.
  * It is stricter than the real one in that nothing works on a thread without a current context.
+ * It holds launches to the limits of an H200: it reads the registers and the static shared memory of a kernel in its cubin.
  * Environment: STUB_LOG logs calls; STUB_MISALIGN gives addresses that are aligned to 256 bytes only;
  * STUB_PAGEABLE makes host memory pageable unless it was pinned here;
  * STUB_CAPTURE lets all streams be captured; STUB_FAULT lets synchronisation fail as an illegal access does; STUB_BUSY lets queries say "not ready". */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <elf.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -12,9 +14,14 @@
 #include <string.h>
 #include <time.h>
 
-enum { INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_CONTEXT = 201, NOT_FOUND = 500, NOT_READY = 600, ILLEGAL = 700 };
+enum { INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_IMAGE = 200, INVALID_CONTEXT = 201, NOT_FOUND = 500 };
+enum { NOT_READY = 600, ILLEGAL = 700, OUT_OF_RESOURCES = 701 };
 enum { UNSUPPORTED = 900, INVALIDATED = 901, UNJOINED = 904, ISOLATION = 905, IMPLICIT = 906 };
 enum { RELAXED = 2 };
+enum { STATIC_SHARED = 1, REGISTERS = 4, MOST_DYNAMIC_SHARED = 8 }; /* attributes of kernels */
+enum { BLOCK_SHARED = 49152, OPT_IN_SHARED = 232448 };  /* bytes of a block; the second is 227 KiB */
+enum { ALL_SHARED = 233472, RESERVED_SHARED = 1024 };   /* of a multiprocessor, and what each block takes besides */
+enum { BLOCK_THREADS = 1024, ALL_WARPS = 64, ALL_BLOCKS = 32, QUARTER_REGISTERS = 16384 };
 
 typedef int Result;
 typedef unsigned long long Address;
@@ -66,12 +73,13 @@ Result cuDeviceTotalMem(size_t *bytes, int device) { return *bytes = memory, 0; 
 
 Result cuDeviceGetAttribute(int *value, int attribute, int device) {
   switch (attribute) {
-    case 1: *value = 1024; return 0;  /* threads per block */
+    case 1: *value = BLOCK_THREADS; return 0;
+    case 8: *value = BLOCK_SHARED; return 0;
     case 16: *value = 132; return 0;  /* multiprocessors */
     case 39: *value = 2048; return 0; /* threads per multiprocessor */
     case 75: *value = 9; return 0;    /* compute capability */
     case 76: *value = 0; return 0;
-    case 97: *value = 232448; return 0; /* shared memory that a block may ask for */
+    case 97: *value = OPT_IN_SHARED; return 0;
     case 115: *value = 1; return 0;   /* memory pools */
     default: return INVALID_VALUE;
   }
@@ -144,10 +152,19 @@ Result cuPointerGetAttribute(void *value, int attribute, Address address) {
   return *(int *)value = 0, 0;
 }
 
+enum { FIRST_STREAM = 0x5010, NUM_STREAMS = 4096 };
+static char devices[NUM_STREAMS]; /* of streams */
+
 Result cuStreamCreate(void **stream, unsigned flags) {
-  static uintptr_t last = 0x5000;
+  static int count;
   NEEDS_CONTEXT;
-  return *stream = (void *)(last += 16), say("stream %p flags %u\n", *stream, flags), 0;
+  if (count == NUM_STREAMS) return OUT_OF_MEMORY;
+  devices[count] = stack[depth - 1] - contexts;
+  return *stream = (void *)(FIRST_STREAM + 16ul * count++), say("stream %p flags %u\n", *stream, flags), 0;
+}
+static int device_of_stream(void *stream) {
+  uintptr_t number = ((uintptr_t)stream - FIRST_STREAM) / 16;
+  return number < NUM_STREAMS ? devices[number] : (uintptr_t)stream > 2 ? 0 : stack[depth - 1] - contexts;
 }
 Result cuStreamDestroy(void *stream) { NEEDS_CONTEXT; NO_CAPTURE_OF(stream); return say("destroy %p\n", stream), 0; }
 Result cuStreamSynchronize(void *stream) {
@@ -169,7 +186,7 @@ Result cuStreamGetCaptureInfo(void *stream, int *status, uint64_t *number, void 
   if (count) *count = 0;
   return *status = is_captured(stream) ? 1 + is_spoilt : 0, *number = graph_number, *graph = (void *)0xa0, 0;
 }
-Result cuStreamGetDevice(void *stream, int *device) { return *device = 0, 0; }
+Result cuStreamGetDevice(void *stream, int *device) { return *device = device_of_stream(stream), 0; }
 
 struct event { struct timespec time; int graph; };
 
@@ -248,38 +265,104 @@ Result cuThreadExchangeStreamCaptureMode(int *mode) {
   int former = mode_of_thread;
   return mode_of_thread = *mode, *mode = former, 0;
 }
+
+static struct kernel { int static_shared, registers, most_dynamic[2]; } kernels[1 << 16];
+static int num_kernels;
+#define KERNEL(handle) (&kernels[((uintptr_t)(handle) - 0x80) / 16]) /* of a library, a kernel or a function */
+
+/* Read what a kernel takes, as nvJitLink writes it: .nv.shared.NAME has the reserved shared memory, too, from compute
+ * capability 9.0 on, and .nv.info the registers (EIATTR_REGCOUNT: the function's symbol, then the number). */
+static Result read_cubin(const char *code, struct kernel *kernel) {
+  const Elf64_Ehdr *header = (const Elf64_Ehdr *)code;
+  const Elf64_Shdr *sections, *one;
+  if (strncmp(code, ELFMAG "\2", 5) || header->e_machine != EM_CUDA) return INVALID_IMAGE;
+  sections = (const Elf64_Shdr *)(code + header->e_shoff);
+  for (one = sections; one < sections + header->e_shnum; one++) {
+    const char *name = code + sections[header->e_shstrndx].sh_offset + one->sh_name, *at = code + one->sh_offset;
+    if (!strncmp(name, ".nv.shared.ep_kernel", 20)) kernel->static_shared = one->sh_size;
+    if (strcmp(name, ".nv.info")) continue;
+    for (const char *end = at + one->sh_size; at < end; at += 4 + (at[0] == 4 ? *(uint16_t *)(at + 2) : 0))
+      if (at[0] == 4 && at[1] == 0x2f && *(int *)(at + 8) > kernel->registers) kernel->registers = *(int *)(at + 8);
+  }
+  if (kernel->static_shared && (header->e_flags >> 8 & 0xff) >= 90) kernel->static_shared -= RESERVED_SHARED;
+  return kernel->registers && kernel->static_shared <= BLOCK_SHARED ? 0 : INVALID_IMAGE;
+}
+
 Result cuLibraryLoadData(void **library, const void *code, void *a, void *b, unsigned n, void *c, void *d, unsigned m) {
-  return *library = (void *)0x77, say("load %.8s, %u and %u options\n", (const char *)code, n, m), 0;
+  struct kernel kernel = {0};
+  Result result = read_cubin(code, &kernel);
+  if (result || num_kernels == sizeof kernels / sizeof *kernels) return result ? result : OUT_OF_MEMORY;
+  kernel.most_dynamic[0] = kernel.most_dynamic[1] = BLOCK_SHARED - kernel.static_shared;
+  kernels[num_kernels] = kernel;
+  *library = (void *)(0x80ul + 16 * num_kernels++);
+  return say("load %.4s, %u and %u options, %d registers, %d bytes shared\n", (const char *)code + 1, n, m,
+             kernel.registers, kernel.static_shared), 0;
 }
 Result cuLibraryGetKernel(void **kernel, void *library, const char *name) {
   if (strcmp(name, "ep_kernel")) return NOT_FOUND;
-  return *kernel = (void *)0x88, 0;
+  return *kernel = (char *)library + 8, 0;
 }
-Result cuKernelGetFunction(void **function, void *kernel) { NEEDS_CONTEXT; return *function = (void *)0x99, 0; }
+Result cuKernelGetFunction(void **function, void *kernel) { NEEDS_CONTEXT; return *function = (char *)kernel + 1, 0; }
 Result cuFuncLoad(void *function) { NEEDS_CONTEXT; return say("loaded %p\n", function), 0; }
+Result cuKernelGetAttribute(int *value, int attribute, void *kernel, int device) {
+  switch (attribute) {
+    case STATIC_SHARED: *value = KERNEL(kernel)->static_shared; return 0;
+    case REGISTERS: *value = KERNEL(kernel)->registers; return 0;
+    case MOST_DYNAMIC_SHARED: *value = KERNEL(kernel)->most_dynamic[device]; return 0;
+    default: return INVALID_VALUE;
+  }
+}
 Result cuKernelSetAttribute(int attribute, int value, void *kernel, int device) {
-  return say("attribute %d of %p on device %d is %d\n", attribute, kernel, device, value), 0;
+  SAFE; /* the real one may load the function */
+  say("attribute %d of %p on device %d is %d\n", attribute, kernel, device, value);
+  if (attribute != MOST_DYNAMIC_SHARED || value < 0) return INVALID_VALUE;
+  if (value + KERNEL(kernel)->static_shared > OPT_IN_SHARED) return INVALID_VALUE;
+  return KERNEL(kernel)->most_dynamic[device] = value, 0;
 }
+
+/* The warps that the registers of a multiprocessor hold: each of its quarters allots 256 at a time, for whole warps. */
+static int warps_by_registers(struct kernel *kernel) { return QUARTER_REGISTERS / ((kernel->registers + 7) / 8 * 256) * 4; }
+static int least(int one, int other) { return one < other ? one : other; }
+
 Result cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *function, int threads, size_t shared) {
+  struct kernel *kernel = KERNEL(function);
+  int warps = (threads + 31) / 32, taken = (kernel->static_shared + (int)shared + 127) / 128 * 128 + RESERVED_SHARED;
   NEEDS_CONTEXT;
-  return *blocks = 2048 / threads, 0;
+  *blocks = least(least(ALL_BLOCKS, ALL_SHARED / taken), least(ALL_WARPS, warps_by_registers(kernel)) / warps);
+  return 0;
 }
-Result cuLaunchKernel(void *kernel, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+Result cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                       unsigned shared, void *stream, void **parameters, void **extra) {
+  struct kernel *kernel = KERNEL(function);
+  uint64_t threads = (uint64_t)bx * by * bz;
+  int device;
   NEEDS_CONTEXT;
+  device = device_of_stream(stream);
+  if (!gx || !gy || !gz || gx > INT32_MAX || gy > 65535 || gz > 65535) return INVALID_VALUE;
+  if (!threads || bx > 1024 || by > 1024 || bz > 64 || threads > BLOCK_THREADS) return INVALID_VALUE;
+  if (shared > kernel->most_dynamic[device]) return INVALID_VALUE;
+  if ((threads + 31) / 32 > warps_by_registers(kernel)) return OUT_OF_RESOURCES;
   count_node(stream);
-  say("launch %p (%u,%u,%u) (%u,%u,%u) shared %u stream %p words %lld %lld extra %p device %d\n", kernel, gx, gy, gz,
+  say("launch %p (%u,%u,%u) (%u,%u,%u) shared %u stream %p words %lld %lld extra %p device %d\n", function, gx, gy, gz,
       bx, by, bz, shared, stream, *(long long *)parameters[0], *(long long *)parameters[1], (void *)extra,
       (int)(stack[depth - 1] - contexts));
   return 0;
 }
 
-Result cuGetErrorName(int error, const char **name) {
-  return *name = error == ILLEGAL ? "CUDA_ERROR_ILLEGAL_ADDRESS" : "CUDA_ERROR_OF_THE_STUB", 0;
+static const struct { int error; const char *name, *meaning; } errors[] = {
+    {INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
+    {INVALID_IMAGE, "CUDA_ERROR_INVALID_IMAGE", "device kernel image is invalid"},
+    {ILLEGAL, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"},
+    {OUT_OF_RESOURCES, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", "too many resources requested for launch"},
+    {0, "CUDA_ERROR_OF_THE_STUB", "the stub says no"}, /* any other one */
+};
+static int error_place(int error) {
+  int place = 0;
+  while (errors[place].error && errors[place].error != error) place++;
+  return place;
 }
-Result cuGetErrorString(int error, const char **meaning) {
-  return *meaning = error == ILLEGAL ? "an illegal memory access was encountered" : "the stub says no", 0;
-}
+Result cuGetErrorName(int error, const char **name) { return *name = errors[error_place(error)].name, 0; }
+Result cuGetErrorString(int error, const char **meaning) { return *meaning = errors[error_place(error)].meaning, 0; }
 
 Result cuGetProcAddress_v2(const char *name, void **function, int version, uint64_t flags, int *status) {
   Dl_info self;

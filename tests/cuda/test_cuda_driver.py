@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cuda.stub import BEGIN, needs_stub
+from tests.cuda.stub import BEGIN, cubin, needs_stub
 from tests.subprocesses import SOURCES
 
 pytestmark = needs_stub
@@ -26,7 +26,7 @@ def test_the_device_layer(python, environment):
 def test_launches(python):
     code = f"""{BEGIN}
 stream = cuda.CreateStream()
-function = driver.load_function(0, b"\\x7fELFcode", "ep_kernel")
+function = driver.load_function(0, {cubin()}, "ep_kernel")
 assert driver.max_active_blocks(0, function, 256) == 8
 driver.allow_shared(1, function, 100_000)
 block = ParameterBlock(2)
@@ -43,8 +43,8 @@ thread.join()
 assert driver.current_device() == 1
 """
     lines = python("-c", code, STUB_LOG="1")
-    assert "load \x7fELFcode, 0 and 0 options" in lines
-    assert "loaded 0x99" in lines
+    assert any(line.startswith("load ELF\x02, 0 and 0 options") for line in lines)
+    assert "loaded 0x89" in lines
     assert "attribute 8 of 0x88 on device 1 is 100000" in lines
     launches = [line for line in lines if line.startswith("launch")]
     rest = "(4,5,6) shared 7 stream {} words 41 -42 extra (nil) device {}"
@@ -54,6 +54,44 @@ assert driver.current_device() == 1
         f"launch 0x88 (3,2,3) {rest.format('0x1', 0)}",  # and on the default stream of its own device
         f"launch 0x88 (4,2,3) {rest.format('0x5010', 0)}",
     ]
+
+
+REFUSED = f"""{BEGIN}
+cuda.SetAsActiveDevice()
+stream = cuda.CreateStream()
+def refused(ask):
+    try:
+        ask()
+    except CudaError as error:
+        return error.name.removeprefix("CUDA_ERROR_")
+def launch(function, threads=(1, 1, 1), shared=0, grid=(1, 1, 1)):
+    return refused(lambda: driver.launch(0, function, grid, threads, shared, stream.handle, ParameterBlock(2)))
+"""
+
+
+def test_the_stub_refuses_what_a_gpu_refuses(python):
+    """Shared memory with and without the opt-in, registers, threads and blocks: the last that goes, and the next."""
+    code = f"""{REFUSED}
+plain, large = driver.load_function(0, {cubin()}, "ep_kernel"), driver.load_function(0, {cubin(1008)}, "ep_kernel")
+assert launch(plain, shared=49_152) is None and launch(plain, shared=49_153) == "INVALID_VALUE"
+assert launch(large, shared=48_144) is None and launch(large, shared=48_145) == "INVALID_VALUE"
+assert refused(lambda: driver.allow_shared(0, large, 231_441)) == "INVALID_VALUE"
+driver.allow_shared(1, large, 231_440)
+assert launch(large, shared=48_145) == "INVALID_VALUE", "the opt-in is one of a device"
+driver.allow_shared(0, large, 231_440)
+assert launch(large, shared=231_440) is None and launch(large, shared=231_441) == "INVALID_VALUE"
+assert launch(plain, shared=49_153) == "INVALID_VALUE", "the opt-in is one of a kernel"
+assert launch(plain, (32, 32, 1)) is None and launch(plain, (1025, 1, 1)) == "INVALID_VALUE"
+assert launch(plain, (1, 1, 64)) is None and launch(plain, (1, 1, 65)) == launch(plain, (33, 32, 1)) == "INVALID_VALUE"
+assert launch(plain, grid=(2**31 - 1, 65535, 65535)) is None
+for grid in ((2**31, 1, 1), (1, 65536, 1), (1, 1, 65536), (0, 1, 1), (1, 0, 1)):
+    assert launch(plain, grid=grid) == "INVALID_VALUE", grid
+greedy = driver.load_function(0, {cubin(values=100)}, "ep_kernel")  # 128 registers
+assert launch(greedy, (512, 1, 1)) is None and launch(greedy, (513, 1, 1)) == "LAUNCH_OUT_OF_RESOURCES"
+assert [driver.max_active_blocks(0, one, 256) for one in (plain, greedy)] == [8, 2]
+assert [driver.max_active_blocks(0, plain, 256, size) for size in (56 * 1024, 57_345, 232_448)] == [4, 3, 1]
+"""
+    python("-c", code)
 
 
 def test_memory_that_is_freed_on_a_stream_is_kept_until_memory_is_short(python):
@@ -78,7 +116,9 @@ def test_errors(python):
         "-c",
         f"""{BEGIN}
 for ask, error, message in [
-    (lambda: driver.load_function(0, b"code", "none"), CudaError,
+    (lambda: driver.load_function(0, b"code", "ep_kernel"), CudaError,
+     "cuLibraryLoadData: device kernel image is invalid (CUDA_ERROR_INVALID_IMAGE, error 200)"),
+    (lambda: driver.load_function(0, {cubin()}, "none"), CudaError,
      "cuLibraryGetKernel: the stub says no (CUDA_ERROR_OF_THE_STUB, error 500)"),
     (lambda: driver.alloc(0, 2**40), MemoryError, "cuMemAlloc: out of memory"),
 ]:
@@ -267,7 +307,7 @@ assert not found["replay_computes"]  # the stand-in computes nothing
     end = lines.index(f"captured {handle}")
     captured = lines[begin + 1 : end]
     assert len(captured) == 100
-    assert all(line.startswith("launch 0x88 ") and f"stream {handle} " in line for line in captured)
+    assert all(line.startswith("launch 0x") and f"stream {handle} " in line for line in captured)
     assert lines[end + 1 : end + 3] == ["instantiate 0xa0 flags 0", "destroy graph 0xa0"]
     assert lines.count(f"replay 0xb0 on {handle}") > 500
     assert "destroy executable 0xb0" in lines
