@@ -257,11 +257,27 @@ def test_a_null_pointer():
     faults("mov.u64 %rd3, 8;\nld.global.f64 %fd1, [%rd3];", "accesses 8 bytes at 0x8, where no memory is")
 
 
-@pytest.mark.parametrize("space", ["global", "shared"])
-def test_misaligned_accesses(space):
-    base = {"global": "%out", "shared": "kept"}[space]
+@pytest.mark.parametrize(
+    ("space", "base", "offset"),
+    [("global", "%out", 4), ("shared", "kept", 0), ("shared", "dynamic", 0), ("shared", "dynamic", 12)],
+)
+def test_misaligned_accesses(space, base, offset):
+    """Variables are not more aligned than they are declared to be."""
     message = "accesses 8 bytes at 0x.*, which is not a multiple of 8"
-    faults(f"mov.u64 %rd3, {base};\nst.{space}.v2.u32 [%rd3+4], {{%i, %i}};", message, threads=1)
+    body = f"mov.u64 %rd3, {base};\nst.{space}.v2.u32 [%rd3+{offset}], {{%i, %i}};"
+    declarations = SHARED + EXTERN.replace("16", "8" if offset else "4")
+    faults(body, message, threads=1, declarations=declarations, shared_bytes=32)
+
+
+@pytest.mark.parametrize("alignment", [4, 8, 16])
+def test_dynamic_shared_memory_that_is_aligned_to_its_elements_is_not_moved_by_packs(alignment):
+    body = "mov.u64 %rd3, dynamic;\nst.shared.v4.f32 [%rd3+16], {%f1, %f1, %f1, %f1};"
+    declarations = SHARED + EXTERN.replace("16", str(alignment))
+    if alignment == 16:
+        kernel = program(f"mov.f32 %f1, 0f3F800000;\n{body}", declarations=declarations)
+        launch(kernel, [np.zeros(1, np.uint32)], shared_bytes=32)
+    else:
+        faults(body, "which is not a multiple of 16", threads=1, declarations=declarations, shared_bytes=32)
 
 
 def test_local_memory_out_of_bounds():
@@ -270,12 +286,12 @@ def test_local_memory_out_of_bounds():
 
 
 def test_shared_memory_out_of_bounds():
-    faults("st.shared.u32 [%rd1], %i;", "accesses 4 bytes of shared memory at 256, past its bounds", threads=65)
+    faults("st.shared.u32 [%rd1], %i;", "accesses 4 bytes of shared memory at 260, past its bounds", threads=65)
 
 
 def test_shared_memory_that_nobody_wrote():
     faults(
-        "ld.shared.u32 %r1, [%rd1];", "reads 4 bytes of shared memory at 0, which no thread of the block has written"
+        "ld.shared.u32 %r1, [%rd1];", "reads 4 bytes of shared memory at 4, which no thread of the block has written"
     )
 
 
@@ -290,7 +306,7 @@ def test_shared_memory_that_another_block_wrote():
 
 
 def test_two_threads_write_without_a_barrier_between():
-    message = r"thread \(1, 0, 0\) .* writes 4 bytes of shared memory at 0, which thread \(0, 0, 0\) writes too"
+    message = r"thread \(1, 0, 0\) .* writes 4 bytes of shared memory at 4, which thread \(0, 0, 0\) writes too"
     faults("st.shared.u32 [kept], %i;", message)
 
 
@@ -300,7 +316,7 @@ def test_a_barrier_that_is_missing_between_a_write_and_a_read(first):
     middle = "ld.shared.u32 %r1, [%rd1];" if "bar" in first else ""
     guard = "setp.eq.u32 %p1, %i, 1;\n@%p1 "
     message = (
-        r"thread \(1, 0, 0\) .* accesses 4 bytes of shared memory at 0, of which thread \(0, 0, 0\) writes or reads"
+        r"thread \(1, 0, 0\) .* accesses 4 bytes of shared memory at 4, of which thread \(0, 0, 0\) writes or reads"
     )
     if "bar" in first:
         message = r"thread \(1, 0, 0\) .* of which thread \(0, 0, 0\) writes or reads some, with no barrier between"

@@ -19,6 +19,7 @@ from ep.common.native.lifetimes import lifetimes_where_used
 from ep.common.native.numba_function import NumbaFunction
 from ep.common.native.replaced import replaced
 from ep.common.native.wrapping import wrap
+from ep.cuda.compile.launch_config import PACK_BYTES
 
 
 @contextmanager
@@ -113,12 +114,12 @@ def barrier():
 def shared_array(count: int, scalar_type: type[np.generic]) -> Any:
     """Return a function of no arguments: the block's array of `count` numbers in shared memory, the same at each call.
 
-    count: 0 for as many as the launch's `shared_bytes` hold.
+    count: 0 for as many as the launch's `shared_bytes` hold; these are aligned to PACK_BYTES.
     """
-    element = from_dtype(np.dtype(scalar_type))
+    element, alignment = from_dtype(np.dtype(scalar_type)), None if count else PACK_BYTES
 
     def array():
-        return cuda.shared.array(count, element)
+        return cuda.shared.array(count, element, alignment)
 
     # a function may not return an array, unless it is inlined before that is checked
     return cuda.jit(device=True, inline="always")(array)

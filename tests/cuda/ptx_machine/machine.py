@@ -18,8 +18,8 @@ from tests.cuda.ptx_machine.syntax import Instruction
 from tests.cuda.ptx_machine.trace import Trace
 from tests.cuda.ptx_machine.translator import translate
 
-_MAX_SHARED_BYTES: Final = 227 * 1024
-"""The limit for a block on a GPU of compute capability 9.0."""
+_MAX_STATIC_BYTES: Final = 48 * 1024
+"""The static shared memory of a block that ptxas accepts."""
 
 
 class Program:
@@ -31,6 +31,8 @@ class Program:
         """
         self.name, self._text = name, text
         self._translation = translation = translate(text)
+        if translation.shared_bytes > _MAX_STATIC_BYTES:
+            raise ValueError(f"{name}: a block has at most {_MAX_STATIC_BYTES} bytes of static shared memory")
         self._engine = _load(objects.kept(text, lambda: _compile(translation.llvm)))
         self._function: int = self._engine.get_function_address(function.ENTRY)
         self._variables = [
@@ -80,11 +82,7 @@ class Program:
         translation, total = self._translation, math.prod(threads)
         if len(words) != translation.num_parameters:
             raise ValueError(f"{self.name} takes {translation.num_parameters} parameters, not {len(words)}")
-        if not 0 < total <= 1024 or min(blocks) < 1:
-            raise ValueError(f"{self.name}: a GPU takes no {tuple(blocks)} blocks of {tuple(threads)} threads")
-        num_shared = translation.shared_bytes + shared_bytes
-        if num_shared > _MAX_SHARED_BYTES:
-            raise ValueError(f"{self.name}: a block has at most {_MAX_SHARED_BYTES} bytes of shared memory")
+        num_shared = translation.dynamic_offset + shared_bytes
         parameters = np.array(words, np.int64)
         shared = np.empty(num_shared + 128, np.uint8)
         writes, reads = np.zeros(num_shared, np.int64), np.zeros(2 * num_shared, np.int64)

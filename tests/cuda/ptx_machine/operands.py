@@ -83,7 +83,6 @@ class Operands:
             address = self.at_entry("i64", f"add i64 {base.name}, {offset}")
             self._places[variable.name] = self.at_entry("ptr", f"inttoptr i64 {address.name} to ptr")
         elif variable.space == "shared":
-            self.module.add_shared(variable)
             self.module.variables[variable.name] = variable
 
     # words of the records
@@ -213,7 +212,7 @@ class Operands:
             return self.code.convert("ptrtoint", self._places[name], "i64")
         variable = self.module.variables[name]
         if variable.space == "shared":
-            return constant("i64", self.module.shared.get(name, self.module.shared_bytes))
+            return constant("i64", self.module.shared[name])
         return self.code.convert("ptrtoint", Value("ptr", f"@{self.module.memory_address(variable)}"), "i64")
 
     def address(self, operand: Operand) -> Value:

@@ -23,6 +23,7 @@ class Translation:
     """A module in LLVM's assembly language, and the data needed to run it.
 
     record_words: the words of a thread record; local_offset, local_bytes: the place of local memory in it.
+    shared_bytes: of static shared memory on a GPU; dynamic_offset: where the dynamic one begins in the machine's.
     memory: the names and sizes of the module's variables in global and constant memory.
     sites: all instructions, and `blocks`: for each of them the counter of its executions.
     """
@@ -33,6 +34,7 @@ class Translation:
     local_offset: int
     local_bytes: int
     shared_bytes: int
+    dynamic_offset: int
     meets: bool
     memory: dict[str, int]
     sites: list[Instruction]
@@ -57,7 +59,6 @@ class ModuleTranslator:
         self.llvm = LlvmModule()
         self.shared: dict[str, int] = {}
         self.shared_bytes = 0
-        self.dynamic_alignment = 1
         self.local_words: list[str] = []
         self.local_bytes = 0
         self.record_words = len(Thread)
@@ -67,10 +68,7 @@ class ModuleTranslator:
         self.num_blocks = 0
 
     def translate(self) -> Translation:
-        for variable in self.variables.values():
-            if variable.space == "shared":
-                self.add_shared(variable)
-        self.shared_bytes += -self.shared_bytes % 16  # dynamic shared memory comes next
+        dynamic_offset = self.allot_shared()
         meets = any(is_meeting(statement) for statement in self.entry.body)
         for function in self.functions.values():
             FunctionTranslator(self, function, function.entry and meets).translate()
@@ -82,6 +80,7 @@ class ModuleTranslator:
             local_offset,
             self.local_bytes,
             self.shared_bytes,
+            dynamic_offset,
             meets,
             self.memory,
             self.sites,
@@ -89,13 +88,23 @@ class ModuleTranslator:
             self.num_blocks,
         )
 
-    def add_shared(self, variable: Variable) -> None:
-        """Allot a variable its place in shared memory; variables without a size share the dynamic part."""
-        if not variable.count:
-            return
-        self.shared_bytes += -self.shared_bytes % max(variable.alignment, TYPES[variable.type].bytes)
-        self.shared[variable.name] = self.shared_bytes
-        self.shared_bytes += _bytes_of(variable)
+    def allot_shared(self) -> int:
+        """Allot all variables in shared memory their offsets, and return that of the dynamic part: all variables
+        without a size begin there.
+        """
+        given = [*self.variables.values(), *(one for function in self.functions.values() for one in function.body)]
+        variables = [one for one in given if isinstance(one, Variable) and one.space == "shared"]
+        end, dynamic = 0, [one for one in variables if not one.count]
+        for variable in variables:
+            if variable.count:
+                self.shared_bytes += -self.shared_bytes % _alignment(variable) + _bytes_of(variable)
+                self.shared[variable.name] = _barely_aligned(end, _alignment(variable))
+                end = self.shared[variable.name] + _bytes_of(variable)
+        alignment = max(map(_alignment, dynamic), default=1)
+        self.shared_bytes += -self.shared_bytes % alignment
+        offset = _barely_aligned(end, alignment)
+        self.shared |= {variable.name: offset for variable in dynamic}
+        return offset
 
     def add_local(self, variable: Variable) -> int:
         """Return the offset of a variable in local memory. Each function has its own part: none is recursive."""
@@ -122,6 +131,18 @@ class ModuleTranslator:
 def is_meeting(statement: object) -> bool:
     """Return whether a statement is an instruction that synchronises threads."""
     return isinstance(statement, Instruction) and statement.name in MEETINGS
+
+
+def _alignment(variable: Variable) -> int:
+    return max(variable.alignment, TYPES[variable.type].bytes)
+
+
+def _barely_aligned(offset: int, alignment: int) -> int:
+    """Return the first multiple of `alignment` from `offset` on that is none of a larger power of two.
+
+    So an access that needs a larger alignment than a variable declares is a fault.
+    """
+    return offset + (alignment - offset) % (2 * alignment)
 
 
 def _bytes_of(variable: Variable) -> int:
