@@ -64,6 +64,7 @@ work = {{
     "add": lambda: add.Launch(stream, (4, 256), x, (4, 256), y, o),
     "gather": lambda: gather.Launch(stream, 1, 64, 16, x, 16, ids, o),
     "softmax": lambda: softmax.Launch(stream, 4, 256, x, o),
+    "wide softmax": lambda: softmax.Launch(stream, 4, 12_260, many, many),
     "sum in two stages": lambda: total.Launch(stream, (1, 2**20), many, (1,), o),
     "segment sum": lambda: segments.Launch(stream, 1, 64, 16, x, 16, ids, o),
     "ops.relu": lambda: ep.ops.relu(array),
@@ -89,7 +90,7 @@ for name, launch in work.items():
 print(json.dumps(found))
 """
     found = json.loads(python("-c", code)[-1])
-    for name in ("relu", "add", "gather", "softmax"):
+    for name in ("relu", "add", "gather", "softmax", "wide softmax"):
         assert found[name] == {"cuLaunchKernel": 1}, name
     for name, kernels in (("sum in two stages", 2), ("segment sum", 4)):
         # memory for what the first kernels compute is the stream's, unless launches are captured

@@ -20,6 +20,17 @@ STORE = b"""// stores
 }
 """
 
+STATIC = b""".version 9.0
+.target sm_90
+.address_size 64
+.extern .shared .align 16 .b8 more[];
+.shared .align 4 .b8 kept[66];
+.visible .entry ep_kernel(.param .u64 place)
+{
+    ret;
+}
+"""
+
 
 @pytest.fixture
 def driver():
@@ -66,6 +77,47 @@ def test_a_stream_that_was_destroyed(driver):
     driver.destroy_stream(0, stream)
     with pytest.raises(CudaError, match="there is no stream"):
         launch(driver, address, stream)
+
+
+GRIDS = [
+    # the last launch that goes, and launches that do not
+    ({"threads": (512, 2, 1)}, {"threads": (513, 2, 1)}, {"threads": (1025, 1, 1)}, {"threads": (1, 0, 1)}),
+    ({"threads": (1, 1, 64)}, {"threads": (1, 1, 65)}),
+    ({"blocks": (1, 3, 2)}, {"blocks": (2**31, 1, 1)}, {"blocks": (1, 2**16, 1)}, {"blocks": (1, 1, 2**16)}),
+]
+
+
+@pytest.fixture
+def launches(driver):
+    """A function that tells whether a kernel with 80 bytes of static shared memory can be launched."""
+    function = driver.load_function(0, STATIC, "ep_kernel")
+
+    def launch(blocks=(1, 1, 1), threads=(1, 1, 1), shared=0):
+        try:
+            driver.launch(0, function, blocks, threads, shared, 0, ParameterBlock(1))
+        except CudaError as error:
+            return error.code != 1
+        return True
+
+    launch.function = function
+    return launch
+
+
+@pytest.mark.parametrize("grids", GRIDS, ids=str)
+def test_launches_that_no_gpu_takes_are_refused(launches, grids):
+    assert [launches(**grid) for grid in grids] == [True] + [False] * (len(grids) - 1)
+
+
+def test_shared_memory_with_and_without_the_opt_in(driver, launches):
+    properties, static = driver.properties(0), driver.static_shared(0, launches.function)
+    assert static == 80  # 66 before dynamic memory that is aligned to 16
+    without = properties.shared_bytes_without_opt_in - static
+    assert [launches(shared=without + more) for more in (0, 1)] == [True, False]
+    most = properties.shared_bytes_per_block - static
+    with pytest.raises(CudaError, match="CUDA_ERROR_INVALID_VALUE"):
+        driver.allow_shared(0, launches.function, most + 1)
+    driver.allow_shared(0, launches.function, most)
+    assert [launches(shared=most + more) for more in (0, 1)] == [True, False]
 
 
 def test_it_is_a_gpu_to_the_package(driver):

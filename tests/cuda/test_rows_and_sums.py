@@ -1,7 +1,5 @@
 """Softmaxes, reductions and segment sums on CUDA, beyond the contract: plans, shuffles, parts, sorted ids."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 
@@ -130,10 +128,9 @@ def test_the_largest_of_a_row_has_a_logarithm_of_its_own(gpu):
 
 
 @pytest.fixture
-def roomy(cuda, monkeypatch):
+def roomy(shared_memory):
     """Give the device as much shared memory per block as a GPU has."""
-    roomy = dataclasses.replace(cuda.driver.properties(0), shared_bytes_per_block=227 * 1024)
-    monkeypatch.setitem(vars(cuda), "properties", roomy)
+    shared_memory(227 * 1024)
 
 
 @pytest.mark.parametrize("cols", [6000, 9001, 9004])

@@ -9,7 +9,6 @@ from ep.cuda.compile import compiler
 from ep.cuda.compile.launch_config import BLOCK_THREADS, MAX_BLOCKS, Axes, Grid, num_blocks
 from ep.cuda.device.stream import CudaStream
 from ep.cuda.driver.interface import Driver, ParameterBlock
-from ep.cuda.driver.limits import SHARED_BYTES
 
 _THREADS: Final = BLOCK_THREADS, 1, 1
 _loaded: Final[dict[tuple[int, str], LoadedKernel]] = {}
@@ -29,7 +28,10 @@ class LoadedKernel:
         per_thread = kernel.items_per_thread
         self._most_blocks = MAX_BLOCKS if per_thread else self.resident_blocks
         self._of_block = BLOCK_THREADS * (per_thread or 1)
-        self._driver, self._device, self._allowed = driver, device, SHARED_BYTES
+        self._driver, self._device, self._name = driver, device, kernel.name
+        self.static_shared: int = driver.static_shared(device, self._function)
+        """The bytes of shared memory that a block has without those that a launch asks for."""
+        self._allowed = max(properties.shared_bytes_without_opt_in - self.static_shared, 0)  # as CUDA documents it
         self._num_words = kernel.num_words + kernel.num_packed
         self._pack_into = struct.Struct(f"{self._num_words}q").pack_into
         self._blocks: list[ParameterBlock] = []  # those that no launch is using
@@ -40,11 +42,27 @@ class LoadedKernel:
         self._launch(stream, (blocks, 1, 1), _THREADS, 0, words)
 
     def launch_grid(self, stream: CudaStream, grid: Grid, *words: int) -> None:
-        """Queue the kernel on `stream` with the blocks and threads of `grid`."""
+        """Queue the kernel on `stream` with the blocks and threads of `grid`.
+
+        Raises RuntimeError if a block needs more shared memory than the device has for one.
+        """
         if grid.shared_bytes > self._allowed:
-            self._driver.allow_shared(self._device, self._function, grid.shared_bytes)
-            self._allowed = grid.shared_bytes
+            self._allow(grid.shared_bytes, stream.shared_bytes)
         self._launch(stream, *grid, words)
+
+    def _allow(self, dynamic: int, most: int) -> None:
+        """Allow launches to ask for all shared memory that is not static. Threads may do so at once.
+
+        dynamic: the bytes that a launch needs; most: those of a block on the device.
+        """
+        static = self.static_shared
+        if static + dynamic > most:
+            raise RuntimeError(
+                f"{self._name}: a block needs {static + dynamic} bytes of shared memory ({static} static, {dynamic} "
+                f"dynamic), and {self._driver.properties(self._device).name} has {most} for a block"
+            )
+        self._driver.allow_shared(self._device, self._function, most - static)
+        self._allowed = most - static
 
     def _launch(
         self, stream: CudaStream, blocks: Axes, threads: Axes, shared_bytes: int, words: tuple[int, ...]

@@ -8,11 +8,12 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from ep.cuda.driver.interface import DeviceProperties, Driver
-from ep.cuda.driver.limits import OLDEST_CAPABILITY, SHARED_BYTES
+from ep.cuda.driver.limits import OLDEST_CAPABILITY
 from ep.cuda.driver.packages import why_no_kernels
 from ep.include.errors import ArgumentValueError, DeviceUnavailableError
 
 _THREADS: Final = 1024
+_SHARED_BYTES: Final = 48 * 1024  # every device has as many for a block
 
 
 class _AbsentDevice(Driver):
@@ -47,10 +48,13 @@ class _AbsentDevice(Driver):
 
     def properties(self, device: int) -> DeviceProperties:
         name = "a device that is not there"
-        return DeviceProperties(name, self._capability, 1, _THREADS, _THREADS, 0, True, SHARED_BYTES)
+        return DeviceProperties(name, self._capability, 1, _THREADS, _THREADS, 0, True, _SHARED_BYTES, _SHARED_BYTES)
 
     def load_function(self, device: int, image: Any, name: str) -> Any:
         return None
+
+    def static_shared(self, device: int, function: Any) -> int:
+        return 0
 
     def max_active_blocks(self, device: int, function: Any, block_threads: int, shared_bytes: int = 0) -> int:
         return 1

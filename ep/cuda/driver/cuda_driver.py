@@ -136,6 +136,7 @@ class CudaDriver(Driver):
             total_memory=int(self._ask(cuda.cuDeviceTotalMem, handle)),
             memory_pools=bool(attribute("MEMORY_POOLS_SUPPORTED")),
             shared_bytes_per_block=attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"),
+            shared_bytes_without_opt_in=attribute("MAX_SHARED_MEMORY_PER_BLOCK"),
         )
 
     # contexts
@@ -391,11 +392,16 @@ class CudaDriver(Driver):
     def context_word(self, device: int) -> int:
         return int(self._context(device))
 
+    def static_shared(self, device: int, function: int) -> int:
+        cuda = self._cuda
+        which = cuda.CUfunction_attribute.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES
+        return int(self._ask(cuda.cuKernelGetAttribute, which, function, self._ask(cuda.cuDeviceGet, device)))
+
     def allow_shared(self, device: int, function: int, size: int) -> None:
-        which = self._cuda.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-        self._in(
-            device, self._cuda.cuKernelSetAttribute, which, size, function, self._ask(self._cuda.cuDeviceGet, device)
-        )
+        cuda = self._cuda
+        which = cuda.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        with self._current(device), self._not_captured():
+            self._ask(cuda.cuKernelSetAttribute, which, size, function, self._ask(cuda.cuDeviceGet, device))
 
     def max_active_blocks(self, device: int, function: int, block_threads: int, shared_bytes: int = 0) -> int:
         occupancy = self._cuda.cuOccupancyMaxActiveBlocksPerMultiprocessor

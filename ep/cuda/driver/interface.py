@@ -51,7 +51,9 @@ class DeviceProperties:
     memory_pools: bool
     """Whether `alloc_async` is supported."""
     shared_bytes_per_block: int
-    """The largest shared memory of a block; for more than `limits.SHARED_BYTES` see `allow_shared`."""
+    """The largest shared memory of a block, static and dynamic together."""
+    shared_bytes_without_opt_in: int
+    """That of a kernel which was not allowed more: see `allow_shared`."""
 
 
 class LaunchFunctions(NamedTuple):
@@ -267,12 +269,19 @@ class Driver(ABC):
         return 0
 
     @abstractmethod
+    def static_shared(self, device: int, function: Any) -> int:
+        """Return the bytes of shared memory that each block of the function has, whatever a launch asks for."""
+
+    @abstractmethod
     def allow_shared(self, device: int, function: Any, size: int) -> None:
-        """Allow launches of the function to use `size` bytes of shared memory, more than `limits.SHARED_BYTES`."""
+        """Allow launches of the function to ask for `size` bytes of dynamic shared memory: CUDA's opt-in.
+
+        With the static ones they may be as many as `shared_bytes_per_block`. The stream may be captured.
+        """
 
     @abstractmethod
     def max_active_blocks(self, device: int, function: Any, block_threads: int, shared_bytes: int = 0) -> int:
-        """Return the number of blocks of `threads` threads that one multiprocessor holds at a time."""
+        """Return the number of blocks of `block_threads` threads that one multiprocessor holds at a time."""
 
     @abstractmethod
     def launch(

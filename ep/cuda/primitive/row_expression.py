@@ -7,7 +7,7 @@ from typing import Any
 
 from ep.common.primitive.expression_arrays import ExpressionDims
 from ep.cuda.device.stream import CudaStream
-from ep.cuda.driver.limits import SHARED_BYTES
+from ep.cuda.driver.current import driver
 from ep.cuda.engine.map.expression_plan import ExpressionShape, Layout
 from ep.cuda.engine.reduce.row_expression_plan import RowPlan, RowVariant
 from ep.cuda.engine.reduce.row_program import RowProgram, has_row_kernel
@@ -31,7 +31,9 @@ class RowExpression(ExpressionPrimitive):
         layouts = [*[row] * len(program.structure.results), *program.operands.usual_layouts(rows)]
         values = (*program.structure.results, *range(len(program.structure.sources)))
         layouts = [one if program.reduced[value] else each for value, each in zip(values, layouts, strict=True)]
-        return RowPlan(program, layouts, (rows, 1024)).launch([0] * len(layouts), SHARED_BYTES).variant
+        properties = driver().properties(driver().current_device())
+        plan = RowPlan(program, layouts, (rows, 1024))
+        return plan.launch([0] * len(layouts), properties.shared_bytes_per_block).variant
 
     def _plan(self, layouts: Sequence[Layout | None], dims: ExpressionDims, shape: ExpressionShape) -> Any:
         return RowPlan(self._program, self._program.operands.sides(layouts), dims.whole)

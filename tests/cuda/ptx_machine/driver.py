@@ -22,13 +22,11 @@ from ep.cuda.driver.packages import version_of, why_no_kernels
 from ep.include.device import kMaxAlignmentRequirement
 from ep.include.process import Rank, new_lock
 from tests.cuda.ptx_machine.graphs import HostGraph, HostGraphs
+from tests.cuda.ptx_machine.limits import BLOCK_THREADS, SHARED_WITHOUT_OPT_IN, Limits
 from tests.cuda.ptx_machine.trace import Trace
 
 _MEMORY: Final = 2**33
 """Bytes of memory that the device reports; unused memory costs nothing."""
-
-_SHARED: Final = 12 * 1024
-"""Bytes of shared memory of a block: few, so that even small data exceeds it."""
 
 _MULTIPROCESSORS, _BLOCKS = 2, 1
 """Few, so that the data of a test exceeds the grid."""
@@ -54,6 +52,7 @@ class PtxDriver(Driver):
         """Results of approximations: 0 for exact ones, 1 or -1 for those at the upper or the lower error bound."""
         self.trace: Trace | None = None
         """The Trace that records the accesses of launches to global memory."""
+        self.limits = Limits()
         self._lock = new_lock(Rank.DRIVER)
         self._one_launch = new_lock(Rank.LAUNCH)
         self._blocks: dict[int, np.ndarray[Any, Any]] = {}
@@ -77,9 +76,10 @@ class PtxDriver(Driver):
 
     def properties(self, device: int) -> DeviceProperties:
         return DeviceProperties(
-            *("PTX on the CPU", (9, 0), _MULTIPROCESSORS, 2048, 1024, _MEMORY),
+            *("PTX on the CPU", (9, 0), _MULTIPROCESSORS, 2048, BLOCK_THREADS, _MEMORY),
             memory_pools=True,
-            shared_bytes_per_block=_SHARED,
+            shared_bytes_per_block=self.limits.shared_bytes,
+            shared_bytes_without_opt_in=SHARED_WITHOUT_OPT_IN,
         )
 
     def current_device(self) -> int:
@@ -236,7 +236,7 @@ class PtxDriver(Driver):
         pointers = (ctypes.c_void_p * program.num_parameters).from_address(parameters)
         words = [ctypes.c_int64.from_address(pointer).value for pointer in pointers]
         try:
-            self.queue(stream, lambda: self._run(program, tuple(axes[:3]), tuple(axes[3:]), shared_bytes, words))
+            self._queue_kernel(program, (tuple(axes[:3]), tuple(axes[3:]), shared_bytes), stream, words)
         except Exception:
             return _LAUNCH_FAILED
         return 0
@@ -245,8 +245,11 @@ class PtxDriver(Driver):
         ctypes.c_int.from_address(status).value = stream in self.graphs.captures
         return 0
 
+    def static_shared(self, device: int, function: Any) -> int:
+        return int(function.shared_bytes)
+
     def allow_shared(self, device: int, function: Any, size: int) -> None:
-        return None
+        self.limits.allow_shared(function, size)
 
     def max_active_blocks(self, device: int, function: Any, block_threads: int, shared_bytes: int = 0) -> int:
         return _BLOCKS
@@ -261,14 +264,16 @@ class PtxDriver(Driver):
         stream: int,
         parameters: ParameterBlock,
     ) -> None:
-        words = parameters.words.tolist()
-        self.queue(stream, lambda: self._run(function, tuple(grid), tuple(block), shared_bytes, words))
+        self._queue_kernel(function, (tuple(grid), tuple(block), shared_bytes), stream, parameters.words.tolist())
 
-    def _run(
-        self, function: Any, grid: tuple[int, ...], block: tuple[int, ...], shared_bytes: int, words: list[int]
-    ) -> None:
+    def _queue_kernel(self, function: Any, grid: tuple[Any, ...], stream: int, words: list[int]) -> None:
+        """Queue a kernel. grid: its blocks, threads and bytes of dynamic shared memory."""
+        self.limits.check(function, *grid)
+        self.queue(stream, lambda: self._run(function, grid, words))
+
+    def _run(self, function: Any, grid: tuple[Any, ...], words: list[int]) -> None:
         with self._one_launch:
-            function.launch(grid, block, shared_bytes, words, self._ranges(), self.deviation, self.trace)
+            function.launch(*grid, words, self._ranges(), self.deviation, self.trace)
 
     def _ranges(self) -> list[tuple[int, int]]:
         """Return the memory that kernels may access: the allocations of the driver."""
