@@ -94,6 +94,31 @@ assert [driver.max_active_blocks(0, plain, 256, size) for size in (56 * 1024, 57
     python("-c", code)
 
 
+KERNELS = (
+    "softmax kBFloat16 LOADED 1 0",
+    "transpose 1 4 32 32 3 64",
+    "sort scatter",
+    "columns kSum kFloat 8 1",
+    "finish",
+)
+
+
+def test_the_stub_knows_the_shared_memory_of_kernels(python):
+    """That in the machine code is what the variables of the PTX take."""
+    code = f"""{BEGIN}
+from ep.cuda.compile import compiler
+from tests.cuda.main_kernels import MAIN_KERNELS
+from tests.cuda.ptx_machine.translator import translate
+for name in {KERNELS}:
+    text = compiler.image(MAIN_KERNELS[name].make(), (9, 0), as_ptx=True).decode()
+    function = driver.load_function(0, compiler.assemble(text, (9, 0)), "ep_kernel")
+    print(driver.static_shared(0, function), translate(text).shared_bytes)
+"""
+    found = [[int(number) for number in line.split()] for line in python("-c", code)]
+    assert all(one == other for one, other in found)
+    assert [one > 0 for one, _ in found] == [True, True, True, True, False]
+
+
 def test_memory_that_is_freed_on_a_stream_is_kept_until_memory_is_short(python):
     code = f"""{BEGIN}
 stream = cuda.CreateStream()
