@@ -112,9 +112,10 @@ def barrier():
 
 
 def shared_array(count: int, scalar_type: type[np.generic]) -> Any:
-    """Return a function of no arguments: the block's array of `count` numbers in shared memory, the same at each call.
+    """Return a function of no arguments: an array of `count` numbers in the block's shared memory.
 
-    count: 0 for as many as the launch's `shared_bytes` hold; these are aligned to PACK_BYTES.
+    Each call that is written in a kernel gives another array. count: 0 for as many as the launch's `shared_bytes` hold;
+    they are aligned to PACK_BYTES, and all such arrays are the same memory.
     """
     element, alignment = from_dtype(np.dtype(scalar_type)), None if count else PACK_BYTES
 
