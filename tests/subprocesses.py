@@ -48,8 +48,12 @@ def command(code: str) -> list[str]:
 
 def environment_of(path: Sequence[str], more: dict[str, str]) -> dict[str, str]:
     """Return the environment of such an interpreter; see `run`."""
-    inherited = [part for part in [os.environ.get("PYTHONPATH")] if part]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join([*path, SOURCES, *inherited]), **more}
+    return {**os.environ, "PYTHONPATH": extended("PYTHONPATH", *path, SOURCES), **more}
+
+
+def extended(variable: str, *folders: object) -> str:
+    """Return the value of a variable that lists folders, with `folders` in front: packages may be found by it."""
+    return os.pathsep.join([*map(str, folders), *filter(None, [os.environ.get(variable)])])
 
 
 def read_terminal(ours: int) -> str:

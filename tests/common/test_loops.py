@@ -2,7 +2,6 @@
 
 import importlib.util
 import linecache
-import os
 import py_compile
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from ep.common.kernel_cache.reach import reach
 from ep.common.loops import unrolled
 from ep.common.loops.writer import write_out
 from ep.cpu.compile.jit import jit, separate
+from tests.subprocesses import environment_of
 
 FROM_GLOBALS = 3
 
@@ -395,8 +395,8 @@ CALL = "import ep_packed; print(ep_packed.make((abs, int), lambda function: func
 
 
 def run(folder, *options):
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(folder), *sys.path))}
-    return subprocess.run([sys.executable, *options, "-c", CALL], env=environment, capture_output=True, text=True)
+    command = [sys.executable, *options, "-c", CALL]
+    return subprocess.run(command, env=environment_of([folder], {}), capture_output=True, text=True)
 
 
 @pytest.mark.parametrize("options", [(), ("-OO",)])

@@ -13,7 +13,7 @@ import pytest
 from ep.cpu.machine.kernel_cache import CACHE
 from ep.testing.fixtures import BASE_SEED
 from tests.kernel_folders import OF_ANY_LAUNCH, OF_RELU, TWO_KERNELS, files_of
-from tests.subprocesses import SOURCES, run
+from tests.subprocesses import environment_of, run
 
 LAUNCHES = """
 import logging, sys
@@ -160,7 +160,7 @@ def test_what_is_made_for_kernels_is_private_under_any_umask(run_forked, tmp_pat
 
 
 def _as_another_user(command, folder):
-    environment = {**os.environ, "EP_CACHE_DIR": folder, "PYTHONPATH": SOURCES, "HOME": folder, "COLUMNS": "500"}
+    environment = environment_of((), {"EP_CACHE_DIR": folder, "HOME": folder, "COLUMNS": "500"})
     command = ["setpriv", "--reuid=12345", "--regid=12345", "--clear-groups", sys.executable, "-P", *command]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 

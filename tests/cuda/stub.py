@@ -10,7 +10,7 @@ import pytest
 
 from ep.cuda.driver.packages import why_no_kernels
 from tests.forked import forking
-from tests.subprocesses import SOURCES
+from tests.subprocesses import SOURCES, environment_of, extended
 
 COMPILER = shutil.which(os.environ.get("CC", "cc"))
 
@@ -39,7 +39,7 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="session")
 def forked(folder):
     """A function that runs code in forks of one interpreter that finds the mock as the driver; see `forking`."""
-    with forking(IMPORTS, LD_LIBRARY_PATH=str(folder)) as run_forked:
+    with forking(IMPORTS, LD_LIBRARY_PATH=extended("LD_LIBRARY_PATH", folder)) as run_forked:
         yield run_forked
 
 
@@ -53,10 +53,10 @@ def python(folder, forked):
     def run(*arguments, **environment):
         if arguments[0] == "-c":
             return forked(arguments[1], merged=True, **environment).splitlines()
-        own = {"LD_LIBRARY_PATH": str(folder), "PYTHONPATH": SOURCES}
+        own = {"LD_LIBRARY_PATH": extended("LD_LIBRARY_PATH", folder)}
         done = subprocess.run(
             [sys.executable, "-P", *arguments],
-            env={**os.environ, **own, **environment},
+            env=environment_of((), own | environment),
             cwd=SOURCES,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

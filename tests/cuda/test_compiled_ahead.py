@@ -1,13 +1,12 @@
 """Kernels that are compiled without a device, for a machine that has a driver: `ep cache warm --capability`."""
 
-import os
 import subprocess
 import sys
 
 import pytest
 
 from tests.cuda.stub import needs_stub
-from tests.subprocesses import SOURCES
+from tests.subprocesses import SOURCES, environment_of, run
 
 pytestmark = needs_stub
 
@@ -23,7 +22,7 @@ print(statistics.compiled, statistics.loaded)
 def warm(cache, *options):
     """Return the exit code of the command, and its output."""
     command = [sys.executable, "-P", "-m", "ep", "cache", "warm", "--jobs", "1", *options]
-    environment = {**os.environ, "EP_CACHE_DIR": str(cache), "PYTHONPATH": SOURCES}
+    environment = environment_of((), {"EP_CACHE_DIR": str(cache)})
     done = subprocess.run(command, env=environment, cwd=SOURCES, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout, done.stderr
 
@@ -75,6 +74,4 @@ try:
 except Exception as error:
     print(type(error).__name__, error)
 """
-    environment = {**os.environ, "PYTHONPATH": SOURCES}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("DeviceUnavailableError create_stream: the device is not there")
+    assert run(code).startswith("DeviceUnavailableError create_stream: the device is not there")

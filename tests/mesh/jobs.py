@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.once import made_once
-from tests.subprocesses import SOURCES
+from tests.subprocesses import SOURCES, extended
 
 ROOT = Path(__file__).parents[2]
 ENVIRONMENT = {
@@ -31,11 +31,9 @@ def job(ranks: int, *arguments: str, seconds: float = HANGS, **environment: str)
     """
     program = Path(sys.executable).with_name("mpiexec")
     command = [str(program if program.exists() else shutil.which("mpiexec") or pytest.skip("there is no mpiexec"))]
-    inherited = [part for part in [os.environ.get("PYTHONPATH")] if part]
-    path = os.pathsep.join([SOURCES, str(ROOT), *inherited])
     done = subprocess.run(
         [*command, "-n", str(ranks), sys.executable, *arguments],
-        env={**os.environ, **ENVIRONMENT, "PYTHONPATH": path, **environment},
+        env={**os.environ, **ENVIRONMENT, "PYTHONPATH": extended("PYTHONPATH", SOURCES, ROOT), **environment},
         **{"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "timeout": seconds, "check": False},
     )
     return done.returncode, done.stdout

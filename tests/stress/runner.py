@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 
+from tests.subprocesses import extended
+
 ROOT = Path(__file__).parents[2]
 KINDS = (
     *("launches", "malformed", "copies", "threads", "forks", "compiling_forks", "interrupts", "cache_files", "leaks"),
@@ -85,7 +87,7 @@ def _one_process(arguments: dict, seconds: float) -> tuple[int, Outcome]:
             process = subprocess.Popen(
                 [*worker, json.dumps({**arguments, "report": str(report)})],
                 cwd=ROOT,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])},
+                env={**os.environ, "PYTHONPATH": extended("PYTHONPATH", ROOT)},
                 stdout=file,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,

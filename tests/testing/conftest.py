@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.forked import forking
-from tests.subprocesses import SOURCES
+from tests.subprocesses import SOURCES, extended
 
 EXAMPLE = Path(SOURCES) / "examples" / "ep_numpy_device"
 
@@ -71,7 +71,7 @@ class Installed:
         option, what, *rest = map(str, arguments)
         begin = BEGIN.format(here=str(here), folder=str(self.folder), arguments=[option, *rest])
         program = {"-m": f"runpy.run_module({what!r}, run_name='__main__', alter_sys=True)", "-c": what}[option]
-        variables = {"PYTHONPATH": os.pathsep.join([str(self.folder), SOURCES]), "COLUMNS": "1000"}
+        variables = {"PYTHONPATH": extended("PYTHONPATH", self.folder, SOURCES), "COLUMNS": "1000"}
         return self.run_forked(begin + program, code=code, merged=True, **variables)
 
 

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from ep.common.kernel_cache import KernelCache, ownership, usage
+from tests.subprocesses import environment_of
 
 
 @pytest.fixture
@@ -76,7 +77,7 @@ def partial_files(cache):
 @pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL")
 def test_what_killed_processes_have_left_is_removed(cache):
     command = [sys.executable, "-c", KILLED]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    environment = environment_of((), {})
     for _ in range(2):
         done = subprocess.run([*command, "killed"], env=environment, capture_output=True, text=True, timeout=60)
         assert (done.stdout, done.returncode) == ("writing\n", -signal.SIGKILL), done.stderr
