@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from importlib import import_module
 from types import SimpleNamespace
 from typing import Any, Final
@@ -20,6 +21,7 @@ from ep.common.native.numba_function import NumbaFunction
 from ep.common.native.replaced import replaced
 from ep.common.native.wrapping import wrap
 from ep.cuda.compile.launch_config import PACK_BYTES
+from ep.cuda.driver.packages import redirect_numba_cuda
 
 
 @contextmanager
@@ -40,6 +42,7 @@ def _older_numpy() -> Iterator[None]:
                 del np.row_stack  # type: ignore[attr-defined]
 
 
+redirect_numba_cuda()
 with _older_numpy():
     from numba import cuda
     from numba.cuda import cgutils, compiler, dispatcher, libdevice, lowering, types
@@ -53,6 +56,9 @@ with _older_numpy():
 
 __all__ = ["cgutils", "from_dtype", "ir", "libdevice", "types"]
 
+_on_device: Final = partial(cuda.jit, device=True, lto=False)
+"""Options of device functions. By default, one of them depends on whether nvJitLink is there; kernels do not."""
+
 
 def device_function(function: Callable[..., Any]) -> Deferred:
     """Make `function` callable from kernels and other device functions."""
@@ -60,7 +66,7 @@ def device_function(function: Callable[..., Any]) -> Deferred:
 
 
 def _device_function(function: Callable[..., Any]) -> Any:
-    return cuda.jit(device=True)(function)
+    return _on_device(function)
 
 
 def intrinsic(typed: Callable[..., Any]) -> Deferred:
@@ -75,37 +81,37 @@ def _intrinsic(typed: Callable[..., Any]) -> NumbaFunction:
     return NumbaFunction(typed, types, make_intrinsic_template)
 
 
-@cuda.jit(device=True)  # type: ignore[untyped-decorator]
+@_on_device  # type: ignore[untyped-decorator]
 def thread_index():
     """Return the number of the calling thread in its grid."""
     return cuda.grid(1)
 
 
-@cuda.jit(device=True)  # type: ignore[untyped-decorator]
+@_on_device  # type: ignore[untyped-decorator]
 def num_threads():
     """Return the number of threads in the grid."""
     return cuda.gridsize(1)
 
 
-@cuda.jit(device=True)  # type: ignore[untyped-decorator]
+@_on_device  # type: ignore[untyped-decorator]
 def thread_of_block():
     """Return the number of the calling thread in its block, along the first axis."""
     return cuda.threadIdx.x
 
 
-@cuda.jit(device=True)  # type: ignore[untyped-decorator]
+@_on_device  # type: ignore[untyped-decorator]
 def block_of_grid():
     """Return the numbers of the calling thread's block, along the three axes of the grid."""
     return cuda.blockIdx.x, cuda.blockIdx.y, cuda.blockIdx.z
 
 
-@cuda.jit(device=True)  # type: ignore[untyped-decorator]
+@_on_device  # type: ignore[untyped-decorator]
 def blocks_of_grid():
     """Return how many blocks the grid has along its three axes."""
     return cuda.gridDim.x, cuda.gridDim.y, cuda.gridDim.z
 
 
-@cuda.jit(device=True)  # type: ignore[untyped-decorator]
+@_on_device  # type: ignore[untyped-decorator]
 def barrier():
     """Wait for all threads of the block, each of which must call it."""
     cuda.syncthreads()
@@ -123,7 +129,7 @@ def shared_array(count: int, scalar_type: type[np.generic]) -> Any:
         return cuda.shared.array(count, element, alignment)
 
     # a function may not return an array, unless it is inlined before that is checked
-    return cuda.jit(device=True, inline="always")(array)
+    return _on_device(array, inline="always")
 
 
 def shared_address() -> Any:
@@ -145,7 +151,7 @@ def shared_address() -> Any:
     def address():
         return address_of(array())
 
-    return cuda.jit(device=True)(address)
+    return _on_device(address)
 
 
 @intrinsic

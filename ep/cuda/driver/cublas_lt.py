@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from ep.cuda.driver.current import driver
 from ep.cuda.driver.interface import CudaError, Driver
+from ep.cuda.driver.packages import load
 from ep.include.data_type import DataType
 from ep.include.errors import DeviceUnavailableError
 from ep.include.number_kind import part_of
@@ -309,9 +310,7 @@ def _load() -> tuple[Any, str | None]:
     if _instead:
         return _instead[0], None
     try:
-        from cuda.pathfinder import load_nvidia_dynamic_lib
-
-        functions = ctypes.CDLL(load_nvidia_dynamic_lib("cublasLt").abs_path)
+        functions = ctypes.CDLL(load("cublasLt"))
     except Exception as error:  # not installed or not loadable, in the words of the package
         return None, f"{' '.join(str(error).split())}; {installs('cuda-matmul')}"
     for name, arguments in SIGNATURES.items():

@@ -5,8 +5,13 @@ No package is imported for this: Numba contains a `numba.cuda` of its own, so an
 
 from __future__ import annotations
 
+import ctypes
 import re
+import sys
+from contextlib import suppress
+from functools import cache
 from importlib import metadata
+from pathlib import Path
 from typing import Final
 
 from ep.common import interpreter
@@ -24,6 +29,15 @@ numba-cuda asks NVRTC which compute capabilities it knows, and the runtime for i
 
 CUBLAS_PACKAGES: Final = ("nvidia-cublas", "nvidia-cublas-cu12")
 """The distributions that contain cuBLASLt, of CUDA 13 and of CUDA 12; an installed toolkit contains it, too."""
+
+_CONTAINED_IN: Final = {
+    "nvvm": ("nvidia-nvvm",),
+    "nvrtc": ("nvidia-cuda-nvrtc",),
+    "nvJitLink": ("nvidia-nvjitlink",),
+    "cudart": ("nvidia-cuda-runtime",),
+    "cublasLt": CUBLAS_PACKAGES,
+}
+"""The distributions that contain a library."""
 
 
 def version_of(package: str) -> str | None:
@@ -49,15 +63,100 @@ def why_no_compiler() -> str | None:
     version = version_of("numba-cuda") or ""
     if tuple(map(int, re.findall(r"\d+", version)[:3])) < _OLDEST_COMPILER:
         return f"numba-cuda {version} is too old: {'.'.join(map(str, _OLDEST_COMPILER))} is needed; {_REMEDY}"
+    if (imported := sys.modules.get("numba.cuda")) and "numba_cuda" not in Path(imported.__file__ or "").parts:
+        folder = str(metadata.distribution("numba-cuda").locate_file(""))
+        return (
+            "the program has imported the numba.cuda of Numba, not that of numba-cuda, whose .pth file Python does not "
+            f"read on PYTHONPATH; call site.addsitedir({folder!r}) before"
+        )
     return None
+
+
+def redirect_numba_cuda() -> None:
+    """Let numba-cuda take the place of `numba.cuda`, which it does by a line of a .pth file.
+
+    Python runs these lines in folders of packages, but not on PYTHONPATH, where a folder of packages may be, too.
+    """
+    for file in metadata.files("numba-cuda") or ():
+        if file.suffix == ".pth":
+            for line in file.read_text().splitlines():
+                if line.startswith("import "):
+                    exec(line, {})
+
+
+def load(library: str) -> str:
+    """Load a library, by cuda-pathfinder's name, and return its path; raises cuda-pathfinder's errors.
+
+    cuda-pathfinder takes what is loaded already, then looks into site-packages, Conda's environment, the loader's
+    folders (LD_LIBRARY_PATH) and CUDA_HOME, but not along PYTHONPATH. What it does not find is loaded from the
+    distribution that contains it, wherever Python finds this.
+    """
+    from cuda.pathfinder import DynamicLibNotFoundError, load_nvidia_dynamic_lib
+
+    try:
+        return str(load_nvidia_dynamic_lib(library).abs_path)
+    except DynamicLibNotFoundError:
+        if (file := _file_of(library)) is None:
+            raise
+        ctypes.CDLL(file, ctypes.RTLD_GLOBAL)
+        return str(load_nvidia_dynamic_lib(library).abs_path)
+
+
+def _file_of(library: str) -> str | None:
+    """Return the path of a library in an installed distribution; None if none has it."""
+    for package in _CONTAINED_IN.get(library, ()):
+        with suppress(metadata.PackageNotFoundError):
+            for file in metadata.files(package) or ():
+                if file.name.startswith(f"lib{library}.so") and (path := Path(str(file.locate()))).exists():
+                    return str(path)
+    return None
+
+
+@cache
+def load_libraries() -> None:
+    """Load LIBRARIES before numba-cuda and cuda-bindings ask cuda-pathfinder for them; they report what is missing."""
+    for library in LIBRARIES:
+        path_of(library)
+
+
+_EMPTY_MODULE: Final = """
+target triple = "nvptx64-unknown-cuda"
+target datalayout = "e-p:64:64:64-i1:8:8-i8:8:8-i16:16:16-i32:32:32-i64:64:64-i128:128:128-f32:32:32-f64:64:64\
+-v16:16:16-v32:32:32-v64:64:64-v128:128:128-n16:32:64"
+!nvvmir.version = !{{!0}}
+!0 = !{{i32 {}, i32 {}, i32 {}, i32 {}}}
+"""
+
+
+@cache
+def nvvm_releases() -> tuple[str, ...]:
+    """Return the release of NVVM, such as 13.5.37, and that of libdevice if it is another one; none without NVVM.
+
+    NVVM may be that of a package or of a toolkit. It says its release at the head of PTX alone, so it compiles an empty
+    module, in 2 ms. numba-cuda takes libdevice from the package if that is installed.
+    """
+    try:
+        load("nvvm")
+        from cuda.bindings import nvvm
+
+        program, module = nvvm.create_program(), _EMPTY_MODULE.format(*nvvm.ir_version()).encode()
+        nvvm.add_module_to_program(program, module, len(module), "")
+        nvvm.compile_program(program, 0, [])
+        text = bytearray(nvvm.get_compiled_result_size(program))
+        nvvm.get_compiled_result(program, text)
+        nvvm.destroy_program(program)
+    except Exception:  # as for `path_of`
+        return ()
+    head = text.decode(errors="replace").partition(".version")[0]
+    found = re.search(r"\bV(\d+(\.\d+)+)", head)
+    release = found[1] if found else head
+    return tuple(sorted({release, version_of("nvidia-nvvm") or release}))
 
 
 def path_of(library: str) -> str | None:
     """Load one of LIBRARIES and return its path; None if it cannot be loaded."""
     try:
-        from cuda.pathfinder import load_nvidia_dynamic_lib
-
-        return str(load_nvidia_dynamic_lib(library).abs_path)
+        return load(library)
     except Exception:  # pathfinder has its own errors, and may itself be missing
         return None
 
