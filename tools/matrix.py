@@ -4,7 +4,8 @@ Each environment is made with `pip install -e ".[test]"`, by the pip of the Pyth
 none for environments. Pythons are searched for on the path and in pyenv's folder. Those that are no
 position-independent executables, as Debian's and Ubuntu's, have environments of their own, such as `3.11-fixed`: their
 heap and static objects have low addresses. The environment `lowest` has the oldest Python of `requires-python`, and
-each requirement of pyproject.toml at its lower bound. The exit code is 1 if a step failed or nothing was run.
+each requirement of pyproject.toml at its lower bound. The exit code is 1 if a step failed or nothing was run, or if two
+environments with the same compilers have different files of CUDA kernels.
 """
 
 from __future__ import annotations
@@ -68,11 +69,16 @@ class Interpreter:
 
 @dataclass
 class Row:
-    """The results in one environment. results: by column, in the order of the steps."""
+    """The results in one environment.
+
+    results: by column, in the order of the steps. files: of CUDA kernels on disk, with the folder that the versions of
+    compilers have.
+    """
 
     name: str
     results: dict[str, str] = field(default_factory=dict)
     failed: bool = False
+    files: frozenset[str] = frozenset()
 
 
 # The Pythons of this machine
@@ -144,7 +150,7 @@ def run_environment(name: str, python: Interpreter, folder: Path, arguments: arg
     """Make the environment `folder`, or use the existing one, and run all steps in it."""
     row, started = Row(name), time.perf_counter()
     log = folder.with_name(f"{folder.name}.log")
-    environment = {**os.environ, "EP_CACHE_DIR": str(folder.parent / "cache"), "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+    environment = {**os.environ, "EP_CACHE_DIR": f"{folder}.cache", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
     environment.pop("PYTHONPATH", None)
     environment.pop("NUMBA_ENABLE_CUDASIM", None)
     own = str(folder / ("Scripts" if os.name == "nt" else "bin") / "python")
@@ -158,6 +164,7 @@ def run_environment(name: str, python: Interpreter, folder: Path, arguments: arg
     steps: list[tuple[str, list[str], dict[str, str]]] = [
         ("environment", [python.path, "-m", "venv", "--without-pip", str(folder)], {}),
         ("install", [*pip, "-e", ".[test]", *limits], {}),
+        ("kernel files", [own, "-m", "tools.ptx_table", "--files"], {}),
         ("demo", [own, "-m", "ep", "demo"], {}),
         ("CPU tests", tests, {}),
         ("PTX tests", [*tests, "--ep-device", "cuda"], {}),
@@ -178,8 +185,10 @@ def run_environment(name: str, python: Interpreter, folder: Path, arguments: arg
         if done.returncode:
             print(*output.splitlines()[-_TAIL:], sep="\n", flush=True)
             row.failed = True
-            if step not in ("demo", "CPU tests", "PTX tests"):
+            if step not in ("kernel files", "demo", "CPU tests", "PTX tests"):
                 break
+        if step == "kernel files":
+            row.files = frozenset(done.stdout.split())
         if step in ("install", "newest"):
             row.results |= _versions(own)
     row.results["seconds"] = f"{time.perf_counter() - started:.0f}"
@@ -205,6 +214,18 @@ def outcome(output: str, code: int) -> str:
     counted = re.findall(r"^=* ?(\d+ (?:passed|failed|skipped|error).*?)(?: in [\d.]+s.*)?$", output, re.MULTILINE)
     said = re.sub(r", \d+ (?:deselected|warnings?)", "", counted[-1]) if counted else "ok"
     return said if code == 0 else f"FAILED: {said if counted else f'exit code {code}'}"
+
+
+def differing(rows: Iterable[Row]) -> list[str]:
+    """Return a line for each environment that has other kernel files than an earlier one with the same folder."""
+    first: dict[str, Row] = {}
+    lines = []
+    for row in rows:
+        for folder in {file.partition("/")[0] for file in row.files}:
+            earlier = first.setdefault(folder, row)
+            if different := row.files ^ earlier.files:
+                lines.append(f"{row.name}: {len(different):,} kernel files differ from those of {earlier.name}")
+    return lines
 
 
 # The report
@@ -288,7 +309,10 @@ def main(command_line: Sequence[str] | None = None) -> int:
         if arguments.keep is None:
             shutil.rmtree(folder)
     print(f"\n{table(rows)}")
-    return int(any(row.failed for row in rows))
+    different = differing(rows)
+    for line in different:
+        print(line)
+    return int(any(row.failed for row in rows) or bool(different))
 
 
 if __name__ == "__main__":

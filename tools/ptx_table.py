@@ -1,7 +1,8 @@
 """Compiles every kernel of the CUDA device and prints its contents; needs no GPU.
 
 `python -m tools.ptx_table [--cc 9.0] [--match TEXT] [--processes N]`: registers and spills are those that ptxas
-reports, if it is found. The exit status is 1 if a kernel does not compile or spills.
+reports, if it is found. The exit status is 1 if a kernel does not compile or spills. `--files` compiles nothing, and
+prints the names of their files on disk, and of those of rows, sums and expressions.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from ep.common.primitive.keys import ADD, BROADCAST_ELEMENTWISE_BINARY, BROADCAS
 from ep.common.stored_types import stored_types, unit_of
 from ep.cuda.compile import compiler
 from ep.cuda.compile.arithmetic import COMPUTE_BOUND
+from ep.cuda.compile.kernel_cache import KERNELS
 from ep.cuda.compile.launch_config import PACK_BYTES, pack_elements, units_of_pack
 from ep.cuda.engine.map.access import Access, Variant
 from ep.cuda.engine.map.chunks import CHUNK, ChunkVariant, sum_type
@@ -161,6 +163,16 @@ def _strided(elements: int) -> Iterator[Variant]:
             yield Variant(1, (way,), num_axes, bits, (Access.EACH,))
 
 
+def _every_kind() -> Iterator[compiler.KernelSource]:
+    from tests.cuda.main_kernels import MAIN_KERNELS
+    from tools import on_paper
+
+    yield from kernels()
+    yield from on_paper.kernels()
+    for main in MAIN_KERNELS.values():
+        yield main.make()
+
+
 def _row(place: int, cc: tuple[int, int], ptxas: str | None) -> tuple[str, bool]:
     """Return one line of the table, and whether the kernel compiles without spills."""
     kernel = _ALL[place]
@@ -186,10 +198,15 @@ def main() -> int:
     parser.add_argument("--cc", default="9.0", help="compute capability")
     parser.add_argument("--match", default="", help="only kernels whose name contains this")
     parser.add_argument("--processes", type=int, default=multiprocessing.cpu_count())
+    parser.add_argument("--files", action="store_true", help="print the names of their files on disk")
     arguments = parser.parse_args()
     major, minor = map(int, arguments.cc.split("."))
-    ptxas = find_ptxas()
+    if arguments.files:
+        for kernel in _every_kind():
+            print(f"{KERNELS.folder().name}/{compiler.file_name(kernel, (major, minor), 'sm')}")
+        return 0
     unique = {kernel.name: kernel for kernel in kernels() if arguments.match in kernel.name}
+    ptxas = find_ptxas()
     _ALL.extend(unique.values())
     used = "registers stack spills  bytes " if ptxas else ""
     print(f"{used}load store local   f64 div64  kernel")

@@ -61,7 +61,7 @@ def _info(arguments: Namespace) -> int:
 def _in_words(tag: str, kernels: KernelsOnDisk) -> dict[str, str]:
     if kernels.why_unusable:
         return {tag: f"unknown, in {kernels.folder or 'no folder'}: {kernels.why_unusable}"}
-    said = {tag: f"{_amount(kernels.files, 'kernel', kernels.size)}, in {kernels.folder}"}
+    said = {tag: f"{_amount(kernels.files, 'kernel', kernels.size)}, in {kernel_caches.folders(kernels)}"}
     if kernels.unfinished:
         left = text.plural(kernels.unfinished, "file")
         said[f"{tag}, not finished"] = f"{left}; a process that writes kernels removes those of ended processes"
@@ -150,7 +150,7 @@ def _compile(arguments: Namespace, entries: Sequence[Entry]) -> int:
     print(f"{outcome}, in {text.duration(time.perf_counter() - start)}")
     for tag, kernels in kernel_caches.on_disk(types).items():
         new = text.plural(kernels.files - before[tag].files, "new kernel")
-        print(f"{tag}: {new}, {text.megabytes(kernels.size)} in {kernels.folder}")
+        print(f"{tag}: {new}, {text.megabytes(kernels.size)} in {kernel_caches.folders(kernels)}")
     return 1 if failures else 0
 
 

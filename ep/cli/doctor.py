@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from ep.bench.cases import bench_cases
-from ep.cli import output, present, text
+from ep.cli import kernel_caches, output, present, text
 from ep.cli.coverage import Coverage
 from ep.cli.parser import Parser
 from ep.common.environment import VARIABLES
@@ -116,7 +116,7 @@ def _kernels(what: str, kernels: CompiledKernels) -> Iterator[Finding]:
         yield Finding(what, "fail", f"{there.why_unusable}; kernels are compiled anew in each process")
         return
     why = kernels.why_unwritable()
-    details = f"{text.plural(there.files, 'kernel')}, {text.megabytes(there.size)}, in {there.folder}"
+    details = f"{text.plural(there.files, 'kernel')}, {text.megabytes(there.size)}, in {kernel_caches.folders(there)}"
     yield Finding(what, "fail" if why else "pass", f"cannot be written: {why}" if why else details)
     if there.leftover_folders:
         leftovers = f"{text.plural(there.leftover_folders, 'folder')}, {text.megabytes(there.leftover_size)}"

@@ -15,6 +15,11 @@ def on_disk(device_types: Iterable[DeviceType] | None = None) -> dict[str, Kerne
     return {tag: kernels.on_disk() for tag, kernels in _kernels(device_types).items()}
 
 
+def folders(kernels: KernelsOnDisk) -> str:
+    """Return the folders of kernels as text."""
+    return " and ".join(str(folder) for folder in (kernels.folder, kernels.portable_folder) if folder)
+
+
 def clear(tag: str) -> int:
     """Remove all kernels of a device type, of other versions too; return the number of bytes freed."""
     return _kernels([DeviceType.FromTag(tag)])[tag].clear()

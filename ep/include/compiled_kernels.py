@@ -26,6 +26,8 @@ class KernelsOnDisk:
     leftover_folders, leftover_size: the number of folders with kernels of other versions, and their bytes.
     why_unusable: the reason why kernels cannot be read, in words for users; the numbers are then 0.
     unfinished: the number of files in the folder that are being written, or that killed processes have left.
+    portable_folder: the folder of those kernels that are valid in other Pythons, too; None if they are in `folder`. All
+    numbers are of both.
     """
 
     folder: Path | None
@@ -35,6 +37,7 @@ class KernelsOnDisk:
     leftover_size: int = 0
     why_unusable: str | None = None
     unfinished: int = 0
+    portable_folder: Path | None = None
 
 
 class CompiledKernels(ABC):

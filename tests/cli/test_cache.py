@@ -11,6 +11,7 @@ from ep.cli import cache, warm
 from ep.cpu.device_manager import CpuDeviceManager
 from ep.cpu.machine.kernel_cache import CACHE
 from ep.cuda.compile.kernel_cache import CACHE as CUDA_CACHE
+from ep.cuda.compile.kernel_cache import KERNELS
 from ep.include import CompiledKernels, KernelsOnDisk
 from ep.include.data_type import DataType
 from ep.include.device_manager_registry import DeviceManagerRegistry
@@ -26,7 +27,10 @@ from ep.include.primitive import (
 )
 from tests.include.conftest import toy as toy
 
-CACHES = {"cpu": CACHE, "cuda": CUDA_CACHE}
+
+def folders():
+    """Return the text about the folders of each device type."""
+    return {"cpu": CACHE.folder(), "cuda": f"{CUDA_CACHE.folder()} and {KERNELS.folder()}"}
 
 
 @pytest.fixture
@@ -44,7 +48,7 @@ def lines_of(done):
 def test_info_of_an_empty_cache(ep, folder):
     done = ep("cache", "info")
     assert done.code == 0
-    assert lines_of(done) == [f"{tag} 0 kernels, 0 bytes, in {cache.folder()}" for tag, cache in CACHES.items()]
+    assert lines_of(done) == [f"{tag} 0 kernels, 0 bytes, in {named}" for tag, named in folders().items()]
 
 
 def test_info_and_clear(ep, folder):
@@ -60,7 +64,7 @@ def test_info_and_clear(ep, folder):
         f"cpu 1 kernel, 1.6 kB, in {CACHE.folder()}",
         "cpu, not finished 1 file; a process that writes kernels removes those of ended processes",
         "cpu, other versions 1 folder, 70 bytes",
-        f"cuda 0 kernels, 0 bytes, in {CUDA_CACHE.folder()}",
+        f"cuda 0 kernels, 0 bytes, in {folders()['cuda']}",
         "cuda, other versions 2 folders, 2.0 kB",
     ]
     assert ep("cache", "clear") == (

@@ -173,6 +173,17 @@ def test_the_table():
     assert len({len(line) for line in matrix.table(rows).splitlines()}) == 1
 
 
+def test_environments_with_the_same_compilers_have_the_same_kernel_files():
+    rows = [
+        Row("3.11", files=frozenset(("a/move-1.kernel", "a/pad-1.kernel"))),
+        Row("3.12", files=frozenset(("a/move-1.kernel", "a/pad-1.kernel"))),
+        Row("3.13", files=frozenset(("a/move-1.kernel", "a/pad-2.kernel"))),
+        Row("lowest", files=frozenset(("b/move-3.kernel",))),
+        Row("3.14", failed=True),
+    ]
+    assert matrix.differing(rows) == ["3.13: 2 kernel files differ from those of 3.11"]
+
+
 def steps(tmp_path, monkeypatch, codes, **options):
     """Run an environment whose steps end with the exit codes `codes`; return the row, and the commands that ran."""
     ran = []
@@ -197,8 +208,9 @@ def test_the_steps(tmp_path, monkeypatch):
     own = str(tmp_path / "3.12" / "bin" / "python")
     assert ran[0] == ["python3.12", "-m", "venv", "--without-pip", str(tmp_path / "3.12")]
     assert ran[1] == [sys.executable, "-m", "pip", "--python", own, "install", "-q", "-e", ".[test]"]
-    assert [command[-2:] for command in ran[2:]] == [["ep", "demo"], ["-n", "2"], ["--ep-device", "cuda"]]
-    assert (tmp_path / "3.12.log").read_text().count("\n+ ") == 4
+    ends = [["tools.ptx_table", "--files"], ["ep", "demo"], ["-n", "2"], ["--ep-device", "cuda"]]
+    assert [command[-2:] for command in ran[2:]] == ends
+    assert (tmp_path / "3.12.log").read_text().count("\n+ ") == 5
 
 
 def test_the_steps_of_the_lowest_and_of_the_newest(tmp_path, monkeypatch):
@@ -209,9 +221,9 @@ def test_the_steps_of_the_lowest_and_of_the_newest(tmp_path, monkeypatch):
     assert ran[2][-len(matrix.NEWEST) - 2 :] == ["--pre", "--upgrade", *matrix.NEWEST]
 
 
-@pytest.mark.parametrize(("step", "ran"), [(1, 1), (2, 2), (3, 5), (4, 5), (5, 5)])
+@pytest.mark.parametrize(("step", "ran"), [(1, 1), (2, 2), (3, 6), (4, 6), (5, 6), (6, 6)])
 def test_a_step_that_fails(tmp_path, monkeypatch, capsys, step, ran):
-    """Nothing runs after a step of the environment fails; if the demo or tests fail, the others still run."""
+    """Nothing runs after a step of the environment fails; others run although an earlier one failed."""
     row, commands = steps(tmp_path, monkeypatch, {step: 1})
     assert row.failed
     assert len(commands) == ran

@@ -21,7 +21,8 @@ from ep.common.kernel_cache.container import pack, unpack
 from ep.common.kernel_cache.ownership import PARTIAL, PrivateFolder, UntrustedError
 from ep.common.kernel_cache.reach import reach
 from ep.common.kernel_cache.sources import PACKAGE
-from ep.common.kernel_cache.versions import digest_of_versions
+from ep.common.kernel_cache.versions import with_python
+from ep.common.lazy import lazy
 from ep.include.compiled_kernels import KEPT, CompiledKernels, KernelsOnDisk, Read, T
 from ep.include.errors import EnvironmentVariableError
 
@@ -69,12 +70,23 @@ def _alike(common: str, kind: str) -> re.Pattern[str]:
 class KernelCache(CompiledKernels):
     """The kernels of one device type on disk."""
 
-    def __init__(self, tag: str, tools: Sequence[str], compiler: str) -> None:
+    def __init__(
+        self,
+        tag: str,
+        tools: Sequence[str],
+        compiler: str,
+        versions: Callable[[Sequence[str]], object] = with_python,
+        portable: KernelCache | None = None,
+    ) -> None:
         """tag: of the device type; tools: the packages that take part in compiling.
 
         compiler: the module that compiles all kernels to machine code.
+        versions: gives what kernels depend on besides sources, by the names of the tools; it is asked once.
+        portable: those kernels of the device type that are valid in other Pythons, too. It is the cache of a tag that
+            begins with `tag` and "-".
         """
-        self._tag, self._tools, self._compiler = tag, tuple(tools), compiler
+        self._tag, self._compiler, self._versions = tag, compiler, partial(versions, tuple(tools))
+        self._parts = (self,) if portable is None else (self, portable)
         self._said: set[str] = set()
         self._keeps = True
         self._has_record = self._has_tidied = False
@@ -84,9 +96,9 @@ class KernelCache(CompiledKernels):
         """Return the folder of the kernels that these versions of the tools compile."""
         return user_cache_folder() / self._folder_name
 
-    @property
+    @lazy
     def _folder_name(self) -> str:
-        return f"{self._tag}-{digest_of_versions(self._tools)}"
+        return f"{self._tag}-{hashlib.sha256(repr(self._versions()).encode()).hexdigest()[:16]}"
 
     def file_name(self, kernel: str, variant: str, function: object) -> str | None:
         """Return the name of a kernel's file, or None if this process cannot determine the kernel's sources.
@@ -214,13 +226,20 @@ class KernelCache(CompiledKernels):
     def on_disk(self) -> KernelsOnDisk:
         folder = None
         try:
-            folder = self.folder()
-            if why := self.why_untrusted() or self.why_unreadable():
-                return KernelsOnDisk(folder, why_unusable=why)
-            found = usage(folder)
-            leftovers = [usage(other).size for other in self.folders() if other != folder]
+            folder, *portable = folders = [part.folder() for part in self._parts]
+            for part in self._parts:
+                if why := part.why_untrusted() or part.why_unreadable():
+                    return KernelsOnDisk(folder, why_unusable=why)
+            kernels, unfinished, size = map(sum, zip(*map(usage, folders), strict=True))
+            leftovers = [usage(other).size for other in self.folders() if other not in folders]
             return KernelsOnDisk(
-                folder, found.kernels, found.size, len(leftovers), sum(leftovers), unfinished=found.unfinished
+                folder,
+                kernels,
+                size,
+                len(leftovers),
+                sum(leftovers),
+                unfinished=unfinished,
+                portable_folder=portable[0] if portable else None,
             )
         except (OSError, RuntimeError, EnvironmentVariableError) as error:  # RuntimeError: there is no home folder
             return KernelsOnDisk(folder, why_unusable=str(error))
@@ -259,12 +278,13 @@ class KernelCache(CompiledKernels):
         return None
 
     def why_unwritable(self) -> str | None:
-        # writes a small file, and removes it
+        # writes small files, and removes them
         name = f"trial.{os.getpid()}{PARTIAL}"  # is removed later if this process is killed before
         try:
-            with PrivateFolder(user_cache_folder(), self._folder_name, make=True) as folder:
-                folder.write(name, b"")
-                folder.remove(name)
+            for part in self._parts:
+                with PrivateFolder(user_cache_folder(), part._folder_name, make=True) as folder:
+                    folder.write(name, b"")
+                    folder.remove(name)
         except (UntrustedError, OSError) as error:
             return str(error)
         return None

@@ -19,7 +19,11 @@ from ep.common.deferred import Deferred
 from ep.common.global_names import sorted_names
 
 _TOOLS: Final = frozenset(("cuda", "llvmlite", "ml_dtypes", "numba", "numba_cuda", "numpy"))
-"""Packages whose versions are part of every key. Python's version is too, which covers its standard library."""
+"""Packages whose versions are part of keys, as Python's is, which covers its standard library.
+
+CUDA's kernels have no objects of Python and NumPy: their key has the versions of compilers alone. So what is said here
+of Python's and NumPy's objects is the same with all their versions.
+"""
 
 _EMPTY: Final = b"the contents of a variable that has no value yet"
 
@@ -60,8 +64,10 @@ class _Walk:
                     said.append("none\n")
                 elif (number := numbers.get(id(part))) is not None:
                     said.append(f"number {number}\n")
-                elif type(part) in _PLAIN or isinstance(part, _PLAIN):
+                elif type(part) in _PLAIN:
                     self._say(f"{type(part).__name__} {part!r}")
+                elif plain := next((kind for kind in _PLAIN if isinstance(part, kind)), None):
+                    self._say(f"{type(part).__name__} {plain.__repr__(part)}")  # that of NumPy's scalars may change
                 else:
                     numbers[id(part)] = len(found)
                     found.append(part)  # which also keeps it alive, so that no id is reused
@@ -120,7 +126,7 @@ class _Walk:
             self._from(value.__module__, value.__qualname__)
         elif isinstance(value, (set, frozenset)):
             self._say(f"set of {len(value)}")
-            yield from sorted(value, key=repr)
+            yield from sorted(value, key=lambda part: part.name if isinstance(part, Enum) else repr(part))
         elif isinstance(value, Mapping):
             self._say(f"mapping of {len(value)}")
             for key, item in value.items():
@@ -131,8 +137,9 @@ class _Walk:
 
     def _look_at_function(self, function: FunctionType) -> Sequence[object]:
         code, known = function.__code__, function.__globals__
-        if not self._from(known.get("__name__"), function.__qualname__, code.co_firstlineno):
+        if not self._from(known.get("__name__"), function.__qualname__):
             return ()
+        self._say(f"line {code.co_firstlineno}")
         names = [name for name in sorted_names(code) if name in known]
         defaults = [one for one in (function.__defaults__, function.__kwdefaults__) if one]
         cells = map(_contents, function.__closure__ or ())

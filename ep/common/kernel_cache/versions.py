@@ -1,22 +1,24 @@
-"""The versions of the tools that compile kernels: those of Python and of packages."""
+"""The versions of what compiles kernels: of Python and of packages."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sys
-from functools import cache
+from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Final
 
 _WHEEL: Final = ".dist-info"
 
 
-@cache
-def digest_of_versions(tools: tuple[str, ...]) -> str:
-    """Return a digest of the versions of Python and of the tools."""
-    versions = (sys.implementation.cache_tag, [f"{tool} {version(tool)}" for tool in tools])
-    return hashlib.sha256(repr(versions).encode()).hexdigest()[:16]
+def versions_of(tools: Sequence[str]) -> list[str]:
+    """Return the versions of packages."""
+    return [f"{tool} {version(tool)}" for tool in tools]
+
+
+def with_python(tools: Sequence[str]) -> tuple[str | None, list[str]]:
+    """Return the versions of Python and of packages."""
+    return sys.implementation.cache_tag, versions_of(tools)
 
 
 def version(package: str) -> str | None:

@@ -15,7 +15,7 @@ from typing import Final
 from ep.common import notice
 from ep.common.kernel_cache.statistics import Statistics
 from ep.cuda.compile import numba_cuda
-from ep.cuda.compile.kernel_cache import CACHE
+from ep.cuda.compile.kernel_cache import KERNELS
 from ep.cuda.driver.limits import OLDEST_CAPABILITY
 from ep.cuda.driver.packages import load_libraries
 
@@ -82,12 +82,14 @@ def cubin(kernel: KernelSource, cc: tuple[int, int]) -> bytes:
     return _kept(kernel, cc, "sm", make)
 
 
-def _file_name(kernel: KernelSource, cc: tuple[int, int], form: str) -> str | None:
-    return CACHE.file_name(kernel.name, f"{form}_{cc[0]}{cc[1]}", kernel.function)
+def file_name(kernel: KernelSource, cc: tuple[int, int], form: str) -> str | None:
+    """Return the name of a kernel's file in KERNELS; None if its sources are unknown. form: "ptx" or "sm"."""
+    compiled = kernel.function, kernel.num_words, kernel.num_packed, kernel.is_contracted
+    return KERNELS.file_name(kernel.name, f"{form}_{cc[0]}{cc[1]}", compiled)
 
 
 def _on_disk(kernel: KernelSource, cc: tuple[int, int], form: str) -> bytes | None:
-    return CACHE.read(_file_name(kernel, cc, form), lambda contents: contents or None)
+    return KERNELS.read(file_name(kernel, cc, form), lambda contents: contents or None)
 
 
 def _kept(kernel: KernelSource, cc: tuple[int, int], form: str, make: Callable[[], bytes]) -> bytes:
@@ -102,7 +104,7 @@ def _kept(kernel: KernelSource, cc: tuple[int, int], form: str, make: Callable[[
     notice.compiling()
     with statistics.compiling():
         contents = make()
-    CACHE.write(_file_name(kernel, cc, form), contents)
+    KERNELS.write(file_name(kernel, cc, form), contents)
     return contents
 
 

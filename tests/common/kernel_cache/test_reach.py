@@ -1,9 +1,10 @@
 """The parts of a function: modules and constants."""
 
 import sys
+import textwrap
 from enum import Enum
 from functools import cache, partial
-from types import ModuleType
+from types import FunctionType, ModuleType
 
 import numpy as np
 import pytest
@@ -69,6 +70,22 @@ def test_functions_are_found_in_what_a_closure_holds(wrapped):
 def test_python_and_the_tools_are_not_among_the_modules():
     assert reach(kernel(np.floor, (np.float32, sys.intern))).modules == {"ep_kernel"}
     assert reach(kernel(np.linalg.norm)).modules == {"ep_kernel"}
+
+
+def test_nothing_depends_on_the_version_of_python_or_numpy():
+    """The lines of their functions differ, and how NumPy shows its numbers."""
+
+    def moved(lines):
+        code = textwrap.dedent.__code__.replace(co_firstlineno=lines)
+        return FunctionType(code, vars(textwrap), textwrap.dedent.__name__)
+
+    assert reach(kernel(moved(7))) == reach(kernel(moved(8)))
+
+    def number(shown):
+        return type("float64", (float,), {"__repr__": lambda self: shown})(2.5)
+
+    assert reach(kernel(None, number("2.5"))) == reach(kernel(None, number("np.float64(2.5)")))
+    assert reach(kernel(None, np.float64(2.5))) != reach(kernel(None, np.float64(2)))
 
 
 class Colour(Enum):
