@@ -9,6 +9,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from ep.include.primitive import BinaryOp, ReduceOp, UnaryOp
+from ep.include.primitive.structure import Structure
 from ep.include.stream import Stream
 
 Array: TypeAlias = np.ndarray[Any, Any]
@@ -155,6 +156,13 @@ class SetBytesWork:
     value: int
 
 
+@dataclass(frozen=True)
+class ExpressionWork:
+    """All results of a structure in one launch."""
+
+    structure: Structure
+
+
 Work: TypeAlias = (
     UnaryWork
     | BinaryWork
@@ -175,6 +183,7 @@ Work: TypeAlias = (
     | SliceWork
     | JoinWork
     | SetBytesWork
+    | ExpressionWork
 )
 
 

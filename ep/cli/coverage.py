@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
@@ -18,7 +16,7 @@ T = TypeVar("T")
 
 
 class Coverage:
-    """The cases on a device: those that ran, those that failed, those without a primitive, and those that came late."""
+    """The cases on a device: those that ran, those that failed, and those without a primitive."""
 
     def __init__(self, device: Device, cases: Sequence[Case], *, chosen: bool = False) -> None:
         """cases: to run, if the device has their primitives. chosen: whether the user chose them among all cases."""
@@ -26,20 +24,16 @@ class Coverage:
         self._chosen = chosen
         self.ran: list[Case] = []
         self.left_out: list[Case] = []
-        self.late: list[Case] = []
         self.failures: list[str] = []
 
-    def run(self, do: Callable[[Case, Trial], T], *, one_of_each: bool = False, seconds: float = math.inf) -> list[T]:
+    def run(self, do: Callable[[Case, Trial], T], *, one_of_each: bool = False) -> list[T]:
         """Return the result of `do` for each case once it is set up; a case that raises is a failure, in one line.
 
-        one_of_each: run only the first case of each primitive that the device has. seconds: no case begins later.
+        one_of_each: run only the first case of each primitive that the device has, and of each group of its cases.
         """
-        made, start = [], time.monotonic()
+        made = []
         for case in self.cases:
-            if one_of_each and any(case.primitive is other.primitive for other in self.ran):
-                continue
-            if self.ran and time.monotonic() - start > seconds:
-                self.late.append(case)
+            if one_of_each and any(_family(case) == _family(other) for other in self.ran):
                 continue
             with output.status(f"{self.label}: {case.name}"):
                 try:
@@ -74,6 +68,10 @@ class Coverage:
         if rest := [interface for interface in implemented if interface not in covered and not self._chosen]:
             said.append(f"{_listed(rest)}, which no case here covers")
         return f"{self.label} has {'; and '.join(said)}" if said else ""
+
+
+def _family(case: Case) -> tuple[type, str]:
+    return case.primitive, case.group
 
 
 def _listed(interfaces: Sequence[type]) -> str:

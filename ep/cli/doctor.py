@@ -6,11 +6,12 @@ import platform
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from importlib import metadata
 from pathlib import Path
 from typing import Final
 
+from ep.bench.builders_expression import expression_cases
 from ep.bench.cases import bench_cases
 from ep.cli import kernel_caches, output, present, text
 from ep.cli.coverage import Coverage
@@ -21,11 +22,11 @@ from ep.include.device import Device
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.errors import DeviceUnavailableError, EnvironmentVariableError
 from ep.include.finding import Finding
+from ep.include.primitive.registry import implemented
 from ep.version import __version__
 
 _PACKAGES: Final = ("numpy", "numba", "llvmlite", "ml_dtypes", "rich")
 _COUNT: Final = 2**12  # elements of the results that are checked: little work
-_SECONDS: Final = 3.0  # for the checks of a device; one may begin just before the end
 
 
 def add_arguments(parser: Parser) -> None:
@@ -124,26 +125,33 @@ def _kernels(what: str, kernels: CompiledKernels) -> Iterator[Finding]:
 
 
 def _computes(device: Device) -> Iterator[Finding]:
-    """Yield the findings of small cases, one of each primitive that the device has, compared with NumPy.
+    """Yield the findings of small cases, one of each primitive and kind of expression that the device has.
 
-    If the kernels have to be compiled first, the time allows only some of them.
+    Each is launched and compared with NumPy; one that is not launched is a failure. Without kernels on disk, all have
+    to be compiled first.
     """
-    coverage, start = Coverage(device, bench_cases(_COUNT)), time.perf_counter()
+    coverage, start = Coverage(device, [*bench_cases(_COUNT), *expression_cases(_COUNT)]), time.perf_counter()
     what = f"{coverage.label} computes"
     try:
-        verdicts = coverage.run(
-            lambda case, trial: (case.primitive.__name__, trial.is_right), one_of_each=True, seconds=_SECONDS
-        )
+        verdicts = coverage.run(lambda case, trial: (case.primitive.__name__, trial.is_right), one_of_each=True)
     except EnvironmentVariableError as error:
         yield Finding(what, "fail", str(error))
         return
     if not coverage.ran:
         yield Finding(what, "", coverage.in_words())
         return
-    wrong = [f"{name} differs from NumPy" for name, is_right in verdicts if not is_right] + coverage.failures
-    agree = "agrees" if len(verdicts) == 1 else "agree"
-    details = "; ".join(wrong) or f"{text.listed([name for name, _ in verdicts])} {agree} with NumPy"
+    different = dict.fromkeys(name for name, is_right in verdicts if not is_right)
+    wrong = [_said(different, "differs from NumPy", "differ from NumPy")] if different else []
+    wrong += coverage.failures
+    right = _said(dict.fromkeys(name for name, _ in verdicts), "agrees with NumPy", "agree with NumPy")
+    details = "; ".join(wrong) or right
     details += f" ({text.duration(time.perf_counter() - start)})"
-    if late := len({case.primitive for case in coverage.late}):
-        details += f"; no time to compile the kernels of {text.plural(late, 'other primitive')}: 'ep demo' checks all"
+    ran = {case.primitive for case in coverage.ran}
+    others = [factory.primitive for factory in implemented(device.device_type()) if factory.primitive not in ran]
+    if others:
+        details += f"; no case here fits {text.listed([other.__name__ for other in others])}"
     yield Finding(what, "fail" if wrong else "pass", details)
+
+
+def _said(names: Collection[str], of_one: str, of_many: str) -> str:
+    return f"{text.listed(list(names))} {of_one if len(names) == 1 else of_many}"

@@ -1,7 +1,11 @@
 """`ep devices` and `ep doctor`."""
 
+import dataclasses
+
 import pytest
 
+from ep.bench.builders_expression import expression_cases
+from ep.bench.trial import set_up
 from ep.cli import coverage, doctor
 from ep.cpu.device.device import CpuDevice, report
 from ep.cpu.device_manager import CpuDeviceManager
@@ -9,7 +13,8 @@ from ep.cpu.machine.kernel_cache import CACHE
 from ep.include import Finding
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
-from ep.include.primitive import Expression, registered
+from ep.include.primitive import Expression, ExpressionFactory, Gather, Memset, Softmax
+from ep.include.primitive.registry import implemented
 from tests.include.conftest import toy as toy
 
 
@@ -109,12 +114,52 @@ def test_doctor_fails_where_a_result_is_wrong(ep, monkeypatch):
     assert done.out.endswith("\nThese fail: cpu:0 computes.\n")
 
 
-def test_doctor_checks_what_the_time_allows(ep, monkeypatch):
-    monkeypatch.setattr(doctor, "_SECONDS", -1.0)
-    found = " ".join(ep("doctor").out.split())
-    assert "cpu:0 computes pass Gather agrees with NumPy (" in found
-    others = len({entry.interface for entry in registered(DeviceType.kCPU)} - {Expression}) - 1
-    assert f"no time to compile the kernels of {others} other primitives: 'ep demo' checks all" in found
+class Launched:
+    """A trial whose launch may be refused, and gives the right result otherwise."""
+
+    is_right = True
+
+    def __init__(self, refused=()):
+        self.cases, self.refused = [], refused
+
+    def set_up(self, case, device, factory):
+        self.cases.append(case)
+        if case.primitive in self.refused:
+            raise RuntimeError("refused")
+        return self
+
+
+def test_doctor_launches_each_primitive_and_kind_of_expression(monkeypatch):
+    launched = Launched()
+    monkeypatch.setattr(coverage, "set_up", launched.set_up)
+    (finding,) = doctor._computes(DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0))
+    implementations = {factory.primitive for factory in implemented(DeviceType.kCPU)}
+    assert {case.primitive for case in launched.cases} == implementations
+    assert len(launched.cases) == len(implementations) + 2
+    assert finding.verdict == "pass"
+    assert all(primitive.__name__ in finding.details for primitive in implementations)
+
+
+@pytest.mark.parametrize("refused", [[Gather], [Memset, Softmax], [Expression]], ids=str)
+def test_doctor_fails_where_a_launch_is_refused_and_does_all_others(monkeypatch, refused):
+    launched = Launched(refused)
+    monkeypatch.setattr(coverage, "set_up", launched.set_up)
+    (finding,) = doctor._computes(DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0))
+    assert finding.verdict == "fail"
+    assert all(f"{primitive.__name__} (" in finding.details for primitive in refused)
+    assert finding.details.count("RuntimeError: refused") == sum(case.primitive in refused for case in launched.cases)
+    assert {case.primitive for case in launched.cases} == {each.primitive for each in implemented(DeviceType.kCPU)}
+
+
+def test_the_cases_of_expressions_are_right():
+    """NumPy's own results are wrong ones where a product has another factor."""
+    device = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
+    for case in expression_cases(1001):
+        assert set_up(case, device, ExpressionFactory).is_right
+        other = dataclasses.replace(
+            case, numpy=lambda inputs, out, case=case: case.numpy([inputs[0], 2 * inputs[1]], out)
+        )
+        assert not set_up(other, device, ExpressionFactory).is_right
 
 
 class Talking(CpuDevice):

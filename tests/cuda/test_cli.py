@@ -9,6 +9,8 @@ from ep.bench.cases import bench_cases
 from ep.cli import demo, doctor, present
 from ep.cli.main import main
 from ep.cuda.device import report
+from ep.cuda.driver.interface import CudaError
+from ep.include.primitive.registry import implemented
 
 
 def test_devices(cuda, capsys):
@@ -38,6 +40,25 @@ def test_doctor_goes_on_where_a_gpu_cannot_be_used(cuda, monkeypatch):
     monkeypatch.setattr(type(cuda), "memory_figures", full)
     findings = [finding for finding in doctor._devices() if finding.what.startswith("cuda:")]
     assert findings[0] == ("cuda:0", "fail", "MemoryError: cuDevicePrimaryCtxRetain: out of memory")
+
+
+def test_doctor_goes_on_after_a_launch_is_refused(cuda, monkeypatch):
+    launch, refused = cuda.driver.launch, []
+
+    def refuse_the_first(*arguments):
+        if not refused:
+            refused.append(arguments)
+            raise CudaError("cuLaunchKernel", 1, "CUDA_ERROR_INVALID_VALUE", "invalid argument")
+        launch(*arguments)
+
+    monkeypatch.setattr(cuda.driver, "launch", refuse_the_first)
+    (finding,) = doctor._computes(cuda)
+    said = "Gather (rows of 64): CudaError: cuLaunchKernel: invalid argument (CUDA_ERROR_INVALID_VALUE, error 1) ("
+    assert (finding.what, finding.verdict) == ("cuda:0 computes", "fail")
+    assert finding.details.startswith(said)
+    (finding,) = doctor._computes(cuda)
+    assert finding.verdict == "pass"
+    assert all(each.primitive.__name__ in finding.details for each in implemented(DeviceType.kCUDA))
 
 
 def test_a_simulated_device_is_used_by_name_only(cuda, monkeypatch):
