@@ -1,6 +1,6 @@
-"""Checks whether the interpreter, packages, libraries and environment for the CUDA device are present.
+"""Finds the packages and libraries of the CUDA device, in site-packages or along PYTHONPATH, and says what is missing.
 
-No package is imported for this: Numba contains a `numba.cuda` of its own, so an import would prove nothing.
+Packages are found by their metadata: Numba contains a `numba.cuda` of its own, so an import would prove nothing.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import sys
 from contextlib import suppress
 from functools import cache
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
@@ -63,7 +64,7 @@ def why_no_compiler() -> str | None:
     version = version_of("numba-cuda") or ""
     if tuple(map(int, re.findall(r"\d+", version)[:3])) < _OLDEST_COMPILER:
         return f"numba-cuda {version} is too old: {'.'.join(map(str, _OLDEST_COMPILER))} is needed; {_REMEDY}"
-    if (imported := sys.modules.get("numba.cuda")) and "numba_cuda" not in Path(imported.__file__ or "").parts:
+    if (imported := sys.modules.get("numba.cuda")) and not _is_of_numba_cuda(imported.__file__):
         folder = str(metadata.distribution("numba-cuda").locate_file(""))
         return (
             "the program has imported the numba.cuda of Numba, not that of numba-cuda, whose .pth file Python does not "
@@ -72,11 +73,17 @@ def why_no_compiler() -> str | None:
     return None
 
 
+def _is_of_numba_cuda(file: str | None) -> bool:
+    return "numba_cuda" in Path(file or "").parts
+
+
 def redirect_numba_cuda() -> None:
     """Let numba-cuda take the place of `numba.cuda`, which it does by a line of a .pth file.
 
     Python runs these lines in folders of packages, but not on PYTHONPATH, where a folder of packages may be, too.
     """
+    if (spec := find_spec("numba.cuda")) and _is_of_numba_cuda(spec.origin):
+        return
     for file in metadata.files("numba-cuda") or ():
         if file.suffix == ".pth":
             for line in file.read_text().splitlines():
