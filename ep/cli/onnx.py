@@ -1,5 +1,6 @@
-"""Examine a model in the ONNX format: the operators that its nodes run on, and the nodes that none supports.
+"""Examine a model in the ONNX format: its inputs, outputs and operators, and the nodes that no operator serves.
 
+  ep onnx show model.onnx
   ep onnx check model.onnx
 
 It needs the extra onnx. Nothing is computed, and no code of a model is run.
@@ -9,40 +10,92 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from ep.cli import output, text
 from ep.cli.parser import CommandError, Parser
 
 
 def add_arguments(parser: Parser) -> None:
-    """Add `ep onnx check`."""
-    check = parser.add_commands("command").add_parser("check", help="list the nodes that nothing serves; exit 1 if any")
-    check.add_argument("model", type=Path, help="an ONNX file")
-    output.add_format(check, "table", "json")
+    """Add `ep onnx show` and `ep onnx check`."""
+    commands = parser.add_commands("command")
+    show = commands.add_parser("show", help="show inputs, outputs, opset and operators, and what nothing serves")
+    check = commands.add_parser("check", help="list the nodes that nothing serves; exit 1 if any")
+    for command, function in ((show, _show), (check, _check)):
+        command.add_argument("model", type=Path, help="an ONNX file")
+        output.add_format(command, "table", "json")
+        command.set_defaults(function=function)
 
 
 def run(arguments: Namespace) -> int:
-    """Print the number of nodes for each operator, or the nodes that none supports."""
+    """Print what the command finds in the model."""
     try:
         from ep import onnx
     except ModuleNotFoundError as error:
         raise CommandError(str(error)) from error
+    try:
+        return int(arguments.function(arguments))
+    except (onnx.ModelError, OSError) as error:
+        raise CommandError(f"{arguments.model}: {getattr(error, 'strerror', None) or error}") from error
+
+
+def _show(arguments: Namespace) -> int:
+    """Print what is in the file, whether it is served or not."""
+    from ep.onnx.inputs import shape_in_words
+    from ep.onnx.outline import outline_of
+    from ep.onnx.source import Source
+
+    found = outline_of(Source(arguments.model))
+    if arguments.format == "json":
+        inputs, outputs = ([one._asdict() for one in some] for some in (found.inputs, found.outputs))
+        about = {"inputs": inputs, "outputs": outputs, "opsets": found.opsets, "nodes": found.operators}
+        output.as_json({**about, "served": not found.reasons, "reasons": found.reasons})
+        return 0
+    output.facts({"opset": ", ".join(f"{domain} {version}" for domain, version in found.opsets.items())})
+    print()
+    kinds = [*(("input", one) for one in found.inputs), *(("output", one) for one in found.outputs)]
+    rows = [(kind, one.name, one.type, shape_in_words(one.shape)) for kind, one in kinds]
+    output.table(("", "name", "type", "shape"), rows)
+    print()
+    _print_nodes(found.operators)
+    print()
+    if found.reasons:
+        _print_reasons(arguments.model, found.reasons)
+    else:
+        _print_served(sum(found.operators.values()))
+    return 0
+
+
+def _check(arguments: Namespace) -> int:
+    """Print the number of nodes for each operator, or the nodes that none supports; return 1 for the latter."""
+    from ep import onnx
+
     try:
         model = onnx.load(arguments.model)
     except onnx.UnsupportedError as error:
         if arguments.format == "json":
             output.as_json({"served": False, "reasons": error.reasons})
         else:
-            output.table((f"nothing serves, in {arguments.model}",), [(one,) for one in error.reasons])
+            _print_reasons(arguments.model, error.reasons)
         return 1
-    except (onnx.ModelError, OSError) as error:
-        raise CommandError(f"{arguments.model}: {getattr(error, 'strerror', None) or error}") from error
-    counts = Counter(node.line.name for node in model.nodes)
+    counts = dict(Counter(node.line.name for node in model.nodes).most_common())
     if arguments.format == "json":
-        output.as_json({"served": True, "nodes": dict(counts.most_common())})
+        output.as_json({"served": True, "nodes": counts})
         return 0
-    number = text.plural(len(model.nodes), "node")
-    output.table(("operator", "nodes"), [(name, str(count)) for name, count in counts.most_common()], right=("nodes",))
-    output.paragraph(f"All {number} are served." if number != "1 node" else "The node is served.")
+    _print_nodes(counts)
+    _print_served(len(model.nodes))
     return 0
+
+
+def _print_nodes(counts: Mapping[str, int]) -> None:
+    output.table(("operator", "nodes"), [(name, str(count)) for name, count in counts.items()], right=("nodes",))
+
+
+def _print_reasons(model: Any, reasons: Sequence[str]) -> None:
+    output.table((f"nothing serves, in {model}",), [(one,) for one in reasons])
+
+
+def _print_served(number: int) -> None:
+    output.paragraph("The node is served." if number == 1 else f"All {text.plural(number, 'node')} are served.")

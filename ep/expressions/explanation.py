@@ -14,6 +14,7 @@ import numpy as np
 from ep.expressions.group import Group
 from ep.expressions.layers import Edge, Layout, longest_paths
 from ep.expressions.trace import Node
+from ep.include.shown import Lines
 
 _CHARACTER: Final = 7.3  # the width of a character in the widest monospaced fonts, at 12 pixels
 _LINE: Final = 16.0
@@ -42,7 +43,7 @@ class Part(NamedTuple):
     cuts: Mapping[int, str]
 
 
-class Explanation(str):
+class Explanation(Lines):
     """A text with each kernel, its operators, the bytes read and written, and why kernels are separate. It can be
     drawn."""
 

@@ -1,4 +1,4 @@
-"""Values in messages."""
+"""Values in messages, and texts for people."""
 
 from typing import Any, Final
 
@@ -12,3 +12,10 @@ def shown(value: Any) -> str:
         return f"{type(value).__qualname__} of shape {tuple(shape)}, {value.dtype}"
     text = repr(value)
     return text if len(text) <= _MOST else f"{text[:_MOST]}..."
+
+
+class Lines(str):
+    """A text of several lines, which a prompt of Python or of IPython shows as lines."""
+
+    def __repr__(self) -> str:
+        return str(self)

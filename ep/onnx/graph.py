@@ -220,16 +220,20 @@ def _check_names(known: set[str], nodes: Sequence[Node], outputs: Sequence[str])
 def _signature(value: ValueInfoProto) -> Signature:
     if value.type.WhichOneof("value") != "tensor_type":
         raise NotImplementedError(f"a value of {value.type.WhichOneof('value') or 'no type'} is not a tensor")
+    return Signature(value.name, dtype_of(value.type.tensor_type.elem_type), shape_of(value))
+
+
+def shape_of(value: ValueInfoProto) -> tuple[int | str | None, ...] | None:
+    """Return the shape of a tensor, as a Signature has it."""
     tensor = value.type.tensor_type
-    shape = None
-    if tensor.HasField("shape"):
-        shape = tuple(
-            (one.dim_value if one.dim_value >= 0 else None)
-            if one.HasField("dim_value")
-            else one.dim_param.strip("?") or None
-            for one in tensor.shape.dim
-        )  # some have -1 or "?" for a size that is free
-    return Signature(value.name, dtype_of(tensor.elem_type), shape)
+    if not tensor.HasField("shape"):
+        return None
+    return tuple(
+        (one.dim_value if one.dim_value >= 0 else None)
+        if one.HasField("dim_value")
+        else one.dim_param.strip("?") or None
+        for one in tensor.shape.dim
+    )  # some have -1 or "?" for a size that is free
 
 
 def _result(value: ValueInfoProto) -> tuple[np.dtype[Any] | None, tuple[Any, ...] | None]:

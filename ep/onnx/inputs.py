@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
+from operator import index
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from ep.common.arrays.on_device import arrays_of_type
 from ep.include.arrays import Arrays
 from ep.include.errors import ArgumentError
 from ep.include.process import exclusively
+from ep.include.shown import shown
 from ep.include.suggest import did_you_mean
 
 
@@ -23,6 +25,9 @@ class Signature(NamedTuple):
     name: str
     dtype: np.dtype[Any]
     shape: tuple[int | str | None, ...] | None
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.dtype} {shape_in_words(self.shape)}"
 
 
 class Sized(NamedTuple):
@@ -50,10 +55,11 @@ def checked(base: Arrays, signatures: Sequence[Signature], inputs: Mapping[str, 
     return given
 
 
-def of_shapes(signatures: Sequence[Signature], shapes: Mapping[str, Sequence[int]]) -> dict[str, Sized]:
-    """Return the inputs of a run with given shapes, by name.
+def of_shapes(signatures: Sequence[Signature], shapes: Mapping[str, Any]) -> dict[str, Sized]:
+    """Return the inputs of a run with given shapes, or with the shapes of given arrays, by name.
 
-    Shapes are required for inputs with free sizes. Raises ValueError for missing, unknown and unsuitable ones.
+    Shapes are required for inputs with free sizes. Raises ValueError for missing, unknown and unsuitable ones, and
+    TypeError for what is no shape.
     """
     check_known("input", shapes, signatures)
     given = {}
@@ -62,24 +68,62 @@ def of_shapes(signatures: Sequence[Signature], shapes: Mapping[str, Sequence[int
         shape: Any = shapes.get(one.name, own)
         if shape is None:
             raise ValueError(f"{one.name} has free sizes, {one.shape}; give its shape")
-        given[one.name] = Sized(tuple(shape), one.dtype)
+        given[one.name] = Sized(_sizes(one.name, getattr(shape, "shape", shape)), one.dtype)
     _check_all(signatures, given)
     return given
 
 
-def as_names(outputs: Any) -> tuple[str, ...]:
+def _sizes(name: str, shape: Any) -> tuple[int, ...]:
+    """Return a shape; raises TypeError for what is not a sequence of integers, ValueError for sizes below 0."""
+    try:
+        found = tuple(map(index, shape))
+    except TypeError:
+        raise TypeError(f"{name} is {shown(shape)}; it must be a shape, or an array") from None
+    if min(found, default=0) < 0:
+        raise ValueError(f"{name} is {shown(shape)}; sizes must not be below 0")
+    return found
+
+
+def by_name(signatures: Sequence[Signature], given: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what was given for the first inputs, in their order, and for others by name: all by name.
+
+    Raises TypeError for more of them than the model has inputs, and for an input that is given twice.
+    """
+    if len(given) > len(signatures):
+        raise TypeError(
+            f"inputs: {len(given)} are given by position; the model takes {len(signatures)}: {_listed(signatures)}"
+        )
+    found = {one.name: value for one, value in zip(signatures, given, strict=False)}
+    for name, value in found.items():
+        if name in named:
+            raise TypeError(f"input {name} is given twice, by position and by name")
+        if isinstance(value, Mapping):
+            raise TypeError(f"input {name} is a {type(value).__qualname__}; give inputs by name as model(**inputs)")
+    return found | {**named}
+
+
+def as_names(outputs: Any, signatures: Sequence[Signature]) -> tuple[str, ...]:
     """Return the names of the outputs that a run gives; TypeError for what is not a sequence of names."""
     if not isinstance(outputs, str | bytes) and isinstance(outputs, Iterable):
         found = tuple(outputs)
         if all(isinstance(one, str) for one in found):
             return found
-    raise TypeError(f"outputs is {outputs!r} ({type(outputs).__qualname__}); it must be a sequence of names, or None")
+    given, known = f"outputs is {shown(outputs)} ({type(outputs).__qualname__})", [one.name for one in signatures]
+    hint = ""
+    if isinstance(outputs, str):
+        hint = f"; did you mean [{outputs!r}]?" if outputs in known else did_you_mean(outputs, known)
+    raise TypeError(
+        f"{given}; it must be a sequence of names, or None for all outputs; the model has {_listed(signatures)}{hint}"
+    )
 
 
-def check_mapping(inputs: Any) -> None:
+def check_mapping(inputs: Any, signatures: Sequence[Signature]) -> None:
     """Raise TypeError for inputs of a run that are not given by name."""
     if not isinstance(inputs, Mapping):
-        raise TypeError(f"inputs is of type {type(inputs).__qualname__}; it must be a mapping of names to arrays")
+        raise TypeError(
+            f"inputs is of type {type(inputs).__qualname__}; it must be a mapping of names to arrays; the model takes "
+            f"{_listed(signatures)} (model(x) takes arrays in this order)"
+        )
 
 
 def check_known(kind: str, names: Iterable[str], signatures: Sequence[Signature]) -> None:
@@ -88,6 +132,14 @@ def check_known(kind: str, names: Iterable[str], signatures: Sequence[Signature]
     if unknown := sorted(map(str, {*names}.difference(known))):
         suggestion = did_you_mean(unknown[0], [name for name in known if name not in names])
         raise ValueError(f"{kind}s: the model has no {', '.join(unknown)}; it has {_listed(signatures)}{suggestion}")
+
+
+def shape_in_words(shape: Sequence[int | str | None] | None) -> str:
+    """Return a shape for people: `(rows, 3, ?)`, where a size is unknown."""
+    if shape is None:
+        return "(any shape)"
+    sizes = ["?" if one is None else str(one) for one in shape]
+    return f"({', '.join(sizes)}{',' * (len(sizes) == 1)})"
 
 
 def _listed(some: Sequence[Signature]) -> str:

@@ -15,7 +15,8 @@ from ep.garbage import garbage_waits
 from ep.include.arrays import Arrays
 from ep.include.device_type import DeviceType
 from ep.include.process import exclusively
-from ep.onnx.inputs import as_names, check_known, check_mapping, checked, is_array_of, of_shapes
+from ep.include.shown import Lines
+from ep.onnx.inputs import as_names, by_name, check_known, check_mapping, checked, is_array_of, of_shapes
 from ep.onnx.progress import Progress, Tell
 from ep.onnx.source import Source
 from ep.onnx.stored import Stored
@@ -59,14 +60,24 @@ class Model:
         """The nodes, as the file has them, without their tensors and graphs."""
         return self._planner.nodes
 
-    def __call__(self, /, **inputs: Any) -> tuple[Any, ...]:
-        """Return all outputs; inputs: arrays of the host or of the device, by name. `run` has the errors."""
-        return self.run(None, inputs)
+    def __repr__(self) -> str:
+        kinds = [*(("input", one) for one in self.inputs), *(("output", one) for one in self.outputs)]
+        return "\n".join([f"ep.onnx.Model on {self._device_type.tag}", *(f"  {kind:6}  {one}" for kind, one in kinds)])
+
+    def __call__(self, /, *arrays: Any, **inputs: Any) -> tuple[Any, ...]:
+        """Return all outputs.
+
+        arrays, inputs: arrays of the host or of the device: in the order of the model's inputs, or by name. `run` has
+        the errors; TypeError for an input that is given twice, and for more arrays than inputs.
+        """
+        return self.run(None, by_name(self.inputs, arrays, inputs) if arrays else inputs)
 
     def run(
         self, outputs: Sequence[str] | None, inputs: Mapping[str, Any], progress: Tell | None = None
     ) -> tuple[Any, ...]:
         """Return outputs by name, all of them for None: on the CPU as ndarrays, else as arrays of the device.
+
+        outputs: a sequence of names, also for one of them: `model.run(["logits"], {"ids": ids})`.
 
         inputs: arrays of the device, or whatever operators accept on the CPU: what NumPy makes an array of, or what
         exports DLPack. They must have the dtype of the input; a Python number takes it.
@@ -81,7 +92,7 @@ class Model:
         Raises TypeError and ValueError for missing or unknown inputs and for inputs with another dtype or shape, before
         anything is computed. Other errors have a note with the node that raised them.
         """
-        wanted = self._all if outputs is None else as_names(outputs)
+        wanted = self._all if outputs is None else as_names(outputs, self.outputs)
         base = arrays_on(self._device_type)
         values, key = self._read(base, wanted, inputs)
         plan = self._plans.get(key)
@@ -93,12 +104,13 @@ class Model:
         found: tuple[Any, ...] | None = plan.outputs(base, values, wanted)
         return self._planned(base, key, values, wanted, progress) if found is None else found
 
-    def explain(self, /, **shapes: Sequence[int]) -> str:
+    def explain(self, /, *given: Any, **shapes: Any) -> str:
         """Return a description of the kernels for given input shapes, their bytes, the memory, and the planned values.
 
-        shapes: the shapes of the inputs, by name; they are required for inputs with free sizes.
+        given, shapes: the shapes of the inputs, or arrays that have them: in the order of the inputs, or by name. They
+        are required for inputs with free sizes.
         """
-        return self._planner.explain(of_shapes(self.inputs, shapes))
+        return Lines(self._planner.explain(of_shapes(self.inputs, by_name(self.inputs, given, shapes))))
 
     @property
     def _planner(self) -> Planner:
@@ -130,7 +142,7 @@ class Model:
         inputs."""
         values: dict[str, Any] = {}
         if type(inputs) is not dict:
-            check_mapping(inputs)
+            check_mapping(inputs, self.inputs)
         if len(inputs) == len(self.inputs):
             key: Any = wanted
             for name, *_ in self.inputs:

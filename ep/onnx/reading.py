@@ -1,4 +1,4 @@
-"""Reading a file: it returns a checked model in whose graph functions are expanded. No code of a model is run."""
+"""Reading a file: it gives a checked model, in whose graph functions are expanded. No code of a model is run."""
 
 from __future__ import annotations
 
@@ -19,6 +19,14 @@ OLDEST_OPSET = 7
 
 
 def read(source: Source) -> tuple[ModelProto, bool]:
+    """Return the model of a source as `checked` does, with functions expanded; UnsupportedError for another opset."""
+    model, is_whole = checked(source)
+    if reasons := unsupported_opsets(model):
+        raise UnsupportedError(reasons)
+    return inlined(model), is_whole
+
+
+def checked(source: Source) -> tuple[ModelProto, bool]:
     """Return the checked model of a source, and whether no tensor of it is in another file; raises ModelError.
 
     Tensors in other files must be in the folder of the model, or in folders below it.
@@ -41,13 +49,17 @@ def read(source: Source) -> tuple[ModelProto, bool]:
         raise ModelError(f"it is not a valid ONNX model: {error}") from None
     if any(isinstance(name, bytes) for name in _names(model)):
         raise ModelError("it is not a valid ONNX model: a name is not text")
-    for one in model.opset_import:
-        newest = onnx.defs.onnx_opset_version()
-        if one.domain in DOMAINS and not OLDEST_OPSET <= one.version <= newest:
-            raise UnsupportedError(
-                [f"the model has opset {one.version}; it must have one of {OLDEST_OPSET} to {newest}"]
-            )
-    return inlined(model), is_whole
+    return model, is_whole
+
+
+def unsupported_opsets(model: ModelProto) -> list[str]:
+    """Return a line for each opset of ONNX's operators that is too old or too new."""
+    newest = onnx.defs.onnx_opset_version()
+    return [
+        f"the model has opset {one.version}; it must have one of {OLDEST_OPSET} to {newest}"
+        for one in model.opset_import
+        if one.domain in DOMAINS and not OLDEST_OPSET <= one.version <= newest
+    ]
 
 
 def _complete(model: ModelProto) -> ModelProto:

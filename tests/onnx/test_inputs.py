@@ -159,7 +159,7 @@ def test_names_that_the_model_does_not_have(given, words):
 
 @pytest.mark.parametrize("given", [[X], X, None, "x", ("x",)], ids=lambda given: type(given).__name__)
 def test_inputs_that_are_not_given_by_name(doubled, given):
-    words = rf"inputs is of type {type(given).__name__}; it must be a mapping of names to arrays"
+    words = rf"inputs is of type {type(given).__name__}; it must be a mapping of names to arrays; the model takes x"
     for _ in range(2):
         with pytest.raises(TypeError, match=words):
             doubled.run(None, given)
@@ -168,8 +168,87 @@ def test_inputs_that_are_not_given_by_name(doubled, given):
 @pytest.mark.parametrize("names", ["y", "", b"y", 3, ["y", 3], [["y"]], X])
 def test_outputs_that_are_not_names(doubled, names):
     for _ in range(2):
-        with pytest.raises(TypeError, match=r"(?s)outputs is .*; it must be a sequence of names, or None"):
+        with pytest.raises(TypeError, match=r"(?s)outputs is .*; it must be a sequence of names, or None .*has y(;|$)"):
             doubled.run(names, {"x": X})
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "words"),
+    [
+        ("logits", TypeError, r"has logits, hidden; did you mean \['logits'\]\?$"),
+        ("Logit", TypeError, r"has logits, hidden; did you mean 'logits'\?$"),
+        (["logit", "hidden"], ValueError, r"outputs: the model has no logit; it has logits, hidden; did you mean 'log"),
+        ({"hiden"}, ValueError, r"the model has no hiden; it has logits, hidden; did you mean 'hidden'\?$"),
+    ],
+)
+def test_names_of_outputs_that_the_model_does_not_have(given, error, words):
+    nodes = [("Neg", ["x"], ["hidden"]), ("Exp", ["hidden"], ["logits"])]
+    model = ep.onnx.load(model_of(nodes, [("x", (2, 3))], [("logits", (2, 3)), ("hidden", (2, 3))]))
+    np.testing.assert_array_equal(model.run(["hidden"], {"x": X})[0], -X)
+    with pytest.raises(error, match=words):
+        model.run(given, {"x": X})
+
+
+@pytest.fixture
+def difference(device):
+    """A model of two inputs, whose order counts."""
+    pair = [("tokens", ("n", 3)), ("mask", ("n", None))]
+    return ep.onnx.load(model_of([("Sub", ["tokens", "mask"], ["y"])], pair, [("y", None)]), device.type)
+
+
+def test_inputs_by_position(difference):
+    x, y = X, np.full((2, 3), 5, np.float32)
+    for _ in range(3):
+        for (found,) in (difference(x, y), difference(x, mask=y), difference(tokens=x, mask=y)):
+            np.testing.assert_array_equal(copy_to_host(found), x - y)
+    assert repr(difference.explain(x, mask=(2, 3))) == difference.explain((2, 3), (2, 3))
+
+
+@pytest.mark.parametrize(
+    ("arrays", "named", "error", "words"),
+    [
+        ((X, X, X), {}, TypeError, "inputs: 3 are given by position; the model takes 2: tokens, mask"),
+        ((X,), {"tokens": X}, TypeError, "input tokens is given twice, by position and by name"),
+        ((X,), {}, ValueError, "inputs: mask is missing; the model takes tokens, mask"),
+        ((X,), {"maks": X}, ValueError, r"the model has no maks; it has tokens, mask; did you mean 'mask'\?"),
+        (({"tokens": X},), {}, TypeError, r"input tokens is a dict; give inputs by name as model\(\*\*inputs\)"),
+        ((X.astype(int), X), {}, TypeError, "input tokens has dtype int64; it must be float32"),
+        ((X, X[0]), {}, ValueError, r"input mask has shape \(3,\); it must have 2 axes"),
+    ],
+)
+def test_inputs_by_position_that_do_not_fit(difference, arrays, named, error, words):
+    with pytest.raises(error, match=words):
+        difference(*arrays, **named)
+
+
+@pytest.mark.parametrize(
+    ("shape", "error", "words"),
+    [
+        (3, TypeError, "tokens is 3; it must be a shape, or an array"),
+        ((2, 1.5), TypeError, r"tokens is \(2, 1.5\); it must be a shape"),
+        ("23", TypeError, "tokens is '23'; it must be a shape"),
+        ((2, -3), ValueError, r"tokens is \(2, -3\); sizes must not be below 0"),
+    ],
+)
+def test_shapes_that_are_none(difference, shape, error, words):
+    for call in (lambda: difference.explain(shape, (2, 3)), lambda: difference.explain(tokens=shape, mask=X)):
+        with pytest.raises(error, match=words):
+            call()
+
+
+def test_the_repr_of_a_model(device, difference):
+    assert repr(difference).splitlines() == [
+        f"ep.onnx.Model on {device.type.tag}",
+        "  input   tokens: float32 (n, 3)",
+        "  input   mask: float32 (n, ?)",
+        "  output  y: float32 (any shape)",
+    ]
+    scalars = model_of([("Neg", ["s"], ["t"])], [("s", ()), ("v", (7,), TensorProto.INT64)], [("t", ())])
+    assert repr(ep.onnx.load(scalars)).splitlines()[1:] == [
+        "  input   s: float32 ()",
+        "  input   v: int64 (7,)",
+        "  output  t: float32 ()",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,70 @@
+"""What a file of a model has, also of a model that is not served: its inputs and outputs, opsets, and operators."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from onnx import TensorProto, ValueInfoProto
+
+from ep.onnx.errors import UnsupportedError
+from ep.onnx.graph import graph_of, shape_of
+from ep.onnx.inlining import graphs_of, inlined, outputs_of
+from ep.onnx.reading import checked, unsupported_opsets
+from ep.onnx.source import Source
+from ep.onnx.types import dtype_of
+
+
+class Value(NamedTuple):
+    """An input or an output. type: its dtype, or ONNX's word for what is no DataType. shape: as a Signature has it."""
+
+    name: str
+    type: str
+    shape: tuple[int | str | None, ...] | None
+
+
+class Outline(NamedTuple):
+    """opsets: by the domain of operators. operators: the number of nodes of each, also in the graphs of nodes, the
+    most frequent first. reasons: a line for each part that is not served."""
+
+    inputs: tuple[Value, ...]
+    outputs: tuple[Value, ...]
+    opsets: Mapping[str, int]
+    operators: Mapping[str, int]
+    reasons: tuple[str, ...]
+
+
+def outline_of(source: Source) -> Outline:
+    """Return the outline of a file; raises ModelError if it is not a valid model, and OSError."""
+    model, _ = checked(source)
+    outputs, reasons = [*model.graph.output], unsupported_opsets(model)
+    if not reasons:
+        try:
+            whole = inlined(model)
+            outputs = outputs_of(whole)
+            graph_of(whole)
+        except UnsupportedError as error:
+            reasons = error.reasons
+    held = {one.name for one in model.graph.initializer}
+    nodes = [node for graph in graphs_of(model.graph) for node in graph.node]
+    counts = Counter(f"{one.domain}.{one.op_type}" if one.domain else one.op_type for one in nodes)
+    return Outline(
+        tuple(_value(one) for one in model.graph.input if one.name not in held),
+        tuple(map(_value, outputs)),
+        {one.domain or "ai.onnx": one.version for one in model.opset_import},
+        dict(counts.most_common()),
+        tuple(reasons),
+    )
+
+
+def _value(value: ValueInfoProto) -> Value:
+    kind = value.type.WhichOneof("value")
+    if kind != "tensor_type":
+        return Value(value.name, (kind or "no type").removesuffix("_type"), None)
+    number = value.type.tensor_type.elem_type
+    try:
+        name = str(dtype_of(number))
+    except NotImplementedError:
+        name = TensorProto.DataType.Name(number).lower()
+    return Value(value.name, name, shape_of(value))
