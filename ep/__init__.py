@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ep import source_files as source_files  # first: its record of a file is older than the import of the file
 from ep.garbage import garbage_waits
@@ -31,7 +31,15 @@ with garbage_waits(all_is_kept=True):
         UnaryOp,
     )
     from ep.include.process import exclusively
+    from ep.include.suggest import did_you_mean
 from ep.version import __version__
+
+if TYPE_CHECKING:
+    from ep import mesh as mesh
+    from ep import onnx as onnx
+    from ep import ops as ops
+    from ep import sbp as sbp
+    from ep.expressions import fuse, grad, lazy, value_and_grad
 
 __all__ = [
     "ActiveDeviceGuard",
@@ -59,17 +67,23 @@ __all__ = [
     "value_and_grad",
 ]
 
+_MODULES = ("mesh", "onnx", "ops", "sbp")  # some need an extra, so `from ep import *` does not import them
 _EXPRESSIONS = ("fuse", "grad", "lazy", "value_and_grad")
 
 
-def __getattr__(name: str) -> Any:
-    if name == "ops":  # imported when first used: primitives alone do not need the operators
-        return exclusively(lambda: import_module("ep.ops"))
-    if name in _EXPRESSIONS:
-        value = globals()[name] = getattr(exclusively(lambda: import_module("ep.expressions")), name)
-        return value
-    raise AttributeError(f"module 'ep' has no attribute {name!r}")
+if not TYPE_CHECKING:  # for checkers of types, other names are errors
+
+    def __getattr__(name: str) -> Any:
+        if name in _MODULES:  # imported when first used: primitives alone do not need them
+            try:
+                return exclusively(lambda: import_module(f"ep.{name}"))
+            except ModuleNotFoundError as error:  # an AttributeError, so that hasattr and getmembers work
+                raise AttributeError(f"module 'ep' has no {name!r} here: {error}") from error
+        if name in _EXPRESSIONS:
+            value = globals()[name] = getattr(exclusively(lambda: import_module("ep.expressions")), name)
+            return value
+        raise AttributeError(f"module 'ep' has no attribute {name!r}{did_you_mean(name, __dir__())}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_EXPRESSIONS, "ops"})
+    return sorted({*__all__, *_MODULES, "include"})

@@ -11,6 +11,7 @@ from typing import Final
 
 import ep.ops
 from ep.ops.declare.function import FUNCTIONS
+from ep.ops.names import is_backward
 from tools.generated import ROOT
 
 _FILE: Final = "ep/ops/__init__.pyi"
@@ -32,7 +33,7 @@ def stub() -> str:
     lines = [_HEAD.rstrip()]
     lines += [f"from {getattr(ep.ops, name).__module__} import {name} as {name}" for name in others]
     aliases = {name: function.__name__ for name, function in FUNCTIONS.items() if function.__name__ != name}
-    for name in sorted(FUNCTIONS.keys() - aliases.keys()):
+    for name in sorted(FUNCTIONS.keys() - aliases.keys(), key=lambda name: (is_backward(name), name)):
         meaning = (inspect.getdoc(FUNCTIONS[name]) or "").partition("\n\n")[0].replace("\n", f"\n{_BLANKS}")
         signature = inspect.signature(FUNCTIONS[name])
         lines += ["", f"def {name}({_parameters(signature)}) -> {signature.return_annotation}:"]

@@ -6,10 +6,13 @@ import argparse
 import os
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any
+from typing import Any, Final
 
 from ep.cli import names
 from ep.cli.parser import Parser
+
+_WITH_OPERATORS: Final = frozenset(("kernels", "ops", "run", "sbp"))
+"""The commands that take the name of an operator."""
 
 
 def complete(commands: Mapping[str, tuple[str, str]]) -> None:
@@ -26,7 +29,8 @@ def complete(commands: Mapping[str, tuple[str, str]]) -> None:
         if name in line[1:]:  # the other modules need not be imported
             import_module(module).add_arguments(command)
             _add_completers(command)
-    argcomplete.autocomplete(parser, validator=names.is_start_of)
+    hidden = names.not_offered() if _WITH_OPERATORS.intersection(line) else []
+    argcomplete.autocomplete(parser, exclude=hidden, validator=names.is_start_of)
 
 
 def _add_completers(parser: Any) -> None:

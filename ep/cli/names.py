@@ -87,7 +87,7 @@ class Names(Generic[T]):
         return None
 
     def known(self) -> list[str]:
-        """Return the names to offer, without the k."""
+        """Return the names to offer in a shell, without the k."""
         return list(dict.fromkeys(name[1:] if _is_enumerator(name) else name for name in self._members()))
 
     def _near(self, text: str) -> str:
@@ -137,6 +137,13 @@ reduce_op: Final = Names("reduce op", _members_of(ReduceOp), _of_another_kind)
 data_type: Final = Names("data type", _data_types)
 operator: Final = Names("operator", _operators)
 device_type: Final = Names("device type", _device_types)
+
+
+def not_offered() -> list[str]:
+    """Return the operators that a shell does not complete, as `dir(ep.ops)` leaves them out."""
+    from ep.ops.names import is_backward
+
+    return [name for name in _operators() if is_backward(name)]
 
 
 def is_start_of(name: str, text: str) -> bool:

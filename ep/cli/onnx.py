@@ -16,6 +16,7 @@ from typing import Any
 
 from ep.cli import output, text
 from ep.cli.parser import CommandError, Parser
+from ep.include.shown import shape_in_words
 
 
 def add_arguments(parser: Parser) -> None:
@@ -43,11 +44,9 @@ def run(arguments: Namespace) -> int:
 
 def _show(arguments: Namespace) -> int:
     """Print what is in the file, whether it is served or not."""
-    from ep.onnx.inputs import shape_in_words
-    from ep.onnx.outline import outline_of
-    from ep.onnx.source import Source
+    from ep import onnx
 
-    found = outline_of(Source(arguments.model))
+    found = onnx.outline(arguments.model)
     if arguments.format == "json":
         inputs, outputs = ([one._asdict() for one in some] for some in (found.inputs, found.outputs))
         about = {"inputs": inputs, "outputs": outputs, "opsets": found.opsets, "nodes": found.operators}

@@ -24,6 +24,7 @@ class LazyArray(Operators, Recorded):
     """
 
     __slots__ = ("node", "trace", "view")  # in this order, for compiled code
+    _internal = frozenset(("calls", "node", "operands", "position", "trace", "view"))
     view: int | None
 
     def __init__(self, trace: Trace, node: Node) -> None:

@@ -54,3 +54,7 @@ __all__ = [
     "as_data_type",
     "kMaxAlignmentRequirement",
 ]
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "primitive"]

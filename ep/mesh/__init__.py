@@ -27,3 +27,7 @@ __all__ = [
     "to_global",
     "under",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

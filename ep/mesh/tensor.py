@@ -30,6 +30,8 @@ class GlobalTensor(Operators, Placed):
     Operators of `ep.ops` accept and return GlobalTensors.
     """
 
+    _internal = frozenset(("boxed", "operands"))
+
     def __init__(self, local: Array, shape: Dims, placement: Placement, sbp: tuple[Sbp, ...]) -> None:
         """local: this rank's piece, as `Arrays.as_buffer` returns it. Nothing is checked; `to_global` checks it."""
         self._local, self.shape, self.placement, self.sbp = local, shape, placement, sbp

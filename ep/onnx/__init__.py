@@ -1,9 +1,12 @@
 """Models in the ONNX format, computed by the operators of `ep.ops`. It needs the extra `onnx`."""
 
+from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from ep.garbage import garbage_waits
+from ep.include.process import exclusively
+from ep.include.suggest import did_you_mean
 from ep.version import installs
 
 if find_spec("onnx") is None:
@@ -16,13 +19,21 @@ with garbage_waits(all_is_kept=True):
 
 if TYPE_CHECKING:
     from ep.onnx.backend import Backend
+    from ep.onnx.summary import outline
 
-__all__ = ["Backend", "Model", "ModelError", "Signature", "UnsupportedError", "load"]
+__all__ = ["Backend", "Model", "ModelError", "Signature", "UnsupportedError", "load", "outline"]
+
+# they import the package onnx, which a model whose plans are on disk does not need
+_LATER = {"Backend": "ep.onnx.backend", "outline": "ep.onnx.summary"}
 
 
-def __getattr__(name: str) -> Any:
-    if name == "Backend":  # it imports the package onnx, which a model whose plans are on disk does not need
-        from ep.onnx.backend import Backend
+if not TYPE_CHECKING:  # for checkers of types, other names are errors
 
-        return Backend
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name: str) -> Any:
+        if name in _LATER:
+            return getattr(exclusively(lambda: import_module(_LATER[name])), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{did_you_mean(name, __all__)}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -14,7 +14,7 @@ from ep.common.arrays.on_device import arrays_of_type
 from ep.include.arrays import Arrays
 from ep.include.errors import ArgumentError
 from ep.include.process import exclusively
-from ep.include.shown import shown
+from ep.include.shown import shape_in_words, shown
 from ep.include.suggest import did_you_mean
 
 
@@ -132,14 +132,6 @@ def check_known(kind: str, names: Iterable[str], signatures: Sequence[Signature]
     if unknown := sorted(map(str, {*names}.difference(known))):
         suggestion = did_you_mean(unknown[0], [name for name in known if name not in names])
         raise ValueError(f"{kind}s: the model has no {', '.join(unknown)}; it has {_listed(signatures)}{suggestion}")
-
-
-def shape_in_words(shape: Sequence[int | str | None] | None) -> str:
-    """Return a shape for people: `(rows, 3, ?)`, where a size is unknown."""
-    if shape is None:
-        return "(any shape)"
-    sizes = ["?" if one is None else str(one) for one in shape]
-    return f"({', '.join(sizes)}{',' * (len(sizes) == 1)})"
 
 
 def _listed(some: Sequence[Signature]) -> str:

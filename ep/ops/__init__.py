@@ -29,6 +29,7 @@ with garbage_waits(all_is_kept=True):
     from ep.ops.declare.function import FUNCTIONS
     from ep.ops.devices import copy_to_device, copy_to_host
     from ep.ops.full import full
+    from ep.ops.names import is_backward
 
     # each module declares its operators when it is imported
     for _family in _FAMILIES:
@@ -52,4 +53,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return [name for name in __all__ if not is_backward(name)]

@@ -14,20 +14,11 @@ from ep.ops.gradients.vjp import vjp as vjp
 def abs(x: ArrayLike, *, out: Array | None = None) -> Array:
     """|x|; the most negative integer stays as it is."""
 
-def abs_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
-    """dy with the sign of x; 0 where x is 0."""
-
 def acos(x: ArrayLike, *, out: Array | None = None) -> Array:
     """The function acos of x."""
 
-def acos_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
-    """-dy / sqrt(1 - x^2)."""
-
 def acosh(x: ArrayLike, *, out: Array | None = None) -> Array:
     """The function acosh of x."""
-
-def acosh_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
-    """dy / sqrt(x^2 - 1)."""
 
 def add(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
     """a + b."""
@@ -44,26 +35,14 @@ def any(x: ArrayLike, axis: int | tuple[int, ...] | None = None, keepdims: bool 
 def asin(x: ArrayLike, *, out: Array | None = None) -> Array:
     """The function asin of x."""
 
-def asin_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
-    """dy / sqrt(1 - x^2)."""
-
 def asinh(x: ArrayLike, *, out: Array | None = None) -> Array:
     """The function asinh of x."""
-
-def asinh_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
-    """dy / sqrt(1 + x^2)."""
 
 def atan(x: ArrayLike, *, out: Array | None = None) -> Array:
     """The function atan of x."""
 
-def atan_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
-    """dy / (1 + x^2)."""
-
 def atanh(x: ArrayLike, *, out: Array | None = None) -> Array:
     """The function atanh of x."""
-
-def atanh_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
-    """dy / (1 - x^2)."""
 
 def average_pool(x: ArrayLike, kernel: Any, strides: Any = 1, pads: Any = 0, dilations: Any = 1, ceil_mode: bool = False, count_include_pad: bool = False, *, out: Array | None = None) -> Array:
     """Return the mean of each window of `x`, as ONNX's AveragePool and PyTorch's `avg_pool1d` to `avg_pool3d`."""
@@ -95,9 +74,6 @@ def ceil(x: ArrayLike, *, out: Array | None = None) -> Array:
 def celu(x: ArrayLike, alpha: float = 1.0, *, out: Array | None = None) -> Array:
     """alpha (e^(x / alpha) - 1) up to 0, x above."""
 
-def celu_backward_with_dy_y(dy: ArrayLike, y: ArrayLike, alpha: float = 1.0, *, out: Array | None = None) -> Array:
-    """dy above 0, dy (y / alpha + 1) up to it."""
-
 def concat(arrays: Sequence[ArrayLike], axis: int | None = 0) -> Array:
     """Return arrays joined along an axis, as `numpy.concat`."""
 
@@ -116,20 +92,11 @@ def conv_x_grad(dy: ArrayLike, w: ArrayLike, shape: Any, strides: Any = 1, pads:
 def cos(x: ArrayLike, *, out: Array | None = None) -> Array:
     """The function cos of x."""
 
-def cos_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
-    """-dy sin x."""
-
 def cosh(x: ArrayLike, *, out: Array | None = None) -> Array:
     """The function cosh of x."""
 
-def cosh_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
-    """dy sinh x, which is dy +- e^|x| / 2 where sinh x overflows."""
-
 def digamma(x: ArrayLike, *, out: Array | None = None) -> Array:
     """psi(x) = d/dx ln gamma(x); -inf at +0, +inf at -0, NaN at the other poles."""
-
-def digamma_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
-    """dy psi'(x), which is dy / x^2 near 0."""
 
 def div(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
     """a / b."""
@@ -140,35 +107,20 @@ def div_grad(dy: ArrayLike, x: ArrayLike, y: ArrayLike) -> list[Any]:
 def elu(x: ArrayLike, alpha: float = 1.0, *, out: Array | None = None) -> Array:
     """alpha (e^x - 1) up to 0, x above."""
 
-def elu_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, alpha: float = 1.0, *, out: Array | None = None) -> Array:
-    """dy above 0, dy alpha e^x up to it."""
-
 def equal(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
     """a = b."""
 
 def erf(x: ArrayLike, *, out: Array | None = None) -> Array:
     """The function erf of x."""
 
-def erf_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
-    """dy 2 / sqrt(pi) e^(-x^2)."""
-
 def erfc(x: ArrayLike, *, out: Array | None = None) -> Array:
     """The function erfc of x."""
-
-def erfc_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
-    """-dy 2 / sqrt(pi) e^(-x^2)."""
 
 def exp(x: ArrayLike, *, out: Array | None = None) -> Array:
     """The function exp of x."""
 
 def exp2(x: ArrayLike, *, out: Array | None = None) -> Array:
     """The function exp2 of x."""
-
-def exp2_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
-    """dy 2^x ln 2."""
-
-def exp_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
-    """dy e^x."""
 
 def expand(x: ArrayLike, *sizes: Any, out: Array | None = None) -> Array:
     """Return `x` repeated to `sizes`."""
@@ -179,14 +131,8 @@ def expand_grad(dy: ArrayLike, shape: Any, *, out: Array | None = None) -> Array
 def expm1(x: ArrayLike, *, out: Array | None = None) -> Array:
     """The function expm1 of x."""
 
-def expm1_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
-    """dy e^x."""
-
 def fast_gelu(x: ArrayLike, *, out: Array | None = None) -> Array:
     """x / 2 (1 + tanh(A (x + B x^3))), as x sigmoid(2 A (x + B x^3))."""
-
-def fast_gelu_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
-    """dy (1/2 + t/2 + A (x/2 + 3/2 B x^3) (1 - t^2)) for t = tanh(A (x + B x^3))."""
 
 def floor(x: ArrayLike, *, out: Array | None = None) -> Array:
     """The function floor of x."""
@@ -212,9 +158,6 @@ def gather_grad(dy: ArrayLike, indices: ArrayLike, shape: Any, axis: int | None 
 def gelu(x: ArrayLike, *, out: Array | None = None) -> Array:
     """x / 2 (1 + erf(x / sqrt 2)), as x / 2 erfc(-x / sqrt 2), which does not cancel on the left."""
 
-def gelu_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
-    """dy (1 + erf(x / sqrt 2) + x sqrt(2 / pi) e^(-x^2 / 2)) / 2; 1 + erf(z) is erfc(-z), which does not cancel."""
-
 def greater_equal(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
     """a >= b."""
 
@@ -233,23 +176,8 @@ def hard_swish(x: ArrayLike, *, out: Array | None = None) -> Array:
 def hard_tanh(x: ArrayLike, min: float = -1.0, max: float = 1.0, *, out: Array | None = None) -> Array:
     """x clamped to low ... high; low is tested first."""
 
-def hardshrink_backward_with_dy_y(dy: ArrayLike, y: ArrayLike, lambd: float = 0.5, *, out: Array | None = None) -> Array:
-    """0 where y is 0, else dy; the bound is not used."""
-
-def hardsigmoid_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
-    """dy / 6 between -3 and 3, else 0."""
-
-def hardswish_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
-    """0 up to -3, dy from 3 on, (x / 3 + 1/2) dy between."""
-
-def hardtanh_backward_with_dy_y(dy: ArrayLike, y: ArrayLike, min: float = -1.0, max: float = 1.0, *, out: Array | None = None) -> Array:
-    """0 where y is one of the bounds, else dy."""
-
 def identity(x: ArrayLike, *, out: Array | None = None) -> Array:
     """x; a result of another type is converted when it is stored."""
-
-def identity_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
-    """dy; x is not used."""
 
 def imag(x: ArrayLike, *, out: Array | None = None) -> Array:
     """Return the imaginary part."""
@@ -275,9 +203,6 @@ def is_nan(x: ArrayLike, *, out: Array | None = None) -> Array:
 def leaky_relu(x: ArrayLike, alpha: float = 0.01, *, out: Array | None = None) -> Array:
     """alpha x up to 0, x above."""
 
-def leaky_relu_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, alpha: float = 0.01, *, out: Array | None = None) -> Array:
-    """dy above 0, alpha dy up to it."""
-
 def less_equal(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
     """a <= b."""
 
@@ -287,38 +212,20 @@ def less_than(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
 def lgamma(x: ArrayLike, *, out: Array | None = None) -> Array:
     """The function lgamma of x."""
 
-def lgamma_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
-    """dy psi(x), which is -dy / x near 0."""
-
 def log(x: ArrayLike, *, out: Array | None = None) -> Array:
     """The function log of x."""
 
 def log10(x: ArrayLike, *, out: Array | None = None) -> Array:
     """The function log10 of x."""
 
-def log10_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
-    """dy / (x ln 10)."""
-
 def log1p(x: ArrayLike, *, out: Array | None = None) -> Array:
     """The function log1p of x."""
-
-def log1p_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
-    """dy / (1 + x)."""
 
 def log2(x: ArrayLike, *, out: Array | None = None) -> Array:
     """The function log2 of x."""
 
-def log2_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
-    """dy / (x ln 2)."""
-
-def log_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
-    """dy / x."""
-
 def log_sigmoid(x: ArrayLike, *, out: Array | None = None) -> Array:
     """-ln(1 + e^-x)."""
-
-def log_sigmoid_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
-    """dy / (e^x + 1)."""
 
 def log_softmax(x: ArrayLike, axis: int = -1, *, out: Array | None = None) -> Array:
     """Return the logarithm of `softmax`, as `scipy.special.log_softmax`; it is accurate even if `softmax` rounds to 0."""
@@ -371,9 +278,6 @@ def minimum_grad(dy: ArrayLike, x: ArrayLike, y: ArrayLike) -> list[Any]:
 def mish(x: ArrayLike, *, out: Array | None = None) -> Array:
     """x tanh(ln(1 + e^x)), where tanh(ln(1 + u)) = u (u + 2) / (u (u + 2) + 2) for u = e^x."""
 
-def mish_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
-    """dy (x (1 - t^2) (1 - e^-s) + t) for s = ln(1 + e^x), t = tanh(s)."""
-
 def mul(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
     """a b."""
 
@@ -413,9 +317,6 @@ def prod(x: ArrayLike, axis: int | tuple[int, ...] | None = None, dtype: DTypeLi
 def quick_gelu(x: ArrayLike, *, out: Array | None = None) -> Array:
     """x sigmoid(1.702 x), where e^-(p + r) is e^-p (1 - r)."""
 
-def quick_gelu_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
-    """dy (s + 1.702 x s (1 - s)) for s = sigmoid(1.702 x), with 1.702 x to double precision."""
-
 def real(x: ArrayLike, *, out: Array | None = None) -> Array:
     """Return the real part."""
 
@@ -425,23 +326,11 @@ def real_grad(x: ArrayLike, *, out: Array | None = None) -> Array:
 def reciprocal(x: ArrayLike, *, out: Array | None = None) -> Array:
     """1 / x."""
 
-def reciprocal_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
-    """-dy / x^2."""
-
 def reciprocal_no_nan(x: ArrayLike, *, out: Array | None = None) -> Array:
     """1 / x, 0 where x is 0."""
 
-def reciprocal_no_nan_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
-    """-dy / x^2, 0 where x is 0."""
-
 def relu(x: ArrayLike, *, out: Array | None = None) -> Array:
     """Zero up to 0 (-0 becomes +0), x above; x itself if the type has no negative numbers."""
-
-def relu_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
-    """0 up to 0, dy above; the same for x and for y = max(x, 0)."""
-
-def relu_backward_with_dy_y(dy: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
-    """0 up to 0, dy above; the same for x and for y = max(x, 0)."""
 
 def repeat(x: ArrayLike, *sizes: Any, out: Array | None = None) -> Array:
     """Return `sizes` copies of `x` side by side along each axis, as `numpy.tile`; `numpy.repeat` is another function."""
@@ -458,9 +347,6 @@ def round(x: ArrayLike, *, out: Array | None = None) -> Array:
 def rsqrt(x: ArrayLike, *, out: Array | None = None) -> Array:
     """The function rsqrt of x."""
 
-def rsqrt_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
-    """-dy / (2 sqrt(x^3))."""
-
 def scalar_base_power_grad(x: ArrayLike, dy: ArrayLike, exponent: float, *, out: Array | None = None) -> Array:
     """c x^(c - 1) dy for the exponent c."""
 
@@ -473,17 +359,8 @@ def segment_sum(data: ArrayLike, segment_ids: ArrayLike, num_segments: int, axis
 def selu(x: ArrayLike, *, out: Array | None = None) -> Array:
     """scale alpha (e^x - 1) up to 0, scale x above."""
 
-def selu_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
-    """dy scale above 0, dy scale alpha e^x up to it."""
-
 def sigmoid(x: ArrayLike, *, out: Array | None = None) -> Array:
     """1 / (1 + e^-x)."""
-
-def sigmoid_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
-    """dy s (1 - s) for s = sigmoid(x), which is dy e / (1 + e)^2 for e = e^-|x|."""
-
-def sigmoid_backward_with_dy_y(dy: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
-    """dy y (1 - y)."""
 
 def sign(x: ArrayLike, *, out: Array | None = None) -> Array:
     """1, 0 or -1; 0 for a NaN."""
@@ -491,20 +368,11 @@ def sign(x: ArrayLike, *, out: Array | None = None) -> Array:
 def silu(x: ArrayLike, *, out: Array | None = None) -> Array:
     """x sigmoid(x)."""
 
-def silu_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
-    """dy s (1 + x (1 - s)) for s = sigmoid(x)."""
-
 def sin(x: ArrayLike, *, out: Array | None = None) -> Array:
     """The function sin of x."""
 
-def sin_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
-    """dy cos x."""
-
 def sinh(x: ArrayLike, *, out: Array | None = None) -> Array:
     """The function sinh of x."""
-
-def sinh_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
-    """dy cosh x, which is dy e^|x| / 2 where cosh x overflows."""
 
 def slice(x: ArrayLike, *slices: Any, out: Array | None = None) -> Array:
     """Return a box of `x`, as `x[slices]` of NumPy, for slices with positive steps; it is a copy, not a view."""
@@ -527,35 +395,17 @@ def softmax(x: ArrayLike, axis: int = -1, *, out: Array | None = None) -> Array:
 def softmax_grad(y: ArrayLike, dy: ArrayLike, axis: int = -1, *, out: Array | None = None) -> Array:
     """Return the gradient of `softmax`: `(dy - sum(y * dy)) * y`, the sum along the axis."""
 
-def softplus_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, beta: float = 1.0, threshold: float = 20.0, *, out: Array | None = None) -> Array:
-    """dy where beta x > threshold, else dy e^(beta x) / (e^(beta x) + 1)."""
-
-def softshrink_backward_with_dy_y(dy: ArrayLike, y: ArrayLike, alpha: float = 0.5, *, out: Array | None = None) -> Array:
-    """0 where y is 0, else dy; the bound is not used."""
-
-def softsign_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
-    """dy / (1 + |x|)^2."""
-
 def split(x: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array]:
     """Return the parts of `x` along an axis, as `numpy.split`; they are copies, not views."""
 
 def sqrt(x: ArrayLike, *, out: Array | None = None) -> Array:
     """Return the principal root, with C99's special values."""
 
-def sqrt_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
-    """dy / (2 sqrt x)."""
-
 def square(x: ArrayLike, *, out: Array | None = None) -> Array:
     """x^2."""
 
-def square_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
-    """2 x dy."""
-
 def square_relu(x: ArrayLike, *, out: Array | None = None) -> Array:
     """Zero up to 0, x^2 above."""
-
-def square_relu_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
-    """2 x dy above 0, else 0."""
 
 def stack(arrays: Sequence[ArrayLike], axis: int = 0) -> Array:
     """Return arrays joined along a new axis, as `numpy.stack`."""
@@ -572,20 +422,11 @@ def sum(x: ArrayLike, axis: int | tuple[int, ...] | None = None, dtype: DTypeLik
 def tan(x: ArrayLike, *, out: Array | None = None) -> Array:
     """The function tan of x."""
 
-def tan_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
-    """dy / cos^2 x."""
-
 def tanh(x: ArrayLike, *, out: Array | None = None) -> Array:
     """The function tanh of x."""
 
-def tanh_backward_with_dy_y(dy: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
-    """dy (1 - y^2), factored."""
-
 def threshold(x: ArrayLike, threshold: float, value: float, *, out: Array | None = None) -> Array:
     """`value` up to the limit, x above."""
-
-def threshold_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, threshold: float, *, out: Array | None = None) -> Array:
-    """0 up to the threshold, dy above."""
 
 def tile(x: ArrayLike, repetitions: Any, *, out: Array | None = None) -> Array:
     """Return `repetitions` copies of `x` side by side along each axis, as `numpy.tile`."""
@@ -610,6 +451,165 @@ def where(condition: ArrayLike, x: ArrayLike, y: ArrayLike, *, out: Array | None
 
 def zeta(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
     """Return the Hurwitz zeta function, the sum of (q + n)^-x over n >= 0."""
+
+def abs_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy with the sign of x; 0 where x is 0."""
+
+def acos_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """-dy / sqrt(1 - x^2)."""
+
+def acosh_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy / sqrt(x^2 - 1)."""
+
+def asin_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy / sqrt(1 - x^2)."""
+
+def asinh_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy / sqrt(1 + x^2)."""
+
+def atan_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy / (1 + x^2)."""
+
+def atanh_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy / (1 - x^2)."""
+
+def celu_backward_with_dy_y(dy: ArrayLike, y: ArrayLike, alpha: float = 1.0, *, out: Array | None = None) -> Array:
+    """dy above 0, dy (y / alpha + 1) up to it."""
+
+def cos_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """-dy sin x."""
+
+def cosh_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy sinh x, which is dy +- e^|x| / 2 where sinh x overflows."""
+
+def digamma_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy psi'(x), which is dy / x^2 near 0."""
+
+def elu_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, alpha: float = 1.0, *, out: Array | None = None) -> Array:
+    """dy above 0, dy alpha e^x up to it."""
+
+def erf_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy 2 / sqrt(pi) e^(-x^2)."""
+
+def erfc_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """-dy 2 / sqrt(pi) e^(-x^2)."""
+
+def exp2_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy 2^x ln 2."""
+
+def exp_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy e^x."""
+
+def expm1_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy e^x."""
+
+def fast_gelu_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy (1/2 + t/2 + A (x/2 + 3/2 B x^3) (1 - t^2)) for t = tanh(A (x + B x^3))."""
+
+def gelu_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy (1 + erf(x / sqrt 2) + x sqrt(2 / pi) e^(-x^2 / 2)) / 2; 1 + erf(z) is erfc(-z), which does not cancel."""
+
+def hardshrink_backward_with_dy_y(dy: ArrayLike, y: ArrayLike, lambd: float = 0.5, *, out: Array | None = None) -> Array:
+    """0 where y is 0, else dy; the bound is not used."""
+
+def hardsigmoid_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy / 6 between -3 and 3, else 0."""
+
+def hardswish_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """0 up to -3, dy from 3 on, (x / 3 + 1/2) dy between."""
+
+def hardtanh_backward_with_dy_y(dy: ArrayLike, y: ArrayLike, min: float = -1.0, max: float = 1.0, *, out: Array | None = None) -> Array:
+    """0 where y is one of the bounds, else dy."""
+
+def identity_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy; x is not used."""
+
+def leaky_relu_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, alpha: float = 0.01, *, out: Array | None = None) -> Array:
+    """dy above 0, alpha dy up to it."""
+
+def lgamma_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy psi(x), which is -dy / x near 0."""
+
+def log10_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy / (x ln 10)."""
+
+def log1p_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy / (1 + x)."""
+
+def log2_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy / (x ln 2)."""
+
+def log_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy / x."""
+
+def log_sigmoid_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy / (e^x + 1)."""
+
+def mish_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy (x (1 - t^2) (1 - e^-s) + t) for s = ln(1 + e^x), t = tanh(s)."""
+
+def quick_gelu_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy (s + 1.702 x s (1 - s)) for s = sigmoid(1.702 x), with 1.702 x to double precision."""
+
+def reciprocal_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """-dy / x^2."""
+
+def reciprocal_no_nan_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """-dy / x^2, 0 where x is 0."""
+
+def relu_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """0 up to 0, dy above; the same for x and for y = max(x, 0)."""
+
+def relu_backward_with_dy_y(dy: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
+    """0 up to 0, dy above; the same for x and for y = max(x, 0)."""
+
+def rsqrt_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """-dy / (2 sqrt(x^3))."""
+
+def selu_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy scale above 0, dy scale alpha e^x up to it."""
+
+def sigmoid_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy s (1 - s) for s = sigmoid(x), which is dy e / (1 + e)^2 for e = e^-|x|."""
+
+def sigmoid_backward_with_dy_y(dy: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy y (1 - y)."""
+
+def silu_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy s (1 + x (1 - s)) for s = sigmoid(x)."""
+
+def sin_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy cos x."""
+
+def sinh_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy cosh x, which is dy e^|x| / 2 where cosh x overflows."""
+
+def softplus_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, beta: float = 1.0, threshold: float = 20.0, *, out: Array | None = None) -> Array:
+    """dy where beta x > threshold, else dy e^(beta x) / (e^(beta x) + 1)."""
+
+def softshrink_backward_with_dy_y(dy: ArrayLike, y: ArrayLike, alpha: float = 0.5, *, out: Array | None = None) -> Array:
+    """0 where y is 0, else dy; the bound is not used."""
+
+def softsign_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy / (1 + |x|)^2."""
+
+def sqrt_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy / (2 sqrt x)."""
+
+def square_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """2 x dy."""
+
+def square_relu_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """2 x dy above 0, else 0."""
+
+def tan_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy / cos^2 x."""
+
+def tanh_backward_with_dy_y(dy: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy (1 - y^2), factored."""
+
+def threshold_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, threshold: float, *, out: Array | None = None) -> Array:
+    """0 up to the threshold, dy above."""
 
 astype = cast
 bitwise_invert = bitwise_not

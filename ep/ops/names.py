@@ -52,6 +52,14 @@ def function_name(op: UnaryOp | BinaryOp) -> str:
     return _OTHER_NAMES.get(op) or "_".join(_WORD.findall(op.name)).lower()
 
 
+def is_backward(name: str) -> bool:
+    """Return whether a function multiplies dy by the slope of an op, as `relu_backward_with_dy_x`.
+
+    There are 53 of them, for which users have `vjp` and `ep.grad`: they are last in lists, and not offered.
+    """
+    return "_backward_with_" in name
+
+
 def parameter_name(attribute: Attribute) -> str:
     """Return the name of an attribute as a parameter."""
     return _KEYWORDS.get(attribute.name, attribute.name)

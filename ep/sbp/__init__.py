@@ -46,3 +46,7 @@ __all__ = [
     "signatures_on_axis",
     "span",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,7 +1,9 @@
 """The modules that an import loads, and how long it takes."""
 
+import inspect
 import re
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -122,9 +124,60 @@ def test_all_names_exist():
     assert all(hasattr(ep, name) for name in ep.__all__ if name != "ops")
 
 
+PUBLIC = ["ep.include", "ep.include.primitive", "ep.mesh", "ep.onnx", "ep.ops", "ep.sbp"]
+
+
+@pytest.mark.parametrize("package", PUBLIC)
+def test_dir_lists_what_is_public(package):
+    module = import_module(package)
+    listed = dir(module)
+    assert listed == sorted(listed)
+    hidden = {name for name in module.__all__ if "_backward_with_" in name} if package == "ep.ops" else set()
+    assert len(hidden) == (53 if package == "ep.ops" else 0)
+    assert {*listed} - {"primitive"} == {*module.__all__} - hidden
+    assert all(hasattr(module, name) for name in (*listed, *hidden))
+
+
+def test_dir_of_ep_lists_its_names_and_its_packages():
+    assert dir(ep) == sorted({*ep.__all__, *(name.split(".")[1] for name in PUBLIC)})
+    assert {name for name, _ in inspect.getmembers(ep)} == {*dir(ep)}
+
+
+@pytest.mark.parametrize("package", ["include", "mesh", "onnx", "ops", "sbp"])
+def test_packages_are_attributes_without_an_import_of_their_own(package):
+    assert run(f"import ep\nprint(ep.{package}.__name__)").strip() == f"ep.{package}"
+
+
+def test_a_package_without_its_extra():
+    """The error names the extra, and what lists attributes goes on."""
+    code = """
+import inspect, sys
+sys.modules["onnx"] = None
+import ep
+try:
+    ep.onnx
+except AttributeError as error:
+    print(error)
+print(hasattr(ep, "onnx"), len(inspect.getmembers(ep)) > 20)
+exec("from ep import *")
+try:
+    from ep import onnx
+except ModuleNotFoundError as error:
+    print(error)
+"""
+    first, listed, imported = run(code).splitlines()
+    for line in (first, imported):
+        assert line.endswith("ep.onnx needs the package onnx: pip install 'ep-primitives[onnx]'")
+    assert listed == "False True"
+
+
 def test_unknown_attribute():
     with pytest.raises(AttributeError, match="module 'ep' has no attribute 'nothing'"):
         _ = ep.nothing
+    with pytest.raises(AttributeError, match=r"'ep' has no attribute 'NewPrimitve'; did you mean 'NewPrimitive'"):
+        _ = ep.NewPrimitve
+    with pytest.raises(AttributeError, match=r"'ep.onnx' has no attribute 'laod'; did you mean 'load'\?"):
+        _ = ep.onnx.laod
 
 
 def test_version():

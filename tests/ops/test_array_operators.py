@@ -7,6 +7,7 @@ import pytest
 
 import ep.ops
 from ep.ops import copy_to_device, copy_to_host
+from tests.ops.test_names import check_dir
 
 ARITHMETIC = {
     "add": "add",
@@ -35,6 +36,10 @@ def check(got, expected):
     expected = np.asarray(expected)
     assert (got.dtype, got.shape) == (expected.dtype, expected.shape)
     np.testing.assert_array_equal(copy_to_host(got), expected)
+
+
+def test_what_an_array_lists(cuda):
+    check_dir(cuda(A), {"address", "copy_to_host", "device_index", "nbytes"})
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int32])

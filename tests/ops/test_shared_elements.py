@@ -63,7 +63,7 @@ ATTRIBUTES = {
     "threshold_backward_with_dy_x": {"threshold": 0.5},
 }
 
-FUNCTIONS = {name: getattr(ep.ops, name) for name in dir(ep.ops)}
+FUNCTIONS = {name: getattr(ep.ops, name) for name in ep.ops.__all__}
 WRITES = [
     name for name, one in FUNCTIONS.items() if inspect.isfunction(one) and "out" in inspect.signature(one).parameters
 ]

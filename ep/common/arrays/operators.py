@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 from ep.common.arrays.checks import NUMBERS, is_weak
 from ep.common.lazy import LazyTable
@@ -85,6 +85,8 @@ class Operators:
 
     __slots__ = ()
     __array_ufunc__ = None  # NumPy's arrays leave operators to this class
+    _internal: ClassVar[frozenset[str]] = frozenset()
+    """The attributes that the package alone uses, which `dir` leaves out."""
 
     __add__, __radd__, __iadd__ = _forms("add")
     __sub__, __rsub__, __isub__ = _forms("sub")
@@ -105,6 +107,10 @@ class Operators:
 
     __abs__, __neg__ = _unary("abs"), _unary("negative")
     __pos__, __invert__ = _unary("identity"), _unary("bitwise_not")
+
+    def __dir__(self) -> list[str]:
+        names = [name for name in super().__dir__() if name.startswith("__") or not name.startswith("_")]
+        return [name for name in names if name not in self._internal]
 
     def _call(self, name: str, *operands: Any) -> Any:
         """Return the result of a function, of which the array is an operand."""

@@ -36,6 +36,7 @@ class CudaArray(KeyedSlots, Operators, ProcessBound, Keyed):
     """
 
     __slots__ = ("__weakref__", "_owner", "_stream", "dtype", "shape", "size")
+    _internal = frozenset(("call_key", "memory", "of_call", "share"))
     memory: Memory
 
     def __init__(self, memory: Memory, shape: tuple[int, ...], stream: CudaStream, owner: Any) -> None:

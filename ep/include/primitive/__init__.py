@@ -125,3 +125,7 @@ __all__ = [
     "register_primitive_factory",
     "registered",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -25,6 +25,7 @@ from ep.ops.declare.type_rules import TypeRule
 from ep.ops.kernels.conditions import Subject
 from ep.ops.kernels.kernel import Kernel
 from ep.ops.kernels.registry import Registration, choose, kernels_of, when_registered
+from ep.ops.names import is_backward
 from ep.sbp import Problem, Signature, all_broadcast, follows_from
 
 Attributes = Mapping[str, Any]
@@ -257,8 +258,8 @@ def add_operator(operator: Operator) -> Operator:
 
 
 def operators() -> list[Operator]:
-    """Return all operators, by family and name."""
-    return sorted(_OPERATORS.values(), key=lambda one: (one.family, one.name))
+    """Return all operators, by family and name; those of `is_backward` are last."""
+    return sorted(_OPERATORS.values(), key=lambda one: (is_backward(one.name), one.family, one.name))
 
 
 def operator_named(name: str) -> Operator:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from os import PathLike
 from typing import NamedTuple
 
-from onnx import TensorProto, ValueInfoProto
+from onnx import ModelProto, TensorProto, ValueInfoProto
 
 from ep.onnx.errors import UnsupportedError
 from ep.onnx.graph import graph_of, shape_of
@@ -25,8 +26,11 @@ class Value(NamedTuple):
 
 
 class Outline(NamedTuple):
-    """opsets: by the domain of operators. operators: the number of nodes of each, also in the graphs of nodes, the
-    most frequent first. reasons: a line for each part that is not served."""
+    """What a model has.
+
+    opsets: by the domain of operators. operators: the number of nodes of each, also in the graphs of nodes, the most
+    frequent first. reasons: a line for each part that is not served.
+    """
 
     inputs: tuple[Value, ...]
     outputs: tuple[Value, ...]
@@ -35,9 +39,12 @@ class Outline(NamedTuple):
     reasons: tuple[str, ...]
 
 
-def outline_of(source: Source) -> Outline:
-    """Return the outline of a file; raises ModelError if it is not a valid model, and OSError."""
-    model, _ = checked(source)
+def outline(source: str | PathLike[str] | bytes | ModelProto) -> Outline:
+    """Return what a model has, whether it is served or not; nothing is computed.
+
+    source: as for `load`. Raises TypeError for another source, ModelError for an invalid model, and OSError.
+    """
+    model, _ = checked(Source(source))
     outputs, reasons = [*model.graph.output], unsupported_opsets(model)
     if not reasons:
         try:
