@@ -1,6 +1,7 @@
 """The drawing of a program."""
 
 import re
+import sys
 from xml.etree import ElementTree
 
 import numpy as np
@@ -66,6 +67,25 @@ def test_types_reasons_constants_and_names_of_arguments():
         assert text in texts
     assert "alone: split is not a map" in " ".join(texts)
     assert any("product kernel" in text for text in texts)
+
+
+def test_a_prompt_shows_the_lines(capsys):
+    """As Python's and IPython's prompts show a value; a notebook has the drawing as well."""
+
+    def f(x, w):
+        return ep.ops.exp(x @ w), ep.ops.sum(x)
+
+    x, w = np.ones((3, 4), np.float32), np.ones((4, 5), np.float32)
+    with ep.lazy() as block:
+        of_x = block.view(x)
+        of_x[...] = ep.ops.exp(of_x)
+        assigned = block.explain()
+    for explanation in (ep.fuse(f).explain(x, w), assigned):
+        lines = str(explanation).splitlines()
+        assert lines[0].startswith("0: ")
+        sys.displayhook(explanation)
+        assert capsys.readouterr().out.splitlines() == lines
+    assert len(ep.fuse(f).explain(x, w).splitlines()) > 1
 
 
 def test_a_cut_is_drawn_with_its_reason():
