@@ -34,7 +34,6 @@ from ep.include.device import Device
 SIZES: Final = {"small": 2**12, "medium": 2**20, "large": 2**24}
 _PLOTTED: Final = tuple(2**exponent for exponent in range(10, 25, 2))
 _SECONDS: Final = 0.4
-_COLUMNS: Final = ("primitive", "case", "ep", "NumPy", "faster", "GB/s", "of copy", "check")
 
 
 def add_arguments(parser: Parser) -> None:
@@ -160,20 +159,22 @@ def _measure(case: Case, trial: Trial) -> dict[str, Any]:
 
 
 def _print(result: dict[str, Any], count: int) -> None:
+    cases = result["cases"]
+    unit, times = text.column([row[one] for row in cases for one in ("ep_seconds", "numpy_seconds")])
     rows = [
         (
             names.short_name(names.INTERFACES[row["primitive"]]),
             row["case"],
-            *text.times(row["ep_seconds"], row["numpy_seconds"]),
+            *pair,
             f"{row['numpy_seconds'] / row['ep_seconds']:.1f}x",
             f"{row['gb_per_s']:.1f}",
             "-" if row["share_of_copy"] is None else f"{row['share_of_copy']:.0%}",
             "ok" if row["right"] else "fail",
         )
-        for row in result["cases"]
+        for row, pair in zip(cases, zip(times[::2], times[1::2], strict=True), strict=True)
     ]
     copied = result["copy_gb_per_s"]
     beside = "it has no copy to compare with" if copied is None else f"a copy runs at {copied:.1f} GB/s"
-    output.table(
-        _COLUMNS, rows, f"{result['device']}: results of about {count:,} elements; {beside}", right=_COLUMNS[2:7]
-    )
+    columns = ("primitive", "case", f"ep, {unit}", f"NumPy, {unit}", "faster", "GB/s", "of copy", "check")
+    title = f"{result['device']}: results of about {count:,} elements; {beside}"
+    output.table(columns, rows, title, right=columns[2:7])

@@ -121,11 +121,12 @@ def _print(arguments: Namespace, found: Mapping[str, Any]) -> None:
     shapes = ", ".join(f"{name} {' x '.join(map(str, shape)) or '1'}" for name, shape in found["shapes"].items())
     names = {"ep": f"ep, {found['device']}", "onnxruntime": "ONNX Runtime"}
     ours = found["seconds"]["ep"]
-    rows = [
-        (names[name], text.duration(found["first_seconds"][name]), text.duration(taken), f"{taken / ours:.2f}")
-        for name, taken in found["seconds"].items()
-    ]
-    columns = ("", "load, first run", "run", "of ours")
+    taken = found["seconds"]
+    first_unit, first = text.column([found["first_seconds"][name] for name in taken])
+    unit, times = text.column([*taken.values()])
+    shares = [f"{seconds / ours:.2f}" for seconds in taken.values()]
+    rows = [*zip(map(names.__getitem__, taken), first, times, shares, strict=True)]
+    columns = ("", f"load, first run, {first_unit}", f"run, {unit}", "of ours")
     output.table(columns, rows, f"{arguments.onnx}: {shapes}", right=columns[1:])
     if found["distance"] is None:
         output.paragraph("ONNX Runtime is not installed: nothing is compared.")

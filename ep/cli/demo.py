@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from concurrent.futures import as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -59,7 +59,6 @@ from ep.include.primitive import BinaryOp, ReduceOp, UnaryOp
 _SECONDS: Final = 0.03
 _SIMULATED: Final = 2**10
 """The elements of a result on a simulated device."""
-_COLUMNS: Final = ("what", "primitive", "ep", "NumPy", "GB/s", "check")
 
 _TOKENS, _HIDDEN = 4096, 768
 
@@ -179,7 +178,7 @@ def _run(coverage: Coverage) -> bool:
     """Run and print the cases that the device has primitives for; return whether all of them are right."""
     start = time.perf_counter()
     measured = coverage.run(_measure)
-    first = sum(seconds for _, seconds, _ in measured)
+    first = sum(one.first for one in measured)
     ran = time.perf_counter() - start - first
     if measured:
         print()
@@ -189,23 +188,41 @@ def _run(coverage: Coverage) -> bool:
         )
         output.paragraph("Times are medians, on a GPU its own; GB/s counts the bytes that have to be read and written.")
         print()
-        output.table(_COLUMNS, [row for row, _, _ in measured], right=_COLUMNS[2:5])
+        _print(measured)
     if left_out := coverage.in_words():
         print()
         output.paragraph(f"{left_out}.")
     for failure in coverage.failures:
         print(f"fail: {failure}")
-    return all(right for _, _, right in measured) and not coverage.failures
+    return all(one.is_right for one in measured) and not coverage.failures
 
 
-def _measure(case: Case, trial: Trial) -> tuple[tuple[str, ...], float, bool]:
-    """Return the row of a case, the seconds of its first launch, and whether it is right."""
+class _Measured(NamedTuple):
+    """A case, the seconds of its first launch, the median seconds of ep and of NumPy, and whether it is right."""
+
+    case: Case
+    first: float
+    ours: float
+    numpy: float
+    is_right: bool
+
+
+def _measure(case: Case, trial: Trial) -> _Measured:
     times = trial.time(_SECONDS)
-    row = (
-        case.name,
-        names.short_name(case.primitive),
-        *text.times(times["ep"].median, times["numpy"].median),
-        f"{case.bytes_moved / times['ep'].median / 1e9:.1f}",
-        "ok" if trial.is_right else "fail",
-    )
-    return row, trial.first_seconds, trial.is_right
+    return _Measured(case, trial.first_seconds, times["ep"].median, times["numpy"].median, trial.is_right)
+
+
+def _print(measured: Sequence[_Measured]) -> None:
+    unit, times = text.column([seconds for one in measured for seconds in (one.ours, one.numpy)])
+    rows = [
+        (
+            one.case.name,
+            names.short_name(one.case.primitive),
+            *pair,
+            f"{one.case.bytes_moved / one.ours / 1e9:.1f}",
+            "ok" if one.is_right else "fail",
+        )
+        for one, pair in zip(measured, zip(times[::2], times[1::2], strict=True), strict=True)
+    ]
+    columns = ("what", "primitive", f"ep, {unit}", f"NumPy, {unit}", "GB/s", "check")
+    output.table(columns, rows, right=columns[2:5])

@@ -18,26 +18,23 @@ from ep.include.suggest import did_you_mean
 from ep.version import __version__
 
 COMMANDS: Final = {
-    "demo": ("ep.cli.demo", "run every primitive on real-looking data and check it: a good first command"),
+    "demo": ("ep.cli.demo", "run every primitive and check the results: a good first command"),
     "list": ("ep.cli.list_", "list what is registered: primitives, ops, data types, devices"),
-    "show": ("ep.cli.show", "show one primitive's contract, attributes and supported data types"),
+    "show": ("ep.cli.show", "show a primitive's contract, attributes and data types"),
     "devices": ("ep.cli.devices", "list the devices, and why one is not available"),
-    "ops": ("ep.cli.ops", "list the operators, or show one: inputs, attributes, the rule for its type, its kernels"),
-    "kernels": ("ep.cli.kernels", "show which kernel of an operator is chosen, and why the others are not"),
-    "sbp": ("ep.cli.sbp", "choose how an operator's tensors lie on several ranks, by the bytes that it moves"),
-    "run": ("ep.cli.run", "run one operator, or an ONNX model, on .npy files"),
-    "onnx": ("ep.cli.onnx", "check which operators serve the nodes of an ONNX model"),
-    "bench": (
-        "ep.cli.bench",
-        "time the primitives against NumPy, or an ONNX model against ONNX Runtime, on this machine",
-    ),
+    "ops": ("ep.cli.ops", "list the operators, or show one and its kernels"),
+    "kernels": ("ep.cli.kernels", "show which kernel of an operator is chosen, and why"),
+    "sbp": ("ep.cli.sbp", "choose how the tensors of an operator lie on several ranks"),
+    "run": ("ep.cli.run", "run an operator, or an ONNX model, on .npy files"),
+    "onnx": ("ep.cli.onnx", "show what an ONNX model has, and what of it is not served"),
+    "bench": ("ep.cli.bench", "time primitives beside NumPy, or a model beside ONNX Runtime"),
     "cache": ("ep.cli.cache", "show, fill or clear the cache of compiled kernels"),
     "doctor": ("ep.cli.doctor", "check the installation, and say what it found"),
 }
 """The commands: name -> module with `add_arguments(parser)` and `run(arguments)`, and a description."""
 
 _HELP_COMMAND: Final = {"help": "show this help, or with a COMMAND that of the command"}
-_OPTIONS: Final = {"-h, --help": "show this help", "-V, --version": "show the version"}
+_VARIABLES: Final = "variables"
 _COMPLETION: Final = "_ARGCOMPLETE"  # set by the shell while it completes a command line
 
 _INTERRUPTED: Final = 130  # the exit code that shells report for SIGINT
@@ -96,6 +93,9 @@ def _dispatch(argv: list[str]) -> int:
     if name in ("-V", "--version"):
         print(f"ep {__version__}")
         return 0
+    if name == "help" and rest[0] == _VARIABLES:
+        print(text.definitions({one.name: one.meaning for one in VARIABLES}, text.width()))
+        return 0
     if name == "help":
         name, rest = rest[0], [*rest[1:], "--help"]
     if name not in COMMANDS:
@@ -120,21 +120,21 @@ def _dispatch(argv: list[str]) -> int:
 
 
 def _help() -> str:
-    lists = {
-        "commands": {name: what for name, (_, what) in COMMANDS.items()} | _HELP_COMMAND,
-        "options": _OPTIONS,
-        "environment variables": {variable.name: variable.meaning for variable in VARIABLES},
-    }
+    """Return the help of all commands: on a terminal of 80 columns, a screen of 24 lines."""
     columns = text.width()
-    about = "Execution-provider primitives: gather, expand, elementwise and more behind one registry."
+    commands = {name: what for name, (_, what) in COMMANDS.items()} | _HELP_COMMAND
+    about = "Execution-provider primitives: gather, expand, elementwise and more."
+    more = (
+        "Options: -h, --help; -V, --version. 'ep COMMAND --help' describes a command, 'ep help variables' the "
+        "environment variables, and 'ep doctor' says what they are set to."
+    )
     return "\n".join(
         [
-            "usage: ep COMMAND [OPTIONS]",
+            *text.wrap("usage: ep COMMAND [OPTIONS]", columns),
             "",
             *text.wrap(about, columns),
-            *(f"\n{title}:\n{text.definitions(pairs, columns, '  ')}" for title, pairs in lists.items()),
-            "",
-            *text.wrap("'ep doctor' says what the variables are set to, and whether that is valid.", columns),
+            *("", "commands:", text.definitions(commands, columns, "  "), ""),
+            *text.wrap(more, columns),
         ]
     )
 

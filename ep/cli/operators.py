@@ -44,8 +44,8 @@ def add_commands(commands: Any) -> Iterator[Parser]:
     from ep.ops.declare.operator import operators
 
     for operator in operators():
-        summary = operator.meaning.partition("\n")[0]
-        command = commands.add_parser(operator.name, aliases=operator.aliases, help=summary)
+        summary = operator.meaning.partition("\n\n")[0].replace("%", "%%")
+        command = commands.add_parser(operator.name, aliases=operator.aliases, description=summary)
         for one in operator.inputs:
             _add_input(command, operator, one)
         for attribute in operator.attributes:

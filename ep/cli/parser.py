@@ -42,6 +42,12 @@ class _Once(argparse.Action):
         setattr(namespace, self.dest, values)
 
 
+def _names(action: argparse.Action, word: str) -> bool:
+    """Return whether a word is a name that an option takes, such as Gather that of --primitive."""
+    find = getattr(action.type, "find", None)
+    return word in (action.choices or ()) if find is None else find(word) is not None
+
+
 class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
     """The formatter of help: it keeps paragraphs and examples of a description, and breaks lines at blanks only."""
 
@@ -74,10 +80,13 @@ class Parser(argparse.ArgumentParser):
         # argparse reads "-1,3,5" as an option unless it looks like a negative number
         self._negative_number_matcher = re.compile(r"-\d[\d.,-]*$")
 
-    def add_commands(self, what: str) -> argparse._SubParsersAction[Parser]:
-        """Let the next argument choose among subparsers, which have their full name as `prog`."""
+    def add_commands(self, what: str, meaning: str | None = None) -> argparse._SubParsersAction[Parser]:
+        """Let the next argument choose among subparsers, which have their full name as `prog`.
+
+        meaning: what help says of them; those with a help of their own are listed.
+        """
         return self.add_subparsers(
-            dest=what, metavar=what.upper(), required=True, title=f"{what}s", parser_class=Parser
+            dest=what, metavar=what.upper(), required=True, title=f"{what}s", parser_class=Parser, help=meaning
         )
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
@@ -90,9 +99,16 @@ class Parser(argparse.ArgumentParser):
         return namespace, rest
 
     def _refuse(self, rest: list[str]) -> NoReturn:
+        word = rest[0]
         known = [option for action in self._actions for option in action.option_strings]
-        suggestions = "".join(did_you_mean(word.partition("=")[0], known) for word in rest[:1])
-        self.error(f"there is no argument {' '.join(rest)}{suggestions}")
+        meant = [
+            f"{one.option_strings[-1]} {word}" for one in self._actions if one.option_strings and _names(one, word)
+        ]
+        hint = f"; did you mean '{' or '.join(meant)}'?" if meant else did_you_mean(word.partition("=")[0], known)
+        options = [one for one in known if one.startswith("--") and one != "--help"]
+        if not hint and not word.startswith("-") and options:
+            hint = f"; the options are {', '.join(options)}"
+        self.error(f"there is no argument {' '.join(rest)}{hint}")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:

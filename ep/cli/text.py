@@ -81,22 +81,22 @@ def definitions(pairs: Mapping[str, str], columns: int | None = None, indent: st
     return "\n".join(lines)
 
 
-def times(*seconds: float) -> list[str]:
-    """Return times with three digits, all in the unit that suits the shortest: `12.3 us`, `1.23 ms`, `1.23 s`."""
-    unit, size = next((unit for unit in _UNITS if min(seconds) >= unit[1]), _UNITS[-1])
-    return [f"{_three_digits(value / size)} {unit}" for value in seconds]
+def column(seconds: Sequence[float]) -> tuple[str, list[str]]:
+    """Return the unit that suits most of some times, and each time in it: "ms", and `0.0123`, `80.1`."""
+    middle = sorted(seconds)[len(seconds) // 2] if seconds else 0.0
+    unit, size = next((unit for unit in _UNITS if middle >= unit[1]), _UNITS[-1])
+    return unit, [_three_digits(value / size) for value in seconds]
 
 
 def duration(seconds: float) -> str:
-    """Return one time, as in `times`."""
-    return times(seconds)[0]
+    """Return one time: `12.3 us`, `1.23 ms`, `1.23 s`."""
+    unit, (value,) = column([seconds])
+    return f"{value} {unit}"
 
 
 def _three_digits(value: float) -> str:
-    for below, decimals in ((9.995, 2), (99.95, 1)):
-        if value < below:
-            return f"{value:.{decimals}f}"
-    return f"{value:,.0f}"
+    exponent = int(f"{value:.2e}".partition("e")[2])  # of the rounded value
+    return f"{value:,.{max(2 - exponent, 0)}f}"
 
 
 def megabytes(size: int) -> str:

@@ -30,7 +30,23 @@ def test_help(ep):
     assert done.code == 0
     assert done.err == ""
     assert all(f"\n  {name}" in done.out for name in COMMANDS)
-    assert all(f"\n  {variable.name}" in done.out for variable in VARIABLES)
+    variables = ep("help", "variables")
+    assert (variables.code, variables.err) == (0, "")
+    assert all(f"\n{variable.name} " in f"\n{variables.out}" for variable in VARIABLES)
+
+
+@pytest.mark.parametrize("arguments", [("help",), ("run", "--help"), ("list", "--help"), ("onnx", "--help")])
+def test_help_is_a_screen(ep, monkeypatch, arguments):
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = ep(*arguments).out.splitlines()
+    assert len(lines) <= 24
+    assert max(map(len, lines)) <= 80
+
+
+def test_help_of_an_operator_describes_it_and_what_all_have(ep):
+    out = ep("run", "gather", "--help").out
+    for words in ("that `indices` selects", "--batch-dims N", "mpiexec -n 4", "--read-as bfloat16", "part.0.npy"):
+        assert words in out
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -73,6 +89,15 @@ def test_closed_stderr_sends_no_errors_to_stdout():
         (["zzz"], "ep: error: there is no command 'zzz'; the commands are demo, list,"),
         (["--verbose"], "ep: error: there is no option '--verbose'"),
         (["list", "--pimitive", "Gather"], "ep list: error: there is no argument --pimitive Gather; did you mean '--p"),
+        (["list", "gather"], "ep list: error: there is no argument gather; did you mean '--primitive gather'?"),
+        (["list", "FastGelu"], "did you mean '--op FastGelu'?"),
+        (["list", "float32", "relu"], "did you mean '--dtype float32'?"),
+        (["list", "json"], "did you mean '--format json'?"),
+        (["bench", "matmul"], "did you mean '--primitive matmul'?"),
+        (["bench", "small"], "did you mean '--size small'?"),
+        (["demo", "cuda"], "did you mean '--device cuda'?"),
+        (["cache", "warm", "gather"], "ep cache warm: error: there is no argument gather; did you mean '--primitive"),
+        (["list", "gathr"], "no argument gathr; the options are --primitive, --op, --dtype, --device, --format"),
         (["list", "--op", "rellu"], "ep list: error: argument --op: 'rellu' is not an op; did you mean 'kRelu'"),
         (["list", "--primitive", "gathr"], "'gathr' is not a primitive; did you mean 'Gather'"),
         (["list", "--dtype", "flaot32"], "'flaot32' is not a data type; did you mean 'float32'"),

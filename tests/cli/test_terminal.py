@@ -14,7 +14,7 @@ import termios
 import pytest
 
 from ep.cli.main import COMMANDS
-from ep.cli.text import definitions, reflow, times
+from ep.cli.text import column, definitions, duration, reflow
 from tests.subprocesses import read_terminal
 
 WIDTHS = (40, 60, 80, 120)
@@ -150,19 +150,32 @@ def test_definitions():
 @pytest.mark.parametrize(
     ("seconds", "words"),
     [
-        ((0.0,), ["0.00 us"]),
-        ((4.123e-7,), ["0.41 us"]),
-        ((1.234e-5,), ["12.3 us"]),
-        ((9.996e-6,), ["10.0 us"]),
-        ((9.996e-4,), ["1,000 us"]),
-        ((0.00123456,), ["1.23 ms"]),
-        ((2.5,), ["2.50 s"]),
-        ((123.4,), ["123 s"]),
-        ((6.45e-4, 6.73e-3), ["645 us", "6,730 us"]),
+        (0.0, "0.00 us"),
+        (4.123e-7, "0.412 us"),
+        (1.234e-5, "12.3 us"),
+        (9.996e-6, "10.0 us"),
+        (9.996e-4, "1,000 us"),
+        (0.00123456, "1.23 ms"),
+        (2.5, "2.50 s"),
+        (123.4, "123 s"),
     ],
 )
-def test_times(seconds, words):
-    assert times(*seconds) == words
+def test_a_duration(seconds, words):
+    assert duration(seconds) == words
+
+
+@pytest.mark.parametrize(
+    ("seconds", "unit", "words"),
+    [
+        ((), "us", []),
+        ((6.45e-4, 6.73e-3), "ms", ["0.645", "6.73"]),
+        ((3.1e-6, 4e-5, 0.0123456), "us", ["3.10", "40.0", "12,346"]),
+        ((3.1e-6, 0.04, 0.08, 1.5), "ms", ["0.00310", "40.0", "80.0", "1,500"]),
+        ((1.0, 9.9999e-4, 2.0), "s", ["1.00", "0.00100", "2.00"]),
+    ],
+)
+def test_a_column_of_times_has_one_unit(seconds, unit, words):
+    assert column(seconds) == (unit, words)
 
 
 COLD = """
