@@ -43,14 +43,13 @@ def _measured(arguments: Namespace, device_type: DeviceType) -> dict[str, Any]:
     device = device_of(device_type)
     placed = {name: device.place(one) for name, one in inputs.items()}
 
-    def ours(progress: Callable[[int, int], None] | None = None) -> list[Any]:
-        results = model.run(None, placed, progress)
+    def ours() -> list[Any]:
+        results = model.run(None, placed)
         device.stream.Sync()
         return [*results]
 
     try:
-        with output.late_progress("steps of a first run") as progress:
-            results = [device.bring_back(one) for one in ours(progress)]
+        results = [device.bring_back(one) for one in ours()]
     except REFUSALS as error:
         notes = "".join(f", {note}" for note in getattr(error, "__notes__", ()))
         raise CommandError(f"{refused(error)}{notes}") from error

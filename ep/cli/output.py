@@ -8,9 +8,8 @@ from __future__ import annotations
 import csv
 import json
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import Any, Final
 
 from ep.cli import text
@@ -18,7 +17,6 @@ from ep.cli.parser import Parser
 
 _LONGEST_NAME: Final = 32  # longer names, such as paths, may be broken on a narrow terminal
 _BETWEEN: Final = 2  # blanks between columns
-_LATE: Final = 2.0  # seconds
 
 Rows = Sequence[Sequence[str]]
 
@@ -180,30 +178,6 @@ def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
             print(f"{done:,} of {total:,} {what}", flush=True)
 
     yield advance
-
-
-@contextmanager
-def late_progress(what: str) -> Iterator[Callable[[int, int], None] | None]:
-    """Show a bar on stderr, if it is a terminal, as soon as work has taken longer than people like to wait.
-
-    Yields a function of the amount that is done and of the whole amount; None without a terminal.
-    """
-    if sys.stderr is None or not text.is_terminal(sys.stderr):
-        yield None
-        return
-    begin, bars = time.perf_counter(), list[tuple[Any, Any]]()
-    with ExitStack() as stack:
-
-        def tell(done: int, total: int) -> None:
-            if not bars and time.perf_counter() - begin > _LATE:
-                from rich.console import Console
-
-                bar = stack.enter_context(_bar(Console(stderr=True, width=text.width())))
-                bars.append((bar, bar.add_task(what, total=total)))
-            for bar, task in bars:
-                bar.update(task, completed=done, total=total)
-
-        yield tell
 
 
 def _bar(console: Any) -> Any:

@@ -17,11 +17,13 @@ from __future__ import annotations
 import time
 from argparse import Namespace
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Final
 
 from ep.cli import names, npy, operators, ranks, text
 from ep.cli.computing import REFUSALS, device_of, refused
 from ep.cli.parser import Parser
+from ep.common.notice import Wait
 from ep.include.device_type import DeviceType
 from ep.include.errors import EnvironmentVariableError
 
@@ -64,7 +66,8 @@ def run(arguments: Namespace) -> int:
     npy.target(arguments.out)  # raises before anything is computed
     device, plan = device_of(arguments.device), operators.plan(arguments)
     start = time.perf_counter()
-    device.rehearse(plan)
+    with Wait(is_silent=True) if arguments.quiet else nullcontext():
+        device.rehearse(plan)
     middle = time.perf_counter()
     try:
         placed = [device.place(one) for one in plan.inputs]

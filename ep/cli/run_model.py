@@ -5,8 +5,7 @@
 
 Each input of the model needs a file, and --out chooses the outputs that are computed. Inputs are memory-mapped; an
 output appears under its name when it is complete, and none does after an error. With "--out NAME=-" the result goes to
-stdout, and messages of the command to stderr. A first run that takes more than 2 s, since it compiles kernels, shows
-its progress on a terminal. 'ep onnx check model.onnx' lists the operators of its nodes.
+stdout, and messages of the command to stderr. 'ep onnx show model.onnx' shows what the model has.
 
 It needs the extra onnx. No code of a model is run.
 """
@@ -18,9 +17,10 @@ from argparse import Namespace
 from contextlib import nullcontext
 from pathlib import Path
 
-from ep.cli import models, names, npy, output, text
+from ep.cli import models, names, npy, text
 from ep.cli.computing import REFUSALS, device_of, refused
 from ep.cli.parser import CommandError, Parser
+from ep.common.notice import Wait
 from ep.include.device_type import DeviceType
 from ep.include.errors import EnvironmentVariableError
 
@@ -53,8 +53,8 @@ def run(arguments: Namespace) -> int:
     try:
         placed = {name: device.place(one) for name, one in inputs.items()}
         begin = time.perf_counter()
-        with nullcontext() if arguments.quiet else output.late_progress("steps of a first run") as progress:
-            results = [device.bring_back(one) for one in model.run([*targets], placed, progress)]
+        with Wait(is_silent=True) if arguments.quiet else nullcontext():
+            results = [device.bring_back(one) for one in model.run([*targets], placed)]
     except EnvironmentVariableError:
         raise
     except REFUSALS as error:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from ep.common.notice import Wait
+from ep.common.progress import Progress
 from ep.expressions.group import View
 from ep.expressions.memory import Arena, Memory
 from ep.expressions.program_text import ProgramText, launches_of, telling
@@ -39,7 +41,7 @@ class Program:
         self._written_by = {one: k for k, group in groups if group.structure for one in group.results}
         self._may_write = cache(self._kernel_may_write)
         self.memory = Memory(self.schedule) if has_memory else None
-        self._trace = trace
+        self._trace, self._has_run = trace, False
         self._write()
 
     def _write(self) -> None:
@@ -117,12 +119,21 @@ class Program:
         arena: Arena | None = None,
         launched: Callable[[], None] | None = None,
     ) -> list[Array]:
-        """Return the results; direct: arrays for results, which kernels may write."""
+        """Return the results; direct: arrays for results, which kernels may write. The first call counts its launches
+        for the user, if it takes long."""
         body = self.renewed()
         if launched is not None:
             body = telling(body, launched)
         try:
-            return body(base, given, direct, arena)
+            if self._has_run:
+                return body(base, given, direct, arena)
+            with Wait() as wait:
+                self._has_run = True
+                if wait is not None and wait.is_heard:  # nobody else counts the launches
+                    progress = Progress(wait.tell)
+                    progress.expect(launches_of(body))
+                    body = telling(body, progress.step)
+                return body(base, given, direct, arena)
         except Exception as error:
             step = self.step_of(error)
             if isinstance(error, ArgumentError):

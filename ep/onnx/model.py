@@ -11,13 +11,14 @@ import numpy as np
 
 from ep.common.arrays.on_device import arrays_on, on_device
 from ep.common.bounded_cache import BoundedCache
+from ep.common.notice import Wait
+from ep.common.progress import Progress, Tell
 from ep.garbage import garbage_waits
 from ep.include.arrays import Arrays
 from ep.include.device_type import DeviceType
 from ep.include.process import exclusively
 from ep.include.shown import Lines
 from ep.onnx.inputs import as_names, by_name, check_known, check_mapping, checked, is_array_of, of_shapes
-from ep.onnx.progress import Progress, Tell
 from ep.onnx.source import Source
 from ep.onnx.stored import Stored
 
@@ -125,8 +126,10 @@ class Model:
         self, base: Arrays, key: Hashable, values: dict[str, Any], wanted: tuple[str, ...], progress: Tell | None
     ) -> tuple[Any, ...]:
         """Return outputs by name, with a new plan. values: the inputs, by name."""
-        planner, told = self._planner, None if progress is None else Progress(progress)
-        with garbage_waits():
+        planner = self._planner
+        with garbage_waits(), Wait() as wait:
+            heard = [one for one in (progress, wait.tell if wait is not None and wait.is_heard else None) if one]
+            told = Progress(lambda done, known: [tell(done, known) for tell in heard]) if heard else None
             runs = planner.runs(wanted, values, self._stored, told)
             self._plans.put(key, runs)
             found = runs.outputs(base, values, wanted, told)

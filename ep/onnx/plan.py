@@ -8,13 +8,13 @@ from typing import Any
 from ep import ops
 from ep.common.arrays.on_device import on_device
 from ep.common.bounded_cache import BoundedCache
+from ep.common.progress import Progress
 from ep.expressions.memory import Arena, Arenas
 from ep.include.arrays import Array, Arrays
 from ep.onnx.graph import Branch, Node
 from ep.onnx.inputs import Sized
 from ep.onnx.operators.loops import Steps
 from ep.onnx.planned import Planned, in_place_of
-from ep.onnx.progress import Progress
 from ep.onnx.stored_plan import Launches
 from ep.ops.devices import copy_to_host
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ep.common.progress import Progress
 from ep.expressions.array import LazyArray
 from ep.expressions.memory import Arena
 from ep.expressions.program import Program
@@ -17,7 +18,6 @@ from ep.onnx.calls import tell_node
 from ep.onnx.graph import Branch, Node
 from ep.onnx.inputs import Sized
 from ep.onnx.known import Known, NDArray
-from ep.onnx.progress import Progress
 from ep.onnx.table import OPERATORS
 
 _DONE: Final = Branch((), ())

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ep.common.progress import Progress
 from ep.expressions.memory import Arenas
 from ep.include.arrays import Array, Arrays
 from ep.include.device_type import DeviceType
@@ -17,7 +18,6 @@ from ep.onnx.inputs import Sized
 from ep.onnx.known import Known
 from ep.onnx.plan import Plan
 from ep.onnx.planned import Planned
-from ep.onnx.progress import Progress
 from ep.onnx.reading import read
 from ep.onnx.source import Source
 from ep.onnx.stored import Stored

@@ -7,7 +7,8 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from ep.cli import bench_model, output
+from ep.cli import bench_model
+from ep.common import notice
 
 
 @pytest.fixture
@@ -81,21 +82,21 @@ def test_a_model_is_timed(ep, folder, monkeypatch):
 
 
 @pytest.mark.parametrize("command", ["run", "quiet", "bench"])
-def test_progress_is_shown_on_a_terminal_alone(ep, folder, monkeypatch, command):
-    """The bar appears on stderr, so that a result may go to stdout."""
+def test_counts_are_shown_on_a_terminal_alone(ep, folder, monkeypatch, command):
+    """They appear on stderr, so that a result may go to stdout."""
     monkeypatch.setattr(bench_model, "_SECONDS", 0.01)
-    monkeypatch.setattr(output, "_LATE", 0.0)
+    monkeypatch.setattr(notice, "_LATE", 0.0)
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     words = ("bench", "--onnx", "m.onnx", "--format", "json") if command == "bench" else ("run", "m.onnx", *INPUTS)
     if command != "bench":
         words = *words, "--out", "y=y.npy", *(["--quiet"] if command == "quiet" else [])
-    assert "steps" not in ep(*words).err
-    monkeypatch.setattr(output.text, "is_terminal", lambda stream=sys.stdout: stream is sys.stderr)
-    monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes any stream for a terminal
-    done = ep(*words)
-    assert done.code == 0
-    assert ("steps of a first run" in done.err) == (command != "quiet")
-    assert "steps" not in done.out
+    for name, is_terminal in (("without", False), ("with", True)):
+        monkeypatch.setenv("EP_CACHE_DIR", str(folder / name))  # no plan is on disk
+        monkeypatch.setattr(notice, "_is_terminal", lambda is_terminal=is_terminal: is_terminal)
+        done = ep(*words)
+        assert done.code == 0
+        assert ("steps done" in done.err) == (is_terminal and command != "quiet")
+        assert "steps" not in done.out
 
 
 def test_a_model_is_compared(folder, monkeypatch, ep):

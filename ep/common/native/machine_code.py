@@ -68,8 +68,7 @@ def function_addresses(
     if (found := _read(cache, file_name)) is not None:
         statistics.loaded += 1
         return found
-    notice.compiling()
-    with _compiling(), statistics.compiling():
+    with notice.compiling(), _compiling(), statistics.compiling():
         target(cache)  # as Numba has it, which is loaded now
         for made in compiled():
             library, symbols = made

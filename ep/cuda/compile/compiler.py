@@ -101,8 +101,7 @@ def _kept(kernel: KernelSource, cc: tuple[int, int], form: str, make: Callable[[
     if cc < OLDEST_CAPABILITY:
         oldest = ".".join(map(str, OLDEST_CAPABILITY))
         raise RuntimeError(f"the GPU is of compute capability {cc[0]}.{cc[1]}; kernels need {oldest}")
-    notice.compiling()
-    with statistics.compiling():
+    with notice.compiling(), statistics.compiling():
         contents = make()
     KERNELS.write(file_name(kernel, cc, form), contents)
     return contents

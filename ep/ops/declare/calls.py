@@ -18,6 +18,7 @@ import numpy as np
 
 from ep.common.arrays.checks import NUMBERS
 from ep.common.exact import Inexact, exact
+from ep.common.notice import Wait
 from ep.include.arrays import UNKNOWN, Array, Arrays, Keyed, Operands, Recorded
 from ep.include.data_type import as_data_type
 from ep.ops.declare.inputs import Input, Role
@@ -156,7 +157,11 @@ def calling(
                     calls[key] = Kept(again, None)
             return made
         prepared = declared.prepare(arrays.device_type, buffers, attributes)
-        result = prepared.compute(arrays, buffers, out)
+        if key is None:
+            result = prepared.compute(arrays, buffers, out)
+        else:
+            with Wait():  # it may compile
+                result = prepared.compute(arrays, buffers, out)
         arrays = arrays.kept()
         compute = partial(prepared.compute, arrays) if many else prepared.computing(arrays)
         changed = [place for place, value in enumerate(given) if value is not buffers[place]]

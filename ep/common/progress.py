@@ -1,10 +1,10 @@
-"""The progress of a first run: how many of its steps are done. A step is a node that is planned, or a launch."""
+"""The progress of a first run: how many of its steps are done. A step is a launch, or a node that is planned."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-Tell = Callable[[int, int], None]
+Tell = Callable[[int, int], object]
 """A function that is called with the number of steps that are done, and with that of all that are known so far."""
 
 
