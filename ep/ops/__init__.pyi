@@ -437,6 +437,9 @@ def transpose(x: ArrayLike, axes: Iterable[int] | None = None, *, out: Array | N
 def trigamma(x: ArrayLike, *, out: Array | None = None) -> Array:
     """psi'(x), the derivative of digamma; +inf at the poles."""
 
+def true_divide(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
+    """Return x / y, as Python's operator `/` on arrays: `div` of floating-point and complex numbers."""
+
 def trunc(x: ArrayLike, *, out: Array | None = None) -> Array:
     """The function trunc of x."""
 

@@ -130,19 +130,24 @@ class OpOperator:
         read_operands: operands as given -> the object that reads them, and the buffers.
         """
         name = self.declared.name
-        FUNCTIONS.add(name, lambda: self._function(read_operands))
+        FUNCTIONS.add(name, lambda: self.function(name, read_operands, self.declared.meaning))
         for alias in self.declared.aliases:
             FUNCTIONS.add(alias, lambda: FUNCTIONS[name])
 
-    def _function(self, read_operands: Callable[[Sequence[Any]], tuple[Operands, Sequence[Array]]]) -> Function:
-        """Return the operator's function."""
+    def function(
+        self, name: str, read_operands: Callable[[Sequence[Any]], tuple[Operands, Sequence[Array]]], meaning: str
+    ) -> Function:
+        """Return a function of the operator. name, meaning: its name and docstring. read_operands: see `add_function`.
+
+        `read_operands` may refuse operands that the operator takes.
+        """
 
         def read(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Read:
             operands, attributes, out = self.parameters.read(args, kwargs)
             return Read(*read_operands(operands), attributes, out)
 
-        function = calling(self.declared, self.declared.name, self.declared.inputs, read)
-        function.__name__ = function.__qualname__ = self.declared.name
-        function.__module__, function.__doc__ = "ep.ops", self.declared.meaning
+        function = calling(self.declared, name, self.declared.inputs, read)
+        function.__name__ = function.__qualname__ = name
+        function.__module__, function.__doc__ = "ep.ops", meaning
         function.__signature__ = self.parameters.signature  # type: ignore[attr-defined]
         return function

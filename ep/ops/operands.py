@@ -22,8 +22,8 @@ def as_operands(arrays: Operands, x: ArrayLike, y: ArrayLike, names: tuple[str, 
     the dtype that NumPy gives to a list of them. Raises TypeError if the dtypes differ, ValueError for a Python number
     that the dtype does not hold.
     """
-    if _is_number(x):
-        if _is_number(y):
+    if is_number(x):
+        if is_number(y):
             dtype = np.array([_value(x), _value(y)]).dtype
             if dtype.kind == "O":
                 raise ValueError(f"{names[0]} and {names[1]} are {_value(x)} and {_value(y)}, which no dtype holds")
@@ -31,7 +31,7 @@ def as_operands(arrays: Operands, x: ArrayLike, y: ArrayLike, names: tuple[str, 
         b = arrays.as_buffer(y, names[1])
         return _number(arrays, x, b.dtype, names[0]), b
     a = arrays.as_buffer(x, names[0])
-    if _is_number(y):
+    if is_number(y):
         return a, _number(arrays, y, a.dtype, names[1])
     b = arrays.as_buffer(y, names[1])
     if a.dtype != b.dtype:
@@ -39,7 +39,8 @@ def as_operands(arrays: Operands, x: ArrayLike, y: ArrayLike, names: tuple[str, 
     return a, b
 
 
-def _is_number(operand: ArrayLike) -> bool:
+def is_number(operand: ArrayLike) -> bool:
+    """Return whether an operand is a number, which gets the dtype of the other operand."""
     return is_weak(operand) or isinstance(operand, LaterNumber)
 
 

@@ -89,6 +89,7 @@ def check_operators():
         lambda: ep.ops.add(x, y),
     )
     refused(TypeError, r"y \(ndarray\) is on the host, x is on a mesh of", lambda: ep.ops.add(x, np.ones((4, 6))))
+    refused(TypeError, "use x // y", lambda: from_whole(np.arange(5), placement, "S(0)") / 2)
     refused(TypeError, "out is given", lambda: ep.ops.add(x, x, out=x))
     refused(TypeError, "is not gathered silently", lambda: np.asarray(x))
     refused(TypeError, "must be an array of one device", lambda: ep.ops.full(3, from_whole(1.0, placement, "B")))

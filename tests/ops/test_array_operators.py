@@ -13,7 +13,7 @@ ARITHMETIC = {
     "add": "add",
     "sub": "sub",
     "mul": "mul",
-    "truediv": "div",
+    "truediv": "true_divide",
     "floordiv": "floor_div",
     "mod": "floor_mod",
     "pow": "pow",
@@ -42,8 +42,15 @@ def test_what_an_array_lists(cuda):
     check_dir(cuda(A), {"address", "copy_to_host", "device_index", "nbytes"})
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.int32])
-@pytest.mark.parametrize("name", [*ARITHMETIC, *COMPARED])
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [
+        (name, dtype)
+        for name in [*ARITHMETIC, *COMPARED]
+        for dtype in (np.float32, np.int32)
+        if (name, dtype) != ("truediv", np.int32)
+    ],
+)
 def test_two_operands(cuda, name, dtype):
     """Both orders, with a broadcast array and with a Python number, give the results of the function on the host."""
     symbol, function = getattr(operator, name), getattr(ep.ops, {**ARITHMETIC, **COMPARED}[name])

@@ -91,7 +91,7 @@ class Operators:
     __add__, __radd__, __iadd__ = _forms("add")
     __sub__, __rsub__, __isub__ = _forms("sub")
     __mul__, __rmul__, __imul__ = _forms("mul")
-    __truediv__, __rtruediv__, __itruediv__ = _forms("div")
+    __truediv__, __rtruediv__, __itruediv__ = _forms("true_divide")
     __floordiv__, __rfloordiv__, __ifloordiv__ = _forms("floor_div")
     __mod__, __rmod__, __imod__ = _forms("floor_mod")
     __pow__, __rpow__, __ipow__ = _forms("pow")
