@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ep.common.arrays.checks import is_weak
+from ep.common.arrays.checks import as_scalar, is_weak
 from ep.common.arrays.operators import FUNCTIONS, Operators
 from ep.common.primitive.broadcast import Dims, broadcast_dims
 from ep.expressions.known.methods import KNOWN
@@ -135,6 +135,7 @@ class LazyArray(Operators, Recorded):
         trace = self.trace
         if type(value) is not LazyArray or value.trace is not trace or trace.ended:
             trace.as_buffer(self, "the view")
+            value = as_scalar(value)
             value = (
                 trace.number(as_weak(value, self.dtype, "value")) if is_weak(value) else trace.as_buffer(value, "value")
             )

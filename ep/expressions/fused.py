@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ep.common.arrays.checks import is_weak
+from ep.common.arrays.checks import NUMBERS, is_weak
 from ep.common.bounded_cache import BoundedCache
 from ep.common.exact import Inexact, exact
 from ep.expressions.array import LazyArray
@@ -22,13 +22,13 @@ from ep.expressions.program import Program
 from ep.expressions.trace import Trace, refusal
 from ep.include.arrays import Array, Keyed, Operands
 from ep.include.shown import shown
-from ep.ops.devices import arrays_of
+from ep.ops.devices import arrays_of, with_scalars
 
 
 def fuse(function: Callable[..., Any] | None = None, /, *, round_each: bool = False) -> Any:
     """Return a function with the same results as `function`, which computes several operators in one kernel.
 
-    function: accepts arrays, Python numbers, tuples, lists and dicts of these, and other hashable values. It returns an
+    function: accepts arrays, numbers, tuples, lists and dicts of these, and other hashable values. It returns an
     array, or tuples, lists and dicts of arrays. It is called once for each combination of shapes, dtypes and other
     values, with lazy arrays instead of arrays, so it should have no side effects. round_each: whether every value of a
     16-bit type is rounded to this type, as by separate operators. By default, values that are not written stay in
@@ -139,11 +139,13 @@ class Fused:
         """
         leaves: list[Any] = []
         form = (form_of(args, leaves), form_of(kwargs, leaves))
-        arrays = [k for k, one in enumerate(leaves) if _is_array(one)]
+        arrays = [k for k, one in enumerate(leaves) if _is_array(one) and not is_weak(one)]
         names = self._names(args, kwargs)
         base: Any = arrays_of([leaves[k] for k in arrays], [names[k] for k in arrays])
         if isinstance(base, Trace):
             return base, leaves, None
+        leaves = [*with_scalars(base, leaves)]
+        arrays = [k for k in arrays if not is_weak(leaves[k])]
         for k in arrays:
             leaves[k] = base.as_view(leaves[k], names[k])
         key = self._key(form, leaves, names, arrays, base)
@@ -198,6 +200,8 @@ class Fused:
 
 
 _NDARRAY: Final = np.ndarray
+_VARYING: Final = NUMBERS - {bool}
+"""The types of numbers that may change from call to call. True and False do not: like strings, they select a trace."""
 
 
 def _quick_key(args: tuple[Any, ...]) -> Any:
@@ -209,7 +213,7 @@ def _quick_key(args: tuple[Any, ...]) -> Any:
             key = key, one.shape, one.dtype
             if not one.flags.c_contiguous:
                 key = key, one.strides
-        elif kind is float or kind is int:
+        elif kind in _VARYING:
             key = key, kind
         elif issubclass(kind, Keyed):
             key = key, one.call_key
@@ -228,10 +232,7 @@ def parameter_names(function: Callable[..., Any]) -> list[str]:
 
 
 def _is_number(value: Any) -> bool:
-    """Return whether a value is a number that may change from call to call.
-
-    True and False do not count: like strings, they select a trace.
-    """
+    """Return whether a value is a number that may change from call to call."""
     return is_weak(value) and not isinstance(value, bool)
 
 
@@ -265,6 +266,8 @@ def _noted(value: Any, trace: Trace, name: str) -> Any:
     def note(one: Any) -> Any:
         if isinstance(one, LazyArray):
             return trace.as_buffer(one, f"what {name} returns").node.position
+        if isinstance(one, Number) and isinstance(one.value, np.generic):
+            return trace.as_buffer(one, "a number").node.position
         if one is None:
             return one
         raise TypeError(f"{name} returns {type(one).__qualname__}; it must return arrays of its trace")

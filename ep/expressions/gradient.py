@@ -6,6 +6,8 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from ep.expressions.array import LazyArray
 from ep.expressions.forms import leaves_of, mapped, name_leaves
 from ep.expressions.fused import fuse, parameter_names
@@ -116,6 +118,8 @@ def _aliased(value: Any, label: str) -> Any:
 
     def alias(one: Any) -> Any:
         argument = next(rest)
+        if isinstance(one, Number) and isinstance(one.value, np.generic):
+            one = one.as_array(one.value.dtype, argument)
         if not isinstance(one, LazyArray):
             what = f"the number {one.value}" if isinstance(one, Number) else shown(one)
             raise TypeError(f"{argument} is {what}; gradients are by arrays (a number: numpy.float32(0.5))")

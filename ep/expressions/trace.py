@@ -8,11 +8,13 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from ep.common.arrays.checks import as_scalar, is_weak
 from ep.common.primitive.broadcast import Dims
 from ep.expressions.path import Path, known_call
-from ep.include.arrays import Array, ArrayLike, Arrays, Operands
+from ep.include.arrays import Array, ArrayLike, Arrays, LaterNumber, Operands
 from ep.include.data_type import DataType, as_data_type
 from ep.ops.declare.operator import Operator
+from ep.ops.operands import dtype_of_numbers
 
 
 class Node(NamedTuple):
@@ -140,6 +142,11 @@ class Trace(_Recording, Operands):
         if trace is not self:
             if isinstance(trace, Trace) and trace.ended:
                 raise RuntimeError(f"{argument} belongs to {trace.place}, which has ended")
+            if isinstance(value, LaterNumber):
+                return self.as_buffer(value.as_array(dtype_of_numbers((value,)), argument), argument)
+            value = as_scalar(value)
+            if is_weak(value):
+                return self.number(np.asarray(value))
             raise TypeError(f"{argument} ({type(value).__qualname__}) is not an array of {self.place}; {self.joining}")
         if self.ended:
             raise RuntimeError(f"{argument} belongs to {self.place}, which has ended")

@@ -176,7 +176,7 @@ class Recorded(Placed):
 
 
 class LaterNumber(Placed):
-    """A Python number that may have another value when the operator is computed.
+    """A number that may have another value when the operator is computed.
 
     value: its present value.
     """

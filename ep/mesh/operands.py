@@ -47,7 +47,7 @@ def under(*signatures: str | Signature) -> Iterator[None]:
 
 
 class MeshOperands(Operands):
-    """Operands that are GlobalTensors of one placement, and Python numbers."""
+    """Operands that are GlobalTensors of one placement, and numbers."""
 
     def __init__(self, placement: Placement, arrays: Arrays, tensor: type[Any]) -> None:
         """arrays: of the device of this rank's pieces. tensor: the class of tensors."""

@@ -3,7 +3,7 @@
 Some move data, such as `gather`, `expand` and `permute`; some reduce it, such as `sum` and `softmax`; and there is one
 function for each UnaryOp and BinaryOp. Those are named in snake_case after the enumerator (kMax and kMin are `maximum`
 and `minimum`, since `max` and `min` reduce), and have the array API's names as well: `multiply` is `mul`. All run on
-the device of their operands; a Python number can be combined with operands on any device.
+the device of their operands; a number of Python or NumPy can be combined with operands on any device.
 
 On the CPU they accept objects that NumPy converts to arrays or that export DLPack from host memory, and return
 ndarrays. On CUDA they accept objects that export DLPack or `__cuda_array_interface__` (PyTorch, CuPy, Numba, buffers of

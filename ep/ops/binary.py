@@ -18,7 +18,7 @@ from ep.include.primitive.unary_op import UnaryOp
 from ep.ops.declare.function import FUNCTIONS
 from ep.ops.declare.inputs import Role
 from ep.ops.declare.operator import Attributes
-from ep.ops.devices import arrays_of
+from ep.ops.devices import arrays_of, with_scalars
 from ep.ops.elementwise import ElementwiseKernel, OpOperator
 from ep.ops.elementwise_signatures import binary_signatures
 from ep.ops.kernels import Launches, OneLaunch, PrimitiveExists, Subject
@@ -70,6 +70,7 @@ _OPERATORS: Final = {op: _declare(op) for op in BinaryOp}
 def _exact_operands(operands: Sequence[Any]) -> tuple[Operands, Sequence[Array]]:
     """Read the operands of a division without truncation; TypeError for integers and bool."""
     arrays = arrays_of(operands, _XY)
+    operands = with_scalars(arrays, operands)
     read: Sequence[Any] = [
         one if is_number(one) else arrays.as_buffer(one, name) for one, name in zip(operands, _XY, strict=True)
     ]
@@ -92,8 +93,8 @@ def _check_divisible(operands: Sequence[Any]) -> None:
 _XY: Final = OPS[BinaryOp.kDiv].operands
 _TRUE_DIVIDE: Final = """Return x / y, as Python's operator `/` on arrays: `div` of floating-point and complex numbers.
 
-x, y: arrays of one dtype, float16, bfloat16, float32, float64, complex64 or complex128; a Python number gets the dtype
-    of the other one.
+x, y: arrays of one dtype, float16, bfloat16, float32, float64, complex64 or complex128; a number gets the dtype of the
+    other one.
 out: where to put the result, an array of its shape and dtype.
 
 Raises TypeError for integers and bool, whose quotients have other types: `floor_div` rounds them down, `div` truncates.

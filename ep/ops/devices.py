@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ep.common.arrays.checks import NUMBERS, is_weak
+from ep.common.arrays.checks import NUMBERS, as_scalar, is_weak
 from ep.common.arrays.on_device import arrays_of_type, arrays_on
 from ep.include.arrays import Array, ArrayLike, DeviceArrays, Operands, Placed
 from ep.include.device_manager_registry import DeviceManagerRegistry
@@ -17,11 +17,13 @@ from ep.include.errors import DeviceUnavailableError
 
 _PLAIN: Final = frozenset([np.ndarray, *NUMBERS])
 _HOST: Final = DeviceType.kCPU
-"""The device type of NumPy's arrays and of Python numbers, which also raises the errors for unsupported values."""
+"""The device type of NumPy's arrays and of numbers, which also raises the errors for unsupported values."""
 
 
 def arrays_of(operands: Sequence[ArrayLike], names: Sequence[str]) -> Operands:
-    """Return the reader of operands, as a rule the Arrays of their device; for Python numbers, those of the CPU.
+    """Return the reader of operands, as a rule the Arrays of their device; for numbers, those of the CPU.
+
+    An ndarray without axes is a number beside arrays that are not NumPy's.
 
     Raises TypeError, which names two of them, if they are on different devices, and DeviceUnavailableError for an array
     of a device type that has no device here.
@@ -34,7 +36,7 @@ def arrays_of(operands: Sequence[ArrayLike], names: Sequence[str]) -> Operands:
     found: Operands | None = None
     name_of_found = ""
     for value, name in zip(operands, names, strict=True):
-        if is_weak(value):
+        if is_weak(as_scalar(value)):
             continue
         arrays = _arrays_of(value, name)
         if found is None:
@@ -45,6 +47,11 @@ def arrays_of(operands: Sequence[ArrayLike], names: Sequence[str]) -> Operands:
                 + (arrays.joining or found.joining or "bring one of them to where the other is first")
             )
     return found or _of_host().on(0)
+
+
+def with_scalars(arrays: Operands, values: Sequence[ArrayLike]) -> Sequence[ArrayLike]:
+    """Return values with the number in each ndarray without axes instead of it, unless `arrays` are the host's."""
+    return values if arrays.place == _of_host().on(0).place else [as_scalar(one) for one in values]
 
 
 def copy_to_device(array: ArrayLike, device_type: DeviceType | str, device_index: int = 0) -> Array:

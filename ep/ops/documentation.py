@@ -20,8 +20,8 @@ _OUT: Final = "out: where to put the result, an array of its shape and dtype."
 _UNARY: Final = "The result has the shape of x and {dtype}."
 _BINARY: Final = """\
 The result has the shape to which {0} and {1} broadcast, by NumPy's rules, and {dtype}.
-A Python number takes the dtype of the other operand. Raises TypeError where the dtypes differ, ValueError for shapes
-that do not broadcast and for a Python number that the dtype does not hold."""
+A number of Python or NumPy takes the dtype of the other operand. Raises TypeError where the dtypes differ, ValueError
+for shapes that do not broadcast and for a number that the dtype does not hold."""
 
 
 def docstring(op: UnaryOp | BinaryOp) -> str:

@@ -1,8 +1,9 @@
-"""The two operands of a binary op: arrays of one dtype, one of which may be given as a Python number."""
+"""The two operands of a binary op: arrays of one dtype, one of which may be given as a number."""
 
 from __future__ import annotations
 
 import cmath
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -13,30 +14,44 @@ from ep.common.numbers import Numbers
 from ep.common.scalar import convert_scalar
 from ep.include.arrays import Array, ArrayLike, LaterNumber, Operands
 from ep.include.data_type import DataType, as_data_type
+from ep.ops.devices import with_scalars
 
 
 def as_operands(arrays: Operands, x: ArrayLike, y: ArrayLike, names: tuple[str, ...]) -> tuple[Array, Array]:
     """Return both operands as buffers of one dtype.
 
-    A Python number gets the dtype of the other operand; NumPy's scalars are arrays and do not. Two Python numbers get
-    the dtype that NumPy gives to a list of them. Raises TypeError if the dtypes differ, ValueError for a Python number
-    that the dtype does not hold.
+    A number of Python or NumPy gets the dtype of the other operand, so it never changes the type of a result. Of two
+    numbers, NumPy's scalars are arrays; two Python numbers get the dtype that NumPy gives to a list of them. Raises
+    TypeError if the dtypes differ, ValueError for a number that the dtype does not hold.
     """
-    if is_number(x):
-        if is_number(y):
-            dtype = np.array([_value(x), _value(y)]).dtype
+    x, y = with_scalars(arrays, (x, y))
+    x_is_weak, y_is_weak = which_are_weak((x, y))
+    if x_is_weak:
+        if y_is_weak:
+            dtype = dtype_of_numbers((x, y))
             if dtype.kind == "O":
                 raise ValueError(f"{names[0]} and {names[1]} are {_value(x)} and {_value(y)}, which no dtype holds")
             return _number(arrays, x, dtype, names[0]), _number(arrays, y, dtype, names[1])
         b = arrays.as_buffer(y, names[1])
         return _number(arrays, x, b.dtype, names[0]), b
     a = arrays.as_buffer(x, names[0])
-    if is_number(y):
+    if y_is_weak:
         return a, _number(arrays, y, a.dtype, names[1])
     b = arrays.as_buffer(y, names[1])
     if a.dtype != b.dtype:
         raise TypeError(f"{names[0]} has dtype {a.dtype}, {names[1]} has {b.dtype}; convert one of them")
     return a, b
+
+
+def which_are_weak(operands: Sequence[ArrayLike]) -> list[bool]:
+    """Return, for each operand, whether it gets the dtype of the others: numbers do; among them, Python's alone."""
+    weak = [is_number(one) for one in operands]
+    return [not isinstance(_value(one), np.generic) for one in operands] if all(weak) else weak
+
+
+def dtype_of_numbers(numbers: Sequence[Any]) -> np.dtype[Any]:
+    """Return the dtype that NumPy gives to a list of numbers."""
+    return np.array([_value(one) for one in numbers]).dtype
 
 
 def is_number(operand: ArrayLike) -> bool:
@@ -56,7 +71,7 @@ def _number(arrays: Operands, number: Any, dtype: np.dtype[Any], argument: str) 
 
 
 def as_weak(number: complex, dtype: np.dtype[Any], argument: str) -> np.ndarray[Any, Any]:
-    """Return a Python number as a read-only array without axes.
+    """Return a number as a read-only array without axes.
 
     Raises ValueError if an integer type or bool cannot hold the value or a floating-point type would make it infinite,
     TypeError for a complex number if `dtype` is real.
@@ -66,7 +81,7 @@ def as_weak(number: complex, dtype: np.dtype[Any], argument: str) -> np.ndarray[
 
 @cache
 def numbers_of(data_type: DataType) -> Numbers:
-    """Return the object that converts Python numbers to arrays of one type, as in `as_weak`."""
+    """Return the object that converts numbers to arrays of one type, as in `as_weak`."""
     return Numbers(data_type, _convert_weak)
 
 

@@ -40,7 +40,7 @@ def where(condition: Condition, x: Operand, y: Operand) -> Attributes:
     """Return the elements of `x` where `condition` is not 0, else those of `y`, as `numpy.where`.
 
     condition: array of bool or of an integer type.
-    x, y: arrays of one dtype; a Python number gets the dtype of the other one.
+    x, y: arrays of one dtype; a number gets the dtype of the other one.
     out: where to put the result, an array of its shape and dtype.
 
     The result has the shape to which all three broadcast, by NumPy's rules, and the dtype of x and y. Raises TypeError

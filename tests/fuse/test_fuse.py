@@ -127,7 +127,7 @@ def test_an_array_that_is_not_computed_yet_has_no_values(function, words, x):
 
 def test_arrays_from_elsewhere_are_refused(x):
     kept, message = [], "in the trace of .*make each array an argument of the function, or a view of the block"
-    for function in (lambda y: y * x, lambda y: x * y, lambda y: ep.ops.gather(y, [0]), lambda y: y * np.float64(2)):
+    for function in (lambda y: y * x, lambda y: x * y, lambda y: ep.ops.gather(y, [0])):
         with pytest.raises(TypeError, match=message):
             ep.fuse(function)(x)
     ep.fuse(lambda y: kept.append(y) or y + 1.0)(x)

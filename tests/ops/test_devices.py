@@ -60,6 +60,8 @@ def test_a_device_of_another_package(foo):
     x = FooArray([-1.0, 2.0])
     assert ep.ops.relu(x).array.tolist() == [0, 2]
     assert ep.ops.sub(x, 1).array.tolist() == [-2, 1]
+    for number in (np.float64(1), np.array(1)):
+        assert ep.ops.sub(x, number).array.tolist() == [-2, 1]
     assert ep.ops.gather(x, FooArray([1])).array.tolist() == [2]
     assert ep.ops.copy_to_device([1.0], foo).tolist() == [1]
     assert ep.ops.copy_to_host(x).tolist() == [-1, 2]
@@ -73,7 +75,7 @@ def test_operands_on_different_devices(foo):
     with pytest.raises(TypeError, match=r"indices \(list\) is on the host, params is on foo:0"):
         ep.ops.gather(x, [0])
     with pytest.raises(TypeError, match=r"y \(FooArray\) is on foo:0, x is on the host"):
-        ep.ops.add(np.float32(1), x)
+        ep.ops.add(np.ones(2), x)
     with pytest.raises(TypeError, match=r"out must be a numpy\.ndarray, not FooArray"):
         ep.ops.relu(np.ones(2), out=x)
 

@@ -9,21 +9,29 @@ from typing import Any, Final
 import numpy as np
 
 from ep.common.primitive.strides import SHARED, writes_once
+from ep.common.scalar import is_scalar
 from ep.include.arrays import Array
 from ep.include.data_type import DataType
 from ep.include.errors import ArgumentTypeError, ArgumentValueError
 
-NUMBERS: Final = (bool, int, float, complex)
-"""The types of Python numbers."""
-
 DTYPES: Final = frozenset(data_type.dtype for data_type in DataType)
 """The dtypes that arrays may have."""
 
+_OF_PYTHON: Final = bool, int, float, complex
+NUMBERS: Final = frozenset([*_OF_PYTHON, *(dtype.type for dtype in DTYPES)])
+"""The types of numbers: Python's, and NumPy's scalars."""
+
 
 def is_weak(value: Any) -> bool:
-    """Return whether a value is a Python number, which adapts to arrays of any dtype and device."""
-    # numpy.float64 is a subclass of float
-    return isinstance(value, NUMBERS) and not isinstance(value, np.generic)
+    """Return whether a value is a number of Python or NumPy, which adapts to arrays of any dtype and device."""
+    if type(value) in NUMBERS or isinstance(value, _OF_PYTHON):
+        return True
+    return isinstance(value, np.generic) and is_scalar(value)  # of another type, as numpy.longdouble
+
+
+def as_scalar(value: Any) -> Any:
+    """Return an ndarray without axes as the number in it, anything else as it is."""
+    return value[()] if type(value) is np.ndarray and value.ndim == 0 else value
 
 
 def native_dtype(dtype: np.dtype[Any], argument: str) -> np.dtype[Any]:

@@ -6,11 +6,9 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Final, NamedTuple
 
 from ep.common.arrays.checks import NUMBERS, is_weak
-from ep.common.lazy import LazyTable
+from ep.common.arrays.numpy_functions import FUNCTIONS as FUNCTIONS
+from ep.common.arrays.numpy_functions import of_function, of_ufunc
 from ep.include.arrays import Placed
-
-FUNCTIONS: Final = LazyTable[Callable[..., Any]]()
-"""The functions of operators by name, including aliases. They are added where they are declared."""
 
 _OPERANDS: Final = Placed, list, tuple
 _EXPORTS: Final = "__dlpack__", "__cuda_array_interface__", "__array__"
@@ -38,7 +36,7 @@ FORMS: Final[dict[Callable[..., Any], Form]] = {}
 
 
 def _takes(value: Any) -> bool:
-    """Return whether a value can be an operand: a Python number, an array of any library, or a list or tuple."""
+    """Return whether a value can be an operand: a number, an array of any library, or a list or tuple."""
     if type(value) in NUMBERS or isinstance(value, _OPERANDS):
         return True
     return is_weak(value) or any(hasattr(value, one) for one in _EXPORTS)
@@ -79,14 +77,20 @@ def _unary(name: str) -> Callable[[Any], Any]:
 class Operators:
     """An array with the operators of the array API standard, which are functions of `ep.ops`.
 
-    The other operand is an array of the same dtype, or a Python number. For other values Python tries the other
-    operand's own operator, and then raises TypeError. Comparisons are elementwise, so such an array has no hash.
+    The other operand is an array of the same dtype, or a number. For other values Python tries the other operand's own
+    operator, and then raises TypeError. Comparisons are elementwise, so such an array has no hash. NumPy's functions
+    call those of `ep.ops`.
     """
 
     __slots__ = ()
-    __array_ufunc__ = None  # NumPy's arrays leave operators to this class
     _internal: ClassVar[frozenset[str]] = frozenset()
     """The attributes that the package alone uses, which `dir` leaves out."""
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        return of_ufunc(ufunc, method, inputs, options)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return of_function(function, args, kwargs)
 
     __add__, __radd__, __iadd__ = _forms("add")
     __sub__, __rsub__, __isub__ = _forms("sub")

@@ -1,7 +1,7 @@
 """The calls of operators' functions: reading a call, and doing later calls of the same kind at once.
 
 A call depends on the types, dtypes and shapes of its operands and on the exact values of its attributes: these form its
-key. A function stores its plan of a call (`Prepared`) by this key. A call with a known key converts its Python number,
+key. A function stores its plan of a call (`Prepared`) by this key. A call with a known key converts its number,
 creates or checks `out`, and launches. A call without a key is read each time: one with a view, a list, an array of a
 subclass or of another library, an operand by name, or an attribute that has no exact key.
 
@@ -47,7 +47,7 @@ class Kept(NamedTuple):
     """The stored plan of a call.
 
     compute: (operands, out) -> the result of the function.
-    with_number: converts the operands, one of which is a Python number, for `compute`; None if none is a number.
+    with_number: converts the operands, one of which is a number, for `compute`; None if none is a number.
     known: the object by which a `CallFinder` does the call; None if no finder does.
     """
 
@@ -204,7 +204,7 @@ def _with_attributes(
 def _with_number(
     arrays: Arrays, place: int, dtype: np.dtype[Any], name: str
 ) -> Callable[[Sequence[Any]], Sequence[Array]]:
-    """Return a function that replaces the Python number at `place` by an array of `dtype`; errors call it `name`."""
+    """Return a function that replaces the number at `place` by an array of `dtype`; errors call it `name`."""
     of_type = numbers_of(as_data_type(dtype))
 
     def with_number(given: Sequence[Any]) -> Sequence[Array]:

@@ -19,7 +19,7 @@ class Role(Enum):
     CONDITION = "condition"
     """Bool, or integers of any of the eight types."""
     OPERAND = "operand"
-    """An array, or a Python number that gets the dtype of the other operand."""
+    """An array, or a number that gets the dtype of the other operand."""
     TENSORS = "tensors"
     """A sequence of arrays of one dtype."""
 

@@ -16,7 +16,7 @@ import numpy as np
 from ep.common.arrays.checks import is_weak
 from ep.common.lazy import lazy
 from ep.common.primitive.broadcast import Dims
-from ep.include.arrays import Array, ArrayLike, Operands
+from ep.include.arrays import Array, ArrayLike, LaterNumber, Operands
 from ep.include.data_type import DataType, as_data_type
 from ep.include.number_kind import COMPLEXES, FLOATS
 from ep.include.shown import shown
@@ -26,7 +26,7 @@ from ep.ops.declare.inputs import Role
 from ep.ops.declare.operator import Attributes, Operator, operator_named, operators
 from ep.ops.devices import arrays_of
 from ep.ops.indices import as_indices
-from ep.ops.operands import as_weak
+from ep.ops.operands import as_weak, dtype_of_numbers, which_are_weak
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def vjp(name: str, inputs: Sequence[Any], attributes: Mapping[str, Any], output:
     attributes: the other arguments of its function, by name; that of expand, repeat and slice is one sequence.
     output: its result; None if the caller does not have it: then it is recomputed if the gradient needs it.
     dy: the gradient with respect to the result, of its shape and dtype; for split a sequence of them. If the result has
-        no axes, it may be a Python number.
+        no axes, it may be a number.
 
     Each gradient has the shape and dtype of its input; for complex numbers it is the conjugate, as in PyTorch. It is
     None for an input that has no gradient: one that is not a floating or complex number, an index or a condition. All
@@ -152,11 +152,13 @@ def _parts(declared: Operator, value: Any, name: str) -> dict[str, Any]:
 
 
 def _read(declared: Operator, arrays: Operands, inputs: Sequence[Any], names: Sequence[str]) -> list[Any]:
-    """Return the inputs as arrays; a Python number gets the dtype of the other operand."""
+    """Return the inputs as arrays; a number gets the dtype of the other operand."""
     roles = [one.role for one in declared.inputs]
     if roles == [Role.TENSORS]:
         roles *= len(inputs)
-    weak = [role is Role.OPERAND and is_weak(value) for role, value in zip(roles, inputs, strict=True)]
+    operands = [place for place, role in enumerate(roles) if role is Role.OPERAND]
+    found = dict(zip(operands, which_are_weak([inputs[place] for place in operands]), strict=True))
+    weak = [found.get(place, False) for place in range(len(roles))]
     taken = [
         value if number else as_indices(arrays, value) if role is Role.INDICES else arrays.as_buffer(value, name)
         for value, name, role, number in zip(inputs, names, roles, weak, strict=True)
@@ -168,7 +170,7 @@ def _read(declared: Operator, arrays: Operands, inputs: Sequence[Any], names: Se
         if dtype != first:
             raise TypeError(f"{names[place]} has dtype {dtype}, {names[known[0]]} has {first}; convert one of them")
     if any(weak):
-        dtype = taken[known[0]].dtype if known else np.array([taken[place] for place in alike]).dtype
+        dtype = taken[known[0]].dtype if known else dtype_of_numbers([taken[place] for place in alike])
         taken = [
             as_number(arrays, value, dtype, name) if number else value
             for value, name, number in zip(taken, names, weak, strict=True)
@@ -177,7 +179,9 @@ def _read(declared: Operator, arrays: Operands, inputs: Sequence[Any], names: Se
 
 
 def as_number(arrays: Operands, number: complex, dtype: np.dtype[Any], name: str) -> Array:
-    """Return a Python number as an array without axes; ValueError if the dtype does not hold it."""
+    """Return a number as an array without axes; ValueError if the dtype does not hold it."""
+    if isinstance(number, LaterNumber):
+        return number.as_array(dtype, name)
     as_weak(number, dtype, name)
     return call("cast")(arrays.as_buffer(number, name), dtype)
 
@@ -202,7 +206,7 @@ def _checked(
 def _as_result(
     arrays: Operands, value: ArrayLike, name: str, of: str, shape: Dims, dtype: np.dtype[Any] | None
 ) -> Array:
-    """Return an array that has the shape and dtype of a result, or a Python number converted for one without axes.
+    """Return an array that has the shape and dtype of a result, or a number converted for one without axes.
 
     of: the result, in words. dtype: None for any. Raises ValueError for another shape, TypeError for another dtype.
     """

@@ -1,0 +1,91 @@
+"""NumPy's functions on arrays that are not NumPy's: each is the function of `ep.ops` with the same meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ep.common.lazy import LazyTable
+from ep.include.suggest import did_you_mean
+
+FUNCTIONS: Final = LazyTable[Callable[..., Any]]()
+"""The functions of operators by name, including aliases. They are added where they are declared."""
+
+NAMES: Final[Mapping[str, str]] = {
+    "absolute": "abs",
+    "amax": "max",
+    "amin": "min",
+    "arccos": "acos",
+    "arccosh": "acosh",
+    "arcsin": "asin",
+    "arcsinh": "asinh",
+    "arctan": "atan",
+    "arctanh": "atanh",
+    "around": "round",
+    "concatenate": "concat",
+    "conjugate": "conj",
+    "divide": "true_divide",
+    "fabs": "abs",
+    "invert": "bitwise_not",
+    "power": "pow",
+}
+"""NumPy's names of functions that `ep.ops` has under another name, with the same first arguments."""
+
+_ALIKE: Final = frozenset(
+    [
+        *("all", "any", "astype", "concat", "imag", "max", "mean", "min", "pad", "permute_dims", "prod", "real"),
+        *("round", "split", "stack", "sum", "tile", "transpose", "where"),
+    ]
+)
+"""The functions of NumPy that are no ufuncs, and have the same name and the same first arguments in `ep.ops`."""
+
+_REDUCED: Final = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"}
+_PROPERTIES: Final = "shape", "ndim", "size"
+
+
+def of_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: Mapping[str, Any]) -> Any:
+    """Return the result of a ufunc, as `__array_ufunc__`; TypeError if `ep.ops` has no such function."""
+    name, rest = NAMES.get(ufunc.__name__, ufunc.__name__), dict(options)
+    out = rest.pop("out", None)
+    if method != "__call__":
+        instead = _instead(_REDUCED.get(ufunc.__name__, ""))
+        raise TypeError(f"numpy.{ufunc.__name__}.{method} takes arrays of the host alone{instead}")
+    if name not in FUNCTIONS:
+        raise TypeError(f"numpy.{ufunc.__name__} takes arrays of the host alone{_instead(ufunc.__name__)}")
+    if rest:
+        raise TypeError(f"numpy.{ufunc.__name__} with {', '.join(rest)} takes arrays of the host alone{_instead(name)}")
+    return FUNCTIONS[name](*inputs) if out is None else FUNCTIONS[name](*inputs, out=out[0])
+
+
+def of_function(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """Return the result of another function of NumPy, as `__array_function__`.
+
+    One that `ep.ops` does not have computes on the host, if the arrays may be converted to ndarrays.
+    """
+    name = function.__name__
+    if function.__module__ == np.__name__:
+        if name in _ALIKE or name in NAMES:
+            return FUNCTIONS[NAMES.get(name, name)](*args, **kwargs)
+        if name in _PROPERTIES and len(args) == 1 and not kwargs:
+            return getattr(args[0], name)
+    try:
+        on_host = [_on_host(one) for one in args], {key: _on_host(one) for key, one in kwargs.items()}
+    except TypeError as error:
+        raise TypeError(f"{function.__module__}.{name}: {error}{_instead(name)}") from None
+    return function(*on_host[0], **on_host[1])
+
+
+def _on_host(value: Any) -> Any:
+    """Return an array that has its own `__array__` as an ndarray, also in a list or tuple."""
+    if isinstance(value, list | tuple):
+        return type(value)([_on_host(one) for one in value])
+    return np.asarray(value) if getattr(type(value), "__array_function__", None) is not None else value
+
+
+def _instead(name: str) -> str:
+    """Return the part of an error that names the function of `ep.ops` to use."""
+    if name == "repeat":  # another function
+        return ""
+    return f"; use ep.ops.{name}" if name in FUNCTIONS else did_you_mean(name, [f"ep.ops.{one}" for one in FUNCTIONS])
