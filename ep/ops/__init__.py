@@ -20,7 +20,19 @@ from ep.garbage import garbage_waits
 from ep.include.suggest import did_you_mean
 
 _FAMILIES = (
-    *("binary", "cast", "conv", "conv_grad", "depthwise", "expand", "expand_grad", "gather", "gather_grad", "join"),
+    *(
+        "binary",
+        "cast",
+        "composed",
+        "conv",
+        "conv_grad",
+        "depthwise",
+        "expand",
+        "expand_grad",
+        "gather",
+        "gather_grad",
+        "join",
+    ),
     *("matmul", "one_hot", "pad", "permute", "pool", "reduce", "repeat", "segment_sum", "slice", "slice_grad"),
     *("softmax", "softmax_grad", "split", "unary", "unfold", "where"),
 )

@@ -185,10 +185,10 @@ def imag(x: ArrayLike, *, out: Array | None = None) -> Array:
 def imag_grad(x: ArrayLike, *, out: Array | None = None) -> Array:
     """Return the complex number 0 + dy i."""
 
-def is_close(x: ArrayLike, y: ArrayLike, atol: float = 1e-08, rtol: float = 1e-05, *, out: Array | None = None) -> Array:
+def is_close(x: ArrayLike, y: ArrayLike, *, atol: float = 1e-08, rtol: float = 1e-05, out: Array | None = None) -> Array:
     """|a - b| <= atol + rtol |b| for a finite b, or a = b, as `numpy.isclose` has it."""
 
-def is_close_equal_nan(x: ArrayLike, y: ArrayLike, atol: float = 1e-08, rtol: float = 1e-05, *, out: Array | None = None) -> Array:
+def is_close_equal_nan(x: ArrayLike, y: ArrayLike, *, atol: float = 1e-08, rtol: float = 1e-05, out: Array | None = None) -> Array:
     """As kIsClose, and NaN is close to NaN."""
 
 def is_finite(x: ArrayLike, *, out: Array | None = None) -> Array:
@@ -199,6 +199,9 @@ def is_inf(x: ArrayLike, *, out: Array | None = None) -> Array:
 
 def is_nan(x: ArrayLike, *, out: Array | None = None) -> Array:
     """Return whether x is a NaN."""
+
+def isclose(x: ArrayLike, y: ArrayLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False, *, out: Any = None) -> Array:
+    """Return whether `|x - y| <= atol + rtol * |y|`, as `numpy.isclose`: `is_close`, or `is_close_equal_nan`."""
 
 def leaky_relu(x: ArrayLike, alpha: float = 0.01, *, out: Array | None = None) -> Array:
     """alpha x up to 0, x above."""
@@ -230,7 +233,7 @@ def log_sigmoid(x: ArrayLike, *, out: Array | None = None) -> Array:
 def log_softmax(x: ArrayLike, axis: int = -1, *, out: Array | None = None) -> Array:
     """Return the logarithm of `softmax`, as `scipy.special.log_softmax`; it is accurate even if `softmax` rounds to 0."""
 
-def log_softmax_grad(y: ArrayLike, dy: ArrayLike, axis: int = -1, *, out: Array | None = None) -> Array:
+def log_softmax_grad(*, dy: ArrayLike, y: ArrayLike, axis: int = -1, out: Array | None = None) -> Array:
     """Return the gradient of `log_softmax`: `dy - exp(y) * sum(dy)`, the sum along the axis."""
 
 def logical_and(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
@@ -392,7 +395,7 @@ def soft_sign(x: ArrayLike, *, out: Array | None = None) -> Array:
 def softmax(x: ArrayLike, axis: int = -1, *, out: Array | None = None) -> Array:
     """Return `exp(x)` divided by its sum along an axis, as `scipy.special.softmax`, without overflow."""
 
-def softmax_grad(y: ArrayLike, dy: ArrayLike, axis: int = -1, *, out: Array | None = None) -> Array:
+def softmax_grad(*, dy: ArrayLike, y: ArrayLike, axis: int = -1, out: Array | None = None) -> Array:
     """Return the gradient of `softmax`: `(dy - sum(y * dy)) * y`, the sum along the axis."""
 
 def split(x: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array]:

@@ -32,6 +32,9 @@ ALIASES: Final[dict[UnaryOp | BinaryOp, str]] = {
 }
 """The array API's names of functions, if they differ from the names after the enumerators."""
 
+BY_NAME: Final = frozenset([BinaryOp.kIsClose, BinaryOp.kIsCloseEqualNan])
+"""The ops whose functions take attributes by name alone: NumPy has them in another order than OneFlow."""
+
 _FLOORED: Final = "floating-point numbers as in [semantics.md](semantics.md)"
 STANDARD: Final[dict[UnaryOp | BinaryOp, Mapping[str, str]]] = {
     UnaryOp.kSign: {"sign": "0 for NaN"},

@@ -13,7 +13,7 @@ from ep.include.primitive.op_table import OPS
 from ep.include.primitive.primitive import attributes as attribute_values
 from ep.include.primitive.unary_op import UnaryOp
 from ep.include.suggest import did_you_mean
-from ep.ops.names import function_name, parameter_name
+from ep.ops.names import BY_NAME, function_name, parameter_name
 
 
 class Call(NamedTuple):
@@ -46,13 +46,15 @@ class Parameters:
     def signature(self) -> inspect.Signature:
         """The signature of the op's function."""
         declared = OPS[self._op].attributes
+        plain, keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
         none: Any = inspect.Parameter.empty
         defaults = [none] * len(self.operands) + [none if a.default is None else a.default for a in declared]
+        of_attributes = keyword if self._op in BY_NAME else plain
+        kinds = [plain] * len(self.operands) + [of_attributes] * len(declared)
         annotations = ["ArrayLike"] * len(self.operands) + ["float"] * len(declared)
-        plain, keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
         parameters = [
-            inspect.Parameter(name, plain, default=default, annotation=annotation)
-            for name, default, annotation in zip(self._names, defaults, annotations, strict=True)
+            inspect.Parameter(name, kind, default=default, annotation=annotation)
+            for name, kind, default, annotation in zip(self._names, kinds, defaults, annotations, strict=True)
         ]
         parameters.append(inspect.Parameter("out", keyword, default=None, annotation="Array | None"))
         return inspect.Signature(parameters, return_annotation="Array")
@@ -64,6 +66,8 @@ class Parameters:
             return Call(args, {}, None)
         if len(args) > len(self._names):
             raise TypeError(f"{self} takes {len(self._names)} positional arguments, and {len(args)} were given")
+        if len(args) > num_operands and self._op in BY_NAME:
+            raise TypeError(f"{self} takes {' and '.join(self._attribute_names)} by name, and not by position")
         values = dict(enumerate(args))
         for name, value in kwargs.items():
             if name == "out":

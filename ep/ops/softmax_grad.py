@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -11,7 +13,8 @@ from ep.include.arrays import Array, Arrays
 from ep.include.primitive.log_softmax_backward import LogSoftmaxBackwardFactory
 from ep.include.primitive.permute import PermuteFactory
 from ep.include.primitive.softmax_backward import SoftmaxBackwardFactory
-from ep.ops.declare.function import Tensor, operator
+from ep.ops.declare.calls import Function
+from ep.ops.declare.function import FUNCTIONS, Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.kernels import (
@@ -54,7 +57,7 @@ def _resolved(y: Tensor, dy: Tensor, axis: Any) -> Attributes:
 def softmax_grad(y: Tensor, dy: Tensor, axis: int = -1) -> Attributes:
     """Return the gradient of `softmax`: `(dy - sum(y * dy)) * y`, the sum along the axis.
 
-    y: the result of softmax. dy: the gradient with respect to it, of its shape and dtype.
+    dy: the gradient with respect to the result of softmax. y: that result, of its shape and dtype; both by name.
     axis: that of softmax.
     out: where to put the result, an array of its shape and dtype.
     """
@@ -65,10 +68,33 @@ def softmax_grad(y: Tensor, dy: Tensor, axis: int = -1) -> Attributes:
 def log_softmax_grad(y: Tensor, dy: Tensor, axis: int = -1) -> Attributes:
     """Return the gradient of `log_softmax`: `dy - exp(y) * sum(dy)`, the sum along the axis.
 
-    y: the result of log_softmax. dy, axis, out: as of `softmax_grad`.
+    dy: the gradient with respect to the result of log_softmax. y: that result; both by name.
+    axis, out: as of `softmax_grad`.
     """
     return _resolved(y, dy, axis)
 
+
+def _by_name(function: Function) -> Function:
+    """Return a function of operands given by name alone: no error would show that dy and y are exchanged."""
+    name = function.__name__
+
+    @functools.wraps(function)
+    def by_name(*args: Any, **kwargs: Any) -> Any:
+        if args:
+            raise TypeError(f"{name} takes all arguments by name, {name}(dy=dy, y=y), and {len(args)} by position came")
+        y, dy = kwargs.pop("y", function), kwargs.pop("dy", function)
+        if y is function or dy is function:
+            raise TypeError(f"{name} needs {' and '.join(n for n, one in (('dy', dy), ('y', y)) if one is function)}")
+        return function(y, dy, **kwargs)
+
+    signature = inspect.signature(function)
+    y, dy, *rest = (one.replace(kind=one.KEYWORD_ONLY) for one in signature.parameters.values())
+    by_name.__signature__ = signature.replace(parameters=[dy, y, *rest])  # type: ignore[attr-defined]
+    return by_name
+
+
+for _name in ("softmax_grad", "log_softmax_grad"):
+    globals()[_name] = FUNCTIONS[_name] = _by_name(FUNCTIONS[_name])
 
 _PERMUTE = primitive_exists(PermuteFactory, 3)
 

@@ -50,7 +50,7 @@ def elementwise(on_device):
 @pytest.fixture(scope="session")
 def operate(on_device):
     """A function that calls any function of `ep.ops` by its name. It copies ndarrays, also those in lists, to the
-    device, and passes other arguments unchanged.
+    device, and passes other arguments, and `out`, unchanged.
     """
 
     def placed(value):
@@ -59,6 +59,7 @@ def operate(on_device):
         return on_device(value) if isinstance(value, np.ndarray) else value
 
     def operate(name, *operands, **options):
+        options = {key: one if key == "out" else placed(one) for key, one in options.items()}
         result = getattr(ep.ops, name)(*map(placed, operands), **options)
         return [ep.ops.copy_to_host(one) for one in result] if isinstance(result, list) else ep.ops.copy_to_host(result)
 

@@ -35,7 +35,21 @@ NAMES: Final[Mapping[str, str]] = {
 
 _ALIKE: Final = frozenset(
     [
-        *("all", "any", "astype", "concat", "imag", "max", "mean", "min", "pad", "permute_dims", "prod", "real"),
+        *(
+            "all",
+            "any",
+            "astype",
+            "concat",
+            "imag",
+            "isclose",
+            "max",
+            "mean",
+            "min",
+            "pad",
+            "permute_dims",
+            "prod",
+            "real",
+        ),
         *("round", "split", "stack", "sum", "tile", "transpose", "where"),
     ]
 )

@@ -137,12 +137,12 @@ def _of_windows(of: Any, num_axes: int) -> Any:
 
 @gradient_of("softmax")
 def _softmax(back: Backward) -> Gradients:
-    return [call("softmax_grad")(back.output, back.dy, back.attributes["axis"])]
+    return [call("softmax_grad")(dy=back.dy, y=back.output, axis=back.attributes["axis"])]
 
 
 @gradient_of("log_softmax")
 def _log_softmax(back: Backward) -> Gradients:
-    return [call("log_softmax_grad")(back.output, back.dy, back.attributes["axis"])]
+    return [call("log_softmax_grad")(dy=back.dy, y=back.output, axis=back.attributes["axis"])]
 
 
 @gradient_of("segment_sum")
