@@ -59,7 +59,7 @@ def convert_scalar(value: Any, data_type: DataType, argument: str) -> Any:
         parts = (number.real, number.imag) if is_complex else (number, 0)
         return data_type.dtype.type(complex(*(_to_floating(number, part_of(data_type)) for number in parts)))
     if is_complex:
-        raise ArgumentTypeError(argument, f"is the complex number {number!r}; {data_type.name} is real")
+        raise ArgumentTypeError(argument, f"is the complex number {number!r}; {data_type.dtype} is real")
     if kind is Kind.BOOL:
         return np.bool_(number != 0)
     if kind is Kind.INTEGER:
@@ -85,7 +85,7 @@ def convert_value(value: Any, data_type: DataType, argument: str) -> Any:
     else:
         held = kind is Kind.BOOL or _is_held(number, element)
     if not held:
-        raise ArgumentValueError(argument, f"is {shown(value)}, which {data_type.name} cannot hold")
+        raise ArgumentValueError(argument, f"is {shown(value)}, which {data_type.dtype} cannot hold")
     return element
 
 

@@ -167,7 +167,7 @@ def test_numpys_scalars(data_type):
 @pytest.mark.parametrize("value", [1j, 1 + 0j, np.complex64(2), np.complex128(2j), np.clongdouble(2j)], ids=repr)
 @pytest.mark.parametrize("data_type", REAL, ids=lambda t: t.name)
 def test_a_complex_number_is_no_real_one(data_type, value):
-    with pytest.raises(TypeError, match=rf"attr0 is the complex number .*; {data_type.name} is real"):
+    with pytest.raises(TypeError, match=rf"attr0 is the complex number .*; {data_type.dtype} is real"):
         convert_scalar(value, data_type, "attr0")
 
 
@@ -217,7 +217,7 @@ def test_values_that_a_type_can_hold(value, data_type):
 
 @pytest.mark.parametrize(("value", "data_type"), NOT_HELD, ids=repr)
 def test_values_that_a_type_cannot_hold(value, data_type):
-    with pytest.raises(ValueError, match=rf"pad_val is .*, which {data_type.name} cannot hold"):
+    with pytest.raises(ValueError, match=rf"pad_val is .*, which {data_type.dtype} cannot hold"):
         convert_value(value, data_type, "pad_val")
 
 

@@ -127,7 +127,7 @@ def test_pad_refuses(operate):
         ((1, 2, 3), {}, ValueError, r"pad_width is \(1, 2, 3\); it must be an integer, a pair of them, or a pair for"),
         (1.5, {}, TypeError, "pad_width must be an integer, not 1.5"),
         (-2, {}, ValueError, r"pad_width -2 leaves -2 elements of x, of shape \(2, 3\), at axis 0"),
-        (1, {"constant_values": 300}, ValueError, "constant_values is 300, which kInt8 cannot hold"),
+        (1, {"constant_values": 300}, ValueError, "constant_values is 300, which int8 cannot hold"),
         (1, {"constant_values": [1]}, TypeError, r"constant_values must be a number, not \[1\]"),
     ):
         with pytest.raises(kind, match=message):

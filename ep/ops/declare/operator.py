@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -17,7 +18,7 @@ from ep.common.primitive.broadcast import Dims
 from ep.include.arrays import Array, Arrays
 from ep.include.data_type import DataType, as_data_type
 from ep.include.device_type import DeviceType
-from ep.include.errors import DuplicateRegistrationError
+from ep.include.errors import DuplicateRegistrationError, UnsupportedPrimitiveError
 from ep.include.suggest import did_you_mean
 from ep.ops.declare.inputs import Attribute, Input
 from ep.ops.declare.prepared import Prepared
@@ -178,17 +179,50 @@ class Operator:
     ) -> tuple[Kernel, np.dtype[Any]]:
         """Return the kernel for inputs of `dtypes`, chosen on first use, and the dtype of its results.
 
-        Raises UnsupportedPrimitiveError, with the reasons, if no kernel matches.
+        Raises UnsupportedPrimitiveError if no kernel matches, with the types that an input may have instead, or with
+        the reason for each kernel if no other type helps.
         """
         chosen = self.chosen
         key = (device_type, *dtypes, *(_key(attributes[name]) for name in chosen.asked_for))
         found: tuple[Kernel, np.dtype[Any]] | None = chosen.kernels.get(key)
         if found is None:
-            subject = self._subject(chosen, device_type, list(map(as_data_type, dtypes)), attributes)
-            made = choose(self.name, subject, chosen.registered).make(subject)
+            types = list(map(as_data_type, dtypes))
+            subject = self._subject(chosen, device_type, types, attributes)
+            try:
+                made = choose(self.name, subject, chosen.registered).make(subject)
+            except UnsupportedPrimitiveError as error:
+                raise self._unsupported(error, chosen, device_type, types, attributes) from None
             found = made, subject.data_types["out"].dtype
             chosen.kernels.put(key, found)
         return found
+
+    def _unsupported(
+        self,
+        error: UnsupportedPrimitiveError,
+        chosen: Chosen,
+        device_type: DeviceType,
+        types: Sequence[DataType],
+        attributes: Attributes,
+    ) -> UnsupportedPrimitiveError:
+        """Return the error for inputs of types that no kernel has, in words of the operator if another type helps."""
+
+        def is_supported(other: DataType, given: DataType) -> bool:
+            with suppress(LookupError, TypeError, ValueError):  # no type of a result follows from these types
+                changed = [other if one is given else one for one in types]
+                subject = self._subject(chosen, device_type, changed, attributes)
+                return any(one.matches.holds(subject) for one in chosen.registered)
+            return False
+
+        for given in dict.fromkeys(types):
+            names = [name for name, one in zip(self.input_names, types, strict=True) if one is given]
+            takes = [one.dtype.name for one in DataType if one is not given and is_supported(one, given)]
+            if takes:
+                have = f"{' and '.join(names)} {'has' if len(names) == 1 else 'have'} dtype {given.dtype}"
+                listed = ", ".join(dict.fromkeys(takes))
+                return UnsupportedPrimitiveError(
+                    f"{have}; {self.name} takes {listed} on {device_type.tag}; convert with astype, or ep.ops.cast"
+                )
+        return error
 
     def subject(self, device_type: DeviceType, types: Sequence[DataType], attributes: Attributes) -> Subject:
         """Return the subject that kernels are chosen for: inputs of `types` and the attributes that kernels ask for.

@@ -118,7 +118,7 @@ class TestRefusals(OfAnyLaunch):
         refused(ValueError, "c has 11 elements; at least 12", c=device.filled(11, key[0]))
 
     def test_numbers(self, refused):
-        refused(ValueError, r"alpha is 1e\+300, which kFloat cannot hold", alpha=1e300)
+        refused(ValueError, r"alpha is 1e\+300, which float32 cannot hold", alpha=1e300)
         refused(TypeError, "beta must be a number", beta=None)
 
     def test_buffers(self, device, key, refused):

@@ -292,6 +292,6 @@ class TestRefusals(OfTwoShapes):
         return two_shapes(device, *key[1:], require(device, key, 3), refuses)
 
     def test_numbers(self, refused):
-        refused(ValueError, r"src is 1e\+300, which kFloat cannot hold", src_dims=(), src=1e300)
+        refused(ValueError, r"src is 1e\+300, which float32 cannot hold", src_dims=(), src=1e300)
         refused(TypeError, "src is the complex number", src_dims=(), src=1j)
         refused(TypeError, "src must be", src_dims=(), src="1")

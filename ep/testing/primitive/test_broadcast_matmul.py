@@ -188,7 +188,7 @@ class TestRefusals(OfAnyLaunch):
         refused(TypeError, r"a_dims\[1\] must be an integer", a_dims=(2, 2.0, 4))
 
     def test_numbers(self, refused):
-        refused(ValueError, r"alpha is 1e\+300, which kFloat cannot hold", alpha=1e300)
+        refused(ValueError, r"alpha is 1e\+300, which float32 cannot hold", alpha=1e300)
         refused(TypeError, "beta is the complex number 1j", beta=1j)
 
     def test_buffers(self, device, key, refused):

@@ -108,7 +108,7 @@ def test_numbers_that_the_type_cannot_hold(device, key, refuses):
     (data_type,) = key
     primitive, dst = device.require(FillFactory, *key), device.filled(8, data_type)
     for number in [number for of_type, number in NOT_HELD if of_type is data_type]:
-        with refuses.expected(primitive, ValueError, f"value is .*, which {data_type.name} cannot hold"):
+        with refuses.expected(primitive, ValueError, f"value is .*, which {data_type.dtype} cannot hold"):
             primitive.Launch(device.stream, dst, number, 8)
     assert set(device.array(dst).view(np.uint8)) == {0xA5}
 

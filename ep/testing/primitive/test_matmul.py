@@ -221,7 +221,7 @@ class TestRefusals(OfAnyLaunch):
         refused(ValueError, "c has 5 elements; at least 6", c=device.filled(5, key[0]))
 
     def test_numbers(self, refused):
-        refused(ValueError, r"alpha is 1e\+300, which kFloat cannot hold", alpha=1e300)
+        refused(ValueError, r"alpha is 1e\+300, which float32 cannot hold", alpha=1e300)
         refused(TypeError, "beta is the complex number 1j", beta=1j)
         refused(TypeError, "alpha must be a number", alpha=None)
         refused(TypeError, "beta must be a number", beta="1")

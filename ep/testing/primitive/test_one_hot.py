@@ -147,7 +147,7 @@ class TestRefusals(OfAnyLaunch):
         refused(ValueError, "out has 6 elements; at least 8", upper_bound=4)
 
     def test_numbers(self, refused):
-        refused(ValueError, r"on_value is 1e\+300, which kFloat cannot hold", on_value=1e300)
+        refused(ValueError, r"on_value is 1e\+300, which float32 cannot hold", on_value=1e300)
         refused(TypeError, "off_value must be a number", off_value=None)
         refused(TypeError, "on_value is the complex number", on_value=1j)
 
