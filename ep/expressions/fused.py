@@ -20,7 +20,7 @@ from ep.expressions.forms import form_of, leaves_of, mapped, name_leaves, replac
 from ep.expressions.number import Number
 from ep.expressions.program import Program
 from ep.expressions.trace import Trace, refusal
-from ep.include.arrays import Array, Keyed, Operands
+from ep.include.arrays import Array, Keyed, Operands, Placed
 from ep.include.shown import shown
 from ep.ops.devices import arrays_of, with_scalars
 
@@ -139,7 +139,7 @@ class Fused:
         """
         leaves: list[Any] = []
         form = (form_of(args, leaves), form_of(kwargs, leaves))
-        arrays = [k for k, one in enumerate(leaves) if _is_array(one) and not is_weak(one)]
+        arrays = [k for k, one in enumerate(leaves) if isinstance(one, Placed) or (_is_array(one) and not is_weak(one))]
         names = self._names(args, kwargs)
         base: Any = arrays_of([leaves[k] for k in arrays], [names[k] for k in arrays])
         if isinstance(base, Trace):

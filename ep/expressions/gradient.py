@@ -6,13 +6,13 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
+from ep.common.arrays.checks import is_weak
 from ep.expressions.array import LazyArray
 from ep.expressions.forms import leaves_of, mapped, name_leaves
 from ep.expressions.fused import fuse, parameter_names
 from ep.expressions.number import Number
 from ep.expressions.reverse import gradients, inlined
+from ep.expressions.trace import Trace
 from ep.include.data_type import as_data_type
 from ep.include.number_kind import FLOATS
 from ep.include.shown import shown
@@ -22,20 +22,29 @@ Place = int | str
 """An argument: its position, or its name."""
 
 
-def value_and_grad(function: Callable[..., Any], by: Place | Sequence[Place] = 0, *, has_aux: bool = False) -> Any:
+def value_and_grad(
+    function: Callable[..., Any],
+    by: Place | Sequence[Place] | None = None,
+    *,
+    has_aux: bool = False,
+    argnums: Place | Sequence[Place] | None = None,
+) -> Any:
     """Return a fused function that returns the result of `function` and its gradients: `loss, (of_w, of_b) = ...`.
 
     function: as for `fuse`. It returns a loss: an array of one element, of a real floating type.
     by: the arguments of the gradients: a position, a name, or a sequence of these, for which a tuple of gradients is
-    returned. Such an argument is a floating or complex array, or a tuple, list or dict of such arrays; its gradient has
-    the same structure. has_aux: whether the function returns a pair: its loss, and other values that have no influence
-    on gradients. The pair is then returned in place of the loss.
+    returned; the first argument by default. Such an argument is a floating or complex array or number, or a tuple, list
+    or dict of these; its gradient has the same structure. argnums: another name of `by`. has_aux: whether the function
+    returns a pair: its loss, and other values that have no influence on gradients. The pair is then returned in place
+    of the loss.
 
-    A gradient has the shape and dtype of its array. It is 0 if the loss does not depend on the array. For complex
-    arrays it is the conjugate, as in PyTorch. When the returned function is called, it raises TypeError for other
-    arguments and losses, and if the loss depends on an operator without a gradient; ValueError for a loss of another
-    size.
+    A gradient has the shape and dtype of its array; that of a Python number is of float64 or complex128, though the
+    number takes the dtype of arrays that it is combined with. It is 0 if the loss does not depend on the array. For
+    complex arrays it is the conjugate, as in PyTorch. When the returned function is called, it raises TypeError for
+    other arguments and losses, and if the loss depends on an operator without a gradient; ValueError for a loss of
+    another size.
     """
+    by = _one_of(by, argnums)
     places = _places(by)
     several = not isinstance(by, Place)
     parameters, name = parameter_names(function), getattr(function, "__name__", "the function")
@@ -47,7 +56,8 @@ def value_and_grad(function: Callable[..., Any], by: Place | Sequence[Place] = 0
         chosen = [_chosen(one, values, parameters, name) for one in places]
         if len(set(chosen)) < len(chosen):
             raise ValueError(f"by is {shown(by)}, which is one argument of {name} twice")
-        aliased = [_aliased(values[one], _label(one, parameters)) for one in chosen]
+        trace = next((one.trace for one in leaves_of((args, kwargs)) if isinstance(one, LazyArray)), None)
+        aliased = [_aliased(values[one], _label(one, parameters), trace) for one in chosen]
         aliases = leaves_of(aliased)
         values.update(zip(chosen, aliased, strict=True))
         result = function(*[values[k] for k in range(len(args))], **{one: values[one] for one in kwargs})
@@ -59,12 +69,19 @@ def value_and_grad(function: Callable[..., Any], by: Place | Sequence[Place] = 0
     return fuse(differentiated)
 
 
-def grad(function: Callable[..., Any], by: Place | Sequence[Place] = 0, *, has_aux: bool = False) -> Any:
+def grad(
+    function: Callable[..., Any],
+    by: Place | Sequence[Place] | None = None,
+    *,
+    has_aux: bool = False,
+    argnums: Place | Sequence[Place] | None = None,
+) -> Any:
     """Return a fused function that returns the gradients of `function`, as `value_and_grad` does, without the loss.
 
+    by, argnums: as of `value_and_grad`.
     has_aux: if True, it returns a pair: the gradients, and the other values that the function returns.
     """
-    both = value_and_grad(function, by, has_aux=has_aux)
+    both = value_and_grad(function, by, has_aux=has_aux, argnums=argnums)
 
     @functools.wraps(function, updated=())
     def differentiated(*args: Any, **kwargs: Any) -> Any:
@@ -72,6 +89,14 @@ def grad(function: Callable[..., Any], by: Place | Sequence[Place] = 0, *, has_a
         return (of_each, result[1]) if has_aux else of_each
 
     return fuse(differentiated)
+
+
+def _one_of(by: Any, argnums: Any) -> Any:
+    """Return the places of the gradients' arguments; TypeError if they are given under both names."""
+    if by is not None and argnums is not None:
+        raise TypeError(f"by is {shown(by)} and argnums is {shown(argnums)}: they are two names of one parameter")
+    given = argnums if by is None else by
+    return 0 if given is None else given
 
 
 def _places(by: Any) -> list[Place]:
@@ -110,22 +135,25 @@ def _label(place: Place, parameters: Sequence[str]) -> str:
     return parameters[place] if place < len(parameters) else f"argument {place}"
 
 
-def _aliased(value: Any, label: str) -> Any:
-    """Return the same structure with an alias for each array; raises TypeError for a leaf without a gradient."""
+def _aliased(value: Any, label: str, trace: Trace | None) -> Any:
+    """Return the same structure with an alias for each array and number; TypeError for a leaf without a gradient.
+
+    trace: that of other arrays, for numbers which are no arguments of the trace.
+    """
     names: list[str] = []
     name_leaves(value, label, names)
     rest = iter(names)
 
     def alias(one: Any) -> Any:
-        argument = next(rest)
-        if isinstance(one, Number) and isinstance(one.value, np.generic):
-            one = one.as_array(one.value.dtype, argument)
-        if not isinstance(one, LazyArray):
-            what = f"the number {one.value}" if isinstance(one, Number) else shown(one)
-            raise TypeError(f"{argument} is {what}; gradients are by arrays (a number: numpy.float32(0.5))")
-        if as_data_type(one.dtype) not in INEXACT:
-            raise TypeError(f"{argument} has dtype {one.dtype}; gradients are by floating and complex numbers")
-        return one.trace.alias(one)
+        argument, array = next(rest), one
+        if isinstance(one, Number) or (trace is not None and is_weak(one)):
+            array = (one.operands if trace is None else trace).as_buffer(one, argument)
+        if not isinstance(array, LazyArray):
+            raise TypeError(f"{argument} is {shown(one)}; gradients are by arrays and numbers")
+        if as_data_type(array.dtype) not in INEXACT:
+            what = f"is the number {one.value}" if isinstance(one, Number) else f"has dtype {array.dtype}"
+            raise TypeError(f"{argument} {what}; gradients are by floating and complex numbers")
+        return array.trace.alias(array)
 
     return mapped(alias, value)
 

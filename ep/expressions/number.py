@@ -22,6 +22,8 @@ class Number(LaterNumber):
     (an axis, a condition, an attribute of an operator), the trace is valid for this value only.
     """
 
+    trace = None  # it is not an array of one, also if its scalar has an array's attributes
+
     def __init__(
         self, trace: Trace, pins: set[int], value: complex, compute: Callable[[Sequence[Any]], Any], of: frozenset[int]
     ) -> None:

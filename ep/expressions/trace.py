@@ -9,10 +9,12 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from ep.common.arrays.checks import as_scalar, is_weak
+from ep.common.arrays.operators import FUNCTIONS
 from ep.common.primitive.broadcast import Dims
 from ep.expressions.path import Path, known_call
 from ep.include.arrays import Array, ArrayLike, Arrays, LaterNumber, Operands
 from ep.include.data_type import DataType, as_data_type
+from ep.include.number_kind import COMPLEXES, FLOATS
 from ep.ops.declare.operator import Operator
 from ep.ops.operands import dtype_of_numbers
 
@@ -88,6 +90,7 @@ class Trace(_Recording, Operands):
         self._numbers: set[int] = set()
         self.held: dict[int, Array] = {}  # by position: arrays that are the same at each launch
         self.ended = False
+        self._weak: set[int] = set()  # the positions of what is computed from numbers alone
         self._known: dict[Hashable, Sequence[Node]] = {}  # values by what distinguishes them
         self._noted = path  # up to which values are in `_nodes` and `_known`
 
@@ -186,9 +189,31 @@ class Trace(_Recording, Operands):
         return self._valued(("reshape", node.position, shape), (node.position,), shape, node.data_type)
 
     def alias(self, array: Any) -> Any:
-        """Return a lazy array with the same value, which the trace distinguishes: nothing is computed from it yet."""
+        """Return a lazy array with the same value, which the trace distinguishes: nothing is computed from it yet.
+
+        That of a number takes the dtype of arrays that it is combined with, and so does what is computed from it and
+        other numbers.
+        """
         node: Node = array.node
-        return self._valued(("alias", len(self.nodes)), (node.position,), node.shape, node.data_type)
+        made = self._valued(("alias", len(self.nodes)), (node.position,), node.shape, node.data_type)
+        if self._is_number(node.position):
+            self._weak.add(made.node.position)
+        return made
+
+    def _is_number(self, position: int) -> bool:
+        """Return whether a value is a number, or computed from numbers by which gradients are taken."""
+        node = self.nodes[position]
+        return position in self._weak or position in self.numbers or node.constant is not None or position in self.sizes
+
+    def adapted(self, x: Any, y: Any) -> tuple[Any, Any] | None:
+        for one, other in ((x, y), (y, x)):
+            if one.node.position not in self._weak or other.node.position in self._weak:
+                continue
+            source, target = one.node.data_type, other.node.data_type
+            if target in COMPLEXES or (target in FLOATS and source in FLOATS):
+                cast = FUNCTIONS["cast"](one, target)
+                return (cast, y) if one is x else (x, cast)
+        return None
 
     def array(self, position: int) -> Any:
         """Return the lazy array of a value."""
@@ -218,6 +243,8 @@ class Trace(_Recording, Operands):
             shapes, types = [node.shape for node in inputs], [node.data_type for node in inputs]
             results, data_type = operator.results(self._device_type, shapes, types, attributes, of_attributes)
             found = self._note(key, operator, positions, attributes, results, data_type)
+            if not self._weak.isdisjoint(positions) and all(map(self._is_number, positions)):
+                self._weak.update(node.position for node in found)
         return [self._make(self, node) for node in found]
 
     def _note(

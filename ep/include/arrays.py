@@ -118,6 +118,10 @@ class Operands(ABC):
         """
         return self.number(number)
 
+    def adapted(self, x: Array, y: Array) -> tuple[Array, Array] | None:
+        """Return two arrays of different dtypes as arrays of one, if one of them stands for a number; else None."""
+        return None
+
     @abstractmethod
     def indices(self, value: ArrayLike) -> Array:
         """Return the indices of gather as a buffer of integers. Raises TypeError if they are not integers."""

@@ -39,6 +39,9 @@ def as_operands(arrays: Operands, x: ArrayLike, y: ArrayLike, names: tuple[str, 
         return a, _number(arrays, y, a.dtype, names[1])
     b = arrays.as_buffer(y, names[1])
     if a.dtype != b.dtype:
+        adapted = arrays.adapted(a, b)
+        if adapted is not None:
+            return adapted
         raise TypeError(f"{names[0]} has dtype {a.dtype}, {names[1]} has {b.dtype}; convert one of them")
     return a, b
 

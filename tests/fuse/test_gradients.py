@@ -346,7 +346,9 @@ REFUSED = [
     (lambda x: ep.grad(total, by=()), ValueError, "by is empty"),
     (lambda x: ep.grad(total)(np.arange(3)), TypeError, "x has dtype int64; gradients are by floating and complex"),
     (lambda x: ep.grad(total)([x, np.arange(3)]), TypeError, r"x\[1\] has dtype int64"),
-    (lambda x: ep.grad(lambda x, y: total(x * y), by="y")(x, 2.0), TypeError, "y is the number 2.0; gradients are by"),
+    (lambda x: ep.grad(lambda x, y: total(x * y), by="y")(x, 2), TypeError, "y is the number 2; gradients are by"),
+    (lambda x: ep.grad(total, 0, argnums=0), TypeError, "by is 0 and argnums is 0: they are two names of one"),
+    (lambda x: ep.grad(total, argnums=1.5), TypeError, "by must be the position or the name of an argument"),
     (lambda x: ep.grad(total)("text"), TypeError, "x is 'text'; gradients are by arrays"),
     (
         lambda x: ep.grad(lambda x: x)(x),
