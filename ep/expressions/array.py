@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from ep.common.arrays.checks import as_scalar, is_weak
+from ep.common.arrays.indexing import has_elements, selected
 from ep.common.arrays.operators import FUNCTIONS, Operators
 from ep.common.primitive.broadcast import Dims, broadcast_dims
 from ep.expressions.known.methods import KNOWN
@@ -62,11 +63,6 @@ class LazyArray(Operators, Recorded):
         """The number of elements."""
         return math.prod(self.shape)
 
-    @property
-    def T(self) -> Any:
-        """The array with its axes in reverse."""
-        return FUNCTIONS["transpose"](self)
-
     def reshape(self, *shape: Any) -> Any:
         """Return the elements in another shape, of which one size may be -1."""
         sizes = tuple(shape[0]) if len(shape) == 1 and not isinstance(shape[0], int) else shape
@@ -77,52 +73,13 @@ class LazyArray(Operators, Recorded):
             raise ValueError(f"shape is {sizes}, and there are {self.size} elements")
         return self.trace.reshape(self.trace.as_buffer(self, "x"), sizes)
 
-    def astype(self, dtype: Any) -> Any:
-        """Return the elements in another dtype, as `ep.ops.cast`."""
-        return FUNCTIONS["cast"](self, dtype)
-
-    def sum(self, axis: Any = None, keepdims: bool = False) -> Any:
-        """As `ep.ops.sum`."""
-        return FUNCTIONS["sum"](self, axis, keepdims=keepdims)
-
-    def mean(self, axis: Any = None, keepdims: bool = False) -> Any:
-        """As `ep.ops.mean`."""
-        return FUNCTIONS["mean"](self, axis, keepdims=keepdims)
-
-    def max(self, axis: Any = None, keepdims: bool = False) -> Any:
-        """As `ep.ops.max`."""
-        return FUNCTIONS["max"](self, axis, keepdims=keepdims)
-
-    def min(self, axis: Any = None, keepdims: bool = False) -> Any:
-        """As `ep.ops.min`."""
-        return FUNCTIONS["min"](self, axis, keepdims=keepdims)
-
     def __getitem__(self, index: Any) -> Any:
-        given = index if isinstance(index, tuple) else (index,)
-        num_axes, dots = 0, len(given)
-        for place, one in enumerate(given):
-            if isinstance(one, _ARRAYS):
-                raise refusal("an array is an index", "use ep.ops.gather, or ep.ops.where")
-            if one is Ellipsis:
-                dots = min(dots, place)
-            elif one is not None:
-                num_axes += 1
-        given = (*given[:dots], *(slice(None),) * (self.ndim - num_axes), *given[dots + 1 :])
-        slices: list[Any] = []
-        shape: list[Any] = []  # sizes of the array to be sliced, by axis; 1 for new axes
-        for one in given:
-            if one is None:
-                shape.append(1)
-            elif isinstance(one, slice):
-                shape.append(slice(len(slices), None))
-                slices.append(one)
-            else:
-                at = _index(one, self.shape[len(slices)] if len(slices) < self.ndim else 0, len(slices))
-                slices.append(slice(at, at + 1))
-        whole = all(one == slice(None) for one in slices)
-        taken = LazyArray(self.trace, self.node) if whole else FUNCTIONS["slice"](self, *slices)
-        sizes = tuple(one if isinstance(one, int) else taken.shape[one.start] for one in shape)
-        return taken if sizes == taken.shape else taken.reshape(sizes)
+        if any(map(has_elements, index if isinstance(index, tuple) else (index,))):
+            raise refusal("an array is an index", "use ep.ops.gather, or ep.ops.where")
+        return selected(self, index)
+
+    def _whole(self) -> Any:
+        return LazyArray(self.trace, self.node)  # which is no view
 
     def __setitem__(self, index: Any, value: Any) -> None:
         if self.view is None:
@@ -194,13 +151,3 @@ class LazyArray(Operators, Recorded):
 
 
 KNOWN.lazy = LazyArray
-_ARRAYS: Final = (LazyArray, list, np.ndarray)
-
-
-def _index(index: Any, size: int, axis: int) -> int:
-    if not hasattr(index, "__index__"):
-        raise TypeError(f"the index of axis {axis} must be an integer, a slice, None or ..., not {index!r}")
-    at = int(index)
-    if not -size <= at < size:
-        raise IndexError(f"the index of axis {axis} is {at}; it must be {-size} ... {size - 1}")
-    return at % size

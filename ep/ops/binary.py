@@ -75,7 +75,7 @@ def _exact_operands(operands: Sequence[Any]) -> tuple[Operands, Sequence[Array]]
         one if is_number(one) else arrays.as_buffer(one, name) for one, name in zip(operands, _XY, strict=True)
     ]
     _check_divisible(read)  # first, since no integer type holds a fraction
-    read = as_operands(arrays, *read, _XY)
+    read = as_operands(arrays, read[0], read[1], _XY)
     _check_divisible(read)
     return arrays, read
 

@@ -89,7 +89,7 @@ class TestResults:
     def test_what_they_are(self, cuda):
         x = ep.ops.relu(cuda(X))
         assert (x.shape, x.ndim, x.dtype, x.size, x.nbytes, x.device_index) == ((4, 6), 2, np.float32, 24, 96, 0)
-        assert (len(x), repr(x)[:55]) == (4, "<CudaArray of float32, shape (4, 6), on cuda:0 at 0x" + repr(x)[52:55])
+        assert len(x) == 4
         assert np.array_equal(x.copy_to_host(), np.maximum(X, 0))
 
     def test_without_axes_and_elements(self, cuda):
@@ -117,8 +117,10 @@ class TestResults:
     def test_no_copies_in_passing(self, cuda):
         with pytest.raises(TypeError, match="copy_to_host"):
             np.asarray(cuda(X))
-        with pytest.raises(TypeError, match="'CudaArray' does not support ufuncs"):
-            np.add(cuda(X), 1)
+        with pytest.raises(TypeError, match=r"numpy\.cbrt takes arrays of the host"):
+            np.cbrt(cuda(X))
+        with pytest.raises(TypeError, match=r"numpy\.linalg\.norm: .*copy_to_host"):
+            np.linalg.norm(cuda(X))
 
     def test_interface(self, cuda, stream):
         x = cuda(X)
@@ -290,7 +292,7 @@ class TestOperands:
 
     def test_no_mixing_with_the_host(self, cuda):
         x = cuda(X)
-        for y in (X, X.tolist(), np.float32(1), ml_dtypes.bfloat16(1)):
+        for y in (X, X.tolist()):
             message = rf"y \({type(y).__name__}\) is on the host, x is on cuda:0; bring one of them"
             with pytest.raises(TypeError, match=message):
                 ep.ops.add(x, y)

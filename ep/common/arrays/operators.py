@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Final, NamedTuple
 
 from ep.common.arrays.checks import NUMBERS, is_weak
+from ep.common.arrays.indexing import selected
 from ep.common.arrays.numpy_functions import FUNCTIONS as FUNCTIONS
 from ep.common.arrays.numpy_functions import of_function, of_ufunc
 from ep.include.arrays import Placed
@@ -74,8 +75,16 @@ def _unary(name: str) -> Callable[[Any], Any]:
     return operator
 
 
+def _reduction(name: str) -> Callable[..., Any]:
+    def reduction(self: Any, axis: Any = None, keepdims: bool = False, **options: Any) -> Any:
+        return FUNCTIONS[name](self, axis, keepdims=keepdims, **options)
+
+    reduction.__name__, reduction.__doc__ = name, f"As `ep.ops.{name}`."
+    return reduction
+
+
 class Operators:
-    """An array with the operators of the array API standard, which are functions of `ep.ops`.
+    """An array with the operators of the array API standard, and the methods of NumPy's arrays, which call `ep.ops`.
 
     The other operand is an array of the same dtype, or a number. For other values Python tries the other operand's own
     operator, and then raises TypeError. Comparisons are elementwise, so such an array has no hash. NumPy's functions
@@ -85,6 +94,7 @@ class Operators:
     __slots__ = ()
     _internal: ClassVar[frozenset[str]] = frozenset()
     """The attributes that the package alone uses, which `dir` leaves out."""
+    shape: Any
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         return of_ufunc(ufunc, method, inputs, options)
@@ -111,6 +121,32 @@ class Operators:
 
     __abs__, __neg__ = _unary("abs"), _unary("negative")
     __pos__, __invert__ = _unary("identity"), _unary("bitwise_not")
+
+    sum, mean, prod = _reduction("sum"), _reduction("mean"), _reduction("prod")
+    max, min = _reduction("max"), _reduction("min")
+    any, all = _reduction("any"), _reduction("all")
+
+    @property
+    def T(self) -> Any:
+        """A new array with the axes in reverse."""
+        return FUNCTIONS["transpose"](self)
+
+    def astype(self, dtype: Any) -> Any:
+        """Return a new array of the elements in another dtype, as `ep.ops.cast`."""
+        return FUNCTIONS["cast"](self, dtype)
+
+    def __getitem__(self, index: Any) -> Any:
+        """Return a new array of the elements that integers, slices, None and ... select."""
+        return selected(self, index)
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.shape:
+            raise TypeError("an array without axes is not iterable")
+        return (self[position] for position in range(self.shape[0]))
+
+    def _whole(self) -> Any:
+        """Return the array that an index of all elements gives."""
+        return FUNCTIONS["identity"](self)
 
     def __dir__(self) -> list[str]:
         names = [name for name in super().__dir__() if name.startswith("__") or not name.startswith("_")]

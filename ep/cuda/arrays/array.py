@@ -9,6 +9,7 @@ import numpy as np
 
 from ep.common.arrays import dlpack
 from ep.common.arrays.operators import FUNCTIONS, Operators
+from ep.common.arrays.printed import elements_of
 from ep.common.checks import as_integer
 from ep.cuda.device.allocator import HomeLease
 from ep.cuda.device.buffer import Memory
@@ -30,6 +31,8 @@ _NO_SYNCHRONIZATION: Final = -1
 class CudaArray(KeyedSlots, Operators, ProcessBound, Keyed):
     """A C-contiguous array in memory of a GPU: `shape`, `dtype`, `ndim`, `size`, `nbytes` and `address`.
 
+    It has the methods of lazy arrays, such as `sum`. Its text shows its elements, for which it waits for the device.
+
     Operators return it, and Launch accepts it as a buffer. PyTorch, CuPy and others read it through `from_dlpack`,
     Numba and CuPy through `__cuda_array_interface__`. In both cases their work waits for the operators that compute the
     array. `copy_to_host` copies it to the host.
@@ -38,6 +41,7 @@ class CudaArray(KeyedSlots, Operators, ProcessBound, Keyed):
     __slots__ = ("__weakref__", "_owner", "_stream", "dtype", "shape", "size")
     _internal = frozenset(("call_key", "memory", "of_call", "share"))
     memory: Memory
+    shape: tuple[int, ...]
 
     def __init__(self, memory: Memory, shape: tuple[int, ...], stream: CudaStream, owner: Any) -> None:
         """memory: in the form for launches; the stream that uses it; the object that keeps it allocated."""
@@ -168,4 +172,9 @@ class CudaArray(KeyedSlots, Operators, ProcessBound, Keyed):
         return self.shape[0]
 
     def __repr__(self) -> str:
-        return f"<CudaArray of {self.dtype}, shape {self.shape}, on cuda:{self.device_index} at {self.memory[0]:#x}>"
+        """Return the elements as text, as `elements_of` does; without them while a graph captures their computation."""
+        elements, end = "...", f"dtype={self.dtype}, device=cuda:{self.device_index})"
+        if not self._stream.is_capturing():
+            elements = elements_of(self, "CudaArray(")
+        shape = "" if self.size and elements != "..." else f"shape={self.shape}, "
+        return f"CudaArray({elements}, {shape}{end}"

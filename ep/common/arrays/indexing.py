@@ -1,0 +1,61 @@
+"""Indices of arrays that are not NumPy's: integers, slices, None and ..., as the functions `slice` and `reshape`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ep.common.arrays.checks import as_scalar
+from ep.common.arrays.numpy_functions import FUNCTIONS
+
+
+def selected(array: Any, index: Any) -> Any:
+    """Return a new array of the elements that an index selects.
+
+    array: one of `Operators`. Raises IndexError for an integer out of range and for too many indices, TypeError for an
+    array, a bool and anything else that is no index.
+    """
+    given = tuple(map(as_scalar, index if isinstance(index, tuple) else (index,)))
+    num_dims, num_axes, dots = len(array.shape), 0, len(given)
+    for place, one in enumerate(given):
+        if has_elements(one):
+            raise TypeError("an array is an index: use ep.ops.gather, or ep.ops.where")
+        if one is Ellipsis:
+            if dots < place:
+                raise IndexError("an index has ... twice")
+            dots = place
+        elif one is not None:
+            num_axes += 1
+    if num_axes > num_dims:
+        raise IndexError(f"there are indices of {num_axes} axes; the array has shape {tuple(array.shape)}")
+    given = (*given[:dots], *(slice(None),) * (num_dims - num_axes), *given[dots + 1 :])
+    slices: list[Any] = []
+    shape: list[Any] = []  # sizes of the array to be sliced, by axis; 1 for new axes
+    for one in given:
+        if one is None:
+            shape.append(1)
+        elif isinstance(one, slice):
+            shape.append(slice(len(slices), None))
+            slices.append(one)
+        else:
+            at = _index(one, array.shape[len(slices)], len(slices))
+            slices.append(slice(at, at + 1))
+    taken = array._whole() if all(one == slice(None) for one in slices) else FUNCTIONS["slice"](array, *slices)
+    sizes = tuple(one if isinstance(one, int) else taken.shape[one.start] for one in shape)
+    return taken if sizes == tuple(taken.shape) else taken.reshape(sizes)
+
+
+def has_elements(index: Any) -> bool:
+    """Return whether an index is an array, or a list, which selects elements one by one."""
+    return isinstance(index, list) or (isinstance(index, np.ndarray) and index.ndim > 0) or hasattr(index, "_whole")
+
+
+def _index(index: Any, size: int, axis: int) -> int:
+    """Return an integer index, counted from the front."""
+    if isinstance(index, bool | np.bool_) or not hasattr(index, "__index__"):
+        raise TypeError(f"the index of axis {axis} must be an integer, a slice, None or ..., not {index!r}")
+    at = int(index)
+    if not -size <= at < size:
+        raise IndexError(f"the index of axis {axis} is {at}; it must be {-size} ... {size - 1}")
+    return at % size
