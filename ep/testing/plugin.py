@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Generator
 from functools import cache
@@ -20,6 +21,8 @@ from ep.testing.keys import FlatKey, asked_for, registered_keys
 _LEFT_OUT: Final = pytest.StashKey[int]()
 _TESTED: Final = "ep_device"
 """The property of a report that names the device that a test of the suite ran on."""
+_HAS_FAILED: Final = pytest.StashKey[bool]()
+"""Set for a test that has failed."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -107,10 +110,30 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Add to the report of a failed test with random numbers how to repeat the test."""
     report = yield
+    item.stash[_HAS_FAILED] = report.failed or item.stash.get(_HAS_FAILED, False)
     if report.failed and "rng" in getattr(item, "fixturenames", ()):
         options = "".join(f" --ep-device {tag}" for tag in item.config.getoption("ep_device") or ())
         report.sections.append(("seed", f"EP_TEST_SEED={BASE_SEED} pytest{options} '{item.nodeid}'"))
     return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """End a worker of pytest-xdist after a failed test that its device does not survive, as of an illegal access.
+
+    Another worker runs the tests that follow, which would all fail in this one.
+    """
+    done = yield
+    if item.stash.get(_HAS_FAILED, False) and hasattr(item.config, "workerinput"):
+        for tag in device_tags(item.config):
+            device = DeviceManagerRegistry.GetDevice(DeviceType.FromTag(tag), 0)
+            try:
+                stream = device.CreateStream()
+                stream.Sync()
+                device.DestroyStream(stream)
+            except Exception:
+                os._exit(1)  # at once: exit handlers may wait for the device
+    return done
 
 
 def _end_run(config: pytest.Config, items: list[pytest.Item], why: str) -> None:

@@ -3,7 +3,9 @@
  * It holds launches to the limits of an H200: it reads the registers and the static shared memory of a kernel in its cubin.
  * Environment: STUB_LOG logs calls; STUB_MISALIGN gives addresses that are aligned to 256 bytes only;
  * STUB_PAGEABLE makes host memory pageable unless it was pinned here;
- * STUB_CAPTURE lets all streams be captured; STUB_FAULT lets synchronisation fail as an illegal access does; STUB_BUSY lets queries say "not ready". */
+ * STUB_CAPTURE lets all streams be captured; STUB_BUSY lets queries say "not ready"; from launch number N on,
+ * STUB_FAULT=N lets synchronisation fail as an illegal access does, STUB_HANG=N lets it never end, STUB_DIE=N ends the process, and
+ * STUB_REFUSE=N lets launches fail; STUB_EMPTY gives as much memory as an H200 has, which keeps nothing: addresses alone. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <elf.h>
@@ -13,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_IMAGE = 200, INVALID_CONTEXT = 201, NOT_FOUND = 500 };
 enum { NOT_READY = 600, ILLEGAL = 700, OUT_OF_RESOURCES = 701 };
@@ -26,12 +29,15 @@ enum { BLOCK_THREADS = 1024, ALL_WARPS = 64, ALL_BLOCKS = 32, QUARTER_REGISTERS 
 typedef int Result;
 typedef unsigned long long Address;
 
-static const size_t memory = 1ull << 33;
+#define memory (is_set("STUB_EMPTY") ? 140ull << 30 : 1ull << 33)
 static char contexts[2];
 static __thread char *stack[64];
 static __thread int depth;
 
 static int is_set(const char *name) { return getenv(name) != NULL; }
+
+static int num_launches;
+static int is_reached(const char *name) { return is_set(name) && num_launches >= atoi(getenv(name)); }
 
 static void say(const char *format, ...) {
   va_list arguments;
@@ -94,7 +100,9 @@ Result cuCtxGetDevice(int *device) { NEEDS_CONTEXT; return *device = stack[depth
 Result cuCtxSynchronize(void) { NEEDS_CONTEXT; NO_CAPTURE; return 0; }
 
 static Result take(Address *address, size_t size) {
+  static Address next = 1ull << 44;
   void *block;
+  if (is_set("STUB_EMPTY")) return *address = next, next += (size + 1023) / 512 * 512, 0;
   if (size > memory || posix_memalign(&block, 512, size + 512)) return OUT_OF_MEMORY;
   *address = (Address)block + (is_set("STUB_MISALIGN") ? 256 : 0);
   return 0;
@@ -138,13 +146,13 @@ Result cuMemcpyAsync(Address dst, Address src, size_t size, void *stream) {
   NEEDS_CONTEXT;
   count_node(stream);
   say("copy %zu bytes on %p\n", size, stream);
-  return memmove((void *)dst, (void *)src, size), 0;
+  return is_set("STUB_EMPTY") ? 0 : (memmove((void *)dst, (void *)src, size), 0);
 }
 Result cuMemsetD8Async(Address dst, unsigned char byte, size_t size, void *stream) {
   NEEDS_CONTEXT;
   count_node(stream);
   say("set %zu bytes to %d on %p\n", size, byte, stream);
-  return memset((void *)dst, byte, size), 0;
+  return is_set("STUB_EMPTY") ? 0 : (memset((void *)dst, byte, size), 0);
 }
 Result cuPointerGetAttribute(void *value, int attribute, Address address) {
   if (attribute != 9 || address == 4096) return INVALID_VALUE; /* the device's ordinal; memory that it does not know */
@@ -170,7 +178,10 @@ Result cuStreamDestroy(void *stream) { NEEDS_CONTEXT; NO_CAPTURE_OF(stream); ret
 Result cuStreamSynchronize(void *stream) {
   NEEDS_CONTEXT;
   NO_CAPTURE_OF(stream);
-  return say("wait for %p\n", stream), is_set("STUB_FAULT") ? ILLEGAL : 0;
+  say("wait for %p\n", stream);
+  if (is_reached("STUB_DIE")) abort();
+  while (is_reached("STUB_HANG")) pause();
+  return is_reached("STUB_FAULT") ? ILLEGAL : 0;
 }
 Result cuStreamQuery(void *stream) { NEEDS_CONTEXT; NO_CAPTURE_OF(stream); return is_set("STUB_BUSY") ? NOT_READY : 0; }
 Result cuStreamIsCapturing(void *stream, int *status) {
@@ -342,6 +353,8 @@ Result cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, uns
   if (!threads || bx > 1024 || by > 1024 || bz > 64 || threads > BLOCK_THREADS) return INVALID_VALUE;
   if (shared > kernel->most_dynamic[device]) return INVALID_VALUE;
   if ((threads + 31) / 32 > warps_by_registers(kernel)) return OUT_OF_RESOURCES;
+  num_launches++;
+  if (is_reached("STUB_REFUSE")) return INVALID_VALUE;
   count_node(stream);
   say("launch %p (%u,%u,%u) (%u,%u,%u) shared %u stream %p words %lld %lld extra %p device %d\n", function, gx, gy, gz,
       bx, by, bz, shared, stream, *(long long *)parameters[0], *(long long *)parameters[1], (void *)extra,

@@ -207,7 +207,7 @@ except CudaError as caught:
 else:
     raise AssertionError
 """,
-        STUB_FAULT="1",
+        STUB_FAULT="0",
     )
 
 
