@@ -37,6 +37,9 @@ class Taken(NamedTuple):
 
 def pytest_addoption(parser):
     parser.addoption(
+        "--ep-few", action="store_true", help="run as few cases on every device as where kernels run from their PTX"
+    )
+    parser.addoption(
         "--ep-approximations",
         choices=DEVIATIONS,
         default="exact",
@@ -66,7 +69,7 @@ def pytest_configure(config):
 def _choice(config):
     """Return the numbers of cases that a run has time for: most of it is compilation, which is slower for CUDA."""
     turn = config.getoption("ep_turn") or _commit()
-    if config.stash[_ON_PTX]:
+    if config.stash[_ON_PTX] or config.getoption("ep_few"):
         return Choice(cases=3, keys=2, structures=2, examples=20, long=0, turn=turn)
     return Choice(cases=14, keys=7, structures=3, examples=80, long=6, turn=turn)
 

@@ -1,12 +1,68 @@
 """`python -m benchmarks.gpu`."""
 
-import sys
+from __future__ import annotations
 
-from benchmarks.gpu.options import parse
+import argparse
+import os
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+from pathlib import Path
+
+from benchmarks.gpu.plan import COMMANDS
+from benchmarks.gpu.run import ROOT, Run
+
+_COMPILE = "compile"
+_BUILD = "import sys, pathlib, tests.cuda.stub as stub; stub.build(pathlib.Path(sys.argv[1]))"
+
+
+def main() -> int:
+    """Run a command; return the exit status."""
+    begun = time.monotonic()
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu")
+    parser.add_argument("command", choices=(*COMMANDS, _COMPILE))
+    parser.add_argument("folder", type=Path, nargs="?", help="of the files that the command writes; none to compile")
+    parser.add_argument("--site", type=Path, metavar="ARCHIVE", help="a tar file of packages for Python to use")
+    parser.add_argument("--rehearse", action="store_true", help="without a GPU, on a driver that computes nothing")
+    parser.add_argument("--only", default="", metavar="REGEX", help="cases whose name STAGE: CASE contains a match")
+    given = parser.parse_args()
+    if (given.folder is None) != (given.command == _COMPILE):
+        parser.error(f"{given.command} {'needs a' if given.folder is None else 'has no'} folder")
+    packages = [unpacked(given.site)] if given.site else []
+    environment = os.environ | {"PYTHONPATH": _path(*packages, str(ROOT), "PYTHONPATH"), "PYTHONUNBUFFERED": "1"}
+    if given.folder and not given.rehearse:
+        return Run(given.command, given.folder, environment, only=given.only, begun=begun).run()
+    with tempfile.TemporaryDirectory() as stub:
+        subprocess.run([sys.executable, "-c", _BUILD, stub], cwd=ROOT, env=environment, check=True)
+        on_stub = environment | {"LD_LIBRARY_PATH": _path(stub, "LD_LIBRARY_PATH"), "STUB_EMPTY": "1"}
+        statuses = []
+        for command in COMMANDS if given.command == _COMPILE else [given.command]:
+            run = Run(command, given.folder or Path(stub), on_stub, only=given.only, begun=begun)
+            run.rehearses, run.limits = True, given.command != _COMPILE
+            run.options = {"compares": False, **({} if run.limits else {"seconds": 0.0})}
+            run.tests = environment, ["-p", "tests.cuda.ptx_machine.cubins"]
+            statuses.append(run.run())
+    return max(statuses)
+
+
+def _path(*folders: str) -> str:
+    """Return folders before those of the variable that is named last."""
+    *first, variable = folders
+    return os.pathsep.join([*first, *filter(None, [os.environ.get(variable)])])
+
+
+def unpacked(archive: Path) -> str:
+    """Unpack packages beside their archive, unless they are there, and return their folder."""
+    folder = archive.absolute().with_name(archive.name.partition(".")[0])
+    if not folder.exists():
+        beside = tempfile.mkdtemp(dir=folder.parent)
+        with tarfile.open(archive) as packed:
+            packed.extractall(beside, filter="data")
+        Path(beside).rename(folder)
+    return str(folder)
+
 
 if __name__ == "__main__":
-    arguments = parse()
-
-    from benchmarks.gpu.run import run
-
-    sys.exit(run(arguments))
+    sys.exit(main())

@@ -1,234 +1,204 @@
-"""The two runs on a GPU: the tests; or copy, launches, forms, cases, report."""
+"""The parent of all work: it imports neither CUDA nor NumPy, starts processes, and ends them at their limits."""
 
 from __future__ import annotations
 
-import itertools
+import contextlib
+import datetime
+import json
+import math
+import os
+import platform
 import re
+import shutil
 import signal
+import subprocess
 import sys
 import time
-import traceback
-from argparse import Namespace
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections import Counter
+from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.gpu import checks, overhead, report
-from benchmarks.gpu import document as files
-from benchmarks.gpu.budget import Budget
-from benchmarks.gpu.forms import FormBench, form_cases
-from benchmarks.gpu.measure import Bench, TooLarge
-from benchmarks.gpu.options import FORMS
-from benchmarks.gpu.peers import installed
-from benchmarks.gpu.plan import MAIN_DTYPES, Planned, planned
-from benchmarks.gpu.scale import GPU, SMALL, Scale
-from benchmarks.gpu.timing import EventClock
-from ep import DeviceManagerRegistry, DeviceType, DeviceUnavailableError
-from ep.cli import text
-from ep.include.data_type import as_data_type
-from ep.include.errors import UnsupportedPrimitiveError
-from tests.cuda.ptx_machine.install import install_without_gpu
+from benchmarks.gpu.plan import COMMANDS, GRACE, Stage
 
-_FORMS: Final = 0.15
-"""The share of the time for the forms."""
-_WRITE_EVERY: Final = 10.0
-_MOST_FAILURES: Final = 5
-_NO_TIME: Final = "no time was left"
+_PLAIN: Final = str.maketrans("", "", '"{}')
+ROOT: Final = Path(__file__).resolve().parents[2]
+_PACKAGES: Final = "numpy numba numba-cuda llvmlite ml_dtypes cuda-bindings nvidia-nvvm nvidia-nvjitlink torch pytest"
+_PYTEST: Final = "-v --tb=short -p no:cacheprovider --ep-device cuda --ep-few --ep-turn gpu --hypothesis-seed 0 -n"
 
 
-def run(arguments: Namespace) -> int:
-    """Run the command line; return 1 if a test or a case failed, 2 if nothing can be measured."""
-    budget = Budget(60 * arguments.minutes)
-    if arguments.dry_run and not install_without_gpu():
-        print("a dry run needs the compiler of CUDA kernels, and no GPU", file=sys.stderr)
-        return 2
-    if arguments.part == "tests":
-        return 0 if checks.run(budget, dry_run=arguments.dry_run) else 1
-    try:
-        device: Any = DeviceManagerRegistry.GetDevice(DeviceType.kCUDA, 0)
-    except DeviceUnavailableError as error:
-        print(error, file=sys.stderr)
-        return 2
-    document = new_document(device)
-    path = None if arguments.dry_run else arguments.json or files.default_path(document)
-    document["dry_run"] = arguments.dry_run
-    with _stoppable():
-        try:
-            _parts(arguments, device, document, budget, path)
-        except KeyboardInterrupt:
-            document["left_out"]["what came after"] = f"stopped from outside after {budget.elapsed():.0f} s"
-        except Exception as error:  # keep the earlier measurements in the file
-            traceback.print_exc()
-            document["failed"].append({"what": "the run", "error": f"{type(error).__name__}: {error}"})
-    document["seconds"] = budget.elapsed()
-    if path is None:
-        report.show_dry(document)
-    else:
-        files.write(path, document)
-        report.show(document, table=arguments.table)
-        print(f"\nwritten to {path}", flush=True)
-    return 1 if _went_wrong(document) else 0
+class Run:
+    """One command: its stages, its file of results, and what happened so far.
 
-
-def new_document(device: Any) -> dict[str, Any]:
-    """Return the document before any measurement."""
-    empty: dict[str, Any] = {
-        **{"dry_run": False, "peers": {}, "absent_peers": {}, "copy_bytes": None, "copy_gb_per_s": None},
-        **{"overhead": {}, "graph": {}, "left_out": {}, "not_measured": [], "failed": [], "results": []},
-        "forms": [],
-    }
-    return files.describe(device) | empty
-
-
-def _went_wrong(document: dict[str, Any]) -> bool:
-    return bool(
-        document["failed"]
-        or document["graph"].get("replay_computes") is False
-        or any("ep" in result["wrong"] for result in (*document["results"], *document["forms"]))
-    )
-
-
-def _parts(arguments: Namespace, device: Any, document: dict[str, Any], budget: Budget, path: Path | None) -> None:
-    dry, scale = arguments.dry_run, SMALL if arguments.dry_run else GPU
-    _say(f"{device.properties.name}: {arguments.minutes:g} minutes")
-    device.SetAsActiveDevice()
-    stream = device.CreateStream()
-    peers, document["absent_peers"] = installed(arguments.peers, stream)
-    document["peers"] = {peer.name: peer.version for peer in peers}
-    _say(f"peers: {document['peers'] or 'none'}; {document['absent_peers'] or 'all there'}")
-    clock = EventClock(stream, scale)
-    seconds = 1e-3 if dry else arguments.seconds
-    bench = Bench(stream, clock, peers, seconds)
-    document["copy_bytes"] = scale.copy
-    document["copy_gb_per_s"] = bench.copy_speed() / 1e9
-    if not dry:
-        _say(f"the device's copy of {scale.copy:,} bytes: {document['copy_gb_per_s']:.0f} GB/s read and written")
-    document["overhead"] = _attempt(document, "overhead", lambda: overhead.measure(stream, peers, scale))
-    document["graph"] = _attempt(document, "graph", lambda: overhead.measure_graph(stream, clock))
-    if FORMS in arguments.only:
-        forms = FormBench(stream, clock, (), seconds)
-        plan = list(_planned_forms(arguments, scale))
-        share = Budget(budget.share(_FORMS))
-        measure_cases(plan, forms, device, document, share, path, into="forms")
-    plan = list(planned(arguments.only, arguments.dtypes, arguments.sizes, arguments.cases, scale, dry))
-    measure_cases(plan, bench, device, document, budget, path)
-
-
-def _planned_forms(arguments: Namespace, scale: Scale) -> Iterator[Planned]:
-    """Yield the cases of forms, of the main dtypes."""
-    for dtype in MAIN_DTYPES:
-        if dtype in (arguments.dtypes or MAIN_DTYPES):
-            for case in form_cases(scale.elements, as_data_type(dtype).dtype):
-                if re.search(arguments.cases, case.name):
-                    yield Planned(FORMS, dtype, scale.elements, case)
-
-
-def measure_cases(
-    plan: list[Planned],
-    bench: Bench,
-    device: Any,
-    document: dict[str, Any],
-    budget: Budget,
-    path: Path | None = None,
-    *,
-    into: str = "results",
-) -> None:
-    """Measure as much as the budget allows, and list the rest, also if the run is interrupted.
-
-    into: the list of the document for the results.
+    only: a pattern of STAGE: CASE. begun: when the command began, by the monotonic clock. options: of `Bench`.
+    rehearses: whether nothing computes. limits: whether stages and cases are ended at theirs. tests: the environment of
+    pytest, and more options.
     """
-    written = time.monotonic()
-    longest: dict[int, float] = {}  # by size
-    left: dict[str, list[Planned]] = {}
-    failures, position, why = 0, 0, "stopped from outside"
-    try:
-        for position, entry in enumerate(plan):
-            if failures >= _MOST_FAILURES:
-                why = f"{failures} cases in a row had failed"
-                return
+
+    def __init__(self, command: str, folder: Path, environment: dict[str, str], *, only: str, begun: float) -> None:
+        self.command, self.folder, self.environment, self.only, self.begun = command, folder, environment, only, begun
+        self.options, self.rehearses, self.limits = dict[str, Any](), False, True
+        self.tests: tuple[dict[str, str], list[str]] = environment, []
+        self.ran = self.failed = self.compiled = 0
+        self._stopped, self._pending, self._last = "", list[str](), dict[str, Any]()
+        folder.mkdir(parents=True, exist_ok=True)
+        self._results = folder.absolute() / f"{command}.jsonl"
+        self._file = os.open(self._results, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+        self._read = os.fstat(self._file).st_size
+
+    def run(self) -> int:
+        """Run all stages; return 1 if something failed, if nothing ran, or if a signal ended it."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._stop)
+        self._write(**self._header())
+        end, not_reached = self.begun, {}
+        for stage in COMMANDS[self.command]:
+            end += stage.seconds  # so that a stage gets what earlier ones left
+            self._pending = [case for case in stage.cases if re.search(self.only, f"{stage.name}: {case}")]
             begin = time.monotonic()
-            if budget.remaining() <= longest.get(entry.size, 0.0):
-                left.setdefault(_NO_TIME, []).append(entry)
+            if self._pending and self._goes_on(end):
+                {"run": self._commands, "test": self._tests}.get(stage.does, self._cases)(stage, end)
+                self._write(stage=stage.name, seconds=round(time.monotonic() - begin, 1))
+            if self._pending:
+                not_reached[stage.name] = self._pending
+        counts = {"ran": self.ran, "failed": self.failed, "compiled": self.compiled, "not_reached": not_reached}
+        why = {"stopped": self._stopped} if self._stopped else {}
+        self._write(seconds=round(time.monotonic() - self.begun, 1), **why, **counts)
+        return 1 if self.failed or self._stopped or not self.ran else 0
+
+    def _stop(self, number: int, frame: object) -> None:
+        self._stopped = signal.Signals(number).name  # `timeout` may send it twice
+
+    def _goes_on(self, end: float) -> bool:
+        return not self._stopped and (not self.limits or time.monotonic() < end)
+
+    def _header(self) -> dict[str, Any]:
+        path = [*self.environment["PYTHONPATH"].split(os.pathsep), *sys.path]
+        found = {name: next(metadata.Distribution.discover(name=name, path=path), None) for name in _PACKAGES.split()}
+        said = subprocess.getoutput("timeout 20 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader")
+        name, _, driver = said.partition("\n")[0].partition(", ")
+        return {
+            "command": self.command,
+            "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            "device": "none: the driver computes nothing, and no time is a GPU's" if self.rehearses else name,
+            "driver": driver,
+            "versions": {"python": platform.python_version()} | {n: each.version for n, each in found.items() if each},
+        }
+
+    def _write(self, **line: Any) -> None:
+        """Write a line to the results, and print it."""
+        os.write(self._file, f"{json.dumps(line)}\n".encode())
+        self._new_lines()
+
+    def _new_lines(self) -> bool:
+        """Print and count the lines that were written to the results since the last call; return if there are any."""
+        text = os.pread(self._file, os.fstat(self._file).st_size - self._read, self._read)
+        lines = text[: text.rfind(b"\n") + 1].splitlines(keepends=True)
+        self._read += sum(map(len, lines))
+        for line in map(json.loads, lines):
+            self._last = line
+            self.ran += "case" in line and not {"error", "not_run", "ended"} & set(line)
+            self.failed += "error" in line
+            self.compiled += line.get("compiled", 0) if "stage" in line else 0
+            if line.get("case") in self._pending:
+                self._pending.remove(line["case"])
+            what = ": ".join(line[name] for name in ("stage", "case") if name in line)
+            rest = {name: value for name, value in line.items() if name not in ("stage", "case", "quartiles", "bytes")}
+            print(f"{time.monotonic() - self.begun:5.0f} s  {what}  {json.dumps(rest).translate(_PLAIN)}", flush=True)
+        return bool(lines)
+
+    def _watch(self, command: list[str], environment: Any, output: Path, end: float, **limits: float) -> str:
+        """Run a process until it ends, hangs or its time is up; return its exit code or that it hangs, in words.
+
+        patience: seconds without a result, after the first line; start: before. grace: seconds to end after SIGINT.
+        It has a session of its own, which neither the terminal nor `timeout` signals, and which is killed at the end.
+        """
+        patience, start, grace = (limits.get(*each) for each in (("patience", 0), ("start", math.inf), ("grace", 0)))
+        options: dict[str, Any] = {"cwd": ROOT, "env": environment, "start_new_session": True}
+        with output.open("ab") as file:
+            process = subprocess.Popen(command, stdout=file, stderr=file, **options)
+        self._last, heard = {}, time.monotonic()
+        while True:
+            code = process.poll()  # before its last lines are read
+            heard = time.monotonic() if self._new_lines() else heard
+            hangs = self.limits and time.monotonic() > heard + (patience if self._last else start)
+            if code is not None or hangs or not self._goes_on(end):
+                break
+            time.sleep(0.1)
+        with contextlib.suppress(ProcessLookupError, subprocess.TimeoutExpired):
+            if code is None and grace:
+                process.send_signal(signal.SIGINT)
+                process.wait(grace / 2 if self._stopped else grace)  # `timeout -k` may give ten seconds
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        self._new_lines()
+        return f"exit code {code}" if code is not None else f"no result in {patience or start:.0f} s" if hangs else ""
+
+    def _commands(self, stage: Stage, end: float) -> None:
+        """Run commands, one after the other, with their output in a file."""
+        for case in list(self._pending):
+            program, *words = case.split()
+            found = sys.executable if program == "python" else shutil.which(program)
+            if found is None:
+                self._write(stage=stage.name, case=case, not_run=f"{program} is not on the path")
+            elif self._goes_on(end):
+                output = self._output(stage.name)[0]
+                why = self._watch([found, *words], self.environment, output, end, start=stage.patience)
+                failed = why != "exit code 0" and not self.rehearses
+                self._write(stage=stage.name, case=case, **{"error" if failed else "ended": why or "stopped"})
+
+    def _cases(self, stage: Stage, end: float) -> None:
+        """Work through cases in a process; start another one if it ends or hangs before the last."""
+        wrapper: list[str] = []
+        if stage.tool:
+            if (program := shutil.which("compute-sanitizer")) is None:
+                self._pending.clear()
+                return self._write(stage=stage.name, not_run="compute-sanitizer is not on the path")
+            wrapper = [program, "--tool", stage.tool, "--error-exitcode", "99"]
+        output, begin = self._output(stage.name if stage.tool else "errors")
+        given = {"command": self.command, "stage": stage.name, "file": str(self._results), "options": self.options}
+        while self._pending and self._goes_on(end):
+            worker = [sys.executable, "-m", "benchmarks.gpu.worker", json.dumps(given | {"cases": self._pending})]
+            environment = self.environment | stage.variables
+            why = self._watch([*wrapper, *worker], environment, output, end, patience=stage.patience)
+            if not self._pending or self._last.get("lost") or not why:
                 continue
-            failed = _measure(entry, bench, document, into)
-            failures = failures + 1 if failed else 0
-            now = time.monotonic()
-            longest[entry.size] = max(longest.get(entry.size, 0.0), now - begin)
-            if position + 1 == len(plan) or _group(plan[position + 1]) != _group(entry):
-                _summarise(entry, document, budget, into)
-                if not failed:
-                    device.Reset()  # the buffers of the next group have other sizes
-            if path and now - written > _WRITE_EVERY:
-                files.write(path, document)
-                written = now
-        position = len(plan)
-    finally:
-        left.setdefault(why, []).extend(plan[position:])
-        for reason, entries in left.items():
-            for _, of_group in itertools.groupby(entries, _about):
-                missing = list(of_group)
-                document["not_measured"].append(_about(missing[0]) | {"cases": len(missing), "why": reason})
+            if self._last:
+                self._write(stage=stage.name, case=self._pending[0], error=why)
+            else:
+                said = _read(output, begin).strip().rpartition("\n")[2][:200]
+                found = {"not_run" if stage.tool else "error": f"no process began to work: {why}; {said}"}
+                return self._write(stage=stage.name, **found)
+        if stage.tool:
+            summaries = re.findall(r"\w+ SUMMARY: .*", _read(output, begin))
+            is_clean = summaries and all(re.search(r": 0 (errors|hazards)", said) for said in summaries)
+            self._write(stage=stage.name, **{"summary" if is_clean else "error": "; ".join(summaries) or "no summary"})
+
+    def _tests(self, stage: Stage, end: float) -> None:
+        """Run pytest, with its output in a file; interrupt it at the end of its time."""
+        (output, begin), (environment, options) = self._output(stage.name), self.tests
+        command = [sys.executable, "-m", "pytest", *self._pending, *_PYTEST.split(), str(min(os.cpu_count() or 1, 12))]
+        why = self._watch([*command, *options], environment, output, end - GRACE, grace=GRACE)
+        text = _read(output, begin)
+        found = re.findall(r"^\[gw\d+\] .*?(PASSED|FAILED|ERROR|SKIPPED) (.*\S)", text, re.M)
+        results = {name: result.lower() for result, name in found}
+        counts = Counter(results.values())
+        numbers = re.search(r"workers? \[(\d+) items\]", text), re.search(r"the ([\d,]+) kernels that tests", text)
+        all_tests, compiled = (int(found[1].replace(",", "")) if found else 0 for found in numbers)
+        if why not in ("", "exit code 0", "exit code 1") or not counts["passed"]:
+            return self._write(stage=stage.name, error=f"pytest ran no tests: {why}; see {output.name}")
+        self._pending = [f"{all_tests - len(results)} tests"] if all_tests > len(results) else []
+        failed = [name for name, result in results.items() if result in ("failed", "error")][:40]
+        self._write(
+            stage=stage.name, case="pytest", **counts, compiled=compiled, **({"error": failed} if failed else {})
+        )
+
+    def _output(self, name: str) -> tuple[Path, int]:
+        """Return the path of a file for output, and its size so far."""
+        path = self.folder / f"{self.command}-{name}.txt"
+        return path, path.stat().st_size if path.exists() else 0
 
 
-def _measure(entry: Planned, bench: Bench, document: dict[str, Any], into: str) -> bool:
-    """Measure one case and keep the result; return True if it failed."""
-    what = f"{_group(entry)}, {entry.case.name}"
-    try:
-        document[into].append(_about(entry) | bench.measure(entry.case, entry.size))
-    except (TooLarge, UnsupportedPrimitiveError, MemoryError) as error:
-        document["not_measured"].append(_about(entry) | {"case": entry.case.name, "cases": 1, "why": str(error)})
-    except Exception as error:  # it is recorded; other cases may work
-        document["failed"].append({"what": what, "error": f"{type(error).__name__}: {error}"})
-        _say(f"FAILED {what}: {type(error).__name__}: {error}")
-        return True
-    return False
-
-
-def _summarise(entry: Planned, document: dict[str, Any], budget: Budget, into: str) -> None:
-    about = _about(entry)
-    results = [result for result in document[into] if all(result[name] == about[name] for name in about)]
-    parts = [f"{_group(entry)}: {text.plural(len(results), 'case')}"]
-    if document["dry_run"] or into != "results":
-        _say(parts[0])
-        return
-    for name, value in (("of the best peer", "ratio"), ("of the copy", "share_of_copy")):
-        mean = report.geometric_mean(r[value] for r in results if r[value])
-        if mean is not None:
-            parts.append(f"{mean:.2f} {name}")
-    _say(f"{budget.elapsed():5.0f} s  {', '.join(parts)}")
-
-
-def _about(entry: Planned) -> dict[str, Any]:
-    return {"set": entry.set, "dtype": entry.dtype, "size": entry.size}
-
-
-def _group(entry: Planned) -> str:
-    return f"{entry.set} {entry.dtype} of {entry.size:,}"
-
-
-def _attempt(document: dict[str, Any], what: str, measure: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    try:
-        return measure()
-    except Exception as error:
-        document["failed"].append({"what": what, "error": f"{type(error).__name__}: {error}"})
-        _say(f"FAILED {what}: {type(error).__name__}: {error}")
-        return {}
-
-
-def _say(text: str) -> None:
-    print(text, flush=True)
-
-
-@contextmanager
-def _stoppable() -> Iterator[None]:
-    """Make signals that ask the process to end interrupt it, as Ctrl-C does."""
-
-    def interrupt(number: int, frame: Any) -> None:
-        raise KeyboardInterrupt
-
-    former = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, former)
+def _read(path: Path, begin: int) -> str:
+    return path.read_bytes()[begin:].decode(errors="replace")

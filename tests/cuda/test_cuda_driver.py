@@ -316,15 +316,9 @@ def test_the_framework_keeps_its_stream(python):
 def test_a_graph(python):
     """A graph that is captured as the benchmark does it."""
     code = f"""{BEGIN}
-from benchmarks.gpu.overhead import measure_graph
-from dataclasses import replace
-from benchmarks.gpu.scale import GPU, SMALL
-from benchmarks.gpu.timing import EventClock
-stream = cuda.CreateStream()
-scale = replace(SMALL, host_launches=100, host_batches=50, replays=10)
-found = measure_graph(stream, EventClock(stream, scale))
-assert found["launches"] == 100
-assert not found["replay_computes"]  # the stand-in computes nothing
+from benchmarks.gpu.measure import Bench
+bench = Bench(cuda.CreateStream(), 1)
+assert bench.graph("unary/relu/float32") == {{"error": "a replay does not compute"}}  # nor does the stand-in
 """
     lines = python("-c", code, STUB_LOG="1")
     begin = next(number for number, line in enumerate(lines) if line.startswith("capture "))
@@ -334,8 +328,7 @@ assert not found["replay_computes"]  # the stand-in computes nothing
     assert len(captured) == 100
     assert all(line.startswith("launch 0x") and f"stream {handle} " in line for line in captured)
     assert lines[end + 1 : end + 3] == ["instantiate 0xa0 flags 0", "destroy graph 0xa0"]
-    assert lines.count(f"replay 0xb0 on {handle}") > 500
-    assert "destroy executable 0xb0" in lines
+    assert f"replay 0xb0 on {handle}" in lines
 
 
 @pytest.mark.ep_long

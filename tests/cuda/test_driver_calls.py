@@ -193,16 +193,6 @@ assert len(made) == 2, made
     python("-c", code)
 
 
-def test_each_launch_that_is_timed(python):
-    code = """
-from benchmarks.gpu.host import launches
-for name, launch in launches().items():
-    launch()
-    print(name)
-"""
-    assert python("-c", code)[-1] == "ops.relu with two streams"
-
-
 def test_contexts(python):
     """A context is entered only if another one is current, or none, and left again."""
     code = f"""{COUNTS}

@@ -1,6 +1,6 @@
 """The forms of kernels that compute or copy each element once: two grids, and two kinds of stores.
 
-No GPU has compared them yet: `python -m benchmarks.gpu times` does. Results are the same in all forms.
+No GPU has compared them yet: `python -m benchmarks.gpu second` does. Results are the same in all forms.
 """
 
 from __future__ import annotations
