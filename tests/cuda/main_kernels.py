@@ -26,8 +26,8 @@ from ep.cuda.engine.reduce import kernel as reduce
 from ep.cuda.engine.reduce import long_runs, segment_sum, sort
 from ep.cuda.engine.reduce import rows as row_engine
 from ep.cuda.engine.reduce.plan import Axes, ColumnVariant, FinishVariant, RowVariant
-from ep.cuda.engine.reduce.row_expression_plan import MEETING_BYTES, RowPlan
-from ep.cuda.engine.reduce.row_plan import Keep, PartVariant, Stage
+from ep.cuda.engine.reduce.row_expression_plan import RowPlan
+from ep.cuda.engine.reduce.row_plan import MERGE_BYTES, Keep, PartVariant, Stage
 from ep.cuda.engine.reduce.row_plan import RowVariant as SoftmaxVariant
 from ep.cuda.engine.reduce.row_program import RowProgram
 from ep.cuda.engine.reduce.source import Computed
@@ -286,7 +286,7 @@ def _row_expressions() -> Iterator[tuple[str, MainKernel]]:
         results = [Layout((64, 1 if reduced[value] else cols), None) for value in structure.results]
         program = RowProgram(structure)
         plan = RowPlan(program, [*results, *(Layout(array.shape, None) for array in arrays)], (64, cols))
-        launch = plan.launch([0] * (len(results) + len(arrays)), 227 * 1024 if has_room else MEETING_BYTES)
+        launch = plan.launch([0] * (len(results) + len(arrays)), 227 * 1024 if has_room else MERGE_BYTES)
         return row_expression.kernel(program, launch.variant)
 
     for name, data_type, cols, has_room, *widths in ROW_EXPRESSIONS:

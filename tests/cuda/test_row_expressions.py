@@ -6,7 +6,8 @@ import pytest
 import ep
 from ep import DeviceType
 from ep.cuda.engine.map.expression_plan import Layout
-from ep.cuda.engine.reduce.row_expression_plan import MEETING_BYTES, Kept, RowPlan, Way
+from ep.cuda.engine.reduce.row_expression_plan import Kept, RowPlan, Way
+from ep.cuda.engine.reduce.row_plan import MERGE_BYTES
 from ep.cuda.engine.reduce.row_program import RowProgram, Sharing
 from ep.include import DataType
 from ep.include.primitive import BinaryOp, ExpressionFactory, ReduceOp, RequirePrimitive, UnaryOp
@@ -28,7 +29,7 @@ STRUCTURE = Structure(
     ),
     (5, 2),
 )
-MEMORY = {Kept.SOURCES: 2**20, Kept.VALUES: MEETING_BYTES + 8 * 4 * 513, Kept.MEMORY: 2**10}
+MEMORY = {Kept.SOURCES: 2**20, Kept.VALUES: MERGE_BYTES + 8 * 4 * 516, Kept.MEMORY: 2**10}
 """For each way to keep rows of 512 float32, of which h alone or h and x are kept: bytes of shared memory that lead to
 it.
 """

@@ -154,6 +154,26 @@ def shared_address() -> Any:
     return _on_device(address)
 
 
+def static_shared_address(name: str, words: int) -> Any:
+    """Return a function of no arguments: the address, as an int64, of `words` words of 8 bytes of static shared memory.
+
+    All functions of a kernel that name them have the same ones.
+    """
+
+    @intrinsic
+    def address(typing_context: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            kind = ir.ArrayType(ir.IntType(64), words)
+            memory = builder.module.globals.get(name) or ir.GlobalVariable(builder.module, kind, name, addrspace=3)
+            memory.linkage, memory.initializer = "linkonce_odr", ir.Constant(kind, ir.Undefined)
+            memory.align = 16
+            return builder.ptrtoint(memory, ir.IntType(64))
+
+        return types.int64(), generate
+
+    return address
+
+
 @intrinsic
 def shuffle_xor(typing_context: Any, value: Any, mask: Any) -> Any:
     """shuffle_xor(value, mask): the value of the thread of the warp whose number differs from the caller's in the bits

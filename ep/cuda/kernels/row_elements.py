@@ -15,12 +15,12 @@ from ep.common.stored_types import stored_as
 from ep.cuda.compile.arithmetic import storage_arithmetic
 from ep.cuda.compile.conversion import opaque
 from ep.cuda.compile.index_range import place_in_range
-from ep.cuda.compile.memory import loader, storer
+from ep.cuda.compile.memory import GLOBAL, SHARED, loader, storer
 from ep.cuda.compile.numba_cuda import barrier, block_of_grid, blocks_of_grid, next_index, thread_of_block
 from ep.cuda.compile.walk import walk
-from ep.cuda.engine.reduce.row_expression_plan import Kept, RowVariant, Way, kept_values
+from ep.cuda.engine.reduce.row_expression_plan import Kept, RowVariant, Way, kept_areas
 from ep.cuda.engine.reduce.row_program import Chosen, RowProgram
-from ep.include.data_type import DataType, as_data_type
+from ep.include.data_type import DataType
 
 
 class RowElements:
@@ -31,10 +31,11 @@ class RowElements:
         self._results, self._num_sources = self._structure.results, len(self._structure.sources)
         ways = variant.ways
         self._result_ways, self._source_ways = ways[: len(self._results)], ways[len(self._results) :]
-        self._width = variant.elements[0]
         self._meets = len(variant.threads) > 1  # values that a thread keeps may be read by others
         self._alone = variant.has_idle_threads  # a block has one row
-        self._kept, self._chosen = kept_values(program, variant), program.operands.chosen
+        self._areas, self._chosen = kept_areas(program, variant), program.operands.chosen
+        self._area_of = {value: k for k, area in enumerate(self._areas) for value in area}
+        self._kept_space = GLOBAL if variant.kept is Kept.MEMORY else SHARED
         self._last = len(program.passes) - 1
         self._has_element_results = not all(program.reduced[value] for value in self._results)
         self.names: dict[str, Any] = {
@@ -102,11 +103,11 @@ class RowElements:
         is_source = value < self._num_sources
         if is_source and not self._has_elements(value):
             return
-        if not is_source or (value in self._kept and number > self._program.read_in(value)[0]):
+        if not is_source or (value in self._area_of and number > self._program.read_in(value)[0]):
             yield from self._get(value, count, is_pack)
             return
         yield from self._load(value, count, is_pack)
-        if value in self._kept:
+        if value in self._area_of:
             yield from self._keep(value, count, is_pack)
 
     def _load(self, value: int, count: int, is_pack: bool) -> Iterator[str]:
@@ -160,33 +161,16 @@ class RowElements:
 
     # values kept between passes
 
-    def _kept_place(self, k: int, count: int, is_pack: bool) -> str:
-        """Return the position of element k of a pack of a kept value: there is a plane for each element of a pack."""
-        if is_pack and count == self._width:
-            return f"{k} * planes + i"
-        mask, shift, element = self._width - 1, self._width.bit_length() - 1, _place(k, count, is_pack)
-        return f"(({element}) & {mask}) * planes + (({element}) >> {shift})"
-
     def _keep(self, value: int, count: int, is_pack: bool) -> Iterator[str]:
-        for k in range(count):
-            place = self._kept_place(k, count, is_pack)
-            if self._variant.kept is Kept.MEMORY:
-                self.names[f"put{value}"] = storer(self._kept_type(value), 1)
-                yield f"put{value}(m{value}, {place}, ({self._name(value, k)},))"
-            else:  # unsigned: for signed positions, Numba adds instructions that count from the end
-                yield f"m{value}[np.uint64(k{value} + {place})] = {self._name(value, k)}"
+        self.names[f"put{value}_{count}"] = storer(self._data_type(value), count, space=self._kept_space)
+        pack = "".join(f"{self._name(value, k)}, " for k in range(count))
+        yield f"put{value}_{count}(m{self._area_of[value]}, {'i' if is_pack else 'e'}, ({pack}))"
 
     def _get(self, value: int, count: int, is_pack: bool) -> Iterator[str]:
+        self.names[f"get{value}_{count}"] = loader(self._data_type(value), count, space=self._kept_space)
+        yield f"p{value} = get{value}_{count}(m{self._area_of[value]}, {'i' if is_pack else 'e'})"
         for k in range(count):
-            place = self._kept_place(k, count, is_pack)
-            if self._variant.kept is Kept.MEMORY:
-                self.names[f"get{value}"] = loader(self._kept_type(value), 1)
-                yield f"{self._name(value, k)} = get{value}(m{value}, {place})[0]"
-            else:
-                yield f"{self._name(value, k)} = m{value}[np.uint64(k{value} + {place})]"
-
-    def _kept_type(self, value: int) -> DataType:
-        return as_data_type(np.dtype(storage_arithmetic(self._data_type(value))), "value")
+            yield f"{self._name(value, k)} = p{value}[{k}]"
 
 
 def _place(k: int, count: int, is_pack: bool) -> str:

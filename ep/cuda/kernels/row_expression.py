@@ -17,14 +17,12 @@ from ep.common.source import digest_of, function_of
 from ep.cuda.compile.arithmetic import storage_arithmetic
 from ep.cuda.compile.compiler import KernelSource
 from ep.cuda.compile.conversion import converter
-from ep.cuda.compile.launch_config import BLOCK_THREADS
+from ep.cuda.compile.launch_config import BLOCK_THREADS, PACK_BYTES
 from ep.cuda.compile.memory import loader, storer, value_reader
-from ep.cuda.compile.numba_cuda import (
-    shared_array,
-)
+from ep.cuda.compile.numba_cuda import shared_address
 from ep.cuda.compile.walk_words import num_walk_words
 from ep.cuda.engine.reduce.accumulator import accumulator
-from ep.cuda.engine.reduce.row_expression_plan import Kept, RowVariant, Way, kept_bytes, kept_size
+from ep.cuda.engine.reduce.row_expression_plan import Kept, RowVariant, Way, element_bytes
 from ep.cuda.engine.reduce.row_program import Chosen, Pass, Reduced, RowProgram, Softmax
 from ep.cuda.kernels.expression import functor
 from ep.cuda.kernels.row_elements import RowElements
@@ -98,23 +96,20 @@ class _Text(RowElements):
                 yield f"v{value} = number{value}(words[{2 * value}], words[{2 * value + 1}])"
         for width, threads in enumerate(self._variant.threads):
             yield f"lane{width} = thread" if self._alone else f"lane{width} = thread % {threads}"
-        if not self._kept:
+        if not self._areas:
             return
-        size = self._width
-        yield f"planes = (cols + {size - 1}) // {size}"
-        yield f"stride = planes * {size} | 1"  # not a multiple of the banks of shared memory
-        rows, before = self._variant.block_rows, 0
-        row = "0" if self._alone else f"(thread // {self._variant.threads[0]}) * stride"
-        for value in self._kept:
-            size = kept_size(self._program, value)
-            if self._variant.kept is Kept.MEMORY:
-                of_block = f"block_of_grid()[0] * {kept_bytes(self._program, self._variant)}"
-                yield f"m{value} = words[{num_words}] + ({of_block} + {rows * before}) * stride + {row} * {size}"
-            else:
-                scalar = storage_arithmetic(self._data_type(value))
-                self.names[f"shared_{scalar.__name__}"] = shared_array(0, scalar)
-                yield f"m{value} = shared_{scalar.__name__}()"
-                yield f"k{value} = {rows * before // size} * stride + {row}"
+        variant, width, before = self._variant, max(self._variant.elements), 0
+        sizes = [element_bytes(self._program, area) for area in self._areas]
+        yield f"stride = ((cols + {width - 1} >> {width.bit_length() - 1}) | 1) * {width}"
+        if variant.kept is Kept.MEMORY:
+            bytes_of_block = f"(stride * {variant.block_rows * sum(sizes)} + {PACK_BYTES - 1} & -{PACK_BYTES})"
+            yield f"kept = words[{num_words}] + block_of_grid()[0] * {bytes_of_block}"
+        else:
+            self.names["shared_memory"] = shared_address()
+            yield "kept = shared_memory()"
+        row = "0" if self._alone else f"thread // {variant.threads[0]}"
+        for k, size in enumerate(sizes):
+            yield f"m{k} = kept + ({variant.block_rows * before} + {size} * ({row})) * stride"
             before += size
 
     # rows
@@ -214,7 +209,7 @@ class _Text(RowElements):
             assert part.map is not None
             yield from self._map(part.map, k)
         for value in part.makes:
-            if value in self._kept:
+            if value in self._area_of:
                 yield from self._keep(value, count, is_pack)
         for reduction in part.reductions:
             for k in range(count):

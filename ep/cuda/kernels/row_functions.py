@@ -13,12 +13,13 @@ from ep.common.loops import unrolled, written_out
 from ep.cuda.compile.arithmetic import storage_arithmetic
 from ep.cuda.compile.conversion import opaque
 from ep.cuda.compile.launch_config import BLOCK_THREADS, WARP_THREADS
-from ep.cuda.compile.numba_cuda import barrier, device_function, shared_array, shuffle_xor
+from ep.cuda.compile.memory import SHARED, loader, storer
+from ep.cuda.compile.numba_cuda import barrier, device_function, shuffle_xor
 from ep.cuda.engine.reduce.accumulator import accumulator
-from ep.cuda.engine.reduce.merge import merger
+from ep.cuda.engine.reduce.merge import merge_memory, merger
 from ep.cuda.engine.reduce.row_passes import row_sums
 from ep.cuda.kernels.softmax import log_softmax, softmax
-from ep.include.data_type import DataType
+from ep.include.data_type import DataType, as_data_type
 from ep.include.primitive.reduce_op import ReduceOp
 from ep.include.primitive.structure import RowOp
 
@@ -87,14 +88,15 @@ def of_first(data_type: DataType, threads: int, by_block: bool) -> Callable[...,
     by_block: whether all threads of a block get it, of which `threads` share its one row; else the threads of the row.
     """
     if by_block and threads < BLOCK_THREADS:
-        numbers = shared_array(1, storage_arithmetic(data_type))
+        stored = as_data_type(np.dtype(storage_arithmetic(data_type)))
+        load, store = loader(stored, 1, space=SHARED), storer(stored, 1, space=SHARED)
 
         def share(number, thread):
-            memory = numbers()
+            memory = merge_memory()
             if thread == 0:
-                memory[0] = number
+                store(memory, 0, (number,))
             barrier()
-            number = memory[0]
+            number = load(memory, 0)[0]
             barrier()
             return number
 

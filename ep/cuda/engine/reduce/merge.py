@@ -1,6 +1,7 @@
 """The merge of the states of all threads of a row into one.
 
-Threads of a warp exchange states by shuffles, warps through shared memory: always in the same order.
+Threads of a warp exchange states by shuffles, warps through shared memory: always in the same order. All merges of a
+kernel use the same static shared memory, one after the other.
 """
 
 from __future__ import annotations
@@ -12,7 +13,13 @@ import numpy as np
 
 from ep.common.loops import unrolled, written_out
 from ep.cuda.compile.launch_config import BLOCK_THREADS, WARP_THREADS
-from ep.cuda.compile.numba_cuda import barrier, device_function, shared_array, shuffle_xor
+from ep.cuda.compile.memory import SHARED, loader, storer
+from ep.cuda.compile.numba_cuda import barrier, device_function, shuffle_xor, static_shared_address
+from ep.cuda.engine.reduce.row_plan import MERGE_BYTES
+from ep.include.data_type import as_data_type
+
+merge_memory = static_shared_address("merge_memory", MERGE_BYTES // 8)
+"""() -> the address of the memory through which warps exchange states."""
 
 
 def merger(
@@ -35,11 +42,11 @@ def merger(
         return of_warp
 
     num_warps = block_threads // WARP_THREADS
-    kept = shared_array(num_parts * num_warps, scalar_type)
-    put, get = _parts(num_parts, num_warps)
+    assert num_parts * num_warps * np.dtype(scalar_type).itemsize <= MERGE_BYTES
+    put, get = _parts(num_parts, num_warps, scalar_type)
 
     def merge_row(state, thread):
-        state, states = of_warp(state, thread), kept()
+        state, states = of_warp(state, thread), merge_memory()
         if thread % WARP_THREADS == 0:
             put(states, thread // WARP_THREADS, state)
         barrier()
@@ -68,16 +75,18 @@ def _warp_merger(merge: Any, num_parts: int, threads: int) -> Any:
 
 
 @cache
-def _parts(num_parts: int, num_warps: int) -> tuple[Any, Any]:
-    """put(states, warp, state) and get(states, warp), in an array with a row for each part of a state."""
+def _parts(num_parts: int, num_warps: int, scalar_type: type[np.generic]) -> tuple[Any, Any]:
+    """put(states, warp, state) and get(states, warp), at an address, with a row for each part of a state."""
+    number = as_data_type(np.dtype(scalar_type))
+    load, store = loader(number, 1, space=SHARED), storer(number, 1, space=SHARED)
 
     @written_out(device_function)
     def put(states, warp, state):
         for part in unrolled(range(num_parts)):
-            states[part * num_warps + warp] = state[part]
+            store(states, part * num_warps + warp, (state[part],))
 
     @written_out(device_function)
     def get(states, warp):
-        return tuple(states[part * num_warps + warp] for part in unrolled(range(num_parts)))
+        return tuple(load(states, part * num_warps + warp)[0] for part in unrolled(range(num_parts)))
 
     return put, get

@@ -7,21 +7,15 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Any, Final, NamedTuple
 
-import numpy as np
-
 from ep.common.primitive.broadcast import Dims, simplify_walk
 from ep.common.primitive.movement import fits_32_bit_offsets
 from ep.common.primitive.strides import expanded_strides, span
-from ep.cuda.compile.arithmetic import storage_arithmetic
-from ep.cuda.compile.launch_config import BLOCK_THREADS, MAX_BLOCKS, Grid, row_elements
+from ep.cuda.compile.launch_config import BLOCK_THREADS, MAX_BLOCKS, PACK_BYTES, Grid, row_elements
 from ep.cuda.compile.walk_words import walk_words
 from ep.cuda.engine.map.expression_plan import Layout, rows_of
 from ep.cuda.engine.reduce.plan import elements_of_rows, row_threads
-from ep.cuda.engine.reduce.row_plan import threads_of_row
+from ep.cuda.engine.reduce.row_plan import MERGE_BYTES, threads_of_row
 from ep.cuda.engine.reduce.row_program import RowProgram, Sharing
-
-MEETING_BYTES: Final = 4096
-"""The bytes of a block's shared memory in which threads merge their values, with a small reserve."""
 
 _MOST_BLOCKS: Final = 512
 """The largest number of blocks of a launch that keeps values in memory, with a separate part for each block."""
@@ -95,34 +89,42 @@ class RowLaunch(NamedTuple):
     kept_bytes: int
 
 
-def kept_values(program: RowProgram, variant: RowVariant) -> list[int]:
-    """Return the values that are kept, those of the largest elements first."""
-    structure = program.structure
+def kept_areas(program: RowProgram, variant: RowVariant) -> list[list[int]]:
+    """Return the areas of memory, each with the values that use it one after the other.
+
+    Those of the largest elements are first: so the packs of all areas are aligned, without gaps between the areas.
+    """
+    structure, passes = program.structure, len(program.passes)
     late = {structure.results[k] for k in variant.late}
-    values = [
-        value
-        for value in range(len(program.reduced))
-        if program.is_computed(value) and (program.read_in(value) or value in late)
-    ]
-    if variant.kept is Kept.SOURCES:
-        values += variant.again
-    return sorted(values, key=lambda value: (-kept_size(program, value), value))
+    times: dict[int, tuple[int, int]] = {}  # in a pass, first values are read, then others computed
+    for value in range(len(program.reduced)):
+        read = program.read_in(value)
+        if program.is_computed(value) and (read or value in late):
+            times[value] = 2 * program.made_in(value) + 1, 2 * (passes if value in late else read[-1])
+        elif variant.kept is Kept.SOURCES and value in variant.again:
+            times[value] = 2 * read[0], 2 * read[-1]
+    areas: list[list[int]] = []
+    for value in sorted(times, key=times.__getitem__):
+        size, (begin, _) = structure.data_type(value).itemsize, times[value]
+        free = (each for each in areas if element_bytes(program, each) == size and times[each[-1]][1] < begin)
+        area = next(free, None)
+        if area is None:
+            areas.append(area := [])
+        area.append(value)
+    return sorted(areas, key=lambda area: -element_bytes(program, area))
 
 
-def kept_size(program: RowProgram, value: int) -> int:
-    """Return the bytes of an element that is kept."""
-    return np.dtype(storage_arithmetic(program.structure.data_type(value))).itemsize
+def element_bytes(program: RowProgram, area: Sequence[int]) -> int:
+    """Return the bytes of an element of the values in an area."""
+    return program.structure.data_type(area[0]).itemsize
 
 
-def kept_bytes(program: RowProgram, variant: RowVariant) -> int:
-    """Return the bytes of what a block keeps for each element of a row: a multiple of those of all types."""
-    size = sum(kept_size(program, value) for value in kept_values(program, variant))
-    return -(-variant.block_rows * size // 16) * 16
-
-
-def row_stride(cols: int, width: int) -> int:
-    """Return the elements from a row that is kept to the next: not a multiple of the banks of shared memory."""
-    return -(-cols // width) * width | 1
+def kept_bytes(program: RowProgram, variant: RowVariant, cols: int) -> int:
+    """Return the bytes of what a block keeps of its rows, a multiple of those of the widest access."""
+    width = max(variant.elements)
+    stride = (-(-cols // width) | 1) * width  # threads of a warp that have several rows access different banks
+    size = sum(element_bytes(program, area) for area in kept_areas(program, variant))
+    return -(-stride * variant.block_rows * size // PACK_BYTES) * PACK_BYTES
 
 
 def _division(sharing: Sharing, rows: int, cols: int) -> tuple[int, int]:
@@ -227,8 +229,8 @@ class RowPlan:
         walk = self._num_axes, self._bits, self._places
         for kept in Kept:
             variant = RowVariant(ways, self._threads, self._elements, kept, self._again, self._late, *walk)
-            size = kept_bytes(program, variant) * row_stride(self._cols, self._elements[0])
-            if size <= shared_bytes - MEETING_BYTES:
+            size = kept_bytes(program, variant, self._cols)
+            if size <= shared_bytes - MERGE_BYTES:
                 break
         blocks = min(-(-self._rows // variant.block_rows), MAX_BLOCKS)
         if variant.kept is not Kept.MEMORY:

@@ -94,8 +94,8 @@ _IN_REGISTERS: Final = 16, 64, 256, 1024
 _REGISTER_BYTES: Final = 128
 """The largest number of bytes of registers of an operand in each thread."""
 
-_MEETING_BYTES: Final = 1024
-"""The bytes of a block's shared memory in which threads merge their values, and somewhat more."""
+MERGE_BYTES: Final = 512
+"""The static shared memory of a kernel whose warps merge states: those of 16 warps, of four numbers of 8 bytes each."""
 
 _PACKS_PER_THREAD: Final = 8
 """The packs of a row for each thread of a block; for more packs the block has twice as many threads."""
@@ -122,7 +122,7 @@ def row_plan(data_type: DataType, rows: int, cols: int, addresses: Sequence[int]
     size = data_type.itemsize if as_loaded else max(data_type.itemsize, 4)
     kept = num_operands * cols * size
     keep = Keep.LOADED if as_loaded else Keep.SHARED
-    if kept > shared_bytes - _MEETING_BYTES:
+    if kept > shared_bytes - MERGE_BYTES:
         keep, kept = Keep.NOWHERE, 0
     blocks, shared_bytes = (min(rows, MAX_BLOCKS), 1, 1), kept
     return RowPlan((RowVariant(keep, elements, aligned, threads),), Grid(blocks, (threads, 1, 1), shared_bytes))
