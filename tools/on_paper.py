@@ -8,9 +8,10 @@ is well below 100 and the second well above. The pipes are those of `tools.gpus`
 arithmetic, approximations, conversions from and to 64 bits. The instructions of rare cases in a loop are counted too:
 the loop of `pad` has code for packs that cross two rows.
 
-The second table has softmaxes of long rows, which are kept in shared memory: the blocks of a multiprocessor, and the
-share of a copy's bandwidth that the busiest pipe and the number of blocks allow. Scaling a sum, which is rare, is
-counted.
+The second table has softmaxes and fused rows of many lengths, odd ones too: the shared memory of a block, static and
+dynamic, the blocks of a multiprocessor, the PTX instructions for each element of a row, and the share of a copy's
+bandwidth that the busiest pipe and the number of blocks allow. Scaling a sum, which is rare, is counted, and so are the
+slots of a turn that a row has no elements for.
 
 The third table has sums of the rows of one segment, first in parts and then of the parts: the threads at work, the
 bytes that each loads at once, and the time, which is limited by the bandwidth, or by the latency if too few bytes are
@@ -20,28 +21,45 @@ in flight.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any, Final, NamedTuple
 
+import numpy as np
+
+from ep import ops
 from ep.cuda.compile import compiler
-from ep.cuda.compile.launch_config import BLOCK_THREADS, PACK_BYTES, pack_elements, units_of_pack
+from ep.cuda.compile.launch_config import (
+    BLOCK_THREADS,
+    PACK_BYTES,
+    WARP_THREADS,
+    Grid,
+    pack_elements,
+    units_of_pack,
+)
+from ep.cuda.engine.map.expression_plan import Layout
 from ep.cuda.engine.move import move, pad, transpose
 from ep.cuda.engine.move.tile import every_tile
 from ep.cuda.engine.reduce import kernel as reduce
 from ep.cuda.engine.reduce import long_runs, rows, segment_sum
 from ep.cuda.engine.reduce.plan import Axes, ColumnVariant, RowVariant
-from ep.cuda.engine.reduce.row_plan import Keep, PartVariant, RowPlan, Stage, row_plan
+from ep.cuda.engine.reduce.row_expression_plan import RowPlan as FusedPlan
+from ep.cuda.engine.reduce.row_passes import RowFunction, turn_of
+from ep.cuda.engine.reduce.row_plan import Keep, PartVariant, Stage, row_plan
 from ep.cuda.engine.reduce.row_plan import RowVariant as SoftmaxVariant
+from ep.cuda.engine.reduce.row_program import RowProgram
 from ep.cuda.engine.reduce.segment_plan import part_bits
-from ep.cuda.kernels import softmax
+from ep.cuda.kernels import row_expression, softmax
 from ep.include.data_type import DataType
 from ep.include.primitive.reduce_op import ReduceOp
+from tests.fuse.maps import traced
+from tests.fuse.test_rows import layer_norm
 from tools.gpus import (
     BLOCK_SHARED_BYTES,
     CAPABILITY,
     GPUS,
     ISSUE,
     LATENCY,
-    MUFU,
     REGISTERS,
     SHARED_BYTES,
     THREADS,
@@ -121,42 +139,108 @@ def segment_row(
     return f"{threads:9} {at_work:9} {num_rows:6} {at_once:6} {microseconds:7.0f} us  {kernel.name}"
 
 
-def long_rows() -> Iterator[tuple[compiler.KernelSource, DataType, RowPlan, int]]:
-    """Yield softmaxes of many rows that are kept in shared memory: their plans, and their columns."""
+FUSED: Final[dict[str, tuple[Callable[..., Any], int]]] = {
+    "softmax(2x)": (lambda x: ops.softmax(x * 2.0), 1),
+    "layer norm": (layer_norm, 3),
+}
+"""Functions of rows, and their numbers of arrays: the others are one row for all rows of the first."""
+
+
+class Rows(NamedTuple):
+    """A kernel of many rows of `cols` elements. block_rows: those that a block has at a time; read, written: the bytes
+    of an element in global memory; turns: of a warp, on average, in each loop over a row, in their order."""
+
+    name: str
+    kernel: compiler.KernelSource
+    cols: int
+    grid: Grid
+    block_rows: int
+    read: int
+    written: int
+    turns: list[float]
+
+
+def every_row() -> Iterator[Rows]:
+    """Yield softmaxes, and fused rows, of many rows in registers and in shared memory: also of odd columns."""
     for data_type in (DataType.kFloat, DataType.kBFloat16):
-        for cols in (1032, 2048, 4096, 8200, 16384, 28000, 50256, 57000):
-            plan = row_plan(data_type, 2**16, cols, (0, 0), SHARED_BYTES)
-            (variant,) = plan.variants
-            yield rows.kernel(softmax.softmax, data_type, variant), data_type, plan, cols
+        for cols in (33, 257, 1023, 1024, 1025, 1032, 2048, 4096, 4097, 8200, 8201, 16384, 28000, 50256, 57000):
+            for function in (softmax.softmax, softmax.log_softmax, softmax.softmax_backward):
+                yield softmax_rows(function, data_type, cols)
+        for cols in (257, 1023, 1024, 1025, 4096, 4097, 8191, 8192):
+            for name in FUSED:
+                yield fused_rows(name, data_type, cols)
 
 
-def long_row(kernel: compiler.KernelSource, data_type: DataType, plan: RowPlan, cols: int, ptxas: str, gpu: Gpu) -> str:
-    """Return one line of the table of rows in shared memory.
+def softmax_rows(function: Callable[[DataType], RowFunction], data_type: DataType, cols: int) -> Rows:
+    """Return the rows of a softmax or of its gradient."""
+    made = function(data_type)
+    plan = row_plan(data_type, 2**16, cols, (0,) * (made.num_operands + 1), SHARED_BYTES)
+    (variant,) = plan.variants
+    assert isinstance(variant, SoftmaxVariant)
+    _, elements, aligned, threads, packs = variant
+    slots = turn_of(made, data_type, elements, aligned, threads, packs).slots
+    of_loop = warp_turns(cols // elements, threads, slots)
+    num_loops = {Keep.REGISTERS: 0, Keep.SHARED: 3, Keep.LOADED: 2, Keep.NOWHERE: 2}[variant.keep]
+    size, block_rows = data_type.itemsize, max(BLOCK_THREADS // threads, 1)
+    kernel = rows.kernel(function, data_type, variant)
+    return Rows(kernel.name, kernel, cols, plan.grid, block_rows, made.num_operands * size, size, [of_loop] * num_loops)
 
-    The passes of a block run one after the other, each limited by the bandwidth or by its busiest pipe. The other
-    blocks of a multiprocessor use the remaining bandwidth and slots.
+
+def fused_rows(name: str, data_type: DataType, cols: int) -> Rows:
+    """Return the rows of one of FUSED."""
+    function, num_arrays = FUSED[name]
+    arrays = [np.zeros((num_rows := 2**6, cols) if k == 0 else cols, data_type.dtype) for k in range(num_arrays)]
+    program = RowProgram(traced(function, arrays))
+    layouts = [Layout(array.shape, None) for array in (arrays[0], *arrays)]
+    launch = FusedPlan(program, layouts, (num_rows, cols)).launch([0] * len(layouts), SHARED_BYTES)
+    variant, turns = launch.variant, list[float]()
+    for part in program.passes:
+        width = program.sharings.index(part.sharing)
+        threads, elements = variant.threads[width], variant.elements[width]
+        turns.append(warp_turns(cols // elements, threads, 1))
+        if part.sharing.softmax is None and elements > 1:
+            turns.append(0.0)  # the loop of what is left of a single row
+    kernel, size = row_expression.kernel(program, variant), data_type.itemsize
+    return Rows(f"fused {name}.{data_type.name}", kernel, cols, launch.grid, variant.block_rows, size, size, turns)
+
+
+def warp_turns(packs: int, threads: int, slots: int) -> float:
+    """Return the turns of the warps of a row, on average, each of `slots` packs, the threads of the row apart."""
+    firsts = range(0, threads, WARP_THREADS)
+    return sum(-(-max(packs - first, 0) // (threads * slots)) for first in firsts) / len(firsts)
+
+
+def line_of_rows(made: Rows, ptxas: str, gpu: Gpu) -> str:
+    """Return one line of the table of rows.
+
+    The loops of a block run one after the other, each limited by the bandwidth or by its busiest pipe. The other blocks
+    of a multiprocessor use the remaining bandwidth and slots.
     """
-    text, grid = compiler.ptx(kernel, CAPABILITY), plan.grid
-    used, threads = resources(ptxas, text, CAPABILITY), grid.threads[0]
-    blocks = max(resident_blocks(used, threads, grid.shared_bytes), 1)
-    loops = loops_of(text)
-    load, store = max(loops, key=lambda loop: loop.loaded), max(loops, key=lambda loop: loop.stored)
-    # in memory of float32 numbers, exponentials are a pass of their own, of as many elements a turn
-    passes = [load, *(loop for loop in loops if not loop.moved and loop.pipes[MUFU]), store]
+    text, threads, elements = compiler.ptx(made.kernel, CAPABILITY), made.grid.threads[0], made.block_rows * made.cols
+    used = resources(ptxas, text, CAPABILITY)
+    blocks = max(resident_blocks(used, threads, made.grid.shared_bytes), 1)
+    *loops, outer = loops_of(text)
+    steps = [*zip(loops, made.turns, strict=True), (outer, 1.0)]
+    load = next(k for k, (loop, turns) in enumerate(steps) if loop.loaded and turns)
+    store = next(k for k, (loop, turns) in reversed([*enumerate(steps)]) if loop.stored and turns)
     # of a multiprocessor with its share of the bandwidth
-    of_row = cols * data_type.itemsize * gpu.multiprocessors / gpu.copy
-    memory = [of_row if loop.moved else 0.0 for loop in passes]
-    turns = [cols / ((loop.moved or load.moved) // data_type.itemsize) for loop in passes]
+    moved = [elements * (made.read * (k == load) + made.written * (k == store)) for k in range(len(steps))]
+    memory = [number * gpu.multiprocessors / gpu.copy for number in moved]
+    threads_in_all = threads * gpu.multiprocessors
     pipes = [
-        {pipe: number * seconds * gpu.multiprocessors for pipe, seconds in slot_seconds(loop, gpu).items()}
-        for number, loop in zip(turns, passes, strict=True)
+        Counter({pipe: turns * threads_in_all * seconds for pipe, seconds in slot_seconds(loop, gpu).items()})
+        for loop, turns in steps
     ]
-    alone = sum(max(moved, *each.values()) for moved, each in zip(memory, pipes, strict=True)) + 2 * LATENCY
-    totals = {pipe: sum(each.get(pipe, 0.0) for each in pipes) for pipe in {**pipes[0], **pipes[1]}}
-    busiest = max(totals, key=totals.__getitem__)
-    share = sum(memory) / max(sum(memory), totals[busiest], alone / blocks)
-    taken = totals[busiest] / sum(memory)
-    return f"{cols:9,} {blocks:6} {threads:7} {taken:6.0%} {busiest:5} {share:7.2f}  {kernel.name}"
+    alone = sum(max(one, *each.values()) for one, each in zip(memory, pipes, strict=True)) + 2 * LATENCY
+    totals = sum(pipes, Counter())
+    (busiest, seconds), total = totals.most_common(1)[0], sum(memory)
+    share = total / max(total, seconds, alone / blocks)
+    instructions = threads * sum(loop.instructions * turns for loop, turns in steps) / elements
+    shared = made.grid.shared_bytes + used.shared
+    return (
+        f"{made.cols:9,} {used.registers:9} {shared:7,} {blocks:6} {threads:7} {instructions:12.0f} "
+        f"{seconds / total:6.0%} {busiest:5} {share:7.2f}  {made.name}"
+    )
 
 
 def row(kernel: compiler.KernelSource, ptxas: str, gpu: Gpu) -> str:
@@ -209,10 +293,10 @@ def main() -> int:
     for kernel in kernels():
         if match in kernel.name:
             print(row(kernel, ptxas, gpu), flush=True)
-    print("  columns blocks threads   busy pipe  of copy  kernel, for rows in shared memory")
-    for kernel, data_type, plan, cols in long_rows():
-        if match in kernel.name:
-            print(long_row(kernel, data_type, plan, cols, ptxas, gpu), flush=True)
+    print("  columns registers  shared blocks threads instructions   busy pipe  of copy  kernel of rows")
+    for made in every_row():
+        if match in made.name:
+            print(line_of_rows(made, ptxas, gpu), flush=True)
     print("  threads   at work   rows  bytes       time  kernel, for one segment")
     for kernel, threads, num_rows, row_bytes in segments():
         if match in kernel.name:

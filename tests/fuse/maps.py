@@ -108,7 +108,7 @@ def structure_of(name):
     return traced(lambda *given: function(*given, *numbers), arrays), arrays
 
 
-def traced(function, arrays):
+def traced(function: Callable[..., Any], arrays: Sequence[np.ndarray[Any, Any]]) -> Any:
     """Return the structure of the single kernel of a function of host arrays."""
     base = arrays_of(arrays, ["array"] * len(arrays))
     trace = Trace(base, "a function", LazyArray, numbers_vary=False)
