@@ -201,7 +201,7 @@ ROW_EXPRESSIONS = [
     ("scaled softmax", T.kFloat, 256, True, 16, 16),
     ("cross-entropy", T.kFloat, 1000, True, 16, 4),
     ("likelihood", T.kFloat, 1000, True, 16, 4),
-    ("likelihood", T.kBFloat16, 8192, False, 8, 4),
+    ("likelihood", T.kBFloat16, 8192, False, 16, 16),
 ]
 SEGMENTS = [(T.kFloat, 4), (T.kBFloat16, 8), (T.kComplex128, 1)]
 MOVE = [(1, 16, 1, 32), (2, 16, 1, 32), (2, 4, 1, 32), (4, 1, 4, 32), (3, 2, 1, 64)]

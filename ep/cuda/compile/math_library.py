@@ -22,6 +22,14 @@ def _libdevice(real_type: type[np.generic]) -> dict[str, Function]:
 
 
 @cache
+def higher(scalar_type: type[np.generic]) -> Function:
+    """Return f(top, x): the larger one of a maximum and an element; NaN is not larger."""
+    if scalar_type is np.float32:
+        return libdevice.fmaxf  # type: ignore[no-any-return]  # one instruction
+    return device_function(lambda top, x: x if x > top else top)  # type: ignore[no-any-return]
+
+
+@cache
 def cuda_math_library(scalar_type: type[np.generic], is_narrow: bool = False) -> MathLibrary:
     """Return the library for arithmetic in `scalar_type`, the same object at every call.
 

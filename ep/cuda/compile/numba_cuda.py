@@ -132,42 +132,26 @@ def shared_array(count: int, scalar_type: type[np.generic]) -> Any:
     return _on_device(array, inline="always")
 
 
-def shared_address() -> Any:
-    """Return a function of no arguments: the address, as an int64, of the shared memory that a launch asks for."""
-    array = shared_array(0, np.int64)
+def shared_address(words: int = 0) -> Any:
+    """Return a function of no arguments: the address, as an int64, of the shared memory that a launch asks for.
 
-    @intrinsic
-    def address_of(typing_context: Any, memory: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            word = ir.IntType(64)
-            data = context.make_array(memory)(context, builder, args[0]).data
-            function_type = ir.FunctionType(word, [word])
-            return builder.asm(
-                function_type, "cvta.to.shared.u64 $0, $1;", "=l,l", [builder.ptrtoint(data, word)], False
-            )
-
-        return types.int64(memory), generate
-
-    def address():
-        return address_of(array())
-
-    return _on_device(address)
-
-
-def static_shared_address(name: str, words: int) -> Any:
-    """Return a function of no arguments: the address, as an int64, of `words` words of 8 bytes of static shared memory.
-
-    All functions of a kernel that name them have the same ones.
+    words: instead, of as many words of 8 bytes of static shared memory: one memory for all functions of a kernel.
     """
+    word = ir.IntType(64)
+    kind = ir.ArrayType(word, words)
 
     @intrinsic
     def address(typing_context: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            kind = ir.ArrayType(ir.IntType(64), words)
-            memory = builder.module.globals.get(name) or ir.GlobalVariable(builder.module, kind, name, addrspace=3)
-            memory.linkage, memory.initializer = "linkonce_odr", ir.Constant(kind, ir.Undefined)
-            memory.align = 16
-            return builder.ptrtoint(memory, ir.IntType(64))
+            name, variables = f"shared_memory_{words}", builder.module.globals
+            memory = variables.get(name) or ir.GlobalVariable(builder.module, kind, name, addrspace=3)
+            memory.align = PACK_BYTES
+            constant = builder.ptrtoint(memory, word)
+            if words:
+                memory.linkage, memory.initializer = "linkonce_odr", ir.Constant(kind, ir.Undefined)
+                return constant
+            # a constant would be added to each offset of an unrolled loop
+            return builder.asm(ir.FunctionType(word, [word]), "mov.b64 $0, $1;", "=l,l", [constant], False)
 
         return types.int64(), generate
 

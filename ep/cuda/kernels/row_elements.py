@@ -18,7 +18,7 @@ from ep.cuda.compile.index_range import place_in_range
 from ep.cuda.compile.memory import GLOBAL, SHARED, loader, storer
 from ep.cuda.compile.numba_cuda import barrier, block_of_grid, blocks_of_grid, next_index, thread_of_block
 from ep.cuda.compile.walk import walk
-from ep.cuda.engine.reduce.row_expression_plan import Kept, RowVariant, Way, kept_areas
+from ep.cuda.engine.reduce.row_expression_plan import Kept, RowVariant, Way, kept_areas, kept_type
 from ep.cuda.engine.reduce.row_program import Chosen, RowProgram
 from ep.include.data_type import DataType
 
@@ -60,7 +60,9 @@ class RowElements:
         return storage_arithmetic(self._data_type(value))(0)
 
     def _name(self, value: int, k: int) -> str:
-        """Element k of a value, or its number of the row."""
+        """Element k of a value or of exponentials, or its number of the row."""
+        if value < 0:
+            return f"e{~value}_{k}"
         return f"x{value}_{k}" if self._has_elements(value) else f"v{value}"
 
     def _has_elements(self, value: int) -> bool:
@@ -162,15 +164,17 @@ class RowElements:
     # values kept between passes
 
     def _keep(self, value: int, count: int, is_pack: bool) -> Iterator[str]:
-        self.names[f"put{value}_{count}"] = storer(self._data_type(value), count, space=self._kept_space)
+        put = f"put_{self._area_of[value]}_{count}"
+        self.names[put] = storer(kept_type(self._program, value), count, space=self._kept_space)
         pack = "".join(f"{self._name(value, k)}, " for k in range(count))
-        yield f"put{value}_{count}(m{self._area_of[value]}, {'i' if is_pack else 'e'}, ({pack}))"
+        yield f"{put}(m{self._area_of[value]}, {'i' if is_pack else 'e'}, ({pack}))"
 
     def _get(self, value: int, count: int, is_pack: bool) -> Iterator[str]:
-        self.names[f"get{value}_{count}"] = loader(self._data_type(value), count, space=self._kept_space)
-        yield f"p{value} = get{value}_{count}(m{self._area_of[value]}, {'i' if is_pack else 'e'})"
+        get = f"get_{self._area_of[value]}_{count}"
+        self.names[get] = loader(kept_type(self._program, value), count, space=self._kept_space)
+        yield f"pack = {get}(m{self._area_of[value]}, {'i' if is_pack else 'e'})"
         for k in range(count):
-            yield f"{self._name(value, k)} = p{value}[{k}]"
+            yield f"{self._name(value, k)} = pack[{k}]"
 
 
 def _place(k: int, count: int, is_pack: bool) -> str:

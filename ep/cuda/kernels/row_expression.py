@@ -18,15 +18,16 @@ from ep.cuda.compile.arithmetic import storage_arithmetic
 from ep.cuda.compile.compiler import KernelSource
 from ep.cuda.compile.conversion import converter
 from ep.cuda.compile.launch_config import BLOCK_THREADS, PACK_BYTES
+from ep.cuda.compile.math_library import higher
 from ep.cuda.compile.memory import loader, storer, value_reader
 from ep.cuda.compile.numba_cuda import shared_address
 from ep.cuda.compile.walk_words import num_walk_words
 from ep.cuda.engine.reduce.accumulator import accumulator
-from ep.cuda.engine.reduce.row_expression_plan import Kept, RowVariant, Way, element_bytes
+from ep.cuda.engine.reduce.row_expression_plan import Kept, RowVariant, Way, element_bytes, exponentials
 from ep.cuda.engine.reduce.row_program import Chosen, Pass, Reduced, RowProgram, Softmax
 from ep.cuda.kernels.expression import functor
 from ep.cuda.kernels.row_elements import RowElements
-from ep.cuda.kernels.row_functions import higher, merged, merged_sums, merged_tops, of_first, softmax_parts
+from ep.cuda.kernels.row_functions import merged, merged_sums, merged_tops, of_first, softmax_parts
 
 _KERNEL: Final = """
 def rows(words):
@@ -200,11 +201,10 @@ class _Text(RowElements):
 
     def _elements(self, part: Pass, number: int, count: int, is_pack: bool) -> Iterator[str]:
         """Yield the code for pack i of `count` elements, or for the single element e."""
-        for value in sorted(part.reads):
+        for value in sorted(part.reads - part.only_applied if self._variant.has_exponentials else part.reads):
             yield from self._read(value, number, count, is_pack)
         for one in part.applied:
-            for k in range(count):
-                yield self._apply(one, k)
+            yield from self._apply(one, count, is_pack, are_kept=exponentials(one) in self._area_of)
         for k in range(count) if part.map else ():
             assert part.map is not None
             yield from self._map(part.map, k)
@@ -217,11 +217,9 @@ class _Text(RowElements):
                 yield f"s{n} = add{n}(s{n}, opaque(in{n}({self._name(reduction.read, k)})))"
         for one in part.tops:
             for k in range(count):
-                yield f"t{one.written} = higher(t{one.written}, {self._name(one.read, k)})"
+                yield f"t{one.written} = higher{one.written}(t{one.written}, {self._name(one.read, k)})"
         for one in part.sums:
-            n = one.written
-            for k in range(count):
-                yield f"s{n} = add{n}(s{n}, term{n}({self._name(one.read, k)}, t{n}))"
+            yield from self._sum(one, count, is_pack)
         for k, value in enumerate(self._results):
             if self._program.reduced[value]:
                 continue
@@ -232,9 +230,27 @@ class _Text(RowElements):
             elif value in part.makes:
                 yield from self._write(k, value, count, is_pack)
 
-    def _apply(self, one: Softmax, k: int) -> str:
+    def _sum(self, one: Softmax, count: int, is_pack: bool) -> Iterator[str]:
+        n, kept = one.written, exponentials(one)
+        for k in range(count):
+            yield self._exponential(one, k)
+            yield f"s{n} = add{n}(s{n}, term{n}({self._name(kept, k)}, t{n}))"
+        if kept in self._area_of:
+            yield from self._keep(kept, count, is_pack)
+
+    def _apply(self, one: Softmax, count: int, is_pack: bool, are_kept: bool) -> Iterator[str]:
+        n, kept = one.written, exponentials(one)
+        if are_kept:
+            yield from self._get(kept, count, is_pack)
+        for k in range(count):
+            if not are_kept:
+                yield self._exponential(one, k)
+            yield f"x{n}_{k} = to{n}(result{n}({self._name(kept, k)}, t{n}, u{n}))"
+
+    def _exponential(self, one: Softmax, k: int) -> str:
+        """Return the code for what is kept of an element: its exponential, or itself."""
         n = one.written
-        return f"x{n}_{k} = to{n}(apply{n}({self._name(one.read, k)}, t{n}, u{n}))"
+        return f"{self._name(exponentials(one), k)} = keep{n}({self._name(one.read, k)}, t{n})"
 
     # elements that are chosen
 
@@ -246,7 +262,7 @@ class _Text(RowElements):
             if isinstance(step, Stage):
                 yield from self._map(step, 0)
             else:
-                yield self._apply(step, 0)
+                yield from self._apply(step, 1, is_pack=False, are_kept=False)
         yield f"v{n} = {self._name(part.read, 0)} if is{n} else zero{n}"
 
     # reductions
@@ -268,7 +284,8 @@ class _Text(RowElements):
 
     def _begin_top(self, one: Softmax) -> str:
         scalar_type = storage_arithmetic(one.data_type)
-        self.names |= {"higher": higher, f"lowest{one.written}": scalar_type(np.finfo(scalar_type).min)}
+        self.names[f"higher{one.written}"] = higher(scalar_type)
+        self.names[f"lowest{one.written}"] = scalar_type(np.finfo(scalar_type).min)
         return f"t{one.written} = lowest{one.written}"
 
     def _end_top(self, one: Softmax, threads: int) -> str:
@@ -279,8 +296,8 @@ class _Text(RowElements):
 
     def _begin_sum(self, one: Softmax) -> str:
         n, parts = one.written, softmax_parts(one.op, one.data_type)
-        self.names |= {f"empty{n}": parts.sums.empty, f"add{n}": parts.sums.add, f"term{n}": parts.term}
-        self.names |= {f"scale{n}": parts.scale, f"apply{n}": parts.result, f"to{n}": converter(one.data_type)}
+        self.names |= {f"empty{n}": parts.sums.empty, f"add{n}": parts.sums.add, f"to{n}": converter(one.data_type)}
+        self.names |= {f"{name}{n}": getattr(parts, name) for name in ("keep", "term", "scale", "result")}
         return f"s{n} = empty{n}()"
 
     def _end_sum(self, one: Softmax, threads: int) -> str:

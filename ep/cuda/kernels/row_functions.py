@@ -13,6 +13,7 @@ from ep.common.loops import unrolled, written_out
 from ep.cuda.compile.arithmetic import storage_arithmetic
 from ep.cuda.compile.conversion import opaque
 from ep.cuda.compile.launch_config import BLOCK_THREADS, WARP_THREADS
+from ep.cuda.compile.math_library import higher
 from ep.cuda.compile.memory import SHARED, loader, storer
 from ep.cuda.compile.numba_cuda import barrier, device_function, shuffle_xor
 from ep.cuda.engine.reduce.accumulator import accumulator
@@ -31,21 +32,12 @@ def merged(op: ReduceOp, data_type: DataType, threads: int) -> Any:
     return merger(work.states.merge, work.states.num_parts, work.scalar_type, threads, to_all=True)
 
 
-@device_function
-def higher(top, x):
-    """Return the larger one of a maximum and an element; NaN is not larger."""
-    return x if x > top else top
-
-
 @cache
 def merged_tops(scalar_type: type[np.generic], threads: int) -> Any:
     """(state, thread) -> the maximum of a row, as a state."""
 
-    @device_function
-    def larger(a, b):
-        return (higher(a[0], b[0]),)
-
-    return merger(larger, 1, scalar_type, threads, to_all=True)
+    larger = higher(scalar_type)
+    return merger(device_function(lambda a, b: (larger(a[0], b[0]),)), 1, scalar_type, threads, to_all=True)
 
 
 @cache
@@ -55,13 +47,14 @@ def merged_sums(sums: States, threads: int) -> Any:
 
 
 class SoftmaxParts(NamedTuple):
-    """The functions of a softmax, on loaded elements.
+    """The functions of a softmax, as the primitive has them.
 
-    sums: those of the terms. term(x, top): the term of an element. scale(sum) -> a number for the row. result(x, top,
-    number).
+    sums: those of the terms. keep(x, top): what is kept of an element, its exponential or itself; term(kept, top): its
+    term. scale(sum) -> a number for the row. result(kept, top, number).
     """
 
     sums: States
+    keep: Any
     term: Any
     scale: Any
     result: Any
@@ -69,15 +62,16 @@ class SoftmaxParts(NamedTuple):
 
 @cache
 def softmax_parts(op: RowOp, data_type: DataType) -> SoftmaxParts:
-    """Return the functions of the primitive. The value that it keeps of an element is computed again for the result."""
+    """Return the functions of a softmax of elements of `data_type`."""
     function = {RowOp.kSoftmax: softmax, RowOp.kLogSoftmax: log_softmax}[op](data_type)
     keep = device_function(function.keep or (lambda e, top: e))
     term, result = device_function(function.term), device_function(function.result)
     return SoftmaxParts(
         row_sums(data_type),
-        device_function(lambda x, top: term(keep((opaque(x),), top), top)),
+        device_function(lambda x, top: keep((opaque(x),), top)[0]),
+        device_function(lambda kept, top: term((kept,), top)),
         device_function(function.scale),
-        device_function(lambda x, top, number: result(keep((opaque(x),), top), top, number)),
+        device_function(lambda kept, top, number: result((kept,), top, number)),
     )
 
 

@@ -14,11 +14,11 @@ import numpy as np
 from ep.common.loops import unrolled, written_out
 from ep.cuda.compile.launch_config import BLOCK_THREADS, WARP_THREADS
 from ep.cuda.compile.memory import SHARED, loader, storer
-from ep.cuda.compile.numba_cuda import barrier, device_function, shuffle_xor, static_shared_address
+from ep.cuda.compile.numba_cuda import barrier, device_function, shared_address, shuffle_xor
 from ep.cuda.engine.reduce.row_plan import MERGE_BYTES
 from ep.include.data_type import as_data_type
 
-merge_memory = static_shared_address("merge_memory", MERGE_BYTES // 8)
+merge_memory = shared_address(MERGE_BYTES // 8)
 """() -> the address of the memory through which warps exchange states."""
 
 

@@ -10,12 +10,14 @@ from typing import Any, Final, NamedTuple
 from ep.common.primitive.broadcast import Dims, simplify_walk
 from ep.common.primitive.movement import fits_32_bit_offsets
 from ep.common.primitive.strides import expanded_strides, span
+from ep.common.stored_types import stored_as
 from ep.cuda.compile.launch_config import BLOCK_THREADS, MAX_BLOCKS, PACK_BYTES, Grid, row_elements
 from ep.cuda.compile.walk_words import walk_words
 from ep.cuda.engine.map.expression_plan import Layout, rows_of
 from ep.cuda.engine.reduce.plan import elements_of_rows, row_threads
 from ep.cuda.engine.reduce.row_plan import MERGE_BYTES, threads_of_row
-from ep.cuda.engine.reduce.row_program import RowProgram, Sharing
+from ep.cuda.engine.reduce.row_program import RowProgram, Sharing, Softmax
+from ep.include.data_type import DataType
 
 _MOST_BLOCKS: Final = 512
 """The largest number of blocks of a launch that keeps values in memory, with a separate part for each block."""
@@ -41,7 +43,7 @@ class Way(Enum):
 class Kept(Enum):
     """The place of values between two passes."""
 
-    SOURCES = "in shared memory, sources too"
+    SOURCES = "in shared memory, sources and exponentials too"
     VALUES = "in shared memory, and sources are read again"
     MEMORY = "in memory of the launch, and sources are read again"
 
@@ -75,6 +77,11 @@ class RowVariant(NamedTuple):
         return 1 if self.has_idle_threads else BLOCK_THREADS // self.threads[0]
 
     @property
+    def has_exponentials(self) -> bool:
+        """Whether a softmax keeps its exponentials: where memory is short, it computes them again."""
+        return self.kept is Kept.SOURCES
+
+    @property
     def has_idle_threads(self) -> bool:
         """Whether a row has more threads in some passes than in others."""
         return len(set(self.threads)) > 1
@@ -89,8 +96,13 @@ class RowLaunch(NamedTuple):
     kept_bytes: int
 
 
+def exponentials(softmax: Softmax) -> int:
+    """Return the number for the exponentials of a softmax in the place of that of a value."""
+    return ~softmax.written
+
+
 def kept_areas(program: RowProgram, variant: RowVariant) -> list[list[int]]:
-    """Return the areas of memory, each with the values that use it one after the other.
+    """Return the areas of memory, each with the values, or exponentials, that use it one after the other.
 
     Those of the largest elements are first: so the packs of all areas are aligned, without gaps between the areas.
     """
@@ -98,14 +110,16 @@ def kept_areas(program: RowProgram, variant: RowVariant) -> list[list[int]]:
     late = {structure.results[k] for k in variant.late}
     times: dict[int, tuple[int, int]] = {}  # in a pass, first values are read, then others computed
     for value in range(len(program.reduced)):
-        read = program.read_in(value)
+        read = program.read_in(value, variant.has_exponentials)
         if program.is_computed(value) and (read or value in late):
             times[value] = 2 * program.made_in(value) + 1, 2 * (passes if value in late else read[-1])
-        elif variant.kept is Kept.SOURCES and value in variant.again:
+        elif variant.kept is Kept.SOURCES and value in variant.again and len(read) > 1:
             times[value] = 2 * read[0], 2 * read[-1]
+    for softmax, made, read_by in program.exponentials if variant.has_exponentials else ():
+        times[exponentials(softmax)] = 2 * made + 1, 2 * read_by
     areas: list[list[int]] = []
     for value in sorted(times, key=times.__getitem__):
-        size, (begin, _) = structure.data_type(value).itemsize, times[value]
+        size, (begin, _) = element_bytes(program, [value]), times[value]
         free = (each for each in areas if element_bytes(program, each) == size and times[each[-1]][1] < begin)
         area = next(free, None)
         if area is None:
@@ -116,7 +130,15 @@ def kept_areas(program: RowProgram, variant: RowVariant) -> list[list[int]]:
 
 def element_bytes(program: RowProgram, area: Sequence[int]) -> int:
     """Return the bytes of an element of the values in an area."""
-    return program.structure.data_type(area[0]).itemsize
+    return kept_type(program, area[0]).itemsize
+
+
+def kept_type(program: RowProgram, value: int) -> DataType:
+    """Return the data type that elements of a value, or exponentials, are kept in."""
+    if value >= 0:
+        return stored_as(program.structure.data_type(value))
+    data_type = program.structure.data_type(~value)
+    return DataType.kFloat if data_type.itemsize == 2 else data_type
 
 
 def kept_bytes(program: RowProgram, variant: RowVariant, cols: int) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 from ep.common.functor.reduction import SUM, States, states
 from ep.cuda.compile.arithmetic import storage_arithmetic
 from ep.cuda.compile.launch_config import BLOCK_THREADS, PACK_BYTES
-from ep.cuda.compile.math_library import cuda_math_library
+from ep.cuda.compile.math_library import cuda_math_library, higher
 from ep.cuda.compile.numba_cuda import device_function, next_index
 from ep.cuda.engine.reduce.merge import merger
 from ep.cuda.engine.reduce.row_plan import sums_are_scaled
@@ -45,7 +45,7 @@ def row_sums(data_type: DataType) -> States:
 
 
 _UNDER_WAY: Final = 2 * PACK_BYTES
-"""Bytes of a row that a thread loads at a time, unless that takes more than eight loads."""
+"""Bytes of a row that a thread loads at a time, unless that takes more than two packs and more than four elements."""
 
 
 def turn_of(
@@ -53,7 +53,7 @@ def turn_of(
 ) -> Turn:
     """Return the turn of a thread; slots: 0 for as many as a row in memory is read by."""
     slot_bytes = function.num_operands * elements * data_type.itemsize
-    slots = slots or min(max(_UNDER_WAY // slot_bytes, 1), 8)
+    slots = slots or min(max(_UNDER_WAY // slot_bytes, 1), max(4 // elements, 2))
     return Turn(function.num_operands, data_type, elements, aligned, row_threads, slots)
 
 
@@ -64,9 +64,8 @@ def functions_of(function: RowFunction, turn: Turn) -> Functions:
     block_threads = max(row_threads, BLOCK_THREADS)
     sums = row_sums(data_type)
 
-    @device_function
-    def larger(a, b):
-        return (b[0] if b[0] > a[0] else a[0],)  # NaN is not larger, and comes to all of a row by its sum
+    larger = higher(scalar_type)
+    larger_state = device_function(lambda a, b: (larger(a[0], b[0]),))  # NaN comes to all of a row by its sum
 
     def merged(merge: Any, num_parts: int, of: type[np.generic]) -> Any:
         return merger(merge, num_parts, of, row_threads, to_all=True, block_threads=block_threads)
@@ -75,13 +74,14 @@ def functions_of(function: RowFunction, turn: Turn) -> Functions:
     return Functions(
         step=row_threads * turn.slots,
         read=reader(turn, fill),
+        fill=fill,
         highest=highest_in(turn),
         keep=kept(turn, function.keep),
         add=added(turn, sums.add, device_function(function.term)),
         write=writer(turn, device_function(function.result)),
         scale=device_function(function.scale),
         sums=sums,
-        highest_of_row=merged(larger, 1, scalar_type),
+        highest_of_row=merged(larger_state, 1, scalar_type),
         sum_of_row=merged(sums.merge, sums.num_parts, np.float64),
         lowest=scalar_type(np.finfo(scalar_type).min if function.from_maximum else 0),
     )

@@ -88,8 +88,9 @@ _PART_NUMBERS: Final = 3
 """The largest number of values kept for a part: a maximum, a sum and its error, in float64."""
 
 
-_IN_REGISTERS: Final = 16, 64, 256, 1024
-"""The classes of rows that are kept in registers, by their largest number of columns: few, as each needs a kernel."""
+_IN_REGISTERS: Final = 16, 32, 64, 128, 256, 512, 1024
+"""The classes of rows that are kept in registers, by their largest number of columns. Each needs a kernel, in which a
+row takes the time and the registers of so many columns."""
 
 _REGISTER_BYTES: Final = 128
 """The largest number of bytes of registers of an operand in each thread."""

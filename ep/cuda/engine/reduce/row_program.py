@@ -61,6 +61,11 @@ class Softmax:
         """The division of the primitive."""
         return Sharing(pack_elements(self.data_type), self.data_type)
 
+    @property
+    def has_exponentials(self) -> bool:
+        """Whether its elements are those that its sum has added up, times a number."""
+        return self.op is RowOp.kSoftmax
+
 
 @dataclass
 class Pass:
@@ -68,7 +73,8 @@ class Pass:
 
     applied: softmaxes whose elements it computes. map: computes `map.writes`, from those too.
     tops, sums: softmaxes whose maxima it finds, and whose sums it makes below them.
-    reads: the values with elements that it reads, of others.
+    reads: the values with elements that it reads, of others; of these, only_applied are read by softmaxes of `applied`
+        alone, which do not need them if their exponentials are kept.
     """
 
     sharing: Sharing
@@ -78,6 +84,7 @@ class Pass:
     tops: list[Softmax] = field(default_factory=list)
     sums: list[Softmax] = field(default_factory=list)
     reads: set[int] = field(default_factory=set)
+    only_applied: set[int] = field(default_factory=set)
 
     @property
     def makes(self) -> tuple[int, ...]:
@@ -86,9 +93,14 @@ class Pass:
 
     def find_reads(self, reduced: Sequence[bool]) -> None:
         """Set `reads`; reduced: whether each value is one number a row."""
-        reads = {one.read for one in self.reductions} | {one.read for one in (*self.applied, *self.tops, *self.sums)}
+        others = [one for one in self.applied if not one.has_exponentials]
+        reads = {one.read for one in (*self.reductions, *others, *self.tops, *self.sums)}
         reads |= set(self.map.reads) if self.map else set()
-        self.reads = {one for one in reads if not reduced[one]}.difference(self.makes)
+        reads, applied = (
+            {one for one in each if not reduced[one]}.difference(self.makes)
+            for each in (reads, {one.read for one in self.applied})
+        )
+        self.reads, self.only_applied = reads | applied, applied - reads
 
 
 class Chosen(NamedTuple):
@@ -148,6 +160,14 @@ class RowProgram:
         return [part for part in self.parts if isinstance(part, Pass)]
 
     @property
+    def exponentials(self) -> list[tuple[Softmax, int, int]]:
+        """The softmaxes whose exponentials later passes need, and the numbers of the passes that compute and read
+        them."""
+        applied = [(one, number) for number, part in enumerate(self.passes) for one in part.applied]
+        summed = {one.written: number for number, part in enumerate(self.passes) for one in part.sums}
+        return [(one, summed[one.written], number) for one, number in applied if one.has_exponentials]
+
+    @property
     def chosen(self) -> list[Chosen]:
         """The elements that indices choose."""
         return [part for part in self.parts if isinstance(part, Chosen)]
@@ -158,9 +178,16 @@ class RowProgram:
         softmaxes; none if there are no passes."""
         return tuple(dict.fromkeys(part.sharing for part in self.passes))
 
-    def read_in(self, value: int) -> list[int]:
-        """Return the numbers of the passes that read a value which they do not compute."""
-        return [number for number, part in enumerate(self.passes) if value in part.reads]
+    def read_in(self, value: int, has_exponentials: bool = False) -> list[int]:
+        """Return the numbers of the passes that read a value which they do not compute.
+
+        has_exponentials: whether the exponentials of softmaxes are kept.
+        """
+        return [
+            number
+            for number, part in enumerate(self.passes)
+            if value in part.reads and not (has_exponentials and value in part.only_applied)
+        ]
 
     def made_in(self, value: int) -> int:
         """Return the number of the pass that computes a value with elements."""

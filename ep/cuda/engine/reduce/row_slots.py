@@ -7,29 +7,35 @@ the row together read adjacent packs: their loads are in flight at the same time
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from ep.common.functor.reduction import States
 from ep.common.loops import unrolled, written_out
 from ep.cuda.compile.arithmetic import storage_arithmetic
+from ep.cuda.compile.math_library import higher
 from ep.cuda.compile.memory import SHARED, loader, storer
 from ep.cuda.compile.numba_cuda import device_function, shared_address
 from ep.include.data_type import DataType
+
+_GUARDED: Final = 4
+"""From this many elements on, a slot that does not exist is not computed: with fewer, a branch would cost more. What
+such a slot has instead of elements does not count."""
 
 
 class Functions(NamedTuple):
     """The functions of a kernel, of turns: slots i, i + the threads of the row, ... of those before `end`.
 
     step: from the first slot of a turn to that of the next. read(begins, i, end): a turn; where there is no slot, there
-    are numbers that do not count. highest(top, turn): the larger one of `top` and the elements.
+    are numbers that do not count: `fill`. highest(top, turn): the larger one of `top` and the elements.
     keep(turn, i, end, top), add(state, turn, i, end, top): of slots that are kept.
     write(dst, i, end, turn, top, number).
     """
 
     step: int
     read: Any
+    fill: Any
     highest: Any
     keep: Any
     add: Any
@@ -66,31 +72,45 @@ def row_begins(num_operands: int) -> Any:
     return begins
 
 
+def slot_counter(turn: Turn) -> Any:
+    """(i, end) -> the slots of a turn that are before `end`; 0 or less if there is none.
+
+    Each slot is compared with it by one instruction of 32 bits.
+    """
+    row_threads, slots = turn.row_threads, turn.slots
+    shift = row_threads.bit_length() - 1
+    return device_function(lambda i, end: np.int32(min((end - i + (row_threads - 1)) >> shift, slots)))
+
+
 def reader(turn: Turn, fill: Any) -> Any:
     num_operands, data_type, elements, aligned, row_threads, slots = turn
-    load, fills = loader(data_type, elements, aligned), (fill,) * elements
-    pack = device_function(lambda begin, i, end: load(begin, i) if i < end else fills)
+    load, fills, slots_of = loader(data_type, elements, aligned), (fill,) * elements, slot_counter(turn)
+    size, pack = elements * data_type.itemsize, device_function(lambda at, there_is: load(at, 0) if there_is else fills)
 
     @written_out(device_function)
-    def read_slot(begins, i, end):
-        return tuple(pack(begins[k], i, end) for k in unrolled(range(num_operands)))
+    def firsts_of(begins, i):
+        return tuple(begins[k] + i * size for k in unrolled(range(num_operands)))
+
+    @written_out(device_function)
+    def read_slot(firsts, offset, there_is):
+        return tuple(pack(firsts[k] + offset, there_is) for k in unrolled(range(num_operands)))
 
     @written_out(device_function)
     def read(begins, i, end):  # a sum: Numba takes no display of more than 30 elements
-        return sum(((read_slot(begins, i + k * row_threads, end),) for k in unrolled(range(slots))), ())
+        count, firsts = slots_of(i, end), firsts_of(begins, i)
+        return sum(((read_slot(firsts, k * row_threads * size, k < count),) for k in unrolled(range(slots))), ())
 
     return read
 
 
 def highest_in(turn: Turn) -> Any:
-    elements, slots = turn.elements, turn.slots
+    elements, slots, larger = turn.elements, turn.slots, higher(storage_arithmetic(turn.data_type))
 
     @written_out(device_function)
     def highest(top, packs):
         for k in unrolled(range(slots)):
             for n in unrolled(range(elements)):
-                x = packs[k][0][n]
-                top = x if x > top else top
+                top = larger(top, packs[k][0][n])
         return top
 
     return highest
@@ -99,23 +119,29 @@ def highest_in(turn: Turn) -> Any:
 def kept(turn: Turn, keep: Callable[..., Any] | None) -> Any:
     if keep is None:
         return device_function(lambda packs, i, end, top: packs)
-    function, elements, row_threads, slots = device_function(keep), turn.elements, turn.row_threads, turn.slots
+    function, elements, slots = device_function(keep), turn.elements, turn.slots
+    slots_of, is_guarded = slot_counter(turn), turn.elements >= _GUARDED
 
     @written_out(device_function)
     def keep_slot(slot, top):
         return (tuple(function((slot[0][k],), top)[0] for k in unrolled(range(elements))),)
 
-    keep_one = device_function(lambda slot, i, end, top: keep_slot(slot, top) if i < end else slot)
+    if is_guarded:
+        keep_one = device_function(lambda slot, there_is, top: keep_slot(slot, top) if there_is else slot)
+    else:
+        keep_one = device_function(lambda slot, there_is, top: keep_slot(slot, top))
 
     @written_out(device_function)
     def keep_each(packs, i, end, top):
-        return sum(((keep_one(packs[k], i + k * row_threads, end, top),) for k in unrolled(range(slots))), ())
+        count = slots_of(i, end)
+        return sum(((keep_one(packs[k], k < count, top),) for k in unrolled(range(slots))), ())
 
     return keep_each
 
 
 def added(turn: Turn, add: Any, term: Any) -> Any:
-    num_operands, _, elements, _, row_threads, slots = turn
+    num_operands, _, elements, _, _, slots = turn
+    slots_of, always = slot_counter(turn), elements < _GUARDED
 
     @written_out(device_function)
     def add_slot(state, slot, top):
@@ -125,8 +151,9 @@ def added(turn: Turn, add: Any, term: Any) -> Any:
 
     @written_out(device_function)
     def add_each(state, packs, i, end, top):
+        count = slots_of(i, end)
         for k in unrolled(range(slots)):
-            if i + k * row_threads < end:
+            if always or k < count:
                 state = add_slot(state, packs[k], top)
         return state
 
@@ -135,7 +162,7 @@ def added(turn: Turn, add: Any, term: Any) -> Any:
 
 def writer(turn: Turn, result: Any) -> Any:
     num_operands, data_type, elements, aligned, row_threads, slots = turn
-    store = storer(data_type, elements, aligned)
+    store, slots_of, size = storer(data_type, elements, aligned), slot_counter(turn), elements * data_type.itemsize
 
     @written_out(device_function)
     def results(slot, top, number):
@@ -146,69 +173,47 @@ def writer(turn: Turn, result: Any) -> Any:
 
     @written_out(device_function)
     def write(dst, i, end, packs, top, number):
+        count, at = slots_of(i, end), dst + i * size
         for k in unrolled(range(slots)):
-            if i + k * row_threads < end:
-                store(dst, i + k * row_threads, results(packs[k], top, number))
+            if k < count:
+                store(at + k * row_threads * size, 0, results(packs[k], top, number))
 
     return write
 
 
-def loaded_turns(turn: Turn) -> tuple[Any, Any]:
-    """put(i, end, packs) and get(i, end): packs in a block's shared memory, in the bytes that they were loaded as."""
-    num_operands, data_type, elements, _, row_threads, slots = turn
-    address, numbers = shared_address(), (storage_arithmetic(data_type)(0),) * elements
-    load, store = loader(data_type, elements, space=SHARED), storer(data_type, elements, space=SHARED)
+def shared_turns(turn: Turn, kept_type: DataType, fill: Any) -> tuple[Any, Any]:
+    """put(i, end, packs) and get(i, end): packs in a block's shared memory, of `end` slots in all, with elements of
+    `kept_type`."""
+    num_operands, _, elements, _, row_threads, slots = turn
+    address, fills, slots_of, size = (
+        shared_address(),
+        (fill,) * elements,
+        slot_counter(turn),
+        elements * kept_type.itemsize,
+    )
+    load, store = loader(kept_type, elements, space=SHARED), storer(kept_type, elements, space=SHARED)
+
+    @written_out(device_function)
+    def firsts_of(i, end):
+        return tuple(address() + (operand * end + i) * size for operand in unrolled(range(num_operands)))
 
     @written_out(device_function)
     def put(i, end, packs):
-        memory = address()
+        count, firsts = slots_of(i, end), firsts_of(i, end)
         for k in unrolled(range(slots)):
-            if i + k * row_threads < end:
+            if k < count:
                 for operand in unrolled(range(num_operands)):
-                    store(memory, operand * end + i + k * row_threads, packs[k][operand])
+                    store(firsts[operand] + k * row_threads * size, 0, packs[k][operand])
 
-    pack = device_function(lambda memory, first, i, end: load(memory, first + i) if i < end else numbers)
+    pack = device_function(lambda at, there_is: load(at, 0) if there_is else fills)
 
     @written_out(device_function)
-    def get_slot(memory, i, end):
-        return tuple(pack(memory, operand * end, i, end) for operand in unrolled(range(num_operands)))
+    def get_slot(firsts, offset, there_is):
+        return tuple(pack(firsts[operand] + offset, there_is) for operand in unrolled(range(num_operands)))
 
     @written_out(device_function)
     def get(i, end):
-        memory = address()
-        return sum(((get_slot(memory, i + k * row_threads, end),) for k in unrolled(range(slots))), ())
-
-    return put, get
-
-
-def shared_turns(turn: Turn) -> tuple[Any, Any]:
-    """put(memory, i, end, packs) and get(memory, i, end): an array of `end` numbers for each element of a slot.
-
-    Positions are converted to unsigned numbers: for signed ones, Numba adds instructions that count from the end.
-    """
-    num_operands, data_type, elements, _, row_threads, slots = turn
-    nothing = ((storage_arithmetic(data_type)(0),) * elements,) * num_operands
-
-    @written_out(device_function)
-    def put(memory, i, end, packs):
-        for k in unrolled(range(slots)):
-            if i + k * row_threads < end:
-                for operand in unrolled(range(num_operands)):
-                    for n in unrolled(range(elements)):
-                        place = (operand * elements + n) * end + i + k * row_threads
-                        memory[np.uint64(place)] = packs[k][operand][n]
-
-    @written_out(device_function)
-    def get_slot(memory, i, end):
-        return tuple(
-            tuple(memory[np.uint64((operand * elements + n) * end + i)] for n in unrolled(range(elements)))
-            for operand in unrolled(range(num_operands))
-        )
-
-    slot_before = device_function(lambda memory, i, end: get_slot(memory, i, end) if i < end else nothing)
-
-    @written_out(device_function)
-    def get(memory, i, end):
-        return sum(((slot_before(memory, i + k * row_threads, end),) for k in unrolled(range(slots))), ())
+        count, firsts = slots_of(i, end), firsts_of(i, end)
+        return sum(((get_slot(firsts, k * row_threads * size, k < count),) for k in unrolled(range(slots))), ())
 
     return put, get

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Final
 
+import numpy as np
+
 from ep.cuda.compile.arithmetic import storage_arithmetic
 from ep.cuda.compile.compiler import KernelSource
 from ep.cuda.compile.launch_config import BLOCK_THREADS
@@ -19,14 +21,13 @@ from ep.cuda.compile.numba_cuda import (
     blocks_of_grid,
     device_function,
     next_index,
-    shared_array,
     thread_of_block,
 )
 from ep.cuda.engine.reduce.row_parts import stage
 from ep.cuda.engine.reduce.row_passes import RowFunction, functions_of, maximum_and_sum, turn_of
 from ep.cuda.engine.reduce.row_plan import Keep, PartVariant, RowVariant
-from ep.cuda.engine.reduce.row_slots import Functions, Turn, loaded_turns, row_begins, shared_turns
-from ep.include.data_type import DataType
+from ep.cuda.engine.reduce.row_slots import Functions, Turn, row_begins, shared_turns
+from ep.include.data_type import DataType, as_data_type
 
 
 @cache
@@ -50,7 +51,7 @@ def kernel(
 def _in_registers(function: RowFunction, turn: Turn, functions: Functions) -> Callable[..., None]:
     num_operands, data_type, elements, _, row_threads, _ = turn
     rows_per_block, size, from_maximum = BLOCK_THREADS // row_threads, data_type.itemsize, function.from_maximum
-    _, read, highest, keep, add, write, scale, sums, highest_of_row, sum_of_row, lowest = functions
+    _, read, _, highest, keep, add, write, scale, sums, highest_of_row, sum_of_row, lowest = functions
     empty, begins_of = sums.empty, row_begins(num_operands)
 
     def rows_in_registers(words):
@@ -73,19 +74,19 @@ def _in_registers(function: RowFunction, turn: Turn, functions: Functions) -> Ca
 def _in_shared_memory(function: RowFunction, turn: Turn, functions: Functions) -> Callable[..., None]:
     num_operands, data_type, elements, *_ = turn
     size, from_maximum, changes = data_type.itemsize, function.from_maximum, function.keep is not None
-    step, read, highest, keep, add, write, scale, sums, highest_of_row, sum_of_row, lowest = functions
+    step, read, fill, highest, keep, add, write, scale, sums, highest_of_row, sum_of_row, lowest = functions
     empty, begins_of = sums.empty, row_begins(num_operands)
-    numbers, (put, get) = shared_array(0, storage_arithmetic(data_type)), shared_turns(turn)
+    put, get = shared_turns(turn, as_data_type(np.dtype(storage_arithmetic(data_type))), fill)
 
     def rows_in_shared_memory(words):
         dst, rows, cols = words[num_operands], words[num_operands + 1], words[num_operands + 2]
-        thread, row, packs, memory = thread_of_block(), block_of_grid()[0], cols // elements, numbers()
+        thread, row, packs = thread_of_block(), block_of_grid()[0], cols // elements
         while row < rows:
             begin, top, i = row * cols * size, lowest, thread
             begins = begins_of(words, begin)
             while i < packs:  # each thread always has the same slots, so it need not wait
                 slots = read(begins, i, packs)
-                put(memory, i, packs, slots)
+                put(i, packs, slots)
                 if from_maximum:
                     top = highest(top, slots)
                 i = next_index(i, step)
@@ -93,14 +94,14 @@ def _in_shared_memory(function: RowFunction, turn: Turn, functions: Functions) -
                 top = highest_of_row((top,), thread)[0]
             state, i = empty(), thread
             while i < packs:
-                slots = keep(get(memory, i, packs), i, packs, top)
+                slots = keep(get(i, packs), i, packs, top)
                 if changes:
-                    put(memory, i, packs, slots)
+                    put(i, packs, slots)
                 state = add(state, slots, i, packs, top)
                 i = next_index(i, step)
             number, i = scale(sum_of_row(state, thread)), thread
             while i < packs:
-                write(dst + begin, i, packs, get(memory, i, packs), top, number)
+                write(dst + begin, i, packs, get(i, packs), top, number)
                 i = next_index(i, step)
             row += blocks_of_grid()[0]
 
@@ -113,7 +114,7 @@ def _as_loaded(function: RowFunction, turn: Turn, functions: Functions) -> Calla
     So those of 16-bit types take half of it, and more blocks have room; exponentials are computed while others load,
     and again while others store.
     """
-    read, (put, get) = functions.read, loaded_turns(turn)
+    read, (put, get) = functions.read, shared_turns(turn, turn.data_type, functions.fill)
 
     @device_function
     def read_and_keep(begins, i, end):
