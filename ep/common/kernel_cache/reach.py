@@ -66,8 +66,9 @@ class _Walk:
                     said.append(f"number {number}\n")
                 elif type(part) in _PLAIN:
                     self._say(f"{type(part).__name__} {part!r}")
-                elif plain := next((kind for kind in _PLAIN if isinstance(part, kind)), None):
-                    self._say(f"{type(part).__name__} {plain.__repr__(part)}")  # that of NumPy's scalars may change
+                elif isinstance(part, _PLAIN):  # NumPy's numbers, for one, show themselves in other ways
+                    plain = next(kind for kind in _PLAIN if isinstance(part, kind))
+                    self._say(f"{type(part).__name__} {plain.__repr__(part)}")
                 else:
                     numbers[id(part)] = len(found)
                     found.append(part)  # which also keeps it alive, so that no id is reused
