@@ -78,6 +78,19 @@ def test_the_demo_is_small_on_a_simulated_device(cuda, monkeypatch, capsys):
     assert sum(line.endswith("  ok") for line in said.out.splitlines()) == len(bench_cases(2**10))
 
 
+def test_the_release_of_nvvm(monkeypatch):
+    monkeypatch.setattr(report, "path_of", lambda library: None if library == "cudart" else f"/{library}.so")
+    for releases, said in (
+        (("13.0.88",), "release 13.0.88"),
+        (("13.0.88", "13.5.37"), "release 13.0.88 with libdevice of 13.5.37"),
+    ):
+        monkeypatch.setattr(report, "nvvm_releases", lambda releases=releases: releases)
+        details = {finding.what: finding.details for finding in report.libraries()}
+        assert details["nvvm"] == f"/nvvm.so, {said}"
+        assert details["nvrtc"] == "/nvrtc.so"
+        assert details["cudart"] == "not found; needed for CUDA devices alone"
+
+
 @pytest.mark.parametrize("installed", [True, False])
 def test_versions(monkeypatch, installed):
     monkeypatch.setattr(report, "version_of", lambda package: "1.2" if installed and package != "cuda-core" else None)

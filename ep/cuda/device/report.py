@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from ep.cuda.driver.interface import DeviceProperties
-from ep.cuda.driver.packages import CUBLAS_PACKAGES, LIBRARIES, path_of, version_of
+from ep.cuda.driver.packages import CUBLAS_PACKAGES, LIBRARIES, nvvm_releases, path_of, version_of
 from ep.include.finding import Finding
 
 _PARTS: Final = ("cuda-bindings", "cuda-core", "nvidia-nvvm", "nvidia-cuda-nvrtc", "nvidia-nvjitlink")
@@ -22,9 +22,12 @@ def packages() -> Finding:
 
 
 def libraries() -> Iterator[Finding]:
-    """Yield the path of each library that compiles kernels."""
+    """Yield the path of each library that compiles kernels, and the release of NVVM, which is part of their key."""
     for library in LIBRARIES:
-        yield Finding(library, "", path_of(library) or "not found; needed for CUDA devices alone")
+        path = path_of(library)
+        if path and library == "nvvm" and (releases := nvvm_releases()):
+            path = f"{path}, release {' with libdevice of '.join(releases)}"
+        yield Finding(library, "", path or "not found; needed for CUDA devices alone")
 
 
 def products() -> Finding:

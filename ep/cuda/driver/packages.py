@@ -137,7 +137,7 @@ target datalayout = "e-p:64:64:64-i1:8:8-i8:8:8-i16:16:16-i32:32:32-i64:64:64-i1
 
 @cache
 def nvvm_releases() -> tuple[str, ...]:
-    """Return the release of NVVM, such as 13.5.37, and that of libdevice if it is another one; none without NVVM.
+    """Return the release of NVVM, such as 13.5.37, then that of libdevice if it is another one; none without NVVM.
 
     NVVM may be that of a package or of a toolkit. It says its release at the head of PTX alone, so it compiles an empty
     module, in 2 ms. numba-cuda takes libdevice from the package if that is installed.
@@ -157,7 +157,7 @@ def nvvm_releases() -> tuple[str, ...]:
     head = text.decode(errors="replace").partition(".version")[0]
     found = re.search(r"\bV(\d+(\.\d+)+)", head)
     release = found[1] if found else head
-    return tuple(sorted({release, version_of("nvidia-nvvm") or release}))
+    return tuple(dict.fromkeys((release, version_of("nvidia-nvvm") or release)))
 
 
 def path_of(library: str) -> str | None:
