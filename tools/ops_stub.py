@@ -23,6 +23,7 @@ from typing import Any
 from ep.include.arrays import Array as Array
 from ep.include.arrays import ArrayLike
 from ep.include.data_type import DTypeLike
+from ep.include.device_type import DeviceType
 '''
 _BLANKS: Final = "    "
 

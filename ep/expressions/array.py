@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ep.common.arrays.checks import as_scalar, is_weak
-from ep.common.arrays.indexing import has_elements, selected
+from ep.common.arrays.indexing import has_elements, reshaped, selected
 from ep.common.arrays.operators import FUNCTIONS, Operators
 from ep.common.primitive.broadcast import Dims, broadcast_dims
 from ep.expressions.known.methods import KNOWN
@@ -65,13 +65,7 @@ class LazyArray(Operators, Recorded):
 
     def reshape(self, *shape: Any) -> Any:
         """Return the elements in another shape, of which one size may be -1."""
-        sizes = tuple(shape[0]) if len(shape) == 1 and not isinstance(shape[0], int) else shape
-        rest = math.prod(size for size in sizes if size != -1)
-        if sizes.count(-1) == 1 and rest and self.size % rest == 0:
-            sizes = tuple(self.size // rest if size == -1 else size for size in sizes)
-        if any(size < 0 for size in sizes) or math.prod(sizes) != self.size:
-            raise ValueError(f"shape is {sizes}, and there are {self.size} elements")
-        return self.trace.reshape(self.trace.as_buffer(self, "x"), sizes)
+        return self.trace.reshape(self.trace.as_buffer(self, "x"), reshaped(self, shape))
 
     def __getitem__(self, index: Any) -> Any:
         if any(map(has_elements, index if isinstance(index, tuple) else (index,))):

@@ -13,7 +13,6 @@ from ep.common.primitive.broadcast import Dims
 from ep.expressions.array import LazyArray
 from ep.expressions.trace import Node, Trace
 from ep.include.arrays import Array, Arrays
-from ep.include.data_type import as_data_type
 from ep.ops.declare.operator import operator_named
 
 _SMALL: Final = 2**12
@@ -36,12 +35,6 @@ class FoldingTrace(Trace):
         super().__init__(base, name, LazyArray, numbers_vary=False)
         self._arrays, self._folds, self._constants = base, folds, constants
         self.num_folded = self.num_dropped = 0
-
-    def hold(self, array: Array) -> Any:
-        """Return the lazy array for an array of the device that is the same at each launch."""
-        made = self._valued(("held", id(array)), (), tuple(array.shape), as_data_type(array.dtype))
-        self.held[made.node.position] = array
-        return made
 
     def copy_from_host(self, array: np.ndarray[Any, Any]) -> Any:
         """Return the lazy array for a constant in host memory."""

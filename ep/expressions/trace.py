@@ -10,6 +10,7 @@ import numpy as np
 
 from ep.common.arrays.checks import as_scalar, is_weak
 from ep.common.arrays.operators import FUNCTIONS
+from ep.common.bounded_cache import BoundedCache
 from ep.common.primitive.broadcast import Dims
 from ep.expressions.path import Path, known_call
 from ep.include.arrays import Array, ArrayLike, Arrays, LaterNumber, Operands
@@ -174,6 +175,16 @@ class Trace(_Recording, Operands):
     def copy_to_host(self, array: Array) -> np.ndarray[Any, Any]:
         raise refusal("a copy of an array that is not computed yet", "copy what the function or the block gives")
 
+    def hold(self, array: Array) -> Any:
+        """Return the lazy array for an array of the device that is the same at each launch."""
+        made = self._valued(("held", id(array)), (), tuple(array.shape), as_data_type(array.dtype))
+        self.held[made.node.position] = array
+        return made
+
+    def copy_from_host(self, array: np.ndarray[Any, Any]) -> Any:
+        key = self.base.place, array.dtype, array.shape, array.tobytes()
+        return self.hold(_CONSTANTS.keep(key, lambda: self.base.copy_from_host(array)))
+
     def compute(
         self, operator: Any, inputs: Sequence[Array], attributes: Mapping[str, Any], out: Array | None
     ) -> list[Array]:
@@ -278,6 +289,9 @@ class Trace(_Recording, Operands):
         found = self._known.get(key) or self._note(key, None, source, {}, [shape], data_type, constant)
         return self._make(self, found[0])
 
+
+_CONSTANTS: Final = BoundedCache()
+"""Constant arrays by their contents, so that the next block with the same ones is found."""
 
 _PACKAGE: Final = __name__.partition(".")[0]
 

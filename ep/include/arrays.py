@@ -145,6 +145,10 @@ class Operands(ABC):
         return None
 
     @abstractmethod
+    def copy_from_host(self, array: np.ndarray[Any, Any]) -> Array:
+        """Return a copy of an array in host memory."""
+
+    @abstractmethod
     def copy_to_host(self, array: Array) -> np.ndarray[Any, Any]:
         """Return a copy in host memory of an array of `as_buffer` or of an operator.
 
@@ -329,10 +333,6 @@ class Arrays(Operands):
             broadcast last; None for no change.
         """
         raise NotImplementedError(f"{type(self).__qualname__} has no views")
-
-    @abstractmethod
-    def copy_from_host(self, array: np.ndarray[Any, Any]) -> Array:
-        """Return a copy of an array in host memory."""
 
     def filled(self, number: np.ndarray[Any, Any]) -> Array:
         """Return a number, given as an array without axes in host memory, as an array."""

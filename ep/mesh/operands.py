@@ -64,8 +64,11 @@ class MeshOperands(Operands):
         return value
 
     def number(self, number: np.ndarray[Any, Any]) -> Any:
+        return self.copy_from_host(number)
+
+    def copy_from_host(self, array: np.ndarray[Any, Any]) -> Array:
         whole = (Broadcast(),) * len(self._placement.mesh)
-        return self._tensor(self._arrays.copy_from_host(number), (), self._placement, whole)
+        return self._tensor(self._arrays.copy_from_host(array), array.shape, self._placement, whole)
 
     def indices(self, value: ArrayLike) -> Array:
         return self.as_buffer(value, "indices")

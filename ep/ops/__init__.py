@@ -20,21 +20,9 @@ from ep.garbage import garbage_waits
 from ep.include.suggest import did_you_mean
 
 _FAMILIES = (
-    *(
-        "binary",
-        "cast",
-        "composed",
-        "conv",
-        "conv_grad",
-        "depthwise",
-        "expand",
-        "expand_grad",
-        "gather",
-        "gather_grad",
-        "join",
-    ),
-    *("matmul", "one_hot", "pad", "permute", "pool", "reduce", "repeat", "segment_sum", "slice", "slice_grad"),
-    *("softmax", "softmax_grad", "split", "unary", "unfold", "where"),
+    *("binary", "cast", "composed", "conv", "conv_grad", "creation", "depthwise", "expand", "expand_grad"),
+    *("gather", "gather_grad", "join", "matmul", "one_hot", "pad", "permute", "pool", "reduce", "repeat"),
+    *("segment_sum", "shaped", "slice", "slice_grad", "softmax", "softmax_grad", "split", "unary", "unfold", "where"),
 )
 
 with garbage_waits(all_is_kept=True):

@@ -6,6 +6,7 @@ from typing import Any
 from ep.include.arrays import Array as Array
 from ep.include.arrays import ArrayLike
 from ep.include.data_type import DTypeLike
+from ep.include.device_type import DeviceType
 from ep.ops.devices import copy_to_device as copy_to_device
 from ep.ops.devices import copy_to_host as copy_to_host
 from ep.ops.full import full as full
@@ -31,6 +32,9 @@ def all(x: ArrayLike, axis: int | tuple[int, ...] | None = None, keepdims: bool 
 
 def any(x: ArrayLike, axis: int | tuple[int, ...] | None = None, keepdims: bool = False, *, out: Array | None = None) -> Array:
     """Return whether any element along axes is true (not 0), as `numpy.any`; False if there are none."""
+
+def arange(start: float, stop: float | None = None, step: float = 1, *, dtype: DTypeLike | None = None, device: DeviceType | str | None = None, device_index: int = 0) -> Array:
+    """Return the numbers from `start` to `stop`, which is not included, in steps, as `numpy.arange`."""
 
 def asin(x: ArrayLike, *, out: Array | None = None) -> Array:
     """The function asin of x."""
@@ -65,6 +69,9 @@ def bitwise_or(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array
 def bitwise_xor(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
     """a ^ b."""
 
+def broadcast_to(x: ArrayLike, shape: Any) -> Array:
+    """Return `x` repeated to a shape, as `numpy.broadcast_to`, in a new array: `expand`, in which -1 keeps a size."""
+
 def cast(x: ArrayLike, dtype: DTypeLike, *, out: Array | None = None) -> Array:
     """Return `x` in another data type, as `numpy.astype`."""
 
@@ -73,6 +80,9 @@ def ceil(x: ArrayLike, *, out: Array | None = None) -> Array:
 
 def celu(x: ArrayLike, alpha: float = 1.0, *, out: Array | None = None) -> Array:
     """alpha (e^(x / alpha) - 1) up to 0, x above."""
+
+def clip(x: ArrayLike, min: ArrayLike | None = None, max: ArrayLike | None = None, *, out: Any = None) -> Array:
+    """Return `minimum(maximum(x, min), max)`, as `numpy.clip`; None is no bound."""
 
 def concat(arrays: Sequence[ArrayLike], axis: int | None = 0) -> Array:
     """Return arrays joined along an axis, as `numpy.concat`."""
@@ -125,14 +135,23 @@ def exp2(x: ArrayLike, *, out: Array | None = None) -> Array:
 def expand(x: ArrayLike, *sizes: Any, out: Array | None = None) -> Array:
     """Return `x` repeated to `sizes`."""
 
+def expand_dims(x: ArrayLike, axis: int | tuple[int, ...] = 0) -> Array:
+    """Return `x` with new axes of size 1, as `numpy.expand_dims`, in a new array."""
+
 def expand_grad(dy: ArrayLike, shape: Any, *, out: Array | None = None) -> Array:
     """Return the gradient of `expand`: the sum of `dy` over the axes that were new or were expanded."""
 
 def expm1(x: ArrayLike, *, out: Array | None = None) -> Array:
     """The function expm1 of x."""
 
+def eye(n_rows: int, n_cols: int | None = None, *, k: int = 0, dtype: DTypeLike | None = None, device: DeviceType | str | None = None, device_index: int = 0) -> Array:
+    """Return a matrix with ones on a diagonal and zeros elsewhere, as `numpy.eye`."""
+
 def fast_gelu(x: ArrayLike, *, out: Array | None = None) -> Array:
     """x / 2 (1 + tanh(A (x + B x^3))), as x sigmoid(2 A (x + B x^3))."""
+
+def flip(x: ArrayLike, axis: int | tuple[int, ...] | None = None) -> Array:
+    """Return the elements of `x` in the reverse order along axes, as `numpy.flip`."""
 
 def floor(x: ArrayLike, *, out: Array | None = None) -> Array:
     """The function floor of x."""
@@ -148,6 +167,9 @@ def fmod(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
 
 def fold(x: ArrayLike, sizes: Any, strides: Any = 1, pads: Any = 0, dilations: Any = 1, *, out: Array | None = None) -> Array:
     """Return the sums of windows at their places: each element is the sum over all windows that contain it."""
+
+def full_like(x: ArrayLike, fill_value: complex, dtype: DTypeLike | None = None) -> Array:
+    """Return a new array of one number, with the shape of `x` and where it is, as `numpy.full_like`."""
 
 def gather(params: ArrayLike, indices: ArrayLike, axis: int | None = None, batch_dims: int = 0, mode: str = 'raise', *, out: Array | None = None) -> Array:
     """Return the elements of `params` that `indices` selects along `axis`, as `tensorflow.gather`."""
@@ -175,6 +197,9 @@ def hard_swish(x: ArrayLike, *, out: Array | None = None) -> Array:
 
 def hard_tanh(x: ArrayLike, min: float = -1.0, max: float = 1.0, *, out: Array | None = None) -> Array:
     """x clamped to low ... high; low is tested first."""
+
+def hypot(x: ArrayLike, y: ArrayLike) -> Array:
+    """Return `sqrt(x * x + y * y)`, as `numpy.hypot`: without overflow, and infinity if one operand is infinite."""
 
 def identity(x: ArrayLike, *, out: Array | None = None) -> Array:
     """x; a result of another type is converted when it is stored."""
@@ -215,6 +240,9 @@ def less_than(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
 def lgamma(x: ArrayLike, *, out: Array | None = None) -> Array:
     """The function lgamma of x."""
 
+def linspace(start: complex, stop: complex, num: int, *, dtype: DTypeLike | None = None, endpoint: bool = True, device: DeviceType | str | None = None, device_index: int = 0) -> Array:
+    """Return `num` numbers in equal distances from `start` to `stop`, as `numpy.linspace`."""
+
 def log(x: ArrayLike, *, out: Array | None = None) -> Array:
     """The function log of x."""
 
@@ -236,6 +264,9 @@ def log_softmax(x: ArrayLike, axis: int = -1, *, out: Array | None = None) -> Ar
 def log_softmax_grad(*, dy: ArrayLike, y: ArrayLike, axis: int = -1, out: Array | None = None) -> Array:
     """Return the gradient of `log_softmax`: `dy - exp(y) * sum(dy)`, the sum along the axis."""
 
+def logaddexp(x: ArrayLike, y: ArrayLike) -> Array:
+    """Return `log(exp(x) + exp(y))`, as `numpy.logaddexp`, without overflow."""
+
 def logical_and(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
     """Whether both are true; NaN is true."""
 
@@ -253,6 +284,9 @@ def matmul(x1: ArrayLike, x2: ArrayLike, transpose_x1: bool = False, transpose_x
 
 def matmul_grad(dy: ArrayLike, x1: ArrayLike, x2: ArrayLike, transpose_x1: bool = False, transpose_x2: bool = False) -> list[Array]:
     """Return the gradients of `matmul` with respect to x1 and x2: products of dy with the other operand."""
+
+def matrix_transpose(x: ArrayLike) -> Array:
+    """Return `x` with its last two axes exchanged, as `numpy.matrix_transpose`; ValueError if it has fewer."""
 
 def max(x: ArrayLike, axis: int | tuple[int, ...] | None = None, keepdims: bool = False, *, out: Array | None = None) -> Array:
     """Return the largest element along axes, as `numpy.max`; NaN if one of them is NaN. `maximum` is for two arrays."""
@@ -281,6 +315,9 @@ def minimum_grad(dy: ArrayLike, x: ArrayLike, y: ArrayLike) -> list[Any]:
 def mish(x: ArrayLike, *, out: Array | None = None) -> Array:
     """x tanh(ln(1 + e^x)), where tanh(ln(1 + u)) = u (u + 2) / (u (u + 2) + 2) for u = e^x."""
 
+def moveaxis(x: ArrayLike, source: int | tuple[int, ...], destination: int | tuple[int, ...]) -> Array:
+    """Return `x` with some axes in other positions, as `numpy.moveaxis`; the others keep their order."""
+
 def mul(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
     """a b."""
 
@@ -301,6 +338,12 @@ def not_equal_zero(x: ArrayLike, *, out: Array | None = None) -> Array:
 
 def one_hot(indices: ArrayLike, num_classes: int, on_value: complex = 1, off_value: complex = 0, dtype: DTypeLike | None = None, *, out: Array | None = None) -> Array:
     """Return a row for each index: `on_value` at the place of the index, and `off_value` elsewhere."""
+
+def ones(shape: Any, dtype: DTypeLike | None = None, *, device: DeviceType | str | None = None, device_index: int = 0) -> Array:
+    """Return a new array of ones, as `numpy.ones`; the arguments are those of `full`, dtype float64 by default."""
+
+def ones_like(x: ArrayLike, dtype: DTypeLike | None = None) -> Array:
+    """Return ones with the shape of `x` and where it is, as `numpy.ones_like`; `full_like` has the arguments."""
 
 def pad(x: ArrayLike, pad_width: Any, *, constant_values: complex = 0, out: Array | None = None) -> Array:
     """Return `x` with elements of one value around it, as `numpy.pad` with its mode "constant"."""
@@ -341,8 +384,14 @@ def repeat(x: ArrayLike, *sizes: Any, out: Array | None = None) -> Array:
 def repeat_grad(dy: ArrayLike, shape: Any, sizes: Any, *, out: Array | None = None) -> Array:
     """Return the gradient of `repeat`: the sum of `dy` over the copies."""
 
+def reshape(x: ArrayLike, shape: Any) -> Array:
+    """Return the elements of `x` in another shape, as `numpy.reshape`, in a new array."""
+
 def rint(x: ArrayLike, *, out: Array | None = None) -> Array:
     """The function rint of x."""
+
+def roll(x: ArrayLike, shift: int | tuple[int, ...], axis: int | tuple[int, ...] | None = None) -> Array:
+    """Return the elements of `x` moved along axes, as `numpy.roll`: those moved beyond the end begin again."""
 
 def round(x: ArrayLike, *, out: Array | None = None) -> Array:
     """The function round of x."""
@@ -410,8 +459,14 @@ def square(x: ArrayLike, *, out: Array | None = None) -> Array:
 def square_relu(x: ArrayLike, *, out: Array | None = None) -> Array:
     """Zero up to 0, x^2 above."""
 
+def squeeze(x: ArrayLike, axis: int | tuple[int, ...] | None = None) -> Array:
+    """Return `x` without axes of size 1, as `numpy.squeeze`, in a new array."""
+
 def stack(arrays: Sequence[ArrayLike], axis: int = 0) -> Array:
     """Return arrays joined along a new axis, as `numpy.stack`."""
+
+def std(x: ArrayLike, axis: int | tuple[int, ...] | None = None, *, correction: float = 0.0, keepdims: bool = False) -> Array:
+    """Return the standard deviation along axes, as `numpy.std`: the root of `var`, which has the same arguments."""
 
 def sub(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
     """a - b."""
@@ -427,6 +482,9 @@ def tan(x: ArrayLike, *, out: Array | None = None) -> Array:
 
 def tanh(x: ArrayLike, *, out: Array | None = None) -> Array:
     """The function tanh of x."""
+
+def tensordot(x1: ArrayLike, x2: ArrayLike, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Array:
+    """Return the sums of products along pairs of axes, as `numpy.tensordot`: one product of matrices."""
 
 def threshold(x: ArrayLike, threshold: float, value: float, *, out: Array | None = None) -> Array:
     """`value` up to the limit, x above."""
@@ -452,8 +510,20 @@ def trunc_div(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
 def unfold(x: ArrayLike, kernel: Any, strides: Any = 1, pads: Any = 0, dilations: Any = 1, *, out: Array | None = None) -> Array:
     """Return the windows of `x`, written out."""
 
+def var(x: ArrayLike, axis: int | tuple[int, ...] | None = None, *, correction: float = 0.0, keepdims: bool = False) -> Array:
+    """Return the variance along axes, as `numpy.var`: the mean of squared differences from the mean."""
+
+def vecdot(x1: ArrayLike, x2: ArrayLike, *, axis: int = -1) -> Array:
+    """Return the products of vectors along an axis, as `numpy.vecdot`: the sum of `conj(x1) * x2`."""
+
 def where(condition: ArrayLike, x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
     """Return the elements of `x` where `condition` is not 0, else those of `y`, as `numpy.where`."""
+
+def zeros(shape: Any, dtype: DTypeLike | None = None, *, device: DeviceType | str | None = None, device_index: int = 0) -> Array:
+    """Return a new array of zeros, as `numpy.zeros`; the arguments are those of `full`, dtype float64 by default."""
+
+def zeros_like(x: ArrayLike, dtype: DTypeLike | None = None) -> Array:
+    """Return zeros with the shape of `x` and where it is, as `numpy.zeros_like`; `full_like` has the arguments."""
 
 def zeta(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
     """Return the Hurwitz zeta function, the sum of (q + n)^-x over n >= 0."""

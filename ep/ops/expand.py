@@ -46,7 +46,6 @@ def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
     dtype=SameAs("x"),
     signatures=_signatures,
     local=_local,
-    standard={"broadcast_to": "the result is an array of its own; -1 keeps a size"},
 )
 def expand(x: Tensor, *sizes: Any) -> Attributes:
     """Return `x` repeated to `sizes`.

@@ -35,22 +35,10 @@ NAMES: Final[Mapping[str, str]] = {
 
 _ALIKE: Final = frozenset(
     [
-        *(
-            "all",
-            "any",
-            "astype",
-            "concat",
-            "imag",
-            "isclose",
-            "max",
-            "mean",
-            "min",
-            "pad",
-            "permute_dims",
-            "prod",
-            "real",
-        ),
-        *("round", "split", "stack", "sum", "tile", "transpose", "where"),
+        *("all", "any", "astype", "broadcast_to", "clip", "concat", "expand_dims", "flip", "full_like", "imag"),
+        *("isclose", "matrix_transpose", "max", "mean", "min", "moveaxis", "ones_like", "pad", "permute_dims"),
+        *("prod", "real", "reshape", "roll", "round", "split", "squeeze", "stack", "std", "sum", "tensordot"),
+        *("tile", "transpose", "var", "where", "zeros_like"),
     ]
 )
 """The functions of NumPy that are no ufuncs, and have the same name and the same first arguments in `ep.ops`."""

@@ -125,6 +125,7 @@ class Operators:
     sum, mean, prod = _reduction("sum"), _reduction("mean"), _reduction("prod")
     max, min = _reduction("max"), _reduction("min")
     any, all = _reduction("any"), _reduction("all")
+    var, std = _reduction("var"), _reduction("std")
 
     @property
     def T(self) -> Any:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from ep.common.arrays import dlpack
+from ep.common.arrays.indexing import reshaped
 from ep.common.arrays.operators import FUNCTIONS, Operators
 from ep.common.arrays.printed import elements_of
 from ep.common.checks import as_integer
@@ -92,15 +92,7 @@ class CudaArray(KeyedSlots, Operators, ProcessBound, Keyed):
 
         Raises ValueError if the size differs.
         """
-        if len(shape) == 1 and not hasattr(shape[0], "__index__"):
-            shape = tuple(shape[0])
-        sizes = [as_integer(size, f"shape[{axis}]") for axis, size in enumerate(shape)]
-        known = math.prod(size for size in sizes if size != -1)
-        if sizes.count(-1) == 1 and known > 0:
-            sizes[sizes.index(-1)] = self.size // known
-        if math.prod(sizes) != self.size or any(size < 0 for size in sizes):
-            raise ValueError(f"an array of shape {self.shape} cannot be reshaped to {tuple(shape)}")
-        return CudaArray(self.memory, tuple(sizes), self._stream, self._owner)
+        return CudaArray(self.memory, reshaped(self, shape), self._stream, self._owner)
 
     def copy_to_host(self) -> np.ndarray[Any, Any]:
         """Return a copy in host memory after the work on the array has finished; raises the errors of that work."""

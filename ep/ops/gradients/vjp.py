@@ -253,7 +253,7 @@ def wide(x: Any) -> Any:
     return in_type(x, np.dtype(np.complex128 if as_data_type(x.dtype) in COMPLEXES else np.float64))
 
 
-def over_size(x: Any, size: int) -> Any:
+def over_size(x: Any, size: float) -> Any:
     """Return an array divided by a number that depends on shapes."""
     arrays = arrays_of((x,), ("x",))
     return arrays.compute(operator_named("div"), [x, arrays.size(as_weak(size, x.dtype, "size"))], {}, None)[0]
