@@ -9,10 +9,14 @@ from ep.include.process import exclusively
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return `"; did you mean 'x' or 'y'?"` for the names in `known` closest to `name`, or an empty string.
 
-    A name of up to three letters suggests only names with the same first letter: "gpu" does not mean "cpu".
+    A name that another library has for a known one suggests that: "concatenate" means "concat". A name of up to three
+    letters suggests only names with the same first letter: "gpu" does not mean "cpu".
     """
     difflib = exclusively(lambda: import_module("difflib"))  # not at the top: only errors need it
-    folded = name.casefold()
+    folded, known = name.casefold(), [*known]
+    synonyms = exclusively(lambda: import_module("ep.include.synonyms")).SYNONYMS
+    if synonyms.get(folded) in known:
+        return f"; did you mean {synonyms[folded]!r}?"
     by_folded = {candidate.casefold(): candidate for candidate in known}
     near = [one for one in by_folded if len(folded) > 3 or one[:1] == folded[:1]]
     matches = [by_folded[match] for match in difflib.get_close_matches(folded, near, n=3, cutoff=0.6)]

@@ -9,28 +9,17 @@ import numpy as np
 
 from ep.common.lazy import LazyTable
 from ep.include.suggest import did_you_mean
+from ep.include.synonyms import SYNONYMS
 
 FUNCTIONS: Final = LazyTable[Callable[..., Any]]()
 """The functions of operators by name, including aliases. They are added where they are declared."""
 
-NAMES: Final[Mapping[str, str]] = {
-    "absolute": "abs",
-    "amax": "max",
-    "amin": "min",
-    "arccos": "acos",
-    "arccosh": "acosh",
-    "arcsin": "asin",
-    "arcsinh": "asinh",
-    "arctan": "atan",
-    "arctanh": "atanh",
-    "around": "round",
-    "concatenate": "concat",
-    "conjugate": "conj",
-    "divide": "true_divide",
-    "fabs": "abs",
-    "invert": "bitwise_not",
-    "power": "pow",
-}
+_RENAMED: Final = frozenset(
+    [
+        *("absolute", "amax", "amin", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "around"),
+        *("concatenate", "conjugate", "fabs", "invert", "power"),
+    ]
+)
 """NumPy's names of functions that `ep.ops` has under another name, with the same first arguments."""
 
 _ALIKE: Final = frozenset(
@@ -49,7 +38,7 @@ _PROPERTIES: Final = "shape", "ndim", "size"
 
 def of_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: Mapping[str, Any]) -> Any:
     """Return the result of a ufunc, as `__array_ufunc__`; TypeError if `ep.ops` has no such function."""
-    name, rest = NAMES.get(ufunc.__name__, ufunc.__name__), dict(options)
+    name, rest = _our_name(ufunc.__name__), dict(options)
     out = rest.pop("out", None)
     if method != "__call__":
         instead = _instead(_REDUCED.get(ufunc.__name__, ""))
@@ -68,8 +57,8 @@ def of_function(function: Callable[..., Any], args: Sequence[Any], kwargs: Mappi
     """
     name = function.__name__
     if function.__module__ == np.__name__:
-        if name in _ALIKE or name in NAMES:
-            return FUNCTIONS[NAMES.get(name, name)](*args, **kwargs)
+        if name in _ALIKE or name in _RENAMED:
+            return FUNCTIONS[_our_name(name)](*args, **kwargs)
         if name in _PROPERTIES and len(args) == 1 and not kwargs:
             return getattr(args[0], name)
     try:
@@ -86,8 +75,14 @@ def _on_host(value: Any) -> Any:
     return np.asarray(value) if getattr(type(value), "__array_function__", None) is not None else value
 
 
+def _our_name(name: str) -> str:
+    """Return the name in `ep.ops` of a function of NumPy with the same meaning; its own name if there is none."""
+    return "true_divide" if name == "divide" else SYNONYMS[name] if name in _RENAMED else name
+
+
 def _instead(name: str) -> str:
     """Return the part of an error that names the function of `ep.ops` to use."""
     if name == "repeat":  # another function
         return ""
-    return f"; use ep.ops.{name}" if name in FUNCTIONS else did_you_mean(name, [f"ep.ops.{one}" for one in FUNCTIONS])
+    meant = SYNONYMS.get(name, name)
+    return f"; use ep.ops.{meant}" if meant in FUNCTIONS else did_you_mean(name, FUNCTIONS)
