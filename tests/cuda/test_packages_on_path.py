@@ -88,7 +88,7 @@ def test_what_is_in_no_folder_is_missing(tmp_path):
     said = run(WHY, folder_of(tmp_path / "carried", *PACKAGES))
     if said == "None\n":
         pytest.skip("the libraries are found elsewhere")
-    assert said.endswith(" not found, in no package and no CUDA toolkit; pip install 'ep[cuda]'\n")
+    assert said.endswith(" not found, in no package and no CUDA toolkit; pip install 'ep-primitives[cuda]'\n")
 
 
 def test_what_was_imported_before(carried):
