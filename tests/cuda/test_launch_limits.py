@@ -18,6 +18,7 @@ from ep.testing.device_under_test import DeviceUnderTest
 from tests.cuda.launch_limits import OTHERS, ROWS, SOFTMAXES, Launches, softmaxes
 from tests.cuda.stub import BEGIN, IMPORTS, needs_stub
 from tests.forked import forking
+from tests.subprocesses import extended
 
 FLOATS = [DataType.kFloat, DataType.kDouble, DataType.kFloat16, DataType.kBFloat16]
 WITHOUT, OPT_IN, NONE = (True, False), (True, True), (False, False)
@@ -37,7 +38,9 @@ for launch, sizes in {}:
     found |= launches.sides
 print(sorted(found))
 """
-    with forking(f"{IMPORTS}\nimport tests.cuda.launch_limits", LD_LIBRARY_PATH=str(folder)) as run_forked:
+    with forking(
+        f"{IMPORTS}\nimport tests.cuda.launch_limits", LD_LIBRARY_PATH=extended("LD_LIBRARY_PATH", folder)
+    ) as run_forked:
         yield lambda walks: set(ast.literal_eval(run_forked(code.format(walks))))
 
 

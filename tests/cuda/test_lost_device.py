@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 from tests.cuda.stub import needs_stub
-from tests.subprocesses import environment_of
+from tests.subprocesses import environment_of, extended
 
 pytestmark = needs_stub
 
@@ -30,7 +30,7 @@ def outcomes(folder, stub, *options):
     command = [sys.executable, "-m", "pytest", "-p", "ep.testing.plugin", "-p", "no:cacheprovider", "-v", *options]
     done = subprocess.run(
         [*command, "--ep-device", "cuda", "test_lost.py"],
-        env=environment_of((), {"LD_LIBRARY_PATH": str(stub)}),
+        env=environment_of((), {"LD_LIBRARY_PATH": extended("LD_LIBRARY_PATH", stub)}),
         cwd=folder,
         capture_output=True,
         text=True,
