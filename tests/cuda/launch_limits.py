@@ -1,7 +1,8 @@
 """Launches of every engine by one size, and the sizes at which something changes in what they ask of the driver."""
 
-from collections.abc import Callable, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import pairwise, product
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
@@ -132,3 +133,36 @@ OTHERS = {
     "products": Case(ep.fuse(products), lambda size: [(size,)] * 12, 2**14),
 }
 """Functions that need static shared memory alone, or many registers."""
+
+FLOATS = [DataType.kFloat, DataType.kDouble, DataType.kFloat16, DataType.kBFloat16]
+WITHOUT, OPT_IN, NONE = (True, False), (True, True), (False, False)
+"""Values of `Launches.sides`: dynamic shared memory without and with the opt-in, and no dynamic one."""
+
+
+class Walk(NamedTuple):
+    """Launches to look at. make: makes them; sides: those that some must be on."""
+
+    make: Callable[[], Launch]
+    sizes: range
+    sides: set[tuple[bool, bool]]
+
+
+def _walks() -> Iterator[tuple[str, Walk]]:
+    """Yield walks over the sizes around the limits of an H200, with packs and, for odd sizes, without."""
+    for (name, (_, operands)), data_type in product(SOFTMAXES.items(), FLOATS):
+        pack = 16 // data_type.itemsize
+        for first in (1040, 1041):  # many rows, which are kept, or read again if they are long
+            make = partial(softmaxes, name, data_type, 300, 120_000)
+            yield f"{name} {data_type.name} {first}", Walk(make, range(first, 120_000, pack), {WITHOUT, OPT_IN, NONE})
+        around = 2**18 // data_type.itemsize // operands  # from here on, a few rows are divided into parts
+        make = partial(softmaxes, name, data_type, 2, 2 * around)
+        yield f"parts of {name} {data_type.name}", Walk(make, range(around // 2, 2 * around, pack), {NONE})
+    for (name, case), dtype in product(ROWS.items(), ("float32", "float64", "float16")):
+        sides = {OPT_IN, NONE} if name == "norm of many" else set()
+        for first in (1040, 1041):
+            yield f"{name} {dtype} {first}", Walk(partial(case.launch, dtype), range(first, case.most, 8), sides)
+    for (name, case), dtype in product(OTHERS.items(), ("int8", "float32", "complex128")):
+        yield f"{name} {dtype}", Walk(partial(case.launch, dtype), range(1, case.most), {NONE})
+
+
+WALKS = dict(_walks())

@@ -1,6 +1,5 @@
 """Launches of every engine on both sides of each limit: on the stub with the limits of an H200, and with results."""
 
-import ast
 import re
 
 import numpy as np
@@ -15,33 +14,19 @@ from ep.cuda.compile.numba_cuda import shared_array, thread_of_block
 from ep.cuda.driver.current import driver
 from ep.ops import copy_to_host
 from ep.testing.device_under_test import DeviceUnderTest
-from tests.cuda.launch_limits import OTHERS, ROWS, SOFTMAXES, Launches, softmaxes
+from tests.cuda.launch_limits import FLOATS, NONE, OPT_IN, ROWS, SOFTMAXES, WALKS, WITHOUT, Launches, softmaxes
 from tests.cuda.stub import BEGIN, IMPORTS, needs_stub
 from tests.forked import forking
 from tests.subprocesses import extended
 
-FLOATS = [DataType.kFloat, DataType.kDouble, DataType.kFloat16, DataType.kBFloat16]
-WITHOUT, OPT_IN, NONE = (True, False), (True, True), (False, False)
-"""Whether there is dynamic shared memory, and whether it needs the opt-in."""
-
 
 @pytest.fixture(scope="module")
-def sides(folder):
-    """A function that launches on both sides of all borders on the stub, and returns the sides of shared memory."""
-    code = """
-from tests.cuda.launch_limits import *
-found = set()
-for launch, sizes in {}:
-    launches = Launches(launch)
-    for size in launches.borders(sizes):
-        launches.queue(size)
-    found |= launches.sides
-print(sorted(found))
-"""
+def forked_with_launches(folder):
+    """A function that runs code on the stub, in forks of an interpreter that has the launches."""
     with forking(
         f"{IMPORTS}\nimport tests.cuda.launch_limits", LD_LIBRARY_PATH=extended("LD_LIBRARY_PATH", folder)
     ) as run_forked:
-        yield lambda walks: set(ast.literal_eval(run_forked(code.format(walks))))
+        yield run_forked
 
 
 class TestOnTheStub:
@@ -49,24 +34,16 @@ class TestOnTheStub:
 
     pytestmark = needs_stub
 
-    @pytest.mark.parametrize("data_type", FLOATS, ids=str)
-    @pytest.mark.parametrize("name", SOFTMAXES)
-    def test_softmaxes(self, sides, name, data_type):
-        """Few rows are divided into parts if they are long; many are kept in shared memory, or read again."""
-        is_odd = (list(SOFTMAXES).index(name) + FLOATS.index(data_type)) % 2
-        sizes = range(1040 + is_odd, 120_000, 16 // data_type.itemsize)
-        launches = [f"softmaxes({name!r}, DataType.{data_type.name}, {rows}, {sizes.stop})" for rows in (300, 2)]
-        assert sides(f"[(launch, {sizes}) for launch in [{', '.join(launches)}]]") == {WITHOUT, OPT_IN, NONE}
-
-    @pytest.mark.parametrize(("dtype", "is_odd"), [("float32", 0), ("float64", 1), ("float16", 0)])
-    def test_fused_rows(self, sides, dtype, is_odd):
-        walks = f"[(one.launch({dtype!r}), range(8 + {is_odd}, one.most, 8)) for one in ROWS.values()]"
-        assert sides(walks) == {WITHOUT, OPT_IN, NONE}
-
-    @pytest.mark.parametrize("name", OTHERS)
-    def test_others(self, sides, name):
-        walks = "[(one.launch(dtype), range(1, one.most)) for dtype in ('int8', 'float32', 'complex128')]"
-        assert sides(walks.replace("one", f"OTHERS[{name!r}]")) == {NONE}
+    @pytest.mark.parametrize("name", WALKS)
+    def test_launches_on_both_sides_of_each_limit(self, forked_with_launches, name):
+        forked_with_launches(f"""
+from tests.cuda.launch_limits import WALKS, Launches
+walk = WALKS[{name!r}]
+launches = Launches(walk.make())
+for size in launches.borders(walk.sizes):
+    launches.queue(size)
+assert launches.sides >= walk.sides, launches.sides
+""")
 
     def test_the_first_opt_in_during_a_capture(self, python):
         """It is neither part of the graph nor the end of the capture."""
