@@ -45,9 +45,9 @@ class Tile(NamedTuple):
     def cells_per_thread(self) -> int:
         """Return the number of cells that each thread has in flight.
 
-        At most 64 bytes, and at least as many threads as a row or a column has cells.
+        At most 64 bytes and 8 cells, or 16 of a byte each, and at least as many threads as a row or column has cells.
         """
-        return min(8 if self.planes == 1 else 4, self.columns, self.rows)
+        return min(16 if self.word == 1 else 8 if self.planes == 1 else 4, self.columns, self.rows)
 
     @property
     def threads(self) -> int:

@@ -42,9 +42,9 @@ def kernel(tile: Tile, num_axes: int, bits: int) -> KernelSource:
     # in src, neighbouring threads read neighbouring rows of one column, then of the column `columns_apart` away
     columns_apart, rows_apart = threads // rows, threads // columns
     row_place, column_place, tile_plane = tile.place(0, 1), tile.place(1, 0), tile.plane
-    load, turned = _loader(tile, cells), _turned(tile, cells)
+    load, turned = _loader(tile, cells, columns_apart), _turned(tile, cells)
     put, get = _shared(tile.planes, plane, columns_apart * column_place, rows_apart * row_place, cells)
-    store = _storer(tile, cells)
+    store = _storer(tile, cells, rows_apart)
     tile_bits, row_bits, column_bits = ((size.bit_length() - 1) for size in (threads, rows, columns))
 
     def transpose(src, dst, num_tiles, height, width, src_step, dst_step, words):
@@ -60,13 +60,13 @@ def kernel(tile: Tile, num_axes: int, bits: int) -> KernelSource:
 
             from_place = src_place + src_row + src_column * side * src_step
             columns_left = width - left - src_column if exists and top + src_row < height else 0
-            loaded = load(src, from_place, src_step, columns_apart * side * src_step, columns_left, columns_apart)
+            loaded = load(src, from_place, src_step, columns_apart * side * src_step, columns_left)
             put(memory, begin + src_row * row_place + src_column * column_place, turned(loaded))
             barrier()
             to_place = dst_place + dst_row * side * dst_step + dst_column
             rows_left = height - top - dst_row if exists and left + dst_column < width else 0
             taken = get(memory, begin + dst_row * row_place + dst_column * column_place)
-            store(dst, to_place, dst_step, rows_apart * side * dst_step, rows_left, rows_apart, taken)
+            store(dst, to_place, dst_step, rows_apart * side * dst_step, rows_left, taken)
             barrier()  # before the next tiles replace them
             first += blocks_of_grid()[0] * tiles_per_block
 
@@ -74,23 +74,31 @@ def kernel(tile: Tile, num_axes: int, bits: int) -> KernelSource:
     return KernelSource(name, transpose, 7, num_walk_words(num_axes, _OPERANDS))
 
 
-def _loader(tile: Tile, count: int) -> Any:
-    """load(src, place, step, cell_step, left, apart): the words of `count` cells, `cell_step` words apart.
+def _existing(count: int, apart: int) -> Any:
+    """existing(left) -> how many of `count` cells, `apart` from each other, are among those that are left; 0 or less if
+    none is. It has 32 bits, so one instruction compares a cell with it."""
+    shift = apart.bit_length() - 1
+    return device_function(lambda left: np.int32(min((left + (apart - 1)) >> shift, count)))
 
-    step: words between the words of a cell; left: cells `apart` from each other exist while this is above 0.
+
+def _loader(tile: Tile, count: int, apart: int) -> Any:
+    """load(src, place, step, cell_step, left): the words of `count` cells, `cell_step` words apart.
+
+    step: words between the words of a cell; left: the cells from the first one on, of which every `apart`-th is loaded.
     """
     data_type, elements = unit_type(tile.word)
     load, side = loader(data_type, elements), tile.side
-    nothing = (data_type.dtype.type(0),) * (elements * side)
+    nothing, existing = (data_type.dtype.type(0),) * (elements * side), _existing(count, apart)
 
     @written_out(device_function)
-    def load_cell(src, place, step, left):
-        return sum((load(src, place + line * step) for line in unrolled(range(side))), ()) if left > 0 else nothing
+    def load_cell(src, place, step, exists):
+        return sum((load(src, place + line * step) for line in unrolled(range(side))), ()) if exists else nothing
 
     @written_out(device_function)
-    def load_cells(src, place, step, cell_step, left, apart):
+    def load_cells(src, place, step, cell_step, left):
+        cells = existing(left)
         return sum(
-            (load_cell(src, place + cell * cell_step, step, left - cell * apart) for cell in unrolled(range(count))),
+            (load_cell(src, place + cell * cell_step, step, cell < cells) for cell in unrolled(range(count))),
             (),
         )
 
@@ -131,21 +139,21 @@ def _shared(planes: int, plane: int, put_step: int, get_step: int, count: int) -
     return put, get
 
 
-def _storer(tile: Tile, count: int) -> Any:
-    """store(dst, place, step, cell_step, left, apart, numbers): like `_loader`, for the cells of dst."""
+def _storer(tile: Tile, count: int, apart: int) -> Any:
+    """store(dst, place, step, cell_step, left, numbers): like `_loader`, for the cells of dst."""
     data_type, elements = unit_type(tile.word)
-    store, side, planes = storer(data_type, elements), tile.side, tile.planes
+    store, side, planes, existing = storer(data_type, elements), tile.side, tile.planes, _existing(count, apart)
 
     @written_out(device_function)
-    def store_cell(dst, place, step, left, numbers):
-        if left > 0:
-            for line in unrolled(range(side)):
-                store(dst, place + line * step, numbers[line * elements : (line + 1) * elements])
+    def store_cell(dst, place, step, numbers):
+        for line in unrolled(range(side)):
+            store(dst, place + line * step, numbers[line * elements : (line + 1) * elements])
 
     @written_out(device_function)
-    def store_cells(dst, place, step, cell_step, left, apart, numbers):
+    def store_cells(dst, place, step, cell_step, left, numbers):
+        cells = existing(left)
         for cell in unrolled(range(count)):
-            own = numbers[cell * planes : (cell + 1) * planes]
-            store_cell(dst, place + cell * cell_step, step, left - cell * apart, own)
+            if cell < cells:
+                store_cell(dst, place + cell * cell_step, step, numbers[cell * planes : (cell + 1) * planes])
 
     return store_cells
