@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import ep
+from ep.cuda.device.stream import CudaStream
 from ep.cuda.engine.map.expression_plan import Layout
 from ep.cuda.engine.reduce import rows
 from ep.cuda.engine.reduce.row_expression_plan import Kept, RowPlan
@@ -13,6 +14,7 @@ from ep.cuda.engine.reduce.row_plan import MERGE_BYTES, row_plan
 from ep.cuda.engine.reduce.row_program import RowProgram
 from ep.cuda.kernels import row_expression, softmax
 from ep.include import DataType
+from ep.include.data_type import as_data_type
 from ep.include.primitive import BinaryOp, ReduceOp, UnaryOp
 from ep.include.primitive.structure import RowOp, Step, Structure
 from ep.ops import copy_to_host as host
@@ -141,3 +143,22 @@ def test_values_of_several_sizes_are_kept_side_by_side(cols, cuda, rng):
     for count in (1, 23):
         x, y = (ops.copy_to_device(rng.standard_normal((count, cols)).astype(np.float32), "cuda") for _ in range(2))
         assert [bits(host(one)) for one in fused(x, y)] == [bits(host(one)) for one in function(x, y)]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float64"])
+@pytest.mark.parametrize("cols", [7, 300, 1029])
+def test_exponentials_are_kept_or_computed_again(cols, dtype, cuda, monkeypatch, rng):
+    """The results have the bits of the primitive, also if others need the softmax or its operand."""
+    ops = ep.ops
+
+    def function(x, y):
+        z = x * y
+        shares = ops.softmax(z)
+        return shares, ops.softmax(x) + z, ops.sum(shares * z, -1), ops.log_softmax(z)
+
+    x, y = rng.standard_normal((2, 3, cols)).astype(as_data_type(dtype).dtype)
+    x, y = (ops.copy_to_device(one, "cuda") for one in (x, y))
+    expected = [bits(host(one)) for one in function(x, y)]
+    for room in (BLOCK_BYTES, MERGE_BYTES):
+        monkeypatch.setattr(CudaStream, "shared_bytes", room)
+        assert [bits(host(one)) for one in ep.fuse(function, round_each=True)(x, y)] == expected

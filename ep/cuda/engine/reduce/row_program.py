@@ -94,7 +94,7 @@ class Pass:
     def find_reads(self, reduced: Sequence[bool]) -> None:
         """Set `reads`; reduced: whether each value is one number a row."""
         others = [one for one in self.applied if not one.has_exponentials]
-        reads = {one.read for one in (*self.reductions, *others, *self.tops, *self.sums)}
+        reads = {one.read for one in self.reductions} | {one.read for one in (*others, *self.tops, *self.sums)}
         reads |= set(self.map.reads) if self.map else set()
         reads, applied = (
             {one for one in each if not reduced[one]}.difference(self.makes)
