@@ -31,26 +31,28 @@ def main() -> int:
     if (given.folder is None) != (given.command == _COMPILE):
         parser.error(f"{given.command} {'needs a' if given.folder is None else 'has no'} folder")
     packages = [unpacked(given.site)] if given.site else []
-    environment = os.environ | {"PYTHONPATH": _path(*packages, str(ROOT), "PYTHONPATH"), "PYTHONUNBUFFERED": "1"}
+    python_path = os.pathsep.join([*packages, str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
+    environment = os.environ | {"PYTHONPATH": python_path, "PYTHONUNBUFFERED": "1"}
     if given.folder and not given.rehearse:
-        return Run(given.command, given.folder, environment, only=given.only, begun=begun).run()
+        return status(Run(given.command, given.folder, environment, only=given.only, begun=begun).run())
     with tempfile.TemporaryDirectory() as stub:
         subprocess.run([sys.executable, "-c", _BUILD, stub], cwd=ROOT, env=environment, check=True)
-        on_stub = environment | {"LD_LIBRARY_PATH": _path(stub, "LD_LIBRARY_PATH"), "STUB_EMPTY": "1"}
-        statuses = []
+        libraries = os.pathsep.join([stub, os.environ.get("LD_LIBRARY_PATH", "")]).rstrip(os.pathsep)
+        on_stub = environment | {"LD_LIBRARY_PATH": libraries, "STUB_EMPTY": "1"}
+        runs: list[Run] = []
         for command in COMMANDS if given.command == _COMPILE else [given.command]:
             run = Run(command, given.folder or Path(stub), on_stub, only=given.only, begun=begun)
             run.rehearses, run.limits = True, given.command != _COMPILE
             run.options = {"compares": False, **({} if run.limits else {"seconds": 0.0})}
             run.tests = environment, ["-p", "tests.cuda.ptx_machine.cubins"]
-            statuses.append(run.run())
-    return max(statuses)
+            if not any(run.stopped for run in runs):
+                runs.append(run.run())
+    return status(*runs)
 
 
-def _path(*folders: str) -> str:
-    """Return folders before those of the variable that is named last."""
-    *first, variable = folders
-    return os.pathsep.join([*first, *filter(None, [os.environ.get(variable)])])
+def status(*runs: Run) -> int:
+    """Return 1 if something failed, if nothing ran, or if a signal ended a run."""
+    return 1 if any(run.failed or run.stopped for run in runs) or not any(run.ran for run in runs) else 0
 
 
 def unpacked(archive: Path) -> str:

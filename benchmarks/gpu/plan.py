@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-GRACE: Final = 10.0
-"""Seconds for pytest to end when it is interrupted."""
+GRACE: Final = 10.0  # seconds for pytest to end when it is interrupted
 
 
 @dataclass(frozen=True)
@@ -30,7 +28,7 @@ class Stage:
     elements: int = 2**26
     has_torch: bool = False
     tool: str = ""
-    variables: Mapping[str, str] = field(default_factory=dict)
+    variables: dict[str, str] = field(default_factory=dict)
     patience: float = 40.0
 
 
@@ -87,14 +85,15 @@ _TESTS: Final = (
 
 COMMANDS: Final[dict[str, tuple[Stage, ...]]] = {
     "first": (
-        Stage("machine", 40, "run", ("nvidia-smi", "python -m ep doctor", "python -m pip list"), patience=20),
-        Stage("proof", 25, "launch", _TWENTY[:1], _ODD),
+        Stage("machine", 20, "run", ("nvidia-smi", "python -m pip list"), patience=15),
+        Stage("proof", 40, "launch", _TWENTY[:1], _ODD),
         Stage("twenty", 55, "launch", _TWENTY[1:], _ODD),
+        Stage("doctor", 35, "run", ("python -m ep doctor",)),
         Stage("copy", 15, "copy", ("1 GiB",)),
-        Stage("host", 20, "host", _FIVE[:10] + _REST[:9], 1024, has_torch=True),
+        Stage("host", 25, "host", _FIVE[:10] + _REST[:9], 1024, has_torch=True),
         Stage("graph", 10, "graph", ("unary/relu/float32",), 1),
-        Stage("five", 165, "time", _FIVE, has_torch=True),
-        Stage("tests", 145, "test", _TESTS),
+        Stage("five", 140, "time", _FIVE, has_torch=True),
+        Stage("tests", 135, "test", _TESTS),
     ),
     "second": (
         Stage("memcheck", 40, "launch", _TWENTY, _ODD, tool="memcheck"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import datetime
 import json
-import math
 import os
 import platform
 import re
@@ -40,14 +39,14 @@ class Run:
         self.options, self.rehearses, self.limits = dict[str, Any](), False, True
         self.tests: tuple[dict[str, str], list[str]] = environment, []
         self.ran = self.failed = self.compiled = 0
-        self._stopped, self._pending, self._last = "", list[str](), dict[str, Any]()
+        self.stopped, self._pending, self._last = "", list[str](), dict[str, Any]()
         folder.mkdir(parents=True, exist_ok=True)
         self._results = folder.absolute() / f"{command}.jsonl"
         self._file = os.open(self._results, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
         self._read = os.fstat(self._file).st_size
 
-    def run(self) -> int:
-        """Run all stages; return 1 if something failed, if nothing ran, or if a signal ended it."""
+    def run(self) -> Run:
+        """Run all stages, in the time that they have, until a signal ends it; return itself."""
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._stop)
         self._write(**self._header())
@@ -61,16 +60,15 @@ class Run:
                 self._write(stage=stage.name, seconds=round(time.monotonic() - begin, 1))
             if self._pending:
                 not_reached[stage.name] = self._pending
-        counts = {"ran": self.ran, "failed": self.failed, "compiled": self.compiled, "not_reached": not_reached}
-        why = {"stopped": self._stopped} if self._stopped else {}
-        self._write(seconds=round(time.monotonic() - self.begun, 1), **why, **counts)
-        return 1 if self.failed or self._stopped or not self.ran else 0
+        counts = {"ran": self.ran, "failed": self.failed, "compiled": self.compiled, "stopped": self.stopped}
+        self._write(seconds=round(time.monotonic() - self.begun, 1), **counts, not_reached=not_reached)
+        return self
 
     def _stop(self, number: int, frame: object) -> None:
-        self._stopped = signal.Signals(number).name  # `timeout` may send it twice
+        self.stopped = signal.Signals(number).name  # `timeout` may send it twice
 
     def _goes_on(self, end: float) -> bool:
-        return not self._stopped and (not self.limits or time.monotonic() < end)
+        return not self.stopped and (not self.limits or time.monotonic() < end)
 
     def _header(self) -> dict[str, Any]:
         path = [*self.environment["PYTHONPATH"].split(os.pathsep), *sys.path]
@@ -113,7 +111,7 @@ class Run:
         patience: seconds without a result, after the first line; start: before. grace: seconds to end after SIGINT.
         It has a session of its own, which neither the terminal nor `timeout` signals, and which is killed at the end.
         """
-        patience, start, grace = (limits.get(*each) for each in (("patience", 0), ("start", math.inf), ("grace", 0)))
+        patience, start, grace = (limits.get(name, 1e9) for name in ("patience", "start", "grace"))
         options: dict[str, Any] = {"cwd": ROOT, "env": environment, "start_new_session": True}
         with output.open("ab") as file:
             process = subprocess.Popen(command, stdout=file, stderr=file, **options)
@@ -126,14 +124,16 @@ class Run:
                 break
             time.sleep(0.1)
         with contextlib.suppress(ProcessLookupError, subprocess.TimeoutExpired):
-            if code is None and grace:
+            if code is None and "grace" in limits:
                 process.send_signal(signal.SIGINT)
-                process.wait(grace / 2 if self._stopped else grace)  # `timeout -k` may give ten seconds
+                process.wait(grace / 2 if self.stopped else grace)  # `timeout -k` may give ten seconds
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         self._new_lines()
-        return f"exit code {code}" if code is not None else f"no result in {patience or start:.0f} s" if hangs else ""
+        return (
+            f"exit code {code}" if code is not None else f"no result in {min(patience, start):.0f} s" if hangs else ""
+        )
 
     def _commands(self, stage: Stage, end: float) -> None:
         """Run commands, one after the other, with their output in a file."""
@@ -143,7 +143,7 @@ class Run:
             if found is None:
                 self._write(stage=stage.name, case=case, not_run=f"{program} is not on the path")
             elif self._goes_on(end):
-                output = self._output(stage.name)[0]
+                output, _ = self._output(stage.name)
                 why = self._watch([found, *words], self.environment, output, end, start=stage.patience)
                 failed = why != "exit code 0" and not self.rehearses
                 self._write(stage=stage.name, case=case, **{"error" if failed else "ended": why or "stopped"})
