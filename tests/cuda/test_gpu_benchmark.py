@@ -36,7 +36,8 @@ class NumPy:
         def call(change):
             arrays = [operand.buffer.copy_to_host(self._stream).reshape(operand.dims) for operand in inputs]
             result = np.empty(out.dims, case.out_type)
-            case.numpy(arrays, result)()
+            with np.errstate(all="ignore"):
+                case.numpy(arrays, result)()
             change(result)
             out.buffer.copy_from_host(result, self._stream)
 
@@ -66,7 +67,7 @@ def test_every_case_of_the_plan_exists():
 def test_a_case_with_a_rival(stream, name):
     found = bench(stream, NumPy(stream)).time(name)
     assert set(found["us"]) == {"ep", "numpy"}
-    assert found["ratio"] == found["us"]["numpy"] / found["us"]["ep"]
+    assert found["ratio"] == pytest.approx(found["us"]["numpy"] / found["us"]["ep"])
     assert found["share_of_copy"] > 0
     assert found["not_timed"] == {"wrong": "differs from ep"}
     json.dumps(found)
