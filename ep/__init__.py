@@ -21,6 +21,8 @@ with garbage_waits(all_is_kept=True):
         EnvironmentVariableError,
         UnsupportedPrimitiveError,
     )
+    from ep.include.array_types import Array, ArrayLike
+    from ep.include.data_type import DTypeLike
     from ep.include.primitive import (
         BinaryOp,
         BlasTransposeType,
@@ -45,8 +47,11 @@ __all__ = [
     "ActiveDeviceGuard",
     "AllocationOptions",
     "ArgumentError",
+    "Array",
+    "ArrayLike",
     "BinaryOp",
     "BlasTransposeType",
+    "DTypeLike",
     "DataType",
     "DeviceManagerRegistry",
     "DeviceType",

@@ -6,6 +6,7 @@ The functions are made from declarations when `ep.ops` is imported. With `--chec
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from typing import Final
 
@@ -18,14 +19,15 @@ _FILE: Final = "ep/ops/__init__.pyi"
 _HEAD: Final = '''"""The types of `ep.ops`. Written by tools/ops_stub.py."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, overload
 
-from ep.include.arrays import Array as Array
-from ep.include.arrays import ArrayLike
+from ep.include.array_types import Array, ArrayLike, HostArray, HostArrayLike
 from ep.include.data_type import DTypeLike
 from ep.include.device_type import DeviceType
+from ep.ops.indices import IndexMode
 '''
 _BLANKS: Final = "    "
+_ARRAY: Final = re.compile(r"\bArray(Like)?\b")
 
 
 def stub() -> str:
@@ -37,10 +39,18 @@ def stub() -> str:
     for name in sorted(FUNCTIONS.keys() - aliases.keys(), key=lambda name: (is_backward(name), name)):
         meaning = (inspect.getdoc(FUNCTIONS[name]) or "").partition("\n\n")[0].replace("\n", f"\n{_BLANKS}")
         signature = inspect.signature(FUNCTIONS[name])
-        lines += ["", f"def {name}({_parameters(signature)}) -> {signature.return_annotation}:"]
-        lines += [f'{_BLANKS}"""{meaning}"""']
+        definition = f"def {name}({_parameters(signature)}) -> {signature.return_annotation}:"
+        if signature.return_annotation == "Array":  # that of an ndarray is one
+            lines += ["", "@overload", f"{_ARRAY.sub(_of_host, definition)}", f'{_BLANKS}"""{meaning}"""', "@overload"]
+            lines += [f"{definition} ..."]
+        else:
+            lines += ["", definition, f'{_BLANKS}"""{meaning}"""']
     lines += ["", *(f"{alias} = {aliases[alias]}" for alias in sorted(aliases))]
     return "\n".join(lines) + "\n"
+
+
+def _of_host(array: re.Match[str]) -> str:
+    return f"Host{array[0]}"
 
 
 def _parameters(signature: inspect.Signature) -> str:

@@ -157,7 +157,7 @@ _READERS: Final[Mapping[str, tuple[Any, str]]] = {
     "Iterable[int]": (_sequence, "N,N,..."),
     "float": (_number, "X"),
     "complex": (_number, "X"),
-    "str": (str, "WORD"),
+    "IndexMode": (str, "WORD"),
     "DTypeLike": (names.data_type, "TYPE"),
     "DTypeLike | None": (names.data_type, "TYPE"),
     "Any": (_literal, "N,N,..."),

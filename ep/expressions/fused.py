@@ -7,7 +7,7 @@ import inspect
 import operator
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -24,7 +24,14 @@ from ep.include.arrays import Array, Keyed, Operands, Placed
 from ep.include.shown import shown
 from ep.ops.devices import arrays_of, with_scalars
 
+P = ParamSpec("P")
+R = TypeVar("R")
 
+
+@overload
+def fuse(function: Callable[P, R], /, *, round_each: bool = False) -> Fused[P, R]: ...
+@overload
+def fuse(function: None = None, /, *, round_each: bool = False) -> Callable[[Callable[P, R]], Fused[P, R]]: ...
 def fuse(function: Callable[..., Any] | None = None, /, *, round_each: bool = False) -> Any:
     """Return a function with the same results as `function`, which computes several operators in one kernel.
 
@@ -81,10 +88,10 @@ class _Trace:
         return replaced(self._value, map(results.__getitem__, self._order))
 
 
-class Fused:
+class Fused(Generic[P, R]):
     """The function that `fuse` returns."""
 
-    def __init__(self, function: Callable[..., Any], round_each: bool) -> None:
+    def __init__(self, function: Callable[P, R], round_each: bool) -> None:
         self._function, self._round_each = function, round_each
         self._traces = BoundedCache()
         self._quick = BoundedCache()  # the same, for calls with only ndarrays and numbers
@@ -101,9 +108,17 @@ class Fused:
             found = getattr(found, part, None)
         return name if found is self else (Fused, (self._function, self._round_each))
 
+    @overload
+    def __get__(self, instance: None, owner: Any) -> Fused[P, R]: ...
+    @overload
+    def __get__(self, instance: object, owner: Any) -> Callable[..., R]: ...
     def __get__(self, instance: Any, owner: Any) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
+    @overload
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+    @overload
+    def __call__(self, *args: Any, out: Any, **kwargs: Any) -> R: ...
     def __call__(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
         if not kwargs and not self._pins:
             key, (last, quick) = _quick_key(args), self._last

@@ -9,7 +9,7 @@ from typing import Any
 from ep.common.arrays.checks import is_weak
 from ep.expressions.array import LazyArray
 from ep.expressions.forms import leaves_of, mapped, name_leaves
-from ep.expressions.fused import fuse, parameter_names
+from ep.expressions.fused import Fused, P, R, fuse, parameter_names
 from ep.expressions.number import Number
 from ep.expressions.reverse import gradients, inlined
 from ep.expressions.trace import Trace
@@ -23,12 +23,12 @@ Place = int | str
 
 
 def value_and_grad(
-    function: Callable[..., Any],
+    function: Callable[P, R],
     by: Place | Sequence[Place] | None = None,
     *,
     has_aux: bool = False,
     argnums: Place | Sequence[Place] | None = None,
-) -> Any:
+) -> Fused[P, tuple[R, Any]]:
     """Return a fused function that returns the result of `function` and its gradients: `loss, (of_w, of_b) = ...`.
 
     function: as for `fuse`. It returns a loss: an array of one element, of a real floating type.
@@ -70,12 +70,12 @@ def value_and_grad(
 
 
 def grad(
-    function: Callable[..., Any],
+    function: Callable[P, Any],
     by: Place | Sequence[Place] | None = None,
     *,
     has_aux: bool = False,
     argnums: Place | Sequence[Place] | None = None,
-) -> Any:
+) -> Fused[P, Any]:
     """Return a fused function that returns the gradients of `function`, as `value_and_grad` does, without the loss.
 
     by, argnums: as of `value_and_grad`.

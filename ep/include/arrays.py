@@ -12,10 +12,12 @@ from ep.include.device_type import DeviceType
 from ep.include.stream import Stream
 
 Array = Any
-"""An array of one device, as operators return it: it has `shape`, `dtype`, `size`, and is a buffer for Launch."""
+"""An array of one device, as operators return it: it has `shape`, `dtype`, `size`, and is a buffer for Launch. Its type
+for users is `ep.Array` (`array_types`); here, each device has more than that."""
 
 ArrayLike = Any
-"""A value accepted as an array: anything NumPy makes one of, or that exports DLPack or the CUDA array interface."""
+"""A value accepted as an array, as `ep.ArrayLike`: what NumPy makes one of, or what exports DLPack or the CUDA array
+interface."""
 
 
 class Placeholder(NamedTuple):

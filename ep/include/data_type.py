@@ -1,7 +1,7 @@
 """The data types of buffers, and the conversion from NumPy's names."""
 
 from enum import Enum
-from typing import Any
+from typing import Any, TypeAlias
 
 import ml_dtypes
 import numpy as np
@@ -9,9 +9,6 @@ import numpy as np
 from ep.include.errors import ArgumentTypeError, ArgumentValueError
 from ep.include.shown import shown
 from ep.include.suggest import did_you_mean
-
-DTypeLike = Any
-"""A DataType, a NumPy dtype or scalar type, or a sized name such as "float32", "bfloat16" or "bool"."""
 
 
 class DataType(Enum):
@@ -79,6 +76,10 @@ _UNSIZED = frozenset(
 )
 
 
+DTypeLike: TypeAlias = DataType | np.dtype[Any] | type[np.generic] | type[bool] | str
+"""A DataType, a NumPy dtype or scalar type, or a sized name such as "float32", "bfloat16" or "bool"."""
+
+
 def as_data_type(like: DTypeLike, argument: str = "dtype") -> DataType:
     """Return the DataType that `like` names.
 
@@ -100,10 +101,11 @@ def as_data_type(like: DTypeLike, argument: str = "dtype") -> DataType:
                 argument, f"is {shown(like)}, which is not a data type{did_you_mean(like, _BY_NAME)}"
             )
         return member
-    if like is int or like is float or like is complex:
-        raise ArgumentTypeError(
-            argument, f"is {like.__name__}, a type without a size; give one of {', '.join(_BY_NAME)}"
-        )
+    for kind in (int, float, complex):
+        if like is kind:
+            raise ArgumentTypeError(
+                argument, f"is {kind.__name__}, a type without a size; give one of {', '.join(_BY_NAME)}"
+            )
     if isinstance(like, np.dtype):
         member = _BY_DTYPE.get(like)
     elif isinstance(like, type) and (like is bool or issubclass(like, np.generic)):

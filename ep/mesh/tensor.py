@@ -31,6 +31,7 @@ class GlobalTensor(Operators, Placed):
     """
 
     _internal = frozenset(("boxed", "operands"))
+    shape: Dims
 
     def __init__(self, local: Array, shape: Dims, placement: Placement, sbp: tuple[Sbp, ...]) -> None:
         """local: this rank's piece, as `Arrays.as_buffer` returns it. Nothing is checked; `to_global` checks it."""

@@ -12,7 +12,7 @@ from ep.ops.declare.function import Indices, Tensor, function_of, operator
 from ep.ops.declare.operator import Attributes, operator_named
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.indexed import IndexedKernel
-from ep.ops.indices import check_mode
+from ep.ops.indices import IndexMode, check_mode
 from ep.ops.kernels import attribute, data_type, primitive_exists, register_kernel
 from ep.ops.sbp_signatures import B, partials_of, signature, sum_of
 from ep.ops.shapes import from_front
@@ -57,7 +57,7 @@ def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
     standard={"take": "`axis` is 0 where left out; `mode` says what becomes of indices out of range"},
 )
 def gather(
-    params: Tensor, indices: Indices, axis: int | None = None, batch_dims: int = 0, mode: str = "raise"
+    params: Tensor, indices: Indices, axis: int | None = None, batch_dims: int = 0, mode: IndexMode = "raise"
 ) -> Attributes:
     """Return the elements of `params` that `indices` selects along `axis`, as `tensorflow.gather`.
 
@@ -82,7 +82,7 @@ def gather(
 
 
 @function_of(operator_named("gather"))
-def batch_gather(params: Tensor, indices: Indices, mode: str = "raise") -> Attributes:
+def batch_gather(params: Tensor, indices: Indices, mode: IndexMode = "raise") -> Attributes:
     """Return, for each batch, the elements of `params` that `indices` of the batch selects: OneFlow's BatchGather.
 
     All axes of indices but the last are batch axes, which params has too; the elements are gathered along the next axis

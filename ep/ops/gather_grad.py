@@ -13,7 +13,7 @@ from ep.ops.declare.operator import Attributes, operator_named
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.gather import gather_axes
 from ep.ops.indexed import IndexedKernel
-from ep.ops.indices import check_mode
+from ep.ops.indices import IndexMode, check_mode
 from ep.ops.kernels import attribute, data_type, primitive_exists, register_kernel
 from ep.ops.names import in_errors
 from ep.ops.sbp_signatures import B, P, signature
@@ -53,7 +53,7 @@ def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
 
 @operator(shape=_shape, dtype=SameAs("dy"), signatures=_signatures, local=_local)
 def gather_grad(
-    dy: Tensor, indices: Indices, shape: Any, axis: int | None = None, batch_dims: int = 0, mode: str = "raise"
+    dy: Tensor, indices: Indices, shape: Any, axis: int | None = None, batch_dims: int = 0, mode: IndexMode = "raise"
 ) -> Attributes:
     """Return the gradient of `gather` with respect to params: for each row, the sum of `dy` over its copies.
 
@@ -75,7 +75,7 @@ def gather_grad(
 
 
 @function_of(operator_named("gather_grad"))
-def batch_gather_grad(dy: Tensor, indices: Indices, shape: Any, mode: str = "raise") -> Attributes:
+def batch_gather_grad(dy: Tensor, indices: Indices, shape: Any, mode: IndexMode = "raise") -> Attributes:
     """Return the gradient of `batch_gather` with respect to params; the arguments are those of `gather_grad`."""
     batch = len(indices.shape) - 1
     declared = operator_named("gather_grad")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Literal, TypeAlias, get_args
 
 from ep.include.arrays import Array, ArrayLike, Arrays, Operands
 from ep.include.shown import shown
 from ep.include.suggest import did_you_mean
 
-MODES: Final = ("raise", "wrap_negative", "zero", "clip")
-"""The ways to handle an index that is out of range; `gather` describes them."""
+IndexMode: TypeAlias = Literal["raise", "wrap_negative", "zero", "clip"]
+"""A way to handle an index that is out of range; `gather` describes them."""
+
+MODES: Final = get_args(IndexMode)
 
 
 def as_indices(arrays: Operands, indices: ArrayLike) -> Array:

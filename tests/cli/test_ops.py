@@ -13,7 +13,7 @@ def test_all_operators(ep):
     assert sum("_backward_with_" in name for name in names) == 53
     assert all("_backward_with_" in name for name in names[-53:])  # after all that people look for
     (gather,) = (line for line in lines if line.startswith("gather "))
-    attributes = "axis: int | None = None, batch_dims: int = 0, mode: str = 'raise'"
+    attributes = "axis: int | None = None, batch_dims: int = 0, mode: IndexMode = 'raise'"
     assert " ".join(gather.split()) == f"gather gather params, indices {attributes} that of params"
 
 

@@ -9,6 +9,7 @@ from ep.common.arrays.checks import NUMBERS, is_weak
 from ep.common.arrays.indexing import selected
 from ep.common.arrays.numpy_functions import FUNCTIONS as FUNCTIONS
 from ep.common.arrays.numpy_functions import of_function, of_ufunc
+from ep.include.array_types import DeviceArray
 from ep.include.arrays import Placed
 
 _OPERANDS: Final = Placed, list, tuple
@@ -83,7 +84,7 @@ def _reduction(name: str) -> Callable[..., Any]:
     return reduction
 
 
-class Operators:
+class Operators(DeviceArray):
     """An array with the operators of the array API standard, and the methods of NumPy's arrays, which call `ep.ops`.
 
     The other operand is an array of the same dtype, or a number. For other values Python tries the other operand's own
@@ -94,7 +95,6 @@ class Operators:
     __slots__ = ()
     _internal: ClassVar[frozenset[str]] = frozenset()
     """The attributes that the package alone uses, which `dir` leaves out."""
-    shape: Any
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         return of_ufunc(ufunc, method, inputs, options)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -13,8 +13,8 @@ from ep.onnx.operators.fitting import axis_in, check, check_rank, check_shape, c
 from ep.onnx.operators.placing import places, taken
 
 NDArray = np.ndarray[Any, Any]
-_NEGATIVE = "wrap_negative"
-_CHECKED = "zero"  # the mode that checks nothing: all indices are known to be right
+_NEGATIVE: Final = "wrap_negative"
+_CHECKED: Final = "zero"  # the mode that checks nothing: all indices are known to be right
 
 
 def gather(x: Any, indices: Any, axis: int) -> Any:

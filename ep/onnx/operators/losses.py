@@ -30,7 +30,7 @@ def negative_log_likelihood(
     labels = ops.gather(places(x.shape[1], 0, 1, x), labels, 0)  # refuses negative ones, too
     taken = gather_elements(x, labels.reshape((x.shape[0], 1, *x.shape[2:])), 1)
     losses = ops.negative(taken.reshape(target.shape))
-    factors = None if weight is None else ops.gather(weight, labels, 0)
+    factors: Any = None if weight is None else ops.gather(weight, labels, 0)
     if factors is None and ignored is not None and reduction == "mean":
         factors = ops.cast(ops.logical_not(ignored), x.dtype)
     losses = losses if weight is None else ops.mul(losses, factors)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -15,7 +16,7 @@ from ep.onnx.operators.placing import placed, taken
 
 NDArray = np.ndarray[Any, Any]
 
-_REDUCTIONS: Final = {
+_REDUCTIONS: Final[Mapping[str, Any]] = {
     "none": lambda _, new: new,
     "add": ops.add,
     "mul": ops.mul,

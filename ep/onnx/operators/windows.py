@@ -144,7 +144,10 @@ def average_pool(
     x: Any, *, kernel_shape: Sequence[int], ceil_mode: int = 0, count_include_pad: int = 0, **around: Any
 ) -> Any:
     """Return the mean of each window, with or without the padding."""
-    flags = {"ceil_mode": _may_reach_beyond(ceil_mode, **around), "count_include_pad": bool(count_include_pad)}
+    flags: dict[str, Any] = {
+        "ceil_mode": _may_reach_beyond(ceil_mode, **around),
+        "count_include_pad": bool(count_include_pad),
+    }
     found = _around(x, kernel_shape, ceil_mode=flags["ceil_mode"], **around)
     return ops.average_pool(x, kernel_shape, **flags, **found)
 
