@@ -2,11 +2,19 @@
 
 from functools import partial
 
-from tests.mesh import boxing_checks, error_checks, file_checks, gradient_checks, refusal_checks, signature_checks
+from tests.mesh import (
+    boxing_checks,
+    error_checks,
+    file_checks,
+    function_checks,
+    gradient_checks,
+    refusal_checks,
+    signature_checks,
+)
 
 CHECKS = {
     f"{module.__name__.rpartition('.')[2]}.{name}": function
-    for module in (boxing_checks, error_checks, file_checks, gradient_checks, refusal_checks)
+    for module in (boxing_checks, error_checks, file_checks, function_checks, gradient_checks, refusal_checks)
     for name, function in vars(module).items()
     if name.startswith("check_")
 }

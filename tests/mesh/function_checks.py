@@ -1,0 +1,45 @@
+"""Functions of several operators, methods, and numbers and functions of NumPy, on tensors on a mesh."""
+
+import numpy as np
+
+import ep
+import ep.ops
+from ep.mesh import Placement, from_whole
+from ep.mesh.world import world
+
+X = np.linspace(-3, 4, 60).reshape(3, 4, 5)
+
+FUNCTIONS = {
+    "flip": lambda m, x: m.flip(x, (0, 2)),
+    "roll": lambda m, x: m.roll(x, 2, 1),
+    "clip": lambda m, x: m.clip(x, -1, 2),
+    "hypot": lambda m, x: m.hypot(x, 2.0),
+    "logaddexp": lambda m, x: m.logaddexp(x, x * 2),
+    "var": lambda m, x: m.var(x, axis=1),
+    "moveaxis": lambda m, x: m.moveaxis(x, 0, -1),
+    "expand_dims": lambda m, x: m.expand_dims(x, 1),
+    "zeros_like": lambda m, x: m.zeros_like(x),
+    "exp": lambda m, x: np.exp(x),
+    "scalars": lambda m, x: np.float64(2) * x / np.sqrt(64) + np.array(3.0),
+    "methods": lambda m, x: x.sum(0).T.astype("float32") + x.max(0).T.astype("float32"),
+    "indices": lambda m, x: x[1, ..., None, 1:],
+}
+
+
+def check_functions_and_methods():
+    """Each gives the whole result, however x is split."""
+    placement = Placement(world().size)
+    for name, function in FUNCTIONS.items():
+        wanted = function(np, X)
+        for sbp in ("S(0)", "S(2)", "B"):
+            found = function(ep.ops, from_whole(X, placement, sbp))
+            assert found.dtype == wanted.dtype, name
+            assert np.allclose(found.numpy(), wanted, rtol=1e-6), (name, sbp)
+    fused = ep.fuse(lambda x: ep.ops.flip(x, 1) * ep.ops.ones_like(x))
+    assert np.array_equal(fused(from_whole(X, placement, "S(0)")).numpy(), X[:, ::-1])
+
+
+def check_gradients_by_numbers():
+    placement = Placement(world().size)
+    found = ep.grad(lambda x, s: ep.ops.sum(x * x) * s, argnums="s")(from_whole(X, placement, "S(1)"), 2.0)
+    assert np.allclose(found.numpy(), (X * X).sum())
