@@ -40,7 +40,7 @@ def stub() -> str:
         meaning = (inspect.getdoc(FUNCTIONS[name]) or "").partition("\n\n")[0].replace("\n", f"\n{_BLANKS}")
         signature = inspect.signature(FUNCTIONS[name])
         definition = f"def {name}({_parameters(signature)}) -> {signature.return_annotation}:"
-        if signature.return_annotation == "Array":  # that of an ndarray is one
+        if signature.return_annotation == "Array" and "ArrayLike" in definition:  # that of ndarrays is an ndarray
             lines += ["", "@overload", f"{_ARRAY.sub(_of_host, definition)}", f'{_BLANKS}"""{meaning}"""', "@overload"]
             lines += [f"{definition} ..."]
         else:

@@ -154,18 +154,28 @@ def _support(interface: type[Primitive]) -> Iterator[str]:
 # Operators
 
 
-def _operators() -> Iterator[tuple[str, str]]:
-    families: dict[str, list[Operator]] = {}
+@cache
+def _families() -> dict[str, dict[str, str]]:
+    """Return the texts of all functions of `ep.ops`, by family and name."""
+    families: dict[str, dict[str, str]] = {}
     for operator in operators():
-        families.setdefault(operator.family, []).append(operator)
+        families.setdefault(operator.family, {})[operator.name] = _operator(operator)
+    known = {name for one in operators() for name in (one.name, *one.aliases)}
+    for name in (one for one in ep.ops.__all__ if one not in known):
+        family = getattr(ep.ops, name).__module__.rpartition(".")[2]
+        families.setdefault(family.replace("ops", "binary"), {})[name] = _function(name)
+    return families
+
+
+def _operators() -> Iterator[tuple[str, str]]:
     rows = []
-    for family, members in families.items():
+    for family, members in _families().items():
         name = _page_of_family(family)
         title = f"# Operators: {family.replace('_', ' ')}"
-        yield name, "\n\n".join([title, *map(_operator, members)]) + "\n"
-        links = ", ".join(f"[`{one.name}`]({name}.md#{_anchor(one.name)})" for one in members)
+        yield name, "\n\n".join([title, *members.values()]) + "\n"
+        links = ", ".join(f"[`{each}`]({name}.md#{_anchor(each)})" for each in members)
         rows.append((f"[{family.replace('_', ' ')}]({name}.md)", links))
-    contents = "\n".join(map(_page_of_family, families))
+    contents = "\n".join(map(_page_of_family, _families()))
     intro = "Every function of `ep.ops`; [Operators and their kernels](../operators.md) says what an operator is."
     yield (
         "operators",
@@ -184,7 +194,11 @@ def _anchor(name: str) -> str:
 @cache
 def descriptions() -> dict[str, str]:
     """Return the page and anchor that describe a function or class, by the name that users write: `ep.ops.gather`."""
-    found = {f"ep.ops.{each.name}": f"{_page_of_family(each.family)}.md#{_anchor(each.name)}" for each in operators()}
+    found = {
+        f"ep.ops.{name}": f"{_page_of_family(family)}.md#{_anchor(name)}"
+        for family, members in _families().items()
+        for name in members
+    }
     for page, (_, module, members) in _INTERFACE.items():
         found |= {f"{module}.{name}": f"{page}.md#{_anchor(name)}" for name in members}
     return found
@@ -195,6 +209,12 @@ def _operator(operator: Operator) -> str:
     also = f"Also `{'`, `'.join(operator.aliases)}`.\n\n" if operator.aliases else ""
     call = _code(_call(f"ep.ops.{operator.name}(", function))
     return f"## {operator.name}\n\n{call}\n\n{also}{_prose(operator.meaning)}"
+
+
+def _function(name: str) -> str:
+    """Return the text of a function that has no operator of its own, or is another one of an operator."""
+    function = getattr(ep.ops, name)
+    return f"## {name}\n\n{_code(_call(f'ep.ops.{name}(', function))}\n\n{_prose(inspect.getdoc(function) or '')}"
 
 
 # The rest of the interface

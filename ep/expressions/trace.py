@@ -182,6 +182,8 @@ class Trace(_Recording, Operands):
         return made
 
     def copy_from_host(self, array: np.ndarray[Any, Any]) -> Any:
+        if array.nbytes > _MOST_KEPT:
+            return self.hold(self.base.copy_from_host(array))
         key = self.base.place, array.dtype, array.shape, array.tobytes()
         return self.hold(_CONSTANTS.keep(key, lambda: self.base.copy_from_host(array)))
 
@@ -292,6 +294,7 @@ class Trace(_Recording, Operands):
 
 _CONSTANTS: Final = BoundedCache()
 """Constant arrays by their contents, so that the next block with the same ones is found."""
+_MOST_KEPT: Final = 2**16  # bytes of one
 
 _PACKAGE: Final = __name__.partition(".")[0]
 
