@@ -34,8 +34,12 @@ class Plan(NamedTuple):
         from ep.ops.declare.inputs import Role
 
         args, kwargs = self.operator.arguments(attributes)
-        many = self.operator.inputs[0].role is Role.TENSORS
-        return getattr(ops, self.operator.name)(*([list(inputs)] if many else inputs), *args, **kwargs)
+        function = getattr(ops, self.operator.name)
+        if self.operator.inputs[0].role is Role.TENSORS:
+            return function(list(inputs), *args, **kwargs)
+        if args:
+            return function(*inputs, *args, **kwargs)
+        return function(**dict(zip(self.operator.input_names, inputs, strict=True)), **kwargs)
 
 
 def add_commands(commands: Any) -> Iterator[Parser]:

@@ -60,6 +60,14 @@ def test_gather(run, folder, device):
     assert len(done.out.splitlines()) == 1
 
 
+def test_operands_that_a_function_takes_by_name(run, folder):
+    done = run("softmax_grad", "--y", "f.npy", "--dy", "f.npy", "--out", "out.npy")
+    assert (done.code, done.err) == (0, "")
+    x = np.load("f.npy").astype(np.float64)
+    expected = (x - (x * x).sum(-1, keepdims=True)) * x
+    np.testing.assert_allclose(np.load("out.npy"), expected, 1e-5, 1e-5)
+
+
 def test_absent_device(ep, folder):
     if DeviceManagerRegistry.GetDeviceCount(DeviceType.kCUDA):
         pytest.skip("there is a CUDA device")
