@@ -51,11 +51,8 @@ def any(x: HostArrayLike, axis: int | tuple[int, ...] | None = None, keepdims: b
 @overload
 def any(x: ArrayLike, axis: int | tuple[int, ...] | None = None, keepdims: bool = False, *, out: Array | None = None) -> Array: ...
 
-@overload
-def arange(start: float, stop: float | None = None, step: float = 1, *, dtype: DTypeLike | None = None, device: DeviceType | str | None = None, device_index: int = 0) -> HostArray:
+def arange(start: float, stop: float | None = None, step: float = 1, *, dtype: DTypeLike | None = None, device: DeviceType | str | None = None, device_index: int = 0) -> Array:
     """Return the numbers from `start` to `stop`, which is not included, in steps, as `numpy.arange`."""
-@overload
-def arange(start: float, stop: float | None = None, step: float = 1, *, dtype: DTypeLike | None = None, device: DeviceType | str | None = None, device_index: int = 0) -> Array: ...
 
 @overload
 def asin(x: HostArrayLike, *, out: HostArray | None = None) -> HostArray:
@@ -270,11 +267,8 @@ def expm1(x: HostArrayLike, *, out: HostArray | None = None) -> HostArray:
 @overload
 def expm1(x: ArrayLike, *, out: Array | None = None) -> Array: ...
 
-@overload
-def eye(n_rows: int, n_cols: int | None = None, *, k: int = 0, dtype: DTypeLike | None = None, device: DeviceType | str | None = None, device_index: int = 0) -> HostArray:
+def eye(n_rows: int, n_cols: int | None = None, *, k: int = 0, dtype: DTypeLike | None = None, device: DeviceType | str | None = None, device_index: int = 0) -> Array:
     """Return a matrix with ones on a diagonal and zeros elsewhere, as `numpy.eye`."""
-@overload
-def eye(n_rows: int, n_cols: int | None = None, *, k: int = 0, dtype: DTypeLike | None = None, device: DeviceType | str | None = None, device_index: int = 0) -> Array: ...
 
 @overload
 def fast_gelu(x: HostArrayLike, *, out: HostArray | None = None) -> HostArray:
@@ -462,11 +456,8 @@ def lgamma(x: HostArrayLike, *, out: HostArray | None = None) -> HostArray:
 @overload
 def lgamma(x: ArrayLike, *, out: Array | None = None) -> Array: ...
 
-@overload
-def linspace(start: complex, stop: complex, num: int, *, dtype: DTypeLike | None = None, endpoint: bool = True, device: DeviceType | str | None = None, device_index: int = 0) -> HostArray:
+def linspace(start: complex, stop: complex, num: int, *, dtype: DTypeLike | None = None, endpoint: bool = True, device: DeviceType | str | None = None, device_index: int = 0) -> Array:
     """Return `num` numbers in equal distances from `start` to `stop`, as `numpy.linspace`."""
-@overload
-def linspace(start: complex, stop: complex, num: int, *, dtype: DTypeLike | None = None, endpoint: bool = True, device: DeviceType | str | None = None, device_index: int = 0) -> Array: ...
 
 @overload
 def log(x: HostArrayLike, *, out: HostArray | None = None) -> HostArray:
@@ -648,11 +639,8 @@ def one_hot(indices: HostArrayLike, num_classes: int, on_value: complex = 1, off
 @overload
 def one_hot(indices: ArrayLike, num_classes: int, on_value: complex = 1, off_value: complex = 0, dtype: DTypeLike | None = None, *, out: Array | None = None) -> Array: ...
 
-@overload
-def ones(shape: Any, dtype: DTypeLike | None = None, *, device: DeviceType | str | None = None, device_index: int = 0) -> HostArray:
+def ones(shape: Any, dtype: DTypeLike | None = None, *, device: DeviceType | str | None = None, device_index: int = 0) -> Array:
     """Return a new array of ones, as `numpy.ones`; the arguments are those of `full`, dtype float64 by default."""
-@overload
-def ones(shape: Any, dtype: DTypeLike | None = None, *, device: DeviceType | str | None = None, device_index: int = 0) -> Array: ...
 
 @overload
 def ones_like(x: HostArrayLike, dtype: DTypeLike | None = None) -> HostArray:
@@ -999,11 +987,8 @@ def where(condition: HostArrayLike, x: HostArrayLike, y: HostArrayLike, *, out: 
 @overload
 def where(condition: ArrayLike, x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array: ...
 
-@overload
-def zeros(shape: Any, dtype: DTypeLike | None = None, *, device: DeviceType | str | None = None, device_index: int = 0) -> HostArray:
+def zeros(shape: Any, dtype: DTypeLike | None = None, *, device: DeviceType | str | None = None, device_index: int = 0) -> Array:
     """Return a new array of zeros, as `numpy.zeros`; the arguments are those of `full`, dtype float64 by default."""
-@overload
-def zeros(shape: Any, dtype: DTypeLike | None = None, *, device: DeviceType | str | None = None, device_index: int = 0) -> Array: ...
 
 @overload
 def zeros_like(x: HostArrayLike, dtype: DTypeLike | None = None) -> HostArray:
