@@ -119,7 +119,7 @@ class Case(NamedTuple):
 ROWS = {
     "doubled softmax": Case(ep.fuse(lambda x: ops.softmax(x + x)), lambda cols: [(3, cols)], kMaxRow),
     "layer norm": Case(ep.fuse(layer_norm), lambda cols: [(3, cols), (cols,), (cols,)], kMaxRow),
-    "norm of many": Case(ep.fuse(norm_of_many), lambda cols: [(3, cols)] * 8, kMaxRow),
+    "norm of many": Case(ep.fuse(norm_of_many), lambda cols: [(3, cols)] * 16, kMaxRow),
 }
 """Functions of rows, each one kernel, by the number of columns."""
 
