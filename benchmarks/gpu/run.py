@@ -126,7 +126,7 @@ class Run:
         with contextlib.suppress(ProcessLookupError, subprocess.TimeoutExpired):
             if code is None and "grace" in limits:
                 process.send_signal(signal.SIGINT)
-                process.wait(grace / 2 if self.stopped else grace)  # `timeout -k` may give ten seconds
+                process.wait(0.8 * grace if self.stopped else grace)  # `timeout -k` may give ten seconds
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
@@ -143,7 +143,7 @@ class Run:
             if found is None:
                 self._write(stage=stage.name, case=case, not_run=f"{program} is not on the path")
             elif self._goes_on(end):
-                output, _ = self._output(stage.name)
+                output, _ = self._output("machine")
                 why = self._watch([found, *words], self.environment, output, end, start=stage.patience)
                 failed = why != "exit code 0" and not self.rehearses
                 self._write(stage=stage.name, case=case, **{"error" if failed else "ended": why or "stopped"})
