@@ -11,9 +11,10 @@ from typing import Any, Final
 from ep.cuda.compile import compiler
 from ep.cuda.driver.current import driver
 from tests.cuda.ptx_machine.install import install_without_gpu
+from tests.cuda.ptx_machine.limits import Limits
 
 _MULTIPROCESSORS: Final = 132
-_SHARED_BYTES: Final = 227 * 1024
+_SHARED_BYTES, _WITHOUT_OPT_IN = 227 * 1024, 48 * 1024
 _THREADS: Final = 2048
 
 
@@ -24,14 +25,14 @@ def _install() -> None:
     properties, image = machine.properties, compiler.image
 
     def as_h200(device: int) -> Any:
-        return replace(properties(device), multiprocessors=_MULTIPROCESSORS, shared_bytes_per_block=_SHARED_BYTES)
+        return replace(properties(device), multiprocessors=_MULTIPROCESSORS)
 
     def image_and_cubin(kernel: Any, cc: tuple[int, int], as_ptx: bool) -> bytes:
         found = image(kernel, cc, as_ptx)
         compiler.cubin(kernel, cc)
         return found
 
-    machine.properties = as_h200
+    machine.properties, machine.limits = as_h200, Limits(_SHARED_BYTES, _WITHOUT_OPT_IN)
     machine.max_active_blocks = lambda device, function, threads, shared_bytes=0: _THREADS // threads
     compiler.image = image_and_cubin
 

@@ -22,7 +22,7 @@ from ep.cuda.driver.packages import version_of, why_no_kernels
 from ep.include.device import kMaxAlignmentRequirement
 from ep.include.process import Rank, new_lock
 from tests.cuda.ptx_machine.graphs import HostGraph, HostGraphs
-from tests.cuda.ptx_machine.limits import BLOCK_THREADS, SHARED_WITHOUT_OPT_IN, Limits
+from tests.cuda.ptx_machine.limits import BLOCK_THREADS, Limits
 from tests.cuda.ptx_machine.trace import Trace
 
 _MEMORY: Final = 2**33
@@ -79,7 +79,7 @@ class PtxDriver(Driver):
             *("PTX on the CPU", (9, 0), _MULTIPROCESSORS, 2048, BLOCK_THREADS, _MEMORY),
             memory_pools=True,
             shared_bytes_per_block=self.limits.shared_bytes,
-            shared_bytes_without_opt_in=SHARED_WITHOUT_OPT_IN,
+            shared_bytes_without_opt_in=self.limits.without_opt_in,
         )
 
     def current_device(self) -> int:

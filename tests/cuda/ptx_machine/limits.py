@@ -23,9 +23,9 @@ _INVALID_VALUE: Final = 1
 class Limits:
     """What launches may ask for. Methods raise CudaError for what no GPU takes."""
 
-    def __init__(self) -> None:
-        self.shared_bytes = _SHARED
-        """The largest shared memory of a block, static and dynamic together."""
+    def __init__(self, shared_bytes: int = _SHARED, without_opt_in: int = SHARED_WITHOUT_OPT_IN) -> None:
+        self.shared_bytes, self.without_opt_in = shared_bytes, without_opt_in
+        """The largest shared memory of a block, static and dynamic together, with the opt-in and without it."""
         self._most_dynamic: dict[Any, int] = {}
 
     def allow_shared(self, program: Any, size: int) -> None:
@@ -39,7 +39,7 @@ class Limits:
         axes = (*zip(blocks, _MOST_BLOCKS, strict=True), *zip(threads, _MOST_THREADS, strict=True))
         if not all(0 < count <= most for count, most in axes) or math.prod(threads) > BLOCK_THREADS:
             raise _refused("launch", f"{tuple(blocks)} blocks of {tuple(threads)} threads")
-        most = self._most_dynamic.get(program, max(SHARED_WITHOUT_OPT_IN - program.shared_bytes, 0))
+        most = self._most_dynamic.get(program, max(self.without_opt_in - program.shared_bytes, 0))
         if shared_bytes > most:
             raise _refused("launch", f"{program.shared_bytes} + {shared_bytes} bytes of shared memory")
 
