@@ -45,6 +45,20 @@ class TestOperators:
         assert all((other.copy_to_host() == 7).all() for other in others)
         graph.destroy()
 
+    def test_printing_does_not_end_a_capture(self, cuda, to_device):
+        x, texts, results = to_device(np.arange(3.0)), [], []
+        ep.ops.negative(x)
+
+        def work():
+            results.append(ep.ops.negative(x))
+            texts.append(repr(results[0]))
+
+        graph = capture(default_stream(0), work)
+        assert texts == ["CudaArray(..., shape=(3,), dtype=float64, device=cuda:0)"]
+        graph.launch()
+        assert repr(results[0]) == "CudaArray([-0., -1., -2.], dtype=float64, device=cuda:0)"
+        graph.destroy()
+
     def test_memory_goes_back_with_the_graph_and_the_arrays(self, cuda, to_device):
         x = to_device(self.X)
         ep.ops.relu(x)
