@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import ep
+from tools.search_paths import extended
 
 SOURCES = str(Path(ep.__file__).parents[1])
 
@@ -49,11 +50,6 @@ def command(code: str) -> list[str]:
 def environment_of(path: Sequence[str], more: dict[str, str]) -> dict[str, str]:
     """Return the environment of such an interpreter; see `run`."""
     return {**os.environ, "PYTHONPATH": extended("PYTHONPATH", *path, SOURCES), **more}
-
-
-def extended(variable: str, *folders: object) -> str:
-    """Return the value of a variable that lists folders, with `folders` in front: packages may be found by it."""
-    return os.pathsep.join([*map(str, folders), *filter(None, [os.environ.get(variable)])])
 
 
 def read_terminal(ours: int) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from benchmarks.gpu.plan import COMMANDS
 from benchmarks.gpu.run import ROOT, Run
+from tools.search_paths import extended
 
 _COMPILE = "compile"
 _BUILD = "import sys, pathlib, tests.cuda.stub as stub; stub.build(pathlib.Path(sys.argv[1]))"
@@ -31,14 +32,12 @@ def main() -> int:
     if (given.folder is None) != (given.command == _COMPILE):
         parser.error(f"{given.command} {'needs a' if given.folder is None else 'has no'} folder")
     packages = [unpacked(given.site)] if given.site else []
-    python_path = os.pathsep.join([*packages, str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
-    environment = os.environ | {"PYTHONPATH": python_path, "PYTHONUNBUFFERED": "1"}
+    environment = os.environ | {"PYTHONPATH": extended("PYTHONPATH", *packages, ROOT), "PYTHONUNBUFFERED": "1"}
     if given.folder and not given.rehearse:
         return status(Run(given.command, given.folder, environment, only=given.only, begun=begun).run())
     with tempfile.TemporaryDirectory() as stub:
         subprocess.run([sys.executable, "-c", _BUILD, stub], cwd=ROOT, env=environment, check=True)
-        libraries = os.pathsep.join([stub, os.environ.get("LD_LIBRARY_PATH", "")]).rstrip(os.pathsep)
-        on_stub = environment | {"LD_LIBRARY_PATH": libraries, "STUB_EMPTY": "1"}
+        on_stub = environment | {"LD_LIBRARY_PATH": extended("LD_LIBRARY_PATH", stub), "STUB_EMPTY": "1"}
         runs: list[Run] = []
         for command in COMMANDS if given.command == _COMPILE else [given.command]:
             run = Run(command, given.folder or Path(stub), on_stub, only=given.only, begun=begun)

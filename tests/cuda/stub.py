@@ -10,7 +10,8 @@ import pytest
 
 from ep.cuda.driver.packages import why_no_kernels
 from tests.forked import forking
-from tests.subprocesses import SOURCES, environment_of, extended
+from tests.subprocesses import SOURCES, environment_of
+from tools.search_paths import extended
 
 COMPILER = shutil.which(os.environ.get("CC", "cc"))
 

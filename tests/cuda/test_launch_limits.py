@@ -17,7 +17,7 @@ from ep.testing.device_under_test import DeviceUnderTest
 from tests.cuda.launch_limits import FLOATS, NONE, OPT_IN, ROWS, SOFTMAXES, WALKS, WITHOUT, Launches, softmaxes
 from tests.cuda.stub import BEGIN, IMPORTS, needs_stub
 from tests.forked import forking
-from tests.subprocesses import extended
+from tools.search_paths import extended
 
 
 @pytest.fixture(scope="module")

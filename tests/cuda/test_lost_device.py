@@ -5,7 +5,8 @@ import subprocess
 import sys
 
 from tests.cuda.stub import needs_stub
-from tests.subprocesses import environment_of, extended
+from tests.subprocesses import environment_of
+from tools.search_paths import extended
 
 pytestmark = needs_stub
 

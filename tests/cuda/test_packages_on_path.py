@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from ep.cuda.driver.packages import LIBRARIES, why_no_kernels
-from tests.subprocesses import command, environment_of, extended
+from tests.subprocesses import command, environment_of
+from tools.search_paths import extended
 
 if why := why_no_kernels():
     pytest.skip(why, allow_module_level=True)

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.once import made_once
-from tests.subprocesses import SOURCES, extended
+from tests.subprocesses import SOURCES
+from tools.search_paths import extended
 
 ROOT = Path(__file__).parents[2]
 ENVIRONMENT = {

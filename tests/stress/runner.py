@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 
-from tests.subprocesses import extended
+from tools.search_paths import extended
 
 ROOT = Path(__file__).parents[2]
 KINDS = (

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.forked import forking
-from tests.subprocesses import SOURCES, extended
+from tests.subprocesses import SOURCES
+from tools.search_paths import extended
 
 EXAMPLE = Path(SOURCES) / "examples" / "ep_numpy_device"
 
