@@ -88,7 +88,7 @@ COMMANDS: Final[dict[str, tuple[Stage, ...]]] = {
         Stage("machine", 20, "run", ("nvidia-smi", "python -m pip list"), patience=15),
         Stage("proof", 40, "launch", _TWENTY[:1], _ODD),
         Stage("twenty", 55, "launch", _TWENTY[1:], _ODD),
-        Stage("doctor", 35, "run", ("python -m ep doctor",)),
+        Stage("doctor", 35, "run", ("python -m ep doctor --device cuda",)),
         Stage("copy", 15, "copy", ("1 GiB",)),
         Stage("host", 25, "host", _FIVE[:10] + _REST[:9], 1024, has_torch=True),
         Stage("graph", 10, "graph", ("unary/relu/float32",), 1),

@@ -6,20 +6,21 @@ import platform
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from importlib import metadata
 from pathlib import Path
 from typing import Final
 
 from ep.bench.builders_expression import expression_cases
 from ep.bench.cases import bench_cases
-from ep.cli import kernel_caches, output, present, text
+from ep.cli import kernel_caches, names, output, present, text
 from ep.cli.coverage import Coverage
 from ep.cli.parser import Parser
 from ep.common.environment import VARIABLES
 from ep.include.compiled_kernels import CompiledKernels
 from ep.include.device import Device
 from ep.include.device_manager_registry import DeviceManagerRegistry
+from ep.include.device_type import DeviceType
 from ep.include.errors import DeviceUnavailableError, EnvironmentVariableError
 from ep.include.finding import Finding
 from ep.include.primitive.registry import implemented
@@ -30,12 +31,14 @@ _COUNT: Final = 2**12  # elements of the results that are checked: little work
 
 
 def add_arguments(parser: Parser) -> None:
-    """Add nothing: `ep doctor` has no options."""
+    """Add the option of `ep doctor`."""
+    parser.add_argument("--device", type=names.device_type, action="append", help="such as cpu (default: all)")
 
 
 def run(arguments: Namespace) -> int:
     """Print the findings; return 1 if a check fails."""
-    findings = [finding for part in (_versions, _environment, _devices) for finding in part()]
+    wanted = arguments.device or present.device_types()
+    findings = [*_versions(), *_environment(), *_devices(wanted)]
     output.table(("what", "verdict", "details"), findings)
     failed = [finding.what for finding in findings if finding.verdict == "fail"]
     print(f"\nThese fail: {', '.join(failed)}." if failed else "\nNothing fails.")
@@ -72,9 +75,9 @@ def _environment() -> Iterator[Finding]:
             yield Finding(variable.name, "pass", f"set to {given!r}: {variable.meaning}")
 
 
-def _devices() -> Iterator[Finding]:
+def _devices(wanted: Iterable[DeviceType]) -> Iterator[Finding]:
     num_found = num_failed = 0
-    for device_type in present.device_types():
+    for device_type in wanted:
         try:
             manager = DeviceManagerRegistry.GetDeviceManagerOrNull(device_type)
             if manager is None:

@@ -77,6 +77,14 @@ def test_doctor(ep, toy):
     assert rows["toy"] == "toy not available: no toy was found in the box"
 
 
+def test_doctor_of_one_device(ep, toy):
+    DeviceManagerRegistry.RegisterDeviceManagerFactory(toy, Nothing)
+    done = ep("doctor", "--device", "toy")
+    assert done.code == 1
+    assert "cpu:0 computes" not in done.out
+    assert done.out.endswith("\nThese fail: devices.\n")
+
+
 def test_doctor_goes_on_where_the_cache_cannot_be_read(ep, monkeypatch, tmp_path):
     (tmp_path / "file").write_text("no folder")
     monkeypatch.setenv("EP_CACHE_DIR", str(tmp_path / "file"))

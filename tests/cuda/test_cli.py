@@ -27,7 +27,7 @@ def test_devices(cuda, capsys):
 
 def test_doctor(cuda, monkeypatch):
     monkeypatch.setattr(doctor, "_computes", lambda device: iter(()))
-    (finding,) = [finding for finding in doctor._devices() if finding.what == "cuda:0"]
+    (finding,) = [finding for finding in doctor._devices([DeviceType.kCUDA]) if finding.what == "cuda:0"]
     assert finding.details.startswith(f"{cuda.properties.name}, compute capability ")
     assert "GiB free, the driver supports CUDA " in finding.details
 
@@ -38,7 +38,7 @@ def test_doctor_goes_on_where_a_gpu_cannot_be_used(cuda, monkeypatch):
 
     monkeypatch.setattr(doctor, "_computes", lambda device: iter(()))
     monkeypatch.setattr(type(cuda), "memory_figures", full)
-    findings = [finding for finding in doctor._devices() if finding.what.startswith("cuda:")]
+    findings = [finding for finding in doctor._devices([DeviceType.kCUDA]) if finding.what.startswith("cuda:")]
     assert findings[0] == ("cuda:0", "fail", "MemoryError: cuDevicePrimaryCtxRetain: out of memory")
 
 
