@@ -379,6 +379,43 @@ ASYNCHRONOUS = {
         DEVICE + "asynchronous",
         "test_a_copy_to_the_host",
     ),
+    "a copy to the host waits if it is small": (
+        "memory",
+        "        stream.Sync()\n",
+        "        if self.nbytes <= 64:\n            stream.Sync()\n",
+        DEVICE + "asynchronous",
+        "test_a_copy_to_the_host",
+    ),
+    "a copy to a part of a buffer is done at once": (
+        "memory",
+        "        stream.queue(lambda: np.copyto(elements, array))\n",
+        "        whole = elements.nbytes == len(self.block.bytes)\n"
+        "        stream.queue(lambda: np.copyto(elements, array)) if whole else np.copyto(elements, array)\n",
+        DEVICE + "asynchronous",
+        "test_an_array_may_change",
+    ),
+    "an event keeps its first work": (
+        "device",
+        "        self.recorded = stream, number\n",
+        "        if self.recorded[0] is None:\n            self.recorded = stream, number\n",
+        DEVICE + "asynchronous",
+        "test_an_event_is_of_the_work",
+    ),
+    "WaitEvent waits for what the event records later": (
+        "device",
+        "        stream, number = check_event(event).recorded\n"
+        "        if stream is not None:\n            self.queue(lambda: stream.run(number))\n",
+        "        check_event(event)\n        self.queue(lambda: event.recorded[0].run(event.recorded[1]))\n",
+        DEVICE + "asynchronous",
+        "test_an_event_is_of_the_work",
+    ),
+    "DestroyStream drops work": (
+        "device",
+        "        check_stream(stream).Sync()\n",
+        "        check_stream(stream)._queued.clear()\n",
+        DEVICE + "asynchronous",
+        "test_the_work_of_a_stream",
+    ),
     "freed memory is used": (
         "memory",
         "        if self.block.is_freed:\n",

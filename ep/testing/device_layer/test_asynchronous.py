@@ -105,11 +105,41 @@ def test_waiting_for_an_event_waits_for_its_work(device, streams, key):
 
 
 @fill_key
+def test_an_event_is_of_the_work_before_its_last_record(device, streams, key):
+    """A wait for it is for the work that it had then."""
+    if not DeviceManagerRegistry.GetDeviceManager(device.type).IsStreamWaitEventSupported():
+        pytest.skip(f"streams of {device} do not wait for events")
+    busy, (first, second), event = Busy(device, key), streams, device.device.CreateEvent()
+    first.RecordEvent(event)
+    busy.write(first, 108)
+    first.RecordEvent(event)
+    second.WaitEvent(event)
+    busy.fill.Launch(second, busy.buffer, 109, 1)
+    second.RecordEvent(event)
+    found = patience.within(lambda: device.array(busy.buffer, stream=second), "a wait for an event recorded again")
+    assert (found[0], found[-1]) == (109, 108)
+    busy.write(first, 110)
+    first.RecordEvent(event)
+    patience.within(event.Sync, "Sync of an event recorded again")
+    assert (device.array(busy.end(), stream=second) == 110).all()
+
+
+@fill_key
+def test_the_work_of_a_stream_is_done_when_it_is_destroyed(device, streams, key):
+    busy, stream = Busy(device, key), device.device.CreateStream()
+    busy.write(stream, 111)
+    patience.within(partial(device.device.DestroyStream, stream), "DestroyStream")
+    assert (device.array(busy.end(), stream=streams[0]) == 111).all()
+
+
+@fill_key
 def test_a_copy_to_the_host_waits_for_the_work_before_it(device, streams, key):
     busy, stream = Busy(device, key), streams[0]
     busy.write(stream, 106)
     if not device.on_host:  # a host array is read by the host, which waits by Sync
-        assert (busy.end().copy_to_host(stream) == 106).all()
+        assert (busy.buffer.copy_to_host(stream) == 106).all()
+        busy.write(stream, 107)
+        assert (busy.end().copy_to_host(stream) == 107).all()
 
 
 @fill_key
@@ -121,6 +151,9 @@ def test_an_array_may_change_after_it_was_copied_from(device, streams, key):
     array[...] = 9
     if not device.on_host:  # a host array is not written on the stream
         assert (device.array(busy.buffer, stream=stream) == 3).all()
+        busy.write(stream, 112)
+        device.write(busy.end(), array[:8], stream)  # after the launches, a part too
+        assert (device.array(busy.buffer, stream=stream)[-9:] == [112, *[9] * 8]).all()
 
 
 @fill_key
