@@ -243,6 +243,7 @@ def test_the_memory_of_a_graph(cuda):
     """What is not needed any more is used again by the graph, and by nothing else until the graph is gone."""
     home = default_stream(0)
     captured, device = CapturedStream(home), home.device()
+    device.Reset()  # of the memory that other tests have freed
     first, lease = captured.memory_at_home(captured, 1000)
     del lease
     second, lease = captured.memory_at_home(captured, 1000)

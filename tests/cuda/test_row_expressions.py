@@ -163,3 +163,17 @@ def test_results_are_the_same_wherever_values_are_kept(kept, shared_memory, rng)
         assert [bits(host(one)) for one in fused(x, y)] == expected
     out = ops.copy_to_device(np.zeros(5, np.float32), "cuda")
     assert [bits(host(one)) for one in fused(x, y, out=(x, y, out))] == expected
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("which", [0, 1])
+def test_rows_of_one_element_in_place(cuda, rng, dtype, which):
+    """The threads of a row do not read the source that one of them overwrites."""
+    ops = ep.ops
+    for function in (lambda x, y: ops.softmax(x + y), lambda x, y: ops.softmax(ops.softmax(x) * y) + x):
+        for rows in (1, 5, 37):
+            arrays = [rng.normal(size=(rows, 1)).astype(dtype) for _ in range(2)]
+            expected = ops.copy_to_host(function(*(ops.copy_to_device(array, "cuda") for array in arrays)))
+            operands = [ops.copy_to_device(array, "cuda") for array in arrays]
+            ep.fuse(function, round_each=True)(*operands, out=operands[which])
+            assert ops.copy_to_host(operands[which]).tobytes() == expected.tobytes()

@@ -147,7 +147,7 @@ def test_values_of_several_sizes_are_kept_side_by_side(cols, cuda, rng):
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float64"])
 @pytest.mark.parametrize("cols", [7, 300, 1029])
-def test_exponentials_are_kept_or_computed_again(cols, dtype, cuda, monkeypatch, rng):
+def test_exponentials_are_kept_or_computed_again(cols, dtype, cuda, shared_memory, monkeypatch, rng):
     """The results have the bits of the primitive, also if others need the softmax or its operand."""
     ops = ep.ops
 
@@ -160,5 +160,6 @@ def test_exponentials_are_kept_or_computed_again(cols, dtype, cuda, monkeypatch,
     x, y = (ops.copy_to_device(one, "cuda") for one in (x, y))
     expected = [bits(host(one)) for one in function(x, y)]
     for room in (BLOCK_BYTES, MERGE_BYTES):
+        shared_memory(room)
         monkeypatch.setattr(CudaStream, "shared_bytes", room)
         assert [bits(host(one)) for one in ep.fuse(function, round_each=True)(x, y)] == expected
