@@ -32,7 +32,10 @@ def main() -> int:
     if (given.folder is None) != (given.command == _COMPILE):
         parser.error(f"{given.command} {'needs a' if given.folder is None else 'has no'} folder")
     packages = [unpacked(given.site)] if given.site else []
-    environment = os.environ | {"PYTHONPATH": extended("PYTHONPATH", *packages, ROOT), "PYTHONUNBUFFERED": "1"}
+    path = map(os.path.abspath, extended("PYTHONPATH", *packages, ROOT).split(os.pathsep))  # processes begin elsewhere
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(path), "PYTHONUNBUFFERED": "1"}
+    if cache := os.environ.get("EP_CACHE_DIR"):
+        environment["EP_CACHE_DIR"] = os.path.abspath(cache)
     if given.folder and not given.rehearse:
         return status(Run(given.command, given.folder, environment, only=given.only, begun=begun).run())
     with tempfile.TemporaryDirectory() as stub:
@@ -55,13 +58,14 @@ def status(*runs: Run) -> int:
 
 
 def unpacked(archive: Path) -> str:
-    """Unpack packages beside their archive, unless they are there, and return their folder."""
-    folder = archive.absolute().with_name(archive.name.partition(".")[0])
+    """Unpack packages beside their archive, unless this very archive was, and return their folder."""
+    state = archive.stat()
+    folder = archive.absolute().with_name(f"{archive.name}.{state.st_size:x}.{state.st_mtime_ns:x}")
     if not folder.exists():
-        beside = tempfile.mkdtemp(dir=folder.parent)
-        with tarfile.open(archive) as packed:
-            packed.extractall(beside, filter="data")
-        Path(beside).rename(folder)
+        with tempfile.TemporaryDirectory(dir=folder.parent) as beside:
+            with tarfile.open(archive) as packed:
+                packed.extractall(f"{beside}/site", filter="data")
+            os.rename(f"{beside}/site", folder)
     return str(folder)
 
 

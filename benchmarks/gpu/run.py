@@ -20,10 +20,14 @@ from typing import Any, Final
 
 from benchmarks.gpu.plan import COMMANDS, GRACE, Stage
 
+_START: Final = 60.0  # seconds for a process to import what it needs
 _PLAIN: Final = str.maketrans("", "", '"{}')
 ROOT: Final = Path(__file__).resolve().parents[2]
 _PACKAGES: Final = "numpy numba numba-cuda llvmlite ml_dtypes cuda-bindings nvidia-nvvm nvidia-nvjitlink torch pytest"
-_PYTEST: Final = "-v --tb=short -p no:cacheprovider --ep-device cuda --ep-few --ep-turn gpu --hypothesis-seed 0 -n"
+_PYTEST: Final = (  # without plugins that happen to be installed, whose warnings would be errors
+    "-v --tb=short -p xdist -p hypothesispytest -p no:cacheprovider --ep-device cuda --ep-few --ep-turn gpu"
+    " --hypothesis-seed 0 -n"
+)
 
 
 class Run:
@@ -43,11 +47,14 @@ class Run:
         folder.mkdir(parents=True, exist_ok=True)
         self._results = folder.absolute() / f"{command}.jsonl"
         self._file = os.open(self._results, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
-        self._read = os.fstat(self._file).st_size
+        size = os.fstat(self._file).st_size
+        if size and os.pread(self._file, 1, size - 1) != b"\n":  # an earlier run ended within a line
+            size += os.write(self._file, b"\n")
+        self._read = size
 
     def run(self) -> Run:
         """Run all stages, in the time that they have, until a signal ends it; return itself."""
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._stop)
         self._write(**self._header())
         end, not_reached = self.begun, {}
@@ -73,8 +80,9 @@ class Run:
     def _header(self) -> dict[str, Any]:
         path = [*self.environment["PYTHONPATH"].split(os.pathsep), *sys.path]
         found = {name: next(metadata.Distribution.discover(name=name, path=path), None) for name in _PACKAGES.split()}
-        said = subprocess.getoutput("timeout 20 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader")
-        name, _, driver = said.partition("\n")[0].partition(", ")
+        query = "timeout -k 1 10 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader"
+        code, said = subprocess.getstatusoutput(query)
+        name, _, driver = ("" if code else said).partition("\n")[0].partition(", ")
         return {
             "command": self.command,
             "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
@@ -102,7 +110,9 @@ class Run:
                 self._pending.remove(line["case"])
             what = ": ".join(line[name] for name in ("stage", "case") if name in line)
             rest = {name: value for name, value in line.items() if name not in ("stage", "case", "quartiles", "bytes")}
-            print(f"{time.monotonic() - self.begun:5.0f} s  {what}  {json.dumps(rest).translate(_PLAIN)}", flush=True)
+            said = f"{time.monotonic() - self.begun:5.0f} s  {what}  {json.dumps(rest).translate(_PLAIN)}"
+            with contextlib.suppress(BrokenPipeError):  # the file has it
+                print(said, flush=True)
         return bool(lines)
 
     def _watch(self, command: list[str], environment: Any, output: Path, end: float, **limits: float) -> str:
@@ -116,20 +126,22 @@ class Run:
         with output.open("ab") as file:
             process = subprocess.Popen(command, stdout=file, stderr=file, **options)
         self._last, heard = {}, time.monotonic()
-        while True:
-            code = process.poll()  # before its last lines are read
-            heard = time.monotonic() if self._new_lines() else heard
-            hangs = self.limits and time.monotonic() > heard + (patience if self._last else start)
-            if code is not None or hangs or not self._goes_on(end):
-                break
-            time.sleep(0.1)
-        with contextlib.suppress(ProcessLookupError, subprocess.TimeoutExpired):
-            if code is None and "grace" in limits:
-                process.send_signal(signal.SIGINT)
-                process.wait(0.8 * grace if self.stopped else grace)  # `timeout -k` may give ten seconds
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        try:
+            while True:
+                code = process.poll()  # before its last lines are read
+                heard = time.monotonic() if self._new_lines() else heard
+                hangs = self.limits and time.monotonic() > heard + (patience if self._last else start)
+                if code is not None or hangs or not self._goes_on(end):
+                    break
+                time.sleep(0.1)
+            with contextlib.suppress(ProcessLookupError, subprocess.TimeoutExpired):
+                if code is None and "grace" in limits:
+                    process.send_signal(signal.SIGINT)
+                    process.wait(0.8 * grace if self.stopped else grace)  # `timeout -k` may give ten seconds
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
         self._new_lines()
         return (
             f"exit code {code}" if code is not None else f"no result in {min(patience, start):.0f} s" if hangs else ""
@@ -153,7 +165,6 @@ class Run:
         wrapper: list[str] = []
         if stage.tool:
             if (program := shutil.which("compute-sanitizer")) is None:
-                self._pending.clear()
                 return self._write(stage=stage.name, not_run="compute-sanitizer is not on the path")
             wrapper = [program, "--tool", stage.tool, "--error-exitcode", "99"]
         output, begin = self._output(stage.name if stage.tool else "errors")
@@ -161,7 +172,7 @@ class Run:
         while self._pending and self._goes_on(end):
             worker = [sys.executable, "-m", "benchmarks.gpu.worker", json.dumps(given | {"cases": self._pending})]
             environment = self.environment | stage.variables
-            why = self._watch([*wrapper, *worker], environment, output, end, patience=stage.patience)
+            why = self._watch([*wrapper, *worker], environment, output, end, patience=stage.patience, start=_START)
             if not self._pending or self._last.get("lost") or not why:
                 continue
             if self._last:
@@ -179,6 +190,7 @@ class Run:
         """Run pytest, with its output in a file; interrupt it at the end of its time."""
         (output, begin), (environment, options) = self._output(stage.name), self.tests
         command = [sys.executable, "-m", "pytest", *self._pending, *_PYTEST.split(), str(min(os.cpu_count() or 1, 12))]
+        environment = environment | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
         why = self._watch([*command, *options], environment, output, end - GRACE, grace=GRACE)
         text = _read(output, begin)
         found = re.findall(r"^\[gw\d+\] .*?(PASSED|FAILED|ERROR|SKIPPED) (.*\S)", text, re.M)

@@ -16,6 +16,7 @@ from benchmarks.gpu.measure import Bench
 from benchmarks.gpu.plan import COMMANDS
 from ep import DeviceManagerRegistry, DeviceType
 from ep.cuda.compile.compiler import statistics
+from ep.cuda.compile.kernel_cache import KERNELS
 
 
 def main() -> None:
@@ -33,6 +34,8 @@ def main() -> None:
     stream = device.CreateStream()
     bench = Bench(stream, stage.elements, **given["options"])
     about = {"device": device.properties.name, "cuda": ".".join(map(str, device.driver.version()))}
+    on_disk = KERNELS.on_disk()
+    about["kernels on disk"] = on_disk.why_unusable or f"{on_disk.files} in {on_disk.folder}"
     if stage.has_torch:
         try:
             from benchmarks.gpu.torch_ import Adapter

@@ -125,7 +125,7 @@ def test_a_stage_ends_at_its_time_and_the_next_one_begins(tmp_path):
     assert last["stopped"] == ""
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_an_interrupted_command_says_what_it_did_not_reach(tmp_path, number):
     process = begin("first", tmp_path, "--rehearse", "--only", f"^proof|{FEW}", STUB_HANG="1")
     while "worker" not in process.stdout.readline():
@@ -153,16 +153,50 @@ def test_without_a_gpu_it_says_so(tmp_path):
 
 
 def test_packages_are_unpacked_and_used(tmp_path):
-    packed = tmp_path / "torch-9.9.dist-info"
-    packed.mkdir()
-    (packed / "METADATA").write_text("Metadata-Version: 2.1\nName: torch\nVersion: 9.9\n")
-    with tarfile.open(tmp_path / "site.tar.xz", "w:xz") as archive:
-        archive.add(packed, packed.name)
-    for folder in (tmp_path / "1", tmp_path / "2"):  # the second run finds them unpacked
+    for turn, version in enumerate(("9.9", "9.9", "9.10")):  # the second run finds them unpacked, the third one others
+        packed = tmp_path / f"torch-{version}.dist-info"
+        if not packed.exists():
+            packed.mkdir()
+            (packed / "METADATA").write_text(f"Metadata-Version: 2.1\nName: torch\nVersion: {version}\n")
+            with tarfile.open(tmp_path / "site.tar.xz", "w:xz") as archive:
+                archive.add(packed, packed.name)
         arguments = ["--rehearse", "--site", tmp_path / "site.tar.xz", "--only", "pip list"]
+        folder = tmp_path / str(turn)
         end(begin("first", folder, *arguments), 1)
-        assert json.loads((folder / "first.jsonl").read_text().splitlines()[0])["versions"]["torch"] == "9.9"
+        assert json.loads((folder / "first.jsonl").read_text().splitlines()[0])["versions"]["torch"] == version
         assert "torch" in (folder / "first-machine.txt").read_text()
+    for name, content in (("broken", b"no archive"), ("absent", None)):
+        if content:
+            (tmp_path / name).write_bytes(content)
+        before = {*tmp_path.iterdir()}
+        end(begin("first", tmp_path / "none", "--site", tmp_path / name), 1)
+        assert {*tmp_path.iterdir()} == before
+
+
+def test_results_of_an_ended_run_are_kept(tmp_path):
+    """The last line may not be whole."""
+    (tmp_path / "first.jsonl").write_text('{"stage": "proo')
+    first_line, *lines = end_of_file(tmp_path, "no such case")
+    assert first_line == '{"stage": "proo'
+    assert json.loads(lines[0])["command"] == "first"
+
+
+def end_of_file(folder, only):
+    end(begin("first", folder, "--rehearse", "--only", only), 1)
+    return (folder / "first.jsonl").read_text().splitlines()
+
+
+def test_a_process_that_hangs_at_its_start_ends_its_stage(tmp_path):
+    code = f"from benchmarks.gpu import run\nrun._START = 2.0\n{PATIENCE.replace('MORE', '{}')}"
+    command = [sys.executable, "-c", code, "first", tmp_path, "--rehearse", "--only", "^proof|^copy"]
+    environment = environment_of((), {"STUB_HANG": "0"})
+    done = subprocess.run(command, env=environment, cwd=SOURCES, capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stderr
+    lines, last = lines_of(tmp_path)
+    assert ["no process began to work: no result in 2 s" in line["error"] for line in lines if "error" in line] == [
+        True
+    ] * 2
+    assert last["not_reached"] == {"proof": ["unary/relu/float32"], "copy": ["1 GiB"]}
 
 
 SANITIZER = """#!{python}
@@ -206,7 +240,7 @@ def test_without_the_sanitizer_it_says_so(tmp_path):
     lines, last = first(tmp_path, "^(mem|race)check", command="second", code=1, PATH="/usr/bin:/bin")
     why = "compute-sanitizer is not on the path"
     assert [line["not_run"] for line in lines if "not_run" in line] == [why, why]
-    assert (last["ran"], last["failed"]) == (0, 0)
+    assert (last["ran"], last["failed"], [*last["not_reached"]]) == (0, 0, ["memcheck", "racecheck"])
 
 
 @pytest.mark.ep_long

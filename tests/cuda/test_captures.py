@@ -9,7 +9,7 @@ import gc, sys
 import numpy as np
 import ep.ops
 from ep.cuda.arrays.streams import default_stream
-from benchmarks.gpu.graph import Graph as capture
+from tests.cuda.graph import Graph as capture
 cuda.SetAsActiveDevice()
 stream, options = default_stream(0), AllocationOptions()
 """

@@ -339,7 +339,7 @@ def test_rows_and_sums_in_a_graph(python):
     Launches take temporary memory in stream order, which graphs support, too.
     """
     code = f"""{BEGIN}
-from benchmarks.gpu.graph import Graph
+from tests.cuda.graph import Graph
 from ep.include.primitive import *
 stream = cuda.CreateStream()
 memory = cuda.Alloc(AllocationOptions(), 2**22)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import ep.ops
-from benchmarks.gpu.graph import Graph as capture
 from ep import AllocationOptions, DeviceType, RequirePrimitive
 from ep.cuda.arrays.streams import default_stream
 from ep.cuda.driver.interface import CaptureError, CudaError
 from ep.include.primitive import BlasTransposeType, MatmulFactory
+from tests.cuda.graph import Graph as capture
 
 OPTIONS = AllocationOptions()
 N, T = BlasTransposeType

@@ -6,12 +6,12 @@ from functools import partial
 import numpy as np
 import pytest
 
-from benchmarks.gpu.graph import Graph
 from ep import AllocationOptions, BinaryOp, DataType, DeviceType, ReduceOp, RequirePrimitive, UnaryOp
 from ep.cuda.driver.current import driver
 from ep.cuda.launch.known import Launched
 from ep.cuda.launch.recording import Recording
 from ep.include import primitive as p
+from tests.cuda.graph import Graph
 
 N = 96
 

@@ -48,7 +48,7 @@ assert launches.sides >= walk.sides, launches.sides
     def test_the_first_opt_in_during_a_capture(self, python):
         """It is neither part of the graph nor the end of the capture."""
         code = f"""{BEGIN}
-from benchmarks.gpu.graph import Graph
+from tests.cuda.graph import Graph
 from tests.cuda.launch_limits import softmaxes
 stream, softmax = cuda.CreateStream(), softmaxes("softmax", DataType.kFloat, 300, 20_000)
 softmax(stream, 9000)

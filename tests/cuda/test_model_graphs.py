@@ -8,7 +8,6 @@ from onnx import TensorProto
 
 import ep.onnx
 import ep.ops
-from benchmarks.gpu.graph import Graph
 from ep import DeviceType
 from ep.common.arrays.on_device import arrays_on
 from ep.common.bounded_cache import BoundedCache
@@ -21,6 +20,7 @@ from ep.expressions.program import Program
 from ep.expressions.repetition import Repetition
 from ep.ops import copy_to_host
 from ep.ops.join import JoinKernel
+from tests.cuda.graph import Graph
 from tests.onnx.test_models import model_of
 from tests.threads import run_together
 

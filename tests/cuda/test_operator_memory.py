@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import ep.ops
-from benchmarks.gpu.graph import Graph
 from ep import AllocationOptions, DeviceType, RequirePrimitive, UnaryOp
 from ep.cuda.arrays.array import CudaArray
 from ep.cuda.arrays.streams import default_stream
 from ep.cuda.device.allocator import CachingAllocator
 from ep.include.primitive import ElementwiseUnaryFactory
+from tests.cuda.graph import Graph
 
 X = np.arange(-6, 7, dtype=np.float32)
 
