@@ -9,8 +9,8 @@ from ep.bench.case import Case
 from ep.bench.trial import Trial, set_up
 from ep.cli import names, output, present, text
 from ep.include.device import Device
-from ep.include.errors import EnvironmentVariableError, UnsupportedPrimitiveError
-from ep.include.primitive import registered
+from ep.include.errors import EnvironmentVariableError
+from ep.include.primitive import NewPrimitive, registered
 
 T = TypeVar("T")
 
@@ -35,12 +35,13 @@ class Coverage:
         for case in self.cases:
             if one_of_each and any(_family(case) == _family(other) for other in self.ran):
                 continue
+            factory = names.factory_of(case.primitive)
             with output.status(f"{self.label}: {case.name}"):
                 try:
-                    trial = set_up(case, self.device, names.factory_of(case.primitive))
-                except UnsupportedPrimitiveError:  # also if no primitive copies the data to the device
-                    self.left_out.append(case)
-                    continue
+                    if NewPrimitive(factory, self.device.device_type(), *case.key) is None:
+                        self.left_out.append(case)
+                        continue
+                    trial = set_up(case, self.device, factory)
                 except EnvironmentVariableError:
                     raise
                 except Exception as error:  # a broken case must not hide the others

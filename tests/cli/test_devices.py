@@ -4,6 +4,7 @@ import dataclasses
 
 import pytest
 
+from ep import UnsupportedPrimitiveError
 from ep.bench.builders_expression import expression_cases
 from ep.bench.trial import set_up
 from ep.cli import coverage, doctor
@@ -75,6 +76,19 @@ def test_doctor(ep, toy):
     assert rows["threads"].startswith("threads pass ")
     assert "agree with NumPy" in rows["cpu:0 computes"]
     assert rows["toy"] == "toy not available: no toy was found in the box"
+
+
+def test_doctor_fails_if_a_primitive_cannot_be_launched(ep, monkeypatch):
+    def refusing(case, device, factory):
+        if case.primitive is Gather:
+            raise UnsupportedPrimitiveError("no rows today")
+        return set_up(case, device, factory)
+
+    monkeypatch.setattr(coverage, "set_up", refusing)
+    done = ep("doctor", "--device", "cpu")
+    assert done.code == 1
+    assert "Gather (" in done.out
+    assert "no rows today" in done.out
 
 
 def test_doctor_of_one_device(ep, toy):
