@@ -13,9 +13,10 @@ from ep.include.data_type import DataType, as_data_type
 from ep.include.number_kind import COMPLEXES, FLOATS
 from ep.include.shown import shown
 from ep.ops.declare.function import FUNCTIONS, composition
-from ep.ops.devices import arrays_of
+from ep.ops.devices import arrays_of, as_operand
 from ep.ops.gradients.vjp import over_size
 from ep.ops.operands import is_number
+from ep.ops.shaped import viewed
 from ep.ops.shapes import from_front
 
 
@@ -90,8 +91,8 @@ def var(
     The result has the dtype of the mean: float64 for integers and bool. That of complex numbers is real. Numbers of 16
     bits are computed in float32, and rounded once.
     """
-    array = arrays_of((x,), ("x",)).as_buffer(x, "x")
-    given = as_data_type(array.dtype)
+    array, buffer = as_operand(arrays_of((x,), ("x",)), x, "x")
+    given = as_data_type(buffer.dtype)
     if given not in FLOATS + COMPLEXES:
         array = FUNCTIONS["cast"](array, "float64")
     elif given in (DataType.kFloat16, DataType.kBFloat16):
@@ -102,7 +103,7 @@ def var(
         squares = FUNCTIONS["real"](FUNCTIONS["mul"](away, FUNCTIONS["conj"](away)))
     else:
         squares = FUNCTIONS["mul"](away, away)
-    count = array.size // mean.size if mean.size else 0
+    count = buffer.size // mean.size if mean.size else 0
     rest = count - correction
     total = FUNCTIONS["sum"](squares, axis, keepdims=keepdims)
     found = over_size(total, rest if rest > 0 else 0)
@@ -127,7 +128,7 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, *, axis: int = -1) -> Array:
     The result has their dtype.
     """
     arrays = arrays_of((x1, x2), ("x1", "x2"))
-    a, b = arrays.as_buffer(x1, "x1"), arrays.as_buffer(x2, "x2")
+    (given, a), (other, b) = as_operand(arrays, x1, "x1"), as_operand(arrays, x2, "x2")
     place = as_integer(axis, "axis")
     if place >= 0 and len(a.shape) != len(b.shape):
         raise ValueError(f"axis is {place}, x1 has {len(a.shape)} axes, x2 has {len(b.shape)}; count it from the last")
@@ -137,8 +138,8 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, *, axis: int = -1) -> Array:
     if place >= 0:
         place -= len(a.shape)
     if as_data_type(a.dtype) in COMPLEXES:
-        a = FUNCTIONS["conj"](a)
-    return FUNCTIONS["sum"](FUNCTIONS["mul"](a, b), place, a.dtype)
+        given = FUNCTIONS["conj"](given)
+    return FUNCTIONS["sum"](FUNCTIONS["mul"](given, other), place, a.dtype)
 
 
 @composition
@@ -149,7 +150,7 @@ def tensordot(x1: ArrayLike, x2: ArrayLike, *, axes: int | tuple[Sequence[int], 
     axes: the axes of x1 and those of x2, in pairs; or how many of the last ones of x1 and of the first ones of x2.
     """
     arrays = arrays_of((x1, x2), ("x1", "x2"))
-    a, b = arrays.as_buffer(x1, "x1"), arrays.as_buffer(x2, "x2")
+    (first, a), (second, b) = as_operand(arrays, x1, "x1"), as_operand(arrays, x2, "x2")
     num_a, num_b = len(a.shape), len(b.shape)
     if isinstance(axes, Sequence):
         if len(axes) != 2:
@@ -168,6 +169,6 @@ def tensordot(x1: ArrayLike, x2: ArrayLike, *, axes: int | tuple[Sequence[int], 
     rest_b = [one for one in range(num_b) if one not in of_b]
     rows, columns = [a.shape[one] for one in rest_a], [b.shape[one] for one in rest_b]
     inner = math.prod(a.shape[one] for one in of_a)
-    left = FUNCTIONS["permute"](a, rest_a + of_a).reshape((math.prod(rows), inner))
-    right = FUNCTIONS["permute"](b, of_b + rest_b).reshape((inner, math.prod(columns)))
-    return FUNCTIONS["matmul"](left, right).reshape((*rows, *columns))
+    left = viewed(FUNCTIONS["permute"](first, rest_a + of_a), (math.prod(rows), inner))
+    right = viewed(FUNCTIONS["permute"](second, of_b + rest_b), (inner, math.prod(columns)))
+    return viewed(FUNCTIONS["matmul"](left, right), (*rows, *columns))

@@ -8,12 +8,12 @@ import numpy as np
 
 from ep.common.arrays.on_device import arrays_on
 from ep.common.checks import as_size
-from ep.include.arrays import Array, ArrayLike
+from ep.include.arrays import Array, ArrayLike, Arrays
 from ep.include.data_type import DTypeLike, as_data_type
 from ep.include.device_type import DeviceType
 from ep.ops.declare.function import FUNCTIONS, composition
 from ep.ops.devices import arrays_of
-from ep.ops.full import full
+from ep.ops.full import filled, full
 from ep.ops.operands import as_weak
 
 
@@ -43,8 +43,11 @@ def full_like(x: ArrayLike, fill_value: complex, dtype: DTypeLike | None = None)
     """
     arrays = arrays_of((x,), ("x",))
     like = arrays.as_buffer(x, "x")
-    number = as_weak(fill_value, like.dtype if dtype is None else as_data_type(dtype).dtype, "fill_value")
-    return FUNCTIONS["expand"](arrays.as_buffer(number[()], "fill_value"), tuple(like.shape))
+    data_type = as_data_type(like.dtype if dtype is None else dtype)
+    number = as_weak(fill_value, data_type.dtype, "fill_value")
+    if isinstance(arrays, Arrays):
+        return filled(arrays, tuple(like.shape), fill_value, data_type)
+    return FUNCTIONS["expand"](arrays.number(number), tuple(like.shape))
 
 
 @composition

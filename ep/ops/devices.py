@@ -10,7 +10,7 @@ import numpy as np
 
 from ep.common.arrays.checks import NUMBERS, as_scalar, is_weak
 from ep.common.arrays.on_device import arrays_of_type, arrays_on
-from ep.include.arrays import Array, ArrayLike, DeviceArrays, Operands, Placed
+from ep.include.arrays import Array, ArrayLike, Arrays, DeviceArrays, Operands, Placed
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType, load_all_providers
 from ep.include.errors import DeviceUnavailableError
@@ -52,6 +52,17 @@ def arrays_of(operands: Sequence[ArrayLike], names: Sequence[str]) -> Operands:
 def with_scalars(arrays: Operands, values: Sequence[ArrayLike]) -> Sequence[ArrayLike]:
     """Return values with the number in each ndarray without axes instead of it, unless `arrays` are the host's."""
     return values if arrays.place == _of_host().on(0).place else [as_scalar(one) for one in values]
+
+
+def as_operand(arrays: Operands, value: ArrayLike, name: str) -> tuple[Array, Array]:
+    """Return an operand in the form that other functions of `ep.ops` take, and its buffer, which has shape and dtype.
+
+    The buffers of a device need not be its arrays: they may be ndarrays, which are the host's.
+    """
+    buffer = arrays.as_buffer(value, name)
+    if not isinstance(arrays, Arrays) or arrays.takes_host_arrays:
+        return buffer, buffer
+    return arrays.delivered(buffer, None) if is_weak(as_scalar(value)) else value, buffer
 
 
 def copy_to_device(array: ArrayLike, device_type: DeviceType | str, device_index: int = 0) -> Array:

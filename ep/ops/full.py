@@ -48,8 +48,12 @@ def full(
         return _filled_by_array(sizes, fill_value, dtype, device)
     if isinstance(device, str):
         device = DeviceType.FromTag(device)
-    arrays = arrays_on(device or DeviceType.kCPU, device_index)
     data_type = as_data_type(np.asarray(fill_value).dtype if dtype is None else dtype)
+    return filled(arrays_on(device or DeviceType.kCPU, device_index), sizes, fill_value, data_type)
+
+
+def filled(arrays: Arrays, sizes: Dims, fill_value: complex, data_type: DataType) -> Array:
+    """Return a new array of a device, filled with a number."""
     primitive = _fill(arrays.device_type, data_type)
     dst = arrays.destination(sizes, data_type.dtype, None)
     launch(primitive, {"value": "fill_value"}, arrays.stream, dst, fill_value, math.prod(sizes))

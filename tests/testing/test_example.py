@@ -2,6 +2,7 @@
 
 import ast
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -105,6 +106,15 @@ for operands, out, words in (((x,), x.array, "out must be a NumpyArray, not ndar
 
 def test_operators_run_on_its_arrays(example):
     example.python("-c", OPERATORS)
+
+
+@pytest.mark.parametrize("lent", [False, True])
+def test_functions_of_others_stay_on_its_arrays(example, lent):
+    """Of some, the device lacks a primitive, and the error says which one, unless all are lent to it."""
+    program = (Path(__file__).parent / "composed_functions.py").read_text()
+    said = example.python("-c", program, *["lent"] * lent)
+    assert said.count("agrees") > (20 if lent else 5), said
+    assert ("lacks" in said) is not lent
 
 
 def test_the_commands_know_it(example, tmp_path):

@@ -256,7 +256,9 @@ def wide(x: Any) -> Any:
 def over_size(x: Any, size: float) -> Any:
     """Return an array divided by a number that depends on shapes."""
     arrays = arrays_of((x,), ("x",))
-    return arrays.compute(operator_named("div"), [x, arrays.size(as_weak(size, x.dtype, "size"))], {}, None)[0]
+    buffer = arrays.as_buffer(x, "x")
+    number = arrays.size(as_weak(size, buffer.dtype, "size"))
+    return arrays.compute(operator_named("div"), [buffer, number], {}, None)[0]
 
 
 def zeros_like(like: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -113,9 +114,15 @@ def _why_none(operator: str, kernels: Sequence[Registration], subject: Subject) 
 
 
 def _first_reason(kernel: Registration, subject: Subject) -> str:
-    """Return why a kernel does not match: the first failed part that consists of no others."""
-    explained = list(kernel.matches.explain(subject))
-    for part in explained:
+    """Return why a kernel does not match: the first failed part that consists of no others.
+
+    The parts of what holds, such as a condition that must not be met, are no reason.
+    """
+    holding: float = math.inf  # the depth of the last part that holds, whose own parts follow it
+    for part in kernel.matches.explain(subject):
+        if part.depth > holding:
+            continue
+        holding = part.depth if part.holds else math.inf
         if not part.holds and part.why:
             return part.why
     return f"{kernel.matches} does not hold"
