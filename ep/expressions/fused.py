@@ -22,7 +22,7 @@ from ep.expressions.program import Program
 from ep.expressions.trace import Trace, refusal
 from ep.include.arrays import Array, Keyed, Operands, Placed
 from ep.include.shown import shown
-from ep.ops.devices import arrays_of, with_scalars
+from ep.ops.devices import arrays_of, recording, with_scalars
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -207,7 +207,8 @@ class Fused(Generic[P, R]):
                 lazy[k] = Number(trace, self._pins, one, functools.partial(_nth, k), frozenset([k]))
         rest = iter(lazy)
         try:
-            value = self._function(*replaced(args, rest), **replaced(kwargs, rest))
+            with recording(trace, base.place):
+                value = self._function(*replaced(args, rest), **replaced(kwargs, rest))
             value = _noted(value, trace, name)
             return _Trace(trace, Program(trace, _positions(value), self._round_each), positions, value)
         finally:

@@ -197,6 +197,10 @@ class LaterNumber(Placed):
     def as_array(self, dtype: np.dtype[Any], argument: str) -> Array:
         """Return it as an array without axes, in the dtype of the other operand."""
 
+    @abstractmethod
+    def pinned(self) -> Any:
+        """Return the value for code that needs it now: what is recorded is valid for this value alone."""
+
 
 class Arrays(Operands):
     """The arrays that one call of an operator works on, all of one device."""

@@ -7,8 +7,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from ep.common.arrays.checks import as_scalar, is_weak
 from ep.common.checks import as_integer
-from ep.include.arrays import Array, ArrayLike
+from ep.include.arrays import Array, ArrayLike, LaterNumber
 from ep.include.data_type import DataType, as_data_type
 from ep.include.number_kind import COMPLEXES, FLOATS
 from ep.include.shown import shown
@@ -57,6 +60,14 @@ def hypot(x: ArrayLike, y: ArrayLike) -> Array:
 
     x, y: arrays of one floating type; a number gets the dtype of the other operand.
     """
+    arrays = arrays_of((x, y), ("x", "y"))
+    for one, name in ((x, "x"), (y, "y")):
+        if isinstance(one, LaterNumber):
+            is_complex = np.iscomplexobj(one.value)
+        else:
+            is_complex = np.iscomplexobj(one) if is_number(one) else arrays.as_buffer(one, name).dtype.kind == "c"
+        if is_complex:
+            raise TypeError(f"{name} is complex; it must be real")
     x, y = (one if is_number(one) else FUNCTIONS["abs"](one) for one in (x, y))
     x, y = (abs(one) if is_number(one) else one for one in (x, y))
     large, small = FUNCTIONS["maximum"](x, y), FUNCTIONS["minimum"](x, y)
@@ -91,6 +102,10 @@ def var(
     The result has the dtype of the mean: float64 for integers and bool. That of complex numbers is real. Numbers of 16
     bits are computed in float32, and rounded once.
     """
+    if isinstance(correction, LaterNumber):
+        correction = correction.pinned()
+    if not is_weak(as_scalar(correction)) or np.iscomplexobj(correction):
+        raise TypeError(f"correction must be a real number, not {shown(correction)}")
     array, buffer = as_operand(arrays_of((x,), ("x",)), x, "x")
     given = as_data_type(buffer.dtype)
     if given not in FLOATS + COMPLEXES:

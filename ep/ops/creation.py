@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import cmath
 from typing import Any
 
 import numpy as np
 
-from ep.common.arrays.on_device import arrays_on
+from ep.common.arrays.checks import as_scalar, is_weak
 from ep.common.checks import as_size
-from ep.include.arrays import Array, ArrayLike, Arrays
+from ep.include.arrays import Array, ArrayLike, LaterNumber
 from ep.include.data_type import DTypeLike, as_data_type
 from ep.include.device_type import DeviceType
+from ep.include.errors import ArgumentTypeError, ArgumentValueError
+from ep.include.shown import shown
 from ep.ops.declare.function import FUNCTIONS, composition
-from ep.ops.devices import arrays_of
+from ep.ops.devices import arrays_of, chosen
 from ep.ops.full import filled, full
 from ep.ops.operands import as_weak
 
@@ -44,10 +47,10 @@ def full_like(x: ArrayLike, fill_value: complex, dtype: DTypeLike | None = None)
     arrays = arrays_of((x,), ("x",))
     like = arrays.as_buffer(x, "x")
     data_type = as_data_type(like.dtype if dtype is None else dtype)
-    number = as_weak(fill_value, data_type.dtype, "fill_value")
-    if isinstance(arrays, Arrays):
-        return filled(arrays, tuple(like.shape), fill_value, data_type)
-    return FUNCTIONS["expand"](arrays.number(number), tuple(like.shape))
+    if isinstance(fill_value, LaterNumber):
+        return FUNCTIONS["expand"](fill_value.as_array(data_type.dtype, "fill_value"), tuple(like.shape))
+    as_weak(fill_value, data_type.dtype, "fill_value")
+    return filled(arrays, tuple(like.shape), fill_value, data_type)
 
 
 @composition
@@ -77,12 +80,19 @@ def arange(
     start: 0 if it is the only number, which is `stop` then. dtype: by default int64 for integers, else float64.
     device, device_index: as of `full`. The host computes the numbers.
 
-    Raises ValueError for a step of 0, and for numbers that an integer type does not hold.
+    Raises ValueError for a step of 0, for NaN and infinity, and for numbers that an integer type does not hold.
     """
-    if step == 0:
-        raise ValueError("step is 0; it must be another number")
-    numbers = np.arange(start, step=step) if stop is None else np.arange(start, stop, step)
-    return _on(numbers, dtype, device, device_index)
+    if stop is None:
+        start, stop = 0, start
+    given = [_number(one, name) for one, name in ((start, "start"), (stop, "stop"), (step, "step"))]
+    for one, name in zip(given, ("start", "stop", "step"), strict=True):
+        if isinstance(one, complex):
+            raise ArgumentTypeError(name, f"is {one}; it must be a real number")
+        if not cmath.isfinite(one):
+            raise ArgumentValueError(name, f"is {one}; it must be a finite number")
+    if given[2] == 0:
+        raise ArgumentValueError("step", "is 0; it must be another number")
+    return _on(np.arange(*given), dtype, device, device_index)
 
 
 @composition
@@ -98,10 +108,21 @@ def linspace(
 ) -> Array:
     """Return `num` numbers in equal distances from `start` to `stop`, as `numpy.linspace`.
 
-    dtype: float64 by default, complex128 for complex numbers. endpoint: whether `stop` is the last one.
-    device, device_index: as of `full`. The host computes the numbers.
+    start, stop: numbers. endpoint: whether `stop` is the last one. device, device_index: as of `full`.
+    dtype: float64 by default, complex128 for complex numbers. Integers are rounded toward minus infinity.
+
+    The host computes the numbers. Raises TypeError for a complex number if the dtype is real, ValueError for NaN,
+    infinity and numbers that an integer type does not hold.
     """
-    return _on(np.linspace(start, stop, as_size(num, "num"), endpoint), dtype, device, device_index)
+    kind = "" if dtype is None else as_data_type(dtype).dtype.kind
+    bounds = [_number(start, "start"), _number(stop, "stop")]
+    for bound, name in zip(bounds, ("start", "stop"), strict=True):
+        if isinstance(bound, complex) and kind not in ("", "c"):
+            raise ArgumentTypeError(name, f"is {bound}; it must be a real number, as dtype is {shown(dtype)}")
+        if kind in ("i", "u") and not cmath.isfinite(bound):
+            raise ArgumentValueError(name, f"is {bound}; it must be a finite number, as dtype is {shown(dtype)}")
+    numbers = np.linspace(bounds[0], bounds[1], as_size(num, "num"), endpoint)
+    return _on(np.floor(numbers) if kind in ("i", "u") else numbers, dtype, device, device_index)
 
 
 @composition
@@ -133,6 +154,14 @@ def _on(
         for end in (numbers.min(), numbers.max()) if wanted.kind in "iu" and numbers.size else ():
             as_weak(int(end), wanted, "a number of the result")
         numbers = made
-    if isinstance(device, str):
-        device = DeviceType.FromTag(device)
-    return arrays_on(device or DeviceType.kCPU, device_index).copy_from_host(numbers)
+    return chosen(device, device_index).copy_from_host(numbers)
+
+
+def _number(value: complex, name: str) -> Any:
+    """Return an argument that must be a number, as one of Python; TypeError for anything else."""
+    if isinstance(value, LaterNumber):
+        value = value.pinned()
+    value = as_scalar(value)
+    if not is_weak(value):
+        raise ArgumentTypeError(name, f"must be a number, not {shown(value)}")
+    return value.item() if isinstance(value, np.generic) else value

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from typing import Any, Final
 
@@ -10,14 +12,17 @@ import numpy as np
 
 from ep.common.arrays.checks import NUMBERS, as_scalar, is_weak
 from ep.common.arrays.on_device import arrays_of_type, arrays_on
+from ep.common.checks import as_integer
 from ep.include.arrays import Array, ArrayLike, Arrays, DeviceArrays, Operands, Placed
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType, load_all_providers
-from ep.include.errors import DeviceUnavailableError
+from ep.include.errors import ArgumentTypeError, ArgumentValueError, DeviceUnavailableError
+from ep.include.shown import shown
 
 _PLAIN: Final = frozenset([np.ndarray, *NUMBERS])
 _HOST: Final = DeviceType.kCPU
 """The device type of NumPy's arrays and of numbers, which also raises the errors for unsupported values."""
+_RECORDER: Final[ContextVar[tuple[Operands, str] | None]] = ContextVar("_RECORDER", default=None)
 
 
 def arrays_of(operands: Sequence[ArrayLike], names: Sequence[str]) -> Operands:
@@ -65,6 +70,41 @@ def as_operand(arrays: Operands, value: ArrayLike, name: str) -> tuple[Array, Ar
     return arrays.delivered(buffer, None) if is_weak(as_scalar(value)) else value, buffer
 
 
+@contextmanager
+def recording(operands: Operands, place: str) -> Iterator[None]:
+    """Make new arrays, which have no operands, constants of a recording in `place`, unless they are put elsewhere."""
+    token = _RECORDER.set((operands, place))
+    try:
+        yield
+    finally:
+        _RECORDER.reset(token)
+
+
+def chosen(device: DeviceType | str | None, device_index: int) -> Operands:
+    """Return where a new array is put: by default, where the operators that call are recorded, else on the CPU.
+
+    Raises TypeError or ValueError, which names the argument, for other values, DeviceUnavailableError if there is none.
+    """
+    recorder = _RECORDER.get()
+    if device is None and recorder is not None and as_integer(device_index, "device_index") == 0:
+        return recorder[0]
+    arrays = _arrays_at(_HOST if device is None else device, device_index, "device")
+    return recorder[0] if recorder is not None and recorder[1] == arrays.place else arrays
+
+
+def _arrays_at(device: DeviceType | str, device_index: int, name: str) -> Arrays:
+    if isinstance(device, str):
+        device = DeviceType.FromTag(device)
+    if not isinstance(device, DeviceType):
+        raise ArgumentTypeError(name, f"must be a DeviceType or its tag, such as 'cpu', not {shown(device)}")
+    index = as_integer(device_index, "device_index")
+    manager = DeviceManagerRegistry.GetDeviceManagerOrNull(device)
+    count = 0 if manager is None else manager.GetDeviceCount()
+    if count and not 0 <= index < count:
+        raise ArgumentValueError("device_index", f"is {index}; the number of {device.tag} devices is {count}")
+    return arrays_on(device, index)
+
+
 def copy_to_device(array: ArrayLike, device_type: DeviceType | str, device_index: int = 0) -> Array:
     """Return a copy, on a device, of an array in host memory.
 
@@ -73,9 +113,8 @@ def copy_to_device(array: ArrayLike, device_type: DeviceType | str, device_index
 
     On the CPU the copy is an ndarray, on CUDA a CudaArray. Raises DeviceUnavailableError if there is no such device.
     """
-    if isinstance(device_type, str):
-        device_type = DeviceType.FromTag(device_type)
-    return arrays_on(device_type, device_index).copy_from_host(_of_host().on(0).as_buffer(array, "array"))
+    arrays = _arrays_at(device_type, device_index, "device_type")
+    return arrays.copy_from_host(_of_host().on(0).as_buffer(array, "array"))
 
 
 def copy_to_host(array: ArrayLike) -> np.ndarray[Any, Any]:

@@ -8,19 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from ep.common.arrays.on_device import arrays_on
 from ep.common.checks import as_size
 from ep.common.primitive.broadcast import Dims
 from ep.common.scalar import is_scalar
-from ep.include.arrays import Array, ArrayLike, Arrays
+from ep.include.arrays import Array, ArrayLike, Arrays, LaterNumber, Operands
 from ep.include.data_type import DataType, DTypeLike, as_data_type
 from ep.include.device_type import DeviceType
 from ep.include.primitive.fill import Fill, FillFactory
 from ep.include.primitive.registry import RequirePrimitive
 from ep.include.primitive.tensor_fill import TensorFill, TensorFillFactory
 from ep.include.shown import shown
-from ep.ops.devices import arrays_of
+from ep.ops.declare.function import FUNCTIONS
+from ep.ops.devices import arrays_of, chosen
 from ep.ops.names import launch
+from ep.ops.operands import as_weak, dtype_of_numbers
 from ep.ops.shapes import as_sizes
 
 
@@ -38,7 +39,8 @@ def full(
     fill_value: a number, or an array without axes, which is read on its device when the work is done.
     dtype: that of the result; by default, the dtype that NumPy gives the number (int64, float64, ...).
     device, device_index: where to put the array, such as DeviceType.kCUDA or its tag; the CPU by default. If
-        `fill_value` is an array, its device is used.
+        `fill_value` is an array, its device is used. In a function of `ep.fuse` or `ep.grad` the default is the device
+        of its arrays, and the result is one of its constants.
 
     Raises ValueError for a number that the dtype does not hold, TypeError if `fill_value` is an array of another dtype
     than `dtype`.
@@ -46,14 +48,15 @@ def full(
     sizes = tuple(as_size(size, f"shape[{axis}]") for axis, size in enumerate(as_sizes((shape,), "shape")))
     if not is_scalar(fill_value):
         return _filled_by_array(sizes, fill_value, dtype, device)
-    if isinstance(device, str):
-        device = DeviceType.FromTag(device)
     data_type = as_data_type(np.asarray(fill_value).dtype if dtype is None else dtype)
-    return filled(arrays_on(device or DeviceType.kCPU, device_index), sizes, fill_value, data_type)
+    return filled(chosen(device, device_index), sizes, fill_value, data_type)
 
 
-def filled(arrays: Arrays, sizes: Dims, fill_value: complex, data_type: DataType) -> Array:
-    """Return a new array of a device, filled with a number."""
+def filled(arrays: Operands, sizes: Dims, fill_value: complex, data_type: DataType) -> Array:
+    """Return a new array, filled with a number."""
+    if not isinstance(arrays, Arrays):
+        number = as_weak(fill_value, data_type.dtype, "fill_value")
+        return FUNCTIONS["expand"](arrays.number(number), sizes)
     primitive = _fill(arrays.device_type, data_type)
     dst = arrays.destination(sizes, data_type.dtype, None)
     launch(primitive, {"value": "fill_value"}, arrays.stream, dst, fill_value, math.prod(sizes))
@@ -62,9 +65,11 @@ def filled(arrays: Arrays, sizes: Dims, fill_value: complex, data_type: DataType
 
 def _filled_by_array(sizes: Dims, fill_value: ArrayLike, dtype: DTypeLike | None, device: Any) -> Array:
     arrays = arrays_of((fill_value,), ("fill_value",))
-    if not isinstance(arrays, Arrays):
-        raise TypeError(f"fill_value is on {arrays.place}; it must be an array of one device")
-    src = arrays.as_buffer(fill_value, "fill_value")
+    if isinstance(fill_value, LaterNumber):
+        wanted = dtype_of_numbers((fill_value,)) if dtype is None else as_data_type(dtype).dtype
+        src: Any = fill_value.as_array(wanted, "fill_value")
+    else:
+        src = arrays.as_buffer(fill_value, "fill_value")
     if src.shape != ():
         raise ValueError(f"fill_value has shape {src.shape}; it must be a number or an array without axes")
     if device is not None:
@@ -72,6 +77,8 @@ def _filled_by_array(sizes: Dims, fill_value: ArrayLike, dtype: DTypeLike | None
     data_type = as_data_type(src.dtype if dtype is None else dtype)
     if data_type.dtype != src.dtype:
         raise TypeError(f"dtype is {data_type.dtype}, fill_value has {src.dtype}; convert it first")
+    if not isinstance(arrays, Arrays):
+        return FUNCTIONS["expand"](src, sizes)
     primitive = _tensor_fill(arrays.device_type, data_type)
     dst = arrays.destination(sizes, data_type.dtype, None)
     launch(primitive, {"src": "fill_value"}, arrays.stream, src, dst, math.prod(sizes))
