@@ -13,12 +13,12 @@ import numpy as np
 
 from ep.common.arrays.checks import NUMBERS, is_weak
 from ep.common.bounded_cache import BoundedCache
-from ep.common.exact import Inexact, exact
 from ep.expressions.array import LazyArray
 from ep.expressions.explanation import Explanation
 from ep.expressions.forms import form_of, leaves_of, mapped, name_leaves, replaced
 from ep.expressions.number import Number
 from ep.expressions.program import Program
+from ep.expressions.static import static_key
 from ep.expressions.trace import Trace, refusal
 from ep.include.arrays import Array, Keyed, Operands, Placed
 from ep.include.shown import shown
@@ -35,11 +35,11 @@ def fuse(function: None = None, /, *, round_each: bool = False) -> Callable[[Cal
 def fuse(function: Callable[..., Any] | None = None, /, *, round_each: bool = False) -> Any:
     """Return a function with the same results as `function`, which computes several operators in one kernel.
 
-    function: accepts arrays, numbers, tuples, lists and dicts of these, and other hashable values. It returns an
-    array, or tuples, lists and dicts of arrays. It is called once for each combination of shapes, dtypes and other
-    values, with lazy arrays instead of arrays, so it should have no side effects. round_each: whether every value of a
-    16-bit type is rounded to this type, as by separate operators. By default, values that are not written stay in
-    float32.
+    function: accepts arrays, numbers, tuples, lists and dicts of these, and other hashable values: those with
+    attributes, of a class without __eq__ and __hash__, are refused, as they may change. It returns an array, or tuples,
+    lists and dicts of arrays. It is called once for each combination of shapes, dtypes and other values, with lazy
+    arrays instead of arrays, so it should have no side effects. round_each: whether every value of a 16-bit type is
+    rounded to this type, as by separate operators. By default, values that are not written stay in float32.
 
     The returned function accepts the same arguments, and `out`: an array for each result, in a tuple if there are
     several. Its method `explain` accepts the same arguments, and returns a description of the kernels.
@@ -91,6 +91,8 @@ class _Trace:
 class Fused(Generic[P, R]):
     """The function that `fuse` returns."""
 
+    _wanted = "it must return arrays of its trace"
+
     def __init__(self, function: Callable[P, R], round_each: bool) -> None:
         self._function, self._round_each = function, round_each
         self._traces = BoundedCache()
@@ -106,14 +108,14 @@ class Fused(Generic[P, R]):
         found: Any = sys.modules.get(self.__module__)
         for part in name.split("."):
             found = getattr(found, part, None)
-        return name if found is self else (Fused, (self._function, self._round_each))
+        return name if found is self else (type(self), (self._function, self._round_each))
 
     @overload
     def __get__(self, instance: None, owner: Any) -> Fused[P, R]: ...
     @overload
     def __get__(self, instance: object, owner: Any) -> Callable[..., R]: ...
     def __get__(self, instance: Any, owner: Any) -> Any:
-        return self if instance is None else functools.partial(self, instance)
+        return self if instance is None else _Method(self, instance)
 
     @overload
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
@@ -180,7 +182,7 @@ class Fused(Generic[P, R]):
         for k, one in enumerate(leaves):
             if shown[k] is None:
                 varies = _is_number(one) and k not in self._pins
-                shown[k] = type(one) if varies else _exact(one, names[k])
+                shown[k] = type(one) if varies else static_key(one, names[k])
         return form, tuple(shown), base.place
 
     def _names(self, args: Any, kwargs: Any) -> list[str]:
@@ -209,10 +211,19 @@ class Fused(Generic[P, R]):
         try:
             with recording(trace, base.place):
                 value = self._function(*replaced(args, rest), **replaced(kwargs, rest))
-            value = _noted(value, trace, name)
+            value = _noted(value, trace, name, self._wanted)
             return _Trace(trace, Program(trace, _positions(value), self._round_each), positions, value)
         finally:
             trace.end()
+
+
+class _Method(functools.partial[Any]):
+    """A fused function with its first argument, the object that it is a method of."""
+
+    def explain(self, *args: Any, **kwargs: Any) -> Explanation:
+        """As `explain` of a fused function."""
+        explanation: Explanation = self.func.explain(*self.args, *args, **kwargs)  # type: ignore[attr-defined]
+        return explanation
 
 
 _NDARRAY: Final = np.ndarray
@@ -252,31 +263,15 @@ def _is_number(value: Any) -> bool:
     return is_weak(value) and not isinstance(value, bool)
 
 
-def _exact(value: Any, name: str) -> Any:
-    """Return the key of an argument that the trace depends on; raises TypeError if it has none."""
-    try:
-        return exact(value)
-    except Inexact:
-        pass
-    try:
-        hash(value)
-    except TypeError:
-        raise TypeError(
-            f"{name} is of {type(value).__qualname__}, which cannot be hashed; arguments are arrays, numbers, tuples, "
-            f"lists and dicts of these, and values that can be hashed"
-        ) from None
-    return value
-
-
 def _nth(k: int, given: Sequence[Any]) -> Any:
     return given[k]
 
 
 def _is_array(value: Any) -> bool:
-    return hasattr(value, "shape") and hasattr(value, "dtype")
+    return hasattr(value, "shape") and hasattr(value, "dtype") and not isinstance(value, type)
 
 
-def _noted(value: Any, trace: Trace, name: str) -> Any:
+def _noted(value: Any, trace: Trace, name: str, wanted: str) -> Any:
     """Return the value of the function, with each array replaced by the position of its value."""
 
     def note(one: Any) -> Any:
@@ -286,7 +281,7 @@ def _noted(value: Any, trace: Trace, name: str) -> Any:
             return trace.as_buffer(one, "a number").node.position
         if one is None:
             return one
-        raise TypeError(f"{name} returns {type(one).__qualname__}; it must return arrays of its trace")
+        raise TypeError(f"{name} returns {type(one).__qualname__}; {wanted}")
 
     return mapped(note, value)
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from ep.common.arrays.checks import is_weak
 from ep.expressions.array import LazyArray
 from ep.expressions.forms import leaves_of, mapped, name_leaves
-from ep.expressions.fused import Fused, P, R, fuse, parameter_names
+from ep.expressions.fused import Fused, P, R, parameter_names
 from ep.expressions.number import Number
 from ep.expressions.reverse import gradients, inlined
 from ep.expressions.trace import Trace
@@ -33,9 +36,10 @@ def value_and_grad(
 
     function: as for `fuse`. It returns a loss: an array of one element, of a real floating type.
     by: the arguments of the gradients: a position, a name, or a sequence of these, for which a tuple of gradients is
-    returned; the first argument by default. Such an argument is a floating or complex array or number, or a tuple, list
-    or dict of these; its gradient has the same structure. argnums: another name of `by`. has_aux: whether the function
-    returns a pair: its loss, and other values that have no influence on gradients. The pair is then returned in place
+    returned; the first argument by default. A negative position counts back from the last positional argument. Such an
+    argument is a floating or complex array or number, or a tuple, list or dict of these; its gradient has the same
+    structure. argnums: another name of `by`. has_aux: whether the function
+    returns a pair: its loss, and other arrays that have no influence on gradients. The pair is then returned in place
     of the loss.
 
     A gradient has the shape and dtype of its array; that of a Python number is of float64 or complex128, though the
@@ -44,29 +48,7 @@ def value_and_grad(
     other arguments and losses, and if the loss depends on an operator without a gradient; ValueError for a loss of
     another size.
     """
-    by = _one_of(by, argnums)
-    places = _places(by)
-    several = not isinstance(by, Place)
-    parameters, name = parameter_names(function), getattr(function, "__name__", "the function")
-
-    @functools.wraps(function, updated=())
-    def differentiated(*args: Any, **kwargs: Any) -> Any:
-        values: dict[Place, Any] = dict(enumerate(args))
-        values.update(kwargs)
-        chosen = [_chosen(one, values, parameters, name) for one in places]
-        if len(set(chosen)) < len(chosen):
-            raise ValueError(f"by is {shown(by)}, which is one argument of {name} twice")
-        trace = next((one.trace for one in leaves_of((args, kwargs)) if isinstance(one, LazyArray)), None)
-        aliased = [_aliased(values[one], _label(one, parameters), trace) for one in chosen]
-        aliases = leaves_of(aliased)
-        values.update(zip(chosen, aliased, strict=True))
-        result = function(*[values[k] for k in range(len(args))], **{one: values[one] for one in kwargs})
-        loss = _loss_of(result, name, has_aux, aliases)
-        found = iter(gradients(loss, aliases))
-        of_each = tuple(mapped(lambda _: next(found), one) for one in aliased)
-        return _inlined((result, of_each if several else of_each[0]), aliases)
-
-    return fuse(differentiated)
+    return _Gradients(_Differentiated(function, by, argnums, has_aux, True))
 
 
 def grad(
@@ -81,58 +63,101 @@ def grad(
     by, argnums: as of `value_and_grad`.
     has_aux: if True, it returns a pair: the gradients, and the other values that the function returns.
     """
-    both = value_and_grad(function, by, has_aux=has_aux, argnums=argnums)
-
-    @functools.wraps(function, updated=())
-    def differentiated(*args: Any, **kwargs: Any) -> Any:
-        result, of_each = both(*args, **kwargs)
-        return (of_each, result[1]) if has_aux else of_each
-
-    return fuse(differentiated)
+    return _Gradients(_Differentiated(function, by, argnums, has_aux, False))
 
 
-def _one_of(by: Any, argnums: Any) -> Any:
-    """Return the places of the gradients' arguments; TypeError if they are given under both names."""
-    if by is not None and argnums is not None:
-        raise TypeError(f"by is {shown(by)} and argnums is {shown(argnums)}: they are two names of one parameter")
-    given = argnums if by is None else by
-    return 0 if given is None else given
+class _Differentiated:
+    """What is traced for a function and its gradients. It is pickled as the function in it."""
+
+    def __init__(self, function: Callable[..., Any], by: Any, argnums: Any, has_aux: bool, gives_loss: bool) -> None:
+        """gives_loss: whether the result has the loss, too."""
+        if by is not None and argnums is not None:
+            raise TypeError(f"by is {shown(by)} and argnums is {shown(argnums)}: they are two names of one parameter")
+        self.function, self.has_aux, self.gives_loss = function, has_aux, gives_loss
+        self.option, given = ("by", by) if argnums is None else ("argnums", argnums)
+        given = 0 if given is None else given
+        self.places = _places(given, self.option)
+        self.several = isinstance(given, Sequence) and not isinstance(given, str)
+        self.parameters = parameter_names(function)
+        functools.update_wrapper(self, function, updated=())
+        self.name = getattr(function, "__name__", "the function")
+        self._made_of = function, by, argnums, has_aux, gives_loss
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Differentiated, self._made_of
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        values: dict[Place, Any] = dict(enumerate(args))
+        values.update(kwargs)
+        chosen = [self._chosen(one, values, len(args)) for one in self.places]
+        if len(set(chosen)) < len(chosen):
+            raise ValueError(f"{self.option} is {self._given()}, which is one argument of {self.name} twice")
+        trace = next((one.trace for one in leaves_of((args, kwargs)) if isinstance(one, LazyArray)), None)
+        aliased = [_aliased(values[one], self._label(one), trace) for one in chosen]
+        aliases = leaves_of(aliased)
+        if not aliases:
+            raise ValueError(f"{self._label(chosen[0])} has no arrays; gradients are by arrays and numbers")
+        values.update(zip(chosen, aliased, strict=True))
+        result = self.function(*[values[k] for k in range(len(args))], **{one: values[one] for one in kwargs})
+        loss = _loss_of(result, self.name, self.has_aux, aliases[0].trace)
+        found = iter(gradients(loss, aliases))
+        of_each: Any = tuple(mapped(lambda _: next(found), one) for one in aliased)
+        made = [of_each if self.several else of_each[0]]
+        if self.has_aux:
+            made = [(loss, result[1]), *made] if self.gives_loss else [*made, result[1]]
+        elif self.gives_loss:
+            made = [loss, *made]
+        inlined_ones = _inlined(tuple(made), aliases)
+        return inlined_ones if len(made) > 1 else inlined_ones[0]
+
+    def _given(self) -> str:
+        return shown(tuple(self.places) if self.several else self.places[0])
+
+    def _chosen(self, place: Place, values: Mapping[Place, Any], num_positional: int) -> Place:
+        """Return the key of an argument in `values`: its position, or its name if it was passed by name."""
+        parameters = self.parameters
+        other: Any = place
+        if isinstance(place, int) and place < 0:
+            other = num_positional + place
+        elif place not in values:
+            if isinstance(place, str):
+                other = parameters.index(place) if place in parameters else None
+            else:
+                other = parameters[place] if place < len(parameters) else None
+        if other not in values:
+            raise TypeError(f"{self.option} is {place!r}, an argument that {self.name} was called without")
+        return other  # type: ignore[no-any-return]
+
+    def _label(self, place: Place) -> str:
+        """Return the name of an argument in errors."""
+        if isinstance(place, str):
+            return place
+        return self.parameters[place] if place < len(self.parameters) else f"argument {place}"
 
 
-def _places(by: Any) -> list[Place]:
-    """Return `by` as a list.
+class _Gradients(Fused[P, R]):
+    """The function that `grad` and `value_and_grad` return."""
 
-    Raises TypeError for anything but positions and names, ValueError for an empty sequence or a negative position.
-    """
-    places = [by] if isinstance(by, Place) or not isinstance(by, Sequence) else [*by]
-    for one in places:
-        if isinstance(one, bool) or not isinstance(one, Place):
-            raise TypeError(f"by must be the position or the name of an argument, or a tuple of them, not {shown(by)}")
-        if isinstance(one, int) and one < 0:
-            raise ValueError(f"by is {shown(by)}; positions count from 0")
+    def __init__(self, function: _Differentiated, round_each: bool = False) -> None:
+        super().__init__(function, round_each)
+        if function.has_aux:
+            self._wanted = "with has_aux, the values beside its loss must be arrays of its trace, or None"
+
+
+def _places(given: Any, option: str) -> list[Place]:
+    """Return `by` or `argnums` as a list; TypeError for anything but positions and names, ValueError if it is empty."""
+    places = [*given] if isinstance(given, Sequence) and not isinstance(given, str) else [given]
+    for k, one in enumerate(places):
+        if isinstance(one, str):
+            continue
+        if isinstance(one, bool | np.bool_) or not hasattr(one, "__index__"):
+            raise TypeError(
+                f"{option} must be the position or the name of an argument, or a tuple of them, not {shown(given)}"
+            )
+        places[k] = operator.index(one)
     if not places:
-        raise ValueError("by is empty; there must be an argument at least")
+        raise ValueError(f"{option} is empty; there must be an argument at least")
     return places
-
-
-def _chosen(place: Place, values: Mapping[Place, Any], parameters: Sequence[str], name: str) -> Place:
-    """Return the key of an argument in `values`: its position, or its name if it was passed by name."""
-    if place in values:
-        return place
-    if isinstance(place, str):
-        other: Any = parameters.index(place) if place in parameters else None
-    else:
-        other = parameters[place] if place < len(parameters) else None
-    if other not in values:
-        raise TypeError(f"by is {place!r}, an argument that {name} was called without")
-    return other  # type: ignore[no-any-return]
-
-
-def _label(place: Place, parameters: Sequence[str]) -> str:
-    """Return the name of an argument in errors."""
-    if isinstance(place, str):
-        return place
-    return parameters[place] if place < len(parameters) else f"argument {place}"
 
 
 def _aliased(value: Any, label: str, trace: Trace | None) -> Any:
@@ -158,11 +183,13 @@ def _aliased(value: Any, label: str, trace: Trace | None) -> Any:
     return mapped(alias, value)
 
 
-def _loss_of(result: Any, name: str, has_aux: bool, aliases: Sequence[LazyArray]) -> LazyArray:
+def _loss_of(result: Any, name: str, has_aux: bool, trace: Trace) -> LazyArray:
     """Return the loss that a function returned; raises an error if it is not a loss."""
     if has_aux and not (isinstance(result, tuple) and len(result) == 2):
         raise TypeError(f"{name} returns {shown(result)}; with has_aux, it must return a pair: the loss and the rest")
     loss = result[0] if has_aux else result
+    if isinstance(loss, Number) or is_weak(loss):  # it does not depend on the arguments of the gradients
+        loss = trace.as_buffer(loss, f"the loss of {name}")
     if not isinstance(loss, LazyArray):
         what = "a tuple" if isinstance(loss, tuple) else shown(loss)
         raise TypeError(f"{name} returns {what}; its loss must be an array of one element (see has_aux)")
@@ -170,7 +197,7 @@ def _loss_of(result: Any, name: str, has_aux: bool, aliases: Sequence[LazyArray]
         raise TypeError(f"{name} returns a loss of dtype {loss.dtype}; it must be of a floating type")
     if loss.size != 1:
         raise ValueError(f"{name} returns a loss of shape {loss.shape}; it must have one element: take its sum or mean")
-    checked: LazyArray = aliases[0].trace.as_buffer(loss, f"the loss of {name}")
+    checked: LazyArray = trace.as_buffer(loss, f"the loss of {name}")
     return checked
 
 

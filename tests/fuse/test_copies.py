@@ -17,6 +17,15 @@ def doubled(x):
     return x * 2
 
 
+def loss(w):
+    return ep.ops.sum(w * w)
+
+
+@ep.grad
+def slope(w):
+    return ep.ops.sum(w * w)
+
+
 def plus_one(x):
     return x + 1
 
@@ -87,3 +96,24 @@ if __name__ == "__main__":
         print([found.tolist() for found in pool.map(doubled, [np.ones(3), np.zeros(2)])])
 """
     assert run(program).strip() == "[[2.0, 2.0, 2.0], [0.0, 0.0]]"
+
+
+@pytest.mark.parametrize("way", WAYS, ids=["copy", "deepcopy", "pickle"])
+def test_gradients_of_a_function_of_a_module(x, way):
+    assert way(slope) is slope
+    np.testing.assert_array_equal(way(ep.grad(loss, argnums=-1))(x), 2 * x)
+    value, found = way(ep.value_and_grad(loss, by=("w",)))(x)
+    assert float(value) == pytest.approx((x * x).sum())
+    np.testing.assert_array_equal(found[0], 2 * x)
+    pair = way(ep.grad(with_rest, has_aux=True))
+    np.testing.assert_array_equal(pair(x)[1], x + 1)
+    with pytest.raises(TypeError, match="has_aux"):
+        way(ep.grad(with_text, has_aux=True))(x)
+
+
+def with_rest(w):
+    return loss(w), w + 1
+
+
+def with_text(w):
+    return loss(w), "text"

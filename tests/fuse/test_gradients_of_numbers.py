@@ -95,3 +95,25 @@ def test_what_a_number_does_not_become(device):
     for number, what in ((3, "is the number 3"), (np.int32(3), "is the number 3"), (True, "is True")):
         with pytest.raises(TypeError, match=f"s {what}; gradients are by"):
             ep.grad(lambda s: s * s)(number)
+
+
+@pytest.mark.parametrize("loss", [lambda w, s: s * s, lambda w, s: 4.0, lambda w, s: np.float64(4.0)])
+def test_a_loss_that_depends_on_no_argument_of_the_gradients(loss):
+    w = np.array([1.0, 2, 3], np.float32)
+    for first in (w, 5.0, [w, 1.0]):
+        value, found = ep.value_and_grad(loss)(first, 2.0)
+        assert (value.shape, value.dtype, float(value)) == ((), np.float64, 4.0)
+        for one, given in zip(*((found, first) if isinstance(first, list) else ([found], [first])), strict=True):
+            np.testing.assert_array_equal(one, np.zeros_like(given), strict=isinstance(given, np.ndarray))
+    traced = ep.grad(lambda a, b: b * b)
+    assert [float(traced(2.0, b)) for b in (3.0, 4.0)] == [0, 0]
+
+
+def test_positions_from_the_end_and_of_numpy():
+    w, b = np.array([1.0, 2, 3]), np.array([4.0, 5, 7])
+    for places in (-1, np.int64(1), np.array(1), np.uint8(1)):
+        np.testing.assert_array_equal(ep.grad(lambda w, b: (w * b).sum(), argnums=places)(w, b), w)
+    of_b, of_w = ep.grad(lambda w, b: (w * b).sum(), by=(-1, np.int32(0)))(w, b)
+    np.testing.assert_array_equal((of_b, of_w), (w, b))
+    with pytest.raises(ValueError, match=r"^by is .*one argument of .* twice"):
+        ep.grad(lambda w, b: (w * b).sum(), by=(-1, 1))(w, b)
