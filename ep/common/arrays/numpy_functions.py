@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
 
 from ep.common.lazy import LazyTable
-from ep.include.suggest import did_you_mean
 from ep.include.synonyms import SYNONYMS
 
 FUNCTIONS: Final = LazyTable[Callable[..., Any]]()
@@ -32,16 +33,24 @@ _ALIKE: Final = frozenset(
 )
 """The functions of NumPy that are no ufuncs, and have the same name and the same first arguments in `ep.ops`."""
 
+_PARAMETERS: Final = {"a_min": "min", "a_max": "max", "ddof": "correction", "reps": "repetitions"}
+"""NumPy's names of parameters, after the operands, that `ep.ops` has under another name."""
+_OPERANDS: Final = {"a": 0, "m": 0, "val": 0, "array": 0, "A": 0, "ary": 0, "arrays": 0, "condition": 0, "b": 1}
+"""NumPy's names of operands, and their positions. An operand `x` has this name in `ep.ops`, too."""
+_AS_OURS: Final = frozenset(["axis", "keepdims"])
+
+_OF_REAL: Final = {"conj": "identity", "real": "identity", "imag": "zeros_like"}
+"""The functions of complex numbers that NumPy also has for real numbers, and what they are for these."""
 _REDUCED: Final = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"}
 _PROPERTIES: Final = "shape", "ndim", "size"
 
 
 def of_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: Mapping[str, Any]) -> Any:
     """Return the result of a ufunc, as `__array_ufunc__`; TypeError if `ep.ops` has no such function."""
-    name, rest = _our_name(ufunc.__name__), dict(options)
+    name, rest = _of_numbers(_our_name(ufunc.__name__), inputs), dict(options)
     out = rest.pop("out", None)
     if method != "__call__":
-        instead = _instead(_REDUCED.get(ufunc.__name__, ""))
+        instead = _instead(_REDUCED.get(ufunc.__name__, "")) if method == "reduce" else ""
         raise TypeError(f"numpy.{ufunc.__name__}.{method} takes arrays of the host alone{instead}")
     if name not in FUNCTIONS:
         raise TypeError(f"numpy.{ufunc.__name__} takes arrays of the host alone{_instead(ufunc.__name__)}")
@@ -58,7 +67,10 @@ def of_function(function: Callable[..., Any], args: Sequence[Any], kwargs: Mappi
     name = function.__name__
     if function.__module__ == np.__name__:
         if name in _ALIKE or name in _RENAMED:
-            return FUNCTIONS[_our_name(name)](*args, **kwargs)
+            ours = _of_numbers(_our_name(name), args)
+            if name == "where" or len(args) > 2 or not kwargs.keys() <= _AS_OURS:
+                args, kwargs = (), _arguments(function, ours, args, kwargs)
+            return FUNCTIONS[ours](*args, **kwargs)
         if name in _PROPERTIES and len(args) == 1 and not kwargs:
             return getattr(args[0], name)
     try:
@@ -66,6 +78,44 @@ def of_function(function: Callable[..., Any], args: Sequence[Any], kwargs: Mappi
     except TypeError as error:
         raise TypeError(f"{function.__module__}.{name}: {error}{_instead(name)}") from None
     return function(*on_host[0], **on_host[1])
+
+
+def _arguments(
+    function: Callable[..., Any], ours: str, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the arguments of a function of NumPy as those of ours, by name, without those that have defaults.
+
+    Raises TypeError if ours has no such parameter, or needs another.
+    """
+    theirs, parameters = _parameters_of(function), _parameters_of(FUNCTIONS[ours])
+    given: dict[str, Any] = {}
+    for name, value in inspect.Signature([*theirs.values()]).bind(*args, **kwargs).arguments.items():
+        given |= value if theirs[name].kind is inspect.Parameter.VAR_KEYWORD else {name: value}
+    named, positions = {}, [*parameters]
+    for name, value in given.items():
+        default = theirs[name].default if name in theirs else inspect.Parameter.empty
+        if value is default or (type(value) is type(default) and value == default):
+            continue
+        other = positions[_OPERANDS[name]] if name in _OPERANDS else _PARAMETERS.get(name, name)
+        if other not in parameters:
+            raise TypeError(f"numpy.{function.__name__} with {name} takes arrays of the host alone{_instead(ours)}")
+        named[other] = value
+    missing = [name for name, one in parameters.items() if one.default is one.empty and name not in named]
+    if missing:
+        listed = " and ".join(missing)
+        raise TypeError(f"numpy.{function.__name__} without {listed} takes arrays of the host alone{_instead(ours)}")
+    return named
+
+
+@lru_cache
+def _parameters_of(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    return inspect.signature(function).parameters
+
+
+def _of_numbers(name: str, inputs: Sequence[Any]) -> str:
+    """Return the name of a function, or for real numbers what it is for them."""
+    dtype = getattr(inputs[0], "dtype", None) if name in _OF_REAL and inputs else None
+    return _OF_REAL[name] if isinstance(dtype, np.dtype) and dtype.kind != "c" else name
 
 
 def _on_host(value: Any) -> Any:
@@ -85,4 +135,4 @@ def _instead(name: str) -> str:
     if name == "repeat":  # another function
         return ""
     meant = SYNONYMS.get(name, name)
-    return f"; use ep.ops.{meant}" if meant in FUNCTIONS else did_you_mean(name, FUNCTIONS)
+    return f"; use ep.ops.{meant}" if meant in FUNCTIONS else ""

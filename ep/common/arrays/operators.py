@@ -11,6 +11,7 @@ from ep.common.arrays.numpy_functions import FUNCTIONS as FUNCTIONS
 from ep.common.arrays.numpy_functions import of_function, of_ufunc
 from ep.include.array_types import DeviceArray
 from ep.include.arrays import Placed
+from ep.include.data_type import as_data_type
 
 _OPERANDS: Final = Placed, list, tuple
 _EXPORTS: Final = "__dlpack__", "__cuda_array_interface__", "__array__"
@@ -76,8 +77,13 @@ def _unary(name: str) -> Callable[[Any], Any]:
     return operator
 
 
+_WITH_CORRECTION: Final = "var", "std"  # which NumPy calls ddof
+
+
 def _reduction(name: str) -> Callable[..., Any]:
     def reduction(self: Any, axis: Any = None, keepdims: bool = False, **options: Any) -> Any:
+        if "ddof" in options and name in _WITH_CORRECTION:
+            options["correction"] = options.pop("ddof")
         return FUNCTIONS[name](self, axis, keepdims=keepdims, **options)
 
     reduction.__name__, reduction.__doc__ = name, f"As `ep.ops.{name}`."
@@ -132,8 +138,11 @@ class Operators(DeviceArray):
         """A new array with the axes in reverse."""
         return FUNCTIONS["transpose"](self)
 
-    def astype(self, dtype: Any) -> Any:
-        """Return a new array of the elements in another dtype, as `ep.ops.cast`."""
+    def astype(self, dtype: Any, *, copy: bool = True) -> Any:
+        """Return a new array of the elements in another dtype, as `ep.ops.cast`; with copy=False, as NumPy, the array
+        itself if it has this dtype."""
+        if not copy and as_data_type(dtype, "dtype").dtype == self.dtype:
+            return self
         return FUNCTIONS["cast"](self, dtype)
 
     def __getitem__(self, index: Any) -> Any:
