@@ -83,7 +83,7 @@ class Parameters:
             raise TypeError(f"{self} needs {' and '.join(missing)}")
         operands = [values[position] for position in range(num_operands)]
         given = [values.get(num_operands + position) for position in range(2)]
-        attributes = zip(self._attribute_names, attribute_values(self._op, *given), strict=True)
+        attributes = zip(self._attribute_names, attribute_values(self._op, *given, self._attribute_names), strict=True)
         return Call(operands, dict(attributes), kwargs.get("out"))
 
     def __str__(self) -> str:

@@ -13,7 +13,7 @@ import ep.ops
 from ep import BinaryOp, UnaryOp
 from ep.include.primitive.op_table import OPS, attributes_of
 from ep.mesh import GlobalTensor, Placement
-from ep.ops.names import ALIASES, function_name
+from ep.ops.names import ALIASES, BY_NAME, function_name
 from ep.sbp import Broadcast
 from tests.subprocesses import run
 
@@ -98,7 +98,9 @@ def test_signature_and_docstring(op):
         assert parameter.default == expected
     out = parameters[-1]
     assert (out.name, out.kind, out.default) == ("out", out.KEYWORD_ONLY, None)
-    assert all(p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters[:-1])
+    assert all(p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters[:num_operands])
+    of_attributes = out.KEYWORD_ONLY if op in BY_NAME else out.POSITIONAL_OR_KEYWORD
+    assert all(p.kind is of_attributes for p in parameters[num_operands:-1])
 
     lines = function.__doc__.splitlines()
     assert lines[0].strip()
@@ -142,10 +144,10 @@ def test_attributes_are_told_apart():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda x: ep.ops.threshold(x, 1), r"attr1 \(value\) of kThreshold is missing"),
-        (lambda x: ep.ops.threshold(x), r"attr0 \(threshold\) of kThreshold is missing"),
-        (lambda x: ep.ops.leaky_relu(x, "0.5"), r"attr0 \(alpha\) of kLeakyRelu must be a real number"),
-        (lambda x: ep.ops.leaky_relu(x, [0.5]), r"attr0 \(alpha\) of kLeakyRelu must be a real number"),
+        (lambda x: ep.ops.threshold(x, 1), r"^value is missing and has no default"),
+        (lambda x: ep.ops.threshold(x), r"^threshold is missing and has no default"),
+        (lambda x: ep.ops.leaky_relu(x, "0.5"), r"^alpha must be a real number, not"),
+        (lambda x: ep.ops.leaky_relu(x, [0.5]), r"^alpha must be a real number, not"),
         (lambda x: ep.ops.relu(x, 1), r"relu\(\) takes 1 positional arguments, and 2 were given"),
         (lambda x: ep.ops.relu(x, attr0=1), r"relu\(\) has no parameter 'attr0'"),
         (lambda x: ep.ops.leaky_relu(x, alhpa=1), r"leaky_relu\(\) has no parameter 'alhpa'; did you mean 'alpha'"),
@@ -222,3 +224,16 @@ def test_what_arrays_list():
         check_dir(block.view(np.ones(3, np.float32)), {"T"})
     tensor = GlobalTensor(np.ones(3, np.float32), (3,), Placement(1), (Broadcast(),))
     check_dir(tensor, {"placement", "sbp", "to", "to_local"})
+
+
+def test_errors_of_attributes_and_of_empty_reductions_are_in_words_of_operators():
+    x = np.float32([1, 2, 3])
+    for function, error, message in (
+        (lambda: ep.ops.isclose(x, x, rtol=x), TypeError, r"^rtol must be a real number, not ndarray of shape \(3,\)"),
+        (lambda: ep.ops.isclose(x, x, atol="a"), TypeError, "^atol must be a real number, not 'a'"),
+        (lambda: ep.ops.leaky_relu(x, attr0=10**400), ValueError, "^alpha is beyond the range of float64"),
+        (lambda: ep.ops.max(x[:0]), ValueError, r"axis \(0,\); a maximum of none does not exist"),
+        (lambda: ep.ops.min(x[:0]), ValueError, r"axis \(0,\); a minimum of none does not exist"),
+    ):
+        with pytest.raises(error, match=message):
+            function()

@@ -164,7 +164,7 @@ FUNCTIONS = {
         np.real(np.conj(x.astype("complex128"))) + np.imag(np.conj(x.astype("complex128")))
     ),
     "std_method": lambda np, x: x.std(ddof=1) + x.var(1, ddof=1),
-    "astype": lambda np, x: x.astype("float64", copy=False) + x.astype(np.float32, copy=False),
+    "astype": lambda np, x: x.astype("float64", copy=False).astype(np.float32, copy=False),
     "shape": lambda np, x: x * np.shape(x)[1] + np.ndim(x) + np.size(x),
 }
 

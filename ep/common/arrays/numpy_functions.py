@@ -68,7 +68,7 @@ def of_function(function: Callable[..., Any], args: Sequence[Any], kwargs: Mappi
     if function.__module__ == np.__name__:
         if name in _ALIKE or name in _RENAMED:
             ours = _of_numbers(_our_name(name), args)
-            if name == "where" or len(args) > 2 or not kwargs.keys() <= _AS_OURS:
+            if name == "where" or len(args) > 1 or not kwargs.keys() <= _AS_OURS:
                 args, kwargs = (), _arguments(function, ours, args, kwargs)
             return FUNCTIONS[ours](*args, **kwargs)
         if name in _PROPERTIES and len(args) == 1 and not kwargs:

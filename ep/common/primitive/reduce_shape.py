@@ -75,7 +75,7 @@ def check_reduces_something(op: ReduceOp, shape: ReduceShape) -> None:
             "src_dims",
             f"{shape.src_dims} has no elements along",
             Argument("axes"),
-            f"{shape.axes}; {op.name} needs one",
+            f"{shape.axes}; a {op.name.removeprefix('k').lower()}imum of none does not exist",
         )
 
 

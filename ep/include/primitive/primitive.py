@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeVar
@@ -184,11 +184,11 @@ def num_dims(value: int, argument: str = "max_num_dims") -> int:
     return number
 
 
-def attributes(op: UnaryOp | BinaryOp, attr0: Any, attr1: Any) -> tuple[float, ...]:
+def attributes(op: UnaryOp | BinaryOp, attr0: Any, attr1: Any, names: Sequence[str] = ()) -> tuple[float, ...]:
     """Return the attribute values of `op`, with defaults for None.
 
-    Raises TypeError if a value without a default is missing or a value is not a real number, ValueError if the op does
-    not accept a value.
+    names: the caller's names of the attributes, for errors; those of New by default. Raises TypeError if a value
+    without a default is missing or a value is not a real number, ValueError if the op does not accept a value.
     """
     declared = attributes_of(op)
     values: list[float] = []
@@ -200,19 +200,16 @@ def attributes(op: UnaryOp | BinaryOp, attr0: Any, attr1: Any) -> tuple[float, .
                 raise ArgumentValueError(argument, f"is {shown(given)}, but {op.name} takes {takes}")
             continue
         attribute = declared[position]
+        about = [names[position]] if names else [argument, f"({attribute.name}) of {op.name}"]
         if given is None:
             if attribute.default is None:
-                raise ArgumentTypeError(argument, f"({attribute.name}) of {op.name} is missing and has no default")
+                raise ArgumentTypeError(*about, "is missing and has no default")
             given = attribute.default
         # float() would accept text, drop an imaginary part, and unpack an array
         if isinstance(given, str | bytes | np.complexfloating | np.ndarray) or not hasattr(given, "__float__"):
-            raise ArgumentTypeError(
-                argument, f"({attribute.name}) of {op.name} must be a real number, not {shown(given)}"
-            )
+            raise ArgumentTypeError(*about, f"must be a real number, not {shown(given)}")
         try:
             values.append(float(given))
         except OverflowError:
-            raise ArgumentValueError(
-                argument, f"({attribute.name}) of {op.name} is beyond the range of float64"
-            ) from None
+            raise ArgumentValueError(*about, "is beyond the range of float64") from None
     return tuple(values)

@@ -107,10 +107,8 @@ def choose(operator: str, subject: Subject, kernels: Sequence[Registration] | No
 
 def _why_none(operator: str, kernels: Sequence[Registration], subject: Subject) -> str:
     reasons = [(kernel, _first_reason(kernel, subject)) for kernel in kernels]
-    if len(reasons) == 1:
-        return reasons[0][1]
-    listed = "; ".join(f"{kernel.name}: {reason}" for kernel, reason in reasons) or "it has none"
-    return f"no kernel of {operator} matches {_in_words(subject)}: {listed}"
+    named = [reason for _, reason in reasons] if len(reasons) == 1 else [f"{one.name}: {why}" for one, why in reasons]
+    return f"{operator} has no kernel for {_in_words(subject)}: {'; '.join(named) or 'it has none'}"
 
 
 def _first_reason(kernel: Registration, subject: Subject) -> str:
@@ -129,7 +127,7 @@ def _first_reason(kernel: Registration, subject: Subject) -> str:
 
 
 def _in_words(subject: Subject) -> str:
-    types = ", ".join(f"{name} {data_type.name}" for name, data_type in subject.data_types.items())
+    types = ", ".join(f"{name} {data_type.dtype}" for name, data_type in subject.data_types.items())
     values = ", ".join(f"{name}={value!r}" for name, value in subject.attributes.items())
     return f"{types}{', ' * bool(values)}{values} on {subject.device_type.tag}"
 
