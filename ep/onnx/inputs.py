@@ -12,7 +12,7 @@ import numpy as np
 from ep.common.arrays.checks import is_weak
 from ep.common.arrays.on_device import arrays_of_type
 from ep.include.arrays import Arrays
-from ep.include.errors import ArgumentError
+from ep.include.errors import ArgumentError, ArgumentTypeError
 from ep.include.process import exclusively
 from ep.include.shown import shape_in_words, shown
 from ep.include.suggest import did_you_mean
@@ -49,7 +49,8 @@ def checked(base: Arrays, signatures: Sequence[Signature], inputs: Mapping[str, 
     """
     check_known("input", inputs, signatures)
     if missing := [one.name for one in signatures if one.name not in inputs]:
-        raise ValueError(f"inputs: {', '.join(missing)} is missing; the model takes {_listed(signatures)}")
+        verb = "is" if len(missing) == 1 else "are"
+        raise ValueError(f"inputs: {', '.join(missing)} {verb} missing; the model takes {_listed(signatures)}")
     given = {one.name: _buffer(base, one, inputs[one.name]) for one in signatures}
     _check_all(signatures, given)
     return given
@@ -151,7 +152,12 @@ def _buffer(base: Arrays, signature: Signature, value: Any) -> Any:
             return value if isinstance(dtype, np.dtype) else base.as_buffer(value, argument)
         arrays = exclusively(lambda: import_module("ep.ops.devices")).arrays_of((value,), (argument,))
         if arrays.place == base.place or getattr(arrays, "takes_host_arrays", False):
-            return arrays.as_buffer(value, argument)
+            made = arrays.as_buffer(value, argument)
+            if isinstance(value, list | tuple) and made.dtype != signature.dtype:
+                how = f"give numpy.asarray({signature.name}, {signature.dtype.name!r})"
+                words = f"is a {type(value).__name__}, of dtype {made.dtype} as an array; it must be"
+                raise ArgumentTypeError(argument, f"{words} {signature.dtype}: {how}")
+            return made
     except ArgumentError:
         raise
     except ValueError as error:  # NumPy's, of lists that are no array

@@ -56,6 +56,14 @@ class Model:
         self._all = tuple(one.name for one in self.outputs)
         self._plans = BoundedCache()  # by the requested outputs and the shapes of inputs
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let a copy load the contents of the file again. Raises TypeError for a model of a ModelProto."""
+        if not self._source.is_file:
+            raise TypeError(
+                "a model of a ModelProto cannot be copied or pickled; load it from a file or from its bytes"
+            )
+        return Model, (self._source, self._device_type)
+
     @property
     def nodes(self) -> tuple[Node, ...]:
         """The nodes, as the file has them, without their tensors and graphs."""

@@ -1,5 +1,8 @@
 """Inputs and outputs of models: what inputs may be, what is said about others, and what a file may leave out."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from onnx import TensorProto, ValueInfoProto, helper
@@ -96,7 +99,11 @@ def test_arrays_of_another_device_are_not_copied_back(device):
         (X.astype(">f8"), TypeError, "input x has dtype >f8; it must be float32"),
         (X.astype(object), TypeError, "input x has dtype object; it must be float32"),
         (Tensor(X.astype(np.int32)), TypeError, "input x has dtype int32; it must be float32"),
-        (X.tolist(), TypeError, "input x has dtype float64; it must be float32"),
+        (
+            X.tolist(),
+            TypeError,
+            r"input x is a list, of dtype float64 as an array; it must be float32: give numpy\.asarray\(x, 'float32'\)",
+        ),
         ([[1.0], [2.0, 3.0]], ValueError, r"input x \(list\) cannot be made an array"),
         (None, TypeError, "input x has dtype object; it must be one of"),
         (Gradient(X), TypeError, r"input x \(Gradient\) cannot be read through DLPack: tensors that require gradient"),
@@ -210,6 +217,7 @@ def test_inputs_by_position(difference):
         ((X, X, X), {}, TypeError, "inputs: 3 are given by position; the model takes 2: tokens, mask"),
         ((X,), {"tokens": X}, TypeError, "input tokens is given twice, by position and by name"),
         ((X,), {}, ValueError, "inputs: mask is missing; the model takes tokens, mask"),
+        ((), {}, ValueError, "inputs: tokens, mask are missing; the model takes tokens, mask"),
         ((X,), {"maks": X}, ValueError, r"the model has no maks; it has tokens, mask; did you mean 'mask'\?"),
         (({"tokens": X},), {}, TypeError, r"input tokens is a dict; give inputs by name as model\(\*\*inputs\)"),
         ((X.astype(int), X), {}, TypeError, "input tokens has dtype int64; it must be float32"),
@@ -341,3 +349,21 @@ def test_inputs_without_a_part_of_their_type():
         given.graph.input[0].CopyFrom(value("x", kind))
         with pytest.raises(ep.onnx.ModelError, match="does not give the type of 'x'"):
             ep.onnx.load(given)
+
+
+def test_a_model_is_copied_and_pickled_before_and_after_runs(device):
+    given = model_of([("Neg", ["x"], ["y"])], [("x", ("n", 3))], [("y", ("n", 3))])
+    model = ep.onnx.load(given.SerializeToString(), device.type)
+    for _ in range(2):
+        for one in (copy.copy(model), copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+            np.testing.assert_array_equal(copy_to_host(one(x=X)[0]), -X)
+            assert (one.inputs, one.outputs) == (model.inputs, model.outputs)
+        model(x=X)
+    model = ep.onnx.load(given, device.type)
+    for _ in range(2):
+        for way in (copy.deepcopy, pickle.dumps):
+            with pytest.raises(
+                TypeError, match="a model of a ModelProto cannot be copied or pickled; load it from a file"
+            ):
+                way(model)
+        model(x=X)
