@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Mapping
 from enum import Enum
@@ -124,6 +125,13 @@ def _operators() -> Mapping[str, Any]:
     return {name: one for one in operators() for name in (one.name, *one.aliases)}
 
 
+def _functions() -> Mapping[str, Any]:
+    import ep.ops
+
+    public = {name: getattr(ep.ops, name) for name in dir(ep.ops) if not name.startswith("_")}
+    return {name: one for name, one in public.items() if inspect.isroutine(one)} | dict(_operators())
+
+
 def _of_another_kind(text: str) -> str:
     other = op.find(text)
     return f"; it is a {_KINDS_OF_OPS[type(other)]} op" if other is not None else ""
@@ -136,6 +144,7 @@ binary_op: Final = Names("binary op", _members_of(BinaryOp), _of_another_kind)
 reduce_op: Final = Names("reduce op", _members_of(ReduceOp), _of_another_kind)
 data_type: Final = Names("data type", _data_types)
 operator: Final = Names("operator", _operators)
+function: Final = Names("operator", _functions)
 device_type: Final = Names("device type", _device_types)
 
 

@@ -1,12 +1,15 @@
 """List the operators, or show one: its inputs and results, its attributes, and its kernels.
 
-ep ops
-ep ops --family join
-ep ops gather
+  ep ops
+  ep ops --family join
+  ep ops gather
+
+Functions that are made of operators, such as clip, are shown by their docstrings.
 """
 
 from __future__ import annotations
 
+import inspect
 import textwrap
 from argparse import Namespace
 from typing import Any
@@ -17,13 +20,15 @@ from ep.cli.parser import CommandError, Parser
 
 def add_arguments(parser: Parser) -> None:
     """Add the arguments of `ep ops`."""
-    parser.add_argument("operator", nargs="?", type=names.operator, help="such as gather; without it all are listed")
+    parser.add_argument("operator", nargs="?", type=names.function, help="such as gather; without it all are listed")
     parser.add_argument("--family", help="list those of one family alone, such as binary")
     output.add_format(parser, "table", "json")
 
 
 def run(arguments: Namespace) -> int:
     """Print the table, or the description of one operator."""
+    if inspect.isroutine(arguments.operator):
+        return _show_function(arguments.operator, arguments.format)
     chosen = [arguments.operator] if arguments.operator else _of_family(arguments.family)
     if arguments.format == "json":
         output.as_json([_as_dict(one) for one in chosen])
@@ -32,6 +37,17 @@ def run(arguments: Namespace) -> int:
     else:
         rows = [(one.name, one.family, ", ".join(one.input_names), _attributes(one), str(one.dtype)) for one in chosen]
         output.table(("operator", "family", "inputs", "attributes", "type of the result"), rows)
+    return 0
+
+
+def _show_function(function: Any, form: str) -> int:
+    """Print the signature and the docstring of a function that is made of operators."""
+    signature, meaning = str(inspect.signature(function)), inspect.getdoc(function) or ""
+    if form == "json":
+        output.as_json([{"function": function.__name__, "signature": signature, "meaning": meaning}])
+    else:
+        output.facts({"function": f"{function.__name__}{signature}", "kernels": "those of the operators it is made of"})
+        print(f"\n{textwrap.indent(meaning, '  ')}")
     return 0
 
 

@@ -7,8 +7,6 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from ep.common.arrays.checks import is_weak
 from ep.expressions.array import LazyArray
 from ep.expressions.forms import leaves_of, mapped, name_leaves
@@ -148,13 +146,14 @@ def _places(given: Any, option: str) -> list[Place]:
     """Return `by` or `argnums` as a list; TypeError for anything but positions and names, ValueError if it is empty."""
     places = [*given] if isinstance(given, Sequence) and not isinstance(given, str) else [given]
     for k, one in enumerate(places):
-        if isinstance(one, str):
-            continue
-        if isinstance(one, bool | np.bool_) or not hasattr(one, "__index__"):
+        try:
+            places[k] = one if isinstance(one, str) else operator.index(one)
+        except TypeError:
+            places[k] = False
+        if isinstance(one, bool) or places[k] is False:
             raise TypeError(
                 f"{option} must be the position or the name of an argument, or a tuple of them, not {shown(given)}"
             )
-        places[k] = operator.index(one)
     if not places:
         raise ValueError(f"{option} is empty; there must be an argument at least")
     return places

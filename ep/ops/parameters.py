@@ -82,8 +82,8 @@ class Parameters:
         if missing:
             raise TypeError(f"{self} needs {' and '.join(missing)}")
         operands = [values[position] for position in range(num_operands)]
-        given = [values.get(num_operands + position) for position in range(2)]
-        attributes = zip(self._attribute_names, attribute_values(self._op, *given, self._attribute_names), strict=True)
+        given, names = (values.get(num_operands), values.get(num_operands + 1)), self._attribute_names
+        attributes = zip(names, attribute_values(self._op, given[0], given[1], names), strict=True)
         return Call(operands, dict(attributes), kwargs.get("out"))
 
     def __str__(self) -> str:

@@ -1,5 +1,7 @@
 """`ep ops` and `ep kernels`."""
 
+import json
+
 import pytest
 
 
@@ -35,6 +37,22 @@ def test_one_operator(ep):
     done = ep("ops", "gathr")
     assert done.code == 2
     assert "'gathr' is not an operator; did you mean 'gather'" in done.err
+
+
+def test_a_function_that_is_made_of_operators(ep):
+    for name in ("clip", "var", "linspace", "tensordot", "copy_to_host"):
+        done = ep("ops", name)
+        assert (done.code, done.err) == (0, "")
+        assert f"{name}(" in done.out.splitlines()[0]
+        assert len(done.out.splitlines()) > 3
+    (described,) = json.loads(ep("ops", "clip", "--format", "json").out)
+    assert described["function"] == "clip"
+    assert described["meaning"]
+
+
+def test_examples_of_the_help_are_on_lines_of_their_own(ep):
+    lines = [line.strip() for line in ep("help", "ops").out.splitlines()]
+    assert {"ep ops", "ep ops --family join", "ep ops gather"} <= {*lines}
 
 
 def test_json(ep):

@@ -356,6 +356,8 @@ REFUSED = [
     (lambda x: ep.grad(total)([x, np.arange(3)]), TypeError, r"x\[1\] has dtype int64"),
     (lambda x: ep.grad(lambda x, y: total(x * y), by="y")(x, 2), TypeError, "y is the number 2; gradients are by"),
     (lambda x: ep.grad(total, 0, argnums=0), TypeError, "by is 0 and argnums is 0: they are two names of one"),
+    (lambda x: ep.grad(total, argnums=np.array([0, 1])), TypeError, "^argnums must be the position or the name"),
+    (lambda x: ep.grad(total, by=(0, True)), TypeError, "^by must be the position or the name"),
     (lambda x: ep.grad(total, argnums=1.5), TypeError, "^argnums must be the position or the name of an argument"),
     (lambda x: ep.grad(total)("text"), TypeError, "x is 'text'; gradients are by arrays"),
     (

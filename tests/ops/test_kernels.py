@@ -125,6 +125,11 @@ def test_ties_are_errors():
 
 
 def test_nothing_matches():
+    exists = primitive_exists(ElementwiseUnaryFactory, UnaryOp.kExp, data_type("indices"), data_type("indices"))
+    register_kernel("test_missing", matches=exists, name="only")(lambda subject: subject)
+    words = r"^test_missing has no kernel for x float32, indices int64, out float32, .* on cpu: ElementwiseUnary\(kExp"
+    with pytest.raises(UnsupportedPrimitiveError, match=words):
+        choose("test_missing", SUBJECT)
     with pytest.raises(UnsupportedPrimitiveError, match=r"^test_none has no kernel for .* on cpu: it has none"):
         choose("test_none", SUBJECT)
     register_kernel("test_none", matches=attribute("axis") == 2, name="two")(lambda subject: subject)

@@ -99,6 +99,8 @@ def _arguments(
         other = positions[_OPERANDS[name]] if name in _OPERANDS else _PARAMETERS.get(name, name)
         if other not in parameters:
             raise TypeError(f"numpy.{function.__name__} with {name} takes arrays of the host alone{_instead(ours)}")
+        if other in named:
+            raise TypeError(f"numpy.{function.__name__} has {name} and {other}, which are two names of one parameter")
         named[other] = value
     missing = [name for name, one in parameters.items() if one.default is one.empty and name not in named]
     if missing:
