@@ -32,8 +32,7 @@ def main() -> int:
     if (given.folder is None) != (given.command == _COMPILE):
         parser.error(f"{given.command} {'needs a' if given.folder is None else 'has no'} folder")
     packages = [unpacked(given.site)] if given.site else []
-    path = map(os.path.abspath, extended("PYTHONPATH", *packages, ROOT).split(os.pathsep))  # processes begin elsewhere
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(path), "PYTHONUNBUFFERED": "1"}
+    environment = os.environ | {"PYTHONPATH": extended("PYTHONPATH", *packages, ROOT), "PYTHONUNBUFFERED": "1"}
     if cache := os.environ.get("EP_CACHE_DIR"):
         environment["EP_CACHE_DIR"] = os.path.abspath(cache)
     if given.folder and not given.rehearse:
