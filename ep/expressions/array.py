@@ -54,11 +54,6 @@ class LazyArray(Operators, Recorded):
         return self.node.data_type.dtype
 
     @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return len(self.shape)
-
-    @property
     def size(self) -> int:
         """The number of elements."""
         return math.prod(self.shape)
@@ -108,11 +103,6 @@ class LazyArray(Operators, Recorded):
 
     def __iter__(self) -> Any:
         raise refusal("iteration over an array that is not computed yet", "use slices, or operators over an axis")
-
-    def __len__(self) -> int:
-        if not self.shape:
-            raise TypeError("an array without axes has no length")
-        return self.shape[0]
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         raise refusal("a NumPy array of an array that is not computed yet", "use the functions of ep.ops")

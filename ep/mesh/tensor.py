@@ -39,11 +39,6 @@ class GlobalTensor(Operators, Placed):
         self.dtype: np.dtype[Any] = local.dtype
 
     @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return len(self.shape)
-
-    @property
     def size(self) -> int:
         """The number of elements of the whole tensor."""
         return math.prod(self.shape)

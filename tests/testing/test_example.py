@@ -108,6 +108,37 @@ def test_operators_run_on_its_arrays(example):
     example.python("-c", OPERATORS)
 
 
+METHODS = """
+import numpy as np
+import ep.ops
+import ep_numpy_device.arrays as arrays
+from ep.common.arrays.operators import Operators
+
+class Array(arrays.NumpyArray, Operators):
+    pass
+
+arrays.NumpyArray = Array
+x = ep.ops.copy_to_device(np.float32([[1, 2, 3], [4, 5, 6]]), "numpy")
+assert (x.ndim, len(x)) == (2, 2)
+for shape in ((3, 2), (-1,), (1, 6, 1)):
+    for reshaped in (x.reshape(shape), x.reshape(*shape)):
+        assert type(reshaped) is Array
+        assert ep.ops.copy_to_host(reshaped).tolist() == np.arange(1, 7).reshape(shape).tolist()
+assert ep.ops.copy_to_host(-x).tolist() == [[-1, -2, -3], [-4, -5, -6]]
+for refused in (bool, np.asarray, lambda x: len(x.reshape(6)[0])):
+    try:
+        refused(x)
+        raise AssertionError
+    except (TypeError, ep.UnsupportedPrimitiveError) as error:
+        words = str(error)
+        assert "copy_to_host" in words or "CopyNd(max_num_dims=8) on numpy is not supported" in words, words
+"""
+
+
+def test_arrays_with_operators_need_only_shape_dtype_and_size(example):
+    example.python("-c", METHODS)
+
+
 @pytest.mark.parametrize("lent", [False, True])
 def test_functions_of_others_stay_on_its_arrays(example, lent):
     """Of some, the device lacks a primitive, and the error says which one, unless all are lent to it."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Final, NamedTuple
 
 from ep.common.arrays.checks import NUMBERS, is_weak
-from ep.common.arrays.indexing import selected
+from ep.common.arrays.indexing import reshaped, selected
 from ep.common.arrays.numpy_functions import FUNCTIONS as FUNCTIONS
 from ep.common.arrays.numpy_functions import of_function, of_ufunc
 from ep.include.array_types import DeviceArray
@@ -93,9 +93,9 @@ def _reduction(name: str) -> Callable[..., Any]:
 class Operators(DeviceArray):
     """An array with the operators of the array API standard, and the methods of NumPy's arrays, which call `ep.ops`.
 
-    The other operand is an array of the same dtype, or a number. For other values Python tries the other operand's own
-    operator, and then raises TypeError. Comparisons are elementwise, so such an array has no hash. NumPy's functions
-    call those of `ep.ops`.
+    A class needs `shape`, `dtype` and `size`. The other operand is an array of the same dtype, or a number. For other
+    values Python tries the other operand's own operator, and then raises TypeError. Comparisons are elementwise, so
+    such an array has no hash. NumPy's functions call those of `ep.ops`.
     """
 
     __slots__ = ()
@@ -134,9 +134,18 @@ class Operators(DeviceArray):
     var, std = _reduction("var"), _reduction("std")
 
     @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    @property
     def T(self) -> Any:
         """A new array with the axes in reverse."""
         return FUNCTIONS["transpose"](self)
+
+    def reshape(self, *shape: Any) -> Any:
+        """Return a new array of the elements in another shape, one size of which may be -1, as `ep.ops.reshape`."""
+        return FUNCTIONS["reshape"](self, reshaped(self, shape))
 
     def astype(self, dtype: Any, *, copy: bool = True) -> Any:
         """Return a new array of the elements in another dtype, as `ep.ops.cast`; with copy=False, as NumPy, the array
@@ -148,6 +157,19 @@ class Operators(DeviceArray):
     def __getitem__(self, index: Any) -> Any:
         """Return a new array of the elements that integers, slices, None and ... select."""
         return selected(self, index)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("an array without axes has no length")
+        return self.shape[0]
+
+    def __bool__(self) -> bool:
+        """Refuse an implicit copy to the host."""
+        raise TypeError(f"{type(self).__qualname__} is no truth value: ep.ops.copy_to_host copies it to the host")
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        """Refuse an implicit copy to the host."""
+        raise TypeError(f"{type(self).__qualname__} is not copied to the host silently; ep.ops.copy_to_host does it")
 
     def __iter__(self) -> Iterator[Any]:
         if not self.shape:

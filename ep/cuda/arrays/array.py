@@ -73,11 +73,6 @@ class CudaArray(KeyedSlots, Operators, ProcessBound, Keyed):
         return self.memory[0]
 
     @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return len(self.shape)
-
-    @property
     def nbytes(self) -> int:
         """The bytes of all elements."""
         return self.size * self.dtype.itemsize
@@ -157,11 +152,6 @@ class CudaArray(KeyedSlots, Operators, ProcessBound, Keyed):
     def __bool__(self) -> bool:
         """Refuse an implicit wait for the device."""
         raise TypeError("a CudaArray is no truth value: it is not copied to the host silently; copy_to_host() does it")
-
-    def __len__(self) -> int:
-        if not self.shape:
-            raise TypeError("an array without axes has no length")
-        return self.shape[0]
 
     def __repr__(self) -> str:
         """Return the elements as text, as `elements_of` does; without them while a graph captures their computation."""
