@@ -13,7 +13,7 @@ from benchmarks.gpu import plan
 from tests.cuda.stub import needs_stub
 from tests.subprocesses import SOURCES, environment_of
 
-pytestmark = needs_stub
+pytestmark = [*needs_stub, pytest.mark.ep_long]
 
 TWENTY = next(stage for stage in plan.COMMANDS["first"] if stage.name == "twenty").cases
 FEW = r"^twenty: .*(alternating axes|middle axis|last axis of 3)/float32"
@@ -243,7 +243,6 @@ def test_without_the_sanitizer_it_says_so(tmp_path):
     assert (last["ran"], last["failed"], [*last["not_reached"]]) == (0, 0, ["memcheck", "racecheck"])
 
 
-@pytest.mark.ep_long
 def test_the_tests_of_the_device(tmp_path):
     lines, last = first(tmp_path, "^tests: tests/cuda/test_buffers.py")
     (found,) = [line for line in lines if line.get("case") == "pytest"]

@@ -65,6 +65,7 @@ def counts(lines):
     return [tuple(one and int(one) for one in match.groups()) for match in found if match]
 
 
+@pytest.mark.ep_long
 @pytest.mark.parametrize("code", [OPERATOR, FUSED, BLOCK, PRIMITIVE], ids=["operator", "fused", "block", "primitive"])
 def test_counts_of_a_first_call(kernels, code):
     """A process that finds the kernels on disk compiles none, and one without a terminal says nothing."""
@@ -82,6 +83,7 @@ def test_counts_of_a_first_call(kernels, code):
     assert run(LATE + code.format("cosh"), **environment) == ""
 
 
+@pytest.mark.ep_long
 def test_counts_of_a_model(kernels, tmp_path):
     nodes = [("Sinh", ["x"], ["s"]), ("Transpose", ["s"], ["t"]), ("Softmax", ["t"], ["y"])]
     path = tmp_path / "model.onnx"
@@ -107,6 +109,7 @@ def test_a_call_that_is_quick_or_silent_says_no_counts(kernels):
         assert [line for line in shown(code, **environment) if line] == []
 
 
+@pytest.mark.ep_long
 @pytest.mark.parametrize("begun", ["", "x", "loading ...", "y" * 39, "z" * 40, "w" * 47])
 def test_a_line_that_the_program_has_begun_stays(kernels, begun):
     code = f"{LATE}print({begun!r}, end='', flush=True)\n{OPERATOR.format('sinh')}\nprint('done')"

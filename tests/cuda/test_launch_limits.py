@@ -32,7 +32,7 @@ def forked_with_launches(folder):
 class TestOnTheStub:
     """The driver refuses what an H200 would."""
 
-    pytestmark = needs_stub
+    pytestmark = [*needs_stub, pytest.mark.ep_long]
 
     @pytest.mark.parametrize("name", WALKS)
     def test_launches_on_both_sides_of_each_limit(self, forked_with_launches, name):

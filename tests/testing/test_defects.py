@@ -462,6 +462,7 @@ def test_each_defect_is_caught(example, part):
     check(package, DEFECTS[part])
 
 
+@pytest.mark.ep_long
 def test_each_defect_of_an_asynchronous_device_is_caught(tmp_path):
     name = "ep_queued_device"
     shutil.copytree(Path(__file__).parent / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
