@@ -29,10 +29,11 @@ def forked_with_launches(folder):
         yield run_forked
 
 
+@pytest.mark.ep_long
 class TestOnTheStub:
     """The driver refuses what an H200 would."""
 
-    pytestmark = [*needs_stub, pytest.mark.ep_long]
+    pytestmark = needs_stub
 
     @pytest.mark.parametrize("name", WALKS)
     def test_launches_on_both_sides_of_each_limit(self, forked_with_launches, name):
