@@ -14,6 +14,7 @@ from ep.common.scalar import is_scalar
 from ep.include.arrays import Array, ArrayLike, Arrays, LaterNumber, Operands
 from ep.include.data_type import DataType, DTypeLike, as_data_type
 from ep.include.device_type import DeviceType
+from ep.include.errors import UnsupportedPrimitiveError
 from ep.include.primitive.fill import Fill, FillFactory
 from ep.include.primitive.registry import RequirePrimitive
 from ep.include.primitive.tensor_fill import TensorFill, TensorFillFactory
@@ -87,9 +88,19 @@ def _filled_by_array(sizes: Dims, fill_value: ArrayLike, dtype: DTypeLike | None
 
 @cache
 def _fill(device_type: DeviceType, data_type: DataType) -> Fill:
-    return RequirePrimitive(FillFactory, device_type, data_type)
+    primitive: Fill = _required(FillFactory, device_type, data_type)
+    return primitive
 
 
 @cache
 def _tensor_fill(device_type: DeviceType, data_type: DataType) -> TensorFill:
-    return RequirePrimitive(TensorFillFactory, device_type, data_type)
+    primitive: TensorFill = _required(TensorFillFactory, device_type, data_type)
+    return primitive
+
+
+def _required(factory: Any, device_type: DeviceType, data_type: DataType) -> Any:
+    try:
+        return RequirePrimitive(factory, device_type, data_type)
+    except UnsupportedPrimitiveError as error:
+        words = f"full has no kernel for out {data_type.dtype} on {device_type.tag}: {error}"
+        raise UnsupportedPrimitiveError(words) from None

@@ -23,8 +23,8 @@ class FooArray:
 class FooArrays(HostArrays):
     """Operators on FooArrays, computed by the CPU's primitives on the contents of these arrays."""
 
-    def __init__(self, index):
-        super().__init__(DeviceType.kCPU, f"foo:{index}")
+    def __init__(self, index, device_type=DeviceType.kCPU):
+        super().__init__(device_type, f"foo:{index}")
 
     def as_buffer(self, value, argument):
         return value.array
@@ -130,3 +130,21 @@ def test_copies_in_host_memory_begin_with_a_line(shape):
     assert copy.flags.c_contiguous
     assert copy.size == 0 or copy.ctypes.data % 64 == 0
     assert not np.may_share_memory(copy, given)
+
+
+def test_what_a_device_cannot_fill_is_said_in_words_of_the_operator(toy):
+    class ToyDeviceArrays(FooDeviceArrays):
+        def on(self, device_index):
+            return FooArrays(device_index, toy)
+
+    class Manager(CpuDeviceManager):
+        def arrays(self):
+            return ToyDeviceArrays()
+
+    DeviceManagerRegistry.RegisterDeviceManagerFactory(toy, Manager)
+    words = r"^full has no kernel for out float32 on toy: Fill\(kFloat\) on toy is not supported"
+    with pytest.raises(ep.UnsupportedPrimitiveError, match=words):
+        ep.ops.full(3, 1, "float32", device=toy)
+    words = "^relu has no kernel for x float32, out float32 on toy: ElementwiseUnary"
+    with pytest.raises(ep.UnsupportedPrimitiveError, match=words):
+        ep.ops.relu(FooArray(np.ones(3, np.float32)))
