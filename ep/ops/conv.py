@@ -20,10 +20,11 @@ from ep.include.primitive.primitive import kMaxNumDims
 from ep.ops.declare.function import FUNCTIONS, Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.devices import arrays_of
+from ep.ops.devices import arrays_of, as_array
 from ep.ops.kernels import Launches, OneLaunch, Subject, data_type, primitive_exists, register_kernel
 from ep.ops.names import in_errors
 from ep.ops.sbp_signatures import B, P, signature
+from ep.ops.shaped import viewed
 from ep.ops.window_kernel import Move, WindowKernel
 from ep.ops.windows import groups_of_pieces, in_steps, num_spatial, windows
 from ep.sbp import Problem, Sbp, Signature, Split
@@ -151,14 +152,14 @@ def _with_bias(function: Any) -> Any:
         if bias is None:
             return function(x, w, **attributes) if out is None else function(x, w, **attributes, out=out)
         arrays = arrays_of((x, w, bias), ("x", "w", "bias"))
-        x, w, added = (arrays.as_buffer(one, name) for one, name in ((x, "x"), (w, "w"), (bias, "bias")))
+        x, w, added = (as_array(arrays, one, name) for one, name in ((x, "x"), (w, "w"), (bias, "bias")))
         if added.dtype != x.dtype:
             raise TypeError(f"bias has dtype {added.dtype}, x has {x.dtype}; convert one of them")
         of_w, of_bias = tuple(w.shape), tuple(added.shape)
         if of_bias != of_w[:1]:
             raise ValueError(f"bias has shape {of_bias}; w of shape {of_w} needs {of_w[:1]}")
         result = function(x, w, **attributes)
-        added = added.reshape((*added.shape, *(1,) * (len(x.shape) - 2)))
+        added = viewed(added, (*added.shape, *(1,) * (len(x.shape) - 2)))
         if out is None and isinstance(arrays, Arrays):  # no other code has the result yet
             out = result
         return FUNCTIONS["add"](result, added) if out is None else FUNCTIONS["add"](result, added, out=out)

@@ -70,6 +70,22 @@ def as_operand(arrays: Operands, value: ArrayLike, name: str) -> tuple[Array, Ar
     return arrays.delivered(buffer, None) if is_weak(as_scalar(value)) else value, buffer
 
 
+def as_array(arrays: Operands, value: ArrayLike, name: str) -> Array:
+    """Return an operand with NumPy's shape and dtype, in a form that other functions of `ep.ops` take."""
+    return as_known(arrays, arrays.as_buffer(value, name), name)
+
+
+def as_known(arrays: Operands, buffer: Array, name: str) -> Array:
+    """Return a buffer as an array of its device, if it is none."""
+    if (
+        not isinstance(arrays, Arrays)
+        or arrays.takes_host_arrays
+        or arrays_of((buffer,), (name,)).place == arrays.place
+    ):
+        return buffer
+    return arrays.delivered(buffer, None)
+
+
 @contextmanager
 def recording(operands: Operands, place: str) -> Iterator[None]:
     """Make new arrays, which have no operands, constants of a recording in `place`, unless they are put elsewhere."""

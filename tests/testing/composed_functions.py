@@ -43,6 +43,27 @@ FUNCTIONS = {
     "tensordot": lambda m, x: m.tensordot(x, x, axes=((0, 1), (0, 1))),
     "tensordot of an axis": lambda m, x: m.tensordot(m.matrix_transpose(x), x, axes=1),
 }
+FUNCTIONS |= {
+    f"gradient of {name}": lambda m, x, name=name, inputs=inputs, attributes=attributes, expected=expected: (
+        expected(x) if m is np else gradient(name, [x, *inputs], attributes)
+    )
+    for name, inputs, attributes, expected in (
+        ("relu", [], {}, lambda x: x * (x > 0)),
+        ("mul", [2.0], {}, lambda x: 4 * x),
+        ("mean", [], {"axis": 0}, lambda x: np.broadcast_to(x.mean(0) / np.float32(3), x.shape)),
+        ("expand", [], {"sizes": (2, 3, 5)}, lambda x: 2 * x),
+        ("gather", [[2, 0]], {}, lambda x: x * np.float32([[1], [0], [1]])),
+        ("matmul", [np.ones(5, np.float32)], {}, lambda x: x.sum(1, keepdims=True) * np.ones_like(x)),
+    )
+}
+
+
+def gradient(name, inputs, attributes):
+    """Return the gradient of the first input, where that of the result is the result."""
+    inputs = [one if isinstance(one, NumpyArray | float) else o.copy_to_device(one, "numpy") for one in inputs]
+    sizes = attributes.get("sizes")
+    result = o.expand(inputs[0], sizes) if sizes else getattr(o, name)(*inputs, **attributes)
+    return o.vjp(name, inputs, attributes, None, result)[0]
 
 
 def lend():

@@ -12,6 +12,7 @@ from ep.ops.gradients.vjp import (
     gradient_of,
     summed_to,
 )
+from ep.ops.shaped import viewed
 
 
 @gradient_of("gather")
@@ -65,13 +66,13 @@ def _concat(back: Backward) -> Gradients:
     axis = back.attributes["axis"]
     sizes = [one.size if axis is None else one.shape[axis] for one in back.inputs]
     parts = call("split")(back.dy, np.cumsum(sizes)[:-1].tolist(), axis or 0)
-    return [part.reshape(one.shape) for part, one in zip(parts, back.inputs, strict=True)]
+    return [viewed(part, one.shape) for part, one in zip(parts, back.inputs, strict=True)]
 
 
 @gradient_of("stack")
 def _stack(back: Backward) -> Gradients:
     parts = call("split")(back.dy, len(back.inputs), back.attributes["axis"])
-    return [part.reshape(one.shape) for part, one in zip(parts, back.inputs, strict=True)]
+    return [viewed(part, one.shape) for part, one in zip(parts, back.inputs, strict=True)]
 
 
 @gradient_of("matmul")
@@ -83,13 +84,13 @@ def _matmul(back: Backward) -> Gradients:
     x1, x2 = back.inputs
     t1, t2 = (back.attributes[name] is BlasTransposeType.T for name in ("transpose_x1", "transpose_x2"))
     matmul = call("matmul")
-    a = x1 if len(x1.shape) > 1 else x1.reshape((1, *x1.shape))
-    b = x2 if len(x2.shape) > 1 else x2.reshape((*x2.shape, 1))
+    a = x1 if len(x1.shape) > 1 else viewed(x1, (1, *x1.shape))
+    b = x2 if len(x2.shape) > 1 else viewed(x2, (*x2.shape, 1))
     rows, columns = a.shape[-1 if t1 else -2], b.shape[-2 if t2 else -1]
-    dc = back.dy.reshape((*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), rows, columns))
+    dc = viewed(back.dy, (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), rows, columns))
     of_a = matmul(b, dc, t2, True) if t1 else matmul(dc, b, False, not t2)
     of_b = matmul(dc, a, True, t1) if t2 else matmul(a, dc, not t1, False)
-    return [summed_to(of_a, a).reshape(x1.shape), summed_to(of_b, b).reshape(x2.shape)]
+    return [viewed(summed_to(of_a, a), x1.shape), viewed(summed_to(of_b, b), x2.shape)]
 
 
 @gradient_of("conv")

@@ -17,6 +17,7 @@ from ep.ops.gradients.vjp import (
     unselected,
     wide,
 )
+from ep.ops.shaped import viewed
 from ep.ops.windows import windows
 
 
@@ -26,7 +27,7 @@ def _kept(back: Backward, of: Any) -> Any:
     first = next((axis for axis in range(len(shape)) if axis not in axes), len(shape))
     if not back.attributes["keepdims"] and axes == tuple(range(first)):
         return of
-    return of.reshape(tuple(1 if axis in axes else size for axis, size in enumerate(shape)))
+    return viewed(of, [1 if axis in axes else size for axis, size in enumerate(shape)])
 
 
 def _spread(back: Backward, of: Any) -> Any:
@@ -132,7 +133,7 @@ _WINDOWS: Final = ("kernel", "strides", "pads", "dilations")
 
 def _of_windows(of: Any, num_axes: int) -> Any:
     """Return a result seen with an axis of size 1 for each axis of a window."""
-    return of.reshape((*of.shape[:2], *(1,) * num_axes, *of.shape[2:]))
+    return viewed(of, (*of.shape[:2], *(1,) * num_axes, *of.shape[2:]))
 
 
 @gradient_of("softmax")

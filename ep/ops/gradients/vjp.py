@@ -24,9 +24,10 @@ from ep.include.suggest import did_you_mean
 from ep.ops.declare.function import FUNCTIONS
 from ep.ops.declare.inputs import Role
 from ep.ops.declare.operator import Attributes, Operator, operator_named, operators
-from ep.ops.devices import arrays_of
+from ep.ops.devices import arrays_of, as_array, as_known
 from ep.ops.indices import as_indices
 from ep.ops.operands import as_weak, dtype_of_numbers, which_are_weak
+from ep.ops.shaped import viewed
 
 
 @dataclass(frozen=True)
@@ -160,7 +161,11 @@ def _read(declared: Operator, arrays: Operands, inputs: Sequence[Any], names: Se
     found = dict(zip(operands, which_are_weak([inputs[place] for place in operands]), strict=True))
     weak = [found.get(place, False) for place in range(len(roles))]
     taken = [
-        value if number else as_indices(arrays, value) if role is Role.INDICES else arrays.as_buffer(value, name)
+        value
+        if number
+        else as_known(
+            arrays, as_indices(arrays, value) if role is Role.INDICES else arrays.as_buffer(value, name), name
+        )
         for value, name, role, number in zip(inputs, names, roles, weak, strict=True)
     ]
     alike = [place for place, role in enumerate(roles) if role in (Role.OPERAND, Role.TENSORS)]
@@ -183,7 +188,7 @@ def as_number(arrays: Operands, number: complex, dtype: np.dtype[Any], name: str
     if isinstance(number, LaterNumber):
         return number.as_array(dtype, name)
     as_weak(number, dtype, name)
-    return call("cast")(arrays.as_buffer(number, name), dtype)
+    return call("cast")(as_array(arrays, number, name), dtype)
 
 
 def _checked(
@@ -215,7 +220,7 @@ def _as_result(
             raise ValueError(f"{name} is the number {value}, of shape (); {of} has {tuple(shape)}")
         if dtype is not None:
             return as_number(arrays, value, dtype, name)
-    array = arrays.as_buffer(value, name)
+    array = as_array(arrays, value, name)
     if tuple(array.shape) != tuple(shape):
         raise ValueError(f"{name} has shape {tuple(array.shape)}; {of} has {tuple(shape)}")
     if dtype is not None and array.dtype != dtype:
@@ -234,7 +239,7 @@ def summed_to(gradient: Any, like: Any) -> Any:
         return gradient
     before = (1,) * (len(shape) - len(target)) + target
     axes = tuple(axis for axis, size in enumerate(shape) if before[axis] != size or axis < len(shape) - len(target))
-    return call("sum")(gradient, axes, gradient.dtype, keepdims=True).reshape(target)
+    return viewed(call("sum")(gradient, axes, gradient.dtype, keepdims=True), target)
 
 
 def conjugated(x: Any) -> Any:
