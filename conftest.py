@@ -71,7 +71,7 @@ def _choice(config):
     turn = config.getoption("ep_turn") or _commit()
     if config.stash[_ON_PTX] or config.getoption("ep_few"):
         return Choice(cases=3, keys=2, structures=2, examples=20, long=0, turn=turn)
-    return Choice(cases=12, keys=7, structures=3, examples=60, long=8, turn=turn)
+    return Choice(cases=6, keys=5, structures=2, examples=40, long=4, turn=turn)
 
 
 def _commit():
