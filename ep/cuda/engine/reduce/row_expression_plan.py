@@ -152,6 +152,8 @@ def kept_bytes(program: RowProgram, variant: RowVariant, cols: int) -> int:
 def _division(sharing: Sharing, rows: int, cols: int) -> tuple[int, int]:
     """Return the threads of a row, and the elements of their packs: those that the primitive has for it."""
     pack, softmax = sharing
+    if cols == 1:  # each thread of a row would read the element, which one of them may overwrite
+        return 1, 1
     if softmax is not None:
         return threads_of_row(softmax, cols)[0], row_elements(cols, pack)
     elements = elements_of_rows(rows, cols, pack)
@@ -190,12 +192,9 @@ class RowPlan:
             Way.NUMBER if layout is None else Way.ONE if not step else Way.ADJACENT if step == 1 else Way.STRIDED
             for layout, step in zip(layouts, self._inner, strict=True)
         ]
-        if self._cols == 1:  # an element of a row has the thread that writes it, and no other one
-            numbers = {k for k, value in enumerate(program.structure.results) if program.reduced[value]}
-            numbers |= {k + more for k in chosen for more in (0, 1)}  # rows that are chosen, and their indices
-            self._ways = [
-                Way.ADJACENT if way is Way.ONE and k not in numbers else way for k, way in enumerate(self._ways)
-            ]
+        for k, value in enumerate(program.structure.results):
+            if not program.reduced[value] and self._ways[k] is Way.ONE:  # rows of one element
+                self._ways[k] = Way.ADJACENT
         for place, _, stride in of_rows:
             self._has_packs[place] &= stride % width == 0
             if self._ways[place + 1].has_elements:  # each element may be of another row
