@@ -64,6 +64,8 @@ def error_of(call):
 @pytest.mark.parametrize("case", CASES, ids=name_of)
 def test_a_known_call_gives_what_an_unknown_one_gives(case, rng):
     function = getattr(ep.ops, case.name)
+    if case.name in ("softmax_grad", "log_softmax_grad"):  # they take all by name
+        function = lambda y, dy, axis, call=function, **kwargs: call(dy, y=y, axis=axis, **kwargs)  # noqa: E731
     inputs = [
         np.asarray(draw(rng, shape)).astype(dtype)
         for draw, shape, dtype in zip(case.draws[0], case.shapes, case.dtypes, strict=True)

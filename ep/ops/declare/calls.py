@@ -170,9 +170,11 @@ def calling(
             if not many and not is_sequence and "out" not in kwargs:
                 known = known_calls.learn(chosen, arrays, prepared, call, args, kwargs)
             chosen.calls.put(key, Kept(compute, None, known))
-        elif len(changed) == 1 and inputs[changed[0]].role is Role.OPERAND and type(given[changed[0]]) in NUMBERS:
+        elif len(changed) == 1 and not is_sequence:
             (place,) = changed
-            chosen.calls.put(key, Kept(compute, _with_number(arrays, place, buffers[place].dtype, inputs[place].name)))
+            if inputs[place].role is Role.OPERAND and type(given[place]) in NUMBERS:
+                with_number = _with_number(arrays, place, buffers[place].dtype, inputs[place].name)
+                chosen.calls.put(key, Kept(compute, with_number))
         return result if many else result[0]
 
     return function
