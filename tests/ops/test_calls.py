@@ -65,7 +65,7 @@ def error_of(call):
 def test_a_known_call_gives_what_an_unknown_one_gives(case, rng):
     function = getattr(ep.ops, case.name)
     if case.name in ("softmax_grad", "log_softmax_grad"):  # they take all by name
-        function = lambda y, dy, axis, call=function, **kwargs: call(dy, y=y, axis=axis, **kwargs)  # noqa: E731
+        function = lambda y, dy, axis, call=function, **kwargs: call(dy=dy, y=y, axis=axis, **kwargs)  # noqa: E731
     inputs = [
         np.asarray(draw(rng, shape)).astype(dtype)
         for draw, shape, dtype in zip(case.draws[0], case.shapes, case.dtypes, strict=True)
