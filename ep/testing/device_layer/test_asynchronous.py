@@ -65,11 +65,17 @@ def streams(device):
         patience.within(partial(device.device.DestroyStream, stream), "DestroyStream")
 
 
-@fill_key
-def test_a_stream_waits_for_the_work_of_another(device, streams, key):
+@pytest.fixture
+def waiting_streams(device, streams):
+    """Two streams that wait for events."""
     if not DeviceManagerRegistry.GetDeviceManager(device.type).IsStreamWaitEventSupported():
         pytest.skip(f"streams of {device} do not wait for events")
-    busy, (first, second), event = Busy(device, key), streams, device.device.CreateEvent()
+    return streams
+
+
+@fill_key
+def test_a_stream_waits_for_the_work_of_another(device, waiting_streams, key):
+    busy, (first, second), event = Busy(device, key), waiting_streams, device.device.CreateEvent()
 
     def work():
         busy.write(first, 101)
@@ -105,11 +111,9 @@ def test_waiting_for_an_event_waits_for_its_work(device, streams, key):
 
 
 @fill_key
-def test_an_event_is_of_the_work_before_its_last_record(device, streams, key):
+def test_an_event_is_of_the_work_before_its_last_record(device, waiting_streams, key):
     """A wait for it is for the work that it had then."""
-    if not DeviceManagerRegistry.GetDeviceManager(device.type).IsStreamWaitEventSupported():
-        pytest.skip(f"streams of {device} do not wait for events")
-    busy, (first, second), event = Busy(device, key), streams, device.device.CreateEvent()
+    busy, (first, second), event = Busy(device, key), waiting_streams, device.device.CreateEvent()
     first.RecordEvent(event)
     busy.write(first, 108)
     first.RecordEvent(event)
