@@ -70,8 +70,8 @@ def _choice(config):
     """Return the numbers of cases that a run has time for: most of it is compilation, which is slower for CUDA."""
     turn = config.getoption("ep_turn") or _commit()
     if config.stash[_ON_PTX] or config.getoption("ep_few"):
-        return Choice(cases=3, keys=2, structures=2, examples=20, long=0, turn=turn)
-    return Choice(cases=6, keys=5, structures=2, examples=40, long=4, turn=turn)
+        return Choice(cases=2, keys=2, structures=1, examples=15, long=0, turn=turn)
+    return Choice(cases=3, keys=3, structures=2, examples=30, long=2, turn=turn)
 
 
 def _commit():

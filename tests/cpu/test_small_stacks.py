@@ -190,6 +190,7 @@ def test_all_primitives(num_threads):
     run(PRELUDE + "in_a_small_thread(work)\nin_a_small_thread(work)\nwork()", EP_CPU_NUM_THREADS=str(num_threads))
 
 
+@pytest.mark.ep_long
 def test_launches_past_the_caches(run_forked):
     """Test launches with non-temporal stores, which need tiles on the stack in addition."""
     twice = "in_a_small_thread(work)\n" * 2

@@ -22,6 +22,7 @@ def in_process(code, seed, **environment):
     return run(PRELUDE.format(seed=seed) + code, **environment)
 
 
+@pytest.mark.ep_long
 @pytest.mark.parametrize("number", range(len(FLOATS)))
 @pytest.mark.parametrize(("rows", "columns"), [(37, 54), (3, 5003), (4001, 6)])
 def test_fused_functions(number, rows, columns):

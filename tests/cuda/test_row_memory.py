@@ -70,6 +70,7 @@ def softmaxes_of_twice(data_type, number=1):
     return Structure((data_type,) * number, (), (*doubled, *steps), tuple(range(2 * number, 3 * number)))
 
 
+@pytest.mark.ep_long
 def test_what_kernels_of_rows_declare():
     """Plans leave MERGE_BYTES for it, however much is merged."""
     texts = [

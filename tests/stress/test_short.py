@@ -30,6 +30,7 @@ def check(kind, tag, count):
     assert not outcome.failures, "\n\n".join(map(str, outcome.failures))
 
 
+@pytest.mark.ep_long
 @pytest.mark.parametrize("kind", ON_ANY_DEVICE)
 def test_trials_on_any_device(device, kind):
     check(kind, str(device), TRIALS[kind] if device.type is DeviceType.kCPU else TRIALS_ELSEWHERE)
