@@ -63,7 +63,9 @@ def unpacked(archive: Path) -> str:
     if not folder.exists():
         with tempfile.TemporaryDirectory(dir=folder.parent) as beside:
             with tarfile.open(archive) as packed:
-                packed.extractall(f"{beside}/site", filter="data")
+                # Python 3.11.2, of Debian, has no filters
+                packed.extraction_filter = getattr(tarfile, "data_filter", lambda member, _: member)
+                packed.extractall(f"{beside}/site")
             os.rename(f"{beside}/site", folder)
     return str(folder)
 
