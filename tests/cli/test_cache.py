@@ -97,6 +97,7 @@ class ToyKernels(CompiledKernels):
         return 3
 
 
+@pytest.mark.ep_long
 def test_a_device_of_another_package(ep, folder, toy, tmp_path, monkeypatch):
     monkeypatch.setattr("ep.cli.doctor._computes", lambda device: iter(()))  # compiles, as the cache is empty
     kernels = ToyKernels(tmp_path / "toy")

@@ -148,6 +148,7 @@ def test_functions_of_others_stay_on_its_arrays(example, lent):
     assert ("lacks" in said) is not lent
 
 
+@pytest.mark.ep_long
 def test_the_commands_know_it(example, tmp_path):
     """The commands of `ep` use the device, and print the values that it reports."""
     np.save(tmp_path / "x.npy", np.array([-1, 2], np.float32))
