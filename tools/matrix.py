@@ -4,8 +4,9 @@ Each environment is made with `pip install -e ".[test]"`, by the pip of the Pyth
 none for environments. Pythons are searched for on the path and in pyenv's folder. Those that are no
 position-independent executables, as Debian's and Ubuntu's, have environments of their own, such as `3.11-fixed`: their
 heap and static objects have low addresses. The environment `lowest` has the oldest Python of `requires-python`, and
-each requirement of pyproject.toml at its lower bound. The exit code is 1 if a step failed or nothing was run, or if two
-environments with the same compilers have different files of CUDA kernels.
+each requirement of pyproject.toml at its lower bound. The environment `debian` has the Python of Debian unstable, which
+debootstrap installs into a folder, where root runs this. The exit code is 1 if a step failed or nothing was run, or if
+two environments with the same compilers have different files of CUDA kernels.
 """
 
 from __future__ import annotations
@@ -27,8 +28,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from tools import debian
+
 ROOT: Final = Path(__file__).resolve().parent.parent
 LOWEST: Final = "lowest"
+DEBIAN: Final = "debian"
 FIXED: Final = "-fixed"
 EXTRAS: Final = ("cuda", "test")
 """The extras whose lower bounds are tested; the peers of `bench` are used only in comparisons."""
@@ -54,12 +58,17 @@ QUICK: Final = (
 
 @dataclass(frozen=True)
 class Interpreter:
-    """A Python. fixed: whether it is an executable for fixed addresses, and not a position-independent one."""
+    """A Python.
+
+    fixed: whether it is an executable for fixed addresses, and not a position-independent one.
+    inside: the words before a command that runs in the system of this Python, if it is not this system.
+    """
 
     path: str
     version: tuple[int, ...]
     free_threaded: bool = False
     fixed: bool = False
+    inside: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -102,14 +111,14 @@ print(*sys.version_info[:3], int(bool(sysconfig.get_config_var("Py_GIL_DISABLED"
 """
 
 
-def ask(command: str) -> Interpreter | None:
+def ask(command: str, inside: tuple[str, ...] = ()) -> Interpreter | None:
     """Return the interpreter of a command; None if it is no Python."""
     try:
-        done = subprocess.run([command, "-c", _ASK], capture_output=True, text=True, check=True, cwd=ROOT)
+        done = subprocess.run([*inside, command, "-c", _ASK], capture_output=True, text=True, check=True, cwd=ROOT)
     except (OSError, subprocess.CalledProcessError):
         return None
     *version, free_threaded, fixed = map(int, done.stdout.split())
-    return Interpreter(command, tuple(version), bool(free_threaded), bool(fixed))
+    return Interpreter(command, tuple(version), bool(free_threaded), bool(fixed), inside)
 
 
 def choose(found: Iterable[Interpreter], oldest: tuple[int, ...]) -> dict[str, Interpreter]:
@@ -119,6 +128,16 @@ def choose(found: Iterable[Interpreter], oldest: tuple[int, ...]) -> dict[str, I
         if one.version >= oldest and (one.name not in chosen or one.version > chosen[one.name].version):
             chosen[one.name] = one
     return dict(sorted(chosen.items(), key=lambda item: item[1].version))
+
+
+def of_debian(folder: Path) -> dict[str, Interpreter]:
+    """Return the Python of a Debian unstable, which is made in a folder; print why it cannot be made."""
+    try:
+        found = ask("/usr/bin/python3", debian.make(folder, "unstable"))
+    except debian.CannotMakeError as error:
+        print(f"{DEBIAN}: not run: {error}")
+        return {}
+    return {DEBIAN: found} if found else {}
 
 
 def oldest_python(project: Mapping[str, Any]) -> tuple[int, ...]:
@@ -154,28 +173,29 @@ def run_environment(name: str, python: Interpreter, folder: Path, arguments: arg
     environment.pop("PYTHONPATH", None)
     environment.pop("NUMBA_ENABLE_CUDASIM", None)
     own = str(folder / ("Scripts" if os.name == "nt" else "bin") / "python")
-    pip = [sys.executable, "-m", "pip", "--python", own, "install", "-q"]
-    tests = [own, "-m", "pytest", "-q", "-n", str(workers), *(QUICK if arguments.quick else ())]
+    pip = [own, "-m", "pip"] if python.inside else [sys.executable, "-m", "pip", "--python", own]
+    quick = arguments.quick and name not in (arguments.whole or ())
+    tests = [own, "-m", "pytest", "-q", "-n", str(workers), *(QUICK if quick else ())]
     limits: tuple[str, ...] = ()
     if name == LOWEST:
         file = folder.with_name(f"{folder.name}.constraints")
         file.write_text("\n".join(constraints(_project())))
         limits = "-c", str(file)
-    steps: list[tuple[str, list[str], dict[str, str]]] = [
-        ("environment", [python.path, "-m", "venv", "--without-pip", str(folder)], {}),
-        ("install", [*pip, "-e", ".[test]", *limits], {}),
-        ("kernel files", [own, "-m", "tools.ptx_table", "--files"], {}),
-        ("demo", [own, "-m", "ep", "demo"], {}),
-        ("CPU tests", tests, {}),
-        ("PTX tests", [*tests, "--ep-device", "cuda"], {}),
+    steps: list[tuple[str, list[str]]] = [
+        ("environment", [python.path, "-m", "venv", *([] if python.inside else ["--without-pip"]), str(folder)]),
+        ("install", [*pip, "install", "-q", "-e", ".[test]", *limits]),
+        ("kernel files", [own, "-m", "tools.ptx_table", "--files"]),
+        ("demo", [own, "-m", "ep", "demo"]),
+        ("CPU tests", tests),
+        ("PTX tests", [*tests, "--ep-device", "cuda"]),
     ]
     if arguments.pre:
-        steps.insert(2, ("newest", [*pip, "--pre", "--upgrade", *NEWEST], {}))
+        steps.insert(2, ("newest", [*pip, "install", "-q", "--pre", "--upgrade", *NEWEST]))
     log.unlink(missing_ok=True)
-    for step, command, variables in steps:
+    for step, command in steps:
         with _INSTALLING if step == "install" else nullcontext():
             done = subprocess.run(
-                command, cwd=ROOT, env={**environment, **variables}, text=True, capture_output=True, check=False
+                [*python.inside, *command], cwd=ROOT, env=environment, text=True, capture_output=True, check=False
             )
         output = done.stdout + done.stderr
         with log.open("a") as file_of_log:
@@ -190,7 +210,7 @@ def run_environment(name: str, python: Interpreter, folder: Path, arguments: arg
         if step == "kernel files":
             row.files = frozenset(done.stdout.split())
         if step in ("install", "newest"):
-            row.results |= _versions(own)
+            row.results |= _versions(own, python.inside)
     row.results["seconds"] = f"{time.perf_counter() - started:.0f}"
     return row
 
@@ -204,8 +224,8 @@ print(platform.python_version(), *map(version, ("numpy", "numba", "numba-cuda"))
 """
 
 
-def _versions(python: str) -> dict[str, str]:
-    done = subprocess.run([python, "-c", _VERSIONS], capture_output=True, text=True, check=False, cwd=ROOT)
+def _versions(python: str, inside: tuple[str, ...]) -> dict[str, str]:
+    done = subprocess.run([*inside, python, "-c", _VERSIONS], capture_output=True, text=True, check=False, cwd=ROOT)
     return dict(zip(("Python", "NumPy", "Numba", "numba-cuda"), done.stdout.split(), strict=False))
 
 
@@ -253,6 +273,9 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tools.matrix", description=(__doc__ or "").partition("\n\n")[2])
     parser.add_argument("--quick", action="store_true", help="run a small part of the tests")
     parser.add_argument(
+        "--whole", action="append", metavar="NAME", help="an environment that runs all tests though --quick; repeat"
+    )
+    parser.add_argument(
         "--pre", action="store_true", help=f"with the newest release or pre-release of {', '.join(NEWEST)}"
     )
     parser.add_argument(
@@ -283,20 +306,23 @@ def main(command_line: Sequence[str] | None = None) -> int:
     arguments, oldest = _arguments(command_line), oldest_python(_project())
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
     found = choose(filter(None, map(ask, candidates(os.environ.get("PATH", ""), pyenv))), oldest)
-    for name, python in found.items():
-        print(f"{name}: {python.path}{', which is free-threaded and refused' * python.free_threaded}")
-    planned = plan(found, arguments, oldest)
-    missing = sorted(set(arguments.only or ()) - set(planned))
-    if missing or not planned:
-        print(f"{', '.join(missing) or 'no Python'}: not found, and nothing was run", file=sys.stderr)
-        return 1
-    if LOWEST not in planned:
-        print(f"{LOWEST}: not run")
     folder = (arguments.keep or Path(tempfile.mkdtemp(prefix="ep-matrix-"))).resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    cores = os.cpu_count() or 1
-    jobs = min(len(planned), cores)  # installing takes one core
+    folder.chmod(0o755)  # a test runs the package as another user
     try:
+        if arguments.only is None or DEBIAN in arguments.only:
+            found |= of_debian(folder)
+        for name, python in found.items():
+            print(f"{name}: {python.path}{', which is free-threaded and refused' * python.free_threaded}", flush=True)
+        planned = plan(found, arguments, oldest)
+        missing = sorted({*(arguments.only or ()), *(arguments.whole or ())} - set(planned))
+        if missing or not planned:
+            print(f"{', '.join(missing) or 'no Python'}: not found, and nothing was run", file=sys.stderr)
+            return 1
+        if LOWEST not in planned:
+            print(f"{LOWEST}: not run")
+        cores = os.cpu_count() or 1
+        jobs = min(len(planned), cores)  # installing takes one core
         with ThreadPoolExecutor(jobs) as pool:
             running = [
                 pool.submit(

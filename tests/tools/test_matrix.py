@@ -7,7 +7,7 @@ from argparse import Namespace
 
 import pytest
 
-from tools import matrix
+from tools import debian, matrix
 from tools.matrix import Interpreter, Row
 
 PROJECT = {
@@ -141,9 +141,57 @@ def test_the_plan_without_this_python_and_without_the_oldest():
     assert list(matrix.plan(found, arguments, (3, 98))) == [this]
 
 
+@pytest.mark.parametrize(
+    ("user", "commands", "words"),
+    [
+        (1000, ["debootstrap", "unshare"], "only root can make it"),
+        (0, ["unshare"], "debootstrap is not installed"),
+        (0, ["debootstrap"], "unshare is not installed"),
+        (0, ["debootstrap", "unshare"], "debootstrap ended with exit code 7: no such mirror"),
+    ],
+)
+def test_why_debian_is_not_made(tmp_path, capsys, monkeypatch, user, commands, words):
+    for command in commands:
+        (tmp_path / command).write_text("#!/bin/sh\necho begins\necho no such mirror\nexit 7\n")
+        (tmp_path / command).chmod(0o755)
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert matrix.of_debian(tmp_path / "folder") == {}
+    assert capsys.readouterr().out == f"debian: not run: {words}\n"
+    assert not (tmp_path / "folder").exists()
+
+
+@pytest.fixture
+def system(tmp_path, monkeypatch):
+    """Stand-ins for debootstrap, which makes a folder, and for unshare, which runs the command in this system."""
+    lines = {
+        "debootstrap": 'for last; do :; done; mkdir -p "$last"',
+        "unshare": 'shift; if [ "$1" = sh ]; then shift 6; fi; exec "$@"',
+    }
+    for name, line in lines.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{line}\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    return tmp_path / "keep"
+
+
+def test_debian_is_made_once_and_its_python_runs_inside(system):
+    (before,) = matrix.of_debian(system).values()
+    assert before == matrix.ask("/usr/bin/python3", before.inside)
+    assert before.inside[-2:] == (str(system / "unstable"), str(system))
+    (system / "unstable" / "kept").touch()
+    assert debian.make(system, "unstable") == before.inside
+    assert [path.name for path in system.iterdir()] == ["unstable"]
+    assert (system / "unstable" / "kept").exists()
+
+
 def test_nothing_run_is_a_failure(capsys, monkeypatch):
     assert matrix.main(["--only", "3.10"]) == 1
     assert "3.10: not found, and nothing was run" in capsys.readouterr().err
+    assert matrix.main(["--only", "3.11", "--whole", "debian"]) == 1
+    assert "debian: not found, and nothing was run" in capsys.readouterr().err
+    monkeypatch.setattr(matrix.debian, "make", lambda *_: (_ for _ in ()).throw(debian.CannotMakeError("no root")))
     monkeypatch.setattr(matrix, "ask", lambda command: None)
     assert matrix.main([]) == 1
     assert "no Python: not found, and nothing was run" in capsys.readouterr().err
@@ -195,9 +243,9 @@ def steps(tmp_path, monkeypatch, codes, **options):
         return Namespace(returncode=codes.get(len(ran), 0), stdout="5 passed in 1s\n", stderr="")
 
     monkeypatch.setattr(matrix.subprocess, "run", done)
-    arguments = Namespace(**{"quick": False, "pre": False, **options})
-    name = options.get("name", "3.12")
-    row = matrix.run_environment(name, Interpreter("python3.12", (3, 12, 1)), tmp_path / name, arguments, 2)
+    arguments = Namespace(**{"quick": False, "whole": None, "pre": False, **options})
+    name, python = options.get("name", "3.12"), Interpreter("python3.12", (3, 12, 1), inside=options.get("inside", ()))
+    row = matrix.run_environment(name, python, tmp_path / name, arguments, 2)
     return row, ran
 
 
@@ -219,6 +267,19 @@ def test_the_steps_of_the_lowest_and_of_the_newest(tmp_path, monkeypatch):
     assert (tmp_path / "lowest.constraints").read_text().splitlines() == matrix.constraints(matrix._project())
     _, ran = steps(tmp_path, monkeypatch, {}, pre=True)
     assert ran[2][-len(matrix.NEWEST) - 2 :] == ["--pre", "--upgrade", *matrix.NEWEST]
+
+
+def test_the_steps_in_another_system(tmp_path, monkeypatch):
+    _, ran = steps(tmp_path, monkeypatch, {}, inside=("enter", "it"))
+    assert [command[:2] for command in ran] == [["enter", "it"]] * 6
+    assert ran[0][2:] == ["python3.12", "-m", "venv", str(tmp_path / "3.12")]
+    assert ran[1][2:5] == [str(tmp_path / "3.12" / "bin" / "python"), "-m", "pip"]
+
+
+def test_an_environment_that_runs_all_tests(tmp_path, monkeypatch):
+    for whole, quick in (["lowest"], True), (["lowest", "3.12"], False):
+        _, ran = steps(tmp_path, monkeypatch, {}, quick=True, whole=whole)
+        assert [(matrix.QUICK[0] in command) for command in ran[-2:]] == [quick, quick]
 
 
 @pytest.mark.parametrize(("step", "ran"), [(1, 1), (2, 2), (3, 6), (4, 6), (5, 6), (6, 6)])

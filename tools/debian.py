@@ -1,0 +1,52 @@
+"""Debian unstable in a folder: its Python is the newest that is released, and `tools.matrix` tests with it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Final
+
+PACKAGES: Final = ("python3-venv", "ca-certificates", "git", "gcc", "libc6-dev")
+"""What an environment is made with, and what the tests call: git, and a compiler of C."""
+
+_RUN: Final = """
+system=$1 folder=$2
+shift 2
+mount -t proc proc "$system/proc"
+for there in /dev /sys /etc/ssl/certs "$PWD" "$folder"; do
+    mkdir -p "$system$there"
+    mount --rbind "$there" "$system$there"
+done
+cp --dereference /etc/resolv.conf /etc/hosts "$system/etc/"
+exec chroot "$system" env PATH=/usr/bin:/bin sh -c 'cd "$0" && exec "$@"' "$PWD" "$@"
+"""
+
+
+class CannotMakeError(Exception):
+    """This machine cannot make the system; the text says why."""
+
+
+def make(folder: Path, name: str) -> tuple[str, ...]:
+    """Make the system in `folder / name` if it is not there; return the words before a command that runs in it.
+
+    The command sees the working directory, `folder`, /dev and /proc at their paths. Mounts are in a namespace of the
+    command, and end with it. Raises CannotMakeError without root, debootstrap, or Debian's packages.
+    """
+    system = folder / name
+    if os.geteuid() != 0:
+        raise CannotMakeError("only root can make it")
+    if missing := [command for command in ("debootstrap", "unshare") if shutil.which(command) is None]:
+        raise CannotMakeError(f"{missing[0]} is not installed")
+    if not system.is_dir():
+        unfinished = folder / f"{name}.unfinished"
+        shutil.rmtree(unfinished, ignore_errors=True)
+        options = ["--variant=minbase", f"--include={','.join(PACKAGES)}"]
+        command = ["unshare", "--mount", "debootstrap", *options, "unstable", str(unfinished)]
+        done = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        if done.returncode:
+            last = (done.stdout.splitlines() or ["no output"])[-1]
+            raise CannotMakeError(f"debootstrap ended with exit code {done.returncode}: {last}")
+        unfinished.rename(system)
+    return "unshare", "--mount", "sh", "-euc", _RUN, "sh", str(system), str(folder)
