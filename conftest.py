@@ -13,6 +13,7 @@ import pytest
 
 from tests.choice import Choice
 from tests.devices import DEVIATIONS, prepare
+from tests.skips import unlisted
 
 _CHOICE = pytest.StashKey[Choice | None]()
 """The choice of the cases of a run; None if it has all of them, as a run for another project has."""
@@ -49,6 +50,12 @@ def pytest_addoption(parser):
         "--ep-turn",
         metavar="NAME",
         help="the name that the choice of cases follows from; without it, that of the commit, so that each has others",
+    )
+    parser.addoption(
+        "--ep-listed-skips",
+        type=Path,
+        metavar="FILE",
+        help="fail if a test is skipped that FILE, docs/support.md, does not list with its reason",
     )
 
 
@@ -128,6 +135,16 @@ def pytest_sessionfinish(session):
         config.workeroutput[_PROCESSOR] = tuple(_taken())
     elif not config.pluginmanager.hasplugin("dsession"):
         config.stash[_TAKEN] = [_taken()]
+    if _unlisted(config) and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def _unlisted(config):
+    """Return the skipped tests that are a failure of the run: none without the option, and in workers."""
+    file = config.getoption("ep_listed_skips")
+    if file is None or hasattr(config, "workeroutput"):
+        return []
+    return unlisted(config.pluginmanager.getplugin("terminalreporter").stats.get("skipped", ()), file)
 
 
 def _taken():
@@ -152,7 +169,11 @@ def pytest_testnodedown(node):
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    """Print the cases that the run left out, which passing tests do not show, and where its time went."""
+    """Print what passing tests do not show: unlisted skips, the cases left out, and where the time of the run went."""
+    if found := _unlisted(config):
+        terminalreporter.section("failed: skipped for a reason that is not listed", red=True)
+        for line in found:
+            terminalreporter.write_line(line)
     cases, long = config.stash.get(_OUTPUT, {}).get(_LEFT_OUT, (0, {}))
     if cases:
         terminalreporter.section("left to other turns, and to --ep-every-case")

@@ -1,7 +1,7 @@
 """Models in packages, compared with ONNX Runtime: `python -m benchmarks.models` prints their table in docs/onnx.md.
 
-A run loads each model again. The packages are installed by `pip install --no-deps`: magika, silero-vad, basic-pitch,
-speechmos and rapidocr-onnxruntime; models of missing packages are left out. A cell of times is the median of some runs.
+A run loads each model again. `pip install --no-deps -r tests/models.txt` installs the packages; models of missing ones
+are left out. A cell of times is the median of some runs.
 """
 
 from __future__ import annotations

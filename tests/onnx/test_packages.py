@@ -2,6 +2,8 @@
 outputs.
 """
 
+from pathlib import Path
+
 import numpy as np
 import onnx
 import pytest
@@ -9,6 +11,8 @@ from onnx import TensorProto, numpy_helper
 
 import ep.onnx
 from benchmarks import models
+from examples import file_types
+from examples.encoder import model as encoder
 
 ITS_SIGMOID = 1e-7
 """ONNX Runtime's Sigmoid of -10 has a relative error of 2e-4; ours is within 1e-7 of the exact value."""
@@ -18,6 +22,12 @@ def path_of(package, file):
     """Return the path of a model of the benchmarks, or skip the test if its package is not installed."""
     model = next(one for one in models.MODELS if (one.package, one.file) == (package, file))
     return model.path() or pytest.skip(f"the package {package} is not installed: no model")
+
+
+def test_each_package_is_listed():
+    lines = (Path(__file__).parents[1] / "models.txt").read_text().splitlines()
+    names = {line.partition("==")[0].replace("-", "_") for line in lines if not line.startswith("#")}
+    assert {*(one.package for one in models.MODELS), encoder.PACKAGE, file_types.PACKAGE} == names
 
 
 def session_of(path):
