@@ -42,7 +42,7 @@ def _meaning(op: UnaryOp | BinaryOp) -> str:
     for kind in (Kind.FLOAT, Kind.INTEGER, Kind.BOOL, Kind.COMPLEX):
         try:
             meaning = inspect.getdoc(functor_maker(op, kind))
-        except KeyError:
+        except LookupError:
             continue
         if meaning:
             return meaning.partition("\n\n")[0]

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from ep import BinaryOp, UnaryOp
+from ep.common.functor import table
 from ep.common.functor.lookup import functor_maker
 from ep.include import DataType
-from ep.include.number_kind import number_kind
+from ep.include.number_kind import Kind, number_kind
 from ep.include.primitive.op_table import OPS
-from ep.testing.references import binary, unary
+from ep.testing.references import binary, slopes, unary
 
 BACKWARD = [op for op in BinaryOp if "Backward" in op.name]
 WITH_BACKWARD = [op for op in UnaryOp if set(OPS[op].gradient) & set(BACKWARD)]
@@ -22,9 +23,61 @@ def test_every_op_has_one_row():
     assert all(len(row.operands) == (1 if isinstance(op, UnaryOp) else 2) for op, row in OPS.items())
 
 
-@pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
-def test_every_kind_of_numbers_that_an_op_takes_has_a_functor(op):
-    assert all(functor_maker(op, number_kind(data_type)) for data_type in OPS[op].takes)
+def without_functor():
+    """Return the ops, and data types that they take, for which no functor is declared."""
+    for op, row in OPS.items():
+        for data_type in row.takes:
+            try:
+                functor_maker(op, number_kind(data_type))
+            except LookupError:
+                yield f"{op.name} of {data_type.name}"
+
+
+def without_reference():
+    """Return the ops, and data types that they take, that the suite cannot compute for itself."""
+    for op, row in OPS.items():
+        exact, attributes = unary.exact if isinstance(op, UnaryOp) else binary.exact, values_of(op)
+        for data_type in row.takes:
+            numbers = [np.ones(1, data_type.dtype)] * len(row.operands)
+            try:
+                exact(op, *numbers, *attributes)
+            except LookupError:
+                yield f"{op.name} of {data_type.name}"
+
+
+def without_slope():
+    """Return the backward ops of one operand whose slope no reference knows."""
+    for op in BACKWARD:
+        try:
+            slopes.slope(op, 0.5, *values_of(op))
+        except LookupError:
+            yield op.name
+
+
+def values_of(op):
+    return [0.5 if attribute.default is None else attribute.default for attribute in OPS[op].attributes]
+
+
+# each is one case, so that every run looks at all ops
+
+
+def test_every_op_has_a_functor_for_each_type_that_it_takes():
+    assert not list(without_functor())
+
+
+def test_every_op_has_a_reference_for_each_type_that_it_takes():
+    assert not list(without_reference())
+
+
+def test_every_backward_op_has_a_reference_of_its_slope():
+    assert not list(without_slope())
+
+
+def test_a_functor_that_lacks_is_named(monkeypatch):
+    monkeypatch.delitem(table._TABLE, (UnaryOp.kErf, Kind.FLOAT))
+    assert list(without_functor()) == [f"kErf of {t.name}" for t in OPS[UnaryOp.kErf].takes]
+    with pytest.raises(LookupError, match=r"^kErf has no functor for float numbers; ep/common/functor declares none$"):
+        functor_maker(UnaryOp.kErf, Kind.FLOAT)
 
 
 def test_result_types():
@@ -50,7 +103,7 @@ def test_every_backward_op_is_the_gradient_of_one_op():
 @pytest.mark.parametrize("op", WITH_BACKWARD, ids=lambda op: op.name)
 def test_a_gradient_is_the_derivative(op):
     """Compare gradients with central differences of the references, which do not use the table."""
-    attributes = [0.5 if a.default is None else a.default for a in OPS[op].attributes]
+    attributes = values_of(op)
     low, high = POINTS - STEP, POINTS + STEP
     slope = (unary.exact(op, high, *attributes) - unary.exact(op, low, *attributes)) / (high - low)
     defined = np.isfinite(slope)

@@ -36,12 +36,15 @@ def functor(*ops: UnaryOp | BinaryOp, kinds: tuple[Kind, ...] = (Kind.FLOAT,)) -
 
 
 def functor_maker(op: UnaryOp | BinaryOp, kind: Kind) -> Maker:
-    """Return the maker that was declared for `op` on numbers of `kind`. Raises KeyError if there is none."""
-    return _TABLE[op, kind]
+    """Return the maker that was declared for `op` on numbers of `kind`. Raises LookupError if there is none."""
+    maker = _TABLE.get((op, kind))
+    if maker is None:
+        raise LookupError(f"{op.name} has no functor for {kind.value} numbers; ep/common/functor declares none")
+    return maker
 
 
 @cache
 def first_op(op: UnaryOp | BinaryOp, kind: Kind) -> UnaryOp | BinaryOp:
     """Return the first op that was declared with the functor of `op` on numbers of `kind`."""
-    maker = _TABLE[op, kind]
+    maker = functor_maker(op, kind)
     return next(other for (other, of), its in _TABLE.items() if of is kind and its is maker)

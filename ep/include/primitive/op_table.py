@@ -236,6 +236,9 @@ REDUCTIONS: Final[Mapping[R, OpDefinition]] = {
 }
 """The row of each reduction."""
 
+if _missing := [op.name for op in (*U, *B, *R) if op not in OPS and op not in REDUCTIONS]:
+    raise NotImplementedError(f"ep/include/primitive/op_table.py has no row for {', '.join(_missing)}")
+
 
 def attributes_of(op: Enum | None) -> tuple[Attribute, ...]:
     """Return the attributes of `op`; none for anything but a UnaryOp or BinaryOp."""

@@ -36,7 +36,7 @@ def declared(kind: Kind) -> list[UnaryOp]:
     def has_functor(op: UnaryOp) -> bool:
         try:
             functor_maker(op, kind)
-        except KeyError:
+        except LookupError:
             return False
         return True
 
