@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from ep import AllocationOptions, BinaryOp, DataType, DeviceType, ReduceOp, RequirePrimitive, UnaryOp
+from ep.cuda.device.slots import SCRATCH_IN_USE
 from ep.cuda.driver.current import driver
 from ep.cuda.launch.known import Launched
 from ep.cuda.launch.recording import Recording
@@ -220,8 +221,38 @@ def test_scratch_memory(memory, cuda, stream, in_python):
     cuda.Reset()
     assert total() == values.sum()
     assert in_python
-    with stream.scratch_in_use():
+    with stream.kept_scratch(1) as address:
+        assert address
         assert total() == values.sum()
+
+
+def test_scratch_memory_is_of_one_launch_at_a_time(stream):
+    """Of threads that ask at once, one has the memory; a compiled launch that uses it keeps it from all."""
+    with stream.kept_scratch(1):
+        pass
+    together, release, had = threading.Barrier(9), threading.Barrier(9), []
+
+    def use():
+        together.wait()
+        with stream.kept_scratch(1) as address:
+            had.append(address)
+            release.wait()
+
+    threads = [threading.Thread(target=use) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    together.wait()
+    release.wait()
+    for thread in threads:
+        thread.join()
+    assert sum(address is not None for address in had) == 1
+    stream._state[SCRATCH_IN_USE] = 1
+    with stream.kept_scratch(1) as address:
+        assert address is None
+    stream.drop_scratch()
+    stream._state[SCRATCH_IN_USE] = 0
+    with stream.kept_scratch(1) as address:
+        assert address == next(one for one in had if one)
 
 
 @pytest.mark.parametrize("more", [1, 40])

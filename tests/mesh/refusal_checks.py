@@ -92,7 +92,7 @@ def check_operators():
     refused(TypeError, "use x // y", lambda: from_whole(np.arange(5), placement, "S(0)") / 2)
     refused(TypeError, "out is given", lambda: ep.ops.add(x, x, out=x))
     refused(TypeError, "is not gathered silently", lambda: np.asarray(x))
-    refused(TypeError, "must be an array of one device", lambda: ep.ops.full(3, from_whole(1.0, placement, "B")))
+    refused(ValueError, r"fill_value has shape \(4, 6\)", lambda: ep.ops.full(3, x))
     with under("S(0), S(0) -> B"):
         refused(
             ValueError,

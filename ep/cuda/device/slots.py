@@ -27,7 +27,8 @@ class StreamSlots:
     """The base class of streams.
 
     _state: words that compiled code reads: the handle, -1 after the stream was destroyed; whether `CreateStream` made
-        the stream; the address and the bytes of its scratch memory, and whether a launch is using that.
+        the stream; the address and the bytes of the scratch memory that compiled launches may use, and whether one
+        uses it.
     _token: an object by which launches on the stream are found; no other stream ever has it, also none that CUDA gives
         the handle of this one.
     """

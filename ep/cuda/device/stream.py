@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from threading import Lock
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -65,6 +66,8 @@ class CudaStream(StreamSlots, Stream):
         self._state = np.zeros(NUM_STATE_WORDS, np.int64)
         self._state[HANDLE], self._state[IS_OWNED] = handle, owned
         self._scratch: Any = None  # what keeps the scratch memory
+        self._kept_bytes = 0  # of it
+        self._scratch_lock = Lock()  # held while Python uses the memory
         self._device, self._driver, self._owned = device, device.driver, owned
         self._report = device.reports.of(handle)
         self._seen: int | None = None  # the error of the device that was already reported
@@ -249,38 +252,43 @@ class CudaStream(StreamSlots, Stream):
         """Queue a copy of `size` bytes between any two places, on the host or on a device."""
         self._driver.copy(self.device_index, dst, src, size, self.handle)
 
-    def keep_scratch(self, size: int) -> bool:
-        """Keep at least `size` bytes of scratch memory for known launches; return whether there are that many.
-
-        Each launch uses the memory alone: the stream does its work in order.
-        """
-        state = self._state
-        if size > _MOST_KEPT or state[SCRATCH_IN_USE] or self.is_capturing():
-            return False
-        if state[SCRATCH_BYTES] < size:
-            state[SCRATCH_BYTES] = 0
-            size = max(size, _LEAST_KEPT)
-            try:
-                state[SCRATCH], self._scratch = self._device.memory_on(self, size)
-            except MemoryError:
-                return False
-            state[SCRATCH_BYTES] = size
-        return True
-
     @contextmanager
-    def scratch_in_use(self) -> Iterator[int]:
-        """Context manager: the address of the scratch memory, which no other launch uses inside the block."""
-        self._state[SCRATCH_IN_USE] = 1
-        try:
-            yield int(self._state[SCRATCH])
-        finally:
-            self._state[SCRATCH_IN_USE] = 0
+    def kept_scratch(self, size: int) -> Iterator[int | None]:
+        """Context manager: the address of at least `size` bytes that the stream keeps, for one launch alone.
+
+        None if another launch uses them, the stream is being captured, or so many bytes are not kept. Launches take
+        turns, since the stream does its work in order.
+        """
+        if size > _MOST_KEPT or self.is_capturing():
+            yield None
+            return
+        with self._scratch_alone() as alone:
+            if alone and self._kept_bytes < size:
+                self._scratch, self._kept_bytes = None, 0
+                with suppress(MemoryError):
+                    more = max(size, _LEAST_KEPT)
+                    self._state[SCRATCH], self._scratch = self._device.memory_on(self, more)
+                    self._kept_bytes = more
+            yield int(self._state[SCRATCH]) if alone and self._kept_bytes >= size else None
 
     def drop_scratch(self) -> None:
         """Free the scratch memory, unless a launch is being queued that uses it."""
-        if not self._state[SCRATCH_IN_USE]:
-            self._state[SCRATCH_BYTES] = 0
-            self._scratch = None
+        with self._scratch_alone() as alone:
+            if alone:
+                self._scratch, self._kept_bytes = None, 0
+
+    @contextmanager
+    def _scratch_alone(self) -> Iterator[bool]:
+        """Context manager: whether no launch uses the scratch memory; none begins to inside the block."""
+        if not self._scratch_lock.acquire(blocking=False):
+            yield False
+            return
+        self._state[SCRATCH_BYTES] = 0  # compiled launches, which take no lock, find too little from here on
+        try:
+            yield not self._state[SCRATCH_IN_USE]  # by a compiled launch that began before
+        finally:
+            self._state[SCRATCH_BYTES] = self._kept_bytes
+            self._scratch_lock.release()
 
     def destroy(self) -> None:
         """Wait for the stream's work and destroy its resources; the stream must not be used again."""

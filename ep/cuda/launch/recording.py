@@ -149,14 +149,14 @@ class Recording(CudaStream):
     @contextmanager
     def scratch(self, size: int) -> Iterator[Any]:
         """Context manager: the scratch memory of the stream, which later launches use too."""
-        if self._scratch_bytes or not self.keep_scratch(size):
-            self.fail()
-            with super().scratch(size) as memory:
-                yield memory
-            return
-        self._scratch_bytes = size
-        with self.scratch_in_use() as address:
-            yield SimpleNamespace(address=Address.of(self, layout.OF_SCRATCH, address))
+        with self.kept_scratch(size) as address:
+            if address is None:  # also for more memory of the same launch
+                self.fail()
+                with super().scratch(size) as memory:
+                    yield memory
+            else:
+                self._scratch_bytes = size
+                yield SimpleNamespace(address=Address.of(self, layout.OF_SCRATCH, address))
 
     def fits(self, num_keys: int, num_arrays: int) -> bool:
         """Return whether compiled code has room for the launch."""
