@@ -92,11 +92,12 @@ def test_what_is_in_no_folder_is_missing(tmp_path):
     assert said.endswith(" not found, in no package and no CUDA toolkit; pip install 'ep-primitives[cuda]'\n")
 
 
-def test_what_was_imported_before(carried):
+def test_what_was_imported_before(carried, toolkit):
     said = run("import numba.cuda\n" + WHY, carried)
     assert said.startswith("the program has imported the numba.cuda of Numba, not that of numba-cuda")
     (before,) = [part for part in said.split("; ") if "site.addsitedir" in part]
     call = before.removeprefix("call ").removesuffix(" before\n")
-    # numba-cuda uses what NumPy 2.5 deprecates
+    # numba-cuda uses what NumPy 2.5 deprecates, and alone it does not find the libraries along PYTHONPATH
     quiet = "import warnings\nwith warnings.catch_warnings(action='ignore'):\n    import numba.cuda\n"
-    assert run(f"import site\n{call}\n{quiet}{WHY}", carried) == "None\n"
+    libraries = extended("LD_LIBRARY_PATH", toolkit / "lib64")
+    assert run(f"import site\n{call}\n{quiet}{WHY}", carried, LD_LIBRARY_PATH=libraries) == "None\n"

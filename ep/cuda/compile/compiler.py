@@ -17,7 +17,6 @@ from ep.common.kernel_cache.statistics import Statistics
 from ep.cuda.compile import numba_cuda
 from ep.cuda.compile.kernel_cache import KERNELS
 from ep.cuda.driver.limits import OLDEST_CAPABILITY
-from ep.cuda.driver.packages import load_libraries
 
 ENTRY: Final = "ep_kernel"
 """The name of the one kernel in a cubin."""
@@ -59,7 +58,6 @@ def ptx(kernel: KernelSource, cc: tuple[int, int]) -> str:
 
     It is compiled at each call.
     """
-    load_libraries()
     text = numba_cuda.compile_kernel(kernel.function, kernel.num_words, kernel.num_packed, cc)
     (name,) = re.findall(r"\.entry\s+([\w$]+)", text)
     text = _UNROUNDED.sub(r"\1.rn.\2", text) if kernel.is_contracted else text
@@ -111,7 +109,6 @@ def assemble(text: str, cc: tuple[int, int]) -> bytes:
     """Return the cubin of a PTX text; RuntimeError, with the message of the assembler, if it refuses the text."""
     from cuda.bindings import nvjitlink
 
-    load_libraries()
     text = _for_linker(text, nvjitlink.version())
     options = [f"-arch=sm_{cc[0]}{cc[1]}"]
     linker = nvjitlink.create(len(options), options)

@@ -21,7 +21,7 @@ from ep.common.native.numba_function import NumbaFunction
 from ep.common.native.replaced import replaced
 from ep.common.native.wrapping import wrap
 from ep.cuda.compile.launch_config import PACK_BYTES
-from ep.cuda.driver.packages import redirect_numba_cuda
+from ep.cuda.driver.packages import load_libraries, redirect_numba_cuda
 
 
 @contextmanager
@@ -43,6 +43,7 @@ def _older_numpy() -> Iterator[None]:
 
 
 redirect_numba_cuda()
+load_libraries()  # numba-cuda asks for the runtime as soon as it is imported
 with _older_numpy():
     from numba import cuda
     from numba.cuda import cgutils, compiler, dispatcher, libdevice, lowering, types
