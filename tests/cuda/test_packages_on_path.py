@@ -99,5 +99,5 @@ def test_what_was_imported_before(carried, toolkit):
     call = before.removeprefix("call ").removesuffix(" before\n")
     # numba-cuda uses what NumPy 2.5 deprecates, and alone it does not find the libraries along PYTHONPATH
     quiet = "import warnings\nwith warnings.catch_warnings(action='ignore'):\n    import numba.cuda\n"
-    libraries = extended("LD_LIBRARY_PATH", toolkit / "lib64")
-    assert run(f"import site\n{call}\n{quiet}{WHY}", carried, LD_LIBRARY_PATH=libraries) == "None\n"
+    code = f"import site\n{call}\n{quiet}{WHY}"
+    assert run(code, carried, LD_LIBRARY_PATH=extended("LD_LIBRARY_PATH", toolkit / "lib64")) == "None\n"
