@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from threading import Lock
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -67,7 +66,7 @@ class CudaStream(StreamSlots, Stream):
         self._state[HANDLE], self._state[IS_OWNED] = handle, owned
         self._scratch: Any = None  # what keeps the scratch memory
         self._kept_bytes = 0  # of it
-        self._scratch_lock = Lock()  # held while Python uses the memory
+        self._scratch_turn = {0: True}  # empty while Python uses the memory; a dict's pop is one step for all threads
         self._device, self._driver, self._owned = device, device.driver, owned
         self._report = device.reports.of(handle)
         self._seen: int | None = None  # the error of the device that was already reported
@@ -280,15 +279,15 @@ class CudaStream(StreamSlots, Stream):
     @contextmanager
     def _scratch_alone(self) -> Iterator[bool]:
         """Context manager: whether no launch uses the scratch memory; none begins to inside the block."""
-        if not self._scratch_lock.acquire(blocking=False):
+        if not self._scratch_turn.pop(0, False):
             yield False
             return
-        self._state[SCRATCH_BYTES] = 0  # compiled launches, which take no lock, find too little from here on
+        self._state[SCRATCH_BYTES] = 0  # compiled launches, which take no turn, find too little from here on
         try:
             yield not self._state[SCRATCH_IN_USE]  # by a compiled launch that began before
         finally:
             self._state[SCRATCH_BYTES] = self._kept_bytes
-            self._scratch_lock.release()
+            self._scratch_turn[0] = True
 
     def destroy(self) -> None:
         """Wait for the stream's work and destroy its resources; the stream must not be used again."""
