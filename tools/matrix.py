@@ -137,7 +137,10 @@ def of_debian(folder: Path) -> dict[str, Interpreter]:
     except debian.CannotMakeError as error:
         print(f"{DEBIAN}: not run: {error}")
         return {}
-    return {DEBIAN: found} if found else {}
+    if found is None:
+        print(f"{DEBIAN}: not run: its /usr/bin/python3 does not start")
+        return {}
+    return {DEBIAN: found}
 
 
 def oldest_python(project: Mapping[str, Any]) -> tuple[int, ...]:

@@ -177,13 +177,19 @@ def system(tmp_path, monkeypatch):
 
 
 def test_debian_is_made_once_and_its_python_runs_inside(system):
-    (before,) = matrix.of_debian(system).values()
-    assert before == matrix.ask("/usr/bin/python3", before.inside)
-    assert before.inside[-2:] == (str(system / "unstable"), str(system))
+    (python,) = matrix.of_debian(system).values()
+    assert python == matrix.ask("/usr/bin/python3", python.inside)
+    assert python.inside[-2:] == (str(system / "unstable"), str(system))
     (system / "unstable" / "kept").touch()
-    assert debian.make(system, "unstable") == before.inside
+    assert debian.make(system, "unstable") == python.inside
     assert [path.name for path in system.iterdir()] == ["unstable"]
     assert (system / "unstable" / "kept").exists()
+
+
+def test_a_debian_without_a_python_that_starts(system, capsys, monkeypatch):
+    monkeypatch.setattr(matrix, "ask", lambda *_: None)
+    assert matrix.of_debian(system) == {}
+    assert capsys.readouterr().out == "debian: not run: its /usr/bin/python3 does not start\n"
 
 
 def test_nothing_run_is_a_failure(capsys, monkeypatch):

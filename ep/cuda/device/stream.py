@@ -279,15 +279,15 @@ class CudaStream(StreamSlots, Stream):
     @contextmanager
     def _scratch_alone(self) -> Iterator[bool]:
         """Context manager: whether no launch uses the scratch memory; none begins to inside the block."""
-        if not self._scratch_turn.pop(0, False):
-            yield False
-            return
-        self._state[SCRATCH_BYTES] = 0  # compiled launches, which take no turn, find too little from here on
+        taken = False
         try:
-            yield not self._state[SCRATCH_IN_USE]  # by a compiled launch that began before
+            if taken := self._scratch_turn.pop(0, False):
+                self._state[SCRATCH_BYTES] = 0  # compiled launches, which take no turn, find too little from here on
+            yield taken and not self._state[SCRATCH_IN_USE]  # by a compiled launch that began before
         finally:
-            self._state[SCRATCH_BYTES] = self._kept_bytes
-            self._scratch_turn[0] = True
+            if taken:
+                self._state[SCRATCH_BYTES] = self._kept_bytes
+                self._scratch_turn[0] = True
 
     def destroy(self) -> None:
         """Wait for the stream's work and destroy its resources; the stream must not be used again."""

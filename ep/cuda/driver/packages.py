@@ -119,7 +119,6 @@ def _file_of(library: str) -> str | None:
     return None
 
 
-@cache
 def load_libraries() -> None:
     """Load LIBRARIES before numba-cuda and cuda-bindings ask cuda-pathfinder for them; they report what is missing."""
     for library in LIBRARIES:
