@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 CAPABILITY: Final = (9, 0)
-REGISTERS, SHARED_BYTES, THREADS, BLOCK_SHARED_BYTES = 65536, 227 * 1024, 2048, 1024
+REGISTERS, SHARED_BYTES, THREADS, BLOCKS, BLOCK_SHARED_BYTES = 65536, 227 * 1024, 2048, 32, 1024
 """Of a multiprocessor; the last: the shared memory that a block takes in addition to its own."""
 
 LATENCY: Final = 800e-9

@@ -13,6 +13,13 @@ dynamic, the blocks of a multiprocessor, the PTX instructions for each element o
 bandwidth that the busiest pipe and the number of blocks allow. Scaling a sum, which is rare, is counted, and so are the
 slots of a turn that a row has no elements for.
 
+On an H200, a copy of float32 takes the time of 62 instructions for each element, and one of 16 bits that of 31. So rows
+of 16-bit elements that are loaded one by one, and fused ones of any length, stay below the copy: an exponential and its
+sum alone are about 25. Fused rows of 33 float32 columns take 100: each of eight threads has five turns of 62 and
+another 107 for the row. Four threads would take fewer, but each of their stores would write half a sector.
+
+Transposes of bytes by tiles with a side of 4 exceed the slots: four bytes share the walk that sixteen share elsewhere.
+
 The third table has sums of the rows of one segment, first in parts and then of the parts: the threads at work, the
 bytes that each loads at once, and the time, which is limited by the bandwidth, or by the latency if too few bytes are
 in flight.
@@ -56,6 +63,7 @@ from tests.fuse.maps import traced
 from tests.fuse.test_rows import layer_norm
 from tools.gpus import (
     BLOCK_SHARED_BYTES,
+    BLOCKS,
     CAPABILITY,
     GPUS,
     ISSUE,
@@ -66,6 +74,9 @@ from tools.gpus import (
     Gpu,
 )
 from tools.ptx import Loop, Resources, find_ptxas, loops_of, main_loop, resources
+
+FUNCTIONS: Final = softmax.softmax, softmax.log_softmax, softmax.softmax_backward, softmax.log_softmax_backward
+"""Softmaxes and their gradients."""
 
 
 def kernels() -> Iterator[compiler.KernelSource]:
@@ -86,7 +97,7 @@ def kernels_of_rows(data_type: DataType) -> Iterator[compiler.KernelSource]:
     and of rows in parts."""
     elements = pack_elements(data_type)
     most = 256 if data_type is DataType.kDouble else 1024
-    for function in (softmax.softmax, softmax.log_softmax, softmax.softmax_backward, softmax.log_softmax_backward):
+    for function in FUNCTIONS:
         for cols in (64, most):
             threads = min(cols // elements, 32)
             yield rows.kernel(
@@ -164,9 +175,9 @@ def every_row() -> Iterator[Rows]:
     """Yield softmaxes, and fused rows, of many rows in registers and in shared memory: also of odd columns."""
     for data_type in (DataType.kFloat, DataType.kBFloat16):
         for cols in (33, 257, 1023, 1024, 1025, 1032, 2048, 4096, 4097, 8200, 8201, 16384, 28000, 50256, 57000):
-            for function in (softmax.softmax, softmax.log_softmax, softmax.softmax_backward):
+            for function in FUNCTIONS:
                 yield softmax_rows(function, data_type, cols)
-        for cols in (257, 1023, 1024, 1025, 4096, 4097, 8191, 8192):
+        for cols in (33, 257, 1023, 1024, 1025, 4096, 4097, 8191, 8192):
             for name in FUSED:
                 yield fused_rows(name, data_type, cols)
 
@@ -181,7 +192,7 @@ def softmax_rows(function: Callable[[DataType], RowFunction], data_type: DataTyp
     slots = turn_of(made, data_type, elements, aligned, threads, packs).slots
     of_loop = warp_turns(cols // elements, threads, slots)
     num_loops = {Keep.REGISTERS: 0, Keep.SHARED: 3, Keep.LOADED: 2, Keep.NOWHERE: 2}[variant.keep]
-    size, block_rows = data_type.itemsize, max(BLOCK_THREADS // threads, 1)
+    size, block_rows = data_type.itemsize, plan.grid.threads[0] // threads
     kernel = rows.kernel(function, data_type, variant)
     return Rows(kernel.name, kernel, cols, plan.grid, block_rows, made.num_operands * size, size, [of_loop] * num_loops)
 
@@ -266,7 +277,7 @@ def resident_blocks(used: Resources, threads: int, shared_bytes: int = 0) -> int
     """
     by_registers = REGISTERS // (-(-used.registers // 8) * 8 * threads)
     by_shared = SHARED_BYTES // (shared_bytes + used.shared + BLOCK_SHARED_BYTES)
-    return min(by_registers, by_shared, THREADS // threads)
+    return min(by_registers, by_shared, THREADS // threads, BLOCKS)
 
 
 def slot_seconds(loop: Loop, gpu: Gpu) -> dict[str, float]:

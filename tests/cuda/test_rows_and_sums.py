@@ -108,10 +108,13 @@ def test_where_a_row_is_kept():
 
     assert keep(DataType.kFloat, 1024)[:3] == (Keep.REGISTERS, 4, True)
     assert keep(DataType.kFloat, 1024).packs == 8
-    assert keep(DataType.kBFloat16, 9) == (Keep.REGISTERS, 1, True, 16, 1)
+    assert keep(DataType.kFloat, 33) == (Keep.REGISTERS, 1, True, 8, 6)
+    assert keep(DataType.kBFloat16, 9) == (Keep.REGISTERS, 1, True, 8, 2)
     assert keep(DataType.kBFloat16, 12)[1:] == (4, True, 4, 1)
     assert not keep(DataType.kFloat, 1024, addresses=(0, 4)).aligned
-    assert keep(DataType.kFloat, 1025) == (Keep.SHARED, 1, True, BLOCK_THREADS, 0)
+    assert keep(DataType.kFloat, 1025) == (Keep.SHARED, 1, True, BLOCK_THREADS // 2, 0)
+    assert keep(DataType.kFloat, 2049) == (Keep.SHARED, 1, True, BLOCK_THREADS, 0)
+    assert keep(DataType.kFloat, 8201).keep is keep(DataType.kBFloat16, 8200).keep is Keep.SHARED
     assert keep(DataType.kFloat, 50_257).row_threads == 2 * BLOCK_THREADS
     assert keep(DataType.kFloat, 50_257).keep is Keep.LOADED
     assert keep(DataType.kDouble, 20_000).keep is Keep.SHARED
@@ -119,6 +122,8 @@ def test_where_a_row_is_kept():
     assert keep(DataType.kBFloat16, 50_257, 100 * 1024).keep is Keep.LOADED  # two blocks on a multiprocessor
     assert keep(DataType.kFloat, 1025, addresses=(0, 0, 0)).keep is Keep.LOADED
     assert keep(DataType.kFloat, 31_000, addresses=(0, 0, 0)).keep is Keep.NOWHERE  # two operands
+    assert keep(DataType.kFloat, 1023, addresses=(0, 0, 0)) == (Keep.LOADED, 1, True, 32, 0)
+    assert keep(DataType.kFloat, 1022, addresses=(0, 0, 0)).keep is Keep.REGISTERS
 
 
 def test_the_largest_of_a_row_has_a_logarithm_of_its_own(gpu):

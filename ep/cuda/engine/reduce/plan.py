@@ -101,6 +101,10 @@ _PART_BYTES: Final = 2**15
 _STATE_BYTES: Final = 32
 """The bytes of the largest state in memory: four numbers of float64."""
 
+_THREAD_ELEMENTS: Final = 16
+"""Elements of a row that a thread of several warps has at most, while the block has further threads: with few elements,
+the merge of many warps would take longer than the elements."""
+
 _COLUMN_ELEMENTS: Final = 4
 """Results of a thread at most, each of which has a state of its own."""
 
@@ -185,7 +189,22 @@ def row_threads(packs: int, elements: int, pack: int) -> int:
     if packs <= 4:
         return 1
     shift = min((pack // elements).bit_length() - 1, 3)
-    return 8 if packs <= 32 << min(shift, 1) else (WARP_THREADS if packs <= 256 << shift else BLOCK_THREADS)
+    if packs <= 256 << shift:
+        return 8 if packs <= 32 << min(shift, 1) else WARP_THREADS
+    return threads_of_elements(packs * elements, pack)
+
+
+def threads_of_elements(count: int, pack: int) -> int:
+    """Return the threads, several warps, that share a row of `count` elements which is too long for one warp.
+
+    Each has at most four packs of `pack` elements, in the type of arithmetic, unless the block has no more threads.
+    """
+    return min(power_of_two(-(-count // min(4 * pack, _THREAD_ELEMENTS))), BLOCK_THREADS)
+
+
+def power_of_two(number: int) -> int:
+    """Return the least power of two that is not less than `number` > 0."""
+    return 1 << (number - 1).bit_length()
 
 
 def _part(count: int, blocks: int, block_bytes: int) -> int:

@@ -7,6 +7,7 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 from ep.cuda.compile.launch_config import BLOCK_THREADS, MAX_BLOCKS, WARP_THREADS, Grid, pack_elements, row_elements
+from ep.cuda.engine.reduce.plan import power_of_two, threads_of_elements
 from ep.include.data_type import DataType
 from ep.include.primitive.structure import kMaxRow
 
@@ -88,12 +89,15 @@ _PART_NUMBERS: Final = 3
 """The largest number of values kept for a part: a maximum, a sum and its error, in float64."""
 
 
-_IN_REGISTERS: Final = 16, 32, 64, 128, 256, 512, 1024
-"""The classes of rows that are kept in registers, by their largest number of columns. Each needs a kernel, in which a
-row takes the time and the registers of so many columns."""
-
 _REGISTER_BYTES: Final = 128
-"""The largest number of bytes of registers of an operand in each thread."""
+"""The largest number of bytes of registers of an operand in each thread of a warp that keeps a row there."""
+
+_MOST_LOADS: Final = 48
+"""The packs that a thread loads at once into registers: with more, a multiprocessor has registers for one block."""
+
+_SHORT: Final = 8
+"""A thread has at most this many elements of a row, if there are more threads in the warp; and this many threads read a
+row together, if it has so many packs: a sector of memory has eight numbers of float32."""
 
 MERGE_BYTES: Final = 512
 """The static shared memory of a kernel whose warps merge states: those of 16 warps, of four numbers of 8 bytes each."""
@@ -106,21 +110,25 @@ def row_plan(data_type: DataType, rows: int, cols: int, addresses: Sequence[int]
     """Return the plan for `rows` > 0 rows of `cols` > 0 elements of each of the operands at `addresses`.
 
     shared_bytes: the largest shared memory of a block. The elements of a thread depend only on `cols`, so the bits of
-    results do not depend on addresses; the division of rows depends on `rows` and `cols`.
+    results do not depend on addresses; the division of rows depends on `rows` and `cols`. The sums of rows of more than
+    kMaxRow elements depend on `shared_bytes`, too.
     """
     elements = row_elements(cols, pack_elements(data_type))
     pack_bytes = elements * data_type.itemsize
     aligned = not any(address % pack_bytes for address in addresses)
     threads, packs = threads_of_row(data_type, cols)
-    if packs:
+    num_operands = len(addresses) - 1
+    if packs and num_operands * packs <= _MOST_LOADS:
         variant = RowVariant(Keep.REGISTERS, elements, aligned, threads, packs)
         return RowPlan((variant,), Grid((min(-(-rows // (BLOCK_THREADS // threads)), MAX_BLOCKS), 1, 1)))
-    if divided := _in_parts(data_type, rows, cols, len(addresses) - 1, aligned):
+    if divided := _in_parts(data_type, rows, cols, num_operands, aligned):
         return divided
-    num_operands = len(addresses) - 1
-    # sums of rows that an Expression has, too, have its bits: below the maximum of the row from the beginning
-    as_loaded = num_operands == 2 or (cols > kMaxRow and sums_are_scaled(data_type))
-    size = data_type.itemsize if as_loaded else max(data_type.itemsize, 4)
+    size = max(data_type.itemsize, 4)
+    # for one block at a time, two passes take less time than three; exponentials are computed twice then. Sums of rows
+    # that an Expression has, too, have its bits: below the maximum of the row from the beginning
+    is_alone = 2 * (cols * size + MERGE_BYTES) > shared_bytes
+    as_loaded = num_operands == 2 or (is_alone and cols > kMaxRow and sums_are_scaled(data_type))
+    size = data_type.itemsize if as_loaded else size
     kept = num_operands * cols * size
     keep = Keep.LOADED if as_loaded else Keep.SHARED
     if kept > shared_bytes - MERGE_BYTES:
@@ -137,14 +145,18 @@ def threads_of_row(data_type: DataType, cols: int) -> tuple[int, int]:
     Rows of an Expression are those of one block of usual size: its kernels add them up in this way.
     """
     usual, size = pack_elements(data_type), max(data_type.itemsize, 4)
-    elements = row_elements(cols, usual)
-    for most in _IN_REGISTERS:
-        threads = min(max(most // elements, 1), WARP_THREADS)
-        packs = max(most // elements, 1) // threads
-        if cols <= most and packs * elements * size <= _REGISTER_BYTES:
-            return threads, packs
-    is_short = cols <= max(_PACKS_PER_THREAD * BLOCK_THREADS * usual, kMaxRow)
-    return BLOCK_THREADS if is_short else 2 * BLOCK_THREADS, 0
+    packs = cols // row_elements(cols, usual)
+    if cols * size > WARP_THREADS * _REGISTER_BYTES:
+        is_short = cols <= max(_PACKS_PER_THREAD * BLOCK_THREADS * usual, kMaxRow)
+        return threads_of_elements(cols, usual) if is_short else 2 * BLOCK_THREADS, 0
+    threads = max(min(power_of_two(-(-cols // _SHORT)), WARP_THREADS), min(power_of_two(packs), _SHORT))
+    return threads, _packs_in_registers(-(-packs // threads))
+
+
+def _packs_in_registers(packs: int) -> int:
+    """Return `packs`, rounded up to a power of two or three quarters of it: each number of packs needs a kernel."""
+    most = power_of_two(packs)
+    return most * 3 // 4 if most > 2 and packs <= most * 3 // 4 else most
 
 
 def sums_are_scaled(data_type: DataType) -> bool:
