@@ -47,6 +47,7 @@ BESIDE_OPERATORS: Final = {
     "full": ("full", "`fill_value` may be an array without axes, which is read on its device"),
     "arange": ("arange", "`device` is a device type"),
     "clip": ("clip", "a number takes the dtype of `x`; a NaN in a bound spreads"),
+    "divide": ("divide", "floating-point and complex numbers alone: integers have `floor_divide`, and `div` truncates"),
     "expand_dims": ("expand_dims", "always a copy; several axes, too"),
     "eye": ("eye", "`device` is a device type"),
     "full_like": ("full_like", "on the device of `x`"),

@@ -947,7 +947,7 @@ def trigamma(x: ArrayLike, *, out: Array | None = None) -> Array: ...
 
 @overload
 def true_divide(x: HostArrayLike, y: HostArrayLike, *, out: HostArray | None = None) -> HostArray:
-    """Return x / y, as Python's operator `/` on arrays: `div` of floating-point and complex numbers."""
+    """Return x / y, as `numpy.divide` and Python's `/`: `div` of floating-point and complex numbers."""
 @overload
 def true_divide(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array: ...
 
@@ -1322,7 +1322,7 @@ def threshold_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, threshold: float, 
 
 astype = cast
 bitwise_invert = bitwise_not
-divide = div
+divide = true_divide
 floor_divide = floor_div
 greater = greater_than
 isfinite = is_finite

@@ -91,7 +91,7 @@ def _check_divisible(operands: Sequence[Any]) -> None:
 
 
 _XY: Final = OPS[BinaryOp.kDiv].operands
-_TRUE_DIVIDE: Final = """Return x / y, as Python's operator `/` on arrays: `div` of floating-point and complex numbers.
+_TRUE_DIVIDE: Final = """Return x / y, as `numpy.divide` and Python's `/`: `div` of floating-point and complex numbers.
 
 x, y: arrays of one dtype, float16, bfloat16, float32, float64, complex64 or complex128; a number gets the dtype of the
     other one.
@@ -99,4 +99,5 @@ out: where to put the result, an array of its shape and dtype.
 
 Raises TypeError for integers and bool, whose quotients have other types: `floor_div` rounds them down, `div` truncates.
 """
+FUNCTIONS.add("divide", lambda: FUNCTIONS["true_divide"])
 FUNCTIONS.add("true_divide", lambda: _OPERATORS[BinaryOp.kDiv].function("true_divide", _exact_operands, _TRUE_DIVIDE))

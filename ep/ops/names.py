@@ -22,7 +22,6 @@ ALIASES: Final[dict[UnaryOp | BinaryOp, str]] = {
     UnaryOp.kIsFinite: "isfinite",
     UnaryOp.kIsInf: "isinf",
     UnaryOp.kIsNan: "isnan",
-    BinaryOp.kDiv: "divide",
     BinaryOp.kFloorDiv: "floor_divide",
     BinaryOp.kFloorMod: "remainder",
     BinaryOp.kGreaterThan: "greater",
@@ -38,7 +37,6 @@ BY_NAME: Final = frozenset([BinaryOp.kIsClose, BinaryOp.kIsCloseEqualNan])
 _FLOORED: Final = "floating-point numbers as in [semantics.md](semantics.md)"
 STANDARD: Final[dict[UnaryOp | BinaryOp, Mapping[str, str]]] = {
     UnaryOp.kSign: {"sign": "0 for NaN"},
-    BinaryOp.kDiv: {"divide": "integers are divided too, toward zero"},
     BinaryOp.kFloorDiv: {"floor_divide": f"0 for an integer divided by zero; {_FLOORED}"},
     BinaryOp.kFloorMod: {"remainder": f"0 for an integer divided by zero; {_FLOORED}"},
     BinaryOp.kPow: {"pow": "integers to negative powers give the truncated value"},

@@ -129,7 +129,7 @@ def _on_host(value: Any) -> Any:
 
 def _our_name(name: str) -> str:
     """Return the name in `ep.ops` of a function of NumPy with the same meaning; its own name if there is none."""
-    return "true_divide" if name == "divide" else SYNONYMS[name] if name in _RENAMED else name
+    return SYNONYMS[name] if name in _RENAMED else name
 
 
 def _instead(name: str) -> str:
