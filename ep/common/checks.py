@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, TypeGuard
+
+import numpy as np
 
 from ep.include.errors import ArgumentTypeError, ArgumentValueError
 from ep.include.shown import shown
@@ -16,8 +18,13 @@ MAX_OFFSET: Final = 2**62
 
 
 def as_integer(value: Any, argument: str) -> int:
-    """Return an integer argument as int. Raises TypeError if it is not an integer, and what its `__index__` raises."""
+    """Return an integer argument as int. Raises TypeError for others, also bool, and what `__index__` raises."""
+    if type(value) is int:
+        return value
+    value = _present(value)
     try:
+        if isinstance(value, bool):
+            raise TypeError
         return operator.index(value)
     except TypeError as error:
         if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
@@ -25,11 +32,30 @@ def as_integer(value: Any, argument: str) -> int:
         raise ArgumentTypeError(argument, f"must be an integer, not {shown(value)}") from None
 
 
+def _present(value: Any) -> Any:
+    """Return the present value of a number that may have another one later, as `LaterNumber`, or another value."""
+    pinned = getattr(type(value), "pinned", None)  # not by its class, whose module kernels must not depend on
+    return value if pinned is None else pinned(value)
+
+
+def are_several(given: Any) -> TypeGuard[Iterable[Any]]:
+    """Return whether an argument is a sequence, or an array with axes, and not one number or a text."""
+    return isinstance(given, Iterable) and not isinstance(given, str | bytes) and getattr(given, "ndim", None) != 0
+
+
+def integers_in(given: Any, argument: str) -> tuple[int, ...]:
+    """Return integers that were given as a sequence, as an array, or as one integer; TypeError for anything else."""
+    if not are_several(given):
+        return (as_integer(given, argument),)
+    return tuple(as_integer(one, f"{argument}[{position}]") for position, one in enumerate(given))
+
+
 def as_truth(value: Any, argument: str) -> bool:
-    """Return an argument that is True or False. Raises TypeError for anything else."""
-    if not isinstance(value, bool):
+    """Return an argument that is True or False, of Python or NumPy. Raises TypeError for anything else."""
+    value = _present(value)
+    if not isinstance(value, bool | np.bool_):
         raise ArgumentTypeError(argument, f"must be True or False, not {shown(value)}")
-    return value
+    return bool(value)
 
 
 def as_size(value: Any, argument: str) -> int:

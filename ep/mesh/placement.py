@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ep.common.checks import as_integer
+from ep.common.checks import integers_in
 from ep.mesh.transport import Group
 from ep.mesh.world import world
 
@@ -61,8 +61,7 @@ class Placement:
 
 
 def _checked(mesh: Any) -> tuple[int, ...]:
-    sizes = tuple(mesh) if isinstance(mesh, Sequence) and not isinstance(mesh, str) else (mesh,)
-    sizes = tuple(as_integer(size, f"mesh[{axis}]") for axis, size in enumerate(sizes))
+    sizes = integers_in(mesh, "mesh")
     if len(sizes) not in (1, 2) or min(sizes) < 1:
         raise ValueError(f"mesh is {mesh}; it must have one axis or two, of at least one rank each")
     ranks, there = math.prod(sizes), world().size

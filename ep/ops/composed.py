@@ -10,20 +10,20 @@ from typing import Any
 import numpy as np
 
 from ep.common.arrays.checks import as_scalar, is_weak
-from ep.common.checks import as_integer
+from ep.common.checks import are_several, as_integer, as_truth
+from ep.common.primitive.broadcast import broadcast_dims
 from ep.include.arrays import Array, ArrayLike, LaterNumber
 from ep.include.data_type import DataType, as_data_type
-from ep.include.number_kind import COMPLEXES, FLOATS
+from ep.include.number_kind import COMPLEXES, FLOATS, REAL
 from ep.include.shown import shown
-from ep.ops.declare.function import FUNCTIONS, composition
-from ep.ops.devices import arrays_of, as_operand
+from ep.ops.composition import composition
+from ep.ops.declare.function import FUNCTIONS
 from ep.ops.gradients.vjp import over_size
-from ep.ops.operands import is_number
 from ep.ops.shaped import viewed
-from ep.ops.shapes import from_front
+from ep.ops.shapes import as_axes, from_front
 
 
-@composition
+@composition(REAL, elementwise=True, reads=False)
 def isclose(
     x: ArrayLike, y: ArrayLike, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False, *, out: Any = None
 ) -> Array:
@@ -32,13 +32,11 @@ def isclose(
     x, y, out: as of `is_close`.
     rtol, atol: in NumPy's order. equal_nan: whether two NaNs are equal.
     """
-    if not isinstance(equal_nan, bool):
-        raise TypeError(f"equal_nan must be True or False, not {shown(equal_nan)}")
-    close = FUNCTIONS["is_close_equal_nan" if equal_nan else "is_close"]
+    close = FUNCTIONS["is_close_equal_nan" if as_truth(equal_nan, "equal_nan") else "is_close"]
     return close(x, y, rtol=rtol, atol=atol) if out is None else close(x, y, rtol=rtol, atol=atol, out=out)
 
 
-@composition
+@composition(REAL, elementwise=True, reads=False)
 def clip(x: ArrayLike, min: ArrayLike | None = None, max: ArrayLike | None = None, *, out: Any = None) -> Array:
     """Return `minimum(maximum(x, min), max)`, as `numpy.clip`; None is no bound.
 
@@ -54,22 +52,13 @@ def clip(x: ArrayLike, min: ArrayLike | None = None, max: ArrayLike | None = Non
     return x if bounds else FUNCTIONS["identity"](x, **({} if out is None else {"out": out}))
 
 
-@composition
+@composition(FLOATS, elementwise=True)
 def hypot(x: ArrayLike, y: ArrayLike) -> Array:
     """Return `sqrt(x * x + y * y)`, as `numpy.hypot`: without overflow, and infinity if one operand is infinite.
 
     x, y: arrays of one floating type; a number gets the dtype of the other operand.
     """
-    arrays = arrays_of((x, y), ("x", "y"))
-    for one, name in ((x, "x"), (y, "y")):
-        if isinstance(one, LaterNumber):
-            is_complex = np.iscomplexobj(one.value)
-        else:
-            is_complex = np.iscomplexobj(one) if is_number(one) else arrays.as_buffer(one, name).dtype.kind == "c"
-        if is_complex:
-            raise TypeError(f"{name} is complex; it must be real")
-    x, y = (one if is_number(one) else FUNCTIONS["abs"](one) for one in (x, y))
-    x, y = (abs(one) if is_number(one) else one for one in (x, y))
+    x, y = FUNCTIONS["abs"](x), FUNCTIONS["abs"](y)
     large, small = FUNCTIONS["maximum"](x, y), FUNCTIONS["minimum"](x, y)
     usual = FUNCTIONS["logical_and"](FUNCTIONS["greater"](large, 0), FUNCTIONS["is_finite"](large))
     ratio = FUNCTIONS["div"](small, FUNCTIONS["where"](usual, large, 1))
@@ -79,7 +68,7 @@ def hypot(x: ArrayLike, y: ArrayLike) -> Array:
     return FUNCTIONS["where"](FUNCTIONS["logical_or"](*infinite), math.inf, length)
 
 
-@composition
+@composition(FLOATS, elementwise=True)
 def logaddexp(x: ArrayLike, y: ArrayLike) -> Array:
     """Return `log(exp(x) + exp(y))`, as `numpy.logaddexp`, without overflow.
 
@@ -90,7 +79,7 @@ def logaddexp(x: ArrayLike, y: ArrayLike) -> Array:
     return FUNCTIONS["add"](FUNCTIONS["maximum"](x, y), FUNCTIONS["log1p"](FUNCTIONS["exp"](below)))
 
 
-@composition
+@composition()
 def var(
     x: ArrayLike, axis: int | tuple[int, ...] | None = None, *, correction: float = 0.0, keepdims: bool = False
 ) -> Array:
@@ -106,26 +95,25 @@ def var(
         correction = correction.pinned()
     if not is_weak(as_scalar(correction)) or np.iscomplexobj(correction):
         raise TypeError(f"correction must be a real number, not {shown(correction)}")
-    array, buffer = as_operand(arrays_of((x,), ("x",)), x, "x")
-    given = as_data_type(buffer.dtype)
+    given, size = as_data_type(x.dtype), x.size
     if given not in FLOATS + COMPLEXES:
-        array = FUNCTIONS["cast"](array, "float64")
+        x = FUNCTIONS["cast"](x, "float64")
     elif given in (DataType.kFloat16, DataType.kBFloat16):
-        array = FUNCTIONS["cast"](array, "float32")
-    mean = FUNCTIONS["mean"](array, axis, keepdims=True)
-    away = FUNCTIONS["sub"](array, mean)
+        x = FUNCTIONS["cast"](x, "float32")
+    mean = FUNCTIONS["mean"](x, axis, keepdims=True)
+    away = FUNCTIONS["sub"](x, mean)
     if given in COMPLEXES:
         squares = FUNCTIONS["real"](FUNCTIONS["mul"](away, FUNCTIONS["conj"](away)))
     else:
         squares = FUNCTIONS["mul"](away, away)
-    count = buffer.size // mean.size if mean.size else 0
+    count = size // mean.size if mean.size else 0
     rest = count - correction
     total = FUNCTIONS["sum"](squares, axis, keepdims=keepdims)
     found = over_size(total, rest if rest > 0 else 0)
     return FUNCTIONS["cast"](found, given.dtype) if given in FLOATS and found.dtype != given.dtype else found
 
 
-@composition
+@composition()
 def std(
     x: ArrayLike, axis: int | tuple[int, ...] | None = None, *, correction: float = 0.0, keepdims: bool = False
 ) -> Array:
@@ -133,7 +121,7 @@ def std(
     return FUNCTIONS["sqrt"](var(x, axis, correction=correction, keepdims=keepdims))
 
 
-@composition
+@composition()
 def vecdot(x1: ArrayLike, x2: ArrayLike, *, axis: int = -1) -> Array:
     """Return the products of vectors along an axis, as `numpy.vecdot`: the sum of `conj(x1) * x2`.
 
@@ -142,48 +130,46 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, *, axis: int = -1) -> Array:
 
     The result has their dtype.
     """
-    arrays = arrays_of((x1, x2), ("x1", "x2"))
-    (given, a), (other, b) = as_operand(arrays, x1, "x1"), as_operand(arrays, x2, "x2")
-    place = as_integer(axis, "axis")
-    if place >= 0 and len(a.shape) != len(b.shape):
-        raise ValueError(f"axis is {place}, x1 has {len(a.shape)} axes, x2 has {len(b.shape)}; count it from the last")
-    sizes = [one.shape[from_front(place, "axis", len(one.shape), len(one.shape))] for one in (a, b)]
+    dtype, shapes, last = x1.dtype, [tuple(x1.shape), tuple(x2.shape)], as_integer(axis, "axis")
+    num_axes = [len(shape) for shape in shapes]
+    if last >= 0 and num_axes[0] != num_axes[1]:
+        raise ValueError(f"axis is {last}, x1 has {num_axes[0]} axes, x2 has {num_axes[1]}; count it from the last")
+    sizes = [shape[from_front(last, "axis", count, count)] for shape, count in zip(shapes, num_axes, strict=True)]
     if sizes[0] != sizes[1]:
-        raise ValueError(f"x1 has {sizes[0]} elements along axis {place}, x2 has {sizes[1]}")
-    if place >= 0:
-        place -= len(a.shape)
-    if as_data_type(a.dtype) in COMPLEXES:
-        given = FUNCTIONS["conj"](given)
-    return FUNCTIONS["sum"](FUNCTIONS["mul"](given, other), place, a.dtype)
+        raise ValueError(f"x1 has {sizes[0]} elements along axis {last}, x2 has {sizes[1]}")
+    broadcast_dims(*shapes, names=("x1", "x2"))
+    if last >= 0:
+        last -= num_axes[0]
+    if as_data_type(dtype) in COMPLEXES:
+        x1 = FUNCTIONS["conj"](x1)
+    return FUNCTIONS["sum"](FUNCTIONS["mul"](x1, x2), last, dtype)
 
 
-@composition
+@composition(FLOATS + COMPLEXES)
 def tensordot(x1: ArrayLike, x2: ArrayLike, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Array:
     """Return the sums of products along pairs of axes, as `numpy.tensordot`: one product of matrices.
 
     x1, x2: arrays of one dtype that `matmul` takes.
     axes: the axes of x1 and those of x2, in pairs; or how many of the last ones of x1 and of the first ones of x2.
     """
-    arrays = arrays_of((x1, x2), ("x1", "x2"))
-    (first, a), (second, b) = as_operand(arrays, x1, "x1"), as_operand(arrays, x2, "x2")
-    num_a, num_b = len(a.shape), len(b.shape)
-    if isinstance(axes, Sequence):
-        if len(axes) != 2:
+    a, b = tuple(x1.shape), tuple(x2.shape)
+    num_a, num_b = len(a), len(b)
+    if are_several(axes):
+        given = [*axes]
+        if len(given) != 2:
             raise ValueError(f"axes is {shown(axes)}; it must be a number, or the axes of x1 and those of x2")
-        given = [[one] if isinstance(one, int) else [*one] for one in axes]
+        of_a, of_b = [*as_axes(given[0], "axes[0]", num_a)], [*as_axes(given[1], "axes[1]", num_b)]
     else:
         count = as_integer(axes, "axes")
         if not 0 <= count <= builtins.min(num_a, num_b):
             raise ValueError(f"axes is {count}; x1 has {num_a} axes, x2 has {num_b}")
-        given = [[*range(num_a - count, num_a)], [*range(count)]]
-    of_a = [from_front(one, "axes[0]", num_a, num_a) for one in given[0]]
-    of_b = [from_front(one, "axes[1]", num_b, num_b) for one in given[1]]
-    if [a.shape[one] for one in of_a] != [b.shape[one] for one in of_b] or len({*of_a}) < len(of_a):
-        raise ValueError(f"axes {of_a} of x1, of shape {tuple(a.shape)}, do not fit {of_b} of x2, {tuple(b.shape)}")
+        of_a, of_b = [*range(num_a - count, num_a)], [*range(count)]
+    if [a[one] for one in of_a] != [b[one] for one in of_b]:
+        raise ValueError(f"axes {of_a} of x1, of shape {a}, do not fit {of_b} of x2, {b}")
     rest_a = [one for one in range(num_a) if one not in of_a]
     rest_b = [one for one in range(num_b) if one not in of_b]
-    rows, columns = [a.shape[one] for one in rest_a], [b.shape[one] for one in rest_b]
-    inner = math.prod(a.shape[one] for one in of_a)
-    left = viewed(FUNCTIONS["permute"](first, rest_a + of_a), (math.prod(rows), inner))
-    right = viewed(FUNCTIONS["permute"](second, of_b + rest_b), (inner, math.prod(columns)))
+    rows, columns = [a[one] for one in rest_a], [b[one] for one in rest_b]
+    inner = math.prod(a[one] for one in of_a)
+    left = viewed(FUNCTIONS["permute"](x1, rest_a + of_a), (math.prod(rows), inner))
+    right = viewed(FUNCTIONS["permute"](x2, of_b + rest_b), (inner, math.prod(columns)))
     return viewed(FUNCTIONS["matmul"](left, right), (*rows, *columns))

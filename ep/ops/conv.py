@@ -152,7 +152,9 @@ def _with_bias(function: Any) -> Any:
         if bias is None:
             return function(x, w, **attributes) if out is None else function(x, w, **attributes, out=out)
         arrays = arrays_of((x, w, bias), ("x", "w", "bias"))
-        x, w, added = (as_array(arrays, one, name) for one, name in ((x, "x"), (w, "w"), (bias, "bias")))
+        x, w, added = (
+            as_array(arrays, arrays.as_buffer(one, name), name) for one, name in ((x, "x"), (w, "w"), (bias, "bias"))
+        )
         if added.dtype != x.dtype:
             raise TypeError(f"bias has dtype {added.dtype}, x has {x.dtype}; convert one of them")
         of_w, of_bias = tuple(w.shape), tuple(added.shape)

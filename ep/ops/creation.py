@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import cmath
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from ep.common.arrays.checks import as_scalar, is_weak
-from ep.common.checks import as_size
+from ep.common.checks import as_integer, as_size, as_truth
 from ep.include.arrays import Array, ArrayLike, LaterNumber
 from ep.include.data_type import DTypeLike, as_data_type
 from ep.include.device_type import DeviceType
 from ep.include.errors import ArgumentTypeError, ArgumentValueError
 from ep.include.shown import shown
-from ep.ops.declare.function import FUNCTIONS, composition
+from ep.ops.composition import composition
+from ep.ops.declare.function import FUNCTIONS
 from ep.ops.devices import arrays_of, chosen
 from ep.ops.full import filled, full
 from ep.ops.operands import as_weak
 
 
-@composition
+@composition()
 def zeros(
     shape: Any, dtype: DTypeLike | None = None, *, device: DeviceType | str | None = None, device_index: int = 0
 ) -> Array:
@@ -28,7 +30,7 @@ def zeros(
     return full(shape, 0, "float64" if dtype is None else dtype, device=device, device_index=device_index)
 
 
-@composition
+@composition()
 def ones(
     shape: Any, dtype: DTypeLike | None = None, *, device: DeviceType | str | None = None, device_index: int = 0
 ) -> Array:
@@ -36,7 +38,7 @@ def ones(
     return full(shape, 1, "float64" if dtype is None else dtype, device=device, device_index=device_index)
 
 
-@composition
+@composition()
 def full_like(x: ArrayLike, fill_value: complex, dtype: DTypeLike | None = None) -> Array:
     """Return a new array of one number, with the shape of `x` and where it is, as `numpy.full_like`.
 
@@ -44,28 +46,26 @@ def full_like(x: ArrayLike, fill_value: complex, dtype: DTypeLike | None = None)
 
     Raises ValueError for a number that the dtype does not hold.
     """
-    arrays = arrays_of((x,), ("x",))
-    like = arrays.as_buffer(x, "x")
-    data_type = as_data_type(like.dtype if dtype is None else dtype)
+    data_type = as_data_type(x.dtype if dtype is None else dtype)
     if isinstance(fill_value, LaterNumber):
-        return FUNCTIONS["expand"](fill_value.as_array(data_type.dtype, "fill_value"), tuple(like.shape))
+        return FUNCTIONS["expand"](fill_value.as_array(data_type.dtype, "fill_value"), tuple(x.shape))
     as_weak(fill_value, data_type.dtype, "fill_value")
-    return filled(arrays, tuple(like.shape), fill_value, data_type)
+    return filled(arrays_of((x,), ("x",)), tuple(x.shape), fill_value, data_type)
 
 
-@composition
+@composition()
 def zeros_like(x: ArrayLike, dtype: DTypeLike | None = None) -> Array:
     """Return zeros with the shape of `x` and where it is, as `numpy.zeros_like`; `full_like` has the arguments."""
     return full_like(x, 0, dtype)
 
 
-@composition
+@composition()
 def ones_like(x: ArrayLike, dtype: DTypeLike | None = None) -> Array:
     """Return ones with the shape of `x` and where it is, as `numpy.ones_like`; `full_like` has the arguments."""
     return full_like(x, 1, dtype)
 
 
-@composition
+@composition()
 def arange(
     start: float,
     stop: float | None = None,
@@ -84,18 +84,13 @@ def arange(
     """
     if stop is None:
         start, stop = 0, start
-    given = [_number(one, name) for one, name in ((start, "start"), (stop, "stop"), (step, "step"))]
-    for one, name in zip(given, ("start", "stop", "step"), strict=True):
-        if isinstance(one, complex):
-            raise ArgumentTypeError(name, f"is {one}; it must be a real number")
-        if not cmath.isfinite(one):
-            raise ArgumentValueError(name, f"is {one}; it must be a finite number")
-    if given[2] == 0:
+    numbers = _numbers({"start": start, "stop": stop, "step": step}, "", is_real=True, is_finite=True)
+    if numbers[2] == 0:
         raise ArgumentValueError("step", "is 0; it must be another number")
-    return _on(np.arange(*given), dtype, device, device_index)
+    return _on(np.arange(*numbers), dtype, device, device_index)
 
 
-@composition
+@composition()
 def linspace(
     start: complex,
     stop: complex,
@@ -115,17 +110,13 @@ def linspace(
     infinity and numbers that an integer type does not hold.
     """
     kind = "" if dtype is None else as_data_type(dtype).dtype.kind
-    bounds = [_number(start, "start"), _number(stop, "stop")]
-    for bound, name in zip(bounds, ("start", "stop"), strict=True):
-        if isinstance(bound, complex) and kind not in ("", "c"):
-            raise ArgumentTypeError(name, f"is {bound}; it must be a real number, as dtype is {shown(dtype)}")
-        if kind in ("i", "u") and not cmath.isfinite(bound):
-            raise ArgumentValueError(name, f"is {bound}; it must be a finite number, as dtype is {shown(dtype)}")
-    numbers = np.linspace(bounds[0], bounds[1], as_size(num, "num"), endpoint)
+    is_real, is_finite = kind not in ("", "c"), kind in ("i", "u")
+    bounds = _numbers({"start": start, "stop": stop}, f", as dtype is {shown(dtype)}", is_real, is_finite)
+    numbers = np.linspace(bounds[0], bounds[1], as_size(num, "num"), as_truth(endpoint, "endpoint"))
     return _on(np.floor(numbers) if kind in ("i", "u") else numbers, dtype, device, device_index)
 
 
-@composition
+@composition()
 def eye(
     n_rows: int,
     n_cols: int | None = None,
@@ -141,7 +132,7 @@ def eye(
     dtype: float64 by default. device, device_index: as of `full`. The host computes the matrix.
     """
     columns = None if n_cols is None else as_size(n_cols, "n_cols")
-    return _on(np.eye(as_size(n_rows, "n_rows"), columns, k), dtype, device, device_index)
+    return _on(np.eye(as_size(n_rows, "n_rows"), columns, as_integer(k, "k")), dtype, device, device_index)
 
 
 def _on(
@@ -157,11 +148,22 @@ def _on(
     return chosen(device, device_index).copy_from_host(numbers)
 
 
-def _number(value: complex, name: str) -> Any:
-    """Return an argument that must be a number, as one of Python; TypeError for anything else."""
-    if isinstance(value, LaterNumber):
-        value = value.pinned()
-    value = as_scalar(value)
-    if not is_weak(value):
-        raise ArgumentTypeError(name, f"must be a number, not {shown(value)}")
-    return value.item() if isinstance(value, np.generic) else value
+def _numbers(given: Mapping[str, complex], reason: str, is_real: bool, is_finite: bool) -> list[Any]:
+    """Return arguments as numbers of Python; TypeError for anything else, and for what no dtype holds.
+
+    is_real, is_finite: whether they must be. reason: the end of the error.
+    """
+    numbers = []
+    for name, value in given.items():
+        value = as_scalar(value.pinned() if isinstance(value, LaterNumber) else value)
+        if not is_weak(value):
+            raise ArgumentTypeError(name, f"must be a number, not {shown(value)}")
+        number = value.item() if isinstance(value, np.generic) else value
+        if is_real and isinstance(number, complex):
+            raise ArgumentTypeError(name, f"is {number}; it must be a real number{reason}")
+        if np.asarray(number).dtype == object:
+            raise ArgumentValueError(name, f"is {number}, which no dtype holds")
+        if is_finite and not cmath.isfinite(number):
+            raise ArgumentValueError(name, f"is {number}; it must be a finite number{reason}")
+        numbers.append(number)
+    return numbers

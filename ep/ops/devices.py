@@ -59,24 +59,11 @@ def with_scalars(arrays: Operands, values: Sequence[ArrayLike]) -> Sequence[Arra
     return values if arrays.place == _of_host().on(0).place else [as_scalar(one) for one in values]
 
 
-def as_operand(arrays: Operands, value: ArrayLike, name: str) -> tuple[Array, Array]:
-    """Return an operand in the form that other functions of `ep.ops` take, and its buffer, which has shape and dtype.
+def as_array(arrays: Operands, buffer: Array, name: str) -> Array:
+    """Return a buffer in the form that other functions of `ep.ops` take: as an array of its device, if it is none.
 
     The buffers of a device need not be its arrays: they may be ndarrays, which are the host's.
     """
-    buffer = arrays.as_buffer(value, name)
-    if not isinstance(arrays, Arrays) or arrays.takes_host_arrays:
-        return buffer, buffer
-    return arrays.delivered(buffer, None) if is_weak(as_scalar(value)) else value, buffer
-
-
-def as_array(arrays: Operands, value: ArrayLike, name: str) -> Array:
-    """Return an operand with NumPy's shape and dtype, in a form that other functions of `ep.ops` take."""
-    return as_known(arrays, arrays.as_buffer(value, name), name)
-
-
-def as_known(arrays: Operands, buffer: Array, name: str) -> Array:
-    """Return a buffer as an array of its device, if it is none."""
     if (
         not isinstance(arrays, Arrays)
         or arrays.takes_host_arrays

@@ -61,21 +61,26 @@ def expand(x: Tensor, *sizes: Any) -> Attributes:
     return {"sizes": expanded_shape(x.shape, as_sizes(sizes))}
 
 
-def expanded_shape(shape: Dims, sizes: Dims) -> Dims:
-    """Return the shape of an array of `shape` that is expanded to `sizes`; ValueError if it cannot be expanded."""
+def expanded_shape(shape: Dims, sizes: Dims, argument: str = "sizes") -> Dims:
+    """Return the shape of an array of `shape` that is expanded to `sizes`; ValueError if it cannot be expanded.
+
+    argument: the name of `sizes` in errors.
+    """
     num_new = len(sizes) - len(shape)
     if num_new < 0:
-        raise ValueError(f"sizes {sizes} has fewer axes than x, whose shape is {shape}")
+        raise ValueError(f"{argument} {sizes} has fewer axes than x, whose shape is {shape}")
     result = []
     for axis, size in enumerate(sizes):
         old = shape[axis - num_new] if axis >= num_new else None
         if size < 0 and (size != -1 or old is None):
             which = "new" if old is None else "kept"
             raise ValueError(
-                f"sizes[{axis}] is {size}; a {which} axis takes {'' if old is None else '-1 or '}a size >= 0"
+                f"{argument}[{axis}] is {size}; a {which} axis takes {'' if old is None else '-1 or '}a size >= 0"
             )
         if size != -1 and old not in (None, 1, size):
-            raise ValueError(f"sizes[{axis}] is {size}, but x of shape {shape} has {old} there; only 1 can be expanded")
+            raise ValueError(
+                f"{argument}[{axis}] is {size}, but x of shape {shape} has {old} there; only 1 can be expanded"
+            )
         result.append(old if size == -1 and old is not None else size)
     return tuple(result)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ep.common.checks import are_several
 from ep.common.primitive.broadcast import Dims
 from ep.include.arrays import RESULT, Placeholder
 from ep.include.primitive.permute import PermuteFactory
@@ -54,7 +55,7 @@ def transpose(x: Tensor, axes: Iterable[int] | None = None) -> Attributes:
 
 def _order(axes: Any, num_dims: int) -> tuple[int, ...]:
     """Return axes, counted from the front."""
-    if not isinstance(axes, Iterable):
+    if not are_several(axes):
         raise TypeError(f"axes must be a sequence of integers, not {shown(axes)}")
     order = tuple(from_front(axis, f"axes[{place}]", num_dims, num_dims) for place, axis in enumerate(axes))
     if sorted(order) != list(range(num_dims)):

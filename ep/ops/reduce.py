@@ -6,9 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
-from ep.common.checks import as_truth
+from ep.common.checks import are_several, as_truth
 from ep.common.primitive.broadcast import Dims
 from ep.include.data_type import DataType, DTypeLike, as_data_type
 from ep.include.number_kind import BOOL, COMPLEXES, FLOATS, UNSIGNED, Kind, number_kind
@@ -20,7 +18,7 @@ from ep.ops.declare.type_rules import Always, Given, SameAs
 from ep.ops.kernels import Predicate, attribute, register_kernel
 from ep.ops.reduce_kernel import CAST, FILL, MUL, MeanOfPieceKernel, ReduceKernel, exists
 from ep.ops.sbp_signatures import PMAX, PMIN, P, signature
-from ep.ops.shapes import from_front
+from ep.ops.shapes import as_axes
 from ep.sbp import Problem, Sbp, Signature, Split
 
 
@@ -32,16 +30,14 @@ def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
 def _resolved(name: str, x: Tensor, axis: Any, keepdims: Any) -> dict[str, Any]:
     """Return the attributes that all reductions have: axes from the front, in order."""
     num_dims = len(x.shape)
-    if name in ("min", "max") and not (axis is None or isinstance(axis, tuple | int | np.integer)):
-        raise TypeError(f"axis is {shown(axis)}; {name} takes one array, and {name}imum(x, y) is for two")
-    if axis is None:
-        axes: tuple[int, ...] = tuple(range(num_dims))
-    elif isinstance(axis, tuple):
-        axes = tuple(from_front(one, f"axis[{place}]", num_dims, num_dims) for place, one in enumerate(axis))
-    else:
-        axes = (from_front(axis, "axis", num_dims, num_dims),)
-    if len(set(axes)) < len(axes):
-        raise ValueError(f"axis is {shown(axis)}; each axis must be there once")
+    try:
+        axes = range(num_dims) if axis is None else as_axes(axis, "axis", num_dims)
+    except (TypeError, ValueError) as error:
+        is_array = are_several(axis) and not isinstance(axis, tuple)
+        if name in ("min", "max") and (is_array or isinstance(error, TypeError)):
+            words = f"axis is {shown(axis)}; {name} takes one array, and {name}imum(x, y) is for two"
+            raise TypeError(words) from None
+        raise
     return {"axes": tuple(sorted(axes)), "keepdims": as_truth(keepdims, "keepdims")}
 
 

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ep.common.checks import as_integer
+from ep.common.checks import are_several, as_integer, integers_in
 from ep.common.primitive.broadcast import Dims, simplify_broadcast_dims
 from ep.include.primitive.primitive import kMaxNumDims
+from ep.include.shown import shown
 
 
 def as_sizes(sizes: tuple[Any, ...], argument: str = "sizes") -> Dims:
     """Return sizes that were given one by one or as one sequence; TypeError for other types than integers."""
-    if len(sizes) == 1 and isinstance(sizes[0], Iterable) and getattr(sizes[0], "ndim", None) != 0:
-        sizes = tuple(sizes[0])
-    return tuple(as_integer(size, f"{argument}[{axis}]") for axis, size in enumerate(sizes))
+    return integers_in(sizes[0] if len(sizes) == 1 and are_several(sizes[0]) else sizes, argument)
+
+
+def as_axes(given: Any, argument: str, num_dims: int) -> Dims:
+    """Return one or several axes, counted from the front, as `from_front`; ValueError if one is there twice."""
+    if not are_several(given):
+        return (from_front(given, argument, num_dims, num_dims),)
+    axes = tuple(from_front(one, f"{argument}[{position}]", num_dims, num_dims) for position, one in enumerate(given))
+    if len(set(axes)) < len(axes):
+        raise ValueError(f"{argument} is {shown(given)}; each axis must be there once")
+    return axes
 
 
 def from_front(value: Any, argument: str, num_dims: int, end: int) -> int:

@@ -6,6 +6,7 @@ import builtins
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ep.common.checks import as_integer
 from ep.common.primitive.broadcast import Dims, simplify_strided
 from ep.common.primitive.pad_shape import PadShape
 from ep.common.primitive.strides import contiguous_strides
@@ -78,18 +79,19 @@ def slice_ranges(slices: Sequence[Any], shape: Dims) -> list[range]:
     for (position, given), size in zip(_for_each_axis(slices, len(shape)), shape, strict=True):
         if given is None:
             given = builtins.slice(None)
-        elif isinstance(given, tuple) and len(given) in (2, 3):
+        elif isinstance(given, tuple | list) and len(given) in (2, 3):
             given = builtins.slice(*given)
         if not isinstance(given, builtins.slice):
             raise TypeError(
                 f"slices[{position}] must be a slice, a tuple of 2 or 3 integers, None or `...`, not {shown(given)}"
             )
-        try:
-            begin, end, step = given.indices(size)
-        except (TypeError, ValueError) as error:  # parts that are not integers, or a step of 0
-            raise type(error)(f"slices[{position}]: {error}") from error
+        start, stop = (
+            None if one is None else as_integer(one, f"slices[{position}]") for one in (given.start, given.stop)
+        )
+        step = 1 if given.step is None else as_integer(given.step, f"slices[{position}]")
         if step < 1:
             raise ValueError(f"slices[{position}] has the step {step}; it must be 1 at least")
+        begin, end, _ = builtins.slice(start, stop).indices(size)
         ranges.append(range(begin, max(begin, end), step))
     return ranges
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ep.common.checks import as_integer
+from ep.common.checks import are_several, as_integer, integers_in
 from ep.common.primitive.broadcast import Dims
 from ep.include.arrays import Array, Arrays
 from ep.ops.declare.function import Tensor, operator
@@ -45,9 +45,8 @@ def split(x: Tensor, indices_or_sections: Any, axis: int = 0) -> Attributes:
 
 def _sections(indices_or_sections: Any, size: int) -> list[tuple[int, int]]:
     """Return the begin and the end of each part."""
-    if isinstance(indices_or_sections, Iterable) and getattr(indices_or_sections, "ndim", None) != 0:
-        name = "indices_or_sections"
-        ends = [as_integer(end, f"{name}[{place}]") for place, end in enumerate(indices_or_sections)]
+    if are_several(indices_or_sections):
+        ends = integers_in(indices_or_sections, "indices_or_sections")
         pairs = zip([0, *ends], [*ends, size], strict=True)
         ranges = [slice(begin, end).indices(size) for begin, end in pairs]
         return [(begin, max(begin, end)) for begin, end, _ in ranges]

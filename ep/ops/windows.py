@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ep.common.checks import as_integer
+from ep.common.checks import are_several, as_integer, integers_in
 from ep.common.primitive.broadcast import Dims
 from ep.common.primitive.windows import Windows
-from ep.ops.shapes import as_sizes
 from ep.sbp import Sbp, Split, piece_sizes, span
 
 MOST_SPATIAL: Final = 3
@@ -77,7 +76,7 @@ def num_spatial(of_x: Dims) -> int:
 
 def for_each(given: Any, name: str, length: int, least: int | None) -> Dims:
     """Return `length` integers >= `least`, given one by one or as one for all."""
-    values = as_sizes((given,), name) if hasattr(given, "__iter__") else (as_integer(given, name),) * length
+    values = integers_in(given, name) if are_several(given) else (as_integer(given, name),) * length
     if len(values) != length:
         raise ValueError(f"{name} has {len(values)} values; it must be one integer, or {length} of them")
     for place, value in enumerate(values):

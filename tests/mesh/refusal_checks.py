@@ -22,7 +22,7 @@ def check_meshes():
     refused(ValueError, f"a mesh of 2 has 2 ranks, and this job has {ranks}", lambda: Placement(2))
     refused(ValueError, "it must have one axis or two", lambda: Placement((1, 1, ranks)))
     refused(ValueError, "of at least one rank each", lambda: Placement((0, 4)))
-    refused(TypeError, r"mesh\[0\] must be an integer, not '4'", lambda: Placement("4"))
+    refused(TypeError, "mesh must be an integer, not '4'", lambda: Placement("4"))
     mine = ranks if world().rank == 0 else (1, ranks)
     refused(ValueError, rf"mesh is \({ranks},\) on rank 0, and \(1, {ranks}\) on rank 1", lambda: Placement(mine))
     own = (ranks,) if world().rank == 1 else 99

@@ -12,6 +12,12 @@ from tests.fuse.placing import placed
 X = (np.arange(60, dtype=np.float32).reshape(3, 4, 5) * 7 % 61) / 4
 METHODS = {
     "T": lambda x: x.T,
+    "mT": lambda x: x.mT,
+    "transpose": lambda x: x.transpose(),
+    "transpose by axes": lambda x: x.transpose(1, 2, 0),
+    "transpose by a list": lambda x: x.transpose([2, 0, 1]),
+    "squeeze": lambda x: x[:, :1].squeeze(),
+    "squeeze of an axis": lambda x: x[:, None, :, :1].squeeze(axis=(1, -1)),
     "astype": lambda x: x.astype("int32"),
     "sum": lambda x: x.sum(),
     "sum of an axis": lambda x: x.sum(1),
@@ -26,7 +32,7 @@ METHODS = {
     "all": lambda x: (x > 1).all(axis=0),
     "reshape": lambda x: x.reshape(5, -1),
     "reshape to a tuple": lambda x: x.reshape((2, 30)),
-    "properties": lambda x: x * x.ndim + x.size * x.shape[1] + x.dtype.itemsize,
+    "properties": lambda x: x * x.ndim + x.size * x.shape[1] + x.dtype.itemsize + x.nbytes,
 }
 INDICES = {
     "an integer": np.s_[1],
@@ -44,6 +50,38 @@ INDICES = {
     "empty": (),
     "NumPy's integers": (np.int64(1), np.array(2)),
 }
+
+
+OF_A_DEVICE = {
+    "address": "memory",
+    "copy_to_host": "a copy",
+    "device_index": "memory",
+    "__cuda_array_interface__": "memory",
+    "__dlpack__": "memory",
+    "__dlpack_device__": "memory",
+}
+"""The attributes that an array of a device has alone, and what a lazy array does not have yet."""
+OF_PYTHON = {"__index__", "__setitem__", *dir(object), "__module__", "__slots__", "__dict__", "__weakref__"}
+"""What Python or a view of a block needs, of which a lazy array says why it has none: no elements are known yet."""
+
+
+def test_lazy_arrays_have_the_attributes_of_a_devices_arrays(device):
+    found = []
+    x = placed(device, X)
+    ep.fuse(lambda x: found.append([*dir(x)]) or x)(x)
+    lazy = {*found[0]} - OF_PYTHON
+    shared = "T mT shape dtype ndim size nbytes astype reshape transpose squeeze sum prod mean max min any all var std"
+    assert {*shared.split(), "__len__", "__iter__", "__bool__", "__int__", "__float__", "__array__"} <= lazy
+    missing = {name for name in lazy if not hasattr(np.ndarray, name) and not name.startswith("__")}
+    assert missing == ({"mT"} - {*dir(np.ndarray)})
+    if not isinstance(x, np.ndarray):
+        assert {*dir(x)} - OF_PYTHON - lazy == {*OF_A_DEVICE}
+        assert not lazy - {*dir(x)}
+        for convert in (bool, int, float, complex, np.asarray):
+            with pytest.raises(TypeError, match="copy_to_host"):
+                convert(x)
+            with pytest.raises(TypeError, match="not computed yet"):
+                ep.fuse(convert)(x)
 
 
 @pytest.fixture

@@ -155,7 +155,7 @@ def test_numbers_of_other_classes():
 
 def test_attributes_that_compare_equal_are_told_apart():
     assert ep.ops.sum(X, axis=1).shape == (4,)
-    assert ep.ops.sum(X, axis=True).shape == (4,)
+    assert issubclass(error_of(lambda: ep.ops.sum(X, axis=True))[0], TypeError)
     assert issubclass(error_of(lambda: ep.ops.sum(X, axis=1.0))[0], TypeError)
     assert ep.ops.sum(X, axis=1, keepdims=True).shape == (4, 1)
     assert issubclass(error_of(lambda: ep.ops.sum(X, axis=1, keepdims=1))[0], TypeError)

@@ -165,7 +165,7 @@ def test_new_arrays(name, device):
 REFUSED = [
     (lambda x: ep.ops.reshape(x, (4, -1)), ValueError, r"shape is \(4, -1\); an array of shape \(3, 5, 7\) cannot"),
     (lambda x: ep.ops.squeeze(x, 1), ValueError, "axis 1 of x has size 5; it must be 1"),
-    (lambda x: ep.ops.expand_dims(x, (0, 0)), ValueError, "which has an axis twice"),
+    (lambda x: ep.ops.expand_dims(x, (0, 0)), ValueError, r"axis is \(0, 0\); each axis must be there once"),
     (lambda x: ep.ops.moveaxis(x, 3, 0), ValueError, r"source is 3; it must be -3 \.\.\. 2"),
     (lambda x: ep.ops.moveaxis(x, (0, 1), 0), ValueError, "source has 2 axes, destination has 1"),
     (lambda x: ep.ops.matrix_transpose(ep.ops.sum(x)), ValueError, r"x has shape \(\); it must have two axes"),

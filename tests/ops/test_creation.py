@@ -124,10 +124,22 @@ REFUSED = {
     "a device before": (lambda: o.zeros(2, device="cpu", device_index=-1), ValueError, "device_index is -1"),
     "a copy beyond": (lambda: o.copy_to_device(X, DeviceType.kCPU, 3), ValueError, "device_index is 3"),
     "half a device": (lambda: o.full(2, 1, device_index=0.5), TypeError, "device_index"),
-    "hypot of a complex number": (lambda: o.hypot(X, 1j), TypeError, "y is complex"),
-    "hypot of a complex64": (lambda: o.hypot(np.complex64(1), X), TypeError, "x is complex"),
-    "hypot of complex numbers": (lambda: o.hypot(X + 0j, X + 0j), TypeError, "x is complex"),
-    "hypot of a complex argument": (lambda: ep.fuse(o.hypot)(X, 1j), TypeError, "y is complex"),
+    "hypot of a complex number": (lambda: o.hypot(X, 1j), TypeError, "y is the complex number 1j; float32 is real"),
+    "hypot of a complex64": (
+        lambda: o.hypot(np.complex64(1), X),
+        TypeError,
+        r"x is the complex number \(1\+0j\); float32 is real",
+    ),
+    "hypot of complex numbers": (
+        lambda: o.hypot(X + 0j, X + 0j),
+        LookupError,
+        "x and y have dtype complex64; hypot takes float16",
+    ),
+    "hypot of a complex argument": (
+        lambda: ep.fuse(o.hypot)(X, 1j),
+        TypeError,
+        "y is the complex number 1j; float32 is real",
+    ),
     "a complex correction": (lambda: o.var(X, correction=1j), TypeError, "correction must be a real number"),
 }
 

@@ -158,8 +158,8 @@ def test_results_are_no_views(on_the_cpu):
         ("slice", ([[1, 2]], ..., ...), ValueError, "slices has 2 times `...`, which may be there once"),
         ("slice", ([[1, 2]], ..., 2), TypeError, r"slices\[1\] must be a slice"),
         ("slice", ([1, 2], slice(None, None, -1)), ValueError, r"slices\[0\] has the step -1; it must be 1 at least"),
-        ("slice", ([1, 2], (0, 2, 0)), ValueError, r"slices\[0\]: slice step cannot be zero"),
-        ("slice", ([1, 2], (0.5, 2)), TypeError, r"slices\[0\]: slice indices must be integers"),
+        ("slice", ([1, 2], (0, 2, 0)), ValueError, r"slices\[0\] has the step 0; it must be 1 at least"),
+        ("slice", ([1, 2], (0.5, 2)), TypeError, r"slices\[0\] must be an integer, not 0.5"),
     ],
 )
 def test_refusals(name, arguments, kind, message):

@@ -53,6 +53,7 @@ CALLS = {
     "softmax": ([X], {}),
     "softmax_grad": ([], {"dy": X, "y": X}),
     "tile": ([X, (2, 1)], {}),
+    "divide": ([X, X + 1], {}),
     "true_divide": ([X, X + 1], {}),
     "unfold": ([IMAGE, 2], {}),
     "where": ([X > 0.5, X, 2 * X], {}),

@@ -10,7 +10,8 @@ import numpy as np
 
 from ep.common.arrays.checks import as_scalar
 from ep.common.arrays.numpy_functions import FUNCTIONS
-from ep.common.checks import as_integer
+from ep.common.checks import are_several, integers_in
+from ep.include.arrays import LaterNumber
 
 
 def selected(array: Any, index: Any) -> Any:
@@ -57,8 +58,7 @@ def reshaped(array: Any, shape: Sequence[Any]) -> tuple[int, ...]:
 
     Raises TypeError for sizes that are no integers, ValueError if the array has another number of elements.
     """
-    given = shape[0] if len(shape) == 1 and not hasattr(shape[0], "__index__") else shape
-    sizes = [as_integer(size, f"shape[{axis}]") for axis, size in enumerate(given)]
+    sizes = [*integers_in(shape[0] if len(shape) == 1 and are_several(shape[0]) else shape, "shape")]
     rest = math.prod(size for size in sizes if size != -1)
     if sizes.count(-1) == 1 and rest > 0 and array.size % rest == 0:
         sizes[sizes.index(-1)] = array.size // rest
@@ -86,6 +86,8 @@ def _forward(given: slice, size: int, axis: int, reversed_axes: list[int]) -> sl
 
 def _index(index: Any, size: int, axis: int) -> int:
     """Return an integer index, counted from the front."""
+    if isinstance(index, LaterNumber):
+        index = index.pinned()
     if isinstance(index, bool | np.bool_) or not hasattr(index, "__index__"):
         raise TypeError(f"the index of axis {axis} must be an integer, a slice, None or ..., not {index!r}")
     at = int(index)

@@ -9,6 +9,7 @@ from ep.common.arrays.checks import NUMBERS, is_weak
 from ep.common.arrays.indexing import reshaped, selected
 from ep.common.arrays.numpy_functions import FUNCTIONS as FUNCTIONS
 from ep.common.arrays.numpy_functions import of_function, of_ufunc
+from ep.common.checks import are_several
 from ep.include.array_types import DeviceArray
 from ep.include.arrays import Placed
 from ep.include.data_type import as_data_type
@@ -143,6 +144,25 @@ class Operators(DeviceArray):
         """A new array with the axes in reverse."""
         return FUNCTIONS["transpose"](self)
 
+    @property
+    def mT(self) -> Any:
+        """A new array with the last two axes exchanged, as `ep.ops.matrix_transpose`."""
+        return FUNCTIONS["matrix_transpose"](self)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all elements."""
+        return self.size * self.dtype.itemsize
+
+    def transpose(self, *axes: Any) -> Any:
+        """Return a new array with the axes in another order, given one by one or as a sequence, else in reverse."""
+        several = axes[0] if len(axes) == 1 and (axes[0] is None or are_several(axes[0])) else axes or None
+        return FUNCTIONS["transpose"](self, several)
+
+    def squeeze(self, axis: Any = None) -> Any:
+        """Return a new array without axes of size 1, as `ep.ops.squeeze`."""
+        return FUNCTIONS["squeeze"](self, axis)
+
     def reshape(self, *shape: Any) -> Any:
         """Return a new array of the elements in another shape, one size of which may be -1, as `ep.ops.reshape`."""
         return FUNCTIONS["reshape"](self, reshaped(self, shape))
@@ -166,6 +186,13 @@ class Operators(DeviceArray):
     def __bool__(self) -> bool:
         """Refuse an implicit copy to the host."""
         raise TypeError(f"{type(self).__qualname__} is no truth value: ep.ops.copy_to_host copies it to the host")
+
+    def __float__(self) -> float:
+        """Refuse an implicit copy to the host."""
+        raise TypeError(f"{type(self).__qualname__} is no number: ep.ops.copy_to_host copies it to the host")
+
+    __int__: Any = __float__
+    __complex__: Any = __float__
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         """Refuse an implicit copy to the host."""

@@ -73,11 +73,6 @@ class CudaArray(KeyedSlots, Operators, ProcessBound, Keyed):
         return self.memory[0]
 
     @property
-    def nbytes(self) -> int:
-        """The bytes of all elements."""
-        return self.size * self.dtype.itemsize
-
-    @property
     def device_index(self) -> int:
         """The number of the GPU."""
         return self.memory[5]

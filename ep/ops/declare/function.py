@@ -94,15 +94,6 @@ def function_of(
     return make
 
 
-def composition(function: Function) -> Function:
-    """Add a function that calls other operators to `ep.ops`, and return it.
-
-    It has no kernel and no plan: where its operands are recorded, the operators that it calls are.
-    """
-    FUNCTIONS[function.__name__] = function
-    return function
-
-
 def _parameters(resolve: Callable[..., Attributes]) -> tuple[tuple[Input, ...], tuple[Attribute, ...]]:
     """Return the inputs and the attributes, from the parameters of a declaration's function."""
     inputs, attributes = [], []

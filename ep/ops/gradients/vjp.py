@@ -24,7 +24,7 @@ from ep.include.suggest import did_you_mean
 from ep.ops.declare.function import FUNCTIONS
 from ep.ops.declare.inputs import Role
 from ep.ops.declare.operator import Attributes, Operator, operator_named, operators
-from ep.ops.devices import arrays_of, as_array, as_known
+from ep.ops.devices import arrays_of, as_array
 from ep.ops.indices import as_indices
 from ep.ops.operands import as_weak, dtype_of_numbers, which_are_weak
 from ep.ops.shaped import viewed
@@ -163,7 +163,7 @@ def _read(declared: Operator, arrays: Operands, inputs: Sequence[Any], names: Se
     taken = [
         value
         if number
-        else as_known(
+        else as_array(
             arrays, as_indices(arrays, value) if role is Role.INDICES else arrays.as_buffer(value, name), name
         )
         for value, name, role, number in zip(inputs, names, roles, weak, strict=True)
@@ -188,7 +188,7 @@ def as_number(arrays: Operands, number: complex, dtype: np.dtype[Any], name: str
     if isinstance(number, LaterNumber):
         return number.as_array(dtype, name)
     as_weak(number, dtype, name)
-    return call("cast")(as_array(arrays, number, name), dtype)
+    return call("cast")(as_array(arrays, arrays.as_buffer(number, name), name), dtype)
 
 
 def _checked(
@@ -220,7 +220,7 @@ def _as_result(
             raise ValueError(f"{name} is the number {value}, of shape (); {of} has {tuple(shape)}")
         if dtype is not None:
             return as_number(arrays, value, dtype, name)
-    array = as_array(arrays, value, name)
+    array = as_array(arrays, arrays.as_buffer(value, name), name)
     if tuple(array.shape) != tuple(shape):
         raise ValueError(f"{name} has shape {tuple(array.shape)}; {of} has {tuple(shape)}")
     if dtype is not None and array.dtype != dtype:

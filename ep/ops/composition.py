@@ -1,0 +1,109 @@
+"""Functions that other operators compute together: how they read their operands, and what their errors say."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from ep.common.primitive.broadcast import broadcast_dims
+from ep.include.arrays import Array, ArrayLike
+from ep.include.data_type import DataType, as_data_type
+from ep.include.errors import UnsupportedPrimitiveError
+from ep.include.number_kind import ALL
+from ep.ops.declare.calls import Function
+from ep.ops.declare.function import FUNCTIONS
+from ep.ops.devices import arrays_of, as_array
+from ep.ops.operands import as_operands, is_number
+
+_OPTIONAL = "ArrayLike | None"
+_OPERANDS = "ArrayLike", _OPTIONAL
+
+
+def composition(
+    takes: Sequence[DataType] = ALL, *, elementwise: bool = False, reads: bool = True
+) -> Callable[[Function], Function]:
+    """Add a function that calls other operators to `ep.ops`: a decorator, which returns the function.
+
+    The operands are the first parameters, annotated `ArrayLike`, or `ArrayLike | None` for one that may be None. The
+    decorated function gets them as arrays of one dtype on one device, in a form that functions of `ep.ops` take. So no
+    operator inside of it finds an operand that it refuses, and errors are in words of the function.
+
+    takes: the types of the operands. elementwise: whether the operands broadcast, and a number stays one.
+    reads: False for a function of few operators that passes on its operands as they are given, which takes less time:
+        they are read in words of the function if an operator refuses them.
+
+    The function has no kernel and no plan: where its operands are recorded, the operators that it calls are.
+    """
+    dtypes = {one.dtype for one in takes}
+
+    def add(function: Function) -> Function:
+        parameters = inspect.signature(function).parameters
+        names = tuple(name for name, one in parameters.items() if one.annotation in _OPERANDS)
+        optional = {name for name in names if parameters[name].annotation == _OPTIONAL}
+        name = function.__name__
+
+        def read(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+            """Return the arguments of a call with operands that are read."""
+            given = dict(zip(names, args, strict=False))
+            given |= {one: kwargs[one] for one in names if one in kwargs}
+            given = {one: value for one, value in given.items() if value is not None or one not in optional}
+            found = _read(name, given, takes, elementwise) if given else {}
+            known = [found.get(one, value) for one, value in zip(names, args, strict=False)]
+            return (*known, *args[len(names) :]), {one: found.get(one, value) for one, value in kwargs.items()}
+
+        @wraps(function)
+        def composed(*args: Any, **kwargs: Any) -> Any:
+            if reads and not (len(names) == 1 and args and _is_plain(args[0]) and args[0].dtype in dtypes):
+                args, kwargs = read(args, kwargs)
+            try:
+                return function(*args, **kwargs)
+            except UnsupportedPrimitiveError as error:  # an operand of another type, or a device that lacks a kernel
+                if not reads:
+                    read(args, kwargs)
+                raise UnsupportedPrimitiveError(f"{name} is made of other operators: {error}") from None
+            except (TypeError, ValueError):
+                if not reads:
+                    read(args, kwargs)
+                raise
+
+        FUNCTIONS[name] = composed if names else function
+        return FUNCTIONS[name]
+
+    return add
+
+
+def _is_plain(value: Any) -> bool:
+    """Return whether an array is in the form that functions of `ep.ops` take: most are."""
+    return type(value) is np.ndarray and value.flags.c_contiguous
+
+
+def _read(
+    name: str, given: Mapping[str, ArrayLike], takes: Sequence[DataType], elementwise: bool
+) -> Mapping[str, Array]:
+    """Return operands as arrays of one dtype; raises the errors of a call of the function `name`."""
+    arrays = arrays_of([*given.values()], [*given])
+    first = next((one for one, value in given.items() if not is_number(value)), next(iter(given)))
+    read = dict(given)
+    for one in given:
+        if one != first:
+            read[first], read[one] = as_operands(arrays, read[first], read[one], (first, one))
+    if len(given) == 1:
+        read[first] = arrays.as_buffer(read[first], first)
+    data_type = as_data_type(read[first].dtype)
+    if data_type not in takes:
+        same = [one for one in given if one == first or not is_number(given[one])]
+        listed = ", ".join(dict.fromkeys(one.dtype.name for one in takes))
+        raise UnsupportedPrimitiveError(
+            f"{' and '.join(same)} {'has' if len(same) == 1 else 'have'} dtype {data_type.dtype}; {name} takes "
+            f"{listed}; convert with astype, or ep.ops.cast"
+        )
+    if elementwise:
+        broadcast_dims(*(tuple(one.shape) for one in read.values()), names=[*read])
+    return {
+        one: value if elementwise and is_number(given[one]) else as_array(arrays, value, one)
+        for one, value in read.items()
+    }

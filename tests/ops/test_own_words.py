@@ -1,0 +1,121 @@
+"""Errors of functions that are made of operators name the function or its argument, and never those inside of it."""
+
+import inspect
+import re
+
+import numpy as np
+import pytest
+
+import ep
+import ep.ops
+from ep import DataType
+from ep.include.errors import UnsupportedPrimitiveError
+from ep.include.number_kind import ALL, COMPLEXES, FLOATS, REAL
+from tests.fuse.placing import placed
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+Y = X[::-1].copy()
+WRONG_AXES = (2, -3, 1.5, True, "0", np.float64(1), np.array(0.5), [0, 1.5], (0, 2), (1, True))
+WRONG_SHAPES = ((2, 2), (6, 1.5), (True, 6), "66", (7,), -3)
+NOT_NUMBERS = ("1", X, None)
+
+CALLS = {
+    "isclose": ((X, Y), {"x": [X[:, :2]], "y": [X[:, :2], X.astype("float64"), 1j], "rtol": ("1", 1j)}, REAL),
+    "clip": (
+        (X, X, Y),
+        {"x": [Y[0, :2]], "min": ["a", X[:, :2], 1j, Y.astype("float64")], "max": ["a", X[:, :2], 1j, 10**39]},
+        REAL,
+    ),
+    "hypot": ((X, Y), {"x": [X[:, :2], 1j], "y": [X.astype("float64"), 1j, 10**39, "a"]}, FLOATS),
+    "logaddexp": ((X, Y), {"x": [X[:, :2], 1j], "y": [X.astype("float64"), 1j, 10**39, "a"]}, FLOATS),
+    "var": ((X,), {"axis": WRONG_AXES, "correction": ("a", None, X, 1j), "keepdims": (1, None, "a")}, ALL),
+    "std": ((X,), {"axis": WRONG_AXES, "correction": ("a", None, X, 1j), "keepdims": (1, None, "a")}, ALL),
+    "vecdot": ((X, Y), {"x1": [X.astype("float64"), X[:, :2], 1j], "axis": (2, 1.5, True, (0, 1))}, ALL),
+    "tensordot": (
+        (X, Y),
+        {"x2": [X.astype("float64"), X.T.copy()], "axes": (3, -1, 1.5, True, (0,), (0, 2), (0, 1.5), ((0, 0), (0, 0)))},
+        FLOATS + COMPLEXES,
+    ),
+    "reshape": ((X, (3, 2)), {"shape": WRONG_SHAPES}, ALL),
+    "squeeze": ((X,), {"axis": (*WRONG_AXES, 1, (0, 0))}, ALL),
+    "expand_dims": ((X, 0), {"axis": (3, -4, 1.5, True, "0", (0, 0), (0, 4), None)}, ALL),
+    "moveaxis": ((X, 0, 1), {"source": (*WRONG_AXES, (0, 1)), "destination": (*WRONG_AXES, (0, 1))}, ALL),
+    "matrix_transpose": ((X,), {"x": (X[0], 3.0)}, ALL),
+    "broadcast_to": ((X, (2, 3)), {"shape": ((2, 2), (3,), (2, -1), (True, 3), 1.5, "23")}, ALL),
+    "flip": ((X,), {"axis": (*WRONG_AXES, (0, 0))}, ALL),
+    "roll": ((X, 1, 0), {"shift": (1.5, True, "1", None), "axis": WRONG_AXES}, ALL),
+    "full_like": ((X, 2.0), {"fill_value": (*NOT_NUMBERS, 10**39, 1j), "dtype": ("float31", 7)}, ALL),
+    "zeros_like": ((X,), {"dtype": ("float31", 7)}, ALL),
+    "ones_like": ((X,), {"dtype": ("float31", 7)}, ALL),
+    "zeros": (((2, 3),), {"shape": ((-1,), (1.5,), True, "2"), "dtype": ("float31", 7), "device": ("gpux", 7)}, ()),
+    "ones": (((2, 3),), {"shape": ((-1,), (1.5,), True, "2"), "dtype": ("float31", 7), "device": ("gpux", 7)}, ()),
+    "arange": (
+        (0, 5, 2),
+        {"start": (*NOT_NUMBERS, 1j, np.nan, 2**64), "stop": (*NOT_NUMBERS[:2], np.inf), "step": (*NOT_NUMBERS, 0)},
+        (),
+    ),
+    "linspace": ((0, 5, 2), {"start": (*NOT_NUMBERS, 2**64), "stop": NOT_NUMBERS, "num": (-1, 1.5, True)}, ()),
+    "eye": ((2, 3), {"n_rows": (-1, 1.5, True, None), "n_cols": (-1, 1.5, True), "k": (1.5, True, None)}, ()),
+}
+"""For each function: arguments that it takes, wrong values of some of them, and the types of its operands."""
+COMPOSED = [
+    name
+    for name in ep.ops.__all__
+    if getattr(ep.ops, name).__module__ in ("ep.ops.composed", "ep.ops.shaped", "ep.ops.creation")
+]
+WORDS = {name: set(inspect.signature(getattr(ep.ops, name)).parameters) for name in COMPOSED}
+
+
+def test_each_function_has_its_calls():
+    assert sorted(CALLS) == sorted(COMPOSED)
+
+
+def inner(name, text):
+    """Return the words of a message that are functions or arguments of others."""
+    found = set(re.findall(r"\b(\w+) (?:takes|has no kernel|of shapes)\b|^(\w+)(?:\[\d+\])* (?:is|has|must)\b", text))
+    named = {word for pair in found for word in pair if word}
+    return named - WORDS[name] - {name}
+
+
+def forms(name, args, at, value, device):
+    """Yield the calls with one argument in place of another: by position, by name, and of a fused function."""
+    function, names = getattr(ep.ops, name), list(inspect.signature(getattr(ep.ops, name)).parameters)
+    given = dict(zip(names, args, strict=False)) | {at: value}
+    operands = [one for one in given if isinstance(given[one], np.ndarray) and one in names[:3] and given[one].ndim]
+    there = {one: placed(device, item) if one in operands else item for one, item in given.items()}
+    yield lambda: function(**there)
+    first = {one: item for one, item in there.items() if one in operands}
+    rest = {one: item for one, item in there.items() if one not in operands}
+    if first:
+        yield lambda: ep.fuse(lambda arrays: function(**arrays, **rest))(first)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_wrong_arguments(name, device):
+    args, wrong, _ = CALLS[name]
+    for at, values in wrong.items():
+        for value in values:
+            for call in forms(name, args, at, value, device):
+                with pytest.raises((TypeError, ValueError, LookupError)) as caught:
+                    call()
+                text = str(caught.value)
+                assert not inner(name, text), (at, value, text)
+                assert at in text or name in text, (at, value, text)
+
+
+@pytest.mark.parametrize("data_type", DataType, ids=lambda one: one.name)
+@pytest.mark.parametrize("name", [name for name, (*_, takes) in CALLS.items() if takes])
+def test_types(name, data_type, device):
+    """Each type is taken, or refused in words of the function, alone and in a fused function."""
+    args, _, takes = CALLS[name]
+    args = [one.astype(data_type.dtype) if isinstance(one, np.ndarray) else one for one in args]
+    if name == "full_like":
+        args[1] = 1
+    first = next(iter(inspect.signature(getattr(ep.ops, name)).parameters))
+    for call in forms(name, args, first, args[0], device):
+        if data_type in takes:
+            assert call().size
+        else:
+            words = rf" (has|have) dtype {data_type.dtype}; {name} takes .*; convert with astype"
+            with pytest.raises(UnsupportedPrimitiveError, match=words):
+                call()
