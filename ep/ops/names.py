@@ -56,7 +56,7 @@ def function_name(op: UnaryOp | BinaryOp) -> str:
 def is_backward(name: str) -> bool:
     """Return whether a function multiplies dy by the slope of an op, as `relu_backward_with_dy_x`.
 
-    There are 53 of them, for which users have `vjp` and `ep.grad`: they are last in lists, and not offered.
+    Users have `vjp` and `ep.grad` for them: they are last in lists, and not offered.
     """
     return "_backward_with_" in name
 

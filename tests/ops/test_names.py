@@ -50,7 +50,7 @@ def test_name(op, name):
 
 def test_every_op_has_a_function():
     names = [function_name(op) for op in WITH_FUNCTION]
-    assert len(set(names)) == len(names) == 71 + 81
+    assert len(set(names)) == len(names)
     others = {name for name in ep.ops.__all__ if getattr(ep.ops, name).__module__ != "ep.ops"}
     assert ep.ops.__all__ == sorted({*others, *ALIASES.values(), *names, "true_divide", "divide"})
     assert not {*ALIASES.values()} & {*names, *others}
@@ -167,7 +167,7 @@ def test_functions_are_made_when_they_are_used_and_are_listed_before():
 import sys, ep.ops
 assert "ep.ops.documentation" not in sys.modules
 assert "gelu" not in vars(ep.ops)
-assert len(ep.ops.__all__) == len(dir(ep.ops)) + 53
+assert {name for name in ep.ops.__all__ if "_backward_with_" not in name} == {*dir(ep.ops)}
 from ep.ops import gelu
 assert vars(ep.ops)["gelu"] is gelu
 assert hasattr(ep.ops, "multiply") and not hasattr(ep.ops, "multiplied")

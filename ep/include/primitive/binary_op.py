@@ -4,7 +4,7 @@ from enum import Enum, auto
 
 
 class BinaryOp(Enum):
-    """The 81 operations of two operands, with upstream's names and order (`binary_op.h`)."""
+    """The operations of two operands: upstream's, with its names and order (`binary_op.h`), then others."""
 
     @staticmethod
     def _generate_next_value_(name: str, start: int, count: int, last_values: list[int]) -> int:

@@ -4,7 +4,7 @@ from enum import Enum, auto
 
 
 class UnaryOp(Enum):
-    """The 72 operations of one operand, with upstream's names and order (`unary_op.h`)."""
+    """The operations of one operand: upstream's, with its names and order (`unary_op.h`), then others."""
 
     @staticmethod
     def _generate_next_value_(name: str, start: int, count: int, last_values: list[int]) -> int:
