@@ -1,15 +1,37 @@
-"""Attributes that are computed on first access, and tables whose values are made when they are looked up."""
+"""Values that are made when they are first asked for: of attributes, of tables, of a process."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache, partial, wraps
 from typing import Any, Generic, TypeVar, overload
+
+from ep.include.process import exclusively
 
 T = TypeVar("T")
 
 
+def once(make: Callable[..., T]) -> Callable[..., T]:
+    """Keep the value that a function makes for its arguments: one thread makes it, and all get the same object.
+
+    `functools.cache` lets two threads make it at once, and keeps the second one. This is for a value whose address
+    compiled code keeps, or whose state all threads must share.
+    """
+    made = cache(make)
+
+    @cache  # a call for a value that is there takes no lock
+    @wraps(make)
+    def kept(*args: Any) -> T:
+        return exclusively(partial(made, *args))
+
+    return kept
+
+
 class lazy(Generic[T]):
-    """A method that is replaced by its value, as an attribute, on first access. Two threads may compute it at once."""
+    """A method that is replaced by its value, as an attribute, on first access.
+
+    If two threads compute it at once, both get the same value.
+    """
 
     def __init__(self, function: Callable[[Any], T]) -> None:
         self._function, self.__doc__ = function, function.__doc__
@@ -24,8 +46,7 @@ class lazy(Generic[T]):
     def __get__(self, instance: object, owner: type[Any] | None = None) -> T | lazy[T]:
         if instance is None:  # accessed on the class
             return self
-        value = self._function(instance)
-        instance.__dict__[self._name] = value
+        value: T = instance.__dict__.setdefault(self._name, self._function(instance))
         return value
 
 

@@ -1,11 +1,11 @@
-"""Attributes and values of tables that are made when they are first asked for."""
+"""Values that are made when they are first asked for: attributes, items of tables, and what a process has once."""
 
 import threading
 
 import pytest
 
-from ep.common.lazy import LazyTable, lazy
-from tests.threads import run_together
+from ep.common.lazy import LazyTable, lazy, once
+from tests.threads import Crossing, run_together
 
 
 def test_an_attribute_is_computed_once():
@@ -22,6 +22,49 @@ def test_an_attribute_is_computed_once():
     assert Box.value.__doc__ == "The value."
     assert box.computed == 0
     assert (box.value, box.value, Box().value) == (1, 1, 1)
+
+
+def test_threads_that_compute_an_attribute_at_once_get_the_same_value():
+    class Box:
+        @lazy
+        def value(self):
+            return [all_compute.wait()]
+
+    box, found, all_compute = Box(), [], threading.Barrier(3, timeout=60)
+    run_together(lambda: found.append(box.value), [()] * 3)
+    assert len(found) == 3
+    assert all(one is box.value for one in found)
+
+
+def test_one_thread_makes_what_is_made_once():
+    crossing, found = Crossing(3), []
+
+    @once
+    def made(name):
+        """Make it."""
+        crossing.wait()
+        return [name]
+
+    run_together(lambda: found.append(made("name")), [()] * 3)
+    assert crossing.arrived == 1
+    assert len(found) == 3
+    assert all(one is made("name") for one in found)
+    assert made("other") == ["other"]
+    assert made.__doc__ == "Make it."
+
+
+def test_an_error_is_not_kept():
+    causes = ["not yet"]
+
+    @once
+    def made():
+        if causes:
+            raise ValueError(causes.pop())
+        return "made"
+
+    with pytest.raises(ValueError, match="not yet"):
+        made()
+    assert made() == "made"
 
 
 def test_a_value_of_a_table_is_made_when_it_is_looked_up():

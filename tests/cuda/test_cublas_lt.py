@@ -16,6 +16,7 @@ from ep.include import DeviceUnavailableError
 from ep.include.primitive import BlasTransposeType, BroadcastMatmulFactory, MatmulFactory
 from tests.cuda.ptx_machine.cublas_lt import HostCublasLt
 from tests.subprocesses import run
+from tests.threads import Crossing, run_together
 
 N, T = BlasTransposeType
 
@@ -99,6 +100,13 @@ def test_alignments(launch):
 def test_the_workspace(launch, stream):
     assert launch((2, 3), (3, 4), (2, 4))[1][0]["workspace"] == stream.workspace()
     assert stream.workspace_size >= 2**22
+
+
+def test_threads_that_need_a_workspace_first_have_the_same(monkeypatch, cuda, stream):
+    alloc, crossing, found = cuda.Alloc, Crossing(3), []
+    monkeypatch.setattr(cuda, "Alloc", lambda *args: crossing.wait() or alloc(*args))
+    run_together(lambda: found.append(stream.workspace()), [()] * 3)
+    assert found == [stream.workspace()] * 3
 
 
 def test_batches_that_are_too_many_for_one_call(launch):

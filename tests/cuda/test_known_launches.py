@@ -9,10 +9,11 @@ import pytest
 from ep import AllocationOptions, BinaryOp, DataType, DeviceType, ReduceOp, RequirePrimitive, UnaryOp
 from ep.cuda.device.slots import SCRATCH_IN_USE
 from ep.cuda.driver.current import driver
-from ep.cuda.launch.known import Launched
+from ep.cuda.launch.known import ArrayTypes, Launched, shared_address
 from ep.cuda.launch.recording import Recording
 from ep.include import primitive as p
 from tests.cuda.graph import Graph
+from tests.threads import Crossing, run_together
 
 N = 96
 
@@ -164,13 +165,12 @@ def test_arguments_of_other_types_are_other_calls(memory, stream, in_python):
     src, dst = memory(), memory()
     for _ in range(3):
         primitive.Launch(stream, src, dst, 1)
-    for count in (1.0, "1", (1,)):
+    for count in (1.0, "1", (1,), True):
         with pytest.raises((TypeError, ValueError), match="count"):
             primitive.Launch(stream, src, dst, count)
-    for count in (True, np.int64(1)):
-        in_python.clear()
-        primitive.Launch(stream, src, dst, count)
-        assert in_python
+    in_python.clear()
+    primitive.Launch(stream, src, dst, np.int64(1))
+    assert in_python
     pad = new(p.ConstantPadFactory, "float32")
     for number in (0.0, 0.0, 0.0, -0.0):
         pad.Launch(stream, (2,), src, (1,), (1,), number, dst)
@@ -288,6 +288,15 @@ def test_threads_launch_at_once(memory, stream):
     for thread in threads:
         thread.join()
     assert not failed
+
+
+def test_threads_that_need_the_shared_words_first_have_the_same(monkeypatch, cuda):
+    """Compiled code has their address alone: if there were two of them, one would be freed."""
+    functions, crossing, found = driver().launch_functions(), Crossing(4), []
+    types = ArrayTypes(int, float, {})
+    monkeypatch.setattr(driver(), "launch_functions", lambda: crossing.wait() or functions)
+    run_together(lambda: found.append(shared_address(types)), [()] * 4)
+    assert found == [shared_address(types)] * 4
 
 
 def test_a_captured_launch_has_memory_of_its_graph(memory, stream, in_python):

@@ -12,6 +12,7 @@ from ep.cuda.arrays.streams import default_stream
 from ep.cuda.device.allocator import CachingAllocator
 from ep.include.primitive import ElementwiseUnaryFactory
 from tests.cuda.graph import Graph
+from tests.subprocesses import run
 
 X = np.arange(-6, 7, dtype=np.float32)
 
@@ -111,3 +112,21 @@ def test_memory_is_shared_after_a_capture(cuda, x, stream, fences):
     later = [ep.ops.relu(x) for _ in range(9)]
     assert place not in [address(each) for each in later] or fences
     np.testing.assert_array_equal(later[-1].copy_to_host(), X.clip(0))
+
+
+def test_the_first_operators_of_threads_have_one_stream(cuda):
+    """Their memory is reused without a fence: see `CachingAllocator`."""
+    code = """
+from tests.devices import prepare
+prepare("cuda")
+import numpy as np
+import ep.ops
+from ep.cuda.driver.current import driver
+from tests.threads import Crossing, run_together
+
+crossing, create, found = Crossing(3), driver().create_stream, []
+driver().create_stream = lambda device: crossing.wait() or create(device)
+run_together(lambda: found.append(ep.ops.copy_to_device(np.arange(3), "cuda").memory[-1]), [()] * 3)
+print(len(found), len(set(found)), crossing.arrived)
+"""
+    assert run(code) == "3 1 1\n"

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import sys
-from functools import cache
 from typing import Any
 
+from ep.common.lazy import once
 from ep.cuda.device.stream import CudaStream
 from ep.cuda.driver.interface import LEGACY_STREAM
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
 
 
-@cache
+@once
 def default_stream(device_index: int) -> CudaStream:
     """Return the stream that operators launch on, one for each device."""
     device: Any = DeviceManagerRegistry.GetDevice(DeviceType.kCUDA, device_index)

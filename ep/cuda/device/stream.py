@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from ep.common.checks import as_integer, as_size
+from ep.common.lazy import lazy
 from ep.cuda.device.buffer import Allocation, CudaBuffer
 from ep.cuda.device.device_of_stream import DeviceOfStream
 from ep.cuda.device.event import check_event
@@ -70,7 +71,6 @@ class CudaStream(StreamSlots, Stream):
         self._device, self._driver, self._owned = device, device.driver, owned
         self._report = device.reports.of(handle)
         self._seen: int | None = None  # the error of the device that was already reported
-        self._workspace: CudaBuffer | None = None
         self._graph_workspace = 0, 0  # of a capture: the graph keeps the memory
 
     @classmethod
@@ -198,9 +198,11 @@ class CudaStream(StreamSlots, Stream):
 
     def own_workspace(self) -> int:
         """Return the address of the workspace that is not of a graph."""
-        if self._workspace is None:
-            self._workspace = self._device.Alloc(AllocationOptions(), self.workspace_size)
         return self._workspace.address
+
+    @lazy
+    def _workspace(self) -> CudaBuffer:
+        return self._device.Alloc(AllocationOptions(), self.workspace_size)
 
     def AllocAsync(self, size: int) -> CudaBuffer:
         number = as_size(size, "size")
@@ -298,7 +300,8 @@ class CudaStream(StreamSlots, Stream):
         try:
             self._driver.synchronize_stream(self.device_index, handle)
         finally:
-            self._workspace = self._scratch = None
+            self.__dict__.pop("_workspace", None)
+            self._scratch = None
             self._report.take()  # the next stream with this handle starts without
             if self._owned:
                 self._driver.destroy_stream(self.device_index, handle)

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import ctypes
 import weakref
-from functools import cache
 from typing import Any, Final, NamedTuple
 
+from ep.common.lazy import once
 from ep.cuda.driver.current import driver
 from ep.cuda.driver.interface import CudaError, Driver
 from ep.cuda.driver.packages import load
 from ep.include.data_type import DataType
 from ep.include.errors import DeviceUnavailableError
 from ep.include.number_kind import part_of
-from ep.include.process import Rank, exclusively, new_lock
+from ep.include.process import Rank, new_lock
 from ep.version import installs
 
 _POINTER, _SIZE, _INT = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
@@ -281,7 +281,7 @@ def why_unavailable() -> str | None:
     return _loaded()[1]
 
 
-@cache
+@once
 def library() -> CublasLt:
     """Return the library; DeviceUnavailableError says what to install if there is none."""
     functions, why = _loaded()
@@ -295,18 +295,14 @@ _instead: list[Any] = []
 
 def use_functions(instead: Any) -> None:
     """Use `instead` as the library's functions in this process, before the first call; for tests without a GPU."""
-    if _loaded.cache_info().currsize:
-        raise RuntimeError("the process has a library already")
     _instead[:] = [instead]
+    if _loaded()[0] is not instead:
+        raise RuntimeError("the process has a library already")
 
 
-@cache
+@once
 def _loaded() -> tuple[Any, str | None]:
     """Return the functions, and why there are none."""
-    return exclusively(_load)
-
-
-def _load() -> tuple[Any, str | None]:
     if _instead:
         return _instead[0], None
     try:

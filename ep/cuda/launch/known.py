@@ -12,6 +12,7 @@ import numpy as np
 
 from ep.common.bounded_cache import KEPT, BoundedCache
 from ep.common.compiling import compiling
+from ep.common.lazy import once
 from ep.common.native.object_layout import data_address, why_unknown
 from ep.common.primitive.signature import Signature
 from ep.cuda.device.stream import CudaStream
@@ -179,7 +180,7 @@ def shared_address(arrays: ArrayTypes) -> int:
     return data_address(_shared_words(arrays))
 
 
-@cache
+@once
 def _shared_words(arrays: ArrayTypes) -> np.ndarray[Any, Any]:
     """Return the words that all primitives share."""
     words = np.zeros(layout.NUM_SHARED, np.int64)
