@@ -60,7 +60,7 @@ from ep.cuda.kernels import row_expression, softmax
 from ep.include.data_type import DataType
 from ep.include.primitive.reduce_op import ReduceOp
 from tests.fuse.maps import traced
-from tests.fuse.test_rows import layer_norm
+from tests.fuse.test_rows import layer_norm, mean
 from tools.gpus import (
     BLOCK_SHARED_BYTES,
     BLOCKS,
@@ -152,6 +152,7 @@ def segment_row(
 
 FUSED: Final[dict[str, tuple[Callable[..., Any], int]]] = {
     "softmax(2x)": (lambda x: ops.softmax(x * 2.0), 1),
+    "softmax(2x) - mean(x)": (lambda x: ops.softmax(x * 2.0) - mean(x), 1),
     "layer norm": (layer_norm, 3),
 }
 """Functions of rows, and their numbers of arrays: the others are one row for all rows of the first."""
@@ -174,10 +175,10 @@ class Rows(NamedTuple):
 def every_row() -> Iterator[Rows]:
     """Yield softmaxes, and fused rows, of many rows in registers and in shared memory: also of odd columns."""
     for data_type in (DataType.kFloat, DataType.kBFloat16):
-        for cols in (33, 257, 1023, 1024, 1025, 1032, 2048, 4096, 4097, 8200, 8201, 16384, 28000, 50256, 57000):
+        for cols in (33, 127, 128, 257, 1023, 1024, 1025, 1032, 2048, 4097, 8200, 8201, 16384, 28000, 50256, 57000):
             for function in FUNCTIONS:
                 yield softmax_rows(function, data_type, cols)
-        for cols in (33, 257, 1023, 1024, 1025, 4096, 4097, 8191, 8192):
+        for cols in (12, 33, 127, 128, 257, 1023, 1024, 1025, 4096, 4097, 8191, 8192):
             for name in FUSED:
                 yield fused_rows(name, data_type, cols)
 
@@ -190,7 +191,7 @@ def softmax_rows(function: Callable[[DataType], RowFunction], data_type: DataTyp
     assert isinstance(variant, SoftmaxVariant)
     _, elements, aligned, threads, packs = variant
     slots = turn_of(made, data_type, elements, aligned, threads, packs).slots
-    of_loop = warp_turns(cols // elements, threads, slots)
+    of_loop = warp_turns(cols // elements, threads, slots, threads)
     num_loops = {Keep.REGISTERS: 0, Keep.SHARED: 3, Keep.LOADED: 2, Keep.NOWHERE: 2}[variant.keep]
     size, block_rows = data_type.itemsize, plan.grid.threads[0] // threads
     kernel = rows.kernel(function, data_type, variant)
@@ -208,17 +209,20 @@ def fused_rows(name: str, data_type: DataType, cols: int) -> Rows:
     for part in program.passes:
         width = program.sharings.index(part.sharing)
         threads, elements = variant.threads[width], variant.elements[width]
-        turns.append(warp_turns(cols // elements, threads, 1))
+        turns.append(warp_turns(cols // elements, threads, 1, variant.row_threads))
         if part.sharing.softmax is None and elements > 1:
             turns.append(0.0)  # the loop of what is left of a single row
     kernel, size = row_expression.kernel(program, variant), data_type.itemsize
     return Rows(f"fused {name}.{data_type.name}", kernel, cols, launch.grid, variant.block_rows, size, size, turns)
 
 
-def warp_turns(packs: int, threads: int, slots: int) -> float:
-    """Return the turns of the warps of a row, on average, each of `slots` packs, the threads of the row apart."""
-    firsts = range(0, threads, WARP_THREADS)
-    return sum(-(-max(packs - first, 0) // (threads * slots)) for first in firsts) / len(firsts)
+def warp_turns(packs: int, threads: int, slots: int, row_threads: int) -> float:
+    """Return the turns of the warps of a row, on average, each of `slots` packs, the threads of the loop apart.
+
+    row_threads: of the row, of which `threads` share the packs.
+    """
+    warps = range(0, row_threads, WARP_THREADS)
+    return sum(-(-max(packs - first, 0) // (threads * slots)) for first in warps if first < threads) / len(warps)
 
 
 def line_of_rows(made: Rows, ptxas: str, gpu: Gpu) -> str:

@@ -88,13 +88,33 @@ def test_a_softmax_is_three_passes_and_joins_those_beside_it():
     assert {one.sharing for one in passes} == {Sharing(4, REAL)}
 
 
-def test_rows_are_alone_where_primitives_have_other_numbers_of_threads_for_them():
-    steps = Step(RowOp.kLogSoftmax, (0,), REAL), Step(ReduceOp.kSum, (1,), REAL)
-    structure = Structure((REAL,), (), steps, (2,))
-    for cols, threads, block_rows in ((1000, (32, 32), 8), (100, (32, 8), 1), (8192, (256, 256), 1)):
-        layouts = Layout((64, 1), None), Layout((64, cols), None)
-        variant = plan_of(structure, *layouts, shape=(64, cols)).launch((0, 0), 2**20).variant
-        assert (variant.threads, variant.block_rows) == (threads, block_rows)
+def softmax_and_sum(data_type):
+    """A structure whose passes may have different numbers of threads."""
+    steps = Step(RowOp.kSoftmax, (0,), data_type), Step(ReduceOp.kSum, (0,), data_type)
+    return Structure((data_type,), (), (*steps, Step(BinaryOp.kSub, (1, 2), data_type)), (3,))
+
+
+@pytest.mark.parametrize(
+    ("data_type", "cols", "threads", "block_rows"),
+    [
+        (REAL, 1000, (32, 32), 8),
+        (REAL, 100, (16, 8), 16),
+        (REAL, 12, (4, 1), 64),
+        (DataType.kBFloat16, 1031, (128, 32), 2),
+        (REAL, 8192, (256, 256), 1),
+    ],
+)
+def test_a_block_has_as_many_rows_as_the_most_threads_of_a_pass_leave(data_type, cols, threads, block_rows, cuda, rng):
+    """In passes of fewer threads, those that are left have no elements; the bits are those of the primitives."""
+    structure = softmax_and_sum(data_type)
+    variant = plan_of(structure, None, None, shape=(64, cols)).launch((0, 0), 2**20).variant
+    assert (variant.threads, variant.block_rows) == (threads, block_rows)
+    for rows in (1, 3, block_rows + 1):
+        x = ep.ops.copy_to_device(rng.normal(size=(rows, cols)).astype(data_type.dtype), "cuda")
+        out = ep.ops.copy_to_device(np.zeros((rows, cols), data_type.dtype), "cuda")
+        expression = RequirePrimitive(ExpressionFactory, DeviceType.kCUDA, structure)
+        expression.Launch(cuda.CreateStream(), [out], [x])
+        assert bits(host(out)) == bits(host(ep.ops.softmax(x) - ep.ops.sum(x, -1, keepdims=True)))
 
 
 LOG = Step(RowOp.kLogSoftmax, (0,), REAL)

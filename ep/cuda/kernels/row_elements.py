@@ -31,8 +31,8 @@ class RowElements:
         self._results, self._num_sources = self._structure.results, len(self._structure.sources)
         ways = variant.ways
         self._result_ways, self._source_ways = ways[: len(self._results)], ways[len(self._results) :]
-        self._meets = len(variant.threads) > 1  # values that a thread keeps may be read by others
-        self._alone = variant.has_idle_threads  # a block has one row
+        # values that a thread keeps may be read by others
+        self._meets = len({*zip(variant.threads, variant.elements, strict=True)}) > 1
         self._areas, self._chosen = kept_areas(program, variant), program.operands.chosen
         self._area_of = {value: k for k, area in enumerate(self._areas) for value in area}
         self._kept_space = GLOBAL if variant.kept is Kept.MEMORY else SHARED

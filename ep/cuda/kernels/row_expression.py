@@ -17,7 +17,7 @@ from ep.common.source import digest_of, function_of
 from ep.cuda.compile.arithmetic import storage_arithmetic
 from ep.cuda.compile.compiler import KernelSource
 from ep.cuda.compile.conversion import converter
-from ep.cuda.compile.launch_config import BLOCK_THREADS, PACK_BYTES
+from ep.cuda.compile.launch_config import PACK_BYTES
 from ep.cuda.compile.math_library import higher
 from ep.cuda.compile.memory import loader, storer, value_reader
 from ep.cuda.compile.numba_cuda import shared_address
@@ -35,7 +35,7 @@ def rows(words):
     first, step = block_of_grid()[0] * {block_rows}, blocks_of_grid()[0] * {block_rows}
     {once}
     while first < rows:  # all threads of the block together: they meet at barriers
-        row = first + {row_of_block}
+        row = first + thread // {row_threads}
         own = cols if row < rows else 0
         at = offsets(row if row < rows else rows - 1, words[{walk}:])
         {of_row}
@@ -43,13 +43,13 @@ def rows(words):
 """
 
 _PASS: Final = """
-i, own_packs = lane{width}, own{width} >> {shift}
+i, own_packs = lane, own{width} >> {shift}
 while i < own_packs:
     {pack}
     i = next_index(i, {threads})
 """
 _REST: Final = """
-e = own_packs << {shift} if lane{width} == 0 else own{width}
+e = own_packs << {shift} if lane == 0 else own{width}
 while e < own{width}:
     {element}
     e += 1
@@ -79,7 +79,7 @@ class _Text(RowElements):
             cols=self._place + 1,
             walk=self._place + 2,
             block_rows=variant.block_rows,
-            row_of_block="0" if self._alone else f"thread // {variant.threads[0]}",
+            row_threads=variant.row_threads,
             once="\n    ".join(once),
             of_row="\n        ".join(of_row),
         )
@@ -95,8 +95,7 @@ class _Text(RowElements):
             if way is Way.NUMBER:
                 self.names[f"number{value}"] = value_reader(storage_arithmetic(self._data_type(value)))
                 yield f"v{value} = number{value}(words[{2 * value}], words[{2 * value + 1}])"
-        for width, threads in enumerate(self._variant.threads):
-            yield f"lane{width} = thread" if self._alone else f"lane{width} = thread % {threads}"
+        yield f"lane = thread % {self._variant.row_threads}"
         if not self._areas:
             return
         variant, width, before = self._variant, max(self._variant.elements), 0
@@ -108,7 +107,7 @@ class _Text(RowElements):
         else:
             self.names["shared_memory"] = shared_address()
             yield "kept = shared_memory()"
-        row = "0" if self._alone else f"thread // {variant.threads[0]}"
+        row = f"thread // {variant.row_threads}"
         for k, size in enumerate(sizes):
             yield f"m{k} = kept + ({variant.block_rows * before} + {size} * ({row})) * stride"
             before += size
@@ -135,8 +134,8 @@ class _Text(RowElements):
             size, place = self._data_type(value).itemsize, self._variant.places[k]
             yield f"d{k} = words[{2 * self._num_sources + k}] + at[{place}] * {size}"
         for width, threads in enumerate(self._variant.threads):
-            alone = self._alone and threads < BLOCK_THREADS
-            yield f"own{width} = own if thread < {threads} else 0" if alone else f"own{width} = own"
+            is_part = threads < self._variant.row_threads
+            yield f"own{width} = own if lane < {threads} else 0" if is_part else f"own{width} = own"
         number = 0
         for part in self._program.parts:
             if isinstance(part, Stage):
@@ -159,7 +158,7 @@ class _Text(RowElements):
         if not set(reduced).isdisjoint(self._variant.late):
             yield "barrier()"
         if reduced:
-            yield "if lane0 == 0 and own > 0:"
+            yield "if lane == 0 and own > 0:"
         for k in reduced:
             value = self._results[k]
             self.names[f"store{k}"] = storer(self._data_type(value), 1)
@@ -277,7 +276,7 @@ class _Text(RowElements):
     def _end(self, reduction: Reduced, threads: int) -> Iterator[str]:
         n, stored = reduction.written, reduction.stored
         self.names[f"merge{n}"] = merged(stored.op, stored.loaded, threads)
-        self.names[f"share{n}"] = of_first(self._data_type(n), threads, self._alone)
+        self.names[f"share{n}"] = of_first(self._data_type(n), threads, self._variant.row_threads)
         yield f"v{n} = share{n}(to{n}(value{n}(merge{n}(s{n}, thread), cols)), thread)"
 
     # softmaxes
@@ -291,7 +290,7 @@ class _Text(RowElements):
     def _end_top(self, one: Softmax, threads: int) -> str:
         n, scalar_type = one.written, storage_arithmetic(one.data_type)
         self.names[f"top{n}"] = merged_tops(scalar_type, threads)
-        self.names[f"share_top{n}"] = of_first(one.data_type, threads, self._alone)
+        self.names[f"share_top{n}"] = of_first(one.data_type, threads, self._variant.row_threads)
         return f"t{n} = share_top{n}(top{n}((t{n},), thread)[0], thread)"
 
     def _begin_sum(self, one: Softmax) -> str:
@@ -303,5 +302,5 @@ class _Text(RowElements):
     def _end_sum(self, one: Softmax, threads: int) -> str:
         n, sums = one.written, softmax_parts(one.op, one.data_type).sums
         self.names[f"merge{n}"] = merged_sums(sums, threads)
-        self.names[f"share{n}"] = of_first(one.data_type, threads, self._alone)
+        self.names[f"share{n}"] = of_first(one.data_type, threads, self._variant.row_threads)
         return f"u{n} = share{n}(scale{n}(merge{n}(s{n}, thread)), thread)"

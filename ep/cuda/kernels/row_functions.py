@@ -12,7 +12,7 @@ from ep.common.functor.reduction import States
 from ep.common.loops import unrolled, written_out
 from ep.cuda.compile.arithmetic import storage_arithmetic
 from ep.cuda.compile.conversion import opaque
-from ep.cuda.compile.launch_config import BLOCK_THREADS, WARP_THREADS
+from ep.cuda.compile.launch_config import WARP_THREADS
 from ep.cuda.compile.math_library import higher
 from ep.cuda.compile.memory import SHARED, loader, storer
 from ep.cuda.compile.numba_cuda import barrier, device_function, shuffle_xor
@@ -76,26 +76,27 @@ def softmax_parts(op: RowOp, data_type: DataType) -> SoftmaxParts:
 
 
 @cache
-def of_first(data_type: DataType, threads: int, by_block: bool) -> Callable[..., Any]:
-    """(number, thread) -> the number of the first thread of a row, which has the bits of Reduce.
+def of_first(data_type: DataType, threads: int, row_threads: int) -> Callable[..., Any]:
+    """(number, thread) -> the number of the first thread of a row, which has the bits of Reduce, in all `row_threads`.
 
-    by_block: whether all threads of a block get it, of which `threads` share its one row; else the threads of the row.
+    threads: those from the first on that have merged their states.
     """
-    if by_block and threads < BLOCK_THREADS:
+    if threads < row_threads > WARP_THREADS:
         stored = as_data_type(np.dtype(storage_arithmetic(data_type)))
         load, store = loader(stored, 1, space=SHARED), storer(stored, 1, space=SHARED)
 
         def share(number, thread):
-            memory = merge_memory()
-            if thread == 0:
-                store(memory, 0, (number,))
+            memory, row = merge_memory(), thread // row_threads
+            if thread % row_threads == 0:
+                store(memory, row, (number,))
             barrier()
-            number = load(memory, 0)[0]
+            number = load(memory, row)[0]
             barrier()
             return number
 
         return device_function(share)  # type: ignore[no-any-return]
-    masks = tuple(1 << k for k in range(threads.bit_length() - 1)) if threads <= WARP_THREADS else ()
+    # several warps have it already
+    masks = tuple(1 << k for k in range(row_threads.bit_length() - 1)) if row_threads <= WARP_THREADS else ()
 
     @written_out(device_function)
     def first(number, thread):

@@ -72,19 +72,19 @@ class RowVariant(NamedTuple):
     places: tuple[int, ...]
 
     @property
+    def row_threads(self) -> int:
+        """The threads of a row; in a pass of fewer threads, the others have no elements."""
+        return max(self.threads)
+
+    @property
     def block_rows(self) -> int:
-        """The rows of a block: one if passes use different numbers of threads per row."""
-        return 1 if self.has_idle_threads else BLOCK_THREADS // self.threads[0]
+        """The rows of a block."""
+        return BLOCK_THREADS // self.row_threads
 
     @property
     def has_exponentials(self) -> bool:
         """Whether a softmax keeps its exponentials: where memory is short, it computes them again."""
         return self.kept is Kept.SOURCES
-
-    @property
-    def has_idle_threads(self) -> bool:
-        """Whether a row has more threads in some passes than in others."""
-        return len(set(self.threads)) > 1
 
 
 class RowLaunch(NamedTuple):
