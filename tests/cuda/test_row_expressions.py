@@ -98,7 +98,7 @@ def softmax_and_sum(data_type):
     ("data_type", "cols", "threads", "block_rows"),
     [
         (REAL, 1000, (32, 32), 8),
-        (REAL, 100, (16, 8), 16),
+        (REAL, 100, (8, 8), 32),
         (REAL, 12, (4, 1), 64),
         (DataType.kBFloat16, 1031, (128, 32), 2),
         (REAL, 8192, (256, 256), 1),

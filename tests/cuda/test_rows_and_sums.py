@@ -7,14 +7,14 @@ from ep import DeviceType, RequirePrimitive
 from ep.common.primitive.reduce_shape import Axis
 from ep.cuda.compile import loader, memory
 from ep.cuda.compile.compiler import KernelSource
-from ep.cuda.compile.launch_config import BLOCK_THREADS, Grid
+from ep.cuda.compile.launch_config import BLOCK_THREADS, Grid, pack_elements, row_elements
 from ep.cuda.compile.numba_cuda import shuffle_xor, thread_of_block
 from ep.cuda.driver.current import driver
 from ep.cuda.engine.reduce import plan as reduce_plans
 from ep.cuda.engine.reduce import row_plan as row_plans
 from ep.cuda.engine.reduce import segment_plan as segment_plans
-from ep.cuda.engine.reduce.plan import reduce_plan
-from ep.cuda.engine.reduce.row_plan import Keep, row_plan
+from ep.cuda.engine.reduce.plan import reduce_plan, row_threads
+from ep.cuda.engine.reduce.row_plan import Keep, row_plan, threads_of_row
 from ep.include import DataType
 from ep.include.data_type import as_data_type
 from ep.include.primitive import (
@@ -111,6 +111,7 @@ def test_where_a_row_is_kept():
     assert keep(DataType.kFloat, 33) == (Keep.REGISTERS, 1, True, 8, 6)
     assert keep(DataType.kBFloat16, 9) == (Keep.REGISTERS, 1, True, 8, 2)
     assert keep(DataType.kBFloat16, 12)[1:] == (4, True, 4, 1)
+    assert keep(DataType.kDouble, 127) == (Keep.REGISTERS, 1, True, 8, 16)
     assert not keep(DataType.kFloat, 1024, addresses=(0, 4)).aligned
     assert keep(DataType.kFloat, 1025) == (Keep.SHARED, 1, True, BLOCK_THREADS // 2, 0)
     assert keep(DataType.kFloat, 2049) == (Keep.SHARED, 1, True, BLOCK_THREADS, 0)
@@ -124,6 +125,18 @@ def test_where_a_row_is_kept():
     assert keep(DataType.kFloat, 31_000, addresses=(0, 0, 0)).keep is Keep.NOWHERE  # two operands
     assert keep(DataType.kFloat, 1023, addresses=(0, 0, 0)) == (Keep.LOADED, 1, True, 32, 0)
     assert keep(DataType.kFloat, 1022, addresses=(0, 0, 0)).keep is Keep.REGISTERS
+
+
+@pytest.mark.parametrize("data_type", [DataType.kFloat, DataType.kBFloat16, DataType.kDouble], ids=str)
+def test_a_softmax_and_a_reduction_divide_a_row_among_as_many_threads(data_type):
+    """From five packs to the longest row of a warp, so that a kernel that has both has no idle threads."""
+    pack = pack_elements(data_type)
+    for cols in range(1, 4096 // max(data_type.itemsize, 4) + 1):
+        elements = row_elements(cols, pack)
+        if (packs := cols // elements) > 4:
+            threads, in_registers = threads_of_row(data_type, cols)
+            assert row_threads(packs, elements, pack) == threads in (8, 16, 32)
+            assert threads * in_registers >= packs
 
 
 def test_the_largest_of_a_row_has_a_logarithm_of_its_own(gpu):

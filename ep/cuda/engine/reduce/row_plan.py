@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 from ep.cuda.compile.launch_config import BLOCK_THREADS, MAX_BLOCKS, WARP_THREADS, Grid, pack_elements, row_elements
-from ep.cuda.engine.reduce.plan import power_of_two, threads_of_elements
+from ep.cuda.engine.reduce.plan import power_of_two, threads_of_elements, threads_of_warp
 from ep.include.data_type import DataType
 from ep.include.primitive.structure import kMaxRow
 
@@ -95,10 +95,6 @@ _REGISTER_BYTES: Final = 128
 _MOST_LOADS: Final = 48
 """The packs that a thread loads at once into registers: with more, a multiprocessor has registers for one block."""
 
-_SHORT: Final = 8
-"""A thread has at most this many elements of a row, if there are more threads in the warp; and this many threads read a
-row together, if it has so many packs: a sector of memory has eight numbers of float32."""
-
 MERGE_BYTES: Final = 512
 """The static shared memory of a kernel whose warps merge states: those of 16 warps, of four numbers of 8 bytes each."""
 
@@ -149,7 +145,8 @@ def threads_of_row(data_type: DataType, cols: int) -> tuple[int, int]:
     if cols * size > WARP_THREADS * _REGISTER_BYTES:
         is_short = cols <= max(_PACKS_PER_THREAD * BLOCK_THREADS * usual, kMaxRow)
         return threads_of_elements(cols, usual) if is_short else 2 * BLOCK_THREADS, 0
-    threads = max(min(power_of_two(-(-cols // _SHORT)), WARP_THREADS), min(power_of_two(packs), _SHORT))
+    # a thread with few adjacent packs would write parts of sectors
+    threads = power_of_two(packs) if packs <= 4 else threads_of_warp(packs, cols // packs)
     return threads, _packs_in_registers(-(-packs // threads))
 
 
