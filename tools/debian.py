@@ -1,4 +1,4 @@
-"""Debian unstable in a folder: its Python is the newest that is released, and `tools.matrix` tests with it."""
+"""Debian unstable in a folder: its Pythons are the newest that are released, and `tools.matrix` tests with them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from typing import Final
 
 PACKAGES: Final = ("python3-venv", "ca-certificates", "git", "gcc", "libc6-dev")
 """What an environment is made with, and what the tests call: git, and a compiler of C."""
+
+OTHER_PYTHONS: Final = r"^python3\.[0-9]+-venv$"
+"""The packages of all versions of Python that Debian has, for apt-get."""
 
 _RUN: Final = """
 system=$1 folder=$2
@@ -43,10 +46,20 @@ def make(folder: Path, name: str) -> tuple[str, ...]:
         unfinished = folder / f"{name}.unfinished"
         shutil.rmtree(unfinished, ignore_errors=True)
         options = ["--variant=minbase", f"--include={','.join(PACKAGES)}"]
-        command = ["unshare", "--mount", "debootstrap", *options, "unstable", str(unfinished)]
-        done = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-        if done.returncode:
-            last = (done.stdout.splitlines() or ["no output"])[-1]
-            raise CannotMakeError(f"debootstrap ended with exit code {done.returncode}: {last}")
+        _run("unshare", "--mount", "debootstrap", *options, "unstable", str(unfinished))
+        apt = "apt-get", "--yes", "--no-install-recommends", "install"
+        _run(*_inside(unfinished, folder), *apt, OTHER_PYTHONS)  # from the lists that debootstrap has left
         unfinished.rename(system)
+    return _inside(system, folder)
+
+
+def _inside(system: Path, folder: Path) -> tuple[str, ...]:
     return "unshare", "--mount", "sh", "-euc", _RUN, "sh", str(system), str(folder)
+
+
+def _run(*command: str) -> None:
+    done = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    if done.returncode:
+        name = next(one for one in command if one in ("debootstrap", "apt-get"))
+        last = (done.stdout.splitlines() or ["no output"])[-1]
+        raise CannotMakeError(f"{name} ended with exit code {done.returncode}: {last}")

@@ -5,8 +5,10 @@ none for environments. Pythons are searched for on the path and in pyenv's folde
 position-independent executables, as Debian's and Ubuntu's, have environments of their own, such as `3.11-fixed`: their
 heap and static objects have low addresses. The environment `lowest` has the oldest Python of `requires-python`, and
 each requirement of pyproject.toml at its lower bound. The environment `debian` has the Python of Debian unstable, which
-debootstrap installs into a folder, where root runs this. The exit code is 1 if a step failed or nothing was run, or if
-two environments with the same compilers have different files of CUDA kernels.
+debootstrap installs into a folder, where root runs this; those such as `debian-3.15` have its newer ones. Without
+numba-cuda, which lacks wheels for some versions, an environment has no CUDA device, and its steps are not run. The exit
+code is 1 if a step failed or nothing was run, or if two environments with the same compilers have different files of
+CUDA kernels.
 """
 
 from __future__ import annotations
@@ -28,16 +30,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from tools import debian
+from tools.pythons import DEBIAN, FIXED, ROOT, Interpreter, ask, candidates, choose, of_debian
 
-ROOT: Final = Path(__file__).resolve().parent.parent
 LOWEST: Final = "lowest"
-DEBIAN: Final = "debian"
-FIXED: Final = "-fixed"
 EXTRAS: Final = ("cuda", "test")
 """The extras whose lower bounds are tested; the peers of `bench` are used only in comparisons."""
 
-NEWEST: Final = ("numpy", "numba", "numba-cuda[cu13]", "ml_dtypes")
+NEWEST: Final = ("numpy", "numba", "numba-cuda[cu13]; python_version < '3.15'", "ml_dtypes")
 """The packages of which `--pre` installs the newest version, regardless of the upper bounds in pyproject.toml."""
 
 QUICK: Final = (
@@ -56,26 +55,6 @@ QUICK: Final = (
 """Arguments of pytest for a short run: a few keys of each primitive, and all tests that versions can influence."""
 
 
-@dataclass(frozen=True)
-class Interpreter:
-    """A Python.
-
-    fixed: whether it is an executable for fixed addresses, and not a position-independent one.
-    inside: the words before a command that runs in the system of this Python, if it is not this system.
-    """
-
-    path: str
-    version: tuple[int, ...]
-    free_threaded: bool = False
-    fixed: bool = False
-    inside: tuple[str, ...] = ()
-
-    @property
-    def name(self) -> str:
-        """Return the version, such as "3.12", or "3.13t" if it is free-threaded, with "-fixed" if it is fixed."""
-        return ".".join(map(str, self.version[:2])) + "t" * self.free_threaded + FIXED * self.fixed
-
-
 @dataclass
 class Row:
     """The results in one environment.
@@ -90,57 +69,7 @@ class Row:
     files: frozenset[str] = frozenset()
 
 
-# The Pythons of this machine
-
-
-def candidates(path: str, pyenv: Path) -> list[str]:
-    """Return commands that may be a Python 3, on the search path `path` and in pyenv; the running Python first."""
-    folders = [Path(folder) for folder in path.split(os.pathsep) if folder]
-    there = [file for folder in folders for file in sorted(folder.glob("python3.*")) if _PYTHON.fullmatch(file.name)]
-    of_pyenv = sorted(pyenv.glob("versions/3.*/bin/python"))
-    return list(dict.fromkeys([sys.executable, *map(str, [*there, *of_pyenv])]))
-
-
-_PYTHON: Final = re.compile(r"python3\.\d+t?")
-_ASK: Final = """
-import os, sys, sysconfig
-with open(os.path.realpath(sys.executable), "rb") as executable:
-    begin = executable.read(18)
-fixed = begin[:4] == b"\\x7fELF" and begin[16] == 2  # ET_EXEC
-print(*sys.version_info[:3], int(bool(sysconfig.get_config_var("Py_GIL_DISABLED"))), int(fixed))
-"""
-
-
-def ask(command: str, inside: tuple[str, ...] = ()) -> Interpreter | None:
-    """Return the interpreter of a command; None if it is no Python."""
-    try:
-        done = subprocess.run([*inside, command, "-c", _ASK], capture_output=True, text=True, check=True, cwd=ROOT)
-    except (OSError, subprocess.CalledProcessError):
-        return None
-    *version, free_threaded, fixed = map(int, done.stdout.split())
-    return Interpreter(command, tuple(version), bool(free_threaded), bool(fixed), inside)
-
-
-def choose(found: Iterable[Interpreter], oldest: tuple[int, ...]) -> dict[str, Interpreter]:
-    """Return one Python of each minor version and kind from `oldest` on, by name: the newest, or the first."""
-    chosen: dict[str, Interpreter] = {}
-    for one in found:
-        if one.version >= oldest and (one.name not in chosen or one.version > chosen[one.name].version):
-            chosen[one.name] = one
-    return dict(sorted(chosen.items(), key=lambda item: item[1].version))
-
-
-def of_debian(folder: Path) -> dict[str, Interpreter]:
-    """Return the Python of a Debian unstable, which is made in a folder; print why it cannot be made."""
-    try:
-        found = ask("/usr/bin/python3", debian.make(folder, "unstable"))
-    except debian.CannotMakeError as error:
-        print(f"{DEBIAN}: not run: {error}")
-        return {}
-    if found is None:
-        print(f"{DEBIAN}: not run: its /usr/bin/python3 does not start")
-        return {}
-    return {DEBIAN: found}
+# The requirements
 
 
 def oldest_python(project: Mapping[str, Any]) -> tuple[int, ...]:
@@ -196,6 +125,8 @@ def run_environment(name: str, python: Interpreter, folder: Path, arguments: arg
         steps.insert(2, ("newest", [*pip, "install", "-q", "--pre", "--upgrade", *NEWEST]))
     log.unlink(missing_ok=True)
     for step, command in steps:
+        if step in _OF_CUDA and "numba-cuda" not in row.results:
+            continue
         with _INSTALLING if step == "install" else nullcontext():
             done = subprocess.run(
                 [*python.inside, *command], cwd=ROOT, env=environment, text=True, capture_output=True, check=False
@@ -219,11 +150,13 @@ def run_environment(name: str, python: Interpreter, folder: Path, arguments: arg
 
 
 _INSTALLING: Final = threading.Lock()  # setuptools writes into the source tree
+_OF_CUDA: Final = ("kernel files", "PTX tests")
 _TAIL: Final = 60  # lines of the output of a failed step that are shown
 _VERSIONS: Final = """
 import platform
-from importlib.metadata import version
-print(platform.python_version(), *map(version, ("numpy", "numba", "numba-cuda")))
+from importlib.metadata import distributions, version
+cuda = (one.version for one in distributions(name="numba-cuda"))
+print(platform.python_version(), *map(version, ("numpy", "numba")), *cuda)
 """
 
 
@@ -313,7 +246,7 @@ def main(command_line: Sequence[str] | None = None) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o755)  # a test runs the package as another user
     try:
-        if arguments.only is None or DEBIAN in arguments.only:
+        if arguments.only is None or any(name.startswith(DEBIAN) for name in arguments.only):
             found |= of_debian(folder)
         for name, python in found.items():
             print(f"{name}: {python.path}{', which is free-threaded and refused' * python.free_threaded}", flush=True)

@@ -7,8 +7,9 @@ from argparse import Namespace
 
 import pytest
 
-from tools import debian, matrix
-from tools.matrix import Interpreter, Row
+from tools import debian, matrix, pythons
+from tools.matrix import Row
+from tools.pythons import Interpreter
 
 PROJECT = {
     "name": "ours",
@@ -50,7 +51,7 @@ def test_one_interpreter_of_each_version_is_chosen():
         Interpreter("f", (3, 13, 1), free_threaded=True),
         Interpreter("g", (3, 12, 0), fixed=True),
     ]
-    chosen = matrix.choose(found, (3, 11))
+    chosen = pythons.choose(found, (3, 11))
     assert {name: one.path for name, one in chosen.items()} == {
         "3.11": "d",
         "3.12": "here",
@@ -73,18 +74,18 @@ def test_interpreters_on_the_path_and_of_pyenv(tmp_path):
         (tmp_path / name).touch()
     path = os.pathsep.join(["", str(tmp_path / "absent"), str(tmp_path / "bin"), str(tmp_path / "bin")])
     names = ["bin/python3.12", "bin/python3.13t", "env/versions/3.13.0/bin/python"]
-    assert matrix.candidates(path, tmp_path / "env") == [sys.executable, *(str(tmp_path / name) for name in names)]
+    assert pythons.candidates(path, tmp_path / "env") == [sys.executable, *(str(tmp_path / name) for name in names)]
 
 
 def test_what_an_interpreter_is(tmp_path):
-    own = matrix.ask(sys.executable)
+    own = pythons.ask(sys.executable)
     assert own == Interpreter(sys.executable, sys.version_info[:3], fixed=own.fixed)
     assert own.name == ".".join(map(str, sys.version_info[:2])) + "-fixed" * own.fixed
     broken = tmp_path / "python3.12"
     broken.write_text("#!/bin/sh\nexit 127\n")
     broken.chmod(0o755)
-    assert matrix.ask(str(broken)) is None
-    assert matrix.ask(str(tmp_path)) is None
+    assert pythons.ask(str(broken)) is None
+    assert pythons.ask(str(tmp_path)) is None
     assert Interpreter("x", (3, 14, 0), free_threaded=True).name == "3.14t"
 
 
@@ -96,7 +97,7 @@ def test_executables_for_fixed_addresses(tmp_path):
         code = f"import sys; sys.executable = {str(binary)!r}; exec(sys.argv[-1])"
         command.write_text(f'#!/bin/sh\nshift\nexec {sys.executable} -c "{code}" "$1"\n')
         command.chmod(0o755)
-        assert matrix.ask(str(command)).fixed == (kind == 2)
+        assert pythons.ask(str(command)).fixed == (kind == 2)
 
 
 FOUND = {
@@ -130,7 +131,7 @@ def test_the_lowest_environment_may_have_a_python_for_fixed_addresses():
 
 
 def test_the_plan_without_this_python_and_without_the_oldest():
-    own = matrix.ask(sys.executable)
+    own = pythons.ask(sys.executable)
     this, other = own.name, dataclasses.replace(own, fixed=not own.fixed)
     found = {this: own, other.name: other, "3.99": FOUND["3.99"]}
     arguments = Namespace(pre=False, only=None, others=True)
@@ -156,16 +157,18 @@ def test_why_debian_is_not_made(tmp_path, capsys, monkeypatch, user, commands, w
         (tmp_path / command).chmod(0o755)
     monkeypatch.setattr(os, "geteuid", lambda: user)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert matrix.of_debian(tmp_path / "folder") == {}
+    assert pythons.of_debian(tmp_path / "folder") == {}
     assert capsys.readouterr().out == f"debian: not run: {words}\n"
     assert not (tmp_path / "folder").exists()
 
 
 @pytest.fixture
 def system(tmp_path, monkeypatch):
-    """Stand-ins for debootstrap, which makes a folder, and for unshare, which runs the command in this system."""
+    """Stand-ins for debootstrap, which makes a folder, for apt-get, and for unshare, which runs the command in this
+    system."""
     lines = {
-        "debootstrap": 'for last; do :; done; mkdir -p "$last"',
+        "debootstrap": 'for last; do :; done; mkdir -p "$last/usr/bin"',
+        "apt-get": 'echo "$*" >> "$0.log"',
         "unshare": 'shift; if [ "$1" = sh ]; then shift 6; fi; exec "$@"',
     }
     for name, line in lines.items():
@@ -177,8 +180,8 @@ def system(tmp_path, monkeypatch):
 
 
 def test_debian_is_made_once_and_its_python_runs_inside(system):
-    (python,) = matrix.of_debian(system).values()
-    assert python == matrix.ask("/usr/bin/python3", python.inside)
+    (python,) = pythons.of_debian(system).values()
+    assert python == pythons.ask("/usr/bin/python3", python.inside)
     assert python.inside[-2:] == (str(system / "unstable"), str(system))
     (system / "unstable" / "kept").touch()
     assert debian.make(system, "unstable") == python.inside
@@ -186,9 +189,30 @@ def test_debian_is_made_once_and_its_python_runs_inside(system):
     assert (system / "unstable" / "kept").exists()
 
 
+def test_each_newer_python_of_debian_has_an_environment(system, monkeypatch):
+    debian.make(system, "unstable")
+    assert (system.parent / "apt-get.log").read_text().split()[-2:] == ["install", debian.OTHER_PYTHONS]
+    found = {"/usr/bin/python3": Interpreter("/usr/bin/python3", (3, 98, 1), fixed=True)}
+    for name, version in (("python3.9", 9), ("python3.98", 98), ("python3.100", 100), ("python3.99", 99)):
+        (system / "unstable/usr/bin" / name).touch()
+        found[f"/usr/bin/{name}"] = Interpreter(f"/usr/bin/{name}", (3, version, 1), fixed=True)
+    (system / "unstable/usr/bin/python3.99-config").touch()
+    monkeypatch.setattr(pythons, "ask", lambda command, inside: found[command])
+    environments = [(name, one.path) for name, one in pythons.of_debian(system).items()]
+    names = {"debian": "python3", "debian-3.99": "python3.99", "debian-3.100": "python3.100"}
+    assert environments == [(name, f"/usr/bin/{program}") for name, program in names.items()]
+
+
+def test_a_debian_whose_packages_cannot_be_installed(system, capsys):
+    (system.parent / "apt-get").write_text("#!/bin/sh\necho no such package\nexit 100\n")
+    assert pythons.of_debian(system) == {}
+    assert capsys.readouterr().out == "debian: not run: apt-get ended with exit code 100: no such package\n"
+    assert not (system / "unstable").exists()
+
+
 def test_a_debian_without_a_python_that_starts(system, capsys, monkeypatch):
-    monkeypatch.setattr(matrix, "ask", lambda *_: None)
-    assert matrix.of_debian(system) == {}
+    monkeypatch.setattr(pythons, "ask", lambda *_: None)
+    assert pythons.of_debian(system) == {}
     assert capsys.readouterr().out == "debian: not run: its /usr/bin/python3 does not start\n"
 
 
@@ -197,7 +221,7 @@ def test_nothing_run_is_a_failure(capsys, monkeypatch):
     assert "3.10: not found, and nothing was run" in capsys.readouterr().err
     assert matrix.main(["--only", "3.11", "--whole", "debian"]) == 1
     assert "debian: not found, and nothing was run" in capsys.readouterr().err
-    monkeypatch.setattr(matrix.debian, "make", lambda *_: (_ for _ in ()).throw(debian.CannotMakeError("no root")))
+    monkeypatch.setattr(debian, "make", lambda *_: (_ for _ in ()).throw(debian.CannotMakeError("no root")))
     monkeypatch.setattr(matrix, "ask", lambda command: None)
     assert matrix.main([]) == 1
     assert "no Python: not found, and nothing was run" in capsys.readouterr().err
@@ -244,7 +268,7 @@ def steps(tmp_path, monkeypatch, codes, **options):
 
     def done(command, **_):
         if "-c" in command and "importlib.metadata" in command[-1]:
-            return Namespace(returncode=0, stdout="3.12.1 2.5.5 0.68.1 0.30.4\n", stderr="")
+            return Namespace(returncode=0, stdout=options.get("versions", "3.12.1 2.5.5 0.68.1 0.30.4"), stderr="")
         ran.append(command)
         return Namespace(returncode=codes.get(len(ran), 0), stdout="5 passed in 1s\n", stderr="")
 
@@ -280,6 +304,14 @@ def test_the_steps_in_another_system(tmp_path, monkeypatch):
     assert [command[:2] for command in ran] == [["enter", "it"]] * 6
     assert ran[0][2:] == ["python3.12", "-m", "venv", str(tmp_path / "3.12")]
     assert ran[1][2:5] == [str(tmp_path / "3.12" / "bin" / "python"), "-m", "pip"]
+
+
+def test_the_steps_of_a_python_that_numba_cuda_has_no_wheel_for(tmp_path, monkeypatch):
+    row, ran = steps(tmp_path, monkeypatch, {}, versions="3.15.2 2.5.5 0.68.1")
+    assert not row.failed
+    assert [command[-2:] for command in ran[2:]] == [["ep", "demo"], ["-n", "2"]]
+    cells = [cell.strip() for cell in matrix.table([row]).splitlines()[-1].split("|")]
+    assert cells[1:-2] == ["3.12", "3.15.2", "2.5.5", "0.68.1", "not run", "5 passed", "5 passed", "not run"]
 
 
 def test_an_environment_that_runs_all_tests(tmp_path, monkeypatch):
