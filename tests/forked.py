@@ -12,12 +12,10 @@ import pytest
 from tests.subprocesses import command, environment_of
 
 SERVE = """
-import json, os, sys, warnings
+import json, os, sys
 for line in sys.stdin:
     program, environment, *files = json.loads(line)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of forking with threads: those of NumPy's BLAS
-        child = os.fork()
+    child = os.fork()
     if child == 0:
         for place, file in enumerate([os.devnull, *files]):
             os.dup2(os.open(file, os.O_RDWR | os.O_APPEND), place)

@@ -12,6 +12,9 @@ from tools.search_paths import extended
 
 SOURCES = str(Path(ep.__file__).parents[1])
 
+WARNINGS = "-W", "error", "-W", "ignore:This process (pid:DeprecationWarning"
+"""Warnings are errors, but for Python's of forks of a process with threads, which are what some tests are about."""
+
 
 def run(code: str, *path: str, fails: bool = False, **environment: str) -> str:
     """Return the output of `code`, or its output on stderr if it `fails`.
@@ -44,7 +47,7 @@ def answering(code: str) -> Iterator[Callable[[str], str]]:
 
 def command(code: str) -> list[str]:
     """Return the command that runs `code` in an interpreter."""
-    return [sys.executable, "-P", "-W", "error", "-c", code]
+    return [sys.executable, "-P", *WARNINGS, "-c", code]
 
 
 def environment_of(path: Sequence[str], more: dict[str, str]) -> dict[str, str]:

@@ -77,8 +77,7 @@ def work(seed):
 def test_any_number_of_threads_and_forked_children(run_forked, num_threads):
     """Launch, fork, and launch in the child while the parent goes on; grandchildren too."""
     fork = """
-import os, warnings
-warnings.simplefilter("ignore", DeprecationWarning)  # of forking with threads, which is what is tested
+import os
 work(0)
 children = []
 for seed in range(3 if hasattr(os, "fork") else 0):
@@ -103,8 +102,7 @@ assert not any([os.waitpid(child, 0)[1] for child in children])
 
 def test_a_fork_while_other_threads_launch(run_forked):
     fork = """
-import os, warnings
-warnings.simplefilter("ignore", DeprecationWarning)  # of forking with threads, which is what is tested
+import os
 work(0)
 threads = [threading.Thread(target=work, args=(seed,)) for seed in range(3)]
 [thread.start() for thread in threads]
@@ -128,8 +126,7 @@ work(1)
 def test_a_fork_while_another_thread_prepares_kernels(run_forked):
     """The child can prepare and launch, whichever locks are held at the fork."""
     fork = """
-import os, signal, warnings
-warnings.simplefilter("ignore", DeprecationWarning)  # of forking with threads, which is what is tested
+import os, signal
 names = "kAbs kNegative kSquare kReciprocal kSqrt kSign kCeil kFloor kRint kHardSwish kSoftSign kRelu".split()
 def prepare(data_type):
     for name in names:

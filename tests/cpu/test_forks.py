@@ -16,8 +16,7 @@ from tests.subprocesses import run
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this platform")
 
 FORKS = """
-import faulthandler, os, signal, threading, time, warnings
-warnings.simplefilter("ignore", DeprecationWarning)  # of forking with threads, which is what is tested
+import faulthandler, os, signal, threading, time
 import numpy as np
 import ep, ep.ops
 from ep import BinaryOp, DeviceManagerRegistry, DeviceType, RequirePrimitive, UnaryOp

@@ -17,8 +17,7 @@ from tests.subprocesses import run
 SLOW_PROVIDER = FOO.replace("class FooGather(", "import time; time.sleep(0.4)\nclass FooGather(")
 
 PRELUDE = """
-import os, signal, threading, time, warnings
-warnings.simplefilter("ignore", DeprecationWarning)  # of forking with threads, which is what is tested
+import os, signal, threading, time
 import ep
 from ep.include.process import exclusively
 calls, done = [], []

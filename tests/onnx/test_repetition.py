@@ -116,7 +116,6 @@ def test_threads_of_one_model(rng):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this platform")
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of a fork with threads
 def test_a_forked_child_repeats(rng):
     nodes, weights, _ = layers(rng, width=301)  # so large that threads share the work
     model = ep.onnx.load(model_of(nodes, [("h0", (60, 301))], [("h5", (60, 301))], weights))

@@ -122,8 +122,7 @@ def test_another_process_launches_what_was_pickled(device, is_launched):
 def test_processes_of_every_start_method(device, method):
     run(
         f"""
-import multiprocessing, warnings
-warnings.simplefilter("ignore", DeprecationWarning)  # of forking with threads, which is what is tested
+import multiprocessing
 from ep import DeviceType
 from ep.testing.device_under_test import DeviceUnderTest
 from tests.devices import prepare
