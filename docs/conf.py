@@ -33,5 +33,5 @@ def _with_links_of_the_site(app, page, source):
     path = Path(app.srcdir) / f"{page}.md"
     if page == "index":
         source[0] = site_documents.start_page(source[0])
-    elif path.parent in (Path(app.srcdir), Path(app.srcdir) / "tutorials"):  # the others were written with such links
+    else:
         source[0] = site_documents.for_site(source[0], path, path.parent)

@@ -193,14 +193,18 @@ def _anchor(name: str) -> str:
 
 @cache
 def descriptions() -> dict[str, str]:
-    """Return the page and anchor that describe a function or class, by the name that users write: `ep.ops.gather`."""
-    found = {
-        f"ep.ops.{name}": f"{_page_of_family(family)}.md#{_anchor(name)}"
-        for family, members in _families().items()
-        for name in members
-    }
-    for page, (_, module, members) in _INTERFACE.items():
-        found |= {f"{module}.{name}": f"{page}.md#{_anchor(name)}" for name in members}
+    """Return the page and anchor that describe a function or class, by the names that users write: `ep.ops.gather` and
+    `gather`."""
+    found = {interface.__name__: _page(interface) + ".md" for interface in interfaces()}
+    for family, members in _families().items():
+        for name in members:
+            found[f"ep.ops.{name}"] = found[name] = f"{_page_of_family(family)}.md#{_anchor(name)}"
+    for operator in operators():
+        for alias in operator.aliases:
+            found[f"ep.ops.{alias}"] = found[alias] = found[operator.name]
+    for page, (_, module, names_) in _INTERFACE.items():
+        for name in names_:
+            found[f"{module}.{name}"] = found[name] = f"{page}.md#{_anchor(name)}"
     return found
 
 

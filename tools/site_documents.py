@@ -2,7 +2,7 @@
 
 In the repository, documents link to each other and to sources by path. On the site, a link to a document that is a page
 leads to the page; if its text is the path, the title of the page replaces it. A link to another file becomes its text.
-A function or class that a text names, such as `ep.ops.gather`, becomes a link to its description.
+A function, class or primitive that a text names, such as `ep.ops.gather` or `gather`, becomes a link to its meaning.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ COPIED: Final = {
 }
 """Documents outside `docs`, and the pages that show them. The README is the start page."""
 
-_NAME: Final = re.compile(r"(?<![\[`])`(ep(?:\.\w+)+)(\([^`\n]*\))?`(?!`|\])")
+_NAME: Final = re.compile(r"(?<![\[`])`(\w+(?:\.\w+)*)(\([^`\n]*\))?`(?!`|\])")
 _LINK: Final = re.compile(r"(?<!!)\[([^\]]+)\]\((?!\w+:)([^)#]+)(#[^)]*)?\)")
 
 
