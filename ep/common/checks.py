@@ -18,13 +18,20 @@ MAX_OFFSET: Final = 2**62
 
 
 def as_integer(value: Any, argument: str) -> int:
-    """Return an integer argument as int. Raises TypeError for others, also bool, and what `__index__` raises."""
+    """Return an integer argument of an operator as int. Raises TypeError for others, also bool: see `as_index`."""
     if type(value) is int:
         return value
-    value = _present(value)
+    if isinstance(value := _present(value), bool):
+        raise ArgumentTypeError(argument, f"must be an integer, not {value}")
+    return as_index(value, argument)
+
+
+def as_index(value: Any, argument: str) -> int:
+    """Return an integer argument of a launch as int: True is 1, as in Python; a known launch compares by equality.
+
+    Raises TypeError if it is not an integer, and what its `__index__` raises.
+    """
     try:
-        if isinstance(value, bool):
-            raise TypeError
         return operator.index(value)
     except TypeError as error:
         if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
@@ -62,7 +69,7 @@ def as_size(value: Any, argument: str) -> int:
     """Return a size as int. Raises TypeError if it is not an integer, ValueError if it is below 0 or above 2^63 - 1."""
     if type(value) is int and 0 <= value <= kMaxSize:  # the usual case, without a call
         return value
-    size = as_integer(value, argument)
+    size = as_index(value, argument)
     if size < 0:
         raise ArgumentValueError(argument, f"is {size}; it must not be negative")
     if size > kMaxSize:
@@ -70,12 +77,17 @@ def as_size(value: Any, argument: str) -> int:
     return size
 
 
+def as_count(value: Any, argument: str) -> int:
+    """Return a size that is an argument of an operator: as `as_size`, but TypeError for bool."""
+    return as_size(as_integer(value, argument), argument)
+
+
 def as_offset(value: Any) -> int:
     """Return the argument `offset`, which is subtracted from indices, as int.
 
     Raises ValueError if its magnitude is above 2^62.
     """
-    offset = as_integer(value, "offset")
+    offset = as_index(value, "offset")
     if abs(offset) > MAX_OFFSET:
         raise ArgumentValueError("offset", f"is {offset}; it must be within 2**62 of 0")
     return offset
@@ -83,7 +95,7 @@ def as_offset(value: Any) -> int:
 
 def as_byte(value: Any, argument: str) -> int:
     """Return the value of a byte as int. Raises TypeError if it is not an integer, ValueError if not in 0 to 255."""
-    byte = as_integer(value, argument)
+    byte = as_index(value, argument)
     if not 0 <= byte <= 255:
         raise ArgumentValueError(argument, f"is {byte}; a byte is from 0 to 255")
     return byte
@@ -132,12 +144,12 @@ def as_sizes(values: Any, argument: str, dims: tuple[int, ...]) -> tuple[int, ..
 
 def as_integers(values: Any, argument: str, dims: tuple[int, ...]) -> tuple[int, ...]:
     """Return integers of any sign, one for each of `dims`. Raises ValueError for another count."""
-    return _one_for_each(_each(values, argument, as_integer), argument, "numbers", dims)
+    return _one_for_each(_each(values, argument, as_index), argument, "numbers", dims)
 
 
 def as_integer_list(values: Any, argument: str) -> tuple[int, ...]:
     """Return any number of integers of any sign. Raises TypeError for anything but a sequence of integers."""
-    return _each(values, argument, as_integer)
+    return _each(values, argument, as_index)
 
 
 def _one_for_each(values: tuple[int, ...], argument: str, what: str, dims: tuple[int, ...]) -> tuple[int, ...]:

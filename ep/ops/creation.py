@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ep.common.arrays.checks import as_scalar, is_weak
-from ep.common.checks import as_integer, as_size, as_truth
+from ep.common.checks import as_count, as_integer, as_truth
 from ep.include.arrays import Array, ArrayLike, LaterNumber
 from ep.include.data_type import DTypeLike, as_data_type
 from ep.include.device_type import DeviceType
@@ -112,7 +112,7 @@ def linspace(
     kind = "" if dtype is None else as_data_type(dtype).dtype.kind
     is_real, is_finite = kind not in ("", "c"), kind in ("i", "u")
     bounds = _numbers({"start": start, "stop": stop}, f", as dtype is {shown(dtype)}", is_real, is_finite)
-    numbers = np.linspace(bounds[0], bounds[1], as_size(num, "num"), as_truth(endpoint, "endpoint"))
+    numbers = np.linspace(bounds[0], bounds[1], as_count(num, "num"), as_truth(endpoint, "endpoint"))
     return _on(np.floor(numbers) if kind in ("i", "u") else numbers, dtype, device, device_index)
 
 
@@ -131,8 +131,8 @@ def eye(
     n_rows, n_cols: its sizes; as many columns as rows by default. k: the diagonal, above the main one if it is > 0.
     dtype: float64 by default. device, device_index: as of `full`. The host computes the matrix.
     """
-    columns = None if n_cols is None else as_size(n_cols, "n_cols")
-    return _on(np.eye(as_size(n_rows, "n_rows"), columns, as_integer(k, "k")), dtype, device, device_index)
+    columns = None if n_cols is None else as_count(n_cols, "n_cols")
+    return _on(np.eye(as_count(n_rows, "n_rows"), columns, as_integer(k, "k")), dtype, device, device_index)
 
 
 def _on(

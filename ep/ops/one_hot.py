@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ep.common.checks import as_size
+from ep.common.checks import as_count
 from ep.common.primitive.broadcast import Dims
 from ep.common.scalar import check_scalar
 from ep.include.arrays import RESULT, Placeholder
@@ -61,7 +61,7 @@ def one_hot(
     The result has the shape `(*indices.shape, num_classes)`. An index outside `0 ... num_classes - 1` gives a row of
     `off_value`, as in TensorFlow; PyTorch raises an error. Raises TypeError for indices that are not integers.
     """
-    depth = as_size(num_classes, "num_classes")
+    depth = as_count(num_classes, "num_classes")
     for value, name in ((on_value, "on_value"), (off_value, "off_value")):
         check_scalar(value, name)
     data_type = as_data_type(np.array([on_value, off_value]).dtype if dtype is None else dtype)

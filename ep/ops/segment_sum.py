@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from ep.common.checks import as_size
+from ep.common.checks import as_count
 from ep.common.primitive.broadcast import Dims
 from ep.include.arrays import RESULT, Placeholder
 from ep.include.primitive.unsorted_segment_sum import UnsortedSegmentSumFactory
@@ -65,7 +65,7 @@ def segment_sum(data: Tensor, segment_ids: Indices, num_segments: int, axis: int
             f"segment_ids has shape {tuple(segment_ids.shape)}; it must be ({data.shape[place]},), as data of shape "
             f"{tuple(data.shape)} has along axis {place}"
         )
-    return {"num_segments": as_size(num_segments, "num_segments"), "axis": place, "offset": 0}
+    return {"num_segments": as_count(num_segments, "num_segments"), "axis": place, "offset": 0}
 
 
 _SUM = primitive_exists(UnsortedSegmentSumFactory, data_type("data"), data_type("segment_ids"))

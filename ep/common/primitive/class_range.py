@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ep.common.checks import as_integer
+from ep.common.checks import as_index
 from ep.include.errors import Argument, ArgumentValueError
 
 MAX_CLASS: Final = 2**62
@@ -17,7 +17,7 @@ def as_class_range(lower_bound: Any, upper_bound: Any) -> tuple[int, int]:
     Raises TypeError if a bound is not an integer; ValueError beyond MAX_CLASS, and for bounds in the wrong order.
     """
     bounds = {
-        name: as_integer(bound, name) for name, bound in (("lower_bound", lower_bound), ("upper_bound", upper_bound))
+        name: as_index(bound, name) for name, bound in (("lower_bound", lower_bound), ("upper_bound", upper_bound))
     }
     for name, bound in bounds.items():
         if abs(bound) > MAX_CLASS:
