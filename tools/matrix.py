@@ -217,7 +217,9 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--only", action="append", metavar="NAME", help="an environment, such as 3.12 or lowest; repeat"
     )
-    parser.add_argument("--others", action="store_true", help="leave out the Python that runs this, if there is more")
+    parser.add_argument(
+        "--others", action="store_true", help=f"leave out the Pythons that run this and {LOWEST}, if there are more"
+    )
     parser.add_argument(
         "--keep", type=Path, metavar="FOLDER", help="make environments here, or use those that are here"
     )
@@ -233,7 +235,8 @@ def plan(
     if not arguments.pre and (of_oldest := plan.get(first) or plan.get(first + FIXED)):
         plan[LOWEST] = of_oldest
     if arguments.others and len(plan) > 1 and (this := ask(sys.executable)):
-        plan.pop(this.name, None)
+        for python in (this, plan.get(LOWEST, this)):
+            plan.pop(python.name, None)
     return {name: python for name, python in plan.items() if arguments.only is None or name in arguments.only}
 
 

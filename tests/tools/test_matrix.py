@@ -130,6 +130,13 @@ def test_the_lowest_environment_may_have_a_python_for_fixed_addresses():
     assert list(matrix.plan(found, arguments, (3, 11))) == ["3.11-fixed", "lowest"]
 
 
+def test_the_plan_without_this_python_and_that_of_the_lowest_environment():
+    own = pythons.ask(sys.executable)
+    found = {own.name: own, **{name: FOUND[name] for name in ("3.11", "3.99")}}
+    arguments = Namespace(pre=False, only=None, others=True)
+    assert list(matrix.plan(found, arguments, (3, 11))) == ["3.99", "lowest"]
+
+
 def test_the_plan_without_this_python_and_without_the_oldest():
     own = pythons.ask(sys.executable)
     this, other = own.name, dataclasses.replace(own, fixed=not own.fixed)
