@@ -262,12 +262,13 @@ def main(command_line: Sequence[str] | None = None) -> int:
             print(f"{LOWEST}: not run")
         cores = os.cpu_count() or 1
         jobs = min(len(planned), cores)  # installing takes one core
+        longest_first = sorted(planned.items(), key=lambda item: item[0] not in (arguments.whole or ()))
         with ThreadPoolExecutor(jobs) as pool:
             running = [
                 pool.submit(
                     run_environment, name, python, folder / f"{name}{'-pre' * arguments.pre}", arguments, cores // jobs
                 )
-                for name, python in planned.items()
+                for name, python in longest_first
             ]
             rows = [one.result() for one in running]
     finally:
