@@ -50,10 +50,9 @@ from ep.cuda.engine.move.tile import every_tile
 from ep.cuda.engine.reduce import kernel as reduce
 from ep.cuda.engine.reduce import long_runs, rows, segment_sum
 from ep.cuda.engine.reduce.plan import Axes, ColumnVariant, RowVariant
-from ep.cuda.engine.reduce.row_expression_plan import RowPlan as FusedPlan
+from ep.cuda.engine.reduce.row_expression_plan import RowExpressionPlan
 from ep.cuda.engine.reduce.row_passes import RowFunction, turn_of
-from ep.cuda.engine.reduce.row_plan import Keep, PartVariant, Stage, row_plan
-from ep.cuda.engine.reduce.row_plan import RowVariant as SoftmaxVariant
+from ep.cuda.engine.reduce.row_plan import Keep, PartVariant, SoftmaxVariant, Stage, row_plan
 from ep.cuda.engine.reduce.row_program import RowProgram
 from ep.cuda.engine.reduce.segment_plan import part_bits
 from ep.cuda.kernels import row_expression, softmax
@@ -204,7 +203,7 @@ def fused_rows(name: str, data_type: DataType, cols: int) -> Rows:
     arrays = [np.zeros((num_rows := 2**6, cols) if k == 0 else cols, data_type.dtype) for k in range(num_arrays)]
     program = RowProgram(traced(function, arrays))
     layouts = [Layout(array.shape, None) for array in (arrays[0], *arrays)]
-    launch = FusedPlan(program, layouts, (num_rows, cols)).launch([0] * len(layouts), SHARED_BYTES)
+    launch = RowExpressionPlan(program, layouts, (num_rows, cols)).launch([0] * len(layouts), SHARED_BYTES)
     variant, turns = launch.variant, list[float]()
     for part in program.passes:
         width = program.sharings.index(part.sharing)

@@ -26,9 +26,8 @@ from ep.cuda.engine.reduce import kernel as reduce
 from ep.cuda.engine.reduce import long_runs, segment_sum, sort
 from ep.cuda.engine.reduce import rows as row_engine
 from ep.cuda.engine.reduce.plan import Axes, ColumnVariant, FinishVariant, RowVariant
-from ep.cuda.engine.reduce.row_expression_plan import RowPlan
-from ep.cuda.engine.reduce.row_plan import MERGE_BYTES, Keep, PartVariant, Stage
-from ep.cuda.engine.reduce.row_plan import RowVariant as SoftmaxVariant
+from ep.cuda.engine.reduce.row_expression_plan import RowExpressionPlan
+from ep.cuda.engine.reduce.row_plan import MERGE_BYTES, Keep, PartVariant, SoftmaxVariant, Stage
 from ep.cuda.engine.reduce.row_program import RowProgram
 from ep.cuda.engine.reduce.source import Computed
 from ep.cuda.kernels import add, expression, one_hot, row_expression, softmax, where
@@ -285,7 +284,7 @@ def _row_expressions() -> Iterator[tuple[str, MainKernel]]:
         reduced = structure.are_reduced()
         results = [Layout((64, 1 if reduced[value] else cols), None) for value in structure.results]
         program = RowProgram(structure)
-        plan = RowPlan(program, [*results, *(Layout(array.shape, None) for array in arrays)], (64, cols))
+        plan = RowExpressionPlan(program, [*results, *(Layout(array.shape, None) for array in arrays)], (64, cols))
         launch = plan.launch([0] * (len(results) + len(arrays)), 227 * 1024 if has_room else MERGE_BYTES)
         return row_expression.kernel(program, launch.variant)
 

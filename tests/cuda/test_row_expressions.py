@@ -6,7 +6,7 @@ import pytest
 import ep
 from ep import DeviceType
 from ep.cuda.engine.map.expression_plan import Layout
-from ep.cuda.engine.reduce.row_expression_plan import Kept, RowPlan, Way
+from ep.cuda.engine.reduce.row_expression_plan import Kept, RowExpressionPlan, Way
 from ep.cuda.engine.reduce.row_plan import MERGE_BYTES
 from ep.cuda.engine.reduce.row_program import RowProgram, Sharing
 from ep.include import DataType
@@ -36,7 +36,7 @@ it.
 
 
 def plan_of(structure, *layouts, shape=(64, 512)):
-    return RowPlan(RowProgram(structure), [layout or Layout(shape, None) for layout in layouts], shape)
+    return RowExpressionPlan(RowProgram(structure), [layout or Layout(shape, None) for layout in layouts], shape)
 
 
 def variant_of(*layouts, addresses=(0, 0, 0, 0), shared_bytes=2**20):

@@ -9,7 +9,7 @@ import ep
 from ep.cuda.device.stream import CudaStream
 from ep.cuda.engine.map.expression_plan import Layout
 from ep.cuda.engine.reduce import rows
-from ep.cuda.engine.reduce.row_expression_plan import Kept, RowPlan
+from ep.cuda.engine.reduce.row_expression_plan import Kept, RowExpressionPlan
 from ep.cuda.engine.reduce.row_plan import MERGE_BYTES, row_plan
 from ep.cuda.engine.reduce.row_program import RowProgram
 from ep.cuda.kernels import row_expression, softmax
@@ -43,7 +43,7 @@ def declared(text):
 
 def launch_of(structure, *layouts, shape):
     program = RowProgram(structure)
-    plan = RowPlan(program, [layout or Layout(shape, None) for layout in layouts], shape)
+    plan = RowExpressionPlan(program, [layout or Layout(shape, None) for layout in layouts], shape)
     return program, plan.launch((0,) * len(layouts), BLOCK_BYTES)
 
 

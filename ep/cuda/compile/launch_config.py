@@ -17,7 +17,7 @@ MAX_BLOCKS: Final = 2**31 - 1
 """The largest number of blocks of a grid."""
 
 
-Axes = tuple[int, int, int]
+Dim3 = tuple[int, int, int]
 """A count along each of the three axes."""
 
 
@@ -25,8 +25,8 @@ class Grid(NamedTuple):
     """The blocks and threads of a launch, along three axes each, and the bytes of dynamic shared memory of each
     block."""
 
-    blocks: Axes
-    threads: Axes = (BLOCK_THREADS, 1, 1)
+    blocks: Dim3
+    threads: Dim3 = (BLOCK_THREADS, 1, 1)
     shared_bytes: int = 0
 
 

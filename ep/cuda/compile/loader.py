@@ -6,7 +6,7 @@ import struct
 from typing import Any, Final
 
 from ep.cuda.compile import compiler
-from ep.cuda.compile.launch_config import BLOCK_THREADS, MAX_BLOCKS, Axes, Grid, num_blocks
+from ep.cuda.compile.launch_config import BLOCK_THREADS, MAX_BLOCKS, Dim3, Grid, num_blocks
 from ep.cuda.device.stream import CudaStream
 from ep.cuda.driver.interface import Driver, ParameterBlock
 
@@ -65,7 +65,7 @@ class LoadedKernel:
         self._allowed = most - static
 
     def _launch(
-        self, stream: CudaStream, blocks: Axes, threads: Axes, shared_bytes: int, words: tuple[int, ...]
+        self, stream: CudaStream, blocks: Dim3, threads: Dim3, shared_bytes: int, words: tuple[int, ...]
     ) -> None:
         try:
             parameters = self._blocks.pop()

@@ -18,7 +18,7 @@ from ep.cuda.compile.index_range import place_in_range
 from ep.cuda.compile.memory import GLOBAL, SHARED, loader, storer
 from ep.cuda.compile.numba_cuda import barrier, block_of_grid, blocks_of_grid, next_index, thread_of_block
 from ep.cuda.compile.walk import walk
-from ep.cuda.engine.reduce.row_expression_plan import Kept, RowVariant, Way, kept_areas, kept_type
+from ep.cuda.engine.reduce.row_expression_plan import Kept, RowExpressionVariant, Way, kept_areas, kept_type
 from ep.cuda.engine.reduce.row_program import Chosen, RowProgram
 from ep.include.data_type import DataType
 
@@ -26,7 +26,7 @@ from ep.include.data_type import DataType
 class RowElements:
     """The source code for a variant of a program. names: the objects that it refers to."""
 
-    def __init__(self, program: RowProgram, variant: RowVariant) -> None:
+    def __init__(self, program: RowProgram, variant: RowExpressionVariant) -> None:
         self._program, self._variant, self._structure = program, variant, program.structure
         self._results, self._num_sources = self._structure.results, len(self._structure.sources)
         ways = variant.ways

@@ -23,7 +23,7 @@ from ep.cuda.compile.memory import loader, storer, value_reader
 from ep.cuda.compile.numba_cuda import shared_address
 from ep.cuda.compile.walk_words import num_walk_words
 from ep.cuda.engine.reduce.accumulator import accumulator
-from ep.cuda.engine.reduce.row_expression_plan import Kept, RowVariant, Way, element_bytes, exponentials
+from ep.cuda.engine.reduce.row_expression_plan import Kept, RowExpressionVariant, Way, element_bytes, exponentials
 from ep.cuda.engine.reduce.row_program import Chosen, Pass, Reduced, RowProgram, Softmax
 from ep.cuda.kernels.expression import functor
 from ep.cuda.kernels.row_elements import RowElements
@@ -57,7 +57,7 @@ while e < own{width}:
 
 
 @cache
-def kernel(program: RowProgram, variant: RowVariant) -> KernelSource:
+def kernel(program: RowProgram, variant: RowExpressionVariant) -> KernelSource:
     """Return the kernel of the rows of a structure.
 
     Its words, a tuple: two for each source (its address and nothing, or the bytes of a number); the address of each

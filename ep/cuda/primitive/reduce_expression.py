@@ -19,7 +19,7 @@ from ep.cuda.engine.reduce.expression_plan import (
     StagesPlan,
     StageVariant,
 )
-from ep.cuda.engine.reduce.row_expression_plan import RowVariant
+from ep.cuda.engine.reduce.row_expression_plan import RowExpressionVariant
 from ep.cuda.engine.reduce.segment_plan import Step, StepVariant
 from ep.cuda.engine.reduce.segment_steps import StepLaunch
 from ep.cuda.engine.reduce.shape import Shape
@@ -33,8 +33,8 @@ class ReduceExpression(RowExpression):
         super().__init__(request)
         self._stages, self._has_rows = Stages(self._structure), self._program is not None
 
-    def _kernel(self, variant: StageVariant | RowVariant) -> Any:
-        if isinstance(variant, RowVariant):
+    def _kernel(self, variant: StageVariant | RowExpressionVariant) -> Any:
+        if isinstance(variant, RowExpressionVariant):
             return super()._kernel(variant)
         from ep.cuda.engine.map.kernel import kernel as map_kernel
         from ep.cuda.engine.reduce.kernel import kernel as reduce_kernel

@@ -9,7 +9,7 @@ from ep.common.primitive.expression_arrays import ExpressionDims
 from ep.cuda.device.stream import CudaStream
 from ep.cuda.driver.current import driver
 from ep.cuda.engine.map.expression_plan import ExpressionShape, Layout
-from ep.cuda.engine.reduce.row_expression_plan import RowPlan, RowVariant
+from ep.cuda.engine.reduce.row_expression_plan import RowExpressionPlan, RowExpressionVariant
 from ep.cuda.engine.reduce.row_program import RowProgram, has_row_kernel
 from ep.cuda.primitive.expression_primitive import ExpressionPrimitive
 from ep.include.primitive.primitive import Request
@@ -20,7 +20,7 @@ class RowExpression(ExpressionPrimitive):
         super().__init__(request)
         self._program: Any = RowProgram(self._structure) if has_row_kernel(self._structure) else None
 
-    def _kernel(self, variant: RowVariant) -> Any:
+    def _kernel(self, variant: RowExpressionVariant) -> Any:
         from ep.cuda.kernels.row_expression import kernel
 
         return kernel(self._program, variant)
@@ -32,11 +32,11 @@ class RowExpression(ExpressionPrimitive):
         values = (*program.structure.results, *range(len(program.structure.sources)))
         layouts = [one if program.reduced[value] else each for value, each in zip(values, layouts, strict=True)]
         properties = driver().properties(driver().current_device())
-        plan = RowPlan(program, layouts, (rows, 1024))
+        plan = RowExpressionPlan(program, layouts, (rows, 1024))
         return plan.launch([0] * len(layouts), properties.shared_bytes_per_block).variant
 
     def _plan(self, layouts: Sequence[Layout | None], dims: ExpressionDims, shape: ExpressionShape) -> Any:
-        return RowPlan(self._program, self._program.operands.sides(layouts), dims.whole)
+        return RowExpressionPlan(self._program, self._program.operands.sides(layouts), dims.whole)
 
     def _queue_plan(self, stream: CudaStream, plan: Any, sides: Sequence[Any]) -> None:
         sides = self._program.operands.sides(sides)

@@ -10,7 +10,7 @@ from ep.common.checks import as_size
 from ep.common.primitive.movement import widest_unit
 from ep.cuda.compile.launch_config import WARP_THREADS, pack_elements
 from ep.cuda.device.stream import check_stream
-from ep.cuda.engine.reduce.row_plan import Keep, PartVariant, RowPlan, RowVariant, row_plan
+from ep.cuda.engine.reduce.row_plan import Keep, PartVariant, SoftmaxPlan, SoftmaxVariant, row_plan
 from ep.cuda.primitive.cuda_primitive import CudaPrimitive
 from ep.include.primitive.primitive import Request
 
@@ -26,21 +26,21 @@ class SoftmaxPrimitive(CudaPrimitive):
         (self._type,) = request.dtypes or ()
         self._plans = BoundedCache()
 
-    def _kernel(self, variant: RowVariant | PartVariant) -> Any:
+    def _kernel(self, variant: SoftmaxVariant | PartVariant) -> Any:
         from ep.cuda.engine.reduce.rows import kernel
         from ep.cuda.kernels import softmax
 
         return kernel(getattr(softmax, self.name), self._type, variant)
 
-    def _usual_variant(self) -> RowVariant:
+    def _usual_variant(self) -> SoftmaxVariant:
         elements = pack_elements(self._type)
         threads = min(256 // elements, WARP_THREADS)
-        return RowVariant(Keep.REGISTERS, elements, True, threads, 256 // elements // threads)
+        return SoftmaxVariant(Keep.REGISTERS, elements, True, threads, 256 // elements // threads)
 
-    def _plan(self, rows: int, cols: int, addresses: Sequence[int], shared_bytes: int) -> RowPlan:
+    def _plan(self, rows: int, cols: int, addresses: Sequence[int], shared_bytes: int) -> SoftmaxPlan:
         """Return the plan of a launch, which depends on the addresses only by their common alignment."""
         key = rows, cols, widest_unit(*addresses), shared_bytes
-        plan: RowPlan | None = self._plans.get(key)
+        plan: SoftmaxPlan | None = self._plans.get(key)
         if plan is not None:
             return plan
         return self._plans.keep(key, lambda: row_plan(self._type, rows, cols, addresses, shared_bytes))

@@ -50,7 +50,7 @@ class Kept(Enum):
     __hash__ = object.__hash__
 
 
-class RowVariant(NamedTuple):
+class RowExpressionVariant(NamedTuple):
     """A kernel for the rows of a structure.
 
     ways: of results, then of sources. threads: of a row, for each sharing of the program; elements: of the packs that
@@ -90,7 +90,7 @@ class RowVariant(NamedTuple):
 class RowLaunch(NamedTuple):
     """A launch. words: of the kernel. kept_bytes: of memory for what is kept, whose address follows them; mostly 0."""
 
-    variant: RowVariant
+    variant: RowExpressionVariant
     grid: Grid
     words: tuple[int, ...]
     kept_bytes: int
@@ -101,7 +101,7 @@ def exponentials(softmax: Softmax) -> int:
     return ~softmax.written
 
 
-def kept_areas(program: RowProgram, variant: RowVariant) -> list[list[int]]:
+def kept_areas(program: RowProgram, variant: RowExpressionVariant) -> list[list[int]]:
     """Return the areas of memory, each with the values, or exponentials, that use it one after the other.
 
     Those of the largest elements are first: so the packs of all areas are aligned, without gaps between the areas.
@@ -141,7 +141,7 @@ def kept_type(program: RowProgram, value: int) -> DataType:
     return DataType.kFloat if data_type.itemsize == 2 else data_type
 
 
-def kept_bytes(program: RowProgram, variant: RowVariant, cols: int) -> int:
+def kept_bytes(program: RowProgram, variant: RowExpressionVariant, cols: int) -> int:
     """Return the bytes of what a block keeps of its rows, a multiple of those of the widest access."""
     width = max(variant.elements)
     stride = (-(-cols // width) | 1) * width  # threads of a warp that have several rows access different banks
@@ -160,7 +160,7 @@ def _division(sharing: Sharing, rows: int, cols: int) -> tuple[int, int]:
     return row_threads(cols // elements, elements, pack), elements
 
 
-class RowPlan:
+class RowExpressionPlan:
     """The plan for the layouts of a launch; addresses add the rest."""
 
     def __init__(self, program: RowProgram, layouts: Sequence[Layout | None], dims: Dims) -> None:
@@ -210,7 +210,7 @@ class RowPlan:
             and len(program.read_in(one)) > 1
         )
         self._late = tuple(k for k, value in enumerate(program.structure.results) if self._is_late(k, value, steps))
-        self._launches: dict[tuple[tuple[bool, ...], int], tuple[RowVariant, Grid, int]] = {}
+        self._launches: dict[tuple[tuple[bool, ...], int], tuple[RowExpressionVariant, Grid, int]] = {}
 
     def _is_late(self, result: int, value: int, strides: Sequence[Dims]) -> bool:
         """Whether threads may read a source that may overlap a result after the pass that computes the result, or, if
@@ -247,12 +247,12 @@ class RowPlan:
         words = *of_sources, *results, *strides, self._rows, self._cols, *self._words
         return RowLaunch(variant, grid, words, kept_bytes)
 
-    def _made(self, packs: Sequence[bool], shared_bytes: int) -> tuple[RowVariant, Grid, int]:
+    def _made(self, packs: Sequence[bool], shared_bytes: int) -> tuple[RowExpressionVariant, Grid, int]:
         program = self._program
         ways = tuple(Way.PACKS if is_pack else way for is_pack, way in zip(packs, self._ways, strict=True))
         walk = self._num_axes, self._bits, self._places
         for kept in Kept:
-            variant = RowVariant(ways, self._threads, self._elements, kept, self._again, self._late, *walk)
+            variant = RowExpressionVariant(ways, self._threads, self._elements, kept, self._again, self._late, *walk)
             size = kept_bytes(program, variant, self._cols)
             if size <= shared_bytes - MERGE_BYTES:
                 break

@@ -23,7 +23,7 @@ class Keep(Enum):
     __hash__ = object.__hash__
 
 
-class RowVariant(NamedTuple):
+class SoftmaxVariant(NamedTuple):
     """One of the kernels of `engine.rows`.
 
     elements: those of the packs of a row; aligned: whether packs are aligned to their bytes.
@@ -51,7 +51,7 @@ class Stage(Enum):
 class PartVariant(NamedTuple):
     """A stage for one layout of rows, with blocks of `row_threads` threads.
 
-    elements, aligned: as RowVariant has them.
+    elements, aligned: as SoftmaxVariant has them.
     """
 
     stage: Stage
@@ -60,13 +60,13 @@ class PartVariant(NamedTuple):
     row_threads: int
 
 
-class RowPlan(NamedTuple):
+class SoftmaxPlan(NamedTuple):
     """A launch over rows of one length, by one kernel, or by several in sequence for parts of rows.
 
     part_packs: those of a part; part_bytes: the bytes of memory for the values of parts. 0 if rows are not divided.
     """
 
-    variants: tuple[RowVariant | PartVariant, ...]
+    variants: tuple[SoftmaxVariant | PartVariant, ...]
     grid: Grid
     part_packs: int = 0
     part_bytes: int = 0
@@ -102,7 +102,7 @@ _PACKS_PER_THREAD: Final = 8
 """The packs of a row for each thread of a block; for more packs the block has twice as many threads."""
 
 
-def row_plan(data_type: DataType, rows: int, cols: int, addresses: Sequence[int], shared_bytes: int) -> RowPlan:
+def row_plan(data_type: DataType, rows: int, cols: int, addresses: Sequence[int], shared_bytes: int) -> SoftmaxPlan:
     """Return the plan for `rows` > 0 rows of `cols` > 0 elements of each of the operands at `addresses`.
 
     shared_bytes: the largest shared memory of a block. The elements of a thread depend only on `cols`, so the bits of
@@ -115,8 +115,8 @@ def row_plan(data_type: DataType, rows: int, cols: int, addresses: Sequence[int]
     threads, packs = threads_of_row(data_type, cols)
     num_operands = len(addresses) - 1
     if packs and num_operands * packs <= _MOST_LOADS:
-        variant = RowVariant(Keep.REGISTERS, elements, aligned, threads, packs)
-        return RowPlan((variant,), Grid((min(-(-rows // (BLOCK_THREADS // threads)), MAX_BLOCKS), 1, 1)))
+        variant = SoftmaxVariant(Keep.REGISTERS, elements, aligned, threads, packs)
+        return SoftmaxPlan((variant,), Grid((min(-(-rows // (BLOCK_THREADS // threads)), MAX_BLOCKS), 1, 1)))
     if divided := _in_parts(data_type, rows, cols, num_operands, aligned):
         return divided
     size = max(data_type.itemsize, 4)
@@ -130,7 +130,7 @@ def row_plan(data_type: DataType, rows: int, cols: int, addresses: Sequence[int]
     if kept > shared_bytes - MERGE_BYTES:
         keep, kept = Keep.NOWHERE, 0
     blocks, shared_bytes = (min(rows, MAX_BLOCKS), 1, 1), kept
-    return RowPlan((RowVariant(keep, elements, aligned, threads),), Grid(blocks, (threads, 1, 1), shared_bytes))
+    return SoftmaxPlan((SoftmaxVariant(keep, elements, aligned, threads),), Grid(blocks, (threads, 1, 1), shared_bytes))
 
 
 def threads_of_row(data_type: DataType, cols: int) -> tuple[int, int]:
@@ -161,7 +161,7 @@ def sums_are_scaled(data_type: DataType) -> bool:
     return data_type is not DataType.kDouble
 
 
-def _in_parts(data_type: DataType, rows: int, cols: int, num_operands: int, aligned: bool) -> RowPlan | None:
+def _in_parts(data_type: DataType, rows: int, cols: int, num_operands: int, aligned: bool) -> SoftmaxPlan | None:
     """Return the plan of a launch in which several blocks share a row, if one would take much longer."""
     row_bytes = num_operands * cols * data_type.itemsize
     if row_bytes < _LONG_BYTES or 2 * rows > _BLOCKS:
@@ -174,7 +174,7 @@ def _in_parts(data_type: DataType, rows: int, cols: int, num_operands: int, alig
         PartVariant(stage, elements, aligned, 2 * BLOCK_THREADS) for stage in _stages(data_type, num_operands)
     )
     grid = Grid((parts, rows, 1), (2 * BLOCK_THREADS, 1, 1))
-    return RowPlan(variants, grid, part_packs, rows * parts * _PART_NUMBERS * DataType.kDouble.itemsize)
+    return SoftmaxPlan(variants, grid, part_packs, rows * parts * _PART_NUMBERS * DataType.kDouble.itemsize)
 
 
 def _stages(data_type: DataType, num_operands: int) -> tuple[Stage, ...]:

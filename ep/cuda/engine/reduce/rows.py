@@ -25,18 +25,18 @@ from ep.cuda.compile.numba_cuda import (
 )
 from ep.cuda.engine.reduce.row_parts import stage
 from ep.cuda.engine.reduce.row_passes import RowFunction, functions_of, maximum_and_sum, turn_of
-from ep.cuda.engine.reduce.row_plan import Keep, PartVariant, RowVariant
+from ep.cuda.engine.reduce.row_plan import Keep, PartVariant, SoftmaxVariant
 from ep.cuda.engine.reduce.row_slots import Functions, Turn, row_begins, shared_turns
 from ep.include.data_type import DataType, as_data_type
 
 
 @cache
 def kernel(
-    make: Callable[[DataType], RowFunction], data_type: DataType, variant: RowVariant | PartVariant
+    make: Callable[[DataType], RowFunction], data_type: DataType, variant: SoftmaxVariant | PartVariant
 ) -> KernelSource:
     """Return the kernel (operands ..., dst, rows, cols), a tuple of words; that of a stage takes two more."""
     function, how = make(data_type), (variant.elements, variant.aligned, variant.row_threads)
-    slots = variant.packs if isinstance(variant, RowVariant) else 0
+    slots = variant.packs if isinstance(variant, SoftmaxVariant) else 0
     turn = turn_of(function, data_type, *how, slots)
     functions = functions_of(function, turn)
     if isinstance(variant, PartVariant):
