@@ -93,7 +93,8 @@ _REGISTER_BYTES: Final = 128
 """The largest number of bytes of registers of an operand in each thread of a warp that keeps a row there."""
 
 _MOST_LOADS: Final = 48
-"""The packs that a thread loads at once into registers: with more, a multiprocessor has registers for one block."""
+"""The packs of float32 that a thread loads at once into registers: with more, a multiprocessor has registers for one
+block. For more packs of 16 bits it has those of two."""
 
 MERGE_BYTES: Final = 512
 """The static shared memory of a kernel whose warps merge states: those of 16 warps, of four numbers of 8 bytes each."""
@@ -114,7 +115,7 @@ def row_plan(data_type: DataType, rows: int, cols: int, addresses: Sequence[int]
     aligned = not any(address % pack_bytes for address in addresses)
     threads, packs = threads_of_row(data_type, cols)
     num_operands = len(addresses) - 1
-    if packs and num_operands * packs <= _MOST_LOADS:
+    if packs and (num_operands * packs <= _MOST_LOADS or data_type.itemsize != 4):
         variant = SoftmaxVariant(Keep.REGISTERS, elements, aligned, threads, packs)
         return SoftmaxPlan((variant,), Grid((min(-(-rows // (BLOCK_THREADS // threads)), MAX_BLOCKS), 1, 1)))
     if divided := _in_parts(data_type, rows, cols, num_operands, aligned):
