@@ -6,7 +6,7 @@ import pytest
 from ep import DeviceType, RequirePrimitive
 from ep.common.primitive.reduce_shape import Axis
 from ep.cuda.compile import loader, memory
-from ep.cuda.compile.compiler import KernelSource
+from ep.cuda.compile.compiler import KernelSource, statistics
 from ep.cuda.compile.launch_config import BLOCK_THREADS, Grid, pack_elements, row_elements
 from ep.cuda.compile.numba_cuda import shuffle_xor, thread_of_block
 from ep.cuda.driver.current import driver
@@ -125,6 +125,7 @@ def test_where_a_row_is_kept():
     assert keep(DataType.kFloat, 31_000, addresses=(0, 0, 0)).keep is Keep.NOWHERE  # two operands
     assert keep(DataType.kFloat, 1023, addresses=(0, 0, 0)) == (Keep.LOADED, 1, True, 32, 0)
     assert keep(DataType.kFloat, 1022, addresses=(0, 0, 0)).keep is Keep.REGISTERS
+    assert keep(DataType.kBFloat16, 1023, addresses=(0, 0, 0)) == (Keep.REGISTERS, 1, True, 32, 32)
 
 
 @pytest.mark.parametrize("data_type", [DataType.kFloat, DataType.kBFloat16, DataType.kDouble], ids=str)
@@ -137,6 +138,16 @@ def test_a_softmax_and_a_reduction_divide_a_row_among_as_many_threads(data_type)
             threads, in_registers = threads_of_row(data_type, cols)
             assert row_threads(packs, elements, pack) == threads in (8, 16, 32)
             assert threads * in_registers >= packs
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float64"])
+def test_a_softmax_that_is_prepared_has_the_kernel_of_rows_of_256(gpu, rng, dtype):
+    primitive = RequirePrimitive(LogSoftmaxFactory, DeviceType.kCUDA, dtype)
+    primitive.Prepare()
+    wanted = len(statistics.names)
+    x = rng.normal(size=3 * 256).astype(as_data_type(dtype).dtype)
+    primitive.Launch(gpu.stream, 3, 256, gpu.buffer(x), gpu.empty(x.size, as_data_type(dtype)))
+    assert statistics.names[wanted:] == []
 
 
 def test_the_largest_of_a_row_has_a_logarithm_of_its_own(gpu):

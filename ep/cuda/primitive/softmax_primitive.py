@@ -8,9 +8,9 @@ from typing import Any
 from ep.common.bounded_cache import BoundedCache
 from ep.common.checks import as_size
 from ep.common.primitive.movement import widest_unit
-from ep.cuda.compile.launch_config import WARP_THREADS, pack_elements
+from ep.cuda.compile.launch_config import pack_elements
 from ep.cuda.device.stream import check_stream
-from ep.cuda.engine.reduce.row_plan import Keep, PartVariant, SoftmaxPlan, SoftmaxVariant, row_plan
+from ep.cuda.engine.reduce.row_plan import Keep, PartVariant, SoftmaxPlan, SoftmaxVariant, row_plan, threads_of_row
 from ep.cuda.primitive.cuda_primitive import CudaPrimitive
 from ep.include.primitive.primitive import Request
 
@@ -33,9 +33,8 @@ class SoftmaxPrimitive(CudaPrimitive):
         return kernel(getattr(softmax, self.name), self._type, variant)
 
     def _usual_variant(self) -> SoftmaxVariant:
-        elements = pack_elements(self._type)
-        threads = min(256 // elements, WARP_THREADS)
-        return SoftmaxVariant(Keep.REGISTERS, elements, True, threads, 256 // elements // threads)
+        threads, packs = threads_of_row(self._type, 256)
+        return SoftmaxVariant(Keep.REGISTERS, pack_elements(self._type), True, threads, packs)
 
     def _plan(self, rows: int, cols: int, addresses: Sequence[int], shared_bytes: int) -> SoftmaxPlan:
         """Return the plan of a launch, which depends on the addresses only by their common alignment."""
