@@ -59,7 +59,7 @@ from ep.cuda.kernels import row_expression, softmax
 from ep.include.data_type import DataType
 from ep.include.primitive.reduce_op import ReduceOp
 from tests.fuse.maps import traced
-from tests.fuse.test_rows import layer_norm, mean
+from tests.fuse.test_rows import layer_norm
 from tools.gpus import (
     BLOCK_SHARED_BYTES,
     BLOCKS,
@@ -151,7 +151,7 @@ def segment_row(
 
 FUSED: Final[dict[str, tuple[Callable[..., Any], int]]] = {
     "softmax(2x)": (lambda x: ops.softmax(x * 2.0), 1),
-    "softmax(2x) - mean(x)": (lambda x: ops.softmax(x * 2.0) - mean(x), 1),
+    "softmax(2x) - mean(x)": (lambda x: ops.softmax(x * 2.0) - ops.mean(x, -1, keepdims=True), 1),
     "layer norm": (layer_norm, 3),
 }
 """Functions of rows, and their numbers of arrays: the others are one row for all rows of the first."""
