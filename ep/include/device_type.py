@@ -70,7 +70,7 @@ def load_all_providers() -> None:
     """
     for tag in _BUILT_IN:
         load_provider(tag)
-    for entry_point in _entry_points():
+    for entry_point in exclusively(_entry_points):  # from Python 3.15 on, the search itself imports
         if entry_point.name in _BUILT_IN:
             warnings.warn(
                 f"entry point {entry_point.name!r} ({entry_point.value}) is ignored: it is a device type of ep itself",
