@@ -2,6 +2,8 @@
 
 import os
 import signal
+from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +13,18 @@ from tests.kernel_folders import first_launch, kernels, launched
 from tests.once import shared
 
 __all__ = ["device", "first_launch", "kernels", "launched", "pytest_generate_tests", "rng", "run_forked", "shared"]
+
+
+OF_CUDA = ("ops/test_cuda_indices_ptx.py", "primitive/test_missing_parts.py", "cuda/test_*.py")
+collect_ignore = []
+if find_spec("numba_cuda") is None:  # it has no wheel for Python 3.15
+    found = (file for form in OF_CUDA for file in Path(__file__).parent.glob(form))
+    collect_ignore = [str(file) for file in found if file.name != "test_absent.py"]
+
+
+def pytest_report_header():
+    """Say that tests are left out."""
+    return f"ep: without numba-cuda, {len(collect_ignore)} files of tests are left out" if collect_ignore else []
 
 
 def pytest_configure():

@@ -1,6 +1,7 @@
 """If CUDA packages, the driver or the GPU is missing, everything else works, and the error names the missing part."""
 
 import tomllib
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -63,6 +64,10 @@ def test_commands_work_without_it(command):
     assert "cuda" in printed
 
 
+needs_numba_cuda = pytest.mark.skipif(find_spec("numba_cuda") is None, reason="numba-cuda is not installed")
+
+
+@needs_numba_cuda
 def test_a_run_of_tests_for_it_ends_at_once():
     options = ["--ep-device", "cuda", "--collect-only", "-q", "-p", "no:cacheprovider", "--noconftest", __file__]
     said = run(f"{NO_DRIVER}import pytest\nraise SystemExit(pytest.main({options!r}))", fails=True)
@@ -163,6 +168,7 @@ def test_the_oldest_compiler_is_that_of_pyproject():
     assert compiler.startswith(f"numba-cuda[cu13]>={'.'.join(map(str, packages._OLDEST_COMPILER))}")
 
 
+@needs_numba_cuda
 def test_numpy_is_left_as_it_was():
     """numba-cuda reads an attribute that NumPy 2.5 does not have."""
     code = "import numpy\nbefore = set(vars(numpy))\nimport ep.cuda.compile.numba_cuda\n"
