@@ -17,6 +17,7 @@ from ep.include.primitive.op_table import OPS
 from ep.ops.gradients.vjp import RULES
 from ep.ops.names import function_name
 from ep.testing.references import binary, slopes, unary
+from tests.ops.test_gradients_torch import THEIRS
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -55,6 +56,8 @@ def missing_parts(op: UnaryOp | BinaryOp) -> Iterator[str]:
             yield "an op in ep/include/primitive/op_table.py that it is the gradient of"
     elif _is_differentiable(op) and function_name(op) not in RULES and op not in WITHOUT_GRADIENT:
         yield "a gradient in ep/include/primitive/op_table.py or ep/ops/gradients, or a reason in WITHOUT_GRADIENT"
+    elif function_name(op) in RULES.keys() - THEIRS.keys():
+        yield "a gradient of PyTorch's to compare with, in tests/ops/test_gradients_torch.py"
     if op is not UnaryOp.kCast:
         if not re.search(rf"^def {function_name(op)}\(", (ROOT / "ep/ops/__init__.pyi").read_text(), re.MULTILINE):
             yield "its types in ep/ops/__init__.pyi: run python -m tools.ops_stub"

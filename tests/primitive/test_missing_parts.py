@@ -56,6 +56,7 @@ def test_reasons_are_for_ops_without_a_gradient():
         (BinaryOp.kTanhBackwardWithDyY, slopes._SLOPES, BinaryOp.kTanhBackwardWithDyY, ["a slope in "]),
         (UnaryOp.kTanh, RULES, "tanh", ["a gradient in "]),
         (BinaryOp.kPow, RULES, "pow", ["a gradient in "]),
+        (UnaryOp.kTanh, parts.THEIRS, "tanh", ["a gradient of PyTorch's "]),
         (BinaryOp.kZeta, WITHOUT_GRADIENT, BinaryOp.kZeta, ["a gradient in "]),
     ],
     ids=lambda value: value.name if isinstance(value, UnaryOp | BinaryOp) else None,
