@@ -177,12 +177,26 @@ def test_two_modules_write_instructions_of_cuda():
     assert writing == ["ep/cuda/compile/instructions.py", "ep/cuda/compile/numba_cuda.py", of_the_host]
 
 
+DOCUMENTS = [
+    path for pattern in ("*.md", "docs/*.md", "docs/tutorials/*.md", "ep/**/*.md") for path in ROOT.glob(pattern)
+]
+
+
 def test_links_of_the_documents_lead_somewhere():
     made = {ROOT / "docs" / "reference" / name for name in reference_pages.pages()}
-    for document in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")):
+    for document in DOCUMENTS:
         for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", document.read_text()):
-            path = document.parent / target
+            path = (document.parent / target).resolve()
             assert path in made or path.exists(), f"{document.name}: {target}"
+
+
+def test_files_that_documents_name_are_there():
+    """A path begins in the repository, in `ep`, in a folder of it, or in that of the document."""
+    folders = [ROOT, ROOT / "ep", *(path for path in (ROOT / "ep").rglob("*") if path.is_dir())]
+    for document in DOCUMENTS:
+        text = re.sub(r"```.*?```", "", document.read_text(), flags=re.DOTALL)
+        for name in re.findall(r"`((?:\w+/|\.\./)+(?:\w+\.py)?)`", text):
+            assert any((folder / name).exists() for folder in (document.parent, *folders)), f"{document.name}: {name}"
 
 
 def test_python_m_ep_is_the_command():
