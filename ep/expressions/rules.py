@@ -61,15 +61,15 @@ class Rules:
             return "nothing is written: it is read where it is"
         name = node.operator.name
         if name in (PRODUCT, CONVOLUTION):
-            return self.why_no_product(node) or "no map alone reads it, or it is read before that"
+            return self.why_no_product(node) or "it is not read by just one map"
         if name == GATHER:
             return self._why_no_gather(node)
         if name == PAD:
             return self._why_no_pad(node)
         if name == MAX_POOL:
-            return self.why_no_pool(node) or "no convolution alone computes what it reads"
+            return self.why_no_pool(node) or "it does not read a convolution that nothing else reads"
         if name in SEGMENT_SUMS:
-            return self.why_no_segments(node) or "no kernel computes maps that it alone reads"
+            return self.why_no_segments(node) or "it does not read a map that nothing else reads"
         if name not in MAPS and name not in ROW_OPS:
             return f"{name} is not a map: no kernel joins it yet"
         if len(node.shape) > kMaxNumDims:

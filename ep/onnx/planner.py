@@ -52,7 +52,7 @@ class Planner:
     def explain(self, given: Mapping[str, Any]) -> str:
         """Return a description of the plan for all outputs. given: the inputs, by name."""
         constants = sum(one.nbytes for one in self._known.constants.values())
-        lines = [f"{len(self.nodes)} nodes, {len(self._left)} of them are left when the model is loaded"]
+        lines = [f"nodes: {len(self.nodes)}; left when the model is loaded: {len(self._left)}"]
         lines.append(f"constants: {constants:,} bytes")
         return "\n".join([*lines, self._plan([one.name for one in self.signatures[1]], given).explain()])
 
