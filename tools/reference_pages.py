@@ -255,6 +255,9 @@ def _member(module: str, member: Any) -> str:
     if not isinstance(member, type):
         return f"## {name}\n\n{_code(_call(f'{module}.{name}(', member))}\n\n{_prose(inspect.getdoc(member) or '')}"
     parts = [f"## {name}", _prose(inspect.getdoc(member) or "")]
+    if "__call__" in vars(member):
+        call = vars(member)["__call__"]
+        parts += [f"### Calls of {name}", _code(_call(f"{name.lower()}(", call)), _prose(inspect.getdoc(call) or "")]
     for what, value in inspect.getmembers(member):
         declared = next((vars(base)[what] for base in member.__mro__ if what in vars(base)), None)
         if what.startswith("_") or not inspect.getdoc(value) or declared is None:

@@ -23,6 +23,7 @@ def test_every_example_is_on_a_page():
 
 def test_pages_say_what_the_contracts_say(tmp_path):
     reference_pages.write(tmp_path)
+    assert "### Calls of Model\n\n```python\nmodel(*arrays, **inputs)\n```" in (tmp_path / "models.md").read_text()
     page = (tmp_path / "gather.md").read_text()
     assert "- **params**: buffer of `[outer_dim_size, gather_dim_size, inner_dim_size]` elements" in page
     assert "| all 16 types by 8 integer types |" in page
