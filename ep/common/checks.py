@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any, Final, TypeGuard
 
 import numpy as np
@@ -46,8 +46,12 @@ def _present(value: Any) -> Any:
 
 
 def are_several(given: Any) -> TypeGuard[Iterable[Any]]:
-    """Return whether an argument is a sequence, or an array with axes, and not one number or a text."""
-    return isinstance(given, Iterable) and not isinstance(given, str | bytes) and getattr(given, "ndim", None) != 0
+    """Return whether an argument is a sequence, or an array with axes: not a number, a text, or values in no order."""
+    if type(given) is tuple or type(given) is list:  # most calls, without tests of abstract classes
+        return True
+    if isinstance(given, str | bytes | Mapping | Set) or not isinstance(given, Iterable):
+        return False
+    return getattr(given, "ndim", None) != 0
 
 
 def integers_in(given: Any, argument: str) -> tuple[int, ...]:

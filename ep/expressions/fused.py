@@ -92,6 +92,7 @@ class Fused(Generic[P, R]):
     """The function that `fuse` returns."""
 
     _wanted = "it must return arrays of its trace"
+    _made_by = "ep.fuse"
 
     def __init__(self, function: Callable[P, R], round_each: bool) -> None:
         self._function, self._round_each = function, round_each
@@ -109,6 +110,9 @@ class Fused(Generic[P, R]):
         for part in name.split("."):
             found = getattr(found, part, None)
         return name if found is self else (type(self), (self._function, self._round_each))
+
+    def __repr__(self) -> str:
+        return f"<{self._made_by}({getattr(self._function, '__qualname__', self._function)})>"
 
     @overload
     def __get__(self, instance: None, owner: Any) -> Fused[P, R]: ...
@@ -281,7 +285,8 @@ def _noted(value: Any, trace: Trace, name: str, wanted: str) -> Any:
             return trace.as_buffer(one, "a number").node.position
         if one is None:
             return one
-        raise TypeError(f"{name} returns {type(one).__qualname__}; {wanted}")
+        what = f"the number {one.value}" if isinstance(one, Number) else type(one).__qualname__
+        raise TypeError(f"{name} returns {what}; {wanted}")
 
     return mapped(note, value)
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ep.common.arrays.checks import is_weak
+from ep.common.checks import as_truth
 from ep.expressions.array import LazyArray
 from ep.expressions.forms import leaves_of, mapped, name_leaves
 from ep.expressions.fused import Fused, P, R, parameter_names
@@ -69,11 +70,14 @@ class _Differentiated:
 
     def __init__(self, function: Callable[..., Any], by: Any, argnums: Any, has_aux: bool, gives_loss: bool) -> None:
         """gives_loss: whether the result has the loss, too."""
+        if not callable(function):
+            raise TypeError(f"function must be callable, not {shown(function)}")
         if by is not None and argnums is not None:
             raise TypeError(f"by is {shown(by)} and argnums is {shown(argnums)}: they are two names of one parameter")
-        self.function, self.has_aux, self.gives_loss = function, has_aux, gives_loss
+        self.function, self.has_aux, self.gives_loss = function, as_truth(has_aux, "has_aux"), gives_loss
         self.option, given = ("by", by) if argnums is None else ("argnums", argnums)
-        given = 0 if given is None else given
+        self.is_given = given is not None
+        given = given if self.is_given else 0
         self.places = _places(given, self.option)
         self.several = isinstance(given, Sequence) and not isinstance(given, str)
         self.parameters = parameter_names(function)
@@ -123,7 +127,8 @@ class _Differentiated:
             else:
                 other = parameters[place] if place < len(parameters) else None
         if other not in values:
-            raise TypeError(f"{self.option} is {place!r}, an argument that {self.name} was called without")
+            which = f"{self.option} is {place!r}, an" if self.is_given else "gradients are by the first"
+            raise TypeError(f"{which} argument that {self.name} was called without")
         return other  # type: ignore[no-any-return]
 
     def _label(self, place: Place) -> str:
@@ -138,6 +143,7 @@ class _Gradients(Fused[P, R]):
 
     def __init__(self, function: _Differentiated, round_each: bool = False) -> None:
         super().__init__(function, round_each)
+        self._made_by = "ep.value_and_grad" if function.gives_loss else "ep.grad"
         if function.has_aux:
             self._wanted = "with has_aux, the values beside its loss must be arrays of its trace, or None"
 

@@ -169,9 +169,6 @@ class Trace(_Recording, Operands):
         self.sizes[made.node.position] = number
         return made
 
-    def indices(self, value: ArrayLike) -> Array:
-        return self.as_buffer(value, "indices")
-
     def copy_to_host(self, array: Array) -> np.ndarray[Any, Any]:
         raise refusal("a copy of an array that is not computed yet", "copy what the function or the block gives")
 
@@ -296,12 +293,13 @@ _CONSTANTS: Final = BoundedCache()
 """Constant arrays by their contents, so that the next block with the same ones is found."""
 _MOST_KEPT: Final = 2**16  # bytes of one
 
-_PACKAGE: Final = __name__.partition(".")[0]
+_NOT_THE_USERS: Final = __name__.partition(".")[0], np.__name__
+"""The packages whose functions call these methods, too."""
 
 
 def refusal(what: str, instead: str) -> TypeError:
     """Return the error for an unsupported use of lazy arrays, with the line of the user's code."""
     frame: Any = sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _NOT_THE_USERS:
         frame = frame.f_back
     return TypeError(f"{what}, in line {frame.f_lineno} of {frame.f_code.co_filename}: {instead}")

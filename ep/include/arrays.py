@@ -125,10 +125,6 @@ class Operands(ABC):
         return None
 
     @abstractmethod
-    def indices(self, value: ArrayLike) -> Array:
-        """Return the indices of gather as a buffer of integers. Raises TypeError if they are not integers."""
-
-    @abstractmethod
     def compute(
         self, operator: Any, inputs: Sequence[Array], attributes: Mapping[str, Any], out: Array | None
     ) -> list[Array]:

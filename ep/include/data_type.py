@@ -97,9 +97,8 @@ def as_data_type(like: DTypeLike, argument: str = "dtype") -> DataType:
             )
         member = _BY_NAME.get(like)
         if member is None:
-            raise ArgumentValueError(
-                argument, f"is {shown(like)}, which is not a data type{did_you_mean(like, _BY_NAME)}"
-            )
+            wanted = did_you_mean(like, _BY_NAME) or f"; give one of {', '.join(_BY_NAME)}"
+            raise ArgumentValueError(argument, f"is {shown(like)}, which is not a data type{wanted}")
         return member
     for kind in (int, float, complex):
         if like is kind:

@@ -70,9 +70,6 @@ class MeshOperands(Operands):
         whole = (Broadcast(),) * len(self._placement.mesh)
         return self._tensor(self._arrays.copy_from_host(array), array.shape, self._placement, whole)
 
-    def indices(self, value: ArrayLike) -> Array:
-        return self.as_buffer(value, "indices")
-
     def copy_to_host(self, array: Array) -> np.ndarray[Any, Any]:
         whole: np.ndarray[Any, Any] = array.numpy()
         return whole

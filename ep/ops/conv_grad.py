@@ -120,8 +120,6 @@ def _resolved(dy: Tensor, other: Tensor, name: str, shape: Dims, of_other: Dims,
     """Return the attributes. place: 0 if x has `shape`, 1 if w has it; the other has the shape of `other`."""
     if dy.dtype != other.dtype:
         raise TypeError(f"dy has dtype {dy.dtype}, {name} has {other.dtype}; convert one of them")
-    if any(size < 0 for size in shape):
-        raise ValueError(f"shape is {shape}; its sizes must be 0 at least")
     of_x, of_w = (of_other, shape) if place else (shape, of_other)
     attributes = conv_attributes(of_x, of_w, *given)
     expected = conv_shape(of_x, of_w, attributes)

@@ -14,7 +14,7 @@ from ep.include.arrays import Array, ArrayLike, LaterNumber
 from ep.include.data_type import DTypeLike, as_data_type
 from ep.include.device_type import DeviceType
 from ep.include.errors import ArgumentTypeError, ArgumentValueError
-from ep.include.shown import shown
+from ep.include.shown import in_short, shown
 from ep.ops.composition import composition
 from ep.ops.declare.function import FUNCTIONS
 from ep.ops.devices import arrays_of, chosen
@@ -160,9 +160,9 @@ def _numbers(given: Mapping[str, complex], reason: str, is_real: bool, is_finite
             raise ArgumentTypeError(name, f"must be a number, not {shown(value)}")
         number = value.item() if isinstance(value, np.generic) else value
         if is_real and isinstance(number, complex):
-            raise ArgumentTypeError(name, f"is {number}; it must be a real number{reason}")
+            raise ArgumentTypeError(name, f"is {in_short(number)}; it must be a real number{reason}")
         if np.asarray(number).dtype == object:
-            raise ArgumentValueError(name, f"is {number}, which no dtype holds")
+            raise ArgumentValueError(name, f"is {in_short(number)}, which no dtype holds")
         if is_finite and not cmath.isfinite(number):
             raise ArgumentValueError(name, f"is {number}; it must be a finite number{reason}")
         numbers.append(number)

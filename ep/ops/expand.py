@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ep.common.checks import as_integer, as_size
 from ep.common.primitive.broadcast import Dims
 from ep.include.arrays import RESULT, Placeholder
 from ep.include.primitive.expand import ExpandFactory
@@ -58,7 +59,13 @@ def expand(x: Tensor, *sizes: Any) -> Attributes:
     The result has the shape `sizes` and the dtype of x; it is a copy, not a view. Raises ValueError for sizes that do
     not fit.
     """
-    return {"sizes": expanded_shape(x.shape, as_sizes(sizes))}
+    return {"sizes": expanded_shape(x.shape, as_sizes(sizes, check=_size))}
+
+
+def _size(value: Any, argument: str) -> int:
+    """Return one of the sizes; -1 keeps the size of x."""
+    size = as_integer(value, argument)
+    return size if size < 0 else as_size(size, argument)
 
 
 def expanded_shape(shape: Dims, sizes: Dims, argument: str = "sizes") -> Dims:

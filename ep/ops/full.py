@@ -6,9 +6,6 @@ import math
 from functools import cache
 from typing import Any
 
-import numpy as np
-
-from ep.common.checks import as_size
 from ep.common.primitive.broadcast import Dims
 from ep.common.scalar import is_scalar
 from ep.include.arrays import Array, ArrayLike, Arrays, LaterNumber, Operands
@@ -18,7 +15,7 @@ from ep.include.errors import UnsupportedPrimitiveError
 from ep.include.primitive.fill import Fill, FillFactory
 from ep.include.primitive.registry import RequirePrimitive
 from ep.include.primitive.tensor_fill import TensorFill, TensorFillFactory
-from ep.include.shown import shown
+from ep.include.shown import in_short, shown
 from ep.ops.declare.function import FUNCTIONS
 from ep.ops.devices import arrays_of, chosen
 from ep.ops.names import launch
@@ -46,10 +43,13 @@ def full(
     Raises ValueError for a number that the dtype does not hold, TypeError if `fill_value` is an array of another dtype
     than `dtype`.
     """
-    sizes = tuple(as_size(size, f"shape[{axis}]") for axis, size in enumerate(as_sizes((shape,), "shape")))
+    sizes = as_sizes((shape,), "shape")
     if not is_scalar(fill_value):
         return _filled_by_array(sizes, fill_value, dtype, device)
-    data_type = as_data_type(np.asarray(fill_value).dtype if dtype is None else dtype)
+    own = dtype_of_numbers((fill_value,))
+    if dtype is None and own.kind == "O":
+        raise ValueError(f"fill_value is {in_short(fill_value)}, which no dtype holds")
+    data_type = as_data_type(own if dtype is None else dtype)
     return filled(chosen(device, device_index), sizes, fill_value, data_type)
 
 

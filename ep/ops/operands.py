@@ -14,6 +14,7 @@ from ep.common.numbers import Numbers
 from ep.common.scalar import convert_scalar
 from ep.include.arrays import Array, ArrayLike, LaterNumber, Operands
 from ep.include.data_type import DataType, as_data_type
+from ep.include.shown import in_short
 from ep.ops.devices import with_scalars
 
 
@@ -30,7 +31,8 @@ def as_operands(arrays: Operands, x: ArrayLike, y: ArrayLike, names: tuple[str, 
         if y_is_weak:
             dtype = dtype_of_numbers((x, y))
             if dtype.kind == "O":
-                raise ValueError(f"{names[0]} and {names[1]} are {_value(x)} and {_value(y)}, which no dtype holds")
+                values = f"{in_short(_value(x))} and {in_short(_value(y))}"
+                raise ValueError(f"{names[0]} and {names[1]} are {values}, which no dtype holds")
             return _number(arrays, x, dtype, names[0]), _number(arrays, y, dtype, names[1])
         b = arrays.as_buffer(y, names[1])
         return _number(arrays, x, b.dtype, names[0]), b
@@ -96,7 +98,7 @@ def _convert_weak(number: complex, data_type: DataType, argument: str) -> Any:
     except OverflowError:  # an integer beyond float64
         fits = False
     if not fits:
-        raise ValueError(f"{argument} is {number}, which {data_type.dtype} does not hold")
+        raise ValueError(f"{argument} is {in_short(number)}, which {data_type.dtype} does not hold")
     return scalar
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ep.common.checks import as_integer
+from ep.common.checks import as_integer, kMaxSize
 from ep.common.primitive.broadcast import Dims
 from ep.common.primitive.pad_shape import PadShape
 from ep.common.scalar import check_scalar
@@ -80,8 +80,10 @@ def pad(x: Tensor, pad_width: Any, *, constant_values: complex = 0) -> Attribute
     check_scalar(constant_values, "constant_values")
     before, after = _widths(pad_width, len(x.shape))
     for axis, size in enumerate(PadShape(x.shape, before, after).dst_dims):
-        if size < 0:
-            raise ValueError(f"pad_width {pad_width} leaves {size} elements of x, of shape {x.shape}, at axis {axis}")
+        if not 0 <= size <= kMaxSize:
+            raise ValueError(
+                f"pad_width {shown(pad_width)} leaves {size} elements of x, of shape {x.shape}, at axis {axis}"
+            )
     return {"before": before, "after": after, "constant_values": constant_values}
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ep.common.checks import are_several, as_truth
+from ep.common.checks import as_truth
 from ep.common.primitive.broadcast import Dims
 from ep.include.data_type import DataType, DTypeLike, as_data_type
 from ep.include.number_kind import BOOL, COMPLEXES, FLOATS, UNSIGNED, Kind, number_kind
@@ -32,9 +32,9 @@ def _resolved(name: str, x: Tensor, axis: Any, keepdims: Any) -> dict[str, Any]:
     num_dims = len(x.shape)
     try:
         axes = range(num_dims) if axis is None else as_axes(axis, "axis", num_dims)
-    except (TypeError, ValueError) as error:
-        is_array = are_several(axis) and not isinstance(axis, tuple)
-        if name in ("min", "max") and (is_array or isinstance(error, TypeError)):
+    except (TypeError, ValueError):
+        is_operand = hasattr(axis, "dtype") or isinstance(axis, list | float | complex)
+        if name in ("min", "max") and is_operand:
             words = f"axis is {shown(axis)}; {name} takes one array, and {name}imum(x, y) is for two"
             raise TypeError(words) from None
         raise

@@ -87,9 +87,7 @@ def repeat_dims(shape: Dims, sizes: Dims) -> tuple[Dims, Dims, Dims]:
     src_dims: list[int] = []
     dst_dims: list[int] = []
     result: list[int] = []
-    for axis, (size, times) in enumerate(zip((1,) * num_new + shape, sizes, strict=True)):
-        if times < 0:
-            raise ValueError(f"sizes[{axis}] is {times}; it must not be negative")
+    for size, times in zip((1,) * num_new + shape, sizes, strict=True):
         if size != 1 and times != 1:
             src_dims.append(1)
             dst_dims.append(times)

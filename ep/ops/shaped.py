@@ -112,11 +112,7 @@ def broadcast_to(x: ArrayLike, shape: Any) -> Array:
 
     x: array of any type. shape: sizes >= 0; axes of size 1 and new ones in front are repeated.
     """
-    sizes = as_sizes((shape,), "shape")
-    for axis, size in enumerate(sizes):
-        if size < 0:
-            raise ValueError(f"shape[{axis}] is {size}; it must be 0 at least")
-    return FUNCTIONS["expand"](x, expanded_shape(tuple(x.shape), sizes, "shape"))
+    return FUNCTIONS["expand"](x, expanded_shape(tuple(x.shape), as_sizes((shape,), "shape"), "shape"))
 
 
 @composition()

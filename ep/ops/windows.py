@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ep.common.checks import are_several, as_integer, integers_in
+from ep.common.checks import are_several, as_integer, integers_in, kMaxSize
 from ep.common.primitive.broadcast import Dims
 from ep.common.primitive.windows import Windows
 from ep.sbp import Sbp, Split, piece_sizes, span
@@ -82,6 +82,8 @@ def for_each(given: Any, name: str, length: int, least: int | None) -> Dims:
     for place, value in enumerate(values):
         if least is not None and value < least:
             raise ValueError(f"{name}[{place}] is {value}; it must be {least} at least")
+        if abs(value) > kMaxSize:
+            raise ValueError(f"{name}[{place}] is {value}; it must be within 2**63 of 0")
     return values
 
 

@@ -118,11 +118,21 @@ def test_out_may_be_an_input_and_is_refused_where_it_overlaps_one(x):
         (lambda x: list(x), "use slices"),
         (lambda x: x[x > 0], "ep.ops.gather"),
         (lambda x: np.asarray(x), "functions of ep.ops"),
+        (lambda x: np.sum([x, x]), "functions of ep.ops"),  # in the user's line, and not in NumPy's
     ],
 )
 def test_an_array_that_is_not_computed_yet_has_no_values(function, words, x):
     with pytest.raises(TypeError, match=rf"in line \d+ of .*test_fuse.py: .*{words}"):
         ep.fuse(function)(x)
+
+
+def test_what_is_shown():
+    def scaled(x):
+        return x * 2
+
+    assert repr(ep.fuse(scaled)) == "<ep.fuse(test_what_is_shown.<locals>.scaled)>"
+    assert repr(ep.grad(scaled)) == "<ep.grad(test_what_is_shown.<locals>.scaled)>"
+    assert repr(ep.value_and_grad(scaled)) == "<ep.value_and_grad(test_what_is_shown.<locals>.scaled)>"
 
 
 def test_arrays_from_elsewhere_are_refused(x):

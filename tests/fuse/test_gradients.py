@@ -344,6 +344,15 @@ REFUSED = [
     (lambda x: ep.grad(total, by=(True,)), TypeError, "by must be the position or the name of an argument"),
     (lambda x: ep.grad(total, by=-3)(x, x), TypeError, "^by is -3, an argument that total was called without"),
     (lambda x: ep.grad(total, argnums=5)(x), TypeError, "^argnums is 5, an argument that total was called without"),
+    (lambda x: ep.grad(total)(), TypeError, "^gradients are by the first argument that total was called without"),
+    (lambda x: ep.grad(3), TypeError, "^function must be callable, not 3"),
+    (lambda x: ep.value_and_grad("f"), TypeError, "^function must be callable, not 'f'"),
+    (lambda x: ep.grad(total, has_aux=1), TypeError, "^has_aux must be True or False, not 1"),
+    (
+        lambda x: ep.grad(lambda w, rate: (w.sum(), rate), has_aux=True)(x, 0.5),
+        TypeError,
+        "returns the number 0.5; with has_aux, the values beside",
+    ),
     (lambda x: ep.grad(total)([]), ValueError, "has no arrays; gradients are by arrays and numbers"),
     (
         lambda x: ep.grad(lambda w: (w.sum(), "text"), has_aux=True)(x),

@@ -186,6 +186,7 @@ def test_functions_that_there_are_not(device):
         (lambda x: np.spacing(x), "numpy.spacing takes arrays of the host alone"),
         (lambda x: np.add.reduce(x), "numpy.add.reduce .* use ep.ops.sum"),
         (lambda x: np.sqrt(x, dtype=np.float64), "numpy.sqrt with dtype .* use ep.ops.sqrt"),
+        (lambda x: np.hypot(x, x, out=x), "numpy.hypot with out takes arrays of the host alone; use ep.ops.hypot"),
         (lambda x: np.add.at(x, 0, 1), r"numpy\.add\.at takes arrays of the host alone$"),
         (lambda x: np.multiply.outer(x, x), r"numpy\.multiply\.outer takes arrays of the host alone$"),
         (lambda x: np.maximum.accumulate(x), r"numpy\.maximum\.accumulate takes arrays of the host alone$"),

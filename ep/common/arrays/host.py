@@ -18,7 +18,8 @@ from ep.common.lazy import lazy
 from ep.include.arrays import ArrayLike, Arrays, CallFinder, DeviceArrays
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
-from ep.include.errors import ArgumentTypeError
+from ep.include.errors import ArgumentTypeError, ArgumentValueError
+from ep.include.shown import shown
 from ep.include.stream import Stream
 
 NDArray = np.ndarray[Any, Any]
@@ -85,11 +86,6 @@ class HostArrays(Arrays):
 
     def number(self, number: NDArray) -> NDArray:
         return number
-
-    def indices(self, value: ArrayLike) -> NDArray:
-        array = self.as_buffer(value, "indices")
-        # NumPy makes float64 of an empty list
-        return array.astype(np.int64) if array.size == 0 and isinstance(value, list | tuple) else array
 
     def resolved(self, indices: NDArray, size: int, mode: str) -> NDArray:
         return RESOLVERS[mode](indices, size)
@@ -217,7 +213,12 @@ def _steps_evenly(array: NDArray) -> bool:
 def _imported(value: ArrayLike, argument: str) -> NDArray:
     _check_plain(value, argument)
     if isinstance(value, np.ndarray) or not hasattr(value, "__dlpack__"):
-        return np.asarray(value)
+        try:
+            return np.asarray(value)
+        except ValueError as error:
+            if not isinstance(value, list | tuple):
+                raise  # by a method of the value
+            raise ArgumentValueError(argument, f"is {shown(value)}; all its parts must have one shape") from error
     try:
         return np.from_dlpack(value)
     except Exception as error:  # each library has its own error for arrays that it does not export

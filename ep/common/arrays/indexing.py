@@ -59,10 +59,11 @@ def reshaped(array: Any, shape: Sequence[Any]) -> tuple[int, ...]:
     Raises TypeError for sizes that are no integers, ValueError if the array has another number of elements.
     """
     sizes = [*integers_in(shape[0] if len(shape) == 1 and are_several(shape[0]) else shape, "shape")]
-    rest = math.prod(size for size in sizes if size != -1)
-    if sizes.count(-1) == 1 and rest > 0 and array.size % rest == 0:
-        sizes[sizes.index(-1)] = array.size // rest
-    if any(size < 0 for size in sizes) or math.prod(sizes) != array.size:
+    if -1 in sizes:
+        rest = -math.prod(sizes)
+        if sizes.count(-1) == 1 and rest > 0 and array.size % rest == 0:
+            sizes[sizes.index(-1)] = array.size // rest
+    if min(sizes, default=0) < 0 or math.prod(sizes) != array.size:
         raise ValueError(f"shape is {tuple(sizes)}; an array of shape {tuple(array.shape)} cannot be reshaped to it")
     return tuple(sizes)
 

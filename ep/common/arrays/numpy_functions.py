@@ -54,6 +54,8 @@ def of_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: Mappi
         raise TypeError(f"numpy.{ufunc.__name__}.{method} takes arrays of the host alone{instead}")
     if name not in FUNCTIONS:
         raise TypeError(f"numpy.{ufunc.__name__} takes arrays of the host alone{_instead(ufunc.__name__)}")
+    if out is not None and "out" not in _parameters_of(FUNCTIONS[name]):
+        rest["out"] = out
     if rest:
         raise TypeError(f"numpy.{ufunc.__name__} with {', '.join(rest)} takes arrays of the host alone{_instead(name)}")
     return FUNCTIONS[name](*inputs) if out is None else FUNCTIONS[name](*inputs, out=out[0])

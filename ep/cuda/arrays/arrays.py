@@ -120,9 +120,6 @@ class CudaArrays(Arrays):
     def number(self, number: np.ndarray[Any, Any]) -> Any:
         return number[()]
 
-    def indices(self, value: ArrayLike) -> CudaArray:
-        return self.as_buffer(value, "indices")
-
     def resolved(self, indices: CudaArray, size: int, mode: str) -> CudaArray:
         return RESOLVERS[mode](self.stream, self.empty, indices, size)
 

@@ -206,7 +206,8 @@ def attributes(op: UnaryOp | BinaryOp, attr0: Any, attr1: Any, names: Sequence[s
                 raise ArgumentTypeError(*about, "is missing and has no default")
             given = attribute.default
         # float() would accept text, drop an imaginary part, and unpack an array
-        if isinstance(given, str | bytes | np.complexfloating | np.ndarray) or not hasattr(given, "__float__"):
+        no_number = str | bytes | type | np.complexfloating | np.flexible | np.datetime64 | np.timedelta64 | np.ndarray
+        if isinstance(given, no_number) or not hasattr(given, "__float__"):
             raise ArgumentTypeError(*about, f"must be a real number, not {shown(given)}")
         try:
             values.append(float(given))

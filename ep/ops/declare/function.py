@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any, Final, TypeAlias
 
 from ep.common.arrays.operators import FUNCTIONS as FUNCTIONS
+from ep.common.checks import are_several
 from ep.common.primitive.broadcast import Dims
 from ep.include.arrays import Array, ArrayLike, Operands
 from ep.ops.declare.calls import Function, Read, calling
@@ -148,11 +149,7 @@ def _read_condition(arrays: Operands, value: ArrayLike, name: str) -> Array:
     return buffer
 
 
-def _read_indices(arrays: Operands, value: ArrayLike, name: str) -> Array:
-    return as_indices(arrays, value)
-
-
-_READERS: Final = {Role.INDICES: _read_indices, Role.CONDITION: _read_condition}
+_READERS: Final = {Role.INDICES: as_indices, Role.CONDITION: _read_condition}
 
 
 class _Labels(Sequence[str]):
@@ -173,7 +170,7 @@ class _Labels(Sequence[str]):
 def _read_sequence(values: Sequence[ArrayLike], names: Sequence[str]) -> tuple[Operands, list[Array], Any]:
     """Read the one input that is a sequence of arrays."""
     (sequence,), (name,) = values, names
-    if isinstance(sequence, str | bytes) or not isinstance(sequence, Iterable):
+    if not are_several(sequence):
         raise TypeError(f"{name} must be a sequence of arrays, not {type(sequence).__qualname__}")
     given = list(sequence)
     if not given:

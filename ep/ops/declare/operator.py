@@ -19,6 +19,7 @@ from ep.include.arrays import Array, Arrays
 from ep.include.data_type import DataType, as_data_type
 from ep.include.device_type import DeviceType
 from ep.include.errors import DuplicateRegistrationError, UnsupportedPrimitiveError
+from ep.include.number_kind import ALL
 from ep.include.suggest import did_you_mean
 from ep.ops.declare.inputs import Attribute, Input
 from ep.ops.declare.prepared import Prepared
@@ -215,7 +216,7 @@ class Operator:
 
         for given in dict.fromkeys(types):
             names = [name for name, one in zip(self.input_names, types, strict=True) if one is given]
-            takes = [one.dtype.name for one in DataType if one is not given and is_supported(one, given)]
+            takes = [one.dtype.name for one in ALL if one is not given and is_supported(one, given)]
             if takes:
                 have = f"{' and '.join(names)} {'has' if len(names) == 1 else 'have'} dtype {given.dtype}"
                 listed = ", ".join(dict.fromkeys(takes))

@@ -14,12 +14,13 @@ from typing import Any, Final
 import numpy as np
 
 from ep.common.arrays.checks import is_weak
+from ep.common.checks import are_several
 from ep.common.lazy import lazy
 from ep.common.primitive.broadcast import Dims
 from ep.include.arrays import Array, ArrayLike, LaterNumber, Operands
 from ep.include.data_type import DataType, as_data_type
 from ep.include.number_kind import COMPLEXES, FLOATS
-from ep.include.shown import shown
+from ep.include.shown import in_short, shown
 from ep.include.suggest import did_you_mean
 from ep.ops.declare.function import FUNCTIONS
 from ep.ops.declare.inputs import Role
@@ -90,8 +91,12 @@ def vjp(name: str, inputs: Sequence[Any], attributes: Mapping[str, Any], output:
     unknown operator, and for an output or a dy of another shape than the result; TypeError for one of another dtype,
     and for an operator without a gradient, such as one of second order.
     """
+    if not isinstance(name, str):
+        raise TypeError(f"name must be the name of an operator, not {shown(name)}")
     declared = operator_named(name)
     _rule_of(declared)
+    if not are_several(inputs):
+        raise TypeError(f"inputs must be a sequence of arrays, not {shown(inputs)}")
     if not isinstance(attributes, Mapping):
         raise TypeError(f"attributes must be a mapping of names to values, not {shown(attributes)}")
     several = declared.inputs[0].role is Role.TENSORS
@@ -164,7 +169,9 @@ def _read(declared: Operator, arrays: Operands, inputs: Sequence[Any], names: Se
         value
         if number
         else as_array(
-            arrays, as_indices(arrays, value) if role is Role.INDICES else arrays.as_buffer(value, name), name
+            arrays,
+            as_indices(arrays, value, name) if role is Role.INDICES else arrays.as_buffer(value, name),
+            name,
         )
         for value, name, role, number in zip(inputs, names, roles, weak, strict=True)
     ]
@@ -217,7 +224,7 @@ def _as_result(
     """
     if is_weak(value):
         if tuple(shape):
-            raise ValueError(f"{name} is the number {value}, of shape (); {of} has {tuple(shape)}")
+            raise ValueError(f"{name} is the number {in_short(value)}, of shape (); {of} has {tuple(shape)}")
         if dtype is not None:
             return as_number(arrays, value, dtype, name)
     array = as_array(arrays, arrays.as_buffer(value, name), name)
