@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ep.common.arrays.indexing import reshaped
 from ep.common.arrays.operators import Operators
 from ep.include.arrays import Array, ArrayLike, Arrays, Placed
 from ep.mesh import report
@@ -16,8 +17,7 @@ from ep.mesh.operands import MeshOperands
 from ep.mesh.placement import Placement
 from ep.mesh.world import world
 from ep.ops.devices import arrays_of
-from ep.ops.shapes import as_sizes
-from ep.sbp import Broadcast, PartialMax, PartialMin, Sbp, Split, parse_many, piece_shape_on, route
+from ep.sbp import Broadcast, PartialMax, PartialMin, Sbp, parse_many, piece_shape_on, reshaped_sbps, route
 
 Dims = tuple[int, ...]
 SbpLike = str | Sbp | Sequence[Sbp]
@@ -78,15 +78,14 @@ class GlobalTensor(Operators, Placed):
         return GlobalTensor(local, self.shape, self.placement, target)
 
     def reshape(self, *shape: Any) -> GlobalTensor:
-        """Return the same tensor with axes of size 1 added or removed; ValueError if the shape differs otherwise."""
-        sizes = as_sizes(shape)
-        before, after = ([axis for axis, size in enumerate(one) if size != 1] for one in (self.shape, sizes))
-        if [self.shape[axis] for axis in before] != [sizes[axis] for axis in after]:
-            raise ValueError(f"shape {sizes} differs from {self.shape} in more than axes of size 1")
-        now = dict(zip(before, after, strict=True))
-        kept = [Broadcast() if isinstance(one, Split) and one.axis not in now else one for one in self.sbp]
-        tensor = self.boxed(tuple(kept), "reshape")
-        target = tuple(Split(now[one.axis]) if isinstance(one, Split) else one for one in kept)
+        """Return the same tensor in another shape, of which one size may be -1. Every rank must call it.
+
+        It stays split where each rank's piece is the same part of the elements; otherwise it is broadcast first, along
+        this axis of the mesh.
+        """
+        sizes = reshaped(self, shape)
+        first, target = reshaped_sbps(self.shape, sizes, self.sbp, self.placement.mesh)
+        tensor = self.boxed(first, "reshape")
         piece = piece_shape_on(sizes, target, self.placement.mesh, self.placement.coordinates)
         return GlobalTensor(tensor.to_local().reshape(piece), sizes, self.placement, target)
 

@@ -8,6 +8,7 @@ combinations of SBPs with which every rank can work on its own pieces and the re
 from ep.sbp.boxing import Move, bytes_moved, moves
 from ep.sbp.choice import Choice, choices, choose, problem_on_axis, signatures_on_axis
 from ep.sbp.pieces import assemble, piece_shape, piece_sizes, pieces, span
+from ep.sbp.reshaping import reshaped_sbps
 from ep.sbp.routes import Step, piece_shape_on, region_on, route, sent
 from ep.sbp.sbp import Broadcast, Partial, PartialMax, PartialMin, PartialSum, Sbp, Split, parse, parse_many
 from ep.sbp.signature import Problem, Signature, all_broadcast, follows_from, parse_signature
@@ -41,6 +42,7 @@ __all__ = [
     "pieces",
     "problem_on_axis",
     "region_on",
+    "reshaped_sbps",
     "route",
     "sent",
     "signatures_on_axis",
