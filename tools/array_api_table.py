@@ -54,7 +54,7 @@ BESIDE_OPERATORS: Final = {
     "linspace": ("linspace", "`device` is a device type"),
     "ones": ("ones", "`device` is a device type"),
     "ones_like": ("ones_like", "on the device of `x`"),
-    "reshape": ("reshape", "always a copy; on a mesh, only axes of size 1 may be added or removed"),
+    "reshape": ("reshape", "always a copy"),
     "roll": ("roll", "on a mesh, several axes need `axis`"),
     "squeeze": ("squeeze", "always a copy; without `axis`, all axes of size 1"),
     "std": ("std", "integers and bools are taken as float64; complex numbers, too"),

@@ -63,6 +63,8 @@ def integers_in(given: Any, argument: str) -> tuple[int, ...]:
 
 def as_truth(value: Any, argument: str) -> bool:
     """Return an argument that is True or False, of Python or NumPy. Raises TypeError for anything else."""
+    if value is True or value is False:  # most calls
+        return value
     value = _present(value)
     if not isinstance(value, bool | np.bool_):
         raise ArgumentTypeError(argument, f"must be True or False, not {shown(value)}")

@@ -117,7 +117,10 @@ def var(
 def std(
     x: ArrayLike, axis: int | tuple[int, ...] | None = None, *, correction: float = 0.0, keepdims: bool = False
 ) -> Array:
-    """Return the standard deviation along axes, as `numpy.std`: the root of `var`, which has the same arguments."""
+    """Return the standard deviation along axes, as `numpy.std`: the root of `var`, which has the same arguments.
+
+    Its gradient is NaN where all numbers are equal, as in JAX: the root has no slope there. PyTorch gives 0.
+    """
     return FUNCTIONS["sqrt"](var(x, axis, correction=correction, keepdims=keepdims))
 
 

@@ -21,6 +21,7 @@ from ep.ops.operands import as_operands, is_number
 
 _OPTIONAL = "ArrayLike | None"
 _OPERANDS = "ArrayLike", _OPTIONAL
+_MADE_OF = " is made of other operators: "
 
 
 def composition(
@@ -64,7 +65,8 @@ def composition(
             except UnsupportedPrimitiveError as error:  # an operand of another type, or a device that lacks a kernel
                 if not reads:
                     read(args, kwargs)
-                raise UnsupportedPrimitiveError(f"{name} is made of other operators: {error}") from None
+                inner = str(error).rpartition(_MADE_OF)[2]  # of a function that this one calls
+                raise UnsupportedPrimitiveError(f"{name}{_MADE_OF}{inner}") from None
             except (TypeError, ValueError):
                 if not reads:
                     read(args, kwargs)

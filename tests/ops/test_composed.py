@@ -104,6 +104,14 @@ def test_corrections(device):
     assert np.isnan(host(ep.ops.var(placed(device, X[:0]))))
 
 
+def test_the_gradient_of_std_where_all_numbers_are_equal(device):
+    """It does not exist; where they differ, it is right beside it."""
+    x = placed(device, np.float64([[2, 1], [2, 3]]))
+    slopes = host(ep.grad(lambda x: ep.ops.sum(ep.ops.std(x, 0)))(x))
+    assert np.isnan(slopes[:, 0]).all()
+    assert slopes[:, 1].tolist() == [-0.5, 0.5]
+
+
 SMOOTH = (
     "clip",
     "hypot",
