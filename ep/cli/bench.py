@@ -28,7 +28,7 @@ from ep.bench.plot import Point, check_path, draw
 from ep.bench.trial import Trial
 from ep.cli import bench_model, models, names, output, present, text
 from ep.cli.coverage import Coverage, why_nothing_ran
-from ep.cli.parser import CommandError, Parser
+from ep.cli.parser import CommandError, Parser, WrongArgumentError
 from ep.include.device import Device
 
 SIZES: Final = {"small": 2**12, "medium": 2**20, "large": 2**24}
@@ -57,10 +57,10 @@ def run(arguments: Namespace) -> int:
     if arguments.onnx:
         for option, value in (("--primitive", arguments.primitive), ("--plot", arguments.plot)):
             if value:
-                raise CommandError(f"{option} is for primitives, and --onnx gives a model")
+                raise WrongArgumentError(f"{option} is for primitives, and --onnx gives a model")
         return bench_model.run(arguments)
     if arguments.shape:
-        raise CommandError("--shape is for the inputs of a model: give --onnx, too")
+        raise WrongArgumentError("--shape is for the inputs of a model: give --onnx, too")
     if arguments.plot:
         return _plot(arguments)
     count = SIZES[arguments.size]

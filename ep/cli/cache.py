@@ -15,7 +15,7 @@ from concurrent.futures.process import BrokenProcessPool
 
 from ep.cli import kernel_caches, output, present, text
 from ep.cli.filters import add_filters, chosen
-from ep.cli.parser import CommandError, Parser
+from ep.cli.parser import CommandError, Parser, WrongArgumentError
 from ep.cli.warm import Failures, warm
 from ep.common import environment
 from ep.common.processors import available_threads
@@ -124,7 +124,7 @@ def _warm_for_absent(arguments: Namespace, fitting: Sequence[Entry]) -> int:
     """Compile for devices that need not be present: those of one type, which is CUDA if no other is named."""
     wanted = arguments.device or [DeviceType.kCUDA]
     if len(wanted) != 1:
-        raise CommandError("--capability is for one device type; name one by --device")
+        raise WrongArgumentError("--capability is for one device type; name one by --device")
     entries = [entry for entry in fitting if entry.device_type is wanted[0]]
     if not entries:
         raise CommandError(f"nothing was compiled: no such key is registered for {wanted[0].tag}")

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ep.cli import names, output
-from ep.cli.parser import CommandError, Parser, check_once
+from ep.cli.parser import CommandError, Parser, WrongArgumentError, check_once
 from ep.include.data_type import DataType
 from ep.include.device_type import DeviceType
 from ep.include.errors import DuplicateRegistrationError, UnsupportedPrimitiveError
@@ -47,8 +47,10 @@ def run(arguments: Namespace) -> int:
         chosen, problem = choose(operator.name, subject).name, ""
     except UnsupportedPrimitiveError:
         chosen, problem = None, "no kernel matches"
-    except (DuplicateRegistrationError, LookupError, TypeError, ValueError) as error:
+    except DuplicateRegistrationError as error:
         raise CommandError(str(error)) from error
+    except (LookupError, TypeError, ValueError) as error:
+        raise WrongArgumentError(str(error)) from error
     if arguments.format == "json":
         output.as_json([_as_dict(kernel, parts, chosen) for kernel, parts in explained])
         return 0 if chosen else 1
@@ -56,9 +58,9 @@ def run(arguments: Namespace) -> int:
     output.paragraph(f"{operator.name} on {arguments.device.tag}: {described}; {chosen or problem}")
     rows = []
     for kernel, parts in explained:
-        rows.append((kernel.name, str(kernel.priority), _yes(parts[0].holds), "", ""))
-        rows += [("", "", _yes(part.holds), "  " * part.depth + part.text, part.why) for part in parts]
-    output.table(("kernel", "priority", "matches", "condition", "why"), rows, right=("priority",))
+        rows.append((f"{kernel.name}, of priority {kernel.priority}", _yes(parts[0].holds), ""))
+        rows += [("  " * (part.depth + 1) + part.text, _yes(part.holds), part.why) for part in parts]
+    output.table(("kernel", "matches", "why"), rows)
     return 0 if chosen else 1
 
 
@@ -77,9 +79,11 @@ def _types(operator: Any, given: Sequence[str]) -> list[DataType]:
         name, _, like = text.rpartition("=")
         data_type = names.data_type.find(like)
         if data_type is None:
-            raise CommandError(f"--dtype {text}: {like!r} is not a data type")
+            raise WrongArgumentError(f"--dtype {text}: {like!r} is not a data type")
         if name and name not in types:
-            raise CommandError(f"--dtype {text}: {operator.name} has no input {name!r}; it has {', '.join(types)}")
+            raise WrongArgumentError(
+                f"--dtype {text}: {operator.name} has no input {name!r}; it has {', '.join(types)}"
+            )
         of_name = [name] if name else [one.name for one in operator.inputs if one.role not in of_roles]
         types |= dict.fromkeys(of_name, data_type)
     return list(types.values())
@@ -92,16 +96,16 @@ def _attributes(operator: Any, given: Sequence[str]) -> dict[str, Any]:
     for text in given:
         name, equals, value = text.partition("=")
         if not equals:
-            raise CommandError(f"--attribute {text} must be a name and a value, with = between")
+            raise WrongArgumentError(f"--attribute {text} must be a name and a value, with = between")
         if name not in operator.asked_for:
             known = ", ".join(operator.asked_for) or "none"
-            raise CommandError(
+            raise WrongArgumentError(
                 f"--attribute {text}: kernels of {operator.name} do not ask for {name!r}, but for {known}"
             )
         attributes[name] = _value(value)
     missing = [name for name in operator.asked_for if attributes.get(name) is None]
     if missing:
-        raise CommandError(
+        raise WrongArgumentError(
             f"kernels of {operator.name} ask for {', '.join(missing)}: give --attribute {missing[0]}=VALUE"
         )
     return attributes

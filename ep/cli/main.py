@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Final
 
 from ep.cli import text
-from ep.cli.parser import CommandError, Parser
+from ep.cli.parser import CommandError, Parser, in_words
 from ep.common.environment import VARIABLES
 from ep.include.errors import DeviceUnavailableError, EnvironmentVariableError, UnsupportedPrimitiveError
 from ep.include.suggest import did_you_mean
@@ -115,8 +115,8 @@ def _dispatch(argv: list[str]) -> int:
     try:
         return int(command.run(arguments))
     except (CommandError, DeviceUnavailableError, EnvironmentVariableError, UnsupportedPrimitiveError) as error:
-        print(f"{getattr(arguments, 'prog', parser.prog)}: error: {error}", file=sys.stderr)
-        return 1
+        print(in_words(getattr(arguments, "prog", parser.prog), error), file=sys.stderr)
+        return error.code if isinstance(error, CommandError) else 1
 
 
 def _help() -> str:

@@ -6,7 +6,7 @@ from argparse import ArgumentTypeError
 from pathlib import Path
 from typing import Any
 
-from ep.cli.parser import CommandError, check_once
+from ep.cli.parser import CommandError, WrongArgumentError, check_once
 from ep.include.device_type import DeviceType
 from ep.include.suggest import did_you_mean
 
@@ -47,12 +47,12 @@ def shape(word: str) -> tuple[str, tuple[int, ...]]:
 
 
 def by_name(option: str, given: list[tuple[str, Any]], known: list[str]) -> dict[str, Any]:
-    """Return values by name; CommandError for a name that the model lacks, and for one that is given twice."""
+    """Return values by name; WrongArgumentError for a name that the model lacks, and for one that is given twice."""
     found: dict[str, Any] = {}
     for name, value in given:
         if name not in known:
             hint = did_you_mean(name, known) or f"; it has {', '.join(known) or 'none'}"
-            raise CommandError(f"{option}: the model has no {name!r}{hint}")
+            raise WrongArgumentError(f"{option}: the model has no {name!r}{hint}")
         found[name] = value
     check_once(option, (name for name, _ in given))
     return found

@@ -71,10 +71,14 @@ class Names(Generic[T]):
         """Return the object that `text` names; ArgumentTypeError, with the nearest name, if there is none."""
         found = self.find(text)
         if found is None:
-            hint = self._otherwise(text) or self._near(text) or self._all_of_them()
-            article = "an" if self._what[0] in "aeiou" else "a"
-            raise ArgumentTypeError(f"{text!r} is not {article} {self._what}{hint}")
+            raise ArgumentTypeError(self.refusal(text))
         return found
+
+    def refusal(self, text: str) -> str:
+        """Return the error for a text that names no object: it has the nearest name, or all."""
+        hint = self._otherwise(text) or self._near(text) or self._all_of_them()
+        article = "an" if self._what[0] in "aeiou" else "a"
+        return f"{text!r} is not {article} {self._what}{hint}"
 
     def find(self, text: str) -> T | None:
         """Return the object that `text` names; None if there is none."""
@@ -137,13 +141,17 @@ def _of_another_kind(text: str) -> str:
     return f"; it is a {_KINDS_OF_OPS[type(other)]} op" if other is not None else ""
 
 
+def _made_of_operators(text: str) -> str:
+    return "; it is a function that is made of operators" if text in _functions() else ""
+
+
 primitive: Final = Names("primitive", lambda: INTERFACES, all_of_them=lambda: "; ".join(("", *interfaces_in_words())))
 op: Final = Names("op", _members_of(*_KINDS_OF_OPS))
 unary_op: Final = Names("unary op", _members_of(UnaryOp), _of_another_kind)
 binary_op: Final = Names("binary op", _members_of(BinaryOp), _of_another_kind)
 reduce_op: Final = Names("reduce op", _members_of(ReduceOp), _of_another_kind)
 data_type: Final = Names("data type", _data_types)
-operator: Final = Names("operator", _operators)
+operator: Final = Names("operator", _operators, _made_of_operators)
 function: Final = Names("operator", _functions)
 device_type: Final = Names("device type", _device_types)
 

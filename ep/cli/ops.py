@@ -10,12 +10,14 @@ Functions that are made of operators, such as clip, are shown by their docstring
 from __future__ import annotations
 
 import inspect
-import textwrap
+import re
 from argparse import Namespace
+from collections.abc import Sequence
+from itertools import groupby
 from typing import Any
 
-from ep.cli import names, output
-from ep.cli.parser import CommandError, Parser
+from ep.cli import names, output, text
+from ep.cli.parser import Parser, WrongArgumentError
 
 
 def add_arguments(parser: Parser) -> None:
@@ -35,19 +37,32 @@ def run(arguments: Namespace) -> int:
     elif arguments.operator:
         _show(arguments.operator)
     else:
-        rows = [(one.name, one.family, ", ".join(one.input_names), _attributes(one), str(one.dtype)) for one in chosen]
-        output.table(("operator", "family", "inputs", "attributes", "type of the result"), rows)
+        _list(chosen)
     return 0
+
+
+def _list(chosen: Sequence[Any]) -> None:
+    """Print a row for each operator: a table for each family on a terminal, else one table that grep can search."""
+    rows = [(one.name, one.family, ", ".join(one.input_names), _attributes(one), str(one.dtype)) for one in chosen]
+    heading = ("operator", "family", "inputs", "attributes", "type of the result")
+    if not text.is_terminal():
+        output.table(heading, rows)
+        return
+    for family, members in groupby(rows, key=lambda row: row[1]):
+        print()
+        output.table([heading[0], *heading[2:]], [[name, *more] for name, _, *more in members], title=family)
 
 
 def _show_function(function: Any, form: str) -> int:
     """Print the signature and the docstring of a function that is made of operators."""
-    signature, meaning = str(inspect.signature(function)), inspect.getdoc(function) or ""
+    quoted = r"""(: |-> )(['"])(.*?)\2"""  # annotations are text, which Python quotes
+    signature = re.sub(quoted, r"\1\3", str(inspect.signature(function)))
+    meaning = inspect.getdoc(function) or ""
     if form == "json":
         output.as_json([{"function": function.__name__, "signature": signature, "meaning": meaning}])
     else:
         output.facts({"function": f"{function.__name__}{signature}", "kernels": "those of the operators it is made of"})
-        print(f"\n{textwrap.indent(meaning, '  ')}")
+        print(f"\n{text.documentation(meaning)}")
     return 0
 
 
@@ -58,7 +73,7 @@ def _of_family(family: str | None) -> list[Any]:
     chosen = [one for one in operators() if family in (None, one.family)]
     if not chosen:
         families = ", ".join(dict.fromkeys(one.family for one in operators()))
-        raise CommandError(f"no operator is of the family {family!r}; the families are {families}")
+        raise WrongArgumentError(f"no operator is of the family {family!r}; the families are {families}")
     return chosen
 
 
@@ -80,7 +95,7 @@ def _show(operator: Any) -> None:
         "gradient": "ep.ops.vjp gives it" if has_gradient(operator.name) else "none",
     }
     output.facts(facts)
-    print(f"\n{textwrap.indent(operator.meaning, '  ')}\n")
+    print(f"\n{text.documentation(operator.meaning)}\n")
     rows = [(kernel.name, str(kernel.priority), str(kernel.matches)) for kernel in kernels_of(operator.name)]
     output.table(("kernel", "priority", "matches when"), rows, right=("priority",))
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 from ep.cli import text
 from ep.cli.parser import Parser
 
-_LONGEST_NAME: Final = 32  # longer names, such as paths, may be broken on a narrow terminal
+_LONGEST_NAME: Final = 36  # of an operator; longer ones, such as paths, may be broken on a narrow terminal
 _BETWEEN: Final = 2  # blanks between columns
 
 Rows = Sequence[Sequence[str]]
@@ -54,18 +54,28 @@ def _console() -> Any:
 
 
 def _widths(columns: Sequence[str], rows: Rows, available: int) -> list[int] | None:
-    """Return the width of each column: the widest ones shrink first; None if the words of all columns do not fit."""
-    natural, least = [], []
+    """Return the width of each column: the widest ones shrink first; None if the words of all columns do not fit.
+
+    Longer words than a name are broken only if they do not fit.
+    """
+    natural, words = [], []
     for cells in zip(columns, *rows, strict=True):
         natural.append(max(map(len, cells)))
-        longest_word = max((len(word) for cell in cells for word in cell.split()), default=0)
-        least.append(min(longest_word, _LONGEST_NAME))
+        words.append(max(map(_longest_word, cells)))
     available -= _BETWEEN * (len(columns) - 1)
-    for level in range(max(natural), -1, -1):
-        widths = [min(most, max(fewest, level)) for most, fewest in zip(natural, least, strict=True)]
-        if sum(widths) <= available:
-            return widths
+    for longest in (available, _LONGEST_NAME):
+        least = [min(word, longest) for word in words]
+        for level in range(max(natural), -1, -1):
+            widths = [min(most, max(fewest, level)) for most, fewest in zip(natural, least, strict=True)]
+            if sum(widths) <= available:
+                return widths
     return None
+
+
+def _longest_word(cell: str) -> int:
+    """Return the length of the longest word of a cell; that of the first word includes the indentation."""
+    indented = len(cell) - len(cell.lstrip())
+    return max((len(word) + (0 if number else indented) for number, word in enumerate(cell.split())), default=0)
 
 
 def _print_grid(console: Any, columns: Sequence[str], rows: Rows, widths: Sequence[int], right: Sequence[str]) -> None:
@@ -99,7 +109,7 @@ def _print_records(console: Any, columns: Sequence[str], rows: Rows) -> None:
         record = Table.grid(padding=(0, _BETWEEN, 0, 0), pad_edge=False)
         record.add_column(width=_BETWEEN if stacked else widest)
         record.add_column(overflow="fold")
-        for position, (column, cell) in enumerate(zip(columns, row, strict=True)):
+        for position, (column, cell) in enumerate(zip(columns, map(str.strip, row), strict=True)):
             heading, shown = Text(column, style="bold"), Text(cell, style="cyan") if position == 0 else _coloured(cell)
             if stacked:
                 console.print(heading)

@@ -6,7 +6,7 @@ import argparse
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
 from ep.cli import text
@@ -16,12 +16,21 @@ from ep.include.suggest import did_you_mean
 class CommandError(Exception):
     """Raised if a command cannot do its work; the user sees only the message, in one line."""
 
+    code = 1
+    """The exit code of the command."""
+
+
+class WrongArgumentError(CommandError):
+    """A CommandError about an argument that is wrong for the operator, the model or the other arguments."""
+
+    code = 2
+
 
 def check_once(option: str, names: Iterable[str]) -> None:
-    """Raise CommandError if an option that may be repeated has a name twice; an empty one is that of no name."""
+    """Raise WrongArgumentError if an option that may be repeated has a name twice; an empty one is that of no name."""
     for name, count in Counter(names).items():
         if count > 1:
-            raise CommandError(f"{option}: {name or 'a value without a name'} is given {_times(count)}")
+            raise WrongArgumentError(f"{option}: {name or 'a value without a name'} is given {_times(count)}")
 
 
 def _times(count: int) -> str:
@@ -60,9 +69,10 @@ class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
 
     def _format_usage(self, *parts: Any) -> str:
         usage = super()._format_usage(*parts)
-        if max(map(len, usage.splitlines())) <= text.width():
+        plain = text.without_colours(usage)  # argparse colours it on a terminal, from Python 3.14 on
+        if max(map(len, plain.splitlines())) <= text.width():
             return usage
-        return "\n".join(text.wrap(" ".join(usage.split()), text.width(), more="    ")) + "\n\n"
+        return "\n".join(text.wrap(" ".join(plain.split()), text.width(), more="    ")) + "\n\n"
 
     def _split_lines(self, words: str, width: int) -> list[str]:
         return text.wrap(" ".join(words.split()), width)
@@ -77,14 +87,19 @@ class Parser(argparse.ArgumentParser):
         options.setdefault("formatter_class", _HelpFormatter)
         super().__init__(**options)
         self.register("action", None, _Once)
+        self._refusal: Callable[[str], str] | None = None
         # argparse reads "-1,3,5" as an option unless it looks like a negative number
         self._negative_number_matcher = re.compile(r"-\d[\d.,-]*$")
 
-    def add_commands(self, what: str, meaning: str | None = None) -> argparse._SubParsersAction[Parser]:
+    def add_commands(
+        self, what: str, meaning: str | None = None, refusal: Callable[[str], str] | None = None
+    ) -> argparse._SubParsersAction[Parser]:
         """Let the next argument choose among subparsers, which have their full name as `prog`.
 
         meaning: what help says of them; those with a help of their own are listed.
+        refusal: returns the error for a word that names none of them.
         """
+        self._refusal = refusal or self._refusal
         return self.add_subparsers(
             dest=what, metavar=what.upper(), required=True, title=f"{what}s", parser_class=Parser, help=meaning
         )
@@ -112,11 +127,24 @@ class Parser(argparse.ArgumentParser):
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
+            if isinstance(action, argparse._SubParsersAction) and self._refusal is not None:
+                raise argparse.ArgumentError(action, self._refusal(value))
             known = [str(choice) for choice in action.choices]
             hint = did_you_mean(str(value), known) or f"; it is one of {', '.join(known)}"
             raise argparse.ArgumentError(action, f"{value!r} is unknown{hint}")
 
     def error(self, message: str) -> NoReturn:
         """Print the message and a hint at --help, and exit with 2."""
-        print(f"{self.prog}: error: {message}\nTry '{self.prog} --help'.", file=sys.stderr)
+        print(_wrong(self.prog, message), file=sys.stderr)
         raise SystemExit(2)
+
+
+def in_words(prog: str, error: Exception) -> str:
+    """Return what the user sees of an error: a line, and for wrong arguments a hint at --help."""
+    if isinstance(error, WrongArgumentError):
+        return _wrong(prog, str(error))
+    return f"{prog}: error: {error}"
+
+
+def _wrong(prog: str, message: str) -> str:
+    return f"{prog}: error: {message}\nTry '{prog} --help'."

@@ -11,7 +11,7 @@ import numpy as np
 
 from ep.cli import npy, operators, text
 from ep.cli.computing import REFUSALS, Device, device_of, refused
-from ep.cli.parser import CommandError, Parser, check_once
+from ep.cli.parser import CommandError, Parser, WrongArgumentError, check_once
 from ep.cli.placements import Sizes, as_sbps
 from ep.include.errors import DeviceUnavailableError, EnvironmentVariableError, UnsupportedPrimitiveError
 from ep.sbp import Broadcast, Partial, Sbp, Split, region_on
@@ -43,10 +43,10 @@ def run(arguments: Namespace) -> int:
         _run(arguments)
     except EnvironmentVariableError:
         raise
-    except (CommandError, DeviceUnavailableError, UnsupportedPrimitiveError):
+    except (CommandError, DeviceUnavailableError, UnsupportedPrimitiveError) as error:
         if rank == 0:
             raise
-        return 1
+        return error.code if isinstance(error, CommandError) else 1
     except REFUSALS as error:
         if rank == 0:
             raise refused(error) from error
@@ -140,10 +140,12 @@ def _of_inputs(
     check_once("--sbp", (name or names[0] for name, _ in given))
     for name, sbps in given:
         if name and name not in names:
-            raise CommandError(f"--sbp {name}=...: {operator.name} has no input {name!r}; it has {', '.join(names)}")
+            raise WrongArgumentError(
+                f"--sbp {name}=...: {operator.name} has no input {name!r}; it has {', '.join(names)}"
+            )
         if len(sbps) != num_axes:
             said = ",".join(map(str, sbps))
-            raise CommandError(f"--sbp {said} is for a mesh of {len(sbps)} axes, and this one has {num_axes}")
+            raise WrongArgumentError(f"--sbp {said} is for a mesh of {len(sbps)} axes, and this one has {num_axes}")
         lies[name or names[0]] = sbps
     of_each = names if len(names) == len(plan.inputs) else names * len(plan.inputs)
     return [lies.get(name, (Broadcast(),) * num_axes) for name in of_each]

@@ -50,7 +50,9 @@ def instead(words: Sequence[str]) -> str | None:
 
 def add_arguments(parser: Parser) -> None:
     """Add the operators, each with its own options."""
-    for operator in operators.add_commands(parser.add_commands("operator", "such as gather; 'ep ops' lists all")):
+    for operator in operators.add_commands(
+        parser.add_commands("operator", "such as gather; 'ep ops' lists all", names.operator.refusal)
+    ):
         operator.add_argument("--read-as", metavar="TYPE", type=names.data_type, help="what is in the files: bfloat16")
         operator.add_argument("--device", type=names.device_type, default=DeviceType.kCPU, help="default: cpu")
         operator.add_argument("--out", metavar="O.npy", required=True, help="the file for the result; - is stdout")

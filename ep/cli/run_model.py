@@ -19,7 +19,7 @@ from pathlib import Path
 
 from ep.cli import models, names, npy, text
 from ep.cli.computing import REFUSALS, device_of, refused
-from ep.cli.parser import CommandError, Parser
+from ep.cli.parser import CommandError, Parser, WrongArgumentError
 from ep.common.notice import Wait
 from ep.include.device_type import DeviceType
 from ep.include.errors import EnvironmentVariableError
@@ -46,7 +46,7 @@ def run(arguments: Namespace) -> int:
     wanted = models.by_name("--out", arguments.out, [one.name for one in model.outputs])
     targets = {name: npy.target(path) for name, path in wanted.items()}  # raises before anything is computed
     if sum(one.path is None for one in targets.values()) > 1:
-        raise CommandError("--out: stdout takes one output")
+        raise WrongArgumentError("--out: stdout takes one output")
     given = models.by_name("--input", arguments.input, [one.name for one in model.inputs])
     inputs = {name: npy.read(path, arguments.read_as) for name, path in given.items()}
     device = device_of(arguments.device)

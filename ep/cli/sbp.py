@@ -7,6 +7,8 @@
 Each input has S(axis), B, P, PMax or PMin; on a mesh of several axes, one for each, separated by commas. In a shell,
 S(0) needs quotes. Bytes are the total that all ranks send, by the ring formulas of `ep.sbp.boxing`. Without --out, the
 cost of a partial result includes its later reduction: it cannot be read before.
+
+'ep ops' lists the operators. 'ep sbp OPERATOR --help' describes the options of one.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from ep.cli import names, output, sbp_plot, text
-from ep.cli.parser import CommandError, Parser, check_once
+from ep.cli.parser import CommandError, Parser, WrongArgumentError, check_once
 from ep.cli.placements import Sizes, as_sbps
 from ep.sbp import Choice, Problem, Sbp, Step, choices, parse_many
 
@@ -35,9 +37,10 @@ def add_arguments(parser: Parser) -> None:
     from ep.ops.declare.inputs import Role
     from ep.ops.declare.operator import operators
 
-    commands = parser.add_commands("operator")
+    commands = parser.add_commands("operator", "such as gather; 'ep ops' lists all", names.operator.refusal)
     for operator in operators():
-        command = commands.add_parser(operator.name, help=operator.meaning.partition("\n")[0])
+        summary = operator.meaning.partition("\n\n")[0].replace("%", "%%")
+        command = commands.add_parser(operator.name, aliases=operator.aliases, description=summary)
         for one in operator.inputs:
             several = " (once for each array)" if one.role is Role.TENSORS else ""
             what = f"how {one.name} lies, such as 'S(0)'; B where left out{several}"
@@ -71,7 +74,7 @@ def run(arguments: Namespace) -> int:
     try:
         listed = choices(operator, problem, mesh, given, wanted)
     except ValueError as error:
-        raise CommandError(str(error)) from error
+        raise WrongArgumentError(str(error)) from error
     chosen = listed[0]
     if arguments.plot:
         _plot(arguments, problem, chosen)
@@ -148,7 +151,7 @@ def _problem(arguments: Namespace, num_inputs: int) -> Problem:
             resolved = operator.resolve(*inputs, *positional, **named)
         problem: Problem = operator.problem(inputs, resolved, 1)
     except (TypeError, ValueError) as error:
-        raise CommandError(f"{operator.name}: {error}") from error
+        raise WrongArgumentError(f"{operator.name}: {error}") from error
     return problem
 
 
@@ -161,14 +164,14 @@ def _shapes(operator: Any, given: Sequence[str]) -> dict[str, tuple[int, ...]]:
         name, _, sizes = one.rpartition("=")
         if name and name not in operator.input_names:
             listed = ", ".join(operator.input_names)
-            raise CommandError(f"--shape {one}: {operator.name} has no input {name!r}; it has {listed}")
+            raise WrongArgumentError(f"--shape {one}: {operator.name} has no input {name!r}; it has {listed}")
         try:
             shapes[name or first] = _SIZES(sizes)
         except ArgumentTypeError as error:
-            raise CommandError(f"--shape {one}: {error}") from error
+            raise WrongArgumentError(f"--shape {one}: {error}") from error
     check_once("--shape", (one.rpartition("=")[0] or first for one in given))
     if first not in shapes:
-        raise CommandError(f"--shape is missing for {first}, the first input of {operator.name}")
+        raise WrongArgumentError(f"--shape is missing for {first}, the first input of {operator.name}")
     for inputs in operator.inputs:
         default = _INDICES if inputs.role is Role.INDICES else shapes[first]
         shapes.setdefault(inputs.name, default)
@@ -183,7 +186,7 @@ def _of_input(arguments: Namespace, name: str, num_axes: int) -> list[tuple[Sbp,
 def _on_mesh(option: str, places: tuple[Sbp, ...], num_axes: int) -> tuple[Sbp, ...]:
     if len(places) != num_axes:
         listed = ",".join(map(str, places))
-        raise CommandError(f"{option} {listed} is for a mesh of {len(places)} axes, and --ranks has {num_axes}")
+        raise WrongArgumentError(f"{option} {listed} is for a mesh of {len(places)} axes, and --ranks has {num_axes}")
     return places
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import textwrap
 from argparse import Namespace
 from collections import defaultdict
 from collections.abc import Sequence
@@ -86,8 +85,7 @@ def _method(opening: str, function: Any) -> list[str]:
 
 
 def _documentation(documented: Any) -> str:
-    indent = "  "
-    return textwrap.indent(text.reflow(inspect.getdoc(documented) or "", _columns() - len(indent)), indent)
+    return text.documentation(inspect.getdoc(documented) or "")
 
 
 def _columns() -> int:

@@ -12,6 +12,7 @@ from typing import Final, TextIO
 _NARROWEST: Final = 20  # a narrower terminal is treated as one of this width
 _WIDEST_NAME: Final = 24  # of the first column of a list; a longer name has a line of its own
 _ITEM: Final = re.compile(r"\w+(, \w+)*: ")  # the entry of a parameter in a docstring
+_COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
 _UNITS: Final = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6))
 
 
@@ -24,6 +25,11 @@ def is_terminal(stream: TextIO | None = None) -> bool:
 def width() -> int:
     """Return the columns of the terminal, or the value of COLUMNS; 80 if there is neither."""
     return max(shutil.get_terminal_size().columns, _NARROWEST)
+
+
+def without_colours(text: str) -> str:
+    """Return `text` without the sequences that set colours of a terminal."""
+    return _COLOUR.sub("", text)
 
 
 def wrap(text: str, columns: int, indent: str = "", more: str | None = None) -> list[str]:
@@ -62,6 +68,12 @@ def reflow(text: str, columns: int) -> str:
         hanging = bool(indent) or _ITEM.match(first)
         filled += wrap(" ".join([first.strip(), *rest]), columns, indent, indent + "    " * bool(hanging)) or [""]
     return "\n".join(filled)
+
+
+def documentation(documented: str) -> str:
+    """Return a docstring, indented, in lines as wide as the terminal; as it is in the source if there is none."""
+    indent = "  "
+    return textwrap.indent(reflow(documented, width() - len(indent)) if is_terminal() else documented, indent)
 
 
 def definitions(pairs: Mapping[str, str], columns: int | None = None, indent: str = "") -> str:

@@ -279,5 +279,6 @@ def test_an_option_with_one_value_is_not_given_twice(ep, words, tmp_path, monkey
 )
 def test_a_name_is_not_given_twice(ep, words, why):
     done = ep(*words)
-    assert (done.code, done.out) == (1, "")
-    assert done.err == f"ep {words[0]}{f' {words[1]}' if words[0] == 'sbp' else ''}: error: {why}\n"
+    assert (done.code, done.out) == (2, "")
+    command = f"ep {words[0]}{f' {words[1]}' if words[0] == 'sbp' else ''}"
+    assert done.err == f"{command}: error: {why}\nTry '{command} --help'.\n"

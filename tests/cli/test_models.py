@@ -44,8 +44,8 @@ def test_outputs_are_written(ep, folder, device):
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        ((*INPUTS, "--out", "z=z.npy"), 1, "--out: the model has no 'z'; it has y, sum"),
-        ((*INPUTS, "--input", "x=x.npy", "--out", "y=z.npy"), 1, "--input: x is given twice"),
+        ((*INPUTS, "--out", "z=z.npy"), 2, "--out: the model has no 'z'; it has y, sum"),
+        ((*INPUTS, "--input", "x=x.npy", "--out", "y=z.npy"), 2, "--input: x is given twice"),
         ((*INPUTS[:2], "--out", "y=z.npy"), 1, "inputs: b is missing; the model takes x, b"),
         ((*INPUTS[:2], "--input", "b=none.npy", "--out", "y=z.npy"), 1, "none.npy cannot be read"),
         ((*INPUTS[:2], "--input", "b=long.npy", "--out", "y=z.npy"), 1, "input b has shape (5, 4)"),

@@ -23,7 +23,7 @@ def test_all_operators(ep):
 def test_a_family(ep):
     assert [line.split()[0] for line in ep("ops", "--family", "join").out.splitlines()[1:]] == ["concat", "stack"]
     done = ep("ops", "--family", "joint")
-    assert (done.code, done.out) == (1, "")
+    assert (done.code, done.out) == (2, "")
     assert "no operator is of the family 'joint'; the families are " in done.err
 
 
@@ -46,6 +46,13 @@ def test_a_function_that_is_made_of_operators(ep):
         assert (done.code, done.err) == (0, "")
         assert f"{name}(" in done.out.splitlines()[0]
         assert len(done.out.splitlines()) > 3
+        for command in ("kernels", "run", "sbp"):
+            refused = ep(command, name)
+            assert (refused.code, refused.out) == (2, "")
+            assert f"'{name}' is not an operator; it is a function that is made of operators" in refused.err
+    assert ep("ops", "roll").out.splitlines()[0].split(maxsplit=1)[1] == (
+        "roll(x: ArrayLike, shift: int | tuple[int, ...], axis: int | tuple[int, ...] | None = None) -> Array"
+    )
     (described,) = json.loads(ep("ops", "clip", "--format", "json").out)
     assert described["function"] == "clip"
     assert described["meaning"]
@@ -68,9 +75,9 @@ def test_kernels(ep):
     assert (done.code, done.err) == (0, "")
     lines = [" ".join(line.split()) for line in done.out.splitlines()]
     assert lines[0] == "gather on cpu: params kFloat16, indices kInt64, out kFloat16; GatherKernel"
-    assert "GatherKernel 0 yes" in lines
-    assert "BatchGatherKernel 0 no" in lines
-    assert 'no attribute("batch_dims") != 0 attribute("batch_dims") is 0' in lines
+    assert "GatherKernel, of priority 0 yes" in lines
+    assert "BatchGatherKernel, of priority 0 no" in lines
+    assert 'attribute("batch_dims") != 0 no attribute("batch_dims") is 0' in lines
     assert any(line.endswith("there is Gather(kFloat16, kInt64)") for line in lines)
 
 
@@ -109,5 +116,5 @@ def test_no_kernel_matches(ep):
 )
 def test_wrong_arguments(ep, arguments, words):
     done = ep("kernels", *arguments)
-    assert (done.code, done.out) == (1, "")
+    assert (done.code, done.out) == (2, "")
     assert words in done.err
