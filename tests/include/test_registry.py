@@ -241,6 +241,20 @@ def test_malformed_dims_raise_where_a_factory_exists(toy):
             NewPrimitive(CopyNdFactory, toy, wrong)
 
 
+@pytest.mark.parametrize("new", [NewPrimitive, RequirePrimitive])
+def test_too_few_or_too_many_arguments_are_counted_by_name(toy, new):
+    takes = "ElementwiseUnaryFactory takes op, src_type, dst_type, attr0, attr1: "
+    for given, words in (
+        ((), "missing a required argument: 'op'"),
+        ((UnaryOp.kRelu, "float32"), "missing a required argument: 'dst_type'"),
+        ((UnaryOp.kRelu, "float32", "float32", 1, 2, 3), "too many positional arguments"),
+    ):
+        with pytest.raises(TypeError, match=f"^{takes}{words}$"):
+            new(ElementwiseUnaryFactory, toy, *given)
+    with pytest.raises(TypeError, match=f"^{takes}got an unexpected keyword argument 'out_type'$"):
+        new(ElementwiseUnaryFactory, toy, UnaryOp.kRelu, "float32", "float32", out_type="float32")
+
+
 def test_required_primitive(toy):
     register_primitive_factory(toy, GatherFactory)(ToyGatherFactory)
     assert isinstance(RequirePrimitive(GatherFactory, toy, "float32", "int32"), ToyGather)

@@ -254,8 +254,23 @@ def _checks(interface: type[Factory[Any]]) -> Any:
 def _request(interface: Any, device_type: Any, args: Any, kwargs: Any) -> Request:
     """Check New's arguments by the contract alone, and return the request."""
     check_contract(interface, device_type)
-    request: Request = _checks(interface).New(*args, **kwargs)
+    new = _checks(interface).New
+    try:
+        request: Request = new(*args, **kwargs)
+    except TypeError:
+        _check_call(interface, new, args, kwargs)
+        raise
     return request
+
+
+def _check_call(interface: type[Factory[Any]], new: Any, args: Any, kwargs: Any) -> None:
+    """Raise TypeError, with the names of all arguments, if there are too few or too many of them."""
+    inspect = exclusively(lambda: import_module("inspect"))  # not at the top: only errors need it
+    signature = inspect.signature(new)
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as error:
+        raise TypeError(f"{interface.__name__} takes {', '.join(signature.parameters)}: {error}") from None
 
 
 def _why_unsupported(interface: type[Factory[Any]], device_type: DeviceType, request: Request) -> str:
