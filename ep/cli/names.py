@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from argparse import ArgumentTypeError
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from typing import Any, Final, Generic, TypeVar
 
@@ -12,7 +12,7 @@ import ep.include.primitive as contracts
 from ep.include.data_type import DataType
 from ep.include.device_type import DeviceType, load_all_providers
 from ep.include.primitive import BinaryOp, MemcpyKind, Primitive, ReduceOp, UnaryOp, registered
-from ep.include.suggest import did_you_mean
+from ep.include.suggest import did_you_mean, function_meant
 
 T = TypeVar("T")
 
@@ -58,13 +58,15 @@ class Names(Generic[T]):
         members: Callable[[], Mapping[str, T]],
         otherwise: Callable[[str], str] = lambda text: "",
         all_of_them: Callable[[], str] | None = None,
+        meant: Callable[[str, Iterable[str]], str] = did_you_mean,
     ) -> None:
         """what: the noun for the objects.
 
         otherwise: returns a part of the error for a text that names an object of another kind.
         all_of_them: returns a part of the error if no name is near.
+        meant: returns a part of the error that names what is near.
         """
-        self._what, self._members = what, members
+        self._what, self._members, self._meant = what, members, meant
         self._otherwise, self._all_of_them = otherwise, all_of_them or self._listed
 
     def __call__(self, text: str) -> T:
@@ -99,7 +101,7 @@ class Names(Generic[T]):
         """Return a suggestion: a name with a similar spelling, or one that contains the text."""
         known = self._members()
         containing = [repr(name) for name in known if text and _fold(text) in _fold(name)]
-        if not (hint := did_you_mean(text, known)) and 0 < len(containing) <= _MOST_MEANT:
+        if not (hint := self._meant(text, known)) and 0 < len(containing) <= _MOST_MEANT:
             return f"; did you mean {' or '.join(containing)}?"
         return hint
 
@@ -151,8 +153,8 @@ unary_op: Final = Names("unary op", _members_of(UnaryOp), _of_another_kind)
 binary_op: Final = Names("binary op", _members_of(BinaryOp), _of_another_kind)
 reduce_op: Final = Names("reduce op", _members_of(ReduceOp), _of_another_kind)
 data_type: Final = Names("data type", _data_types)
-operator: Final = Names("operator", _operators, _made_of_operators)
-function: Final = Names("operator", _functions)
+operator: Final = Names("operator", _operators, _made_of_operators, meant=function_meant)
+function: Final = Names("operator", _functions, meant=function_meant)
 device_type: Final = Names("device type", _device_types)
 
 

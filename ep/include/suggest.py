@@ -3,11 +3,15 @@
 from collections.abc import Iterable
 from importlib import import_module
 
+import numpy as np
+
 from ep.include.process import exclusively
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, known: Iterable[str], *, similar: bool = True) -> str:
     """Return `"; did you mean 'x' or 'y'?"` for the names in `known` closest to `name`, or an empty string.
+
+    similar: whether names with a similar spelling are suggested, too.
 
     A name that another library has for a known one suggests that: "concatenate" means "concat". A name of up to three
     letters suggests only names with the same first letter: "gpu" does not mean "cpu".
@@ -17,7 +21,17 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     synonyms = exclusively(lambda: import_module("ep.include.synonyms")).SYNONYMS
     if synonyms.get(folded) in known:
         return f"; did you mean {synonyms[folded]!r}?"
+    if not similar:
+        return ""
     by_folded = {candidate.casefold(): candidate for candidate in known}
     near = [one for one in by_folded if len(folded) > 3 or one[:1] == folded[:1]]
     matches = [by_folded[match] for match in difflib.get_close_matches(folded, near, n=3, cutoff=0.6)]
     return f"; did you mean {' or '.join(map(repr, matches))}?" if matches else ""
+
+
+def function_meant(name: str, known: Iterable[str]) -> str:
+    """Return `did_you_mean` for the name of a function.
+
+    A name of NumPy's suggests only a function that does the same: "cumsum" does not mean "sum".
+    """
+    return did_you_mean(name, known, similar=not hasattr(np, name))

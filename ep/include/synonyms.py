@@ -1,4 +1,4 @@
-"""The names that other libraries have for functions of `ep.ops`, for errors about unknown names."""
+"""The names that other libraries have for functions of `ep.ops` and `ep`, for errors about unknown names."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -32,6 +32,7 @@ SYNONYMS: Final[Mapping[str, str]] = {
         "flip": "fliplr flipud reverse",
         "fold": "col2im",
         "full": "constant fill",
+        "fuse": "compile jit",
         "gather": "embedding_lookup lookup take take_along_axis index_select embedding gather_nd",
         "gather_grad": "scatter_add index_add",
         "greater": "gt",
@@ -72,4 +73,4 @@ SYNONYMS: Final[Mapping[str, str]] = {
     }.items()
     for other in others.split()
 }
-"""The function of `ep.ops` to use, by the name that another library has for it, or for one that does more."""
+"""The function to use, by the name that another library has for it, or for one that does more."""

@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import Any
 
 from ep.garbage import garbage_waits
-from ep.include.suggest import did_you_mean
+from ep.include.suggest import function_meant
 
 _FAMILIES = (
     *("binary", "cast", "composed", "conv", "conv_grad", "creation", "depthwise", "expand", "expand_grad"),
@@ -49,7 +49,7 @@ def __getattr__(name: str) -> Any:
     if name in FUNCTIONS:
         function = globals()[name] = FUNCTIONS[name]
         return function
-    raise AttributeError(f"module 'ep.ops' has no attribute {name!r}{did_you_mean(name, __all__)}")
+    raise AttributeError(f"module 'ep.ops' has no attribute {name!r}{function_meant(name, __all__)}")
 
 
 def __dir__() -> list[str]:

@@ -20,7 +20,7 @@ from ep.include.data_type import DataType, as_data_type
 from ep.include.device_type import DeviceType
 from ep.include.errors import DuplicateRegistrationError, UnsupportedPrimitiveError
 from ep.include.number_kind import ALL
-from ep.include.suggest import did_you_mean
+from ep.include.suggest import function_meant
 from ep.ops.declare.inputs import Attribute, Input
 from ep.ops.declare.prepared import Prepared
 from ep.ops.declare.type_rules import TypeRule
@@ -303,5 +303,5 @@ def operator_named(name: str) -> Operator:
     if found is None:
         found = next((one for one in _OPERATORS.values() if name in one.aliases), None)
     if found is None:
-        raise ValueError(f"there is no operator {name!r}{did_you_mean(name, _OPERATORS)}")
+        raise ValueError(f"there is no operator {name!r}{function_meant(name, _OPERATORS)}")
     return found
