@@ -70,8 +70,6 @@ class _Recording:
 class Trace(_Recording, Operands):
     """The operands of one trace: arrays that are not computed yet, all on one device."""
 
-    joining = "make each array an argument of the function, or a view of the block"
-
     gives_buffers = False
     """Whether all inputs and constant arrays are results of `as_buffer`."""
 
@@ -85,6 +83,9 @@ class Trace(_Recording, Operands):
         self.base, self._make, self._numbers_vary, self.path = base, make, numbers_vary, path
         self._device_type = base.device_type if isinstance(base, Arrays) else None
         self.place = f"{base.place}, in the trace of {name}"
+        self.stranger = (
+            f"is no part of the trace of {name}: make it an argument of the function, or a view of the block"
+        )
         self._nodes: list[Node] = []
         self.given = {}
         self.sizes: dict[int, np.ndarray[Any, Any]] = {}  # by position: numbers that are not part of a structure
@@ -151,7 +152,7 @@ class Trace(_Recording, Operands):
             value = as_scalar(value)
             if is_weak(value):
                 return self.number(np.asarray(value))
-            raise TypeError(f"{argument} ({type(value).__qualname__}) is not an array of {self.place}; {self.joining}")
+            raise TypeError(f"{argument} ({type(value).__qualname__}) {self.stranger}")
         if self.ended:
             raise RuntimeError(f"{argument} belongs to {self.place}, which has ended")
         return value

@@ -87,8 +87,8 @@ class Operands(ABC):
     place: str
     """The place of the operands, in words for users: "the host"."""
 
-    joining = ""
-    """How other arrays come to the place if they need not be copied to another device, in words for users."""
+    stranger = ""
+    """What is wrong with an array that is not in the place, if it need not be copied there: words after its name."""
 
     @abstractmethod
     def as_buffer(self, value: ArrayLike, argument: str) -> Array:

@@ -39,17 +39,21 @@ def arrays_of(operands: Sequence[ArrayLike], names: Sequence[str]) -> Operands:
     else:  # most calls
         return _of_host().on(0)
     found: Operands | None = None
-    name_of_found = ""
+    name_of_found, type_of_found = "", ""
     for value, name in zip(operands, names, strict=True):
         if is_weak(as_scalar(value)):
             continue
         arrays = _arrays_of(value, name)
         if found is None:
-            found, name_of_found = arrays, name
+            found, name_of_found, type_of_found = arrays, name, type(value).__qualname__
         elif arrays.place != found.place:
+            if found.stranger:
+                raise TypeError(f"{name} ({type(value).__qualname__}) {found.stranger}")
+            if arrays.stranger:
+                raise TypeError(f"{name_of_found} ({type_of_found}) {arrays.stranger}")
             raise TypeError(
                 f"{name} ({type(value).__qualname__}) is on {arrays.place}, {name_of_found} is on {found.place}; "
-                + (arrays.joining or found.joining or "bring one of them to where the other is first")
+                "bring one of them to where the other is first"
             )
     return found or _of_host().on(0)
 

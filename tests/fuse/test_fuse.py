@@ -87,7 +87,7 @@ def test_arrays_of_another_trace_are_refused(x):
         return ep.fuse(total)(kept)
 
     kept = x
-    with pytest.raises(TypeError, match=r"y \(LazyArray\) is not an array of the host, in the trace of total"):
+    with pytest.raises(TypeError, match=r"y \(LazyArray\) is no part of the trace of total"):
         ep.fuse(total)(x)
 
 
@@ -136,9 +136,17 @@ def test_what_is_shown():
 
 
 def test_arrays_from_elsewhere_are_refused(x):
-    kept, message = [], "in the trace of .*make each array an argument of the function, or a view of the block"
-    for function in (lambda y: y * x, lambda y: x * y, lambda y: ep.ops.gather(y, [0])):
-        with pytest.raises(TypeError, match=message):
+    kept, message = (
+        [],
+        "is no part of the trace of <lambda>: make it an argument of the function, or a view of the block",
+    )
+    for function, stranger in (
+        (lambda y: y * x, r"y \(ndarray\)"),
+        (lambda y: x * y, r"x \(ndarray\)"),
+        (lambda y: y + [1.0] * y.shape[-1], r"y \(list\)"),
+        (lambda y: ep.ops.gather(y, [0]), r"indices \(list\)"),
+    ):
+        with pytest.raises(TypeError, match=f"^{stranger} {message}$"):
             ep.fuse(function)(x)
     ep.fuse(lambda y: kept.append(y) or y + 1.0)(x)
     with pytest.raises(RuntimeError, match="has ended"):

@@ -78,7 +78,9 @@ def of_function(function: Callable[..., Any], args: Sequence[Any], kwargs: Mappi
     try:
         on_host = [_on_host(one) for one in args], {key: _on_host(one) for key, one in kwargs.items()}
     except TypeError as error:
-        raise TypeError(f"{function.__module__}.{name}: {error}{_instead(name)}") from None
+        instead = _instead(name)
+        why = f" takes arrays of the host alone{instead}" if instead else f": {error}"
+        raise TypeError(f"{function.__module__}.{name}{why}") from None
     return function(*on_host[0], **on_host[1])
 
 
