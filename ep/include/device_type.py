@@ -160,7 +160,7 @@ class DeviceType(metaclass=_Members):
         for member in cls:
             if member.tag == tag:
                 return member
-        known = [member.tag for member in cls]
+        known = dict.fromkeys([*(member.tag for member in cls), *(one.name for one in _entry_points())])
         raise ValueError(f"device {tag!r} is not known{did_you_mean(tag, known)} (known: {', '.join(known)})")
 
     def __setattr__(self, name: str, value: object) -> None:

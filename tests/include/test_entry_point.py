@@ -72,6 +72,13 @@ def test_device_type_appears_when_first_asked_for(foo):
         foo,
     )
     run("import ep; assert ep.DeviceType.FromTag('foo').name == 'kFoo'", foo)
+    run(
+        "import ep\n"
+        "try: ep.DeviceType.FromTag('fooo')\n"
+        "except ValueError as error: assert \"; did you mean 'foo'? (known: cpu, cuda, foo\" in str(error), error\n"
+        "else: raise AssertionError",
+        foo,
+    )
 
 
 def test_a_device_type_of_ep_is_not_replaced(tmp_path):
