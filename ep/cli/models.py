@@ -23,7 +23,13 @@ def load(path: Path, device_type: DeviceType) -> Any:
         rest = f", and {len(error.reasons) - 1} more: ep onnx check {path}" if len(error.reasons) > 1 else ""
         raise CommandError(f"{path}: {error.reasons[0]}{rest}") from error
     except (onnx.ModelError, OSError) as error:
-        raise CommandError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
+        raise unreadable(path, error) from error
+
+
+def unreadable(path: Path, error: Exception) -> CommandError:
+    """Return the error for a file that is no model, or cannot be read: the path, and why."""
+    why = str(getattr(error, "strerror", None) or error)
+    return CommandError(f"{path}: {why.removeprefix(f'{path}: ')}")
 
 
 def named(word: str) -> tuple[str, str]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ep.cli import output, text
+from ep.cli.models import unreadable
 from ep.cli.parser import CommandError, Parser
 from ep.include.shown import shape_in_words
 
@@ -39,7 +40,7 @@ def run(arguments: Namespace) -> int:
     try:
         return int(arguments.function(arguments))
     except (onnx.ModelError, OSError) as error:
-        raise CommandError(f"{arguments.model}: {getattr(error, 'strerror', None) or error}") from error
+        raise unreadable(arguments.model, error) from error
 
 
 def _show(arguments: Namespace) -> int:

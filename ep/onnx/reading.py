@@ -29,8 +29,16 @@ def read(source: Source) -> tuple[ModelProto, bool]:
 def checked(source: Source) -> tuple[ModelProto, bool]:
     """Return the checked model of a source, and whether no tensor of it is in another file; raises ModelError.
 
-    Tensors in other files must be in the folder of the model, or in folders below it.
+    Tensors in other files must be in the folder of the model, or in folders below it. An error begins with the path, if
+    there is one.
     """
+    try:
+        return _checked(source)
+    except ModelError as error:
+        raise error if source.path is None else ModelError(f"{source.path}: {error}") from None
+
+
+def _checked(source: Source) -> tuple[ModelProto, bool]:
     is_whole = True
     if not source.is_file:
         model: Any = source.model

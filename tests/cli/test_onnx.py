@@ -129,6 +129,8 @@ def test_a_file_that_is_no_model(ep, tmp_path, command, contents, words):
     path.write_bytes(contents)
     done = ep("onnx", command, path)
     assert done.code == 1
+    assert f" error: {path}: " in done.err
+    assert done.err.count(str(path)) == 1
     assert words in done.err
 
 

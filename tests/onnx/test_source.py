@@ -19,6 +19,17 @@ def test_something_that_is_no_source(source):
         ep.onnx.load(source)
 
 
+@pytest.mark.parametrize("contents", [b"\xff" * 9, b""])
+def test_a_file_that_is_no_model_is_named(tmp_path, contents):
+    path = tmp_path / "model.onnx"
+    path.write_bytes(contents)
+    for source in (path, str(path)):
+        with pytest.raises(ep.onnx.ModelError, match=rf"^{re.escape(str(path))}: it is not a"):
+            ep.onnx.load(source)
+    with pytest.raises(ep.onnx.ModelError, match=r"^it is not a"):
+        ep.onnx.load(contents)
+
+
 def test_a_model_has_no_reference_to_its_proto():
     model = ep.onnx.load(model_of([("Relu", ["x"], ["y"])], [("x", (3,))], [("y", (3,))]))
     assert model._source.model is None
