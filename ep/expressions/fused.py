@@ -12,6 +12,7 @@ from typing import Any, Final, Generic, ParamSpec, TypeVar, overload
 import numpy as np
 
 from ep.common.arrays.checks import NUMBERS, is_weak
+from ep.common.arrays.operators import FUNCTIONS
 from ep.common.bounded_cache import BoundedCache
 from ep.expressions.array import LazyArray
 from ep.expressions.explanation import Explanation
@@ -63,6 +64,7 @@ class _Trace:
         self._order = [places[one] for one in leaves_of(value)]
         self._is_tuple = type(value) is tuple and [*value] == self._results  # of arrays, none of them twice
         self._numbers = [(position, trace.given[position]) for position in trace.numbers]
+        self._copied = _copied(self._results, trace)
         self._are_given = not self._numbers and self._positions == [(k, k) for k in range(len(self._positions))]
 
     def names_of(self, names: Sequence[str]) -> dict[int, str]:
@@ -80,6 +82,11 @@ class _Trace:
             for position, number in self._numbers:
                 given[position] = base.number(number(leaves))
             results = self.program.run(base, given, {} if out is None else _destinations(out, self._results))
+        if self._copied:
+            written = () if out is None else _destinations(out, self._results)
+            for k in self._copied:
+                if self._results[k] not in written:
+                    results[k] = FUNCTIONS["identity"](results[k])
         if isinstance(self._value, int):
             return results[0]
         if self._is_tuple:
@@ -294,6 +301,24 @@ def _noted(value: Any, trace: Trace, name: str, wanted: str) -> Any:
 def _positions(value: Any) -> list[int]:
     """Yield the position of each array in the result of `_noted`, each once."""
     return list(dict.fromkeys(one for one in leaves_of(value) if one is not None))
+
+
+def _copied(results: Sequence[int], trace: Trace) -> list[int]:
+    """Return which results are copied: constants of the trace, and arguments and other results in another shape.
+
+    They share memory with what others read or write.
+    """
+    copied, seen = [], set(results)
+    for k, one in enumerate(results):
+        node = trace.nodes[one]
+        while node.operator is None and node.inputs:
+            node = trace.nodes[node.inputs[0]]
+        is_constant = node.constant is not None or node.position in trace.held
+        is_shared = node.operator is None or node.position in seen
+        if is_constant or (is_shared and node.position != one):
+            copied.append(k)
+        seen.add(node.position)
+    return copied
 
 
 def _destinations(out: Any, positions: Sequence[int]) -> dict[int, tuple[str, Array]]:

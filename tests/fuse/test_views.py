@@ -115,3 +115,37 @@ def test_an_operator_reads_a_result_in_a_strided_array(device, rng):
     _, both = fused(given, out=(out, None))
     assert np.array_equal(host(out), x * 2)
     assert np.array_equal(host(both), np.concatenate([x * 2, x]))
+
+
+def many_results(x):
+    """Return results that could share memory: views of the argument and of each other, and constants."""
+    y = x * 2.0
+    numbers = ep.ops.arange(7, dtype="float32")
+    constants = numbers, ep.ops.reshape(numbers, (1, 7)), ep.ops.full((), 3.0, dtype="float32")
+    return x.reshape(-1), x[None], y, y.reshape(-1), (y + 1.0)[None], (y + 1.0).reshape(-1), *constants
+
+
+def test_what_is_written_to_a_result_changes_nothing_else(device, rng):
+    (x,) = draw(rng, (3, 5))
+    y, numbers = x * 2, np.arange(7, dtype=np.float32)
+    expected = x.ravel(), x[None], y, y.ravel(), (y + 1)[None], (y + 1).ravel(), numbers, numbers[None], np.float32(3)
+    given, fused = placed(device, x), ep.fuse(many_results)
+    for _ in range(2):
+        results = fused(given)
+        for k, result in enumerate(results):
+            assert np.array_equal(host(result), expected[k])
+            ep.ops.sub(result, result, out=result)
+            assert np.array_equal(host(given), x)
+    out = placed(device, np.ones_like(x).ravel())
+    assert ep.fuse(lambda x: x.reshape(-1))(given, out=out) is out
+    assert np.array_equal(host(out), x.ravel())
+    assert ep.fuse(lambda x: x)(given) is given
+
+
+def test_what_beside_a_loss_is_written_changes_no_argument(device, rng):
+    (x,) = draw(rng, (3, 5))
+    given = placed(device, x)
+    slopes = ep.value_and_grad(lambda x: (ep.ops.sum(x * x), x.reshape(-1)), has_aux=True)
+    (_, flat), _ = slopes(given)
+    ep.ops.sub(flat, flat, out=flat)
+    assert np.array_equal(host(given), x)
