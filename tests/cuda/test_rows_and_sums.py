@@ -111,7 +111,7 @@ def test_where_a_row_is_kept():
     assert keep(DataType.kFloat, 33) == (Keep.REGISTERS, 1, True, 8, 6)
     assert keep(DataType.kBFloat16, 9) == (Keep.REGISTERS, 1, True, 8, 2)
     assert keep(DataType.kBFloat16, 12)[1:] == (4, True, 4, 1)
-    assert keep(DataType.kDouble, 127) == (Keep.REGISTERS, 1, True, 8, 16)
+    assert keep(DataType.kDouble, 126) == (Keep.REGISTERS, 2, True, 8, 8)
     assert not keep(DataType.kFloat, 1024, addresses=(0, 4)).aligned
     assert keep(DataType.kFloat, 1025) == (Keep.SHARED, 1, True, BLOCK_THREADS // 2, 0)
     assert keep(DataType.kFloat, 2049) == (Keep.SHARED, 1, True, BLOCK_THREADS, 0)

@@ -28,7 +28,7 @@ boxes = (30, 131), (1, 3), (27, 125)
 CASES = {
     # a function that makes a case, its arguments, and upper bounds for the sectors per loaded and per stored byte
     "softmax f32 197": (soft, (64, 197, FLOAT), 1.3, 1.3),
-    "softmax f32 31": (soft, (256, 31, FLOAT), 1.6, 1.6),
+    "softmax f32 31": (soft, (256, 31, FLOAT), 2.0, 2.0),  # by eight threads: with more, instructions take longer
     "softmax bf16 577": (soft, (16, 577, HALF), 1.6, 1.6),
     "softmax bf16 1002": (soft, (16, 1002, HALF), 1.3, 1.3),
     "softmax f32 3001": (soft, (4, 3001, FLOAT), 1.3, 1.3),

@@ -102,8 +102,8 @@ _STATE_BYTES: Final = 32
 """The bytes of the largest state in memory: four numbers of float64."""
 
 _THREAD_ELEMENTS: Final = 16
-"""Elements of a row that a thread has at most, while the warp, or the block, has further threads: with few elements,
-the merge of many threads would take longer than the elements."""
+"""Elements of a row that a thread has, at most or about, while there are further threads: with few elements, the merge
+of many threads would take longer than the elements."""
 
 _COLUMN_ELEMENTS: Final = 4
 """Results of a thread at most, each of which has a state of its own."""
@@ -196,10 +196,11 @@ def row_threads(packs: int, elements: int, pack: int) -> int:
 def threads_of_warp(packs: int, elements: int) -> int:
     """Return the threads of a warp that share a row of more than four packs, in a reduction and in a softmax alike.
 
-    Each has at most 16 elements, or four packs, unless the warp has no more threads: what a thread does once for a row
-    takes the time of many elements. Eight threads read whole sectors of memory also if packs are single numbers.
+    Each has at most four packs, or eight of few elements, unless the warp has no more threads: what a thread does once
+    for a row takes the time of many elements. With more single numbers for each of fewer threads, these would request
+    the sectors at both ends of what they read together more often.
     """
-    threads = power_of_two(-(-packs // max(_THREAD_ELEMENTS // elements, 4)))
+    threads = power_of_two(-(-packs // min(max(_THREAD_ELEMENTS // elements, 4), 8)))
     return min(max(threads, 8), WARP_THREADS)
 
 
