@@ -39,18 +39,21 @@ def arrays_of(operands: Sequence[ArrayLike], names: Sequence[str]) -> Operands:
     else:  # most calls
         return _of_host().on(0)
     found: Operands | None = None
-    name_of_found, type_of_found = "", ""
+    name_of_found, first = "", None
     for value, name in zip(operands, names, strict=True):
         if is_weak(as_scalar(value)):
             continue
         arrays = _arrays_of(value, name)
         if found is None:
-            found, name_of_found, type_of_found = arrays, name, type(value).__qualname__
+            found, name_of_found, first = arrays, name, value
         elif arrays.place != found.place:
-            if found.stranger:
-                raise TypeError(f"{name} ({type(value).__qualname__}) {found.stranger}")
-            if arrays.stranger:
-                raise TypeError(f"{name_of_found} ({type_of_found}) {arrays.stranger}")
+            given = (first, name_of_found, found), (value, name, arrays)
+            for one, its_name, its_arrays in given:
+                if its_arrays.place == _of_host().on(0).place:
+                    its_arrays.as_buffer(one, its_name)  # raises for what is no array, such as None
+            for (*_, its_arrays), (one, its_name, _) in (given, given[::-1]):
+                if its_arrays.stranger:
+                    raise TypeError(f"{its_name} ({type(one).__qualname__}) {its_arrays.stranger}")
             raise TypeError(
                 f"{name} ({type(value).__qualname__}) is on {arrays.place}, {name_of_found} is on {found.place}; "
                 "bring one of them to where the other is first"

@@ -10,6 +10,7 @@ import pytest
 import ep
 import ep.ops
 from ep.include.errors import UnsupportedPrimitiveError
+from ep.ops.declare.function import FUNCTIONS
 from ep.ops.declare.operator import operator_named
 from ep.ops.names import is_backward
 from tests.fuse.placing import placed
@@ -107,6 +108,29 @@ def test_values_in_no_order_are_no_axes(name, device):
     for axis in ({0}, {0: 1}, {}, set(), frozenset([1])):
         with pytest.raises(TypeError, match="axis must be an integer, not "):
             getattr(ep.ops, name)(placed(device, X), axis)
+
+
+def test_what_is_no_array_beside_one(device):
+    """That it is not on the device of the other operand is not what is wrong with it."""
+    x = placed(device, X)
+    for wrong in (None, "a", object(), np.datetime64("2020"), {}):
+        for call in (lambda x, y: ep.ops.add(x, y), lambda x, y: ep.ops.add(y, x)):
+            for function in (call, lambda x, y, call=call: ep.fuse(lambda x: call(x, y))(x)):
+                with pytest.raises(
+                    TypeError, match=r"^[xy] has dtype (object|<U1|datetime64\[Y\]); it must be one of "
+                ):
+                    function(x, wrong)
+
+
+def test_what_a_device_lacks_is_said_once(monkeypatch):
+    """Also where one function that is made of others calls another one."""
+
+    def lacks(*args, **kwargs):
+        raise UnsupportedPrimitiveError("mean has no kernel")
+
+    monkeypatch.setitem(FUNCTIONS, "mean", lacks)
+    with pytest.raises(UnsupportedPrimitiveError, match=r"^std is made of other operators: mean has no kernel$"):
+        ep.ops.std(X)
 
 
 def test_sizes(device):
