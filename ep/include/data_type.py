@@ -80,6 +80,14 @@ DTypeLike: TypeAlias = DataType | np.dtype[Any] | type[np.generic] | type[bool] 
 """A DataType, a NumPy dtype or scalar type, or a sized name such as "float32", "bfloat16" or "bool"."""
 
 
+def _numpy_name(code: str) -> str:
+    """Return the sized name for a code of NumPy: int64 for "i8", which has 8 bytes; empty if there is none."""
+    try:
+        return np.dtype(code).name
+    except Exception:  # also a warning about an old code, where warnings are errors
+        return ""
+
+
 def as_data_type(like: DTypeLike, argument: str = "dtype") -> DataType:
     """Return the DataType that `like` names.
 
@@ -97,7 +105,9 @@ def as_data_type(like: DTypeLike, argument: str = "dtype") -> DataType:
             )
         member = _BY_NAME.get(like)
         if member is None:
-            wanted = did_you_mean(like, _BY_NAME) or f"; give one of {', '.join(_BY_NAME)}"
+            meant = _numpy_name(like)
+            hint = f"; did you mean {meant!r}?" if meant in _BY_NAME else did_you_mean(like, _BY_NAME)
+            wanted = hint or f"; give one of {', '.join(_BY_NAME)}"
             raise ArgumentValueError(argument, f"is {shown(like)}, which is not a data type{wanted}")
         return member
     for kind in (int, float, complex):

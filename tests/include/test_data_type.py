@@ -96,6 +96,14 @@ def test_dtypes_without_a_data_type_are_refused(like):
         as_data_type(like, "src_type")
 
 
+@pytest.mark.parametrize(
+    ("code", "name"), [("i8", "int64"), ("f4", "float32"), ("<f8", "float64"), ("f", "float32"), ("u1", "uint8")]
+)
+def test_a_code_of_numpy_is_named_in_full(code, name):
+    with pytest.raises(ValueError, match=f"dtype is '{code}', which is not a data type; did you mean '{name}'"):
+        as_data_type(code)
+
+
 def test_a_near_miss_is_named():
     with pytest.raises(ValueError, match="did you mean 'bfloat16'"):
         as_data_type("bflaot16")
