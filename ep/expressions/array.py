@@ -94,18 +94,24 @@ class LazyArray(Operators, Recorded):
         self.node = value.node
 
     def __bool__(self) -> bool:
-        raise refusal("the truth of an array that is not computed yet", "use ep.ops.where for what depends on elements")
+        raise self._refusal("the truth", "use ep.ops.where for what depends on elements")
 
     def __float__(self) -> float:
-        raise refusal("a number of an array that is not computed yet", "compute with the array itself")
+        raise self._refusal("a number", "compute with the array itself")
 
     __int__ = __index__ = __complex__ = __float__
 
     def __iter__(self) -> Any:
-        raise refusal("iteration over an array that is not computed yet", "use slices, or operators over an axis")
+        raise self._refusal("iteration over the elements", "use slices, or operators over an axis")
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        raise refusal("a NumPy array of an array that is not computed yet", "use the functions of ep.ops")
+        raise self._refusal("a NumPy array", "use the functions of ep.ops")
+
+    def _refusal(self, what: str, instead: str) -> Exception:
+        """Return the error for a use of the elements; after the end of the trace, it says that there are none."""
+        if self.trace.ended:
+            return RuntimeError(f"{self!r} has no elements: the trace has ended; return it, or assign it to a view")
+        return refusal(f"{what} of an array that is not computed yet", instead)
 
     def __repr__(self) -> str:
         return f"<LazyArray {self.dtype} {self.shape} of {self.trace.place}>"

@@ -151,6 +151,9 @@ def test_arrays_from_elsewhere_are_refused(x):
     ep.fuse(lambda y: kept.append(y) or y + 1.0)(x)
     with pytest.raises(RuntimeError, match="has ended"):
         kept[0] + 1.0
+    for read in (float, bool, list, np.asarray):
+        with pytest.raises(RuntimeError, match=r"has no elements: the trace has ended; return it, or assign it to a"):
+            read(kept[0])
 
 
 def test_assignments_in_program_order(rng):
