@@ -79,7 +79,7 @@ def _types(operator: Any, given: Sequence[str]) -> list[DataType]:
         name, _, like = text.rpartition("=")
         data_type = names.data_type.find(like)
         if data_type is None:
-            raise WrongArgumentError(f"--dtype {text}: {like!r} is not a data type")
+            raise WrongArgumentError(f"--dtype {text}: {names.data_type.refusal(like)}")
         if name and name not in types:
             raise WrongArgumentError(
                 f"--dtype {text}: {operator.name} has no input {name!r}; it has {', '.join(types)}"

@@ -111,7 +111,7 @@ def test_no_kernel_matches(ep):
         (["gather", "--attribute", "batch_dims"], "must be a name and a value"),
         (["gather", "--attribute", "axis=1"], "do not ask for 'axis', but for batch_dims"),
         (["gather", "--dtype", "table=float16"], "gather has no input 'table'; it has params, indices"),
-        (["gather", "--dtype", "float15"], "'float15' is not a data type"),
+        (["gather", "--dtype", "float15"], "'float15' is not a data type; did you mean 'float16'"),
         (["cast", "--attribute", "dtype=int9"], "int9"),
     ],
 )

@@ -155,6 +155,10 @@ def test_attributes_are_told_apart():
         (lambda x: ep.ops.leaky_relu(x, alpha=1, attr0=1), r"leaky_relu\(\) got two values for 'alpha'"),
         (lambda x: ep.ops.add(x), r"add\(\) needs y"),
         (lambda x: ep.ops.relu(), r"relu\(\) needs x"),
+        (lambda x: ep.ops.where(x), r"^where\(\) needs x and y$"),
+        (lambda x: ep.ops.gather(indices=[0]), r"^gather\(\) needs params$"),
+        (lambda x: ep.ops.sum(), r"^sum\(\) needs x$"),
+        (lambda x: ep.ops.concat(axis=0), r"^concat\(\) needs arrays$"),
     ],
 )
 def test_wrong_calls(call, message):

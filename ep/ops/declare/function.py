@@ -110,10 +110,10 @@ def _parameters(resolve: Callable[..., Attributes]) -> tuple[tuple[Input, ...], 
 def _in_order(
     resolve: Callable[..., Attributes], names: Sequence[str], args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return the arguments with all inputs in front; TypeError, as Python raises it, if one is missing."""
+    """Return the arguments with all inputs in front; TypeError, which names the function, if one is missing."""
     rest = dict(kwargs)
-    if any(name not in rest for name in names[len(args) :]):
-        _signature_of(resolve).bind(*args, **rest)
+    if missing := [name for name in names[len(args) :] if name not in rest]:
+        raise TypeError(f"{resolve.__name__}() needs {' and '.join(missing)}")
     return (*args, *(rest.pop(name) for name in names[len(args) :])), rest
 
 
