@@ -133,7 +133,7 @@ def test_normalisations_become_part_of_convolutions(rng):
     given = [("x", (2, 3, 5, 6))], [("y", (2, 4, 5, 6))], [("w", w), ("b", b), *numbers]
     x = rng.standard_normal((2, 3, 5, 6), np.float32)
     model = ep.onnx.load(model_of(nodes, *given))
-    assert "3 nodes, 2 of them are left" in model.explain()
+    assert "nodes: 3; left when the model is loaded: 2" in model.explain()
     (plain,) = ep.onnx.load(model_of(nodes[:1], given[0], [("c", (2, 4, 5, 6))], given[2]))(x=x)
     scale, offset, mean, variance = (one.reshape(-1, 1, 1) for _, one in numbers)
     expected = np.maximum((plain - mean) / np.sqrt(variance + 1e-3) * scale + offset, 0)
@@ -218,7 +218,7 @@ def test_explain_says_what_a_plan_has(rng):
         model_of([shape, *nodes], [("h0", ("n", 7))], [("h5", ("n", 7)), ("sizes", (2,), TensorProto.INT64)], weights)
     )
     said = model.explain(h0=(3, 7))
-    for words in ("product kernel of matmul tanh add", "16 nodes", "980 bytes", "1 values that follow"):
+    for words in ("product kernel of matmul tanh add", "nodes: 16", "980 bytes", "1 values that follow"):
         assert words in said
     with pytest.raises(ValueError, match="h0 has free sizes"):
         model.explain()
