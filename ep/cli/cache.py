@@ -130,7 +130,9 @@ def _warm_for_absent(arguments: Namespace, fitting: Sequence[Entry]) -> int:
         raise CommandError(f"nothing was compiled: no such key is registered for {wanted[0].tag}")
     try:
         DeviceManagerRegistry.GetDeviceManager(wanted[0]).compile_for(arguments.capability)
-    except (ArgumentValueError, DeviceUnavailableError, RuntimeError) as error:
+    except ArgumentValueError as error:
+        raise WrongArgumentError(str(error)) from error
+    except (DeviceUnavailableError, RuntimeError) as error:
         raise CommandError(str(error)) from error
     return _compile(arguments, entries)
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from ep.common.checks import are_several, as_integer, as_size
+from ep.common.checks import are_several, as_count, as_integer
 from ep.common.primitive.broadcast import Dims, simplify_broadcast_dims
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.shown import shown
 
 
-def as_sizes(sizes: tuple[Any, ...], argument: str = "sizes", check: Callable[[Any, str], int] = as_size) -> Dims:
+def as_sizes(sizes: tuple[Any, ...], argument: str = "sizes", check: Callable[[Any, str], int] = as_count) -> Dims:
     """Return sizes that were given one by one or as one sequence; `check` is done with each, and names it."""
     given = sizes[0] if len(sizes) == 1 and are_several(sizes[0]) else sizes
     return tuple(check(size, f"{argument}[{position}]") for position, size in enumerate(given))

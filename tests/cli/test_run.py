@@ -316,7 +316,7 @@ GATHER = ["gather", "--params", "params.npy", "--indices", "indices.npy"]
         (["expand", "--x", "x.npy", "--sizes", "4,3,6,2"], "x of shape (4, 1, 5, 1) has 5 there"),
         (["repeat", "--x", "x.npy", "--sizes", "4"], "sizes (4,) has fewer axes than x"),
         (["relu", "--x", "bf16.npy"], "2 bytes; if they are bfloat16, add --read-as bfloat16"),
-        (["bitwise_not", "--x", "x.npy"], "bitwise_not takes int8"),
+        (["bitwise_not", "--x", "x.npy"], "bitwise_not takes bool, int8, uint8, int16"),
         (["add", "--x", "x.npy", "--y", "scalar.npy"], "float64"),
         (["add", "--x", "x.npy", "--y", "params.npy"], "(3, 11, 5)"),
     ],

@@ -59,7 +59,7 @@ def test_products_have_nothing_to_compile(tmp_path):
 )
 def test_what_cannot_be_compiled_for(options, said, tmp_path):
     code, _, error = warm(tmp_path, *options)
-    assert code == 1
+    assert code == 2
     assert said in error
     assert not any(tmp_path.iterdir())
 
