@@ -118,7 +118,10 @@ def test_closed_stderr_sends_no_errors_to_stdout():
         (["cache", "warm", "--jobs", "\u0663"], "must be a number of processes from 1 to 1024, in digits alone"),
         (["show"], "ep show: error: the following arguments are required: primitive"),
         (["run"], "ep run: error: the following arguments are required: OPERATOR"),
-        (["run", "concatenate"], "ep run: error: argument OPERATOR: 'concatenate' is not an operator; did you mean 'concat'?"),
+        (
+            ["run", "concatenate"],
+            "ep run: error: argument OPERATOR: 'concatenate' is not an operator; did you mean 'concat'?",
+        ),
         (["run", "gathr"], "ep run: error: argument OPERATOR: 'gathr' is not an operator; did you mean 'gather'"),
         (["run", "expand", "--siezs", "1"], "ep run expand: error: "),
         (

@@ -104,7 +104,9 @@ def test_results_in_place_of_what_is_added(device, rng):
 
 def test_what_is_not_joined(rng):
     x, ids = rng.random((40, 33)), rng.integers(0, 4, 40)
-    assert "alone: it does not read a map that nothing else reads" in ep.fuse(lambda x, ids: ops.segment_sum(x, ids, 4)).explain(x, ids)
+    assert "alone: it does not read a map that nothing else reads" in ep.fuse(
+        lambda x, ids: ops.segment_sum(x, ids, 4)
+    ).explain(x, ids)
     narrow = ep.fuse(lambda x, ids: ops.segment_sum(x * 2.0, ids, 4))
     assert "its rows have 5 elements" in narrow.explain(x[:, :5], ids)
     read_twice = ep.fuse(lambda x, ids: (ops.segment_sum(x * 2.0, ids, 4), x * 2.0))
