@@ -12,7 +12,7 @@ import numpy as np
 from ep.common.arrays.checks import is_weak
 from ep.common.arrays.on_device import arrays_of_type
 from ep.include.arrays import Arrays
-from ep.include.errors import ArgumentError, ArgumentTypeError
+from ep.include.errors import ArgumentTypeError
 from ep.include.process import exclusively
 from ep.include.shown import shape_in_words, shown
 from ep.include.suggest import did_you_mean
@@ -147,21 +147,16 @@ def _buffer(base: Arrays, signature: Signature, value: Any) -> Any:
         return base.as_buffer(value, argument) if base.takes_host_arrays else np.asarray(value, signature.dtype)
     if is_weak(value):
         return exclusively(lambda: import_module("ep.ops.operands")).as_weak(value, signature.dtype, argument)
-    try:
-        if is_array_of(base, value):
-            return value if isinstance(dtype, np.dtype) else base.as_buffer(value, argument)
-        arrays = exclusively(lambda: import_module("ep.ops.devices")).arrays_of((value,), (argument,))
-        if arrays.place == base.place or getattr(arrays, "takes_host_arrays", False):
-            made = arrays.as_buffer(value, argument)
-            if isinstance(value, list | tuple) and made.dtype != signature.dtype:
-                how = f"give numpy.asarray({signature.name}, {signature.dtype.name!r})"
-                words = f"is a {type(value).__name__}, of dtype {made.dtype} as an array; it must be"
-                raise ArgumentTypeError(argument, f"{words} {signature.dtype}: {how}")
-            return made
-    except ArgumentError:
-        raise
-    except ValueError as error:  # NumPy's, of lists that are no array
-        raise ValueError(f"{argument} ({type(value).__qualname__}) cannot be made an array: {error}") from error
+    if is_array_of(base, value):
+        return value if isinstance(dtype, np.dtype) else base.as_buffer(value, argument)
+    arrays = exclusively(lambda: import_module("ep.ops.devices")).arrays_of((value,), (argument,))
+    if arrays.place == base.place or getattr(arrays, "takes_host_arrays", False):
+        made = arrays.as_buffer(value, argument)
+        if isinstance(value, list | tuple) and made.dtype != signature.dtype:
+            how = f"give numpy.asarray({signature.name}, {signature.dtype.name!r})"
+            words = f"is a {type(value).__name__}, of dtype {made.dtype} as an array; it must be"
+            raise ArgumentTypeError(argument, f"{words} {signature.dtype}: {how}")
+        return made
     raise TypeError(f"{argument} ({type(value).__qualname__}) is on {arrays.place}; the model is on {base.place}")
 
 

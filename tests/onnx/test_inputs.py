@@ -104,7 +104,7 @@ def test_arrays_of_another_device_are_not_copied_back(device):
             TypeError,
             r"input x is a list, of dtype float64 as an array; it must be float32: give numpy\.asarray\(x, 'float32'\)",
         ),
-        ([[1.0], [2.0, 3.0]], ValueError, r"input x \(list\) cannot be made an array"),
+        ([[1.0], [2.0, 3.0]], ValueError, r"input x is \[\[1.0\], \[2.0, 3.0\]\]; all its parts must have one shape"),
         (None, TypeError, "input x has dtype object; it must be one of"),
         (Gradient(X), TypeError, r"input x \(Gradient\) cannot be read through DLPack: tensors that require gradient"),
         (np.ma.masked_array(X, X > 2), TypeError, "input x has a mask"),
