@@ -39,7 +39,7 @@ def install(package: Path, number: int, module: str = "", old: str = "", new: st
 
 def code_of(tag: str, module: str, names: str, *expected: int) -> int:
     """Return the exit code of pytest for tests of a module; print its output if the code is not the expected one."""
-    options = ["-q", "-x", "-p", "ep.testing.plugin", "-p", "no:cacheprovider", "-p", "no:xdist", "-W", "error"]
+    options = ["-q", "-x", "-p", "ep.testing.plugin", "-p", "no:cacheprovider", "-p", "no:xdist"]
     options.append("--ep-every-case")  # the case that shows a defect is not always among a sample
     said = io.StringIO()
     with contextlib.redirect_stdout(said):
