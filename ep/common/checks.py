@@ -21,7 +21,7 @@ def as_integer(value: Any, argument: str) -> int:
     """Return an integer argument of an operator as int. Raises TypeError for others, also bool: see `as_index`."""
     if type(value) is int:
         return value
-    if isinstance(value := _present(value), bool):
+    if isinstance(value := present(value), bool):
         raise ArgumentTypeError(argument, f"must be an integer, not {value}")
     return as_index(value, argument)
 
@@ -39,7 +39,7 @@ def as_index(value: Any, argument: str) -> int:
         raise ArgumentTypeError(argument, f"must be an integer, not {shown(value)}") from None
 
 
-def _present(value: Any) -> Any:
+def present(value: Any) -> Any:
     """Return the present value of a number that may have another one later, as `LaterNumber`, or another value."""
     pinned = getattr(type(value), "pinned", None)  # not by its class, whose module kernels must not depend on
     return value if pinned is None else pinned(value)
@@ -54,18 +54,21 @@ def are_several(given: Any) -> TypeGuard[Iterable[Any]]:
     return getattr(given, "ndim", None) != 0
 
 
-def integers_in(given: Any, argument: str) -> tuple[int, ...]:
-    """Return integers that were given as a sequence, as an array, or as one integer; TypeError for anything else."""
+def integers_in(given: Any, argument: str, check: Callable[[Any, str], int] = as_integer) -> tuple[int, ...]:
+    """Return integers that were given as a sequence, as an array, or as one integer; TypeError for anything else.
+
+    check: returns one of them, or raises an error that names it.
+    """
     if not are_several(given):
-        return (as_integer(given, argument),)
-    return tuple(as_integer(one, f"{argument}[{position}]") for position, one in enumerate(given))
+        return (check(given, argument),)
+    return tuple(check(one, f"{argument}[{position}]") for position, one in enumerate(given))
 
 
 def as_truth(value: Any, argument: str) -> bool:
     """Return an argument that is True or False, of Python or NumPy. Raises TypeError for anything else."""
     if value is True or value is False:  # most calls
         return value
-    value = _present(value)
+    value = present(value)
     if not isinstance(value, bool | np.bool_):
         raise ArgumentTypeError(argument, f"must be True or False, not {shown(value)}")
     return bool(value)

@@ -73,20 +73,19 @@ class _Trace:
 
     def call(self, base: Any, leaves: Sequence[Any], out: Any) -> Any:
         """Compute with the leaves of the arguments; base: the reader of operands."""
+        written = {} if out is None else _destinations(out, self._results)
         if out is None and self._are_given:
-            results = self.program.run(base, leaves, {})
+            results = self.program.run(base, leaves, written)
         else:
             given = {}
             for k, position in self._positions:
                 given[position] = leaves[k]
             for position, number in self._numbers:
                 given[position] = base.number(number(leaves))
-            results = self.program.run(base, given, {} if out is None else _destinations(out, self._results))
-        if self._copied:
-            written = () if out is None else _destinations(out, self._results)
-            for k in self._copied:
-                if self._results[k] not in written:
-                    results[k] = FUNCTIONS["identity"](results[k])
+            results = self.program.run(base, given, written)
+        for k in self._copied:
+            if self._results[k] not in written:
+                results[k] = FUNCTIONS["identity"](results[k])
         if isinstance(self._value, int):
             return results[0]
         if self._is_tuple:

@@ -58,6 +58,10 @@ def _load(tag: str) -> None:
 
 def _entry_points() -> EntryPoints:
     """Return the entry points of the group."""
+    return exclusively(_search)  # from Python 3.15 on, the search itself imports
+
+
+def _search() -> EntryPoints:
     from importlib import metadata  # not at the top: `import ep` stays quick
 
     return metadata.entry_points(group=ENTRY_POINT_GROUP)
@@ -70,7 +74,7 @@ def load_all_providers() -> None:
     """
     for tag in _BUILT_IN:
         load_provider(tag)
-    for entry_point in exclusively(_entry_points):  # from Python 3.15 on, the search itself imports
+    for entry_point in _entry_points():
         if entry_point.name in _BUILT_IN:
             warnings.warn(
                 f"entry point {entry_point.name!r} ({entry_point.value}) is ignored: it is a device type of ep itself",

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from ep.common.arrays.checks import as_scalar, is_weak
-from ep.common.checks import are_several, as_integer, as_truth
+from ep.common.checks import are_several, as_integer, as_truth, present
 from ep.common.primitive.broadcast import broadcast_dims
-from ep.include.arrays import Array, ArrayLike, LaterNumber
+from ep.include.arrays import Array, ArrayLike
 from ep.include.data_type import DataType, as_data_type
 from ep.include.number_kind import COMPLEXES, FLOATS, REAL
 from ep.include.shown import shown
@@ -91,8 +91,7 @@ def var(
     The result has the dtype of the mean: float64 for integers and bool. That of complex numbers is real. Numbers of 16
     bits are computed in float32, and rounded once.
     """
-    if isinstance(correction, LaterNumber):
-        correction = correction.pinned()
+    correction = present(correction)
     if not is_weak(as_scalar(correction)) or np.iscomplexobj(correction):
         raise TypeError(f"correction must be a real number, not {shown(correction)}")
     given, size = as_data_type(x.dtype), x.size

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ep.common.arrays.checks import as_scalar, is_weak
-from ep.common.checks import as_count, as_integer, as_truth
+from ep.common.checks import as_count, as_integer, as_truth, present
 from ep.include.arrays import Array, ArrayLike, LaterNumber
 from ep.include.data_type import DTypeLike, as_data_type
 from ep.include.device_type import DeviceType
@@ -155,7 +155,7 @@ def _numbers(given: Mapping[str, complex], reason: str, is_real: bool, is_finite
     """
     numbers = []
     for name, value in given.items():
-        value = as_scalar(value.pinned() if isinstance(value, LaterNumber) else value)
+        value = as_scalar(present(value))
         if not is_weak(value):
             raise ArgumentTypeError(name, f"must be a number, not {shown(value)}")
         number = value.item() if isinstance(value, np.generic) else value

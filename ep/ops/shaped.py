@@ -77,9 +77,9 @@ def expand_dims(x: ArrayLike, axis: int | tuple[int, ...] = 0) -> Array:
 
     x: array of any type. axis: the positions of the new axes in the result; negative ones are counted from the last.
     """
-    new = tuple(axis) if are_several(axis) else (axis,)
-    num_dims = len(x.shape) + len(new)
-    axes, sizes = as_axes(new if are_several(axis) else axis, "axis", num_dims), iter(x.shape)
+    new: Any = tuple(axis) if are_several(axis) else axis
+    num_dims = len(x.shape) + (len(new) if isinstance(new, tuple) else 1)
+    axes, sizes = as_axes(new, "axis", num_dims), iter(x.shape)
     return _in_shape(x, [1 if k in axes else next(sizes) for k in range(num_dims)])
 
 

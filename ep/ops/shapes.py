@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ep.common.checks import are_several, as_count, as_integer
+from ep.common.checks import are_several, as_count, as_integer, integers_in
 from ep.common.primitive.broadcast import Dims, simplify_broadcast_dims
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.shown import shown
@@ -15,15 +15,12 @@ from ep.include.shown import shown
 
 def as_sizes(sizes: tuple[Any, ...], argument: str = "sizes", check: Callable[[Any, str], int] = as_count) -> Dims:
     """Return sizes that were given one by one or as one sequence; `check` is done with each, and names it."""
-    given = sizes[0] if len(sizes) == 1 and are_several(sizes[0]) else sizes
-    return tuple(check(size, f"{argument}[{position}]") for position, size in enumerate(given))
+    return integers_in(sizes[0] if len(sizes) == 1 and are_several(sizes[0]) else sizes, argument, check)
 
 
 def as_axes(given: Any, argument: str, num_dims: int) -> Dims:
     """Return one or several axes, counted from the front, as `from_front`; ValueError if one is there twice."""
-    if not are_several(given):
-        return (from_front(given, argument, num_dims, num_dims),)
-    axes = tuple(from_front(one, f"{argument}[{position}]", num_dims, num_dims) for position, one in enumerate(given))
+    axes = integers_in(given, argument, lambda one, name: from_front(one, name, num_dims, num_dims))
     if len(set(axes)) < len(axes):
         raise ValueError(f"{argument} is {shown(given)}; each axis must be there once")
     return axes

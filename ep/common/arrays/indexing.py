@@ -10,8 +10,7 @@ import numpy as np
 
 from ep.common.arrays.checks import as_scalar
 from ep.common.arrays.numpy_functions import FUNCTIONS
-from ep.common.checks import are_several, integers_in
-from ep.include.arrays import LaterNumber
+from ep.common.checks import are_several, integers_in, present
 
 
 def selected(array: Any, index: Any) -> Any:
@@ -87,8 +86,7 @@ def _forward(given: slice, size: int, axis: int, reversed_axes: list[int]) -> sl
 
 def _index(index: Any, size: int, axis: int) -> int:
     """Return an integer index, counted from the front."""
-    if isinstance(index, LaterNumber):
-        index = index.pinned()
+    index = present(index)
     if isinstance(index, bool | np.bool_) or not hasattr(index, "__index__"):
         raise TypeError(f"the index of axis {axis} must be an integer, a slice, None or ..., not {index!r}")
     at = int(index)
