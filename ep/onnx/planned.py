@@ -12,7 +12,7 @@ import numpy as np
 from ep.common.progress import Progress
 from ep.expressions.array import LazyArray
 from ep.expressions.memory import Arena
-from ep.expressions.program import Program
+from ep.expressions.named_program import NamedProgram
 from ep.include.arrays import Array, Arrays
 from ep.onnx.calls import tell_node
 from ep.onnx.graph import Branch, Node
@@ -58,34 +58,25 @@ class Planned:
         self._values: dict[str, Any] = {}
         trace = self._trace = known.trace()
         try:
-            self.given = {name: self._give(name, one) for name, one in given.items()}
+            lazy = {name: self._give(name, one) for name, one in given.items()}
             left = self._traced(nodes, progress or _SILENT)
             self.rest = left[1:]
             read = {name for node in left for name in node.inputs}
             self.results = [name for name in self._values if name in wanted or (name in read and name not in given)]
             self._sizes = {name: Sized.of(self._values[name]) for name in self.results}
             self.read_later = [name for name in read if name in self._values]
-            own = self._with_memory_of_their_own()
-            positions = [own.get(name, self._values[name]).node.position for name in self.results]
-            self.program = Program(trace, positions, has_memory=True)
-            self.num_folded, self.num_dropped = trace.num_folded, trace.num_dropped
+            results = {name: self._values[name] for name in self.results}
+            self._named = NamedProgram(trace, lazy, results, wanted)
+            self.program, self.given = self._named.program, self._named.given
             held = {id(one): position for position, one in trace.held.items()}
-            self.names = {position: name for name, position in self.given.items()}
-            self.names |= {held[id(one)]: name for name, one in known.on_device() if id(one) in held}
+            self._constants = {held[id(one)]: name for name, one in known.on_device() if id(one) in held}
         finally:
             trace.end()
             self._values.clear()
 
     def explain(self) -> str:
         """Return a text about the kernels, their bytes, the memory, and the values computed during planning."""
-        memory: Any = self.program.memory
-        lines = [
-            self.program.schedule.explain(self.names),
-            f"memory: {memory.num_bytes:,} bytes in one piece for {len(memory.values)} values; "
-            f"those needed at once have {memory.most_live:,} at most",
-            f"computed when planning: {self.num_folded} operators on constants, "
-            f"{len(self.fixed)} values that follow from shapes; left out: {self.num_dropped} copies and casts",
-        ]
+        lines = self._named.explain(self._constants, f", {len(self.fixed)} values that follow from shapes")
         if self.cut is not None:
             lines.append(f"then {self.cut.shown}, which is computed by itself; what follows is planned by its results")
         return "\n".join(filter(None, lines))
@@ -137,10 +128,9 @@ class Planned:
                 progress.expect(len(rest) - before)
         return [*rest]
 
-    def _give(self, name: str, one: Any) -> int:
+    def _give(self, name: str, one: Any) -> Any:
         lazy = self._values[name] = self._trace.give(None, tuple(one.shape), np.dtype(one.dtype))
-        position: int = lazy.node.position
-        return position
+        return lazy
 
     def _add(self, node: Node) -> Branch | None:
         """Note a node, or compute what follows from shapes; return what takes its place, None if only data say that."""
@@ -189,21 +179,6 @@ class Planned:
                 return self._trace.hold(self.known.placed(name))
             found = self._trace.copy_from_host(self.fixed[name])
         return found
-
-    def _with_memory_of_their_own(self) -> dict[str, Any]:
-        """Return copies of the outputs whose memory would be that of an input, of a constant or of another output."""
-        copies, taken = dict[str, Any](), set[int]()
-        for name in self.wanted:
-            if name not in self._values:
-                continue
-            lazy = self._values[name]
-            root = lazy.node
-            while root.operator is None and root.inputs:
-                root = self._trace.nodes[root.inputs[0]]
-            if root.operator is None or root.position in taken:
-                copies[name] = self._trace.copied(lazy)
-            taken.add(root.position)
-        return copies
 
 
 def _needed(nodes: Sequence[Node], wanted: Sequence[str]) -> list[Node]:

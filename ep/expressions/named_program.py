@@ -1,0 +1,72 @@
+"""Programs of graphs: their inputs and results have names, and their results have memory of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ep.expressions.folding import FoldingTrace
+from ep.expressions.program import Program
+
+
+class NamedProgram:
+    """The program that computes values of a graph.
+
+    program: the steps. given: the positions of its inputs, by name. results: the names of its results, in their order.
+    """
+
+    def __init__(
+        self,
+        trace: FoldingTrace,
+        given: Mapping[str, Any],
+        results: Mapping[str, Any],
+        delivered: Iterable[str],
+        round_each: bool = False,
+    ) -> None:
+        """trace: has recorded the graph. given, results: the lazy arrays of inputs and results, by name.
+
+        delivered: the names of the results that leave the graph: each gets memory that no input, no constant and no
+        other of them has. round_each: as of `ep.fuse`.
+        """
+        self.given = {name: one.node.position for name, one in given.items()}
+        self.results: Sequence[str] = [*results]
+        copies = _separate(trace, results, delivered)
+        positions = [copies.get(name, one).node.position for name, one in results.items()]
+        self.program = Program(trace, positions, round_each, has_memory=True)
+        self.num_folded, self.num_dropped = trace.num_folded, trace.num_dropped
+
+    def explain(self, constants: Mapping[int, str], computed: str) -> list[str]:
+        """Return lines about the kernels, their bytes, the memory, and what was computed during planning.
+
+        constants: the names of constant arrays, by position. computed: words on other values that planning computed.
+        """
+        memory: Any = self.program.memory
+        names = {position: name for name, position in self.given.items()} | {**constants}
+        return [
+            self.program.schedule.explain(names),
+            f"memory: {memory.num_bytes:,} bytes in one piece for {len(memory.values)} values; "
+            f"those needed at once have {memory.most_live:,} at most",
+            f"computed when planning: {self.num_folded} operators on constants{computed}; "
+            f"left out: {self.num_dropped} copies and casts",
+        ]
+
+
+def _separate(trace: FoldingTrace, results: Mapping[str, Any], delivered: Iterable[str]) -> dict[str, Any]:
+    """Return copies of the results whose memory would be that of an input, of a constant or of another result."""
+    copies, taken = dict[str, Any](), set[int]()
+    for name in delivered:
+        if name not in results:
+            continue
+        lazy = results[name]
+        root = lazy.node
+        while root.operator is None and root.inputs:
+            root = trace.nodes[root.inputs[0]]
+        if root.constant is not None:  # a number is no array yet
+            number = np.frombuffer(root.constant, root.dtype).reshape(root.shape)
+            copies[name] = trace.reshape(trace.copied(trace.copy_from_host(number)), lazy.node.shape)
+        elif root.operator is None or root.position in taken:
+            copies[name] = trace.copied(lazy)
+        taken.add(root.position)
+    return copies

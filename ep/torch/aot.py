@@ -1,0 +1,82 @@
+"""The backend of `torch.compile`: graphs of AOTAutograd, with ATen's core operators, as callables."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any, Final
+
+import torch
+from torch._decomp import core_aten_decompositions, get_decompositions
+from torch._dynamo.backends.common import aot_autograd
+from torch.fx import GraphModule
+
+from ep.expressions.memory import Arenas
+from ep.torch.compiled_graph import CompiledGraph
+from ep.torch.operators import OPERATORS, aten
+from ep.torch.options import Options, as_options
+
+TRIED: Final = ("2.13", "2.15")
+"""The versions of PyTorch that all tests passed with. AOTAutograd promises nothing about others."""
+
+
+@cache
+def _warn_of_version() -> None:
+    """Say once if this version of PyTorch has not been tried."""
+    version = ".".join(torch.__version__.split(".")[:2])
+    if version not in TRIED:
+        warnings.warn(
+            f"ep.torch was tried with PyTorch {' and '.join(TRIED)}, and this is {torch.__version__}: compare results "
+            "with those of eager once",
+            stacklevel=2,
+        )
+
+
+@cache
+def decompositions() -> dict[Any, Any]:
+    """Return the functions that replace operators by others: those of ATen's core, less what the table has."""
+    found = dict(core_aten_decompositions())
+    more = (
+        "native_group_norm_backward native_batch_norm_backward _native_batch_norm_legit nll_loss_forward "
+        "nll_loss_backward nll_loss2d_forward nll_loss2d_backward mse_loss_backward upsample_bilinear2d.vec "
+        "upsample_nearest2d.vec reflection_pad1d reflection_pad2d replication_pad2d std_mean linalg_vector_norm"
+    )
+    found.update(get_decompositions([getattr(aten, name.partition(".")[0]) for name in more.split()]))
+    for target in [*found]:
+        if target in OPERATORS or torch.Tag.nondeterministic_seeded in getattr(target, "tags", ()):
+            del found[target]
+    return found
+
+
+def backend(module: GraphModule, example_inputs: Sequence[Any], **given: Any) -> Callable[..., Any]:
+    """Compile a graph of torch.compile: `torch.compile(model, backend="ep")`.
+
+    given: `options`, a mapping with the names of `Options`. Raises TypeError for other names, and for values of other
+    types.
+    """
+    return compiled(module, example_inputs, as_options(_only_options(given)), lambda graph: None)
+
+
+def compiled(
+    module: GraphModule, example_inputs: Sequence[Any], options: Options, note: Callable[[CompiledGraph], None]
+) -> Callable[..., Any]:
+    """Compile a graph. note: gets each graph that AOTAutograd makes of it: forward, backward."""
+    _warn_of_version()
+    arenas = Arenas()
+
+    def compile_graph(graph: GraphModule, _: Sequence[Any]) -> CompiledGraph:
+        made = CompiledGraph(graph, arenas, options)
+        note(made)
+        return made
+
+    make = aot_autograd(fw_compiler=compile_graph, bw_compiler=compile_graph, inference_compiler=compile_graph,
+                        decompositions=decompositions())  # fmt: skip
+    found: Callable[..., Any] = make(module, example_inputs)
+    return found
+
+
+def _only_options(given: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    if unknown := [name for name in given if name != "options"]:
+        raise TypeError(f"backend ep does not know {unknown[0]}; it takes options")
+    return given.get("options")

@@ -1,0 +1,72 @@
+"""A graph of PyTorch as a callable."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from torch.fx import GraphModule
+
+from ep.common.bounded_cache import BoundedCache
+from ep.expressions.memory import Arenas
+from ep.garbage import garbage_waits
+from ep.include.device_type import DeviceType
+from ep.include.errors import UnsupportedPrimitiveError
+from ep.torch.options import Options
+from ep.torch.plan import Plan
+from ep.torch.section import RefusedError
+from ep.torch.sizing import Symbols
+
+
+class CompiledGraph:
+    """A graph of AOTAutograd on a device: a plan for each combination of input sizes. Several threads may call it."""
+
+    def __init__(self, module: GraphModule, arenas: Arenas, options: Options) -> None:
+        module.graph.eliminate_dead_code()
+        self._boxed_call = True  # says to AOTAutograd that the inputs come in a list, which a call empties
+        self._module, self._arenas, self._options = module, arenas, options
+        self._symbols = Symbols(module.graph)
+        self._refused: dict[Any, Exception] = {}
+        self._plans = BoundedCache()
+
+    def __call__(self, args: list[Any]) -> list[Any]:
+        """Return the results. Raises NotImplementedError for steps that PyTorch would compute, where those are errors,
+        and UnsupportedPrimitiveError, which lists all that the device lacks."""
+        plan = self._plans.get(self._symbols.key(args))
+        if plan is None:
+            plan = self.plan(args)
+        found: list[Any] = plan.run(args)
+        return found
+
+    def any_plan(self) -> Plan:
+        """Return a plan that there is; if there is none yet, one for the sizes that PyTorch traced the graph with."""
+        for plan in (*self._plans.values(), *self._plans.older.values()):
+            return plan  # type: ignore[no-any-return]
+        return self.plan([self._symbols.traced(node) for node in self._symbols.placeholders])
+
+    def plan(self, args: Sequence[Any]) -> Plan:
+        """Return a new plan for inputs of some sizes, which later calls use."""
+        with garbage_waits():
+            plan = None
+            while plan is None:
+                try:
+                    plan = Plan(self._module, self._symbols, args, self._refused, self._arenas, self._options)
+                except RefusedError as error:
+                    if not error.reasons.keys() - self._refused.keys():
+                        raise  # nothing would change
+                    self._refused.update(error.reasons)
+        self._check(plan)
+        self._plans.put(self._symbols.key(args), plan)
+        return plan
+
+    def _check(self, plan: Plan) -> None:
+        device = self._options.device
+        if device is not DeviceType.kCPU:
+            lacking = [one for one in self._refused.values() if isinstance(one, UnsupportedPrimitiveError)]
+            if lacking:
+                listed = "\n  ".join(dict.fromkeys(map(str, lacking)))
+                raise UnsupportedPrimitiveError(f"{device.tag} lacks kernels of the model:\n  {listed}")
+        steps = [one for one in plan.eager if not one.is_random]
+        if self._options.strict and steps:
+            listed = "\n  ".join(f"{one.name} ({one.operator}): {one.reason}" for one in steps)
+            raise NotImplementedError(f"PyTorch would compute {len(steps)} steps, and strict is set:\n  {listed}")

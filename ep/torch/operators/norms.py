@@ -1,0 +1,46 @@
+"""Normalisations, and their gradients; attention."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ep import ops
+from ep.torch.operators.reductions import variance
+from ep.torch.table import Call, computes
+
+
+def _channels(x: Any, array: Any) -> Any:
+    """Return an array of one number for each channel in a shape that broadcasts with x."""
+    return array.reshape((array.size, *[1] * (len(x.shape) - 2)))
+
+
+@computes("_native_batch_norm_legit_no_training")
+def _(call: Call, x: Any, weight: Any, bias: Any, mean: Any, var: Any, momentum: float, eps: float) -> Any:
+    factor = ops.rsqrt(ops.add(var, eps))
+    factor = factor if weight is None else ops.mul(factor, call.cast(weight, factor.dtype))
+    offset = ops.negative(ops.mul(mean, factor))
+    offset = offset if bias is None else ops.add(offset, call.cast(bias, factor.dtype))
+    y = ops.add(ops.mul(call.cast(x, factor.dtype), _channels(x, factor)), _channels(x, offset))
+    return call.cast(y), None, None
+
+
+@computes("_native_batch_norm_legit_functional")
+def _(
+    call: Call, x: Any, weight: Any, bias: Any, mean: Any, var: Any, training: bool, momentum: float, eps: float
+) -> Any:
+    if not training:
+        raise NotImplementedError("batch norm with given statistics")
+    axes, count = (0, *range(2, len(x.shape))), x.size // max(x.shape[1], 1)
+    wide = call.cast(x, mean.dtype)
+    var_x, mean_x = variance(call, wide, axes, 0, True)
+    rstd = ops.rsqrt(ops.add(var_x, eps))
+    y = ops.mul(ops.sub(wide, mean_x), rstd)
+    y = y if weight is None else ops.mul(y, _channels(x, weight))
+    y = y if bias is None else ops.add(y, _channels(x, bias))
+    var_x, mean_x, rstd = (one.reshape((x.shape[1],)) for one in (var_x, mean_x, rstd))
+
+    def followed(old: Any, new: Any) -> Any:
+        return ops.add(ops.mul(new, momentum), ops.mul(old, 1 - momentum))
+
+    unbiased = ops.mul(var_x, count / max(count - 1, 1))
+    return call.cast(y), mean_x, rstd, followed(mean, mean_x), followed(var, unbiased)

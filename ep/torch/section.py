@@ -1,0 +1,228 @@
+"""Sections: the parts of a graph that one program of ep computes each. This module alone knows traces and programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+import torch
+from torch.fx import Node
+from torch.fx.node import map_aggregate
+
+from ep import ops
+from ep.common.arrays.constants import CONSTANTS
+from ep.expressions.array import LazyArray
+from ep.expressions.folding import FoldingTrace
+from ep.expressions.memory import Arenas
+from ep.expressions.named_program import NamedProgram
+from ep.include.arrays import Arrays
+from ep.torch.options import Options
+from ep.torch.sizing import Sizes
+from ep.torch.table import OPERATORS, Call
+from ep.torch.tensors import DTYPES, Layout, NDArray, as_array, as_tensor, layout_of
+
+Values = dict[Node, Any]
+"""The tensors and the numbers of one call, by node."""
+
+
+class RefusedError(Exception):
+    """Raised for a section with nodes that `ep` does not compute. reasons: the error of each."""
+
+    def __init__(self, reasons: dict[Node, Exception]) -> None:
+        super().__init__(reasons)
+        self.reasons = reasons
+
+
+class Section:
+    """Some nodes of a graph, for inputs of certain sizes.
+
+    inputs, results: the nodes whose values it reads from those of a call, and adds to them.
+    """
+
+    def __init__(
+        self,
+        base: Arrays,
+        arenas: Arenas,
+        options: Options,
+        nodes: Sequence[Node],
+        inputs: Mapping[Node, Sizes | None],
+        numbers: Mapping[Node, Any],
+        results: Mapping[Node, Sizes],
+    ) -> None:
+        """base: the arrays of the device. arenas: the memory that the sections of a graph share.
+
+        nodes: in their order. inputs: their sizes, None for numbers. numbers: those that are known now, by node.
+        results: their sizes.
+
+        Raises RefusedError.
+        """
+        self._base, self._arenas = base, arenas
+        self.inputs, self.results = [*inputs], [*results]
+        trace = FoldingTrace(base.kept(), "a graph of PyTorch", {}, CONSTANTS)
+        try:
+            readers = {node: _Reader(trace, node, sizes) for node, sizes in inputs.items()}
+            values = {node: reader.value for node, reader in readers.items()}
+            _record(trace, nodes, values, numbers)
+            writers = {node: _Writer(values[node], *sizes) for node, sizes in results.items()}
+            given = {node.name: reader.given for node, reader in readers.items()}
+            made = {node.name: writer.value for node, writer in writers.items()}
+            self._program = NamedProgram(trace, given, made, made, options.round_each)
+        finally:
+            trace.end()
+        positions = [self._program.given[node.name] for node in inputs]
+        self._inputs = [*zip(inputs, positions, readers.values(), strict=True)]
+        self._outputs = [*writers.items()]
+        self._known: dict[int, tuple[torch.Tensor, Any, Any]] = {}  # parameters, by position
+        self._copies = not base.takes_host_arrays
+
+    def explain(self) -> list[str]:
+        """Return lines about the kernels, their bytes and the memory."""
+        return self._program.explain({}, "")
+
+    def run(self, values: Values) -> None:
+        """Compute the results, and add them to the values of a call."""
+        base, given, known = self._base, {}, self._known
+        for node, position, reader in self._inputs:
+            value = values[node]
+            if type(value) is _PARAMETER:
+                state = value.data_ptr(), self._copies and value._version  # writes count, if they are not in the memory
+                kept = known.get(position)
+                if kept is not None and kept[0] is value and kept[1] == state:
+                    given[position] = kept[2]
+                    continue
+                array = given[position] = self._on_device(reader.array(value))
+                if self._copies or reader.is_view:
+                    known[position] = value, state, array
+            else:
+                given[position] = self._on_device(reader.array(value))
+        arena = self._arenas.taken(base)
+        found = self._program.program.run(base, given, {}, arena)
+        self._arenas.append(arena)
+        for (node, writer), array in zip(self._outputs, found, strict=True):
+            values[node] = writer.tensor(base.copy_to_host(array) if self._copies else array)
+
+    def _on_device(self, array: NDArray) -> Any:
+        return self._base.copy_from_host(array) if self._copies else array
+
+
+_PARAMETER: Final = torch.nn.Parameter
+
+
+class _Reader:
+    """An input of a section. given: its lazy array, in the order of memory. value: in the order of its axes.
+
+    array: returns the elements of a tensor, or a number, in the order of memory.
+    """
+
+    is_view = True
+    """Whether the array has the memory of the tensor."""
+
+    def __init__(self, trace: FoldingTrace, node: Node, sizes: Sizes | None) -> None:
+        """sizes: None for a number."""
+        said = node.meta["val"]
+        if sizes is None:
+            dtype = np.dtype(np.float64 if isinstance(said, float | torch.SymFloat) else np.int64)
+            self.array: Callable[[Any], NDArray] = lambda number: np.asarray(number, dtype)
+            self.given = self.value = trace.give(None, (), dtype)
+            return
+        shape, layout = sizes[0], layout_of(*sizes)
+        is_ordered = layout.is_dense and not layout.is_contiguous
+        self.is_view = layout.is_dense
+        narrow = [1 if is_ordered and k in layout.expanded else size for k, size in enumerate(shape)]
+        order = layout.order if is_ordered else range(len(shape))
+        self.given = self.value = trace.give(None, tuple(narrow[k] for k in order), DTYPES[said.dtype])
+        self.array = partial(_in_order, layout) if is_ordered else _contiguous
+        if is_ordered:
+            self.value = ops.permute(self.given, np.argsort(layout.order).tolist())
+            self.value = ops.expand(self.value, shape) if layout.expanded else self.value
+
+
+def _contiguous(tensor: torch.Tensor) -> NDArray:
+    """Return the elements of a tensor. They are copied if there are gaps."""
+    array = as_array(tensor)
+    return array if array.flags.c_contiguous else array.copy()
+
+
+def _in_order(layout: Layout, tensor: torch.Tensor) -> NDArray:
+    """Return the elements of a tensor in the order of memory."""
+    for axis in layout.expanded:
+        tensor = tensor.narrow(axis, 0, 1)
+    return _contiguous(tensor.permute(layout.order))
+
+
+class _Writer:
+    """A result of a section. value: its lazy array, in the order of memory."""
+
+    def __init__(self, value: Any, shape: Sequence[int], strides: Sequence[int]) -> None:
+        self._shape, self._strides = tuple(shape), tuple(strides)
+        layout = layout_of(shape, strides)
+        self._has_gaps, self._is_contiguous = not layout.is_dense, layout.is_contiguous
+        if layout.is_dense and not layout.is_contiguous:
+            first = [slice(0, 1) if k in layout.expanded else slice(None) for k in range(len(shape))]
+            value = ops.slice(value, *first) if layout.expanded else value
+            value = ops.permute(value, layout.order)
+        self.value = value
+
+    def tensor(self, array: NDArray) -> torch.Tensor:
+        """Return an array as a tensor with the strides that PyTorch's own would have."""
+        tensor = as_tensor(array)
+        if self._is_contiguous and tensor.stride() == self._strides:
+            return tensor
+        if not self._has_gaps:
+            return tensor.as_strided(self._shape, self._strides)
+        made = torch.empty_strided(self._shape, self._strides, dtype=tensor.dtype)
+        expanded = [k for k, stride in enumerate(self._strides) if stride == 0 and self._shape[k] > 1]
+        target = made
+        for axis in expanded:
+            target, tensor = target.narrow(axis, 0, 1), tensor.narrow(axis, 0, 1)
+        target.copy_(tensor)
+        return made
+
+
+def _record(trace: FoldingTrace, nodes: Iterable[Node], values: Values, numbers: Mapping[Node, Any]) -> None:
+    """Record nodes, and add their lazy arrays to the values. Raises RefusedError for all that cannot be recorded."""
+    refused: dict[Node, Exception] = {}
+
+    def value_of(argument: Any) -> Any:
+        if not isinstance(argument, Node):
+            return argument
+        return numbers[argument] if argument in numbers else values[argument]
+
+    for node in nodes:
+        try:
+            found = OPERATORS[node.target](
+                Call(trace, node), *map_aggregate(node.args, value_of), **map_aggregate(node.kwargs, value_of)
+            )
+            _check(node, found)
+        except Exception as error:
+            refused[node] = error
+            found = _stand_in(trace, node.meta["val"])
+        values[node] = found
+    if refused:
+        raise RefusedError(refused)
+
+
+def _check(node: Node, found: Any) -> None:
+    """Raise an error for a result that PyTorch does not say: another shape, or another type."""
+    said = node.meta["val"]
+    if isinstance(said, tuple | list):
+        return  # the node that takes one of them is checked
+    if not isinstance(found, LazyArray):
+        raise NotImplementedError("it has no result")
+    if found.dtype != DTYPES[said.dtype]:
+        raise TypeError(f"the result has dtype {found.dtype}, not {said.dtype}")
+    if len(found.shape) != len(said.shape) or any(
+        isinstance(size, int) and size != own for size, own in zip(said.shape, found.shape, strict=True)
+    ):
+        raise ValueError(f"the result has shape {found.shape}, not {tuple(said.shape)}")
+
+
+def _stand_in(trace: FoldingTrace, said: Any) -> Any:
+    """Return a lazy array in the place of a result, so that the nodes that read it are tried, too."""
+    if isinstance(said, tuple | list):
+        return [_stand_in(trace, one) for one in said]
+    if not isinstance(said, torch.Tensor):
+        return said
+    return trace.give(None, tuple(int(size) for size in said.shape), DTYPES.get(said.dtype, np.dtype(np.float32)))
