@@ -58,6 +58,7 @@ BESIDE_OPERATORS: Final = {
     "roll": ("roll", "on a mesh, several axes need `axis`"),
     "squeeze": ("squeeze", "always a copy; without `axis`, all axes of size 1"),
     "std": ("std", "integers and bools are taken as float64; complex numbers, too"),
+    "take_along_axis": ("take_along_axis", "`mode` says what becomes of indices out of range"),
     "tensordot": ("tensordot", "on a mesh, one axis of each is summed, beside one at most"),
     "var": ("var", "integers and bools are taken as float64; complex numbers, too"),
     "zeros": ("zeros", "`device` is a device type"),

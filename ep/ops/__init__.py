@@ -20,6 +20,7 @@ from ep.garbage import garbage_waits
 from ep.include.suggest import function_meant
 
 _FAMILIES = (
+    "along_axis",
     *("binary", "cast", "composed", "conv", "conv_grad", "creation", "depthwise", "expand", "expand_grad"),
     *("gather", "gather_grad", "join", "matmul", "one_hot", "pad", "permute", "pool", "reduce", "repeat"),
     *("segment_sum", "shaped", "slice", "slice_grad", "softmax", "softmax_grad", "split", "unary", "unfold", "where"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import wraps
 from typing import Any
 
@@ -17,10 +17,12 @@ from ep.include.number_kind import ALL
 from ep.ops.declare.calls import Function
 from ep.ops.declare.function import FUNCTIONS
 from ep.ops.devices import arrays_of, as_array
+from ep.ops.indices import as_indices
 from ep.ops.operands import as_operands, is_number
 
 _OPTIONAL = "ArrayLike | None"
 _OPERANDS = "ArrayLike", _OPTIONAL
+_INDICES = "Indices"
 _MADE_OF = " is made of other operators: "
 
 
@@ -30,8 +32,9 @@ def composition(
     """Add a function that calls other operators to `ep.ops`: a decorator, which returns the function.
 
     The operands are the first parameters, annotated `ArrayLike`, or `ArrayLike | None` for one that may be None. The
-    decorated function gets them as arrays of one dtype on one device, in a form that functions of `ep.ops` take. So no
-    operator inside of it finds an operand that it refuses, and errors are in words of the function.
+    decorated function gets them as arrays of one dtype on one device, in a form that functions of `ep.ops` take. One
+    annotated `Indices` has an integer type of its own. So no operator inside of it finds an operand that it refuses,
+    and errors are in words of the function.
 
     takes: the types of the operands. elementwise: whether the operands broadcast, and a number stays one.
     reads: False for a function of few operators that passes on its operands as they are given, which takes less time:
@@ -42,9 +45,11 @@ def composition(
     dtypes = {one.dtype for one in takes}
 
     def add(function: Function) -> Function:
-        parameters = inspect.signature(function).parameters
-        names = tuple(name for name, one in parameters.items() if one.annotation in _OPERANDS)
+        signature = inspect.signature(function)
+        parameters = signature.parameters
+        names = tuple(name for name, one in parameters.items() if one.annotation in (*_OPERANDS, _INDICES))
         optional = {name for name in names if parameters[name].annotation == _OPTIONAL}
+        indices = {name for name in names if parameters[name].annotation == _INDICES}
         name = function.__name__
 
         def read(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -52,7 +57,7 @@ def composition(
             given = dict(zip(names, args, strict=False))
             given |= {one: kwargs[one] for one in names if one in kwargs}
             given = {one: value for one, value in given.items() if value is not None or one not in optional}
-            found = _read(name, given, takes, elementwise) if given else {}
+            found = _read(name, given, indices, takes, elementwise) if given else {}
             known = [found.get(one, value) for one, value in zip(names, args, strict=False)]
             return (*known, *args[len(names) :]), {one: found.get(one, value) for one, value in kwargs.items()}
 
@@ -72,6 +77,9 @@ def composition(
                     read(args, kwargs)
                 raise
 
+        if indices:
+            shown = [one.replace(annotation="ArrayLike") if one.name in indices else one for one in parameters.values()]
+            composed.__signature__ = signature.replace(parameters=shown)  # type: ignore[attr-defined]
         FUNCTIONS[name] = composed if names else function
         return FUNCTIONS[name]
 
@@ -84,10 +92,15 @@ def _is_plain(value: Any) -> bool:
 
 
 def _read(
-    name: str, given: Mapping[str, ArrayLike], takes: Sequence[DataType], elementwise: bool
+    name: str, given: Mapping[str, ArrayLike], indices: Collection[str], takes: Sequence[DataType], elementwise: bool
 ) -> Mapping[str, Array]:
-    """Return operands as arrays of one dtype; raises the errors of a call of the function `name`."""
+    """Return operands as arrays, all but indices of one dtype; raises the errors of a call of the function `name`."""
     arrays = arrays_of([*given.values()], [*given])
+    integers = {one: as_indices(arrays, given[one], one) for one in given if one in indices}
+    if integers:
+        given = {one: value for one, value in given.items() if one not in integers}
+        if not given:  # the call lacks an operand, which the function's signature reports
+            return integers
     first = next((one for one, value in given.items() if not is_number(value)), next(iter(given)))
     read = dict(given)
     for one in given:
@@ -106,6 +119,6 @@ def _read(
     if elementwise:
         broadcast_dims(*(tuple(one.shape) for one in read.values()), names=[*read])
     return {
-        one: value if elementwise and is_number(given[one]) else as_array(arrays, value, one)
-        for one, value in read.items()
+        one: value if elementwise and is_number(given.get(one)) else as_array(arrays, value, one)
+        for one, value in (read | integers).items()
     }

@@ -8,6 +8,13 @@ from ep.mesh import Placement, from_whole
 from ep.mesh.world import world
 
 X = np.linspace(-3, 4, 60).reshape(3, 4, 5)
+INDICES = np.arange(45).reshape(3, 3, 5) * 7 % 4
+
+
+def _of(m, array):
+    """Return an array for functions of a module: on the mesh, unless they are NumPy's."""
+    return array if m is np else from_whole(array, Placement(world().size), "B")
+
 
 FUNCTIONS = {
     "flip": lambda m, x: m.flip(x, (0, 2)),
@@ -21,6 +28,7 @@ FUNCTIONS = {
     "zeros_like": lambda m, x: m.zeros_like(x),
     "exp": lambda m, x: np.exp(x),
     "scalars": lambda m, x: np.float64(2) * x / np.sqrt(64) + np.array(3.0),
+    "take_along_axis": lambda m, x: m.take_along_axis(x, _of(m, INDICES), 1),
     "methods": lambda m, x: x.sum(0).T.astype("float32") + x.max(0).T.astype("float32"),
     "indices": lambda m, x: x[1, ..., None, 1:],
 }

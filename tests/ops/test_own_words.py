@@ -15,6 +15,7 @@ from tests.fuse.placing import placed
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 Y = X[::-1].copy()
+AT = np.zeros((2, 1), np.int64)
 WRONG_AXES = (2, -3, 1.5, True, "0", np.float64(1), np.array(0.5), [0, 1.5], (0, 2), (1, True))
 WRONG_SHAPES = ((2, 2), (6, 1.5), (True, 6), "66", (7,), -3)
 NOT_NUMBERS = ("1", X, None)
@@ -44,6 +45,11 @@ CALLS = {
     "broadcast_to": ((X, (2, 3)), {"shape": ((2, 2), (3,), (2, -1), (True, 3), 1.5, "23")}, ALL),
     "flip": ((X,), {"axis": (*WRONG_AXES, (0, 0))}, ALL),
     "roll": ((X, 1, 0), {"shift": (1.5, True, "1", None), "axis": WRONG_AXES}, ALL),
+    "take_along_axis": (
+        (X, AT),
+        {"x": (3.0, X[0]), "indices": (AT[0], X, [[0]] * 3), "axis": (2, -3, 1.5, None), "mode": ("wrap", None)},
+        ALL,
+    ),
     "full_like": ((X, 2.0), {"fill_value": (*NOT_NUMBERS, 10**39, 1j), "dtype": ("float31", 7)}, ALL),
     "zeros_like": ((X,), {"dtype": ("float31", 7)}, ALL),
     "ones_like": ((X,), {"dtype": ("float31", 7)}, ALL),
@@ -61,7 +67,7 @@ CALLS = {
 COMPOSED = [
     name
     for name in ep.ops.__all__
-    if getattr(ep.ops, name).__module__ in ("ep.ops.composed", "ep.ops.shaped", "ep.ops.creation")
+    if getattr(ep.ops, name).__module__ in ("ep.ops.composed", "ep.ops.shaped", "ep.ops.creation", "ep.ops.along_axis")
 ]
 WORDS = {name: set(inspect.signature(getattr(ep.ops, name)).parameters) for name in COMPOSED}
 
@@ -108,7 +114,7 @@ def test_wrong_arguments(name, device):
 def test_types(name, data_type, device):
     """Each type is taken, or refused in words of the function, alone and in a fused function."""
     args, _, takes = CALLS[name]
-    args = [one.astype(data_type.dtype) if isinstance(one, np.ndarray) else one for one in args]
+    args = [one.astype(data_type.dtype) if isinstance(one, np.ndarray) and one is not AT else one for one in args]
     if name == "full_like":
         args[1] = 1
     first = next(iter(inspect.signature(getattr(ep.ops, name)).parameters))

@@ -25,14 +25,12 @@ def gather(x: Any, indices: Any, axis: int) -> Any:
 def gather_elements(x: Any, indices: Any, axis: int) -> Any:
     """Return, for each element of `indices`, the element of x with this index along the axis and the same indices along
     others."""
-    rank, steps = len(x.shape), contiguous_strides(x.shape)
-    axis = axis_in(rank, axis)
+    axis = axis_in(len(x.shape), axis)
     check_within("indices", indices.shape, x.shape, axis)
-    at = _offsets(indices, x.shape[axis], steps[axis])
-    for k, size in enumerate(indices.shape):
-        if k != axis:
-            at = ops.add(at, places(size, k, rank, x, steps[k]))
-    return ops.gather(x.reshape((-1,)), at, 0, mode=_CHECKED)
+    parts = [None if k == axis else (0, size) for k, size in enumerate(indices.shape)]
+    if any(part and part[1] < size for part, size in zip(parts, x.shape, strict=True)):
+        x = ops.slice(x, *parts)
+    return ops.take_along_axis(x, indices, axis, mode=_NEGATIVE)
 
 
 def gather_nd(x: Any, indices: Any, batch_dims: int = 0) -> Any:

@@ -1,0 +1,87 @@
+"""take_along_axis: elements of an array along one axis, selected by indices of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from ep.common.primitive.broadcast import Dims, broadcast_dims
+from ep.include.arrays import Array, ArrayLike
+from ep.ops.composition import composition
+from ep.ops.declare.function import FUNCTIONS, Indices
+from ep.ops.devices import arrays_of
+from ep.ops.indices import IndexMode, check_mode, resolved
+from ep.ops.shaped import viewed
+from ep.ops.shapes import from_front
+
+
+@composition()
+def take_along_axis(x: ArrayLike, indices: Indices, axis: int = -1, mode: IndexMode = "raise") -> Array:
+    """Return the elements of `x` that `indices` selects along an axis, as `numpy.take_along_axis`.
+
+    x: array of any type, of at least one axis.
+    indices: integers, with as many axes as x. Along the other axes, their sizes are those of x, or one of both is 1 and
+        is repeated. PyTorch's `gather` and ONNX's GatherElements allow fewer indices than x has elements there: slice x
+        to their number first.
+    axis: negative ones are counted from the last.
+    mode: how an index out of range is handled, as of `gather`; "wrap_negative" is NumPy's.
+
+    Element `(i, j, k)` of the result is `x[i, indices[i, j, k], k]` if axis is 1. Raises the errors of `gather`.
+    """
+    check_mode(mode)
+    axis = _axis_of(x, indices, axis)
+    sizes = list(broadcast_dims(*(_without(one.shape, axis) for one in (x, indices)), names=("x", "indices")))
+    given = indices
+    x, indices = (_expanded(one, [*sizes[:axis], one.shape[axis], *sizes[axis:]]) for one in (x, indices))
+    with _positions_of(given, x.shape[axis], mode):
+        found = FUNCTIONS["batch_gather"](_axis_last(x, axis), _axis_last(indices, axis), mode)
+    return _axis_back(found, axis, indices.shape)
+
+
+@contextmanager
+def _positions_of(indices: Array, size: int, mode: IndexMode) -> Iterator[None]:
+    """Raise an IndexError with its position in `indices`, which the block reads in another order."""
+    try:
+        yield
+    except IndexError:
+        arrays: Any = arrays_of((indices,), ("indices",))
+        resolved(arrays, arrays.as_buffer(indices, "indices"), size, mode)
+        raise
+
+
+def _axis_of(x: Array, indices: Array, axis: int) -> int:
+    """Return the axis, counted from the front; ValueError if x and indices have not as many axes, or none."""
+    num_dims = len(x.shape)
+    if num_dims == 0:
+        raise ValueError("x has no axes; one is needed")
+    if len(indices.shape) != num_dims:
+        raise ValueError(f"indices has shape {tuple(indices.shape)}; it must have {num_dims} axes, as x has")
+    return from_front(axis, "axis", num_dims, num_dims)
+
+
+def _without(shape: Sequence[int], axis: int) -> Dims:
+    return (*shape[:axis], *shape[axis + 1 :])
+
+
+def _expanded(x: Array, shape: Sequence[int]) -> Array:
+    return x if tuple(x.shape) == tuple(shape) else FUNCTIONS["expand"](x, tuple(shape))
+
+
+def _axis_last(x: Array, axis: int) -> Array:
+    """Return an array with an axis as the last one; it is copied only if elements have to move."""
+    shape = tuple(x.shape)
+    order = [*(k for k in range(len(shape)) if k != axis), axis]
+    return _moved(x, order)
+
+
+def _axis_back(x: Array, axis: int, shape: Sequence[int]) -> Array:
+    """Return an array of `_axis_last` with the axis in its own position; `shape` is that of the result."""
+    order = [*range(axis), len(shape) - 1, *range(axis, len(shape) - 1)]
+    return _moved(x, order)
+
+
+def _moved(x: Array, order: Sequence[int]) -> Array:
+    moving = [k for k in order if x.shape[k] != 1]
+    shape = [x.shape[k] for k in order]
+    return viewed(x, shape) if moving == sorted(moving) else FUNCTIONS["permute"](x, order)

@@ -1,0 +1,131 @@
+"""take_along_axis: each element against a loop over all elements."""
+
+import re
+
+import numpy as np
+import pytest
+
+import ep
+import ep.ops
+from ep import DeviceType
+from ep.include.number_kind import ALL, INTEGERS
+from ep.ops import copy_to_host as host
+from tests.fuse.placing import placed
+
+SHAPES = [
+    ((3, 5, 7), 1, (3, 4, 7)),
+    ((3, 5, 7), 0, (11, 5, 7)),
+    ((3, 5, 7), -1, (3, 5, 2)),
+    ((7,), 0, (13,)),
+    ((7, 1), 0, (13, 1)),
+    ((1, 7, 1), 1, (1, 5, 1)),
+    ((5, 1, 3), 1, (5, 4, 3)),
+    ((2, 3, 2, 3, 2), 2, (2, 3, 5, 3, 2)),
+    ((0, 5), 1, (0, 3)),
+    ((4, 5), 1, (4, 0)),
+    ((4, 0), 1, (4, 0)),
+]
+"""Shapes of x, axes, and shapes of indices."""
+
+
+def drawn(rng, shape, dtype):
+    """Return elements of a type, all of them different, as far as the type has so many."""
+    count = int(np.prod(shape))
+    kind = np.dtype(dtype).kind
+    numbers = rng.permutation(count) % 120 if kind in "iub" else rng.standard_normal(count)
+    if kind == "c":
+        numbers = numbers + 1j * rng.standard_normal(count)
+    return numbers.reshape(shape).astype(dtype)
+
+
+def taken(x, indices, axis):
+    result = np.empty(indices.shape, x.dtype)
+    for position in np.ndindex(indices.shape):
+        source = list(position)
+        source[axis] = int(indices[position])
+        result[position] = x[tuple(source)]
+    return result
+
+
+@pytest.mark.parametrize(("shape", "axis", "of_indices"), SHAPES)
+def test_take_along_axis(shape, axis, of_indices, device, rng):
+    x, indices = drawn(rng, shape, np.float32), rng.integers(-shape[axis], max(shape[axis], 1), of_indices)
+    wanted = taken(x, indices, axis)
+    given = placed(device, x), placed(device, indices)
+    take = lambda x, indices: ep.ops.take_along_axis(x, indices, axis, mode="wrap_negative")  # noqa: E731
+    fused = ep.fuse(take)
+    for got in (take(*given), *(fused(*given) for _ in range(3))):
+        np.testing.assert_array_equal(host(got), wanted)
+
+
+@pytest.mark.parametrize("data_type", ALL, ids=lambda one: one.name)
+def test_types_of_elements(data_type, device, rng):
+    x, indices = drawn(rng, (5, 7), data_type.dtype), rng.integers(0, 5, (3, 7))
+    got = host(ep.ops.take_along_axis(placed(device, x), placed(device, indices), 0))
+    assert got.tobytes() == taken(x, indices, 0).tobytes()
+
+
+@pytest.mark.parametrize("data_type", INTEGERS, ids=lambda one: one.name)
+def test_types_of_indices(data_type, device, rng):
+    x, indices = drawn(rng, (5, 7), np.float64), rng.integers(0, 7, (5, 3)).astype(data_type.dtype)
+    got = host(ep.ops.take_along_axis(placed(device, x), placed(device, indices)))
+    np.testing.assert_array_equal(got, taken(x, indices, 1))
+
+
+def test_sizes_of_one_are_repeated(device, rng):
+    for shape, axis, of_indices in (((5, 7), 0, (3, 1)), ((1, 7), 1, (4, 2)), ((1, 5, 7), 1, (3, 2, 1))):
+        x, indices = drawn(rng, shape, np.float32), rng.integers(0, shape[axis], of_indices)
+        got = host(ep.ops.take_along_axis(placed(device, x), placed(device, indices), axis))
+        np.testing.assert_array_equal(got, np.take_along_axis(x, indices, axis))
+
+
+def test_indices_out_of_range(device):
+    x, indices = np.arange(15.0).reshape(3, 5), np.array([[2, -3, 0], [1, 7, 9]])
+    given = placed(device, x[:2]), placed(device, indices)
+    assert host(ep.ops.take_along_axis(*given, mode="zero")).tolist() == [[2, 0, 0], [6, 0, 0]]
+    assert host(ep.ops.take_along_axis(*given, mode="clip")).tolist() == [[2, 0, 0], [6, 9, 9]]
+    for axis, mode, words in ((1, "raise", "indices[0, 1] is -3"), (1, "wrap_negative", "indices[1, 1] is 7")):
+        with pytest.raises(IndexError, match=re.escape(words) if device.type is DeviceType.kCPU else None):
+            host(ep.ops.take_along_axis(*given, axis, mode))
+    indices = np.array([[0, 0, 0, 0, 0], [0, 9, 0, 0, 0]])  # the position is that in the given indices
+    with pytest.raises(IndexError, match=re.escape("indices[1, 1] is 9") if device.type is DeviceType.kCPU else None):
+        host(ep.ops.take_along_axis(placed(device, x), placed(device, indices), 0))
+
+
+def test_operands_with_strides_and_lists(device, rng):
+    x, indices = drawn(rng, (5, 7), np.float32).T, rng.integers(0, 5, (7, 6))[:, ::2]
+    got = host(ep.ops.take_along_axis(placed(device, x), placed(device, indices)))
+    np.testing.assert_array_equal(got, taken(x, indices, 1))
+    assert ep.ops.take_along_axis([[1, 2], [3, 4]], [[1, 1], [0, 1]], 1).tolist() == [[2, 2], [3, 4]]
+
+
+def test_the_gradient_of_take_along_axis(device, rng):
+    """Elements that are taken several times get the sum."""
+    x, indices = drawn(rng, (3, 5, 2), np.float64), rng.integers(-5, 5, (3, 9, 2))
+    weights = rng.standard_normal(indices.shape)
+    wanted = np.zeros(x.shape)
+    for i, j, k in np.ndindex(indices.shape):
+        wanted[i, indices[i, j, k], k] += weights[i, j, k]
+    loss = lambda x, i, w: ep.ops.sum(ep.ops.take_along_axis(x, i, 1, "wrap_negative") * w)  # noqa: E731
+    got = ep.grad(loss)(*(placed(device, one) for one in (x, indices, weights)))
+    np.testing.assert_allclose(host(got), wanted, 1e-13)
+
+
+X, INDICES = np.zeros((2, 3)), np.zeros((2, 1), np.int64)
+REFUSED = [
+    (lambda x, i: ep.ops.take_along_axis(ep.ops.sum(x), i), ValueError, "x has no axes; one is needed"),
+    (lambda x, i: ep.ops.take_along_axis(x, i, 2), ValueError, "axis is 2"),
+    (lambda x, i: ep.ops.take_along_axis(x, i, 0.5), TypeError, "axis must be an integer"),
+    (lambda x, i: ep.ops.take_along_axis(x, ep.ops.sum(i)), ValueError, r"indices has shape \(\); it must have 2 axes"),
+    (lambda x, i: ep.ops.take_along_axis(x, x), TypeError, "indices has dtype float64; it must be an integer type"),
+    (lambda x, i: ep.ops.take_along_axis(x, i, mode="wrap"), ValueError, "mode is 'wrap'"),
+    (lambda x, i: ep.ops.take_along_axis(x, ep.ops.concat([i, i])), ValueError, r"x \(2,\), indices \(4,\)"),
+]
+
+
+@pytest.mark.parametrize(("function", "error", "words"), REFUSED, ids=range(len(REFUSED)))
+def test_what_is_refused(function, error, words, device):
+    given = placed(device, X), placed(device, INDICES)
+    for each in (function, ep.fuse(function)):
+        with pytest.raises(error, match=words):
+            each(*given)
