@@ -904,6 +904,12 @@ def sum(x: HostArrayLike, axis: int | tuple[int, ...] | None = None, dtype: DTyp
 def sum(x: ArrayLike, axis: int | tuple[int, ...] | None = None, dtype: DTypeLike | None = None, keepdims: bool = False, *, out: Array | None = None) -> Array: ...
 
 @overload
+def take_along_axis(x: HostArrayLike, indices: HostArrayLike, axis: int = -1, mode: IndexMode = 'raise') -> HostArray:
+    """Return the elements of `x` that `indices` selects along an axis, as `numpy.take_along_axis`."""
+@overload
+def take_along_axis(x: ArrayLike, indices: ArrayLike, axis: int = -1, mode: IndexMode = 'raise') -> Array: ...
+
+@overload
 def tan(x: HostArrayLike, *, out: HostArray | None = None) -> HostArray:
     """The function tan of x."""
 @overload
