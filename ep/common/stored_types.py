@@ -61,6 +61,13 @@ def carried_as(op: ReduceOp, data_type: DataType) -> DataType:
     return DataType.kDouble
 
 
+def scanned_as(data_type: DataType) -> tuple[DataType, DataType]:
+    """Return the types that a Scan stores, with the same bits, and carries; integers are carried modulo 2^64."""
+    if data_type in COMPLEXES:
+        return data_type, DataType.kComplex128
+    return _without_sign(data_type), DataType.kDouble if data_type in FLOATS else DataType.kUInt64
+
+
 def _without_sign(data_type: DataType) -> DataType:
     """Return the unsigned type of an integer type's size; any other type itself."""
     return unit_of(data_type) if number_kind(data_type) is Kind.INTEGER else data_type

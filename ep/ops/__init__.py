@@ -22,7 +22,7 @@ from ep.include.suggest import function_meant
 _FAMILIES = (
     "along_axis",
     *("binary", "cast", "composed", "conv", "conv_grad", "creation", "depthwise", "expand", "expand_grad"),
-    *("gather", "gather_grad", "join", "matmul", "one_hot", "pad", "permute", "pool", "reduce", "repeat"),
+    *("gather", "gather_grad", "join", "matmul", "one_hot", "pad", "permute", "pool", "reduce", "repeat", "scan"),
     *("segment_sum", "shaped", "slice", "slice_grad", "softmax", "softmax_grad", "split", "unary", "unfold", "where"),
 )
 

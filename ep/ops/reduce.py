@@ -80,7 +80,7 @@ def _local_mean(problem: Problem, signature: Signature, rank: int) -> Attributes
     return {**given, "is_piece": given["count"] > 0}
 
 
-def _of_sums(x: Tensor, dtype: DTypeLike | None) -> DataType:
+def type_of_sums(x: Tensor, dtype: DTypeLike | None) -> DataType:
     """Return the type of a sum or product: that of x, but at least 64 bits for bools and integers, as in NumPy."""
     if dtype is not None:
         return as_data_type(dtype)
@@ -105,7 +105,7 @@ def sum(
 
     The order of additions depends on the shape alone. float32 and narrower types are accumulated in float64 on the CPU.
     """
-    return {**_resolved("sum", x, axis, keepdims), "dtype": _of_sums(x, dtype)}
+    return {**_resolved("sum", x, axis, keepdims), "dtype": type_of_sums(x, dtype)}
 
 
 @operator(shape=_shape, dtype=Given("dtype"), signatures=_signatures(ReduceOp.kProd))
@@ -113,7 +113,7 @@ def prod(
     x: Tensor, axis: int | tuple[int, ...] | None = None, dtype: DTypeLike | None = None, keepdims: bool = False
 ) -> Attributes:
     """Return the product of elements along axes, as `numpy.prod`; its parameters are those of `sum`."""
-    return {**_resolved("prod", x, axis, keepdims), "dtype": _of_sums(x, dtype)}
+    return {**_resolved("prod", x, axis, keepdims), "dtype": type_of_sums(x, dtype)}
 
 
 @operator(

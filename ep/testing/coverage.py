@@ -33,6 +33,7 @@ TESTED: Final = (
     contracts.SoftmaxBackwardFactory,
     contracts.LogSoftmaxBackwardFactory,
     contracts.ReduceFactory,
+    contracts.ScanFactory,
     contracts.UnsortedSegmentSumFactory,
     contracts.BatchUnsortedSegmentSumFactory,
     contracts.MatmulFactory,

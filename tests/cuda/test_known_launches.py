@@ -80,6 +80,8 @@ LAUNCHES = {
     "gradient": (p.SoftmaxBackwardFactory, ("float32",), lambda x, i, o: (4, N // 4, x(), x(), o())),
     "sum": (p.ReduceFactory, (ReduceOp.kSum, "float32", 2), lambda x, i, o: ((4, N // 4), x(), (1,), o())),
     "long sum": (p.ReduceFactory, (ReduceOp.kSum, "float32", 2), lambda x, i, o: ((1, 2**15), x(), (1,), o())),
+    "scan": (p.ScanFactory, (p.ScanOp.kSum, "float32"), lambda x, i, o: (4, N // 4, 1, x(), o())),
+    "long scan": (p.ScanFactory, (p.ScanOp.kSum, "float32"), lambda x, i, o: (1, 2**15, 1, x(), o())),
     "tensor fill": (p.TensorFillFactory, ("float32",), lambda x, i, o: (x(), o(), N)),
     "fill": (p.FillFactory, ("float32",), lambda x, i, o: (o(), 1.5, N)),
     "one-hot": (p.OneHotFactory, ("int64", "float32"), lambda x, i, o: (i(), o(), 1.5, 0.5, 8, 0, 12)),

@@ -1,4 +1,4 @@
-"""The 27 contracts: names, signatures, ops, and the checks of New before any look-up."""
+"""The 28 contracts: names, signatures, ops, and the checks of New before any look-up."""
 
 import inspect
 import json
@@ -25,6 +25,7 @@ from ep.include.primitive import (
     PermuteFactory,
     ReduceFactory,
     ReduceOp,
+    ScanOp,
     UnaryOp,
     WhereFactory,
 )
@@ -88,6 +89,7 @@ SIGNATURES = {  # interface: parameters of New, parameters of Launch
         "stream, alpha, a_dims, a, b_dims, b, beta, c_dims, c",
     ),
     "Reduce": ("op, data_type, max_num_dims", "stream, src_dims, src, axes, dst"),
+    "Scan": ("op, data_type", "stream, outer_dim_size, scan_dim_size, inner_dim_size, src, dst"),
     "UnsortedSegmentSum": (
         "data_type, segment_ids_type",
         "stream, outer_dim_size, num_segments, inner_dim_size, data, num_ids, segment_ids, out, offset=0",
@@ -113,7 +115,8 @@ def factory(name):
 
 def arguments(name):
     parameters = [part.split("=")[0] for part in SIGNATURES[name][0].split(", ") if part]
-    op = {"BroadcastElementwiseBinary": BinaryOp.kAdd, "Reduce": ReduceOp.kSum}.get(name, UnaryOp.kRelu)
+    ops = {"BroadcastElementwiseBinary": BinaryOp.kAdd, "Reduce": ReduceOp.kSum, "Scan": ScanOp.kSum}
+    op = ops.get(name, UnaryOp.kRelu)
     return {parameter: op if parameter == "op" else VALID[parameter] for parameter in parameters}
 
 
@@ -123,8 +126,8 @@ def spelled(function):
     return ", ".join(str(parameter.replace(annotation=parameter.empty)) for parameter in parameters)
 
 
-def test_there_are_27_interfaces():
-    assert len(SIGNATURES) == 27
+def test_there_are_28_interfaces():
+    assert len(SIGNATURES) == 28
     for name in SIGNATURES:
         assert factory(name).primitive is getattr(primitives, name)
         assert issubclass(factory(name).primitive, primitives.Primitive)

@@ -219,6 +219,14 @@ def of_softmax(name, rng):
     return [rng.normal(size=shape)], {"axis": an_axis(rng, len(shape))}
 
 
+def of_scan(rng):
+    """Draw elements of a scan, some of them 0."""
+    shape = a_shape(rng, least=1, sizes=9)
+    x = rng.normal(size=shape) * (rng.random(shape) < 0.9)
+    given = {name: bool(rng.integers(2)) for name in ("include_initial", "reverse")}
+    return [x], {"axis": an_axis(rng, len(shape)), **given}
+
+
 def drawn(name, rng, ties=True):
     """Return inputs and attributes of an operator with a gradient; ties: whether some compared elements are equal."""
     family = operator_named(name).family
@@ -228,4 +236,6 @@ def drawn(name, rng, ties=True):
         return of_unary(name, rng)
     if family in ("binary", "reduce"):
         return (of_binary if family == "binary" else of_reduction)(name, rng, ties)
+    if family == "scan":
+        return of_scan(rng)
     return of_softmax(name, rng) if family == "softmax" else globals()[f"of_{name}"](rng)

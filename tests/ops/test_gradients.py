@@ -149,6 +149,8 @@ NORMAL = {
     "prod": [([(5, 3)], {"axis": 1}), ([(2, 3)], {})],
     "max": [([(5, 3, 2)], {"axis": (1, 2)}), ([(5, 3)], {"axis": 0, "keepdims": True})],
     "min": [([(5, 3)], {})],
+    "cumulative_sum": [([(7,)], {}), ([(3, 6, 2)], {"axis": 1, "reverse": True}), ([(2, 0)], {"axis": 1})],
+    "cumulative_prod": [([(7,)], {"include_initial": True}), ([(3, 6, 2)], {"axis": 1, "reverse": True})],
     "softmax": [([(5, 3)], {}), ([(5, 3, 2)], {"axis": 1}), ([(0, 3)], {"axis": 0})],
     "log_softmax": [([(5, 3)], {"axis": 0}), ([(4,)], {})],
 }

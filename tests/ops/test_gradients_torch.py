@@ -195,7 +195,21 @@ def segment_sum(torch, data, ids, num_segments, axis):
     return zeros.index_add(axis, ids[places], data.index_select(axis, places))
 
 
+def scan(name, initial):
+    def function(torch, x, axis, include_initial, reverse):
+        x = x.flip(axis) if reverse else x
+        found = getattr(torch, name)(x, axis)
+        if include_initial:
+            first = torch.full_like(x.sum(axis, keepdim=True), initial)
+            found = torch.cat([first, found], axis)
+        return found.flip(axis) if reverse else found
+
+    return function
+
+
 OTHERS = {
+    "cumulative_sum": scan("cumsum", 0),
+    "cumulative_prod": scan("cumprod", 1),
     "gather": gather,
     "segment_sum": segment_sum,
     "where": lambda torch, condition, x, y: torch.where(condition, x, y),

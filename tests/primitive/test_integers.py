@@ -5,7 +5,7 @@ import pytest
 
 from ep.common.checks import as_integer
 from ep.include import primitive as primitives
-from ep.include.primitive import UnaryOp
+from ep.include.primitive import ScanOp, UnaryOp
 
 F = "float32"
 
@@ -40,6 +40,7 @@ LAUNCHES = {
     "BatchGather": ([F, "int64"], [2, 1, 3, 4, "x", 1, "i", "o"]),
     "UnsortedSegmentSum": ([F, "int64"], [2, 3, 4, "x", 2, "i", "o"]),
     "Softmax": ([F], [3, 4, "x", "o"]),
+    "Scan": ([ScanOp.kSum, F], [2, 3, 4, "x", "o"]),
     "LogSoftmax": ([F], [3, 4, "x", "o"]),
     "OneHot": (["int64", F], ["i", "o", 1.0, 0.0, 2, 0, 5]),
     "Expand": ([F, 4], [(4, 1), "x", (4, 3), "o"]),

@@ -1,4 +1,4 @@
-"""Calls of Reduce, UnsortedSegmentSum and BatchUnsortedSegmentSum."""
+"""Calls of Reduce, Scan, UnsortedSegmentSum and BatchUnsortedSegmentSum."""
 
 import math
 
@@ -7,7 +7,7 @@ import numpy as np
 from ep import ReduceOp
 from ep.include import primitive as p
 from ep.include.primitive.op_table import REDUCTIONS
-from ep.testing import reductions, segments
+from ep.testing import reductions, scans, segments
 from ep.testing.references.segment_sum import segment_sum
 from tests.stress import draw
 from tests.stress.call import Call, background
@@ -49,6 +49,33 @@ def reduce_call(rng, device, entry, most):
 
 def _gone(dims, axes):
     return {axis % len(dims) for axis in axes}
+
+
+class ScanCall(Call):
+    def expected(self, device, primitive):
+        """Return the bits of a launch on separate memory, after checking that it is within the promised error bound."""
+        at, key = self.arguments, (self.entry.op, *self.entry.dtypes)
+        shape = tuple(int(at[name]) for name in ("outer_dim_size", "scan_dim_size", "inner_dim_size"))
+        src = at["src"][: math.prod(shape)].reshape(shape)
+        got = scans.launch(device, key, src)
+        scans.check_close(key, got, src)
+        return got.reshape(-1)
+
+
+def scan_call(rng, device, entry, most):
+    key = entry.op, *entry.dtypes
+    outer, size, inner = draw.size(rng, 13), draw.size(rng, min(most, 40_000)), 1
+    if draw.chance(rng, 0.5):
+        inner = draw.size(rng, max(most // (outer * size), 1))
+    sizes = {"outer_dim_size": outer, "scan_dim_size": size, "inner_dim_size": inner}
+    if draw.chance(rng, 0.1):
+        sizes[draw.pick(rng, list(sizes))] = 0
+    src = scans.draw(rng, key, tuple(sizes.values())).reshape(-1)
+    arguments = {name: draw.spelled(rng, number) for name, number in sizes.items()}
+    arguments["src"] = np.concatenate([src, src[: more(rng)]])
+    shared = "src" if draw.chance(rng, 0.3) else None
+    arguments["dst"] = arguments["src"] if shared else background(src.size + more(rng), key[1])
+    return ScanCall(entry, (), arguments, "dst", shared)
 
 
 class SegmentCall(Call):
@@ -97,4 +124,9 @@ def segment_call(rng, device, entry, most):
     return SegmentCall(entry, (), arguments, "out")
 
 
-MAKERS = {p.Reduce: reduce_call, p.UnsortedSegmentSum: segment_call, p.BatchUnsortedSegmentSum: segment_call}
+MAKERS = {
+    p.Reduce: reduce_call,
+    p.Scan: scan_call,
+    p.UnsortedSegmentSum: segment_call,
+    p.BatchUnsortedSegmentSum: segment_call,
+}

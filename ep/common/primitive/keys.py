@@ -11,6 +11,7 @@ from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.memcpy import MemcpyKind
 from ep.include.primitive.op_table import OPS, REDUCTIONS
 from ep.include.primitive.primitive import Key
+from ep.include.primitive.scan_op import ScanOp
 from ep.include.primitive.unary_op import UnaryOp
 
 GATHER: Final = frozenset(Key(None, pair) for pair in product(ALL, INTEGERS))
@@ -31,6 +32,9 @@ LOG_SOFTMAX: Final = SOFTMAX
 SOFTMAX_BACKWARD: Final = SOFTMAX
 LOG_SOFTMAX_BACKWARD: Final = SOFTMAX
 REDUCE: Final = frozenset(Key(row.op, (data_type,)) for row in REDUCTIONS.values() for data_type in row.takes)
+SCAN: Final = frozenset(
+    Key(op, (data_type,)) for op, data_type in product(ScanOp, CHAR + INTEGERS + FLOATS + COMPLEXES)
+)
 UNSORTED_SEGMENT_SUM: Final = frozenset(Key(None, pair) for pair in product(INTEGERS + FLOATS + COMPLEXES, INTEGERS))
 BATCH_UNSORTED_SEGMENT_SUM: Final = UNSORTED_SEGMENT_SUM
 WHERE: Final = frozenset(Key(None, pair) for pair in product(BOOL + CHAR + INTEGERS, ALL))

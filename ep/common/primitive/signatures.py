@@ -96,6 +96,13 @@ REDUCE: Final = Signature(
     sizes=("src_count", "dst_count"),
 )
 """The data types are New's, and the op's result type for it: `OpDefinition.result_type`."""
+SCAN: Final = Signature(
+    (
+        reads("src", 0, "outer_dim_size", "scan_dim_size", "inner_dim_size"),
+        writes("dst", 0, "outer_dim_size", "scan_dim_size", "inner_dim_size", in_place=True),
+    ),
+    sizes=("outer_dim_size", "scan_dim_size", "inner_dim_size"),
+)
 BATCH_UNSORTED_SEGMENT_SUM: Final = Signature(
     (
         reads("data", 0, "batch_dim_size", "outer_dim_size", "num_ids", "inner_dim_size"),

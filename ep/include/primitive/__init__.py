@@ -41,6 +41,8 @@ from ep.include.primitive.registry import (
     register_primitive_factory,
     registered,
 )
+from ep.include.primitive.scan import Scan, ScanFactory
+from ep.include.primitive.scan_op import ScanOp
 from ep.include.primitive.softmax import Softmax, SoftmaxFactory
 from ep.include.primitive.softmax_backward import SoftmaxBackward, SoftmaxBackwardFactory
 from ep.include.primitive.tensor_fill import TensorFill, TensorFillFactory
@@ -108,6 +110,9 @@ __all__ = [
     "ReduceOp",
     "Request",
     "RequirePrimitive",
+    "Scan",
+    "ScanFactory",
+    "ScanOp",
     "Softmax",
     "SoftmaxBackward",
     "SoftmaxBackwardFactory",

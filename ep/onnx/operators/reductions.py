@@ -176,20 +176,16 @@ def flat(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def running(function: Callable[..., Any], neutral: int) -> Callable[..., Any]:
-    """Return the operator whose elements are sums, or products, of all up to them: of 2, then 4, then 8 neighbours."""
+def running(scan: Callable[..., Any], neutral: int) -> Callable[..., Any]:
+    """Return the operator whose elements are sums, or products, of all up to them."""
 
-    @in_float32
     def call(x: Any, axis: NDArray, *, exclusive: int = 0, reverse: int = 0) -> Any:
-        place = axis_in(len(x.shape), int(number("axis", axis)))
-        size, width = x.shape[place], [(0, 0)] * len(x.shape)
-        steps = [2**k for k in range(max(size - 1, 0).bit_length())]
-        for step in [1, *steps] if exclusive and size else steps:
-            width[place] = (0, step) if reverse else (step, 0)
-            part = [(None, None)] * place + [(step, None) if reverse else (None, size - step)]
-            moved = ops.pad(ops.slice(x, *part), width, constant_values=neutral)
-            exclusive, x = 0, moved if exclusive else function(moved, x)
-        return x
+        rank = len(x.shape)
+        at = axis_in(rank, int(number("axis", axis)))
+        if exclusive:
+            moved = (-1, 1) if reverse else (1, -1)
+            x = ops.pad(x, [moved if k == at else (0, 0) for k in range(rank)], constant_values=neutral)
+        return scan(x, at, x.dtype, reverse=bool(reverse))
 
     return call
 

@@ -1,4 +1,4 @@
-"""The gradients of reductions, of the softmaxes and of segment_sum."""
+"""The gradients of reductions, of scans, of the softmaxes and of segment_sum."""
 
 from __future__ import annotations
 
@@ -134,6 +134,47 @@ _WINDOWS: Final = ("kernel", "strides", "pads", "dilations")
 def _of_windows(of: Any, num_axes: int) -> Any:
     """Return a result seen with an axis of size 1 for each axis of a window."""
     return viewed(of, (*of.shape[:2], *(1,) * num_axes, *of.shape[2:]))
+
+
+@gradient_of("cumulative_sum")
+def _cumulative_sum(back: Backward) -> Gradients:
+    """Return the sums of dy from each element on: these results contain it."""
+    (x,), axis, reverse = back.inputs, back.attributes["axis"], back.attributes["reverse"]
+    total = call("cumulative_sum")(_without_initial(back), axis, reverse=not reverse)
+    return [in_type(total, x.dtype)]
+
+
+@gradient_of("cumulative_prod")
+def _cumulative_prod(back: Backward) -> Gradients:
+    """Return the product of the elements before each one, times a sum over the results that contain it.
+
+    The sum of element n is dy[n] + x[n + 1] times that of element n + 1. It is computed for 2, then 4, then 8 elements,
+    with the products of as many. There is no division, which would fail with a zero.
+    """
+    (x,), axis, reverse = back.inputs, back.attributes["axis"], back.attributes["reverse"]
+    elements, total = conjugated(wide(in_type(x, back.dy.dtype))), wide(_without_initial(back))
+
+    def moved(of: Any, by: int, value: int) -> Any:
+        """Return what is `by` elements later; earlier for a negative number."""
+        by = -by if reverse else by
+        return call("pad")(
+            of, [(-by, by) if at == axis else (0, 0) for at in range(len(x.shape))], constant_values=value
+        )
+
+    factors, by = moved(elements, 1, 0), 1
+    before = call("cumulative_prod")(moved(elements, -1, 1), axis, reverse=reverse) if x.size else elements
+    while by < x.shape[axis]:
+        total = call("add")(total, call("mul")(factors, moved(total, by, 0)))
+        factors, by = call("mul")(factors, moved(factors, by, 0)), 2 * by
+    return [in_type(call("mul")(before, total), x.dtype)]
+
+
+def _without_initial(back: Backward) -> Any:
+    """Return the gradient by all results but the initial 0 or 1."""
+    if not back.attributes["include_initial"]:
+        return back.dy
+    axis, ends = back.attributes["axis"], (0, -1) if back.attributes["reverse"] else (-1, 0)
+    return call("pad")(back.dy, [ends if at == axis else (0, 0) for at in range(len(back.dy.shape))])
 
 
 @gradient_of("softmax")

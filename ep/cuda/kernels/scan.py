@@ -1,0 +1,146 @@
+"""Scan: a kernel whose blocks have rows, and one whose threads have columns; `scan_plan` cuts them into parts.
+
+The sums of parts are written first, then scanned, and each part begins with the sum of those before it.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Final
+
+from ep.cuda.compile.compiler import KernelSource
+from ep.cuda.compile.launch_config import BLOCK_THREADS
+from ep.cuda.compile.memory import loader, storer
+from ep.cuda.compile.numba_cuda import (
+    barrier,
+    block_of_grid,
+    blocks_of_grid,
+    device_function,
+    next_index,
+    num_threads,
+    shared_array,
+    thread_index,
+    thread_of_block,
+)
+from ep.cuda.engine.reduce.scan_plan import ITEMS, TILE, ScanVariant, Step
+from ep.include.data_type import DataType
+
+_SUMS, _FROM_SUMS = Step.SUMS.value, Step.FROM_SUMS.value
+_NUM_WORDS: Final = 10
+
+
+@cache
+def kernel(variant: ScanVariant) -> KernelSource:
+    """Return the kernel (src, dst, sums, units, size, inner, part, parts, to_end, step).
+
+    units: parts of rows or columns. size: the elements of a line. inner: the distance between them. step: see `Step`.
+    """
+    stored, carried, is_sum, by_rows = variant
+    made = _rows(stored, carried) if by_rows else _columns(stored, carried, is_sum)
+    name = f"scan.{'sum' if is_sum else 'prod'}.{'rows' if by_rows else 'columns'}.{stored.name}.{carried.name}"
+    return KernelSource(name, made, _NUM_WORDS, is_contracted=True)
+
+
+def _columns(stored: DataType, carried: DataType, is_sum: bool) -> Any:
+    T, load, store, load_sum, store_sum = _memory(stored, carried)
+
+    @device_function
+    def combined(a, b):
+        return T(a + b) if is_sum else T(a * b)
+
+    def scan_columns(src, dst, sums, units, size, inner, part, parts, to_end, step):
+        unit, distance = thread_index(), num_threads()
+        while unit < units:
+            column, line, number = unit % inner, unit // inner // parts, unit // inner % parts
+            first = number * part
+            end, by = min(first + part, size), -inner if to_end else inner
+            at = (line * size + (size - 1 - first if to_end else first)) * inner + column
+            carry = load(src, at)
+            if step == _FROM_SUMS and number > 0:
+                carry = combined(load_sum(sums, unit - inner), carry)
+            if step != _SUMS:
+                store(dst, at, carry)
+            for _ in range(first + 1, end):
+                at += by
+                carry = combined(carry, load(src, at))
+                if step != _SUMS:
+                    store(dst, at, carry)
+            if step == _SUMS:
+                store_sum(sums, unit, carry)
+            unit = next_index(unit, distance)
+
+    return scan_columns
+
+
+def _rows(stored: DataType, carried: DataType) -> Any:
+    T, load, store, load_sum, store_sum = _memory(stored, carried)
+    neutral, numbers = T(-0.0 if carried.dtype.kind == "f" else 0), shared_array(BLOCK_THREADS, T)
+
+    @device_function
+    def sum_before(memory, own, thread):
+        """Return the sum of the threads before this one, and of all."""
+        distance = 1
+        memory[thread] = own
+        barrier()
+        while distance < BLOCK_THREADS:
+            total = T(memory[thread - distance] + own) if thread >= distance else own
+            barrier()
+            memory[thread] = own = total
+            barrier()
+            distance *= 2
+        before, total = memory[thread - 1] if thread > 0 else neutral, memory[BLOCK_THREADS - 1]
+        barrier()  # before the next tile's are written
+        return before, total
+
+    @device_function
+    def item(src, at, by, k, count):
+        return load(src, at + k * by) if k < count else neutral
+
+    @device_function
+    def sums_of_items(src, at, by, count):
+        """Return the sums of a thread's first one, two, three and four items; those beyond the part count nothing."""
+        a = item(src, at, by, 0, count)
+        b = T(a + item(src, at, by, 1, count))
+        c = T(b + item(src, at, by, 2, count))
+        return a, b, c, T(c + item(src, at, by, 3, count))
+
+    @device_function
+    def write_items(dst, at, by, count, carry, found):
+        for k in range(min(ITEMS, count)):
+            store(dst, at + k * by, T(carry + found[k]))
+
+    def scan_rows(src, dst, sums, units, size, inner, part, parts, to_end, step):
+        memory, thread, unit = numbers(), thread_of_block(), block_of_grid()[0]
+        while unit < units:
+            line, number = unit // parts, unit % parts
+            first, by = number * part, -1 if to_end else 1
+            end, begin = min(first + part, size), line * size + (size - 1 if to_end else 0)
+            carry = load_sum(sums, unit - 1) if step == _FROM_SUMS and number > 0 else neutral
+            while first < end:
+                item = first + thread * ITEMS
+                found = sums_of_items(src, begin + item * by, by, end - item)
+                before, total = sum_before(memory, found[ITEMS - 1], thread)
+                if step != _SUMS:
+                    write_items(dst, begin + item * by, by, end - item, T(carry + before), found)
+                carry = T(carry + total)
+                first += TILE
+            if step == _SUMS and thread == 0:
+                store_sum(sums, unit, carry)
+            unit += blocks_of_grid()[0]
+
+    return scan_rows
+
+
+def _memory(stored: DataType, carried: DataType) -> tuple[Any, Any, Any, Any, Any]:
+    """Return the carried type, and functions that load and store elements and sums in it."""
+    T = carried.dtype.type
+
+    def loads(data_type: DataType) -> Any:
+        load = loader(data_type, 1)
+        return device_function(lambda address, index: T(load(address, index)[0]))
+
+    def stores(data_type: DataType) -> Any:
+        store = storer(data_type, 1)
+        return device_function(lambda address, index, number: store(address, index, (number,)))
+
+    return T, loads(stored), stores(stored), loads(carried), stores(carried)

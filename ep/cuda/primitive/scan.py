@@ -1,0 +1,60 @@
+"""Scan on CUDA."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ep.common.checks import as_size
+from ep.common.primitive import signatures
+from ep.common.primitive.keys import SCAN
+from ep.common.stored_types import scanned_as
+from ep.cuda.compile.launch_config import Grid
+from ep.cuda.device.stream import check_stream
+from ep.cuda.engine.reduce.scan_plan import ScanPlan, ScanVariant, scan_plan
+from ep.cuda.launch.known import launched
+from ep.cuda.primitive.cuda_primitive import CudaPrimitive
+from ep.include.device_type import DeviceType
+from ep.include.primitive.implements import implements
+from ep.include.primitive.primitive import Request
+from ep.include.primitive.scan import Scan, ScanFactory
+from ep.include.primitive.scan_op import SCANS_OF_SUMS, SCANS_TO_END
+from ep.include.stream import Stream
+
+
+@implements(ScanFactory, on=DeviceType.kCUDA, keys=SCAN)
+class ScanImpl(CudaPrimitive, Scan):
+    signature = signatures.SCAN
+
+    def __init__(self, request: Request) -> None:
+        super().__init__(request)
+        self._form = *scanned_as(self._types[0]), request.op in SCANS_OF_SUMS
+        self._to_end = request.op in SCANS_TO_END
+
+    def _kernel(self, variant: ScanVariant) -> Any:
+        from ep.cuda.kernels.scan import kernel
+
+        return kernel(variant)
+
+    def _usual_variant(self) -> ScanVariant:
+        return ScanVariant(*self._form, self._form[2])
+
+    @launched
+    def Launch(
+        self, stream: Stream, outer_dim_size: int, scan_dim_size: int, inner_dim_size: int, src: Any, dst: Any
+    ) -> None:
+        stream, given = check_stream(stream), (outer_dim_size, scan_dim_size, inner_dim_size)
+        sizes = tuple(map(as_size, given, self.signature.sizes))
+        src, dst = self._read(stream, (src, dst), self.signature.counts(sizes))
+        if not all(sizes):
+            return
+        plan = scan_plan(*self._form, self._to_end, *sizes)
+        if not plan.scratch_bytes:
+            self._queue_all(stream, plan, src, dst, 0)
+            return
+        with stream.scratch(plan.scratch_bytes) as memory:
+            self._queue_all(stream, plan, src, dst, memory.address)
+
+    def _queue_all(self, stream: Any, plan: ScanPlan, src: int, dst: int, sums: int) -> None:
+        for variant, of_sums, extent, words in plan.launches:
+            queue: Any = self._queue_grid if isinstance(extent, Grid) else self._queue
+            queue(stream, variant, extent, *((sums, sums, 0) if of_sums else (src, dst, sums)), *words)

@@ -1,0 +1,164 @@
+"""cumulative_sum and cumulative_prod: the sums or products of all elements up to each one, along an axis."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ep.common.checks import as_truth
+from ep.common.primitive.broadcast import Dims
+from ep.include.arrays import RESULT, Array, Arrays, Placeholder
+from ep.include.data_type import DataType, DTypeLike
+from ep.include.number_kind import COMPLEXES, FLOATS
+from ep.include.primitive.constant_pad import ConstantPadFactory
+from ep.include.primitive.scan import ScanFactory
+from ep.include.primitive.scan_op import ScanOp
+from ep.ops.declare.function import Tensor, operator
+from ep.ops.declare.operator import Attributes
+from ep.ops.declare.type_rules import Given
+from ep.ops.kernels import (
+    Launches,
+    OneLaunch,
+    PreparedKernel,
+    Subject,
+    attribute,
+    data_type,
+    primitive_exists,
+    register_kernel,
+)
+from ep.ops.names import in_errors
+from ep.ops.reduce import type_of_sums
+from ep.ops.reduce_kernel import CAST
+from ep.ops.sbp_signatures import P, signature
+from ep.ops.shapes import from_front
+from ep.sbp import Problem, Signature, Split
+
+
+def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
+    (shape,), axis = shapes, attributes["axis"]
+    return [(*shape[:axis], shape[axis] + attributes["include_initial"], *shape[axis + 1 :])]
+
+
+def _signatures(problem: Problem) -> Iterator[Signature]:
+    for axis in range(len(problem.shapes[0])):
+        if axis != problem.attributes["axis"]:
+            yield signature(Split(axis), Split(axis))
+
+
+def _signatures_of_sums(problem: Problem) -> Iterator[Signature]:
+    yield from _signatures(problem)
+    (source,), inexact = problem.types, FLOATS + COMPLEXES
+    if source is not DataType.kBool and (source in inexact or problem.out_type not in inexact):
+        yield signature(P, P)
+
+
+def _resolved(x: Tensor, axis: Any, dtype: Any, include_initial: Any, reverse: Any) -> Attributes:
+    num_dims = len(x.shape)
+    if num_dims == 0:
+        raise ValueError("x has no axes; one is needed")
+    if axis is None and num_dims > 1:
+        raise ValueError(f"axis is None; x of shape {tuple(x.shape)} has {num_dims} axes, so one must be given")
+    data_type = type_of_sums(x, dtype)
+    if data_type is DataType.kBool:
+        raise TypeError("dtype is bool; sums and products are of a type of numbers")
+    return {
+        "axis": from_front(0 if axis is None else axis, "axis", num_dims, num_dims),
+        "dtype": data_type,
+        "include_initial": as_truth(include_initial, "include_initial"),
+        "reverse": as_truth(reverse, "reverse"),
+    }
+
+
+@operator(shape=_shape, dtype=Given("dtype"), signatures=_signatures_of_sums)
+def cumulative_sum(
+    x: Tensor,
+    axis: int | None = None,
+    dtype: DTypeLike | None = None,
+    include_initial: bool = False,
+    *,
+    reverse: bool = False,
+) -> Attributes:
+    """Return the sums of all elements up to each one along an axis, as `numpy.cumulative_sum`.
+
+    x: array of any type.
+    axis: it may be omitted if x has one axis; negative ones are counted from the last.
+    dtype: that of the result, to which elements are converted first; by default, that of x, but int64 for bool and
+        smaller integers, and uint64 for smaller unsigned ones.
+    include_initial: whether the result begins with 0, and has one element more along the axis.
+    reverse: whether each sum is of the elements from there to the last one; 0 is then the last element.
+    out: where to put the result, an array of its shape and dtype.
+
+    The order of additions depends on the shape alone. Floating types up to 32 bits are accumulated in float64. Sums of
+    adjacent numbers are added, so of float64 near the largest number one may overflow although the result would not.
+    """
+    return _resolved(x, axis, dtype, include_initial, reverse)
+
+
+@operator(shape=_shape, dtype=Given("dtype"), signatures=_signatures)
+def cumulative_prod(
+    x: Tensor,
+    axis: int | None = None,
+    dtype: DTypeLike | None = None,
+    include_initial: bool = False,
+    *,
+    reverse: bool = False,
+) -> Attributes:
+    """Return the products of all elements up to each one along an axis, as `numpy.cumulative_prod`.
+
+    x, axis, dtype, reverse, out: as of `cumulative_sum`.
+    include_initial: whether the result begins with 1, and has one element more along the axis.
+    """
+    return _resolved(x, axis, dtype, include_initial, reverse)
+
+
+_PAD = primitive_exists(ConstantPadFactory, data_type("out"))
+
+
+class ScanKernel(PreparedKernel):
+    """A kernel of one launch of Scan, after a Cast to another type, and a ConstantPad for the initial 0 or 1."""
+
+    names = in_errors(src="x", dst="out")
+    exists: Any
+    initial: int
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__(subject)
+        source, self._type = subject.data_types["x"], subject.data_types["out"]
+        self._scan, self._pad = self.exists.make(subject), _PAD.make(subject)
+        self._cast = CAST.make(subject) if self._type is not source else None
+
+    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
+        (shape,), axis, more = shapes, attributes["axis"], int(attributes["include_initial"])
+        sizes = math.prod(shape[:axis]), shape[axis] + more, math.prod(shape[axis + 1 :])
+        cast, pad, dtype = self._cast, self._pad.Launch, self._type.dtype
+        scan = OneLaunch(self._scan, *sizes, Placeholder(0), RESULT)
+        if cast is None and not more:
+            return scan
+        count, (outer, _, inner), is_last = math.prod(shape), sizes, attributes["reverse"]
+        before, after = (0, 0 if is_last else more, 0), (0, more if is_last else 0, 0)
+
+        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+            (x,), stream = inputs, arrays.stream
+            if cast is not None:
+                x, given = arrays.empty(shape, dtype), x
+                cast.Launch(stream, given, x, count)
+            if more:
+                pad(stream, (outer, shape[axis], inner), x, before, after, self.initial, outputs[0])
+                x = outputs[0]
+            scan(arrays, [x], outputs)
+
+        return launches
+
+
+def _register(name: str, op: ScanOp, initial: int, reverse: bool) -> None:
+    exists = primitive_exists(ScanFactory, op, data_type("out"))
+    kernel = type(f"{op.name.removeprefix('k')}Kernel", (ScanKernel,), {"exists": exists, "initial": initial})
+    kernel.__doc__, kernel.__module__ = ScanKernel.__doc__, __name__
+    register_kernel(name, matches=(attribute("reverse") == reverse) & exists & CAST & _PAD)(kernel)
+
+
+_register("cumulative_sum", ScanOp.kSum, 0, False)
+_register("cumulative_sum", ScanOp.kSumToEnd, 0, True)
+_register("cumulative_prod", ScanOp.kProd, 1, False)
+_register("cumulative_prod", ScanOp.kProdToEnd, 1, True)
