@@ -193,6 +193,18 @@ def cosh(x: HostArrayLike, *, out: HostArray | None = None) -> HostArray:
 def cosh(x: ArrayLike, *, out: Array | None = None) -> Array: ...
 
 @overload
+def cumulative_prod(x: HostArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, include_initial: bool = False, *, reverse: bool = False, out: HostArray | None = None) -> HostArray:
+    """Return the products of all elements up to each one along an axis, as `numpy.cumulative_prod`."""
+@overload
+def cumulative_prod(x: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, include_initial: bool = False, *, reverse: bool = False, out: Array | None = None) -> Array: ...
+
+@overload
+def cumulative_sum(x: HostArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, include_initial: bool = False, *, reverse: bool = False, out: HostArray | None = None) -> HostArray:
+    """Return the sums of all elements up to each one along an axis, as `numpy.cumulative_sum`."""
+@overload
+def cumulative_sum(x: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, include_initial: bool = False, *, reverse: bool = False, out: Array | None = None) -> Array: ...
+
+@overload
 def digamma(x: HostArrayLike, *, out: HostArray | None = None) -> HostArray:
     """psi(x) = d/dx ln gamma(x); -inf at +0, +inf at -0, NaN at the other poles."""
 @overload
