@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ep.common.primitive.broadcast import broadcast_dims
-from ep.include.arrays import Array, ArrayLike
+from ep.include.arrays import Array, ArrayLike, Operands
 from ep.include.data_type import DataType, as_data_type
 from ep.include.errors import UnsupportedPrimitiveError
 from ep.include.number_kind import ALL
@@ -27,7 +27,7 @@ _MADE_OF = " is made of other operators: "
 
 
 def composition(
-    takes: Sequence[DataType] = ALL, *, elementwise: bool = False, reads: bool = True
+    takes: Sequence[DataType] = ALL, *, elementwise: bool = False, reads: bool = True, alike: bool = True
 ) -> Callable[[Function], Function]:
     """Add a function that calls other operators to `ep.ops`: a decorator, which returns the function.
 
@@ -36,7 +36,8 @@ def composition(
     annotated `Indices` has an integer type of its own. So no operator inside of it finds an operand that it refuses,
     and errors are in words of the function.
 
-    takes: the types of the operands. elementwise: whether the operands broadcast, and a number stays one.
+    takes: the types of the operands. elementwise: whether the operands broadcast, and a number stays one. alike: False
+        if the operands may have different dtypes.
     reads: False for a function of few operators that passes on its operands as they are given, which takes less time:
         they are read in words of the function if an operator refuses them.
 
@@ -57,7 +58,7 @@ def composition(
             given = dict(zip(names, args, strict=False))
             given |= {one: kwargs[one] for one in names if one in kwargs}
             given = {one: value for one, value in given.items() if value is not None or one not in optional}
-            found = _read(name, given, indices, takes, elementwise) if given else {}
+            found = _read(name, given, indices, takes, elementwise, alike) if given else {}
             known = [found.get(one, value) for one, value in zip(names, args, strict=False)]
             return (*known, *args[len(names) :]), {one: found.get(one, value) for one, value in kwargs.items()}
 
@@ -92,15 +93,25 @@ def _is_plain(value: Any) -> bool:
 
 
 def _read(
-    name: str, given: Mapping[str, ArrayLike], indices: Collection[str], takes: Sequence[DataType], elementwise: bool
+    name: str,
+    given: Mapping[str, ArrayLike],
+    indices: Collection[str],
+    takes: Sequence[DataType],
+    elementwise: bool,
+    alike: bool,
 ) -> Mapping[str, Array]:
-    """Return operands as arrays, all but indices of one dtype; raises the errors of a call of the function `name`."""
+    """Return operands as arrays; raises the errors of a call of the function `name`.
+
+    indices: the names of those with an integer type of their own. alike: whether the others have one dtype.
+    """
     arrays = arrays_of([*given.values()], [*given])
     integers = {one: as_indices(arrays, given[one], one) for one in given if one in indices}
     if integers:
         given = {one: value for one, value in given.items() if one not in integers}
         if not given:  # the call lacks an operand, which the function's signature reports
             return integers
+    if not alike:
+        return integers | {one: _read_one(name, arrays, value, one, takes) for one, value in given.items()}
     first = next((one for one, value in given.items() if not is_number(value)), next(iter(given)))
     read = dict(given)
     for one in given:
@@ -108,17 +119,26 @@ def _read(
             read[first], read[one] = as_operands(arrays, read[first], read[one], (first, one))
     if len(given) == 1:
         read[first] = arrays.as_buffer(read[first], first)
-    data_type = as_data_type(read[first].dtype)
-    if data_type not in takes:
-        same = [one for one in given if one == first or not is_number(given[one])]
-        listed = ", ".join(dict.fromkeys(one.dtype.name for one in takes))
-        raise UnsupportedPrimitiveError(
-            f"{' and '.join(same)} {'has' if len(same) == 1 else 'have'} dtype {data_type.dtype}; {name} takes "
-            f"{listed}; convert with astype, or ep.ops.cast"
-        )
+    _check_type(name, read[first], [one for one in given if one == first or not is_number(given[one])], takes)
     if elementwise:
         broadcast_dims(*(tuple(one.shape) for one in read.values()), names=[*read])
     return {
         one: value if elementwise and is_number(given.get(one)) else as_array(arrays, value, one)
         for one, value in (read | integers).items()
     }
+
+
+def _read_one(name: str, arrays: Operands, value: ArrayLike, argument: str, takes: Sequence[DataType]) -> Array:
+    """Return an operand as an array, of any dtype that the function takes."""
+    read = arrays.as_buffer(value, argument)
+    _check_type(name, read, [argument], takes)
+    return as_array(arrays, read, argument)
+
+
+def _check_type(name: str, read: Array, arguments: Sequence[str], takes: Sequence[DataType]) -> None:
+    """Raise UnsupportedPrimitiveError if the function does not take the dtype of some of its arguments."""
+    data_type = as_data_type(read.dtype)
+    if data_type not in takes:
+        have = f"{' and '.join(arguments)} {'has' if len(arguments) == 1 else 'have'} dtype {data_type.dtype}"
+        listed = ", ".join(dict.fromkeys(one.dtype.name for one in takes))
+        raise UnsupportedPrimitiveError(f"{have}; {name} takes {listed}; convert with astype, or ep.ops.cast")

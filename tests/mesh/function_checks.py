@@ -23,6 +23,9 @@ FUNCTIONS = {
     "hypot": lambda m, x: m.hypot(x, 2.0),
     "logaddexp": lambda m, x: m.logaddexp(x, x * 2),
     "var": lambda m, x: m.var(x, axis=1),
+    "layer_norm": lambda m, x: (
+        m.layer_norm(x) if m is ep.ops else (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5)
+    ),
     "moveaxis": lambda m, x: m.moveaxis(x, 0, -1),
     "expand_dims": lambda m, x: m.expand_dims(x, 1),
     "zeros_like": lambda m, x: m.zeros_like(x),

@@ -16,9 +16,11 @@ from tests.fuse.placing import placed
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 Y = X[::-1].copy()
 AT = np.zeros((2, 1), np.int64)
+ROW, COLUMN = X[0].copy(), X[:, :1].copy()
 WRONG_AXES = (2, -3, 1.5, True, "0", np.float64(1), np.array(0.5), [0, 1.5], (0, 2), (1, True))
 WRONG_SHAPES = ((2, 2), (6, 1.5), (True, 6), "66", (7,), -3)
 NOT_NUMBERS = ("1", X, None)
+NOT_SCALES = [X[:, :2], np.arange(3), 1j, np.ones((1, 2, 3), np.float32)]
 
 CALLS = {
     "isclose": ((X, Y), {"x": [X[:, :2]], "y": [X[:, :2], X.astype("float64"), 1j], "rtol": ("1", 1j)}, REAL),
@@ -61,13 +63,41 @@ CALLS = {
         (),
     ),
     "linspace": ((0, 5, 2), {"start": (*NOT_NUMBERS, 2**64), "stop": NOT_NUMBERS, "num": (-1, 1.5, True)}, ()),
+    "layer_norm": (
+        (X, ROW, ROW, -1, 1e-5),
+        {"x": [1j], "weight": NOT_SCALES, "bias": NOT_SCALES, "axis": WRONG_AXES[:-2], "epsilon": ("1", 1j, X, None)},
+        FLOATS,
+    ),
+    "rms_norm": ((X, ROW, -1), {"weight": NOT_SCALES, "axis": WRONG_AXES[:-2], "epsilon": ("1", 1j, X)}, FLOATS),
+    "group_norm": (
+        (X, ROW, ROW, 3),
+        {"x": [ROW], "weight": [*NOT_SCALES, COLUMN], "num_groups": (2, 0, -1, 1.5, True, None), "epsilon": ("1", 1j)},
+        FLOATS,
+    ),
+    "layer_norm_grad": (
+        (X, X, COLUMN, COLUMN, ROW, ROW, -1),
+        {
+            **{"dy": [ROW], "mean": [ROW, X], "inverse": [ROW], "weight": NOT_SCALES, "bias": NOT_SCALES},
+            **{"axis": WRONG_AXES[:-2], "wanted": (True, (True, True), (1, 1, 1), "abc")},
+        },
+        FLOATS,
+    ),
+    "rms_norm_grad": (
+        (X, X, COLUMN, ROW),
+        {"inverse": [X, ROW], "weight": NOT_SCALES, "wanted": (True, (1, 1))},
+        FLOATS,
+    ),
+    "group_norm_grad": (
+        (X, X, X, X, ROW, ROW, 3),
+        {"mean": [ROW, COLUMN], "weight": [X], "num_groups": (2, 0, 1.5, True, None), "wanted": (True, (True, True))},
+        FLOATS,
+    ),
     "eye": ((2, 3), {"n_rows": (-1, 1.5, True, None), "n_cols": (-1, 1.5, True), "k": (1.5, True, None)}, ()),
 }
 """For each function: arguments that it takes, wrong values of some of them, and the types of its operands."""
+_FAMILIES = ("composed", "shaped", "creation", "along_axis", "norms", "norms_grad")
 COMPOSED = [
-    name
-    for name in ep.ops.__all__
-    if getattr(ep.ops, name).__module__ in ("ep.ops.composed", "ep.ops.shaped", "ep.ops.creation", "ep.ops.along_axis")
+    name for name in ep.ops.__all__ if getattr(ep.ops, name).__module__ in [f"ep.ops.{one}" for one in _FAMILIES]
 ]
 WORDS = {name: set(inspect.signature(getattr(ep.ops, name)).parameters) for name in COMPOSED}
 
@@ -87,7 +117,7 @@ def forms(name, args, at, value, device):
     """Yield the calls with one argument in place of another: by position, by name, and of a fused function."""
     function, names = getattr(ep.ops, name), list(inspect.signature(getattr(ep.ops, name)).parameters)
     given = dict(zip(names, args, strict=False)) | {at: value}
-    operands = [one for one in given if isinstance(given[one], np.ndarray) and one in names[:3] and given[one].ndim]
+    operands = [one for one in given if isinstance(given[one], np.ndarray) and one in names[:6] and given[one].ndim]
     there = {one: placed(device, item) if one in operands else item for one, item in given.items()}
     yield lambda: function(**there)
     first = {one: item for one, item in there.items() if one in operands}
@@ -120,7 +150,8 @@ def test_types(name, data_type, device):
     first = next(iter(inspect.signature(getattr(ep.ops, name)).parameters))
     for call in forms(name, args, first, args[0], device):
         if data_type in takes:
-            assert call().size
+            found = call()
+            assert (found[0] if isinstance(found, list) else found).size
         else:
             words = rf" (has|have) dtype {data_type.dtype}; {name} takes .*; convert with astype"
             with pytest.raises(UnsupportedPrimitiveError, match=words):

@@ -40,6 +40,7 @@ FUNCTIONS = {
     "var of an axis": lambda m, x: m.var(x, axis=1, keepdims=True),
     "std": lambda m, x: m.std(x, axis=0),
     "vecdot": lambda m, x: m.vecdot(x, x),
+    "rms_norm": lambda m, x: m.rms_norm(x) if m is o else x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-5),
     "tensordot": lambda m, x: m.tensordot(x, x, axes=((0, 1), (0, 1))),
     "tensordot of an axis": lambda m, x: m.tensordot(m.matrix_transpose(x), x, axes=1),
 }

@@ -1,0 +1,231 @@
+"""Normalisations: numbers minus their mean, over the root of their variance."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from ep.common.arrays.checks import as_scalar
+from ep.common.checks import as_integer, as_truth
+from ep.common.primitive.broadcast import Dims
+from ep.include.arrays import Array, ArrayLike
+from ep.include.number_kind import FLOATS
+from ep.include.primitive.structure import kMaxRow
+from ep.include.shown import shown
+from ep.ops.composition import composition
+from ep.ops.declare.function import FUNCTIONS
+from ep.ops.gradients.vjp import in_type
+from ep.ops.joined import joined
+from ep.ops.operands import is_number
+from ep.ops.shaped import viewed
+from ep.ops.shapes import as_axes
+
+_LEAST_PIECE: Final = 512
+"""The fewest elements of the pieces of a row that is too long for a kernel."""
+
+
+@composition(FLOATS, alike=False)
+@joined
+def layer_norm(
+    x: ArrayLike,
+    weight: ArrayLike | None = None,
+    bias: ArrayLike | None = None,
+    axis: int | Sequence[int] = -1,
+    epsilon: float = 1e-5,
+    *,
+    return_statistics: bool = False,
+) -> Any:
+    """Return `(x - mean) / sqrt(variance + epsilon) * weight + bias`, as `torch.nn.functional.layer_norm`.
+
+    x: array of a floating type. weight, bias: arrays of floating types that broadcast to the shape of x; None for none.
+    axis: one or several axes, along which mean and variance are taken: the last k for a `normalized_shape` of k sizes.
+    epsilon: a number. return_statistics: whether to return the means and 1 over the roots as well, with axes of size 1.
+
+    The result has the shape and dtype of x. All is computed in its dtype, 16-bit numbers in float32; the statistics
+    have the dtype of the computation. Raises ValueError for a weight or bias of another shape.
+    """
+    axes = tuple(sorted(as_axes(axis, "axis", len(x.shape))))
+    y, mean, inverse = _normalised(x, axes, weight, bias, epsilon, is_centred=True)
+    return (y, mean, inverse) if as_truth(return_statistics, "return_statistics") else y
+
+
+@composition(FLOATS, alike=False)
+@joined
+def rms_norm(
+    x: ArrayLike,
+    weight: ArrayLike | None = None,
+    axis: int | Sequence[int] = -1,
+    epsilon: float = 1e-5,
+    *,
+    return_statistics: bool = False,
+) -> Any:
+    """Return `x / sqrt(mean(x * x) + epsilon) * weight`, as `torch.nn.functional.rms_norm`.
+
+    x, weight, axis, epsilon: as of `layer_norm`. return_statistics: whether to return 1 over the roots as well.
+    """
+    axes = tuple(sorted(as_axes(axis, "axis", len(x.shape))))
+    y, _, inverse = _normalised(x, axes, weight, None, epsilon, is_centred=False)
+    return (y, inverse) if as_truth(return_statistics, "return_statistics") else y
+
+
+@composition(FLOATS, alike=False)
+@joined
+def group_norm(
+    x: ArrayLike,
+    weight: ArrayLike | None = None,
+    bias: ArrayLike | None = None,
+    *,
+    num_groups: int,
+    epsilon: float = 1e-5,
+    return_statistics: bool = False,
+) -> Any:
+    """Return x, normalised over each group of channels of each sample, as `torch.nn.functional.group_norm`.
+
+    x: array of a floating type, shape (N, C, ...). weight, bias: arrays of floating types, shape (C,); None for none.
+    num_groups: a divisor of C; C itself for an instance norm.
+    epsilon: as of `layer_norm`. return_statistics: whether to return the means and 1 over the roots of the variances as
+        well, each of shape (N, num_groups).
+
+    Types are as in `layer_norm`.
+    """
+    grouped = Groups.among(x, num_groups)
+    found = _normalised(
+        viewed(x, grouped.shape),
+        (2, 3),
+        grouped.channels(weight, "weight"),
+        grouped.channels(bias, "bias"),
+        epsilon,
+        is_centred=True,
+    )
+    y, *statistics = (viewed(one, shape) for one, shape in zip(found, (x.shape, *[grouped.shape[:2]] * 2), strict=True))
+    return (y, *statistics) if as_truth(return_statistics, "return_statistics") else y
+
+
+class Groups(NamedTuple):
+    """The groups of channels of an array. shape: samples, groups, channels of a group, places of a channel."""
+
+    shape: tuple[int, int, int, int]
+
+    @classmethod
+    def among(cls, x: Array, num_groups: int) -> Groups:
+        """Return the groups of x; ValueError for a number of groups that does not divide the channels."""
+        if len(x.shape) < 2:
+            raise ValueError(f"x has shape {tuple(x.shape)}; it must have two axes at least")
+        samples, channels, *sizes = x.shape
+        groups = as_integer(num_groups, "num_groups")
+        if groups <= 0 or channels % groups:
+            raise ValueError(f"num_groups is {groups}; it must be a divisor of the channels of x, {channels}")
+        return cls((samples, groups, channels // groups, math.prod(sizes)))
+
+    def channels(self, numbers: Any, name: str) -> Any:
+        """Return numbers of channels in a shape that broadcasts to the groups; ValueError for more or fewer."""
+        count = self.shape[1] * self.shape[2]
+        if numbers is not None and tuple(numbers.shape) != (count,):
+            raise ValueError(
+                f"{name} has shape {tuple(numbers.shape)}; it must have ({count},), a number for each channel"
+            )
+        return None if numbers is None else viewed(numbers, (*self.shape[1:3], 1))
+
+
+class Rows(NamedTuple):
+    """How arrays are seen, so that kernels of rows compute means along axes: in two steps if rows are too long.
+
+    shapes: those of x and of arrays that broadcast to it. inner: the axes of the first step. outer: those of the next.
+    """
+
+    shapes: Sequence[Dims]
+    inner: Dims
+    outer: Dims
+
+    @classmethod
+    def of_shapes(cls, axes: Dims, shape: Dims, *others: Dims) -> Rows:
+        """Return how arrays are seen.
+
+        axes: those of the means, in order. shape: that of x. others: shapes that broadcast to it.
+        """
+        first = len(shape) - len(axes)
+        shapes: list[Dims] = [(1,) * (len(shape) - len(one)) + tuple(one) for one in (shape, *others)]
+        if 0 in shape or not axes or axes != tuple(range(first, len(shape))):
+            return cls(shapes, axes, ())
+        if all(one[first:] == shapes[0][first:] or math.prod(one[first:]) == 1 for one in shapes):
+            shapes = [(*one[:first], math.prod(one[first:])) for one in shapes]
+        row = shapes[0][-1]
+        piece = _piece(row)
+        if piece < row:
+            pieces = {row: (row // piece, piece), 1: (1, 1)}
+            shapes = [(*one[:-1], *pieces[one[-1]]) for one in shapes]
+        last = len(shapes[0]) - 1
+        return cls(shapes, (last,), tuple(range(first, last)))
+
+    def mean(self, x: Any) -> Any:
+        """Return the means along all axes, each an axis of size 1."""
+        return self.outer_mean(FUNCTIONS["mean"](x, self.inner, keepdims=True))
+
+    def outer_mean(self, x: Any) -> Any:
+        """Return the means of the second step."""
+        return FUNCTIONS["mean"](x, self.outer, keepdims=True) if self.outer else x
+
+
+def _piece(row: int) -> int:
+    """Return the length of equal pieces of a row that a kernel takes; that of the row if there are none."""
+    least = -(-row // kMaxRow)
+    most = max(row // _LEAST_PIECE, 1)
+    return next((row // parts for parts in range(least, most + 1) if row % parts == 0), row)
+
+
+def computed_in(x: Array) -> np.dtype[Any]:
+    """Return the dtype in which x is normalised."""
+    return x.dtype if x.dtype.itemsize > 2 else np.dtype(np.float32)
+
+
+def check_broadcasts(name: str, array: Any, shape: Dims) -> None:
+    """Raise ValueError if an array does not broadcast to a shape, that of x."""
+    given = tuple(array.shape)
+    pairs = zip(given[::-1], tuple(shape)[::-1], strict=False)
+    if len(given) > len(shape) or any(one not in (1, size) for one, size in pairs):
+        raise ValueError(f"{name} has shape {given}; it must broadcast to that of x, {tuple(shape)}")
+
+
+def _normalised(
+    x: Any, axes: Dims, weight: Any, bias: Any, epsilon: Any, *, is_centred: bool
+) -> tuple[Any, Any, Any]:  # fmt: skip
+    """Return x, normalised along axes; its means, None if it is not centred; and 1 over the roots.
+
+    Means are rounded: the differences from them have a mean, too, which may be as large as they are, and is subtracted.
+    """
+    if not is_number(as_scalar(epsilon)) or np.iscomplexobj(getattr(epsilon, "value", epsilon)):
+        raise TypeError(f"epsilon must be a real number, not {shown(epsilon)}")
+    scales = {"weight": weight, "bias": bias}
+    scales = {name: one for name, one in scales.items() if one is not None}
+    for name, one in scales.items():
+        check_broadcasts(name, one, x.shape)
+    rows, wide = Rows.of_shapes(axes, x.shape, *(one.shape for one in scales.values())), computed_in(x)
+    kept, dtype = tuple(1 if axis in axes else size for axis, size in enumerate(x.shape)), x.dtype
+    shape, (seen, *others) = x.shape, rows.shapes
+    x = in_type(viewed(x, seen), wide)
+    mul, sub, add = (FUNCTIONS[name] for name in ("mul", "sub", "add"))
+    mean = None
+    if is_centred:
+        first = FUNCTIONS["mean"](x, rows.inner, keepdims=True)
+        rest = sub(x, first)
+        more = FUNCTIONS["mean"](rest, rows.inner, keepdims=True)
+        rest = sub(rest, more)
+        squares = FUNCTIONS["mean"](mul(rest, rest), rows.inner, keepdims=True)
+        mean = rows.outer_mean(first)
+        if rows.outer:  # the squares of differences from the mean, by those from the means of pieces
+            between = add(sub(first, mean), more)
+            more = rows.outer_mean(between)
+            between = sub(between, more)
+            squares = rows.outer_mean(add(squares, mul(between, between)))
+            rest = sub(sub(x, mean), more)
+        mean = viewed(mean, kept)
+    else:
+        rest, squares = x, rows.mean(mul(x, x))
+    inverse = FUNCTIONS["rsqrt"](add(squares, epsilon))
+    y = mul(rest, inverse)
+    for (name, one), as_rows in zip(scales.items(), others, strict=True):
+        y = (mul if name == "weight" else add)(y, in_type(viewed(one, as_rows), wide))
+    return viewed(in_type(y, dtype), shape), mean, viewed(inverse, kept)
