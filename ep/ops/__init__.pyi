@@ -360,6 +360,12 @@ def greater_than(x: HostArrayLike, y: HostArrayLike, *, out: HostArray | None = 
 @overload
 def greater_than(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array: ...
 
+def group_norm(x: ArrayLike, weight: ArrayLike | None = None, bias: ArrayLike | None = None, *, num_groups: int, epsilon: float = 1e-05, return_statistics: bool = False) -> Any:
+    """Return x, normalised over each group of channels of each sample, as `torch.nn.functional.group_norm`."""
+
+def group_norm_grad(dy: ArrayLike, x: ArrayLike, mean: ArrayLike, inverse: ArrayLike, weight: ArrayLike | None = None, bias: ArrayLike | None = None, *, num_groups: int, wanted: Sequence[bool] = (True, True, True)) -> list[Array | None]:
+    """Return the gradients of `group_norm` by x, weight and bias, as `layer_norm_grad` does."""
+
 @overload
 def hard_shrink(x: HostArrayLike, lambd: float = 0.5, *, out: HostArray | None = None) -> HostArray:
     """0 where -bound <= x <= bound, x elsewhere."""
@@ -443,6 +449,12 @@ def isclose(x: HostArrayLike, y: HostArrayLike, rtol: float = 1e-05, atol: float
     """Return whether `|x - y| <= atol + rtol * |y|`, as `numpy.isclose`: `is_close`, or `is_close_equal_nan`."""
 @overload
 def isclose(x: ArrayLike, y: ArrayLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False, *, out: Any = None) -> Array: ...
+
+def layer_norm(x: ArrayLike, weight: ArrayLike | None = None, bias: ArrayLike | None = None, axis: int | Sequence[int] = -1, epsilon: float = 1e-05, *, return_statistics: bool = False) -> Any:
+    """Return `(x - mean) / sqrt(variance + epsilon) * weight + bias`, as `torch.nn.functional.layer_norm`."""
+
+def layer_norm_grad(dy: ArrayLike, x: ArrayLike, mean: ArrayLike, inverse: ArrayLike, weight: ArrayLike | None = None, bias: ArrayLike | None = None, axis: int | Sequence[int] = -1, *, wanted: Sequence[bool] = (True, True, True)) -> list[Array | None]:
+    """Return the gradients of `layer_norm` by x, weight and bias: each has the shape and dtype of its operand."""
 
 @overload
 def leaky_relu(x: HostArrayLike, alpha: float = 0.01, *, out: HostArray | None = None) -> HostArray:
@@ -746,6 +758,12 @@ def rint(x: HostArrayLike, *, out: HostArray | None = None) -> HostArray:
     """The function rint of x."""
 @overload
 def rint(x: ArrayLike, *, out: Array | None = None) -> Array: ...
+
+def rms_norm(x: ArrayLike, weight: ArrayLike | None = None, axis: int | Sequence[int] = -1, epsilon: float = 1e-05, *, return_statistics: bool = False) -> Any:
+    """Return `x / sqrt(mean(x * x) + epsilon) * weight`, as `torch.nn.functional.rms_norm`."""
+
+def rms_norm_grad(dy: ArrayLike, x: ArrayLike, inverse: ArrayLike, weight: ArrayLike | None = None, axis: int | Sequence[int] = -1, *, wanted: Sequence[bool] = (True, True)) -> list[Array | None]:
+    """Return the gradients of `rms_norm` by x and weight, as `layer_norm_grad` does; `rms_norm` returned `inverse`."""
 
 @overload
 def roll(x: HostArrayLike, shift: int | tuple[int, ...], axis: int | tuple[int, ...] | None = None) -> HostArray:
