@@ -83,11 +83,7 @@ def _rows(found: Windows) -> _Rows:
 
     A plane also has windows between two rows, which are cropped afterwards.
     """
-    each = zip(found.kernel, found.dilations, found.strides, found.counts, strict=True)
-    along = [
-        [slice(at * far, at * far + (count - 1) * stride + 1, stride) for at in range(places)]
-        for places, far, stride, count in each
-    ]
+    along = [found.taps(axis) for axis in range(len(found.sizes))]
     planes = (slice(None),) * 3
     if len(along) == 1 or found.counts[-1] > _SHORT or found.strides[-2:] != (1, 1):
         places = [(*planes, *one) for one in itertools.product(*along)]

@@ -79,8 +79,8 @@ def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
     return local
 
 
-def _resolved(x: Tensor, kernel: Any, strides: Any, pads: Any, dilations: Any, ceil_mode: Any) -> dict[str, Any]:
-    """Return the attributes of both operators; with their pads, all windows are in padded x."""
+def pool_attributes(x: Tensor, kernel: Any, strides: Any, pads: Any, dilations: Any, ceil_mode: Any) -> dict[str, Any]:
+    """Return the attributes of all pools; with their pads, all windows are in padded x."""
     of_x = tuple(x.shape)
     num_axes, beyond = num_spatial(of_x), as_truth(ceil_mode, "ceil_mode")
     places = for_each(kernel, "kernel", num_axes, least=1)
@@ -109,7 +109,7 @@ def max_pool(
     The result has shape (N, C, counts...). NaN propagates; a window without elements has the lowest number of the type,
     minus infinity for floating types. Raises ValueError for a shape of x and for attributes that do not fit.
     """
-    return _resolved(x, kernel, strides, pads, dilations, ceil_mode)
+    return pool_attributes(x, kernel, strides, pads, dilations, ceil_mode)
 
 
 @operator(shape=_shape, dtype=SameAs("x"), signatures=_signatures(P), local=_local)
@@ -132,7 +132,7 @@ def average_pool(
     The result has shape (N, C, counts...); the mean of no elements is NaN. float16 and bfloat16 are accumulated in
     float32 and rounded once. Raises ValueError for a shape of x and for attributes that do not fit.
     """
-    resolved = _resolved(x, kernel, strides, pads, dilations, ceil_mode)
+    resolved = pool_attributes(x, kernel, strides, pads, dilations, ceil_mode)
     sizes, num_axes = x.shape[2:], len(x.shape) - 2
     around = for_each(pads if as_truth(count_include_pad, "count_include_pad") else 0, "pads", 2 * num_axes, least=0)
     counted = tuple((-around[axis], size + around[axis + num_axes]) for axis, size in enumerate(sizes))
@@ -176,7 +176,7 @@ class MaxPoolKernel(_PoolKernel):
         return lambda arrays, inputs, outputs: over(arrays.stream, *inputs, *outputs)
 
     def _moves(self, planes: Dims, found: Windows) -> Iterator[Move]:
-        yield from self.padding(planes, found, _least(self.subject.data_types["x"]))
+        yield from self.padding(planes, found, least(self.subject.data_types["x"]))
         sizes, outer = found.padded, math.prod(planes)
         for axis, places in enumerate(found.kernel):
             one = found.along(axis, sizes)
@@ -190,7 +190,7 @@ class MaxPoolKernel(_PoolKernel):
                 yield Move((*planes, *sizes), OneLaunch(self._max, dims, Placeholder(0), (1,), RESULT))
 
 
-def _least(data_type: DataType) -> Any:
+def least(data_type: DataType) -> Any:
     """Return the lowest value of a type."""
     if data_type in FLOATS:
         return -math.inf

@@ -12,10 +12,23 @@ from ep.include.arrays import RESULT, Array, Arrays, Placeholder
 from ep.include.primitive.constant_pad import ConstantPadFactory
 from ep.include.primitive.expand import ExpandFactory
 from ep.include.primitive.primitive import kMaxNumDims
-from ep.ops.kernels import Launches, OneLaunch, PreparedKernel, Subject, data_type, primitive_exists
+from ep.ops.kernels import (
+    Launches,
+    OneLaunch,
+    Predicate,
+    PreparedKernel,
+    PrimitiveExists,
+    Subject,
+    data_type,
+    primitive_exists,
+)
 
-_PAD = primitive_exists(ConstantPadFactory, data_type("out"))
-_EXPAND = primitive_exists(ExpandFactory, data_type("out"), kMaxNumDims)
+
+def _primitives(name: str) -> tuple[PrimitiveExists, PrimitiveExists]:
+    return (
+        primitive_exists(ConstantPadFactory, data_type(name)),
+        primitive_exists(ExpandFactory, data_type(name), kMaxNumDims),
+    )
 
 
 class Move(NamedTuple):
@@ -25,14 +38,18 @@ class Move(NamedTuple):
     launch: Launches
 
 
-class WindowKernel(PreparedKernel):
-    """The base of kernels that pad arrays and write out windows, for a product to read."""
+class WindowMoves:
+    """The moves that pad arrays of one type and write out windows."""
 
-    moves_exist = _PAD & _EXPAND
+    def __init__(self, subject: Subject, name: str = "out") -> None:
+        """name: of an operand of the subject, or its result, with the type of the arrays."""
+        self._pad, self._expand = (one.make(subject) for one in _primitives(name))
 
-    def __init__(self, subject: Subject) -> None:
-        super().__init__(subject)
-        self._pad, self._expand = _PAD.make(subject), _EXPAND.make(subject)
+    @staticmethod
+    def exist(name: str = "out") -> Predicate:
+        """Return the condition that there are moves of arrays of the type of `name`."""
+        pad, expand = _primitives(name)
+        return pad & expand
 
     def padding(self, planes: Dims, found: Windows, value: float = 0) -> Iterator[Move]:
         """Yield the move that pads planes with one value, if there is padding."""
@@ -66,9 +83,18 @@ class WindowKernel(PreparedKernel):
 
     def moved(self, arrays: Arrays, array: Array, moves: Sequence[Move]) -> Array:
         """Queue moves, one after the other, and return the last one's result."""
-        dtype = self.subject.data_types["out"].dtype
         for shape, launch in moves:
-            written = arrays.empty(shape, dtype)
+            written = arrays.empty(shape, array.dtype)
             launch(arrays, [array], [written])
             array = written
         return array
+
+
+class WindowKernel(PreparedKernel, WindowMoves):
+    """The base of kernels that pad arrays and write out windows, for a product to read."""
+
+    moves_exist = WindowMoves.exist()
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__(subject)
+        WindowMoves.__init__(self, subject)

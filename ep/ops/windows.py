@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -43,6 +44,16 @@ class PlacedWindows(Windows):
     def stay(self, axis: int, places: Sequence[Sbp], ranks: int) -> bool:
         """Whether each rank's windows are in its piece of the array, with the three SBPs `places` as in `ranges`."""
         return all(self.are_in(axis, *self.ranges(axis, places, ranks, rank)) for rank in range(ranks))
+
+    def divide(self, axis: int, ranks: int) -> bool:
+        """Whether the elements of each window along an axis are all of one rank, whose piece of the array has them."""
+        size, ends = self.sizes[axis], [span(self.sizes[axis], ranks, rank)[1] for rank in range(ranks)]
+        for window in range(self.counts[axis]):
+            begin = window * self.strides[axis] - self.before[axis]
+            places = (begin + far * self.dilations[axis] for far in range(self.kernel[axis]))
+            if len({bisect_right(ends, place) for place in places if 0 <= place < size}) > 1:
+                return False
+        return True
 
     def pads_of(self, axis: int, piece: range, counts: range, places: range) -> tuple[int, int]:
         """Return the padding with which a piece of the array has the windows at `counts`, only `places` of each."""

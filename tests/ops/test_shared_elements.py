@@ -40,6 +40,7 @@ CALLS = {
     "isclose": ([X, X], {}),
     "matmul": ([X, X.T.copy()], {}),
     "max_pool": ([IMAGE, 2], {}),
+    "max_pool_labels": ([IMAGE, np.arange(25).reshape(5, 5), 2], {}),
     "one_hot": ([ROWS, 5], {}),
     "pad": ([X, ((1, 1), (0, 2))], {}),
     "permute": ([X, (1, 0)], {}),

@@ -205,6 +205,8 @@ OTHERS = [
     case("max_pool", [(4, 3, 7)], 3, 2, (1, 2)),
     case("max_pool", [(3, 2, 5, 12)], (1, 2), 2, kwargs={"ceil_mode": True}),
     case("max_pool", [(3, 2, 12)], 3, 2, dtypes=[np.int32], draws=[[many]]),
+    case("max_pool_labels", [(4, 3, 7), (7,)], 3, 2, (3, 2), dtypes=TABLE, draws=[[normal, below(99)]]),
+    case("max_pool_labels", [(3, 2, 5, 12), (5, 12)], (1, 2), 2, dtypes=TABLE, draws=[[normal, below(99)]]),
     case("average_pool", [(4, 3, 7)], 3, 2, (1, 2)),
     case("average_pool", [(3, 2, 12, 5)], 2, 2, kwargs={"ceil_mode": True, "count_include_pad": True}),
     case("average_pool", [(2, 3, 6)], 2, 1, 1, kwargs={"count_include_pad": True}),

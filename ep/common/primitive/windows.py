@@ -58,6 +58,12 @@ class Windows(NamedTuple):
         each = zip(self.padded, self.spans, self.strides, strict=True)
         return tuple(max(0, (size - spanned) // stride + 1) for size, spanned, stride in each)
 
+    def taps(self, axis: int) -> list[slice]:
+        """Return a slice of a padded axis for each place of a window: the elements that all windows have there."""
+        far, stride, count = self.dilations[axis], self.strides[axis], self.counts[axis]
+        begins = [at * far for at in range(self.kernel[axis])]
+        return [slice(begin, begin + (count - 1) * stride + 1, stride) for begin in begins]
+
     def meet(self, axis: int) -> bool:
         """Whether windows overlap along an axis: they do not if each begins after the end of the one before.
 
@@ -104,6 +110,17 @@ class Windows(NamedTuple):
             count = max(0, min(-(-(padded - self.spans[axis]) // stride) + 1, -(-begin // stride)))
             after.append((count - 1) * stride + self.spans[axis] - begin)
         return self._replace(after=tuple(after))
+
+    @property
+    def are_filled(self) -> bool:
+        """Whether each window has an element of the array itself."""
+        for axis, size in enumerate(self.sizes):
+            for window in range(self.counts[axis]):
+                first = window * self.strides[axis] - self.before[axis]
+                skipped = max(0, -(first // self.dilations[axis]))  # the places before the first element
+                if skipped >= self.kernel[axis] or first + skipped * self.dilations[axis] >= size:
+                    return False
+        return True
 
     @property
     def is_whole(self) -> bool:

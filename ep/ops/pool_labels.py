@@ -1,0 +1,329 @@
+"""max_pool_labels, and the functions of pools with indices, which are made of it."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from ep.common.primitive.broadcast import Dims
+from ep.common.primitive.windows import Windows
+from ep.include.arrays import Array, ArrayLike, Arrays
+from ep.include.data_type import DataType
+from ep.include.number_kind import FLOATS, INTEGERS, REAL, UNSIGNED
+from ep.include.primitive.binary_op import BinaryOp
+from ep.include.primitive.expression import Expression, ExpressionFactory
+from ep.include.primitive.registry import RequirePrimitive
+from ep.include.primitive.structure import Constant, Step, Structure
+from ep.include.primitive.unary_op import UnaryOp
+from ep.ops.composition import composition
+from ep.ops.declare.function import FUNCTIONS, Tensor, operator
+from ep.ops.declare.operator import Attributes
+from ep.ops.declare.type_rules import SameAs
+from ep.ops.devices import arrays_of
+from ep.ops.kernels import Launches, PreparedKernel, Subject, data_type, primitive_exists, register_kernel
+from ep.ops.kernels.conditions import Value
+from ep.ops.names import in_errors
+from ep.ops.pool import least, pool_attributes
+from ep.ops.sbp_signatures import PMAX, B, P, partials_of, signature
+from ep.ops.shaped import viewed
+from ep.ops.shapes import as_sizes
+from ep.ops.window_kernel import Move, WindowMoves
+from ep.ops.windows import windows
+from ep.sbp import Problem, Signature, Split
+
+_MOST_TAPS: Final = 9
+"""The most places of a window along an axis that one launch compares. More take seconds to compile."""
+
+
+def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
+    x = shapes[0]
+    return [(*x[:2], *windows(x[2:], attributes["kernel"], attributes).counts)]
+
+
+def _signatures(problem: Problem) -> Iterator[Signature]:
+    x, _ = problem.shapes
+    found = windows(x[2:], problem.attributes["kernel"], problem.attributes)
+    for plane in (Split(0), Split(1)):
+        yield signature(plane, B, plane)
+    for axis in range(len(x) - 2):
+        spatial = Split(axis + 2)
+        yield signature(B, B, spatial)
+        if found.stay(axis, (spatial, spatial, B), problem.ranks):
+            yield signature(spatial, Split(axis), spatial)
+        if found.divide(axis, problem.ranks):
+            yield signature(spatial, Split(axis), PMAX)
+    for partial in partials_of(problem.types[1]):
+        if partial is not P or found.are_filled:  # -1 and -1 are not -1
+            yield signature(B, partial, partial)
+
+
+def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
+    """Return the attributes of a rank: the pads of its piece of x."""
+    (x, _), given = problem.shapes, problem.attributes
+    places = signature.inputs[0], *signature.outputs, B
+    pads = windows(x[2:], given["kernel"], given).local_pads(places, problem.ranks, rank)
+    return {**given, "pads": pads}
+
+
+@operator(shape=_shape, dtype=SameAs("labels"), signatures=_signatures, local=_local)
+def max_pool_labels(
+    x: Tensor,
+    labels: Tensor,
+    kernel: Any,
+    strides: Any = 1,
+    pads: Any = 0,
+    dilations: Any = 1,
+    ceil_mode: bool = False,
+) -> Attributes:
+    """Return the label of the largest element of each window of `x`: which element `max_pool` takes.
+
+    x: array of shape (N, C, sizes...), with one to three spatial axes, of any type but complex ones.
+    labels: array of shape (sizes...), of a signed integer type: a label for each place of a plane of x, 0 at least.
+    kernel, strides, pads, dilations, ceil_mode: as of `max_pool`.
+    out: where to put the result, an array of its shape and of the dtype of labels.
+
+    The result has shape (N, C, counts...). Of equal elements, the first one in row-major order is taken, and of several
+    NaN the last one, as in PyTorch; a window without elements has -1. Raises ValueError for shapes and attributes that
+    do not fit.
+    """
+    given = pool_attributes(x, kernel, strides, pads, dilations, ceil_mode)
+    sizes = tuple(x.shape[2:])
+    if tuple(labels.shape) != sizes:
+        raise ValueError(f"labels has shape {tuple(labels.shape)}; it must be {sizes}, as planes of x are")
+    return given
+
+
+class _Form(NamedTuple):
+    """What the structure of a launch depends on.
+
+    candidates: the number of elements that are compared. padded: whether a label may be -1, that of no element.
+    keeps: whether the largest elements are written, too.
+    """
+
+    candidates: int
+    padded: bool
+    keeps: bool
+
+
+def _structure(of_x: DataType, of_labels: DataType, form: _Form) -> Structure:
+    """Return the structure that takes the largest of elements, which are sources, and its label, sources after them."""
+    number, steps = form.candidates, list[Step]()
+    sources = (of_x,) * number + (of_labels,) * number
+    nothing = (Constant(of_labels, np.array(-1).astype(of_labels.dtype).tobytes()),) if form.padded else ()
+
+    def add(op: UnaryOp | BinaryOp | None, *operands: int, to: DataType = DataType.kBool) -> int:
+        steps.append(Step(op, operands, to))
+        return len(sources) + len(nothing) + len(steps) - 1
+
+    value, label = 0, number
+    for other in range(1, number):
+        is_next = add(BinaryOp.kGreaterThan, other, value)
+        if of_x in FLOATS:
+            is_next = add(BinaryOp.kLogicalOr, is_next, add(UnaryOp.kIsNan, other))
+        value = add(None, is_next, other, value, to=of_x)
+        label = add(None, is_next, number + other, label, to=of_labels)
+        if form.padded:
+            label = add(None, add(BinaryOp.kEqual, label, len(sources)), number + other, label, to=of_labels)
+    return Structure(sources, nothing, tuple(steps), (value, label) if form.keeps else (label,))
+
+
+class _TwoPlaces(Value):
+    """The structure of windows of two elements: a device that supports it supports larger windows, too."""
+
+    def of(self, subject: Subject) -> Structure:
+        types = subject.data_types
+        return _structure(types["x"], types["labels"], _Form(2, padded=True, keeps=True))
+
+    def __str__(self) -> str:
+        return 'larger(data_type("x"), data_type("labels"))'
+
+
+class _Pass(NamedTuple):
+    """The comparison of the places of windows along one axis.
+
+    places: a slice of the array for each place, with the elements of all windows there. shape: of the result.
+    """
+
+    places: Sequence[tuple[slice | int, ...]]
+    shape: Dims
+
+
+def _passes(planes: int, found: Windows, step: int) -> list[_Pass]:
+    """Return the passes from padded planes to the result, the last axis first: so ties go to the first row.
+
+    step: if it is above 1, elements that far apart along the last axis are in one of `step` rows, one after the other.
+    """
+    every, shape = slice(None), [planes, *found.padded]
+    along: list[list[Any]] = [[(one,) for one in found.taps(axis)] for axis in range(len(found.sizes))]
+    if step > 1:
+        begins = (far * found.dilations[-1] for far in range(found.kernel[-1]))
+        along[-1] = [(at % step, slice(at // step, at // step + found.counts[-1])) for at in begins]
+    larger = [axis for axis in reversed(range(len(along))) if len(along[axis]) > 1] or [0]
+    passes = []
+    for number, axis in enumerate(larger):
+        at: list[Any] = [(every,)] * (len(along) + 1)
+        for other, taps in enumerate(along):
+            if other == axis or (number == 0 and len(taps) == 1):
+                shape[other + 1] = found.counts[other]
+                at[other + 1] = taps[0]
+        places = [tuple(itertools.chain(*at[: axis + 1], tap, *at[axis + 2 :])) for tap in along[axis]]
+        passes.append(_Pass(places * 2 if len(places) == 1 else places, tuple(shape)))
+    return passes
+
+
+def _step(found: Windows) -> int:
+    """Return the distance of the elements of one row, as of `_passes`: vectors read elements of such rows."""
+    return found.strides[-1] if found.kernel[-1] > 1 and found.counts[-1] > 1 else 1
+
+
+class _Sides(WindowMoves):
+    """The moves of planes, of one operand, to rows that vectors read."""
+
+    def moves(self, planes: int, found: Windows, step: int, value: Any) -> list[Move]:
+        """Return the moves that pad planes with a value, and divide rows as `_passes` takes them."""
+        moves = [*self.padding((planes,), found, value)]
+        if step > 1:
+            *outer, size = planes, *found.padded
+            rows, length = math.prod(outer), size // step
+            move = self.strided((rows, step, length), (size, 1, step), (size, length, 1))
+            moves.append(Move((*outer, step, length), move))
+        return moves
+
+
+_SIGNED: Final = [one for one in INTEGERS if one not in UNSIGNED]
+
+
+@register_kernel(
+    "max_pool_labels",
+    matches=data_type("x").one_of(*REAL)
+    & data_type("labels").one_of(*_SIGNED)
+    & WindowMoves.exist("x")
+    & WindowMoves.exist("labels")
+    & primitive_exists(ExpressionFactory, _TwoPlaces()),
+)
+class MaxPoolLabelsKernel(PreparedKernel):
+    """A kernel of Expression, which compares views of padded x along one axis after the other.
+
+    Views of the labels are its operands, too, so that it takes the label with the element.
+    """
+
+    names = in_errors(src="x", dst="out")
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__(subject)
+        self._sides = [_Sides(subject, name) for name in ("x", "labels")]
+
+    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
+        (x, sizes), (result,) = shapes, _shape(shapes, attributes)
+        if 0 in result:
+            return lambda arrays, inputs, outputs: None
+        found, planes = windows(sizes, attributes["kernel"], attributes), math.prod(x[:2])
+        types = [self.subject.data_types[name] for name in ("x", "labels")]
+        dtypes, has_padding, step = [one.dtype for one in types], found.has_padding, _step(found)
+        if step > 1:  # whole rows of that distance, and no more of the padding than is read
+            length = -(-found.reach[-1] // step) * step
+            found = found._replace(after=(*found.after[:-1], length - found.before[-1] - found.sizes[-1]))
+        numbers = planes, 1
+        each = zip(self._sides, numbers, (least(types[0]), -1), strict=True)
+        moves = [side.moves(number, found, step, value) for side, number, value in each]
+        *first, last = _passes(planes, found, step)
+        steps = [(one.shape, self._comparing(one, dtypes, has_padding, keeps=True)) for one in first]
+        choose, count = self._comparing(last, dtypes, has_padding, keeps=False), math.prod(result)
+        copy = self._sides[1].strided((count,), (1,), (1,))
+
+        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+            (out,), each = outputs, zip(self._sides, inputs, numbers, moves, strict=True)
+            now = [
+                side.moved(arrays, array, to_rows) if to_rows else array.reshape((number, *found.padded))
+                for side, array, number, to_rows in each
+            ]
+            for shape, compare in steps:
+                made = [arrays.empty(shape, dtype) for dtype in dtypes]
+                compare(arrays, now, made)
+                now = made
+            is_shared = not arrays.repeats and any(arrays.may_share_memory(one, out) for one in inputs)
+            written = arrays.empty(result, dtypes[1]) if is_shared else out
+            choose(arrays, now, [written.reshape(last.shape)])
+            if is_shared:
+                copy(arrays, [written], outputs)
+
+        return launches
+
+    def _comparing(self, one: _Pass, dtypes: Sequence[Any], padded: bool, keeps: bool) -> Launches:
+        """Return the launches of a pass: from elements and labels to the largest, if kept, and to their labels."""
+        number = len(one.places)
+        ends = [*range(_MOST_TAPS, number, _MOST_TAPS - 1), number]
+        runs = [one.places[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
+        compared = [
+            self._expression(_Form(len(run) + (place > 0), padded, keeps or place + 1 < len(runs)))
+            for place, run in enumerate(runs)
+        ]
+
+        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+            found: Sequence[Array] = []
+            for primitive, run in zip(compared, runs, strict=True):
+                sources = [
+                    [*found[place : place + 1], *_views(arrays, array, run)] for place, array in enumerate(inputs)
+                ]
+                found = outputs if run is runs[-1] else [arrays.empty(one.shape, dtype) for dtype in dtypes]
+                primitive.Launch(arrays.stream, found, [*sources[0], *sources[1]])
+
+        return launches
+
+    def _expression(self, form: _Form) -> Expression:
+        """Return a new Expression for one plan. Its launches are fast because they all have the same shapes."""
+        types = self.subject.data_types
+        structure = _structure(types["x"], types["labels"], form)
+        return RequirePrimitive(ExpressionFactory, self.subject.device_type, structure)
+
+
+def _views(arrays: Arrays, array: Array, places: Sequence[tuple[slice | int, ...]]) -> list[Array]:
+    return [arrays.view(array, place, None, None) for place in places]
+
+
+@composition(REAL)
+def max_pool_with_indices(
+    x: ArrayLike, kernel: Any, strides: Any = 1, pads: Any = 0, dilations: Any = 1, ceil_mode: bool = False
+) -> list[Array]:
+    """Return the largest element of each window of `x`, and its index, as PyTorch's `max_pool2d` with `return_indices`.
+
+    x, kernel, strides, pads, dilations, ceil_mode: as of `max_pool`, which gives the first result.
+
+    The second result has the same shape and dtype int64. An index counts the elements of a plane of x in row-major
+    order; `max_pool_labels` says which one of equal elements has it. A window without elements has -1.
+    """
+    given = kernel, strides, pads, dilations, ceil_mode
+    largest = FUNCTIONS["max_pool"](x, *given)
+    return [largest, FUNCTIONS["max_pool_labels"](x, plane_indices(x), *given)]
+
+
+def plane_indices(x: ArrayLike) -> Array:
+    """Return the index of each element in a plane of x, in row-major order, where x is."""
+    sizes = tuple(x.shape[2:])
+    return arrays_of((x,), ("x",)).copy_from_host(np.arange(math.prod(sizes), dtype=np.int64).reshape(sizes))
+
+
+@composition()
+def max_unpool(x: ArrayLike, indices: Any, sizes: Any) -> Array:
+    """Return zeros with the elements of `x` at indices, as PyTorch's `max_unpool2d`: the gradient of `max_pool`.
+
+    x: array of shape (N, C, counts...), of any type but bool. indices: integers of that shape, as of
+        `max_pool_with_indices`.
+    sizes: those of the spatial axes of the result.
+
+    The result has shape (N, C, sizes...). Elements with one index are added up, in their order; one with an index
+    outside of the plane is left out. Raises ValueError for shapes that do not fit.
+    """
+    of_x, places = tuple(x.shape), as_sizes((sizes,), "sizes")
+    if len(of_x) != len(places) + 2:
+        raise ValueError(f"x has shape {of_x}; it must have {len(places) + 2} axes, as sizes are {places}")
+    if tuple(indices.shape) != of_x:
+        raise ValueError(f"indices has shape {tuple(indices.shape)}; it must have that of x, {of_x}")
+    flat = (*of_x[:2], math.prod(of_x[2:]))
+    planes = (*of_x[:2], math.prod(places))
+    spread = FUNCTIONS["gather_grad"](viewed(x, flat), viewed(indices, flat), planes, 2, 2, "zero")
+    return viewed(spread, (*of_x[:2], *places))
