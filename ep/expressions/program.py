@@ -49,7 +49,8 @@ class Program:
         text = ProgramText(self, self._trace, self.memory)
         self._chosen = [*text.chosen.items()]
         self.body, self._renamed, self._derived = text.body(self._results), text.renamed, text.derived
-        self._steps, self.is_repeatable, self.constants = text.steps, text.is_repeatable, text.constants
+        self._steps, self.is_repeatable = text.steps, text.is_repeatable
+        self.constants, self.changing = text.constants, text.changing
 
     def in_memory(self, base: Arrays, block: Array) -> list[Array]:
         """Return all arrays in memory that the program uses. block: of as many bytes as `Memory` has."""

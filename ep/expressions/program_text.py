@@ -25,7 +25,7 @@ class ProgramText:
 
     lines: the lines of the function. steps: for each line, the group that it belongs to. renamed: for each group, the
     names of the operator for arguments of launches. chosen: the kernels that operators had. is_repeatable: whether all
-    launches depend on shapes and attributes only.
+    launches depend on shapes and attributes only. changing: the arrays among `constants` whose elements may change.
     """
 
     def __init__(self, program: Any, trace: Trace, memory: Memory | None) -> None:
@@ -54,8 +54,10 @@ class ProgramText:
             self._add_constant(position, base.number(size))
         computed = {one for group in self._schedule.groups for one in group.values}
         read = {one for group in self._schedule.groups for one in group.sources} | {*self._schedule.results}
-        for position in read & trace.held.keys():
-            self._add_constant(position, trace.held[position])
+        held = trace.held | trace.changing
+        for position in read & held.keys():
+            self._add_constant(position, held[position])
+        self.changing = [trace.changing[position] for position in read & trace.changing.keys()]
         self._write(-1, *(f"v{one} = given[{one}]" for one in sorted(read - computed - self._constants)))
         for k, group in enumerate(self._schedule.groups):
             (self._add_operator if group.structure is None else self._add_kernel)(base, k, group)
@@ -81,7 +83,7 @@ class ProgramText:
 
     @property
     def constants(self) -> list[Array]:
-        """The arrays that are the same in each call."""
+        """The arrays that are in the same memory in each call."""
         return [one for one in self._names.values() if hasattr(one, "dtype") and hasattr(one, "shape")]
 
     def _write(self, group: int, *lines: str) -> None:

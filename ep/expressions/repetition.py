@@ -83,7 +83,9 @@ class Repetition:
             own = dict(zip(given, inputs, strict=True))
             return program.computed(arrays, own, (), ArenaPart(work, arena.begin, values))
 
-        repeat = recording.record(function, [*given.values()], arena.arrays, program.constants, arena.blocks)
+        repeat = recording.record(
+            function, [*given.values()], arena.arrays, program.constants, arena.blocks, program.changing
+        )
         places = _in_written(base, repeat) if repeat else []
         if repeat is None or not places:
             return None
@@ -102,16 +104,18 @@ class Repetition:
 def _in_written(base: Arrays, repeat: Repeat) -> list[tuple[int, tuple[int, ...]]]:
     """Return for each result the number of the written array that it is, or is a reshaped one of, and its shape; an
     empty list if one is anything else."""
-    found = []
+    found, numbers = [], {id(one): k for k, one in enumerate(repeat.written)}
     for result in repeat.results:
-        places = [k for k, one in enumerate(repeat.written) if _is_reshaped(base, result, one)]
-        if not places:
+        place = numbers.get(id(result))
+        if place is None:
+            place = next((k for k, one in enumerate(repeat.written) if _is_reshaped(base, result, one)), None)
+        if place is None:
             return []
-        found.append((places[0], tuple(result.shape)))
+        found.append((place, tuple(result.shape)))
     return found
 
 
 def _is_reshaped(base: Arrays, result: Array, one: Array) -> bool:
     if result.dtype != one.dtype or result.size != one.size:
         return False
-    return result is one or base.is_same(result, one if result.shape == one.shape else one.reshape(result.shape))
+    return base.is_same(result, one if result.shape == one.shape else one.reshape(result.shape))

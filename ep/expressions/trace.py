@@ -91,6 +91,7 @@ class Trace(_Recording, Operands):
         self.sizes: dict[int, np.ndarray[Any, Any]] = {}  # by position: numbers that are not part of a structure
         self._numbers: set[int] = set()
         self.held: dict[int, Array] = {}  # by position: arrays that are the same at each launch
+        self.changing: dict[int, Array] = {}  # by position: arrays in the same memory at each launch
         self.ended = False
         self._weak: set[int] = set()  # the positions of what is computed from numbers alone
         self._known: dict[Hashable, Sequence[Node]] = {}  # values by what distinguishes them
@@ -173,10 +174,15 @@ class Trace(_Recording, Operands):
     def copy_to_host(self, array: Array) -> np.ndarray[Any, Any]:
         raise refusal("a copy of an array that is not computed yet", "copy what the function or the block gives")
 
-    def hold(self, array: Array) -> Any:
-        """Return the lazy array for an array of the device that is the same at each launch."""
-        made = self._valued(("held", id(array)), (), tuple(array.shape), as_data_type(array.dtype))
-        self.held[made.node.position] = array
+    def hold(self, array: Array, *, changes: bool = False) -> Any:
+        """Return the lazy array for an array of the device that is in the same memory at each launch.
+
+        array: a result of `as_buffer`, which the trace and its programs keep. changes: whether its elements may be
+        others at each launch, as those of a parameter in training: each launch reads the present ones, and nothing is
+        computed from them in advance. A program may return it; the result is then this array.
+        """
+        made = self._valued(("held", id(array), changes), (), tuple(array.shape), as_data_type(array.dtype))
+        (self.changing if changes else self.held)[made.node.position] = array
         return made
 
     def copy_from_host(self, array: np.ndarray[Any, Any]) -> Any:

@@ -58,11 +58,13 @@ class Recording(ABC):
         values: Sequence[Array],
         constants: Sequence[Array],
         memory: Sequence[Array],
+        changing: Sequence[Array] = (),
     ) -> Repeat | None:
         """Call the function with arrays of the recording, which are like the given ones; return its launches.
 
         values: arrays of intermediate values, which the function gets in the same memory. memory: all that they are in.
-        constants: arrays that are the same at each call.
+        constants: arrays that are in the same memory at each call. changing: those among them whose elements may be
+        others.
 
         Returns None for launches that cannot be repeated, or are not worth it.
         """

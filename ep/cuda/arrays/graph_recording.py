@@ -35,6 +35,7 @@ class GraphRecording(Recording):
         values: Sequence[Array],
         constants: Sequence[Array],
         memory: Sequence[Array],
+        changing: Sequence[Array] = (),
     ) -> Repeat | None:
         if not all(type(one) is CudaArray for one in inputs):
             return None

@@ -31,9 +31,6 @@ from ep.cpu.shared.listed import CHECKED, GIVEN, NOTED, STRIDED, Listed
 from ep.cpu.threads.parallel import call_launcher
 from ep.include.primitive.structure import kMaxOperands
 
-MAX_ARRAYS: Final = 64
-"""The most arrays that may be others at each call of a list."""
-
 _LIST: Final = layout("LaunchList", ndarray_type=ADDRESS, num_arrays=1, num_launches=1, begin=1)
 """The words of a list. An OPERAND follows for each array, and at `begin` the launches."""
 
@@ -58,8 +55,8 @@ class LaunchList(Words):
     def __init__(
         self, arrays: Sequence[np.ndarray[Any, Any]], num_written: int, launches: Sequence[Any], held: Any
     ) -> None:
-        """arrays: like those of each call, MAX_ARRAYS at most, the written ones last. launches: for each, a Listed, and
-        its patches: triples as in PATCH. held: what the launches need: it must not be freed."""
+        """arrays: like those of each call, the written ones last. launches: for each, a Listed, and its patches, which
+        are triples as in PATCH. held: what the launches need: it must not be freed."""
         blocks = np.zeros((len(arrays), OPERAND.num_words), np.int64)
         for k, (block, array) in enumerate(zip(blocks, arrays, strict=True)):
             set_array(block, array, WRITEABLE * (k >= len(arrays) - num_written))
@@ -112,12 +109,10 @@ def _run(holder, args, num_args, names):
     num_arrays, ndarray_type = load_word(data, _LIST.num_arrays), load_word(data, _LIST.ndarray_type)
     if names != 0 or num_args != num_arrays:
         return as_bool(0)
-    addresses, frame, block = stack_words(MAX_ARRAYS), stack_words(_MOST_FRAME), data + 8 * _LIST.num_words
+    frame, block = stack_words(_MOST_FRAME), data + 8 * _LIST.num_words
     for k in range(num_arrays):
-        array = load_word(args, k)
-        if not is_expected(array, block, ndarray_type):
+        if not is_expected(load_word(args, k), block, ndarray_type):
             return as_bool(0)
-        store_word(addresses, k, load_word(array + DATA, 0))
         block += 8 * OPERAND.num_words
     add_reference(words)
     launch = data + 8 * load_word(data, _LIST.begin)
@@ -128,8 +123,8 @@ def _run(holder, args, num_args, names):
         patch, num_patches = launch + 8 * _LAUNCH.num_words, load_word(launch, _LAUNCH.num_patches)
         copy_bytes(frame, patch + 8 * PATCH.num_words * num_patches, 8 * load_word(launch, _LAUNCH.num_frame))
         for _ in range(num_patches):
-            address = load_word(addresses, load_word(patch, PATCH.array)) + load_word(patch, PATCH.offset)
-            store_word(frame, load_word(patch, PATCH.place), address)
+            address = load_word(load_word(args, load_word(patch, PATCH.array)) + DATA, 0)
+            store_word(frame, load_word(patch, PATCH.place), address + load_word(patch, PATCH.offset))
             patch += 8 * PATCH.num_words
         if _is_refused(launch, frame, args, num_arrays):
             drop_reference(words)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import accumulate
 from typing import Any, Final
 
 import numpy as np
@@ -16,7 +17,7 @@ from ep.common.primitive.strides import span
 from ep.cpu.device.stream import RecordingStream
 from ep.cpu.engine.entry import install_noting
 from ep.cpu.engine.repeat.index_check import IndexCheck
-from ep.cpu.engine.repeat.launch_list import MAX_ARRAYS, LaunchList, running
+from ep.cpu.engine.repeat.launch_list import LaunchList, running
 from ep.cpu.shared.listed import CALLED, Listed
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
@@ -45,6 +46,7 @@ class CpuRecording(Recording):
         self._written: list[NDArray] = []
         self._constants: list[NDArray] = []
         self._temporary: list[NDArray] = []
+        self._changing: Sequence[NDArray] = ()
         self._is_whole = True
         self._memory: list[NDArray] = []
         self._work = work
@@ -56,11 +58,13 @@ class CpuRecording(Recording):
         values: Sequence[NDArray],
         constants: Sequence[NDArray],
         memory: Sequence[NDArray],
+        changing: Sequence[NDArray] = (),
     ) -> Repeat | None:
         for one in inputs:
             copy = _like(one)
             copy[...] = one
             self._inputs.append(copy)
+        self._changing = changing
         arrays, work = _Recorded(self, np.empty, self._written), _Recorded(self, self._work.empty, self._temporary)
         work.repeats = self._work.repeats
         results = function(arrays, work, self._inputs, values)
@@ -74,7 +78,7 @@ class CpuRecording(Recording):
 
     def copied(self, array: NDArray, copy: NDArray) -> NDArray:
         """Return the array that stands for a copy of an array that the function makes."""
-        if any(np.may_share_memory(array, one) for one in self._inputs):
+        if any(np.may_share_memory(array, one) for one in (*self._inputs, *self._changing)):
             return array
         self._constants.append(copy)
         return copy
@@ -99,9 +103,9 @@ class CpuRecording(Recording):
     def _listed(self, constants: Sequence[NDArray]) -> LaunchList | None:
         """Return the list of the launches; None if they are not all that the function has done."""
         arrays = [*self._inputs, *self._written]
-        if not self._is_whole or not self._launches or len(arrays) > MAX_ARRAYS:
+        if not self._is_whole or not self._launches:
             return None
-        launches = self._without_constant_checks(_Places(arrays, self._memory))
+        launches = self._without_constant_checks(_Places(arrays, [*self._memory, *self._changing]))
         fixed = [*constants, *self._constants, *self._memory]
         places, listed, held = _Places(arrays, fixed), [], [*fixed, *(one.dtype for one in arrays)]
         for primitive, plan, args in launches:
@@ -193,12 +197,16 @@ class _Places:
             ranges.append((data_address(one) + low, data_address(one) + last + one.itemsize, number, data_address(one)))
         self._ranges = sorted(one for one in ranges if one[1] > one[0])
         self._begins = [one[0] for one in self._ranges]
+        self._ends = [*accumulate((one[1] for one in self._ranges), max)]  # of all up to each
 
     def of(self, address: int) -> tuple[int, int] | None:
         """Return the number of an array and the bytes from its address; _FIXED for one that stays; None without any."""
-        for begin, end, number, base in self._ranges[: bisect_right(self._begins, address)][::-1]:
-            if begin <= address < end:
+        place = bisect_right(self._begins, address) - 1
+        while place >= 0 and address < self._ends[place]:
+            _, end, number, base = self._ranges[place]
+            if address < end:
                 return number, address - base
+            place -= 1
         return None
 
 

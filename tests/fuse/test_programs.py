@@ -1,0 +1,123 @@
+"""Programs of traces that are called again and again: many inputs, and held arrays whose elements change."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from ep import DeviceType, ops
+from ep.common.arrays.on_device import arrays_on
+from ep.expressions.folding import FoldingTrace
+from ep.expressions.memory import Arena
+from ep.expressions.program import Program
+from tests.fuse.placing import placed
+
+I64 = np.dtype(np.int64)
+
+
+class Repeated:
+    """A program of a function, and calls of it with other arrays."""
+
+    def __init__(self, device, function, given, held=()):
+        """given: the inputs of the first call. held: arrays of the device, whose elements change."""
+        self._device, self._base = device, arrays_on(device.type).kept()
+        trace = FoldingTrace(self._base, "a test", {})
+        lazy = [trace.give(None, one.shape, one.dtype) for one in given]
+        results = function(*lazy, *(trace.hold(one, changes=True) for one in held))
+        self._given = [one.node.position for one in lazy]
+        self.num_folded = trace.num_folded
+        self._program = Program(trace, [one.node.position for one in results], has_memory=True)
+        trace.end()
+        self._arena, self._computed, self.in_python = Arena(self._base), Program.computed, 0
+
+    def __call__(self, *given):
+        """Return the results, on the host. in_python: the number of calls that Python has computed."""
+        arrays = [placed(self._device, one) for one in given]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Program, "computed", self._counted)
+            found = self._program.run(self._base, dict(zip(self._given, arrays, strict=True)), {}, self._arena)
+        return [ops.copy_to_host(one) for one in found]
+
+    def _counted(self, *args):
+        self.in_python += 1
+        return self._computed(self._program, *args)
+
+    def is_repeated(self):
+        """Whether calls after the second one are repeated without Python; devices other than the CPU may decide."""
+        return self.in_python <= 2 or self._device.type is not DeviceType.kCPU
+
+
+def test_hundreds_of_inputs_and_results(device, rng):
+    """A call of many arrays is repeated as one of few."""
+    count = 300 if device.type is DeviceType.kCPU else 70
+
+    def function(*arrays):
+        return [ops.tanh(ops.matmul(one, other)) for one, other in pairwise(arrays)]
+
+    given = [[rng.standard_normal((3, 3), np.float32) for _ in range(count)] for _ in range(4)]
+    program = Repeated(device, function, given[0])
+    for arrays in given:
+        found = program(*arrays)
+        assert len(found) == count - 1
+        for k, one in enumerate(found):
+            np.testing.assert_allclose(one, np.tanh(arrays[k] @ arrays[k + 1]), rtol=1e-4, atol=1e-5)
+    assert program.is_repeated()
+
+
+def test_held_arrays_that_change(device, rng):
+    """Each call reads the present elements: of a matrix, of a row, of a number, of what would be computed at once."""
+    w, row, number = (
+        rng.standard_normal((5, 3), np.float32),
+        rng.standard_normal(3, np.float32),
+        np.float32(2).reshape(()),
+    )
+    held = [placed(device, one) for one in (w, row, np.array(number))]
+
+    def function(x, w, row, number):
+        return [
+            ops.add(ops.matmul(x, w), row),
+            ops.mul(x, number),
+            ops.sum(ops.mul(w, number), axis=0, keepdims=True),
+            ops.permute(ops.exp(w.reshape((3, 5))), (1, 0)),
+        ]
+
+    x = rng.standard_normal((7, 5), np.float32)
+    program = Repeated(device, function, [x], held)
+    assert program.num_folded == 0
+    for call in range(5):
+        x = rng.standard_normal((7, 5), np.float32)
+        found = program(x)
+        expected = x @ w + row, x * number, (w * number).sum(0, keepdims=True), np.exp(w.reshape(3, 5)).T
+        for one, wanted in zip(found, expected, strict=True):
+            np.testing.assert_allclose(one, wanted, rtol=1e-4, atol=1e-5)
+        w, row = w + np.float32(call + 1), row * np.float32(1.5)
+        number = np.float32(number - 3)
+        for array, now in zip(held, (w, row, np.array(number)), strict=True):
+            ops.identity(placed(device, now), out=array)
+    assert program.is_repeated()
+
+
+@pytest.mark.parametrize("mode", ["raise", "wrap_negative", "zero", "clip"])
+def test_held_indices_that_change(device, rng, mode):
+    """They are checked at each call."""
+    table, at = rng.standard_normal((6, 20), np.float32), np.array([0, 5, 2])
+    held = placed(device, at)
+    program = Repeated(
+        device,
+        lambda table, at: [ops.tanh(ops.gather(table, at, mode=mode)), ops.gather(table, at, mode=mode)],
+        [table],
+        [held],
+    )
+    wrong = {"raise": (-1, 6), "wrap_negative": (-7, 6)}.get(mode, ())
+    for last in (2, 3, 4, *wrong, 5, *(() if mode == "raise" else (-1, -6)), *(() if wrong else (-7, 6)), 1):
+        at[2] = last
+        ops.identity(placed(device, at), out=held)
+        if last in wrong:
+            with pytest.raises(IndexError, match=str(last)):
+                program(table)
+            continue
+        rows = table[np.clip(at, 0, 5) if mode == "clip" else np.where((at < -6) | (at > 5), 0, at)].copy()
+        if mode == "zero":
+            rows[(at < 0) | (at > 5)] = 0
+        for one, wanted in zip(program(table), (np.tanh(rows), rows), strict=True):
+            np.testing.assert_allclose(one, wanted, rtol=1e-5, atol=1e-6)
