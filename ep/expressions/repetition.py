@@ -12,7 +12,8 @@ _RECORDED: Final = 1
 """The number of calls before the one that is recorded: their launches compile what they need."""
 
 _MOST_REFUSED: Final = 8
-"""After more refused calls, one after another, all calls are computed in Python."""
+"""After more refused calls, one after another, the next call is recorded again; after as many more, all calls are
+computed in Python."""
 
 
 class ArenaPart(NamedTuple):
@@ -52,7 +53,8 @@ class Repetition:
 
     def __init__(self, program: Any) -> None:
         self.body, self._program = program.body, program
-        self._num_calls = self._num_refused = 0
+        self._before, self._again = _RECORDED, True  # the calls before the next recording, and whether one may follow
+        self._num_refused = 0
         self.recorded: Repeated | None = None
 
     def run(self, base: Arrays, given: Mapping[int, Array], arena: Any) -> list[Array]:
@@ -63,10 +65,11 @@ class Repetition:
             # if something is missing, or an index is wrong or negative, nothing that was written is read again
             self._num_refused = 0 if found is not None else self._num_refused + 1
             if self._num_refused > _MOST_REFUSED:
-                self.recorded = None
+                self.recorded, self._num_refused = None, 0
+                self._before, self._again = 0 if self._again else -1, False
         else:
-            self._num_calls += 1
-            if self._num_calls == 1 + _RECORDED and self._program.is_repeatable:
+            self._before -= 1
+            if self._before == -1 and self._program.is_repeatable:
                 found = self._recorded(base, given, arena)
         if found is not None:
             return found

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from ep.common.arrays.index_types import wrapped_type
 from ep.common.primitive.broadcast import Dims
 from ep.expressions.group import Indices, Range, View
-from ep.expressions.operators import PRODUCT, TRANSPOSES
+from ep.expressions.operators import GATHER, PRODUCT, SEGMENT_SUMS, TRANSPOSES
 from ep.expressions.trace import Node
 from ep.include.data_type import as_data_type
 from ep.include.number_kind import COMPLEXES, FLOATS
@@ -179,6 +179,8 @@ def _views_among(
             views.append(node)
         elif node.position in wanted and not in_kernel(node):
             only_kernels = only_kernels.difference(node.inputs)
+        elif node.position in wanted and node.name in (GATHER, *SEGMENT_SUMS):
+            only_kernels = only_kernels.difference(node.inputs[1:])  # indices are checked before the kernel
     return views[::-1]
 
 

@@ -121,3 +121,51 @@ def test_held_indices_that_change(device, rng, mode):
             rows[(at < 0) | (at > 5)] = 0
         for one, wanted in zip(program(table), (np.tanh(rows), rows), strict=True):
             np.testing.assert_allclose(one, wanted, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("mode", ["wrap_negative", "clip"])
+@pytest.mark.parametrize("first", [-1, 2])
+def test_calls_with_negative_indices_are_repeated(device, rng, mode, first):
+    """Those before and after the first call may be negative or not."""
+    table = rng.standard_normal((6, 20), np.float32)
+    at = np.array([0, 5, first])
+    program = Repeated(device, lambda table, at: [ops.gather(table, at, mode=mode)], [table, at])
+    for call in range(30):
+        at[2] = first if call < 4 else 3 if call < 8 else -2
+        wanted = table[np.clip(at, 0, 5) if mode == "clip" else at]
+        np.testing.assert_array_equal(program(table, at)[0], wanted)
+        if call in (3, 7):
+            assert program.is_repeated()
+    if device.type is DeviceType.kCPU:
+        before = program.in_python
+        program(table, at)
+        assert program.in_python == before
+
+
+def test_indices_that_are_views(device, rng):
+    """They are slices, repeated rows, columns in another order: of an input, and of an array that changes."""
+    table, at = rng.standard_normal((9, 20), np.float32), rng.integers(0, 9, (4, 5))
+    held = placed(device, rng.integers(0, 9, (1, 7)))
+
+    def function(table, at, held):
+        row, column = ops.slice(held, slice(None), slice(2, 5)), ops.slice(at, slice(None), slice(1, 2))
+        views = [ops.expand(row, 4, 3), ops.expand(column, 4, 3), ops.permute(at, (1, 0)), at[1:3], at[::2, 1::2]]
+        rows = [ops.tanh(ops.gather(table, one, mode="wrap_negative")) for one in views]
+        segments = ops.gather_grad(
+            ops.exp(ops.gather(table, at)), ops.expand(ops.slice(at, slice(1, 2)), 4, 5), (9, 20)
+        )
+        return [*rows, segments]
+
+    program = Repeated(device, function, [table, at], [held])
+    for _ in range(4):
+        table, at, now = table + np.float32(0.25), rng.integers(0, 9, (4, 5)), rng.integers(0, 9, (1, 7))
+        ops.identity(placed(device, now), out=held)
+        *rows, segments = program(table, at)
+        row, column = now[:, 2:5], at[:, 1:2]
+        views = [np.tile(row, (4, 1)), np.tile(column, (1, 3)), at.T, at[1:3], at[::2, 1::2]]
+        for found, view in zip(rows, views, strict=True):
+            np.testing.assert_allclose(found, np.tanh(table[view]), rtol=1e-5, atol=1e-6)
+        expected = np.zeros((9, 20))
+        np.add.at(expected, np.tile(at[1:2], (4, 1)), np.exp(table[at]))
+        np.testing.assert_allclose(segments, expected, rtol=1e-5)
+    assert program.is_repeated()

@@ -184,7 +184,7 @@ class _Reached:
                 continue
             seen[id(one)] = one
             if isinstance(one, IndexCheck):
-                if isinstance(one.array, int):
+                if isinstance(one.array, int) and one.target is None:
                     self.checks[id(one)] = one
                 continue
             if isinstance(one, Words):

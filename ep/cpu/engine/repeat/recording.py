@@ -85,7 +85,9 @@ class CpuRecording(Recording):
 
     def resolved(self, indices: NDArray, size: int, mode: str, found: NDArray) -> NDArray:
         """Note that indices are checked, and return those found; a check of constant ones is not repeated."""
-        self._launches.append((_Checked(indices, size, mode), None, (found,)))
+        self._launches.append((_Checked(indices, size, mode, found), None, (found,)))
+        if found is not indices:
+            self._constants.append(found)  # in the same memory at each call: the check writes it
         return found
 
     def overwrite(self, arrays: Sequence[NDArray]) -> None:
@@ -168,14 +170,14 @@ class _Checked:
 
     place: tuple[int, int] | None = None
 
-    def __init__(self, indices: NDArray, size: int, mode: str) -> None:
+    def __init__(self, indices: NDArray, size: int, mode: str, found: NDArray) -> None:
         self.indices, self._size, self._mode = indices, size, mode
+        self._target = None if found is indices else found
 
     def listed(self, plan: Any, args: tuple[NDArray]) -> Listed | None:
-        """Return the check in the form for a list of launches; None if others than these indices are used, or if they
-        are a part of an array."""
+        """Return the check in the form for a list of launches; None if the indices are a part of an array."""
         assert self.place is not None
-        if args[0] is not self.indices or (self.place[0] != _FIXED and self.place[1]):
+        if self.place[0] != _FIXED and self.place[1]:
             return None
         return Listed(CALLED, (id(self.check),), np.zeros(0, np.int64), (), ())
 
@@ -183,7 +185,8 @@ class _Checked:
     def check(self) -> IndexCheck:
         """The function that the list calls."""
         number, _ = self.place or (_FIXED, 0)
-        return IndexCheck(self.indices if number == _FIXED else number, self.indices.shape, self._size, self._mode)
+        array = self.indices if number == _FIXED else number
+        return IndexCheck(array, self.indices.shape, self._size, self._mode, self._target)
 
 
 class _Places:

@@ -45,7 +45,7 @@ def restored(image: bytes, constants: Sequence[NDArray]) -> Callable[..., bool] 
     data = _memory(0, len(image) - end)
     data[:] = np.frombuffer(image, np.uint8, offset=end)
     memory = [_memory(*one) for one in header["memory"]]
-    checks = [IndexCheck(array, tuple(shape), size, mode) for array, shape, size, mode in header["checks"]]
+    checks = [IndexCheck(array, tuple(shape), *rest) for array, shape, *rest in header["checks"]]
     try:
         work, running, *functions = [functions_on_disk(CACHE, name)[number] for name, number in header["functions"]]
     except NotOnDiskError:
