@@ -15,6 +15,8 @@ from ep.expressions.trace import Node, Trace
 from ep.include.arrays import Array, Arrays
 from ep.ops.declare.operator import operator_named
 
+_MOVES: Final = "permute", "expand", "slice"
+"""The operators that move elements, and may leave them where they are."""
 _SMALL: Final = 2**12
 """The largest result, in bytes, that is computed during tracing although it is larger than its operands."""
 
@@ -22,8 +24,8 @@ _SMALL: Final = 2**12
 class FoldingTrace(Trace):
     """A trace with arrays that are passed at each launch, and constant arrays.
 
-    Operators on constant arrays are computed at once, unless their results are much larger. `identity`, and a cast that
-    reverses another cast, record nothing.
+    Operators on constant arrays are computed at once, unless their results are much larger. Calls that change nothing
+    record nothing, such as `identity`, and a cast or a permutation that reverses another one.
     """
 
     gives_buffers = True
@@ -79,23 +81,31 @@ class FoldingTrace(Trace):
         return [constants.placed(self._arrays, one) for one in results]
 
     def _undone(self, operator: Any, inputs: Sequence[Node], attributes: Mapping[str, Any]) -> Any:
-        """Return the operand of an earlier lossless cast that this cast reverses, or None."""
-        if operator.name != "cast":
+        """Return the operand of a call that changes nothing, or of an earlier one that this call reverses, or None."""
+        if operator.name not in ("cast", *_MOVES):
             return None
-        (node,) = inputs
-        data_type = operator.results(
-            self._device_type, [node.shape], [node.data_type], attributes, operator.key(attributes)
-        )[1]
-        if node.data_type is data_type:
-            self.num_dropped += 1
-            return self.array(node.position)
-        if node.operator is not operator:
-            return None
-        source = self.nodes[node.inputs[0]]
-        if source.data_type is not data_type or not np.can_cast(data_type.dtype, node.dtype, "safe"):
+        (node,), found = inputs, None
+        before = self.nodes[node.inputs[0]] if node.operator is operator else None
+        if operator.name == "cast":
+            data_type = operator.results(
+                self._device_type, [node.shape], [node.data_type], attributes, operator.key(attributes)
+            )[1]
+            if node.data_type is data_type:
+                found = node
+            elif before and before.data_type is data_type and np.can_cast(data_type.dtype, node.dtype, "safe"):
+                found = before
+        elif operator.name == "permute":
+            axes, order = attributes["axes"], tuple(range(len(node.shape)))
+            if axes == order:
+                found = node
+            elif before and tuple(node.attributes["axes"][axis] for axis in axes) == order:
+                found = before
+        elif operator.shape([node.shape], attributes)[0] == node.shape:
+            found = node
+        if found is None:
             return None
         self.num_dropped += 1
-        return self.array(source.position)
+        return self.array(found.position)
 
     def _folded(self, key: Hashable, held: Sequence[Any], compute: Any) -> Sequence[Array]:
         found = self._folds.get(key)

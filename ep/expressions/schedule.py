@@ -8,11 +8,12 @@ from collections.abc import Iterable, Mapping
 from ep.expressions.explanation import Explanation, Part
 from ep.expressions.group import Group, View
 from ep.expressions.grouping import Grouping
+from ep.expressions.in_place import InPlace
 from ep.expressions.operators import CHOICES, GATHER, MAX_POOL, PRODUCT, ROW_OPS, SEGMENT_SUMS
 from ep.expressions.rules import Rules
 from ep.expressions.structures import StructureOf
 from ep.expressions.trace import Node, Trace
-from ep.expressions.views import with_matrices, with_views
+from ep.expressions.views import with_views
 from ep.include.arrays import Arrays
 
 
@@ -31,7 +32,9 @@ class Schedule:
         base = trace.base
         if isinstance(base, Arrays):
             products = Rules(base, self.nodes)
-            self.nodes = with_matrices(self.nodes, lambda node: not products.why_no_product(node))
+            self.nodes = InPlace(
+                self.nodes, self._needed(), {*self.results}, lambda node: not products.why_no_product(node)
+            ).nodes
         self._wanted = self._needed()
         self.views = {node.position for node in self.nodes if node.operator is None and node.inputs}
         self.strided = dict[int, View]()

@@ -7,11 +7,9 @@ from collections.abc import Callable, Sequence
 from ep.common.arrays.index_types import wrapped_type
 from ep.common.primitive.broadcast import Dims
 from ep.expressions.group import Indices, Range, View
-from ep.expressions.operators import GATHER, PRODUCT, SEGMENT_SUMS, TRANSPOSES
+from ep.expressions.operators import GATHER, SEGMENT_SUMS
 from ep.expressions.trace import Node
 from ep.include.data_type import as_data_type
-from ep.include.number_kind import COMPLEXES, FLOATS
-from ep.include.primitive.blas import BlasTransposeType
 from ep.include.primitive.primitive import kMaxNumDims
 
 
@@ -104,49 +102,6 @@ def read_indices(node: Node, nodes: Sequence[Node]) -> Indices:
     if mode == "wrap_negative":
         data_type = as_data_type(wrapped_type(data_type.dtype, size))
     return Indices(size, mode, indices.shape, data_type)
-
-
-def with_matrices(nodes: Sequence[Node], multiplies: Callable[[Node], bool]) -> list[Node]:
-    """Return the values with products that read matrices where they are: not after their last axes are exchanged, and
-    not after casts of 16-bit types to float32.
-
-    Of complex matrices, a product reads the conjugates then, so their axes are exchanged first.
-
-    multiplies: whether a kernel computes a product.
-    """
-    found = [*nodes]
-    for node in nodes:
-        if node.name != PRODUCT or node.data_type in COMPLEXES:
-            continue
-        inputs, attributes = [*node.inputs], dict(node.attributes)
-        for k, name in enumerate(TRANSPOSES):
-            while True:
-                source = found[inputs[k]]
-                changed = (*inputs[:k], *source.inputs, *inputs[k + 1 :])
-                if _exchanges(source):
-                    is_transposed = attributes[name] is BlasTransposeType.T
-                    attributes[name] = BlasTransposeType.N if is_transposed else BlasTransposeType.T
-                elif not (_keeps_values(source, nodes) and multiplies(node._replace(inputs=changed))):
-                    break
-                (inputs[k],) = source.inputs
-        found[node.position] = node._replace(inputs=tuple(inputs), attributes=attributes)
-    return found
-
-
-def _keeps_values(node: Node, nodes: Sequence[Node]) -> bool:
-    """Return whether a value is a cast of a floating type to itself, or of one of 16 bits to a wider one."""
-    if node.name != "cast" or node.data_type not in FLOATS:
-        return False
-    read = nodes[node.inputs[0]].data_type
-    return read is node.data_type or (read in FLOATS and read.itemsize == 2 < node.data_type.itemsize)
-
-
-def _exchanges(node: Node) -> bool:
-    """Return whether a value is another one with its last two axes exchanged."""
-    if node.name != "permute" or len(node.shape) < 2:
-        return False
-    *others, row, column = range(len(node.shape))
-    return bool(tuple(node.attributes["axes"]) == (*others, column, row))
 
 
 def with_views(

@@ -309,7 +309,7 @@ def test_what_is_computed_alike_elsewhere_is_a_constant(rng):
     both = ep.fuse(lambda x: ep.grad(lambda a, b: ep.ops.sum(a * a * b), by=(0, 1))(x, x))
     assert np.allclose(both(x), (2 * x * x, x * x))
     outside = ep.fuse(lambda x: (ep.grad(lambda y: ep.ops.sum(ep.ops.tanh(y)))(x), ep.ops.tanh(x)))
-    assert outside.explain(x).count("of tanh;") == 1
+    assert outside.explain(x).split().count("tanh") == 1
 
 
 def test_second_derivatives(rng):

@@ -28,6 +28,7 @@ class Repeated:
         self.num_folded = trace.num_folded
         self._program = Program(trace, [one.node.position for one in results], has_memory=True)
         trace.end()
+        self.num_launches = self._program.num_launches
         self._arena, self._computed, self.in_python = Arena(self._base), Program.computed, 0
 
     def __call__(self, *given):

@@ -1,0 +1,149 @@
+"""Products that are written with exchanged axes, matrices that are read before they are exchanged or repeated, and
+elements that are read before they are repeated."""
+
+import numpy as np
+import pytest
+
+import ep
+from ep.ops import copy_to_host as host
+from tests.fuse.placing import placed
+from tests.fuse.test_programs import Repeated
+from tests.fuse.test_views import shape_of
+
+ops = ep.ops
+
+
+def exchanged(x):
+    axes = [*range(len(x.shape))]
+    return ops.permute(x, (*axes[:-2], axes[-1], axes[-2]))
+
+
+def check(device, function, arrays, without):
+    """Compare a fused function with its operators one by one; its kernels are none of some operators."""
+    fused, given = ep.fuse(function), [placed(device, one) for one in arrays]
+    for _ in range(2):
+        found, expected = fused(*given), function(*given)
+        for one, wanted in zip(
+            *([each] if not isinstance(each, tuple) else each for each in (found, expected)), strict=True
+        ):
+            np.testing.assert_array_equal(host(one), host(wanted))
+    kinds = shape_of(fused.explain(*given))
+    assert not [kind for kind in kinds if any(f"operator of {name}" in kind for name in without)]
+    return kinds
+
+
+SHAPES = [
+    ((5, 3), (3, 7)),
+    ((2, 5, 3), (2, 3, 7)),
+    ((4, 1, 5, 3), (2, 3, 7)),
+    ((2, 5, 3), (3, 7)),
+    ((0, 3), (3, 7)),
+    ((5, 0), (0, 7)),
+    ((1, 3), (3, 1)),
+]
+
+
+@pytest.mark.parametrize("shapes", SHAPES, ids=str)
+def test_a_product_that_is_written_with_exchanged_axes(device, rng, shapes):
+    """Its bits are those of a product whose axes are exchanged afterwards."""
+    x, w = (rng.standard_normal(shape, np.float32) for shape in shapes)
+    check(device, lambda x, w: exchanged(x @ w), (x, w), ["permute"])
+    check(
+        device,
+        lambda x, w: exchanged(exchanged(x) @ exchanged(w)),
+        (x.swapaxes(-1, -2).copy(), w.swapaxes(-1, -2).copy()),
+        ["permute"],
+    )
+    check(device, lambda x, w: exchanged(exchanged(x @ w)), (x, w), ["permute"])
+    check(device, lambda x, w: ops.tanh(exchanged(x @ w)) + 1.0, (x, w), ["permute"])
+
+
+def test_a_product_that_others_read_is_computed_once(device, rng):
+    x, w = rng.standard_normal((5, 3), np.float32), rng.standard_normal((3, 7), np.float32)
+    for function in (lambda x, w: (exchanged(x @ w), x @ w), lambda x, w: (exchanged(x @ w), ops.sum(x @ w, 0))):
+        kinds = check(device, function, (x, w), [])
+        assert sum("matmul" in kind for kind in kinds) == 1
+    z = x + 1j * x[::-1]
+    check(device, lambda x, w: exchanged(x @ w), (z, (w[:3] + 1j * w).astype(z.dtype)), [])
+    check(device, lambda x, w: ops.permute(x @ w, (1, 0, 2)), (np.stack([x, x]), w), [])
+
+
+def test_the_gradient_of_a_transposed_matrix(device, rng):
+    x, w = rng.standard_normal((5, 3), np.float32), rng.standard_normal((7, 3), np.float32)
+    gradient = ep.grad(lambda x, w: ops.sum(ops.tanh(x @ exchanged(w))), by=(0, 1))
+    given = [placed(device, one) for one in (x, w)]
+    assert "permute" not in gradient.explain(*given)
+    slope = 1 - np.tanh(x.astype(np.float64) @ w.T) ** 2
+    for found, wanted in zip(gradient(*given), (slope @ w, slope.T @ x), strict=True):
+        np.testing.assert_allclose(host(found), wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_matrices_that_are_reshaped_or_repeated_before_a_product(device, rng):
+    """Axes of batches are merged, divided and repeated; a reshape that something else reads stays."""
+    q, k = rng.standard_normal((2, 3, 5, 4), np.float32), rng.standard_normal((2, 3, 7, 4), np.float32)
+    for shape in ((6, 4, 7), (1, 6, 4, 7), (3, 2, 4, 7)):
+        before = (*shape[:-2], 5, 4)
+        check(
+            device,
+            lambda q, k, shape=shape, before=before: q.reshape(before) @ exchanged(k).reshape(shape),
+            (q, k),
+            ["permute"],
+        )
+    check(
+        device,
+        lambda q, k: (
+            q.reshape((6, 5, 4)) @ exchanged(exchanged(k).reshape((6, 4, 7))).reshape((6, 7, 4)).reshape((6, 4, 7))
+        ),
+        (q, k),
+        [],
+    )
+    both = lambda q, k: (q.reshape((6, 5, 4)) @ (one := exchanged(k).reshape((6, 4, 7))), one + 1.0)  # noqa: E731
+    check(device, both, (q, k), [])
+    check(device, lambda q, k: q @ ops.expand(k[:1], 2, 3, 7, 4).reshape((2, 3, 4, 7)), (q, k), [])
+    check(device, lambda q, w: q @ ops.expand(w, 2, 3, 4, 7), (q, rng.standard_normal((4, 7), np.float32)), ["expand"])
+    check(
+        device,
+        lambda q, w: q @ ops.expand(w, 2, 3, 4, 7),
+        (q, rng.standard_normal((2, 1, 4, 7), np.float32)),
+        ["expand"],
+    )
+    check(
+        device, lambda q, w: q[:1] @ ops.expand(w, 2, 3, 4, 7), (q, rng.standard_normal((1, 3, 4, 7), np.float32)), []
+    )
+    check(device, lambda q, w: q @ ops.expand(w, 4, 7), (q, rng.standard_normal((1, 7), np.float32)), [])
+
+
+def test_elements_that_are_repeated_before_a_map(device, rng):
+    x, row, column, one = (rng.standard_normal(shape, np.float32) for shape in ((4, 5), (5,), (4, 1), ()))
+    arrays = x, row, column, one
+
+    def repeated(x, row, column, one):
+        return (
+            x * ops.expand(row, 4, 5),
+            ops.where(x > ops.expand(one, 4, 5), ops.expand(ops.mul(one, 2.0), 4, 5), ops.expand(column, 4, 5)),
+            ops.expand(ops.expand(one, 1, 5), 4, 5) - x,
+        )
+
+    check(device, repeated, arrays, ["expand"])
+    check(device, lambda x, row, column, one: ops.expand(row, 4, 5) * ops.expand(one, 4, 5), arrays, [])
+    check(device, lambda x, row, column, one: (ops.expand(row, 4, 5), ops.expand(row, 4, 5) * x), arrays, [])
+    mean = lambda x, *_: x - ops.expand(ops.mean(x, -1, keepdims=True), 4, 5)  # noqa: E731
+    assert check(device, mean, arrays, ["expand"]) == ["row kernel of mean sub"]
+    loss = ep.grad(lambda x: ops.mean(ops.tanh(x) * x))
+    assert "expand" not in loss.explain(placed(device, x))
+
+
+def test_calls_that_change_nothing_record_nothing(device, rng):
+    x = rng.standard_normal((4, 5), np.float32)
+
+    def function(x):
+        whole = ops.slice(ops.expand(ops.permute(x, (0, 1)), 4, 5), slice(0, 4))
+        return [
+            ops.exp(exchanged(exchanged(whole))),
+            ops.exp(ops.permute(ops.permute(x.reshape((2, 2, 5)), (1, 2, 0)), (2, 0, 1))),
+        ]
+
+    program = Repeated(device, function, [x])
+    assert program.num_launches <= 2
+    for found, shape in zip(program(x), ((4, 5), (2, 2, 5)), strict=True):
+        np.testing.assert_allclose(found, np.exp(x).reshape(shape), rtol=1e-5)
