@@ -19,12 +19,13 @@ from typing import Any
 from ep.garbage import garbage_waits
 from ep.include.suggest import function_meant
 
-<<<<<<< HEAD
-_FAMILIES = """
-    _ along_axis binary cast composed conv conv_grad creation depthwise expand expand_grad gather gather_grad join
-    matmul norms norms_grad one_hot pad permute pool pool_labels reduce repeat scan segment_sum shaped slice
-    slice_grad softmax softmax_grad split unary unfold where
-""".split()
+_FAMILIES = (
+    *("along_axis", "binary", "cast", "composed", "conv", "conv_grad", "creation", "depthwise"),
+    *("expand", "expand_grad", "gather", "gather_grad", "join", "matmul", "norms", "norms_grad"),
+    *("one_hot", "pad", "permute", "pool", "pool_labels", "reduce", "repeat", "scan"),
+    *("segment_sum", "shaped", "slice", "slice_grad", "softmax", "softmax_grad", "split", "unary"),
+    *("unfold", "where"),
+)
 
 with garbage_waits(all_is_kept=True):
     from ep.ops.declare.function import FUNCTIONS

@@ -583,6 +583,21 @@ def max_pool(x: HostArrayLike, kernel: Any, strides: Any = 1, pads: Any = 0, dil
 def max_pool(x: ArrayLike, kernel: Any, strides: Any = 1, pads: Any = 0, dilations: Any = 1, ceil_mode: bool = False, *, out: Array | None = None) -> Array: ...
 
 @overload
+def max_pool_labels(x: HostArrayLike, labels: HostArrayLike, kernel: Any, strides: Any = 1, pads: Any = 0, dilations: Any = 1, ceil_mode: bool = False, *, out: HostArray | None = None) -> HostArray:
+    """Return the label of the largest element of each window of `x`: which element `max_pool` takes."""
+@overload
+def max_pool_labels(x: ArrayLike, labels: ArrayLike, kernel: Any, strides: Any = 1, pads: Any = 0, dilations: Any = 1, ceil_mode: bool = False, *, out: Array | None = None) -> Array: ...
+
+def max_pool_with_indices(x: ArrayLike, kernel: Any, strides: Any = 1, pads: Any = 0, dilations: Any = 1, ceil_mode: bool = False) -> list[Array]:
+    """Return the largest element of each window of `x`, and its index, as PyTorch's `max_pool2d` with `return_indices`."""
+
+@overload
+def max_unpool(x: HostArrayLike, indices: Any, sizes: Any) -> HostArray:
+    """Return zeros with the elements of `x` at indices, as PyTorch's `max_unpool2d`: the gradient of `max_pool`."""
+@overload
+def max_unpool(x: ArrayLike, indices: Any, sizes: Any) -> Array: ...
+
+@overload
 def maximum(x: HostArrayLike, y: HostArrayLike, *, out: HostArray | None = None) -> HostArray:
     """Return the larger one, b where they are equal; NaN if either is."""
 @overload
