@@ -20,6 +20,15 @@ def _(call: Call, x: Any, dim: int, i: Any) -> Any:
     return ops.gather(x, i.reshape((i.size,)), dim % len(x.shape))
 
 
+@computes("gather")
+def _(call: Call, x: Any, dim: int, i: Any, *, sparse_grad: bool = False) -> Any:
+    if not x.shape or not i.shape:
+        return ops.gather(x.reshape((x.size,)), i.reshape((i.size,)), 0).reshape(i.shape)
+    dim %= len(x.shape)
+    parts = [slice(None) if k == dim else slice(size) for k, size in enumerate(i.shape)]
+    return ops.take_along_axis(ops.slice(x, *parts), i, dim)
+
+
 @computes("embedding_dense_backward")
 def _(call: Call, dy: Any, i: Any, count: int, padding: int, scale: bool) -> Any:
     if scale:

@@ -1,12 +1,58 @@
-"""Normalisations, and their gradients; attention."""
+"""Normalisations, and their gradients."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import torch
+
 from ep import ops
 from ep.torch.operators.reductions import variance
 from ep.torch.table import Call, computes
+
+
+@computes("native_layer_norm")
+def _(call: Call, x: Any, shape: Any, weight: Any, bias: Any, epsilon: float) -> Any:
+    return ops.layer_norm(x, weight, bias, _last(shape), epsilon, return_statistics=True)
+
+
+@computes("native_layer_norm_backward")
+def _(call: Call, dy: Any, x: Any, shape: Any, mean: Any, inverse: Any, weight: Any, bias: Any, wanted: Any) -> Any:
+    return ops.layer_norm_grad(dy, x, mean, inverse, weight, bias, _last(shape), wanted=wanted)
+
+
+def _last(shape: Any) -> tuple[int, ...]:
+    """Return as many of the last axes as there are sizes."""
+    return tuple(range(-len(shape), 0))
+
+
+@computes("native_group_norm")
+def _(
+    call: Call, x: Any, weight: Any, bias: Any, samples: int, channels: int, plane: int, groups: int, epsilon: float
+) -> Any:
+    return ops.group_norm(x, weight, bias, num_groups=groups, epsilon=epsilon, return_statistics=True)
+
+
+@computes("native_group_norm_backward")
+def _(
+    call: Call, dy: Any, x: Any, mean: Any, inverse: Any, weight: Any, samples: int, channels: int, plane: int,
+    groups: int, wanted: Any,
+) -> Any:  # fmt: skip
+    if weight is None and wanted[2]:
+        raise NotImplementedError("a bias without a weight")
+    return ops.group_norm_grad(dy, x, mean, inverse, weight, weight, num_groups=groups, wanted=wanted)
+
+
+@computes("_fused_rms_norm")
+def _(call: Call, x: Any, shape: Any, weight: Any, epsilon: float | None) -> Any:
+    step = torch.finfo(torch.float64 if x.dtype == np.float64 else torch.float32).eps
+    return ops.rms_norm(x, weight, _last(shape), step if epsilon is None else epsilon, return_statistics=True)
+
+
+@computes("_fused_rms_norm_backward")
+def _(call: Call, dy: Any, x: Any, shape: Any, inverse: Any, weight: Any, wanted: Any) -> Any:
+    return ops.rms_norm_grad(dy, x, inverse, weight, _last(shape), wanted=wanted)
 
 
 def _channels(x: Any, array: Any) -> Any:

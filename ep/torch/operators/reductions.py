@@ -78,6 +78,16 @@ def _(call: Call, x: Any, dim: Any = None, unbiased: bool = True, keepdim: bool 
     return found
 
 
+@computes("cumsum")
+def _(call: Call, x: Any, dim: int, *, dtype: Any = None) -> Any:
+    return ops.cumulative_sum(call.cast(x), dim, dtype=call.dtype) if x.shape else call.cast(x)
+
+
+@computes("cumprod")
+def _(call: Call, x: Any, dim: int, *, dtype: Any = None) -> Any:
+    return ops.cumulative_prod(call.cast(x), dim, dtype=call.dtype) if x.shape else call.cast(x)
+
+
 @computes("_softmax")
 def _(call: Call, x: Any, dim: int, half_to_float: bool) -> Any:
     x = call.cast(x)

@@ -1,4 +1,4 @@
-"""Pools and resizes."""
+"""Pools and resizes, and their gradients."""
 
 from __future__ import annotations
 
@@ -8,38 +8,62 @@ from ep import ops
 from ep.torch.table import Call, computes
 
 
-def _each(value: Any, default: list[int]) -> list[int]:
-    """Return an argument of windows for each axis."""
-    if value in ([], None):
-        return default
-    return [value] * len(default) if isinstance(value, int) else [*value] * (len(default) // len(value))
+class _Windows:
+    """The windows of a pool. options: what the functions of `ep.ops` take."""
+
+    def __init__(
+        self, call: Call, x: Any, kernel: Any, stride: Any, padding: Any, dilation: Any = 1, ceil_mode: bool = False
+    ) -> None:
+        self.axes = 3 if "3d" in call.node.target._schema.name else 2
+        self._is_one = len(x.shape) == self.axes + 1  # a sample without an axis of samples
+        self.kernel = self._each(kernel)
+        self.options = {
+            "kernel": self.kernel,
+            "strides": self._each(stride) if stride else self.kernel,
+            "pads": self._each(padding) * 2,
+            "dilations": self._each(dilation),
+            "ceil_mode": ceil_mode,
+        }
+
+    def _each(self, value: Any) -> list[int]:
+        given = [value] if isinstance(value, int) else [*value]
+        return given * (self.axes // len(given)) if len(given) == 1 else given
+
+    def samples(self, x: Any) -> Any:
+        """Return an operand with an axis of samples."""
+        return x.reshape((1, *x.shape)) if self._is_one else x
+
+    def result(self, y: Any) -> Any:
+        """Return a result with as many axes as the operand of the call has."""
+        return y.reshape(y.shape[1:]) if self._is_one else y
 
 
-@computes("max_pool2d_with_indices")
+@computes("max_pool2d_with_indices", "max_pool3d_with_indices")
 def _(
     call: Call, x: Any, kernel: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
 ) -> Any:
+    windows = _Windows(call, x, kernel, stride, padding, dilation, ceil_mode)
     if call.is_read(1):
-        raise NotImplementedError("a pool with indices")
-    sizes = _each(kernel, [0, 0])
-    x4 = x.reshape((1, *x.shape)) if len(x.shape) == 3 else x
-    y = ops.max_pool(
-        x4, sizes, _each(stride, sizes), _each(padding, [0, 0]) * 2, _each(dilation, [1, 1]), ceil_mode=ceil_mode
-    )
-    return (y.reshape(y.shape[1:]) if len(x.shape) == 3 else y), None
+        return [*map(windows.result, ops.max_pool_with_indices(windows.samples(x), **windows.options))]
+    return [windows.result(ops.max_pool(windows.samples(x), **windows.options)), None]
 
 
-@computes("avg_pool2d")
+@computes("max_pool2d_with_indices_backward", "max_pool3d_with_indices_backward")
+def _(
+    call: Call, dy: Any, x: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, indices: Any
+) -> Any:
+    windows = _Windows(call, x, kernel, stride, padding, dilation, ceil_mode)
+    found = ops.max_unpool(windows.samples(dy), windows.samples(indices), x.shape[-windows.axes :])
+    return windows.result(found)
+
+
+@computes("avg_pool2d", "avg_pool3d")
 def _(
     call: Call, x: Any, kernel: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
     count_include_pad: bool = True, divisor_override: Any = None,
 ) -> Any:  # fmt: skip
     if divisor_override is not None:
         raise NotImplementedError("a divisor of one's own")
-    sizes = _each(kernel, [0, 0])
-    x4 = x.reshape((1, *x.shape)) if len(x.shape) == 3 else x
-    y = ops.average_pool(
-        x4, sizes, _each(stride, sizes), _each(padding, [0, 0]) * 2, ceil_mode=ceil_mode,
-        count_include_pad=count_include_pad,
-    )  # fmt: skip
-    return y.reshape(y.shape[1:]) if len(x.shape) == 3 else y
+    windows = _Windows(call, x, kernel, stride, padding, 1, ceil_mode)
+    y = ops.average_pool(windows.samples(x), **windows.options, count_include_pad=count_include_pad)
+    return windows.result(y)
