@@ -12,11 +12,11 @@ from ep.common.arrays.on_device import arrays_on
 from ep.expressions.memory import Arenas
 from ep.torch.division import Division, Part, last_uses
 from ep.torch.options import Options
-from ep.torch.section import Section, Values
+from ep.torch.section import Section
 from ep.torch.sizing import Sizing, Symbols, tensors_in
 
-_Step = tuple[Callable[[Values], None], Sequence[Node]]
-"""A step, and the values that no later one reads."""
+_Step = Callable[[list[Any]], None]
+"""A step of a call. It reads the values of the call, and adds its own."""
 
 
 class Plan:
@@ -39,51 +39,58 @@ class Plan:
         Raises RefusedError for nodes that `ep` does not compute and that are not among the refused ones.
         """
         nodes = [*module.graph.nodes]
-        self._placeholders = symbols.placeholders
-        self._constants: Values = {one: getattr(module, one.target) for one in nodes if one.op == "get_attr"}
-        (wanted,) = next(one for one in nodes if one.op == "output").args
-        self._wanted: list[Any] = [*wanted] if isinstance(wanted, tuple | list) else [wanted]
+        (wanted,) = nodes[-1].args
+        results: list[Any] = [*wanted] if isinstance(wanted, tuple | list) else [wanted]
         sizing = Sizing(symbols, args)
-        division = Division(nodes, self._wanted, sizing, args, refused)
-        self.eager, self._numbers = division.eager, division.numbers
+        division = Division(nodes, results, sizing, args, refused)
+        self.eager, numbers = division.eager, division.numbers
+        constants = {node: getattr(module, node.target) for node in nodes if node.op == "get_attr"}
+        # the values of a call: its inputs, and then those of the other nodes, of which some are known now
+        inner = [node for node in nodes if node.op != "placeholder"]
+        places: dict[Any, int] = {node: k for k, node in enumerate((*symbols.placeholders, *inner))}
+        self._rest = [constants.get(node, numbers.get(node)) for node in inner]
+        for one in results:
+            if places.setdefault(one, len(places)) >= len(symbols.placeholders) + len(self._rest):
+                self._rest.append(one)
+        self._results = [places[one] for one in results]
         self.sections: list[Section] = []
-        steps, base = list[Any](), arrays_on(options.device)
-        for one in division.steps:
-            if isinstance(one, Part):
-                inputs, results = ({node: _sizes(sizing, node) for node in some} for some in (one.inputs, one.results))
-                section = Section(base, arenas, options, one.nodes, inputs, self._numbers, results)
+        steps, base = list[tuple[_Step, Sequence[Node], Sequence[Node]]](), arrays_on(options.device)
+        for step in division.steps:
+            if isinstance(step, Part):
+                given, made = ({node: _sizes(sizing, node) for node in some} for some in (step.inputs, step.results))
+                section = Section(base, arenas, options, step.nodes, given, numbers, made, places)
                 self.sections.append(section)
-                steps.append((section.run, one.inputs, one.results))
+                steps.append((section.run, step.inputs, step.results))
             else:
-                read = [node for node in one.all_input_nodes if node not in self._numbers]
-                steps.append((self._eager(one), read, [one]))
-        kept = (*self._wanted, *self._constants)
-        ends = last_uses([(read, made) for _, read, made in steps], kept)
-        self._steps: list[_Step] = [(run, end) for (run, *_), end in zip(steps, ends, strict=True)]
+                steps.append(
+                    (_eager(step, places), [one for one in step.all_input_nodes if one not in numbers], [step])
+                )
+        kept = {*constants, *(one for one in results if isinstance(one, Node))}
+        ends = last_uses([(read, written) for _, read, written in steps], kept)
+        self._steps = [(run, [places[node] for node in end]) for (run, *_), end in zip(steps, ends, strict=True)]
 
     def run(self, args: list[Any]) -> list[Any]:
         """Return the results for inputs of these sizes. args: is emptied, so that no input lives longer than needed."""
-        values = dict(zip(self._placeholders, args, strict=True))
+        values = args + self._rest
         args.clear()
-        values.update(self._constants)
         for step, ends in self._steps:
             step(values)
-            for node in ends:
-                del values[node]
-        return [values[one] if one in values else self._numbers.get(one, one) for one in self._wanted]
+            for place in ends:
+                values[place] = None
+        return [values[place] for place in self._results]
 
-    def _eager(self, node: Node) -> Callable[[Values], None]:
-        """Return the step that lets PyTorch compute a node."""
-        target: Any = node.target
-        numbers = self._numbers
 
-        def run(values: Values) -> None:
-            def value_of(one: Node) -> Any:
-                return numbers[one] if one in numbers else values[one]
+def _eager(node: Node, places: Mapping[Node, int]) -> _Step:
+    """Return the step that lets PyTorch compute a node."""
+    target, place = node.target, places[node]
 
-            values[node] = target(*map_arg(node.args, value_of), **map_arg(node.kwargs, value_of))
+    def run(values: list[Any]) -> None:
+        def value_of(other: Node) -> Any:
+            return values[places[other]]
 
-        return run
+        values[place] = target(*map_arg(node.args, value_of), **map_arg(node.kwargs, value_of))
+
+    return run
 
 
 def _sizes(sizing: Sizing, node: Node) -> Any:

@@ -24,7 +24,7 @@ from ep.torch.table import OPERATORS, Call
 from ep.torch.tensors import DTYPES, Layout, NDArray, as_array, as_tensor, layout_of
 
 Values = dict[Node, Any]
-"""The tensors and the numbers of one call, by node."""
+"""Lazy arrays, and lists of them, by node."""
 
 
 class RefusedError(Exception):
@@ -36,10 +36,7 @@ class RefusedError(Exception):
 
 
 class Section:
-    """Some nodes of a graph, for inputs of certain sizes.
-
-    inputs, results: the nodes whose values it reads from those of a call, and adds to them.
-    """
+    """Some nodes of a graph, for inputs of certain sizes."""
 
     def __init__(
         self,
@@ -50,16 +47,16 @@ class Section:
         inputs: Mapping[Node, Sizes | None],
         numbers: Mapping[Node, Any],
         results: Mapping[Node, Sizes],
+        places: Mapping[Node, int],
     ) -> None:
         """base: the arrays of the device. arenas: the memory that the sections of a graph share.
 
         nodes: in their order. inputs: their sizes, None for numbers. numbers: those that are known now, by node.
-        results: their sizes.
+        results: their sizes. places: of all nodes among the values of a call.
 
         Raises RefusedError.
         """
         self._base, self._arenas = base, arenas
-        self.inputs, self.results = [*inputs], [*results]
         trace = FoldingTrace(base.kept(), "a graph of PyTorch", {}, CONSTANTS)
         try:
             readers = {node: _Reader(trace, node, sizes) for node, sizes in inputs.items()}
@@ -72,8 +69,8 @@ class Section:
         finally:
             trace.end()
         positions = [self._program.given[node.name] for node in inputs]
-        self._inputs = [*zip(inputs, positions, readers.values(), strict=True)]
-        self._outputs = [*writers.items()]
+        self._inputs = [*zip(map(places.__getitem__, inputs), positions, readers.values(), strict=True)]
+        self._outputs = [(places[node], writer) for node, writer in writers.items()]
         self._known: dict[int, tuple[torch.Tensor, Any, Any]] = {}  # parameters, by position
         self._copies = not base.takes_host_arrays
 
@@ -81,11 +78,11 @@ class Section:
         """Return lines about the kernels, their bytes and the memory."""
         return self._program.explain({}, "")
 
-    def run(self, values: Values) -> None:
+    def run(self, values: list[Any]) -> None:
         """Compute the results, and add them to the values of a call."""
         base, given, known = self._base, {}, self._known
-        for node, position, reader in self._inputs:
-            value = values[node]
+        for place, position, reader in self._inputs:
+            value = values[place]
             if type(value) is _PARAMETER:
                 state = value.data_ptr(), self._copies and value._version  # writes count, if they are not in the memory
                 kept = known.get(position)
@@ -100,8 +97,8 @@ class Section:
         arena = self._arenas.taken(base)
         found = self._program.program.run(base, given, {}, arena)
         self._arenas.append(arena)
-        for (node, writer), array in zip(self._outputs, found, strict=True):
-            values[node] = writer.tensor(base.copy_to_host(array) if self._copies else array)
+        for (place, writer), array in zip(self._outputs, found, strict=True):
+            values[place] = writer.tensor(base.copy_to_host(array) if self._copies else array)
 
     def _on_device(self, array: NDArray) -> Any:
         return self._base.copy_from_host(array) if self._copies else array
