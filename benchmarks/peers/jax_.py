@@ -28,6 +28,7 @@ from ep.bench.case import (
     PadWork,
     PermuteWork,
     ReduceWork,
+    ScatterWork,
     SegmentSumWork,
     SliceWork,
     UnaryWork,
@@ -142,6 +143,8 @@ def _function(case: Case) -> Any:
             return lambda src: _REDUCTIONS[op](src, axes).astype(case.out_type)
         case SegmentSumWork():
             return lambda rows, ids: _segment_sum(rows, ids, jnp.zeros(case.out_dims, case.out_type))
+        case ScatterWork():
+            return lambda rows, places: jnp.zeros(case.out_dims, case.out_type).at[places].set(rows)
     return None
 
 

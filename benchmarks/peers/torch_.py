@@ -29,6 +29,7 @@ from ep.bench.case import (
     PadWork,
     PermuteWork,
     ReduceWork,
+    ScatterWork,
     SegmentSumWork,
     SetBytesWork,
     SliceWork,
@@ -126,6 +127,8 @@ class Adapter:
                 return _reduce(op, inputs[0], axes, out)
             case SegmentSumWork():
                 return partial(_segment_sum, *inputs, out)
+            case ScatterWork():
+                return partial(out.index_copy_, 0, inputs[1], inputs[0])
             case SetBytesWork(value):
                 return partial(out.view(torch.uint8).fill_, value)
         return None

@@ -1,4 +1,4 @@
-"""Cases of the softmaxes, of reductions, and of sums of segments."""
+"""Cases of the softmaxes, of reductions, of sums of segments, and of scatters."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from typing import Any
 import numpy as np
 
 from ep.bench import data, numpy_ways
-from ep.bench.case import Array, Arrays, Call, Case, ReduceWork, SegmentSumWork, SoftmaxWork
+from ep.bench.case import Array, Arrays, Call, Case, ReduceWork, ScatterWork, SegmentSumWork, SoftmaxWork
 from ep.include.data_type import DTypeLike
 from ep.include.primitive import (
+    BatchScatter,
     BatchUnsortedSegmentSum,
     LogSoftmax,
     LogSoftmaxBackward,
     Reduce,
     ReduceOp,
+    ScatterOp,
     Softmax,
     SoftmaxBackward,
     UnsortedSegmentSum,
@@ -129,4 +131,21 @@ def segment_sum(
         SegmentSumWork(), make, out_dims, item, bind,
         lambda inputs, out: partial(numpy_ways.segment_sum, inputs[0], inputs[1], out), moved,
         relative_error=error, absolute_error=64 * error, **about,
+    )  # fmt: skip
+
+
+def scatter(name: str, places: int, inner: int, dtype: DTypeLike = np.float32, **about: Any) -> Case:
+    """Return a case that writes rows to places, of which each is written once."""
+    item, index = np.dtype(dtype), np.dtype(np.int64)
+
+    def make(rng: np.random.Generator) -> Arrays:
+        return data.numbers(rng, (places, inner), item), rng.permutation(places)
+
+    def bind(primitive: BatchScatter, stream: Stream, inputs: Sequence[Any], out: Any) -> Call:
+        return partial(primitive.Launch, stream, 1, 1, places, inner, inputs[0], places, inputs[1], out)
+
+    moved = 2 * places * inner * item.itemsize + places * index.itemsize
+    return Case(
+        name, BatchScatter, (ScatterOp.kUpdate, item, index), ScatterWork(), make, (places, inner), item, bind,
+        lambda inputs, out: partial(out.__setitem__, inputs[1], inputs[0]), moved, **about,
     )  # fmt: skip

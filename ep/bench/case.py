@@ -98,6 +98,11 @@ class SegmentSumWork:
 
 
 @dataclass(frozen=True)
+class ScatterWork:
+    """Rows at the places that indices name, each of which is there once."""
+
+
+@dataclass(frozen=True)
 class WhereWork:
     """The second operand where the first is true, else the third, with broadcasting."""
 
@@ -174,6 +179,7 @@ Work: TypeAlias = (
     | SoftmaxWork
     | ReduceWork
     | SegmentSumWork
+    | ScatterWork
     | WhereWork
     | AddWork
     | FillWork

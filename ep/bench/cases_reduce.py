@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ep.bench.builders_reduce import reduce, segment_sum, softmax
+from ep.bench.builders_reduce import reduce, scatter, segment_sum, softmax
 from ep.bench.case import Case
 from ep.include.primitive import ReduceOp
 
@@ -84,3 +84,11 @@ def segment_sum_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
     yield segment_sum("sum of single elements", size, max(size // 16, 1), 1, **about, core=False)
     batch = min(4, segments)
     yield segment_sum("sum of batches' segments", ids, segments // batch, inner, **about, batch=batch, core=False)
+
+
+def scatter_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
+    """Yield writes of rows, and of single elements, in a random order."""
+    inner = min(768, math.isqrt(size))
+    about: dict[str, Any] = {"dtype": dtype, "group": "scatter"}
+    yield scatter("scatter of rows", max(size // inner, 1), inner, **about)
+    yield scatter("scatter of single elements", size, 1, **about, core=False)

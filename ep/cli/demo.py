@@ -37,6 +37,7 @@ from ep.bench.cases import (
     pad,
     permute,
     reduce,
+    scatter,
     segment_sum,
     set_bytes,
     softmax,
@@ -98,6 +99,7 @@ def demo_cases() -> list[Case]:
         reduce("sum 4,096 rows of activations", ReduceOp.kSum, activations, (0,)),
         segment_sum("gradient of an embedding of 30,522 words", 1024, 30_522, 384),
         segment_sum("gradients of 8 embeddings of 512 words", 512, 512, 384, batch=8),
+        scatter("put 4,096 rows of activations in another order", _TOKENS, _HIDDEN),
         binary("find activations above 0", BinaryOp.kGreaterThan, activations, (), np.greater, np.bool_),
     ]
 

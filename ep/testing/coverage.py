@@ -36,6 +36,7 @@ TESTED: Final = (
     contracts.ScanFactory,
     contracts.UnsortedSegmentSumFactory,
     contracts.BatchUnsortedSegmentSumFactory,
+    contracts.BatchScatterFactory,
     contracts.MatmulFactory,
     contracts.BatchMatmulFactory,
     contracts.BroadcastMatmulFactory,

@@ -149,6 +149,9 @@ def segment_sums(data_type, width):
     batched = RequirePrimitive(BatchUnsortedSegmentSumFactory, K, data_type, "int64")
     batched.Launch(stream, 2, 1, 50, width, data, 2000, ids, out)
     assert (out == 40).all()
+    scatter = RequirePrimitive(BatchScatterFactory, K, ScatterOp.kAdd, data_type, "int64")
+    scatter.Launch(stream, 2, 1, 50, width, data, 2000, ids, out)
+    assert (out == 80).all()
 def work():
     size = 40_000
     for data_type in ("float32", "float64"):

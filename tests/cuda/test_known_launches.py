@@ -76,6 +76,11 @@ LAUNCHES = {
     ),
     "gather": (p.GatherFactory, ("float32", "int64"), lambda x, i, o: (1, 8, 12, x(), 5, i(), o())),
     "segments": (p.UnsortedSegmentSumFactory, ("float32", "int64"), lambda x, i, o: (1, 8, 12, x(), 5, i(), o())),
+    "scatter": (
+        p.BatchScatterFactory,
+        (p.ScatterOp.kAdd, "float32", "int64"),
+        lambda x, i, o: (1, 1, 8, 12, x(), 5, i(), o()),
+    ),
     "softmax": (p.SoftmaxFactory, ("float32",), lambda x, i, o: (4, N // 4, x(), o())),
     "gradient": (p.SoftmaxBackwardFactory, ("float32",), lambda x, i, o: (4, N // 4, x(), x(), o())),
     "sum": (p.ReduceFactory, (ReduceOp.kSum, "float32", 2), lambda x, i, o: ((4, N // 4), x(), (1,), o())),

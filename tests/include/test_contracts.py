@@ -26,6 +26,7 @@ from ep.include.primitive import (
     ReduceFactory,
     ReduceOp,
     ScanOp,
+    ScatterOp,
     UnaryOp,
     WhereFactory,
 )
@@ -94,6 +95,11 @@ SIGNATURES = {  # interface: parameters of New, parameters of Launch
         "data_type, segment_ids_type",
         "stream, outer_dim_size, num_segments, inner_dim_size, data, num_ids, segment_ids, out, offset=0",
     ),
+    "BatchScatter": (
+        "op, data_type, indices_type",
+        "stream, batch_dim_size, outer_dim_size, scatter_dim_size, inner_dim_size, updates, num_indices, indices, out, "
+        "offset=0",
+    ),
     "BatchUnsortedSegmentSum": (
         "data_type, segment_ids_type",
         "stream, batch_dim_size, outer_dim_size, num_segments, inner_dim_size, data, num_ids, segment_ids, out, "
@@ -115,8 +121,8 @@ def factory(name):
 
 def arguments(name):
     parameters = [part.split("=")[0] for part in SIGNATURES[name][0].split(", ") if part]
-    ops = {"BroadcastElementwiseBinary": BinaryOp.kAdd, "Reduce": ReduceOp.kSum, "Scan": ScanOp.kSum}
-    op = ops.get(name, UnaryOp.kRelu)
+    ops = {"BroadcastElementwiseBinary": BinaryOp, "Reduce": ReduceOp, "Scan": ScanOp, "BatchScatter": ScatterOp}
+    op = next(iter(ops.get(name, UnaryOp)))
     return {parameter: op if parameter == "op" else VALID[parameter] for parameter in parameters}
 
 

@@ -39,6 +39,7 @@ LAUNCHES = {
     "Gather": ([F, "int64"], [1, 6, 4, "x", 2, "i", "o"]),
     "BatchGather": ([F, "int64"], [2, 1, 3, 4, "x", 1, "i", "o"]),
     "UnsortedSegmentSum": ([F, "int64"], [2, 3, 4, "x", 2, "i", "o"]),
+    "BatchScatter": ([primitives.ScatterOp.kAdd, F, "int64"], [2, 1, 3, 4, "x", 1, "i", "o"]),
     "Softmax": ([F], [3, 4, "x", "o"]),
     "Scan": ([ScanOp.kSum, F], [2, 3, 4, "x", "o"]),
     "LogSoftmax": ([F], [3, 4, "x", "o"]),

@@ -78,4 +78,5 @@ def few_entries(device_type) -> list[Entry]:
         Entry(p.Scan, p.ScanOp.kSum, (single,), device_type),
         Entry(p.UnsortedSegmentSum, None, (single, index), device_type),
         Entry(p.BatchUnsortedSegmentSum, None, (single, index), device_type),
+        Entry(p.BatchScatter, p.ScatterOp.kAdd, (single, index), device_type),
     ]

@@ -1,4 +1,4 @@
-"""Calls of Reduce, Scan, UnsortedSegmentSum and BatchUnsortedSegmentSum."""
+"""Calls of Reduce, Scan, UnsortedSegmentSum, BatchUnsortedSegmentSum and BatchScatter."""
 
 import math
 
@@ -8,7 +8,9 @@ from ep import ReduceOp
 from ep.include import primitive as p
 from ep.include.primitive.op_table import REDUCTIONS
 from ep.testing import reductions, scans, segments
+from ep.testing.references.scatter import scatter
 from ep.testing.references.segment_sum import segment_sum
+from ep.testing.samples import samples
 from tests.stress import draw
 from tests.stress.call import Call, background
 from tests.stress.movement_calls import more
@@ -124,7 +126,54 @@ def segment_call(rng, device, entry, most):
     return SegmentCall(entry, (), arguments, "out")
 
 
+class ScatterCall(Call):
+    """BatchScatter. The output holds what updates are combined with."""
+
+    def expected(self, device, primitive):
+        """Return the bits of a launch on separate memory, after checking that its numbers are right."""
+        at = self.arguments
+        names = ("batch_dim_size", "outer_dim_size", "scatter_dim_size", "inner_dim_size", "num_indices")
+        batch, outer, places, inner, number = (int(at[name]) for name in names)
+        count, offset = batch * outer * places * inner, int(at.get("offset", 0))
+        out = at["out"][:count].reshape(batch, outer, places, inner)
+        updates = at["updates"][: batch * outer * number * inner].reshape(batch, outer, number, inner)
+        indices = at["indices"][: batch * number].reshape(batch, number)
+        written = device.buffer(out.reshape(-1))
+        given = device.buffer(updates), number, device.buffer(indices), written, offset
+        primitive.Launch(device.stream, batch, outer, places, inner, *given)
+        got = device.array(written)
+        want = scatter(self.entry.op, out, updates, indices, offset).reshape(-1)
+        assert np.all((got == want) | ((got != got) & (want != want)))
+        return got
+
+
+def scatter_call(rng, device, entry, most):
+    data_type, indices_type = entry.dtypes
+    batch, outer = draw.size(rng, 7), draw.size(rng, 7)
+    number = draw.size(rng, min(most, 1000) // (batch * outer))
+    inner = draw.size(rng, min(most, 4000) // (batch * outer * number))
+    places = draw.size(rng, most // (batch * outer * inner))
+    if number > 64 and data_type.dtype.kind not in "biu":  # a device may combine more rows of one place in parts
+        places = max(places, number)
+    names = ("batch_dim_size", "outer_dim_size", "scatter_dim_size", "inner_dim_size", "num_indices")
+    sizes = dict(zip(names, (batch, outer, places, inner, number), strict=True))
+    if draw.chance(rng, 0.1):
+        sizes[draw.pick(rng, list(sizes))] = 0
+    batch, outer, places, inner, number = sizes.values()
+    offset = int(draw.pick(rng, (0, 0, 0, 1, -3, 100)))
+    updates, out = (samples(rng, data_type, batch * outer * size * inner + more(rng)) for size in (number, places))
+    if data_type.dtype.kind == "c":  # of products, not all numbers have one result
+        updates, out = (one.real.round().clip(-1, 1).astype(one.dtype) for one in (updates, out))
+    indices = segments.draw_ids(rng, indices_type, batch * number, places, offset)
+    arguments = {name: draw.spelled(rng, size) for name, size in sizes.items()}
+    arguments |= {"updates": updates, "indices": np.concatenate([indices, indices[: more(rng)]]), "out": out}
+    if offset or draw.chance(rng, 0.5):
+        arguments["offset"] = draw.spelled(rng, offset)
+    return ScatterCall(entry, (), arguments, "out")
+
+
 MAKERS = {
+    p.BatchScatter: scatter_call,
     p.Reduce: reduce_call,
     p.Scan: scan_call,
     p.UnsortedSegmentSum: segment_call,

@@ -12,6 +12,7 @@ from ep.include.primitive.memcpy import MemcpyKind
 from ep.include.primitive.op_table import OPS, REDUCTIONS
 from ep.include.primitive.primitive import Key
 from ep.include.primitive.scan_op import ScanOp
+from ep.include.primitive.scatter_op import COMBINED_BY, ScatterOp
 from ep.include.primitive.unary_op import UnaryOp
 
 GATHER: Final = frozenset(Key(None, pair) for pair in product(ALL, INTEGERS))
@@ -37,6 +38,11 @@ SCAN: Final = frozenset(
 )
 UNSORTED_SEGMENT_SUM: Final = frozenset(Key(None, pair) for pair in product(INTEGERS + FLOATS + COMPLEXES, INTEGERS))
 BATCH_UNSORTED_SEGMENT_SUM: Final = UNSORTED_SEGMENT_SUM
+BATCH_SCATTER: Final = frozenset(
+    Key(op, pair)
+    for op in ScatterOp
+    for pair in product(OPS[COMBINED_BY[op]].takes if op in COMBINED_BY else ALL, INTEGERS)
+)
 WHERE: Final = frozenset(Key(None, pair) for pair in product(BOOL + CHAR + INTEGERS, ALL))
 
 

@@ -1,14 +1,17 @@
-"""The checked sizes of an UnsortedSegmentSum, the same on every device."""
+"""The checked sizes of an UnsortedSegmentSum or a BatchScatter, the same on every device."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ep.common.checks import as_offset, as_size
+from ep.common.primitive.signature import Signature
 
 
 class SegmentSizes(NamedTuple):
-    """The checked sizes of a launch of UnsortedSegmentSum (whose batch is 1) or BatchUnsortedSegmentSum."""
+    """The checked sizes of a launch of UnsortedSegmentSum (whose batch is 1), BatchUnsortedSegmentSum, or BatchScatter:
+    its rows are the segments, and its indices the ids."""
 
     batch: int
     outer: int
@@ -18,13 +21,11 @@ class SegmentSizes(NamedTuple):
     offset: int
 
 
-def as_segment_sizes(batch: Any, outer: Any, num_segments: Any, inner: Any, num_ids: Any, offset: Any) -> SegmentSizes:
-    """Return the checked sizes of a launch. Raises TypeError and ValueError, which name the argument."""
-    return SegmentSizes(
-        as_size(batch, "batch_dim_size"),
-        as_size(outer, "outer_dim_size"),
-        as_size(num_segments, "num_segments"),
-        as_size(inner, "inner_dim_size"),
-        as_size(num_ids, "num_ids"),
-        as_offset(offset),
-    )
+def as_segment_sizes(numbers: Sequence[Any], signature: Signature) -> SegmentSizes:
+    """Return the checked sizes of a launch, whose names are in its signature, and its offset.
+
+    Raises TypeError and ValueError, which name the argument.
+    """
+    *sizes, offset = numbers
+    checked = [as_size(size, name) for size, name in zip(sizes, signature.sizes, strict=True)]
+    return SegmentSizes._make([*checked, as_offset(offset)])

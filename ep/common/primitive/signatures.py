@@ -113,6 +113,15 @@ BATCH_UNSORTED_SEGMENT_SUM: Final = Signature(
     others=("offset",),
 )
 """UnsortedSegmentSum is a BatchUnsortedSegmentSum of one batch."""
+BATCH_SCATTER: Final = Signature(
+    (
+        reads("updates", 0, "batch_dim_size", "outer_dim_size", "num_indices", "inner_dim_size"),
+        reads("indices", 1, "batch_dim_size", "num_indices"),
+        writes("out", 0, "batch_dim_size", "outer_dim_size", "scatter_dim_size", "inner_dim_size"),
+    ),
+    sizes=("batch_dim_size", "outer_dim_size", "scatter_dim_size", "inner_dim_size", "num_indices"),
+    others=("offset",),
+)
 BATCH_MATMUL: Final = Signature(
     (
         reads("a", 0, "batch_size", "m", "k"),

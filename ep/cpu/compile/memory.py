@@ -91,15 +91,16 @@ def unit_functions(size: int) -> tuple[Any, Any]:
 
 
 @cache
-def loader(data_type: DataType, wide: bool = False) -> Any:
+def loader(data_type: DataType, wide: bool = False, written: bool = False) -> Any:
     """Return `load(address, index)`, which reads element `index` of a buffer of `data_type` in its arithmetic type.
 
     wide: read float64 if that type is float32.
+    written: whether a loop may read an element that an earlier iteration has written.
     """
 
     @emitted(loaded_type(data_type, wide))
     def load_one(builder: Any, address: Any, index: Any) -> Any:
-        return load_element(builder, address, index, data_type, wide)
+        return load_element(builder, address, index, data_type, wide, written)
 
     return load_one
 
@@ -110,10 +111,11 @@ def loaded_type(data_type: DataType, wide: bool) -> str:
     return "float64" if wide else "boolean" if name == "bool" else name
 
 
-def load_element(builder: Any, address: Any, index: Any, data_type: DataType, wide: bool) -> Any:
+def load_element(builder: Any, address: Any, index: Any, data_type: DataType, wide: bool, written: bool = False) -> Any:
     """Write the instructions of a `loader`."""
     value = load(builder, address, _storage_type(data_type), index)
-    _mark(builder, value, "alias.scope")
+    if not written:
+        _mark(builder, value, "alias.scope")
     value = _loaded(builder, value, data_type)
     return builder.fpext(value, DOUBLE) if wide else value
 

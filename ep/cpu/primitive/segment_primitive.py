@@ -30,7 +30,7 @@ class SegmentPrimitive(CpuPrimitive):
         raise MemoryError(f"{self!r}: no memory for 8 bytes of every id and every segment")
 
     def _checked_numbers(self, *numbers: Any) -> tuple[int, ...]:
-        return as_segment_sizes(*numbers)
+        return as_segment_sizes(numbers, self.signature)
 
     def _launch_numbers(self, stream: Any, numbers: tuple[int, ...], buffers: Sequence[Any]) -> None:
         *_, num_ids, _ = numbers

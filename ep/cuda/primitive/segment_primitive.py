@@ -1,4 +1,4 @@
-"""The base of UnsortedSegmentSum and BatchUnsortedSegmentSum on CUDA."""
+"""The base of UnsortedSegmentSum, BatchUnsortedSegmentSum and BatchScatter on CUDA."""
 
 from __future__ import annotations
 
@@ -7,48 +7,54 @@ from typing import Any
 from ep.common.bounded_cache import BoundedCache
 from ep.common.primitive import signatures
 from ep.common.primitive.segment_sizes import as_segment_sizes
-from ep.common.stored_types import unit_of
+from ep.common.stored_types import stored_types, unit_of
 from ep.cuda.compile.launch_config import Grid, pack_elements
 from ep.cuda.device.stream import check_stream
-from ep.cuda.engine.reduce.segment_plan import Step, StepVariant, segment_plan
+from ep.cuda.engine.reduce.segment_plan import SUMS, Folding, Step, StepVariant, segment_plan
 from ep.cuda.engine.reduce.segment_steps import Buffers, added_elements, buffer_places, segment_steps
 from ep.cuda.primitive.cuda_primitive import CudaPrimitive
 from ep.include.data_type import DataType
-from ep.include.number_kind import INTEGERS
 from ep.include.primitive.primitive import Request
 from ep.include.stream import Stream
 
 
 class SegmentPrimitive(CudaPrimitive):
-    """UnsortedSegmentSum and BatchUnsortedSegmentSum; the former is a batch of one."""
+    """UnsortedSegmentSum, a batch of one; BatchUnsortedSegmentSum; and BatchScatter, whose rows are the segments."""
 
     signature = signatures.BATCH_UNSORTED_SEGMENT_SUM
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)
         data_type, self._ids_type = request.dtypes or ()
-        self._type = unit_of(data_type) if data_type in INTEGERS else data_type
+        self._folding = self._folding_of(request)
+        op = self._folding.op
+        self._type = unit_of(data_type) if op is None else stored_types(op, data_type, data_type)[0]
         self._plans = BoundedCache()
+
+    def _folding_of(self, request: Request) -> Folding:
+        """Return how rows are combined."""
+        return SUMS
 
     def _kernel(self, variant: StepVariant) -> Any:
         from ep.cuda.engine.reduce.segment_kernels import step_kernel
 
-        return step_kernel(variant, self._type, self._ids_type)
+        return step_kernel(variant, self._type, self._ids_type, folding=self._folding)
 
     def _usual_variant(self) -> StepVariant:
         return StepVariant(Step.SUM, DataType.kInt32, 32, pack_elements(self._type))
 
     def _launch(self, stream: Stream, data: Any, ids: Any, out: Any, sizes: tuple[Any, ...]) -> None:
         stream = check_stream(stream)
-        checked = as_segment_sizes(*sizes)
+        checked = as_segment_sizes(sizes, self.signature)
         counts = self.signature.counts(checked[:-1])
         data, ids, out = self._read(stream, (data, ids, out), counts)
         if not counts[-1]:
             return
         if not checked.num_ids:  # no row belongs to a segment
-            stream.fill(out, 0, counts[-1] * self._type.itemsize)
+            if not self._folding.onto:
+                stream.fill(out, 0, counts[-1] * self._type.itemsize)
             return
-        plan = self._plans.get(checked) or self._plans.keep(checked, lambda: segment_plan(checked))
+        plan = self._plans.get(checked) or self._plans.keep(checked, lambda: segment_plan(checked, self._folding))
         places, elements = buffer_places(plan, self._type), added_elements(checked, self._type, data, out)
         with stream.scratch(places[-1]) as memory:
             buffers = Buffers((data,), (), ids, out, *[memory.address + place for place in places[:-1]])

@@ -3,6 +3,7 @@
 from ep.include.primitive.add import Add, AddFactory
 from ep.include.primitive.batch_gather import BatchGather, BatchGatherFactory
 from ep.include.primitive.batch_matmul import BatchMatmul, BatchMatmulFactory
+from ep.include.primitive.batch_scatter import BatchScatter, BatchScatterFactory
 from ep.include.primitive.batch_unsorted_segment_sum import BatchUnsortedSegmentSum, BatchUnsortedSegmentSumFactory
 from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.blas import BlasTransposeType
@@ -43,6 +44,7 @@ from ep.include.primitive.registry import (
 )
 from ep.include.primitive.scan import Scan, ScanFactory
 from ep.include.primitive.scan_op import ScanOp
+from ep.include.primitive.scatter_op import ScatterOp
 from ep.include.primitive.softmax import Softmax, SoftmaxFactory
 from ep.include.primitive.softmax_backward import SoftmaxBackward, SoftmaxBackwardFactory
 from ep.include.primitive.tensor_fill import TensorFill, TensorFillFactory
@@ -57,6 +59,8 @@ __all__ = [
     "BatchGatherFactory",
     "BatchMatmul",
     "BatchMatmulFactory",
+    "BatchScatter",
+    "BatchScatterFactory",
     "BatchUnsortedSegmentSum",
     "BatchUnsortedSegmentSumFactory",
     "BinaryOp",
@@ -113,6 +117,7 @@ __all__ = [
     "Scan",
     "ScanFactory",
     "ScanOp",
+    "ScatterOp",
     "Softmax",
     "SoftmaxBackward",
     "SoftmaxBackwardFactory",

@@ -13,7 +13,7 @@ from ep.common.loops import unrolled, written_out
 from ep.cuda.compile.compiler import KernelSource
 from ep.cuda.compile.index_math import index_math
 from ep.cuda.compile.launch_config import BLOCK_THREADS
-from ep.cuda.compile.memory import storer
+from ep.cuda.compile.memory import loader, storer
 from ep.cuda.compile.numba_cuda import (
     barrier,
     block_of_grid,
@@ -25,8 +25,8 @@ from ep.cuda.compile.numba_cuda import (
     thread_index,
     thread_of_block,
 )
-from ep.cuda.engine.reduce.segment_plan import LONG_RUN, part_bits, sum_type
-from ep.cuda.engine.reduce.segment_sum import add_packs, addition, rows_of
+from ep.cuda.engine.reduce.segment_plan import LONG_RUN, SUMS, Folding, part_bits, sum_type
+from ep.cuda.engine.reduce.segment_sum import combine_packs, rows_of, zero
 from ep.cuda.engine.reduce.sort import block_scan, number_loader
 from ep.cuda.engine.reduce.source import Computed
 from ep.include.data_type import DataType
@@ -90,9 +90,14 @@ def list_kernel(number: DataType) -> KernelSource:
 
 @cache
 def part_kernel(
-    data_type: DataType, number: DataType, elements: int, bits: int, computed: Computed | None = None
+    data_type: DataType,
+    number: DataType,
+    elements: int,
+    bits: int,
+    computed: Computed | None = None,
+    folding: Folding = SUMS,
 ) -> KernelSource:
-    """Return the kernel that adds up each part of long runs, a pack of columns in a thread.
+    """Return the kernel that adds up, or folds, each part of long runs, a pack of columns in a thread.
 
     Its words, a tuple: those of the rows; places, keys, begins, parts, sums; the packs of a row, outer, the segments of
     a batch, each with the multiplier and the shift to divide by it; the ids of a batch; those of the walk over the
@@ -100,11 +105,11 @@ def part_kernel(
     """
     rows, load_number = rows_of(computed, data_type, elements), number_loader(number)
     prepare, before, after = rows.prepare, rows.num_words - 1, rows.num_words + 15
-    store, zeros = storer(sum_type(data_type), elements), (addition(data_type)[1],) * elements
+    store, zeros, onto = storer(sum_type(data_type), elements), (zero(data_type),) * elements, folding.onto
     narrow, quotient, _, remainder, *_, widen = index_math(bits)
     part_shift = device_function(part_bits)
 
-    add_rows = _add_rows(data_type, elements, rows.load, load_number)
+    load, add_rows = rows.load, _add_rows(folding, data_type, elements, rows.load, load_number)
 
     def sum_parts(given):
         data, words, walk_words = prepare(given), given[before:], given[after:]
@@ -122,25 +127,30 @@ def part_kernel(
             end = min(place + (1 << part_shift(end - begin)), end)
             batch = widen(quotient(narrow(segment), narrow(words[13]), narrow(words[14])))
             column += (batch * (outer - 1) + widen(group)) * num_ids * cols
-            store(sums, i, add_rows(zeros, data, places, place, end, cols, column, walk_words))
+            total = zeros
+            if onto:  # a part begins with its first row
+                total = load(data, load_number(places, place) * cols + column, walk_words)
+                place = next_index(place, 1)
+            store(sums, i, add_rows(total, data, places, place, end, cols, column, walk_words))
             i = next_index(i, step)
 
-    name = f"segment_sum_parts.{data_type.name}.{number.name}.{elements}.{bits}{rows.name}"
+    name = f"segment_sum_parts.{data_type.name}.{number.name}.{elements}.{bits}{rows.name}{folding.suffix}"
     return KernelSource(name, sum_parts, 0, after + rows.num_walk_words)
 
 
 @cache
-def sum_kernel(data_type: DataType, number: DataType, bits: int) -> KernelSource:
-    """Return the kernel that adds up the sums of each long run's parts, a column in a thread.
+def sum_kernel(data_type: DataType, number: DataType, bits: int, folding: Folding = SUMS) -> KernelSource:
+    """Return the kernel that adds up, or folds, the sums of each long run's parts, a column in a thread.
 
     Its words, a tuple: sums, keys, begins, parts, out; the columns, outer, the segments of a batch, each with the
     multiplier and the shift to divide by it. The thread that finds the first part of a run does it.
     """
     load, store, load_number = rows_of(None, sum_type(data_type), 1).load, storer(data_type, 1), number_loader(number)
-    zeros, part_shift = (addition(data_type)[1],), device_function(part_bits)
+    zeros, part_shift = (zero(data_type),), device_function(part_bits)
+    load_out, onto = loader(data_type, 1), folding.onto
     narrow, quotient, _, remainder, *_, widen = index_math(bits)
 
-    add_sums = _add_rows(data_type, 1, load, device_function(lambda _, part: part))
+    add_sums = _add_rows(folding, data_type, 1, load, device_function(lambda _, part: part))
 
     def sum_long_runs(words):
         sums, keys, begins, parts, out = words[0], words[1], words[2], words[3], words[4]
@@ -157,15 +167,15 @@ def sum_kernel(data_type: DataType, number: DataType, bits: int) -> KernelSource
             if place == begin:
                 part, element = widen(slot), i - widen(slot) * part_elements
                 last = part + ((end - begin - 1) >> part_shift(end - begin))
-                total = add_sums(zeros, sums, 0, part, last + 1, part_elements, element, ())
                 batch = widen(quotient(narrow(segment), narrow(words[12]), narrow(words[13])))
                 group = widen(remainder(row, slot, narrow(outer)))
                 column = widen(remainder(narrow(i), row, narrow(cols)))
-                out_row = (batch * outer + group) * segments + segment - batch * segments
-                store(out, out_row * cols + column, total)
+                target = ((batch * outer + group) * segments + segment - batch * segments) * cols + column
+                total = load_out(out, target) if onto else zeros
+                store(out, target, add_sums(total, sums, 0, part, last + 1, part_elements, element, ()))
             i = next_index(i, step)
 
-    return KernelSource(f"segment_sum_long.{data_type.name}.{number.name}.{bits}", sum_long_runs, 0, 14)
+    return KernelSource(f"segment_sum_long.{data_type.name}.{number.name}.{bits}{folding.suffix}", sum_long_runs, 0, 14)
 
 
 @cache
@@ -199,13 +209,13 @@ def _sums(number: DataType) -> Any:
     return shared_array(BLOCK_THREADS, number.dtype.type)
 
 
-def _add_rows(data_type: DataType, elements: int, load: Any, place_of: Any) -> Any:
-    """(total, data, places, row, end, cols, column, walk words) -> the total and rows [row, end), at least one.
+def _add_rows(folding: Folding, data_type: DataType, elements: int, load: Any, place_of: Any) -> Any:
+    """(total, data, places, row, end, cols, column, walk words) -> the total and rows [row, end); row end - 1 exists.
 
     place_of(places, row): the position of a row. Positions are loaded two iterations ahead, and rows one, so that the
     compiler cannot delay a load until its row is added.
     """
-    add, count = add_packs(addition(data_type)[0], elements), rows_at_once(data_type, elements)
+    add, count = combine_packs(folding, data_type, elements), rows_at_once(data_type, elements)
 
     @written_out(device_function)
     def find(places, row, end):

@@ -1,4 +1,4 @@
-"""The plan of a segment sum, by a sort of the ids; it depends only on sizes."""
+"""The plan of a segment sum or a scatter, by a sort of the ids; it depends only on sizes."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from ep.common.primitive.segment_sizes import SegmentSizes
 from ep.cuda.compile.arithmetic import storage_arithmetic
 from ep.cuda.compile.launch_config import BLOCK_THREADS, MAX_BLOCKS, Grid
 from ep.include.data_type import DataType, as_data_type
+from ep.include.primitive.binary_op import BinaryOp
 
 DIGIT_BITS: Final = 4
 DIGITS: Final = 1 << DIGIT_BITS
@@ -44,6 +45,25 @@ class Step(Enum):
     SUM_LONG = auto()
 
     __hash__ = object.__hash__
+
+
+class Folding(NamedTuple):
+    """The way to combine the rows of a segment.
+
+    op: it combines two rows; None if the last row stays. onto: whether it begins with the row of out, which is not
+    written if the segment has no rows; else with zeros.
+    """
+
+    op: BinaryOp | None = BinaryOp.kAdd
+    onto: bool = False
+
+    @property
+    def suffix(self) -> str:
+        """The end of the names of kernels."""
+        return f".onto.{self.op.name if self.op else 'none'}" if self.onto else ""
+
+
+SUMS: Final = Folding()
 
 
 class StepVariant(NamedTuple):
@@ -85,8 +105,8 @@ class SegmentPlan(NamedTuple):
         return *(size * self.number.itemsize for size in sizes), sums
 
 
-def segment_plan(sizes: SegmentSizes) -> SegmentPlan:
-    """Return the plan for sizes that are not 0."""
+def segment_plan(sizes: SegmentSizes, folding: Folding = SUMS) -> SegmentPlan:
+    """Return the plan for sizes that are not 0. Where the last row stays, no run is long."""
     num_keys, num_segments = sizes.batch * sizes.num_ids, sizes.batch * sizes.num_segments
     rows = sizes.outer * max(num_keys, num_segments)
     bits = 32 if fits_32_bit_offsets(rows * sizes.inner) else 64
@@ -94,7 +114,7 @@ def segment_plan(sizes: SegmentSizes) -> SegmentPlan:
     digits = -(-num_segments.bit_length() // DIGIT_BITS)
     tiles = -(-num_keys // (BLOCK_THREADS * TILE_KEYS)) if num_keys > _BLOCK_KEYS else 1
     # two for each run if all runs have LONG_RUN + 1 rows; runs of other lengths have fewer parts per row
-    most_parts = 2 * num_keys // (LONG_RUN + 1) if num_keys > LONG_RUN else 0
+    most_parts = 2 * num_keys // (LONG_RUN + 1) if num_keys > LONG_RUN and folding.op is not None else 0
     part_tiles = -(-num_keys // (LONG_RUN * BLOCK_THREADS))
     elements = sizes.outer * sizes.inner
     return SegmentPlan(number, bits, num_keys, num_segments, digits, tiles, most_parts, part_tiles, elements)

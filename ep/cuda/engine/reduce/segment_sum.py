@@ -19,12 +19,11 @@ from ep.cuda.compile.numba_cuda import (
     num_threads,
     thread_index,
 )
-from ep.cuda.engine.reduce.segment_plan import LONG_RUN
+from ep.cuda.engine.reduce.segment_plan import LONG_RUN, SUMS, Folding
 from ep.cuda.engine.reduce.sort import number_loader
 from ep.cuda.engine.reduce.source import Computed, source
 from ep.include.data_type import DataType
 from ep.include.number_kind import number_kind
-from ep.include.primitive.binary_op import BinaryOp
 
 
 @cache
@@ -95,13 +94,18 @@ def rows_of(computed: Computed | None, data_type: DataType, elements: int) -> Ro
 
 @cache
 def sum_kernel(
-    data_type: DataType, number: DataType, elements: int, bits: int, computed: Computed | None = None
+    data_type: DataType,
+    number: DataType,
+    elements: int,
+    bits: int,
+    computed: Computed | None = None,
+    folding: Folding = SUMS,
 ) -> KernelSource:
-    """Return the kernel that adds up the rows of each segment, a pack of columns in a thread.
+    """Return the kernel that adds up, or folds, the rows of each segment, a pack of columns in a thread.
 
     Its words, a tuple: those of the rows; places, begins, out, packs of out; the packs of a row, the segments of a
     batch, and outer, each with the multiplier and the shift to divide by it; the ids of a batch; those of the walk over
-    the rows. Longer runs than LONG_RUN are left out.
+    the rows. Longer runs than LONG_RUN are left out, unless the last row stays.
     """
     rows, store, load_number = (
         rows_of(computed, data_type, elements),
@@ -109,8 +113,8 @@ def sum_kernel(
         number_loader(number),
     )
     prepare, load, before, after = rows.prepare, rows.load, rows.num_words - 1, rows.num_words + 14
-    plus, zero = addition(data_type)
-    add, zeros = add_packs(plus, elements), (zero,) * elements
+    add, zeros = combine_packs(folding, data_type, elements), (zero(data_type),) * elements
+    load_out, onto, last_stays = loader(data_type, elements), folding.onto, folding.op is None
     narrow, quotient, _, remainder, *_, widen = index_math(bits)
 
     def sum_runs(given):
@@ -125,8 +129,10 @@ def sum_kernel(
             column = widen(remainder(narrow(i), row, narrow(cols)))
             segment = batch * segments + widen(remainder(row, group, narrow(segments)))
             place, end = load_number(begins, segment), load_number(begins, segment + 1)
-            if end - place <= LONG_RUN:
-                first_row, total = (widen(group) - batch) * num_ids, zeros
+            if last_stays:
+                place = max(place, end - 1)
+            if end - place <= LONG_RUN and (place < end or not onto):
+                first_row, total = (widen(group) - batch) * num_ids, load_out(out, i) if onto else zeros
                 while place + 1 < end:  # the loads of two rows in flight at a time
                     row0, row1 = load_number(places, place), load_number(places, place + 1)
                     a = load(data, (first_row + row0) * cols + column, walk_words)
@@ -139,22 +145,24 @@ def sum_kernel(
                 store(out, i, total)
             i = next_index(i, step)
 
-    name = f"segment_sum.{data_type.name}.{number.name}.{elements}.{bits}{rows.name}"
+    name = f"segment_sum.{data_type.name}.{number.name}.{elements}.{bits}{rows.name}{folding.suffix}"
     return KernelSource(name, sum_runs, 0, after + rows.num_walk_words)
 
 
-def addition(data_type: DataType) -> tuple[Any, Any]:
-    """Return the addition, and 0, in the type of the computation."""
-    scalar_type = storage_arithmetic(data_type)
-    maker = functor_maker(BinaryOp.kAdd, number_kind(data_type))
-    return cuda_math_library(scalar_type).use(maker), scalar_type(0)
+def zero(data_type: DataType) -> Any:
+    """Return 0 in the type of the computation."""
+    return storage_arithmetic(data_type)(0)
 
 
-def add_packs(plus: Any, count: int) -> Any:
-    """(a, b) -> the sums of the elements of two packs."""
+def combine_packs(folding: Folding, data_type: DataType, count: int) -> Any:
+    """(a, b) -> the elements of two packs, combined in the type of the computation."""
+    if folding.op is None:
+        return device_function(lambda a, b: b)
+    maker = functor_maker(folding.op, number_kind(data_type))
+    combine = cuda_math_library(storage_arithmetic(data_type)).use(maker)
 
     @written_out(device_function)
-    def add(a, b):
-        return tuple(plus(a[k], b[k]) for k in unrolled(range(count)))
+    def combine_all(a, b):
+        return tuple(combine(a[k], b[k]) for k in unrolled(range(count)))
 
-    return add
+    return combine_all

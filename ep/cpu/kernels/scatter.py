@@ -1,0 +1,193 @@
+"""BatchScatter: rows of updates replace rows of out, or are combined with them, one after the other.
+
+Threads share the places of out, each with all indices: so the rows of a place are taken in their order, by one thread.
+If rows are long, threads share their columns instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Final
+
+from ep.common.checks import MAX_OFFSET
+from ep.common.functor.lookup import functor_maker
+from ep.common.native.words import load_word, stack_words, store_words
+from ep.common.stored_types import stored_types
+from ep.cpu.compile.compiler import compile_task
+from ep.cpu.compile.conversion import HALVES
+from ep.cpu.compile.jit import jit
+from ep.cpu.compile.memory import allocate, arithmetic_type, copy_bytes, loader, release, storer, unit_functions
+from ep.cpu.engine.entry import launcher
+from ep.cpu.engine.form import Launcher
+from ep.cpu.engine.reduce.narrow_segments import BLOCK, FOUND_BYTES, finder
+from ep.cpu.engine.reduce.state import SEGMENT_STATE, SEGMENTS, SEGMENTS_WORDS
+from ep.cpu.kernels.math_library import cpu_math_library
+from ep.cpu.shared.context import CONTEXT, SOURCE_WORDS
+from ep.cpu.shared.state import GRAIN_BYTES, SETTINGS, STATE, LaunchState
+from ep.cpu.threads.parallel import call_task, run
+from ep.cpu.threads.scratch import give_back, take, thread_memory
+from ep.include.data_type import DataType
+from ep.include.number_kind import number_kind
+from ep.include.primitive.binary_op import BinaryOp
+
+_INDEX_COST: Final = 32  # the cost of an index, in bytes that could be moved in the same time
+_LEAST_COLUMNS: Final = 256  # bytes of a row that one of several threads takes
+
+Rows = Callable[..., None]
+"""`rows(out, sums, data, found, numbers, skip, count, turn)` does what the rows of `found` need in a turn.
+
+out, sums: of the first place; data: of the first row. numbers: elements of a row, of which it takes `count` after
+`skip`. A type that is rounded after all rows are combined has three turns.
+"""
+
+
+def scatter_launcher(state: LaunchState, op: BinaryOp | None, data_type: DataType, indices_type: DataType) -> Launcher:
+    """Return the launcher of BatchScatter. op: it combines rows; None to replace them."""
+    if op is None:
+        task = _moving_task(data_type.itemsize)
+    else:
+        data_type, _ = stored_types(op, data_type, data_type)
+        task = _combining_task(op, data_type)
+    state.set(task=task, find=finder(indices_type), sum_bytes=4 if _is_rounded(op, data_type) else 0)
+    return launcher("scatter", _launch)
+
+
+def _is_rounded(op: BinaryOp | None, data_type: DataType) -> bool:
+    """Return whether numbers are combined in float32, and rounded once."""
+    return op in (BinaryOp.kAdd, BinaryOp.kMul) and data_type in HALVES
+
+
+@cache
+def _moving_task(size: int) -> int:
+    """Return the task that replaces rows of elements of `size` bytes."""
+    copy_unit, _ = unit_functions(size)
+
+    @jit
+    def move(out, sums, data, found, numbers, skip, count, turn):
+        if numbers == 1:
+            for k in range(load_word(found, 0)):
+                copy_unit(out, load_word(found, 1 + k), data, load_word(found, 1 + BLOCK + k))
+            return
+        for k in range(load_word(found, 0)):
+            to = load_word(found, 1 + k) * numbers + skip
+            source = load_word(found, 1 + BLOCK + k) * numbers + skip
+            copy_bytes(out + to * size, data + source * size, count * size)
+
+    return compile_task(f"scatter.{size}", _scattering(move, 1), light=True)
+
+
+@cache
+def _combining_task(op: BinaryOp, data_type: DataType) -> int:
+    """Return the task that combines rows with those of out."""
+    combine = cpu_math_library(arithmetic_type(data_type)).use(functor_maker(op, number_kind(data_type)))
+    load, load_update, store = loader(data_type, written=True), loader(data_type), storer(data_type)
+    name = f"scatter.{op.name}.{data_type.name}"
+
+    @jit
+    def combine_rows(out, sums, data, found, numbers, skip, count, turn):
+        if numbers == 1:
+            for k in range(load_word(found, 0)):
+                to, source = load_word(found, 1 + k), load_word(found, 1 + BLOCK + k)
+                store(out, to, combine(load(out, to), load_update(data, source)))
+            return
+        for k in range(load_word(found, 0)):
+            to = load_word(found, 1 + k) * numbers + skip
+            source = load_word(found, 1 + BLOCK + k) * numbers + skip
+            for n in range(count):
+                store(out, to + n, combine(load(out, to + n), load_update(data, source + n)))
+
+    if not _is_rounded(op, data_type):
+        return compile_task(name, _scattering(combine_rows, 1), light=True)
+    load_sum, store_sum = loader(DataType.kFloat, written=True), storer(DataType.kFloat)
+
+    @jit
+    def combine_in_turns(out, sums, data, found, numbers, skip, count, turn):
+        for k in range(load_word(found, 0)):
+            to = load_word(found, 1 + k) * numbers + skip
+            source = load_word(found, 1 + BLOCK + k) * numbers + skip
+            for n in range(count):
+                if turn == 0:
+                    store_sum(sums, to + n, load(out, to + n))
+                elif turn == 1:
+                    store_sum(sums, to + n, combine(load_sum(sums, to + n), load_update(data, source + n)))
+                else:
+                    store(out, to + n, load_sum(sums, to + n))
+
+    return compile_task(name, _scattering(combine_in_turns, 3), light=True)
+
+
+def _scattering(do_rows: Rows, turns: int) -> Callable[..., None]:
+    """Return the task (context by SEGMENTS, begin, end) on parts of the places, or of the columns."""
+
+    def scatter(context, begin, end):
+        state, indices = load_word(context, SEGMENTS.state), load_word(context, SEGMENTS.ids)
+        data, out, sums = (
+            load_word(context, SEGMENTS.data),
+            load_word(context, SEGMENTS.out),
+            load_word(context, SEGMENTS.sums),
+        )
+        outer, places, number = (
+            load_word(context, SEGMENTS.outer),
+            load_word(context, SEGMENTS.num_segments),
+            load_word(context, SEGMENTS.num_ids),
+        )
+        numbers, row_bytes = load_word(context, SEGMENTS.numbers), load_word(context, SEGMENTS.row_bytes)
+        parts, columns = load_word(context, SEGMENTS.parts), load_word(context, SEGMENTS.tiles)
+        offset, find = load_word(context, SEGMENTS.offset), load_word(state, SEGMENT_STATE.find)
+        sum_bytes = numbers * load_word(state, SEGMENT_STATE.sum_bytes)
+        batch_bytes, memory = number * load_word(context, SEGMENTS.ids_size), thread_memory()
+        found = take(memory, FOUND_BYTES)
+        for unit in range(begin, end):
+            group, part, column = unit // (parts * columns), unit // columns % parts, unit % columns
+            first, last = part * places // parts, (part + 1) * places // parts
+            skip = column * numbers // columns
+            count, row = (column + 1) * numbers // columns - skip, group * places + first
+            for turn in range(turns):
+                for block in range(0, number, BLOCK):
+                    stop = min(block + BLOCK, number)
+                    call_task(find, indices + group // outer * batch_bytes, block, stop, offset, first, last, found)
+                    do_rows(
+                        out + row * row_bytes, sums + row * sum_bytes, data + group * number * row_bytes,
+                        found, numbers, skip, count, turn,
+                    )  # fmt: skip
+        give_back(memory, found)
+
+    return scatter
+
+
+@jit
+def _launch(context, num_bytes, in_place, sizes):
+    batch, outer, places = load_word(sizes, 0), load_word(sizes, 1), load_word(sizes, 2)
+    inner, number, offset = load_word(sizes, 3), load_word(sizes, 4), load_word(sizes, 5)
+    if not -MAX_OFFSET <= offset <= MAX_OFFSET:
+        return 1
+    state, given = load_word(context, CONTEXT.state), stack_words(SEGMENTS_WORDS)
+    data, indices, out = (
+        load_word(context, CONTEXT.sources),
+        load_word(context, CONTEXT.sources + SOURCE_WORDS),
+        load_word(context, CONTEXT.dst),
+    )
+    indices_size, row_bytes = (
+        load_word(context, CONTEXT.sources + SOURCE_WORDS + 2),
+        inner * load_word(context, CONTEXT.dst_size),
+    )
+    groups, sum_bytes = batch * outer, load_word(state, SEGMENT_STATE.sum_bytes)
+    work = groups * number * (2 * row_bytes + _INDEX_COST)
+    threads = load_word(load_word(state, STATE.settings), SETTINGS.num_threads)
+    wanted = max(min((threads + groups - 1) // groups, work // GRAIN_BYTES), 1)
+    columns = wanted if row_bytes >= wanted * _LEAST_COLUMNS else 1
+    parts = min(wanted, places) if columns == 1 else 1
+    sums = 0
+    if sum_bytes != 0:
+        sums = allocate(groups * places * inner * sum_bytes)
+        if sums == 0:
+            return 1
+    store_words(
+        given, data, indices, out, state, outer, places, inner, row_bytes, number, offset,
+        0, 0, 0, 0, columns, indices_size, sums, parts,
+    )  # fmt: skip
+    units = groups * parts * columns
+    run(state, load_word(state, STATE.task), given, units, max(GRAIN_BYTES * units // work, 1))
+    release(sums)
+    return 0

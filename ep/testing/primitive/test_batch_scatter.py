@@ -1,0 +1,218 @@
+"""BatchScatter: every key, the order of rows, indices out of range, what is left as it is, and invalid arguments."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ep.include import DataType
+from ep.include.primitive import BatchScatterFactory, ScatterOp
+from ep.testing import segments
+from ep.testing.keys import every_key, needs, some_key
+from ep.testing.references.scatter import scatter
+from ep.testing.refused_arguments import OfAnyLaunch
+from ep.testing.samples import other_types, samples, sized
+
+SOME = [
+    (ScatterOp.kUpdate, DataType.kFloat, DataType.kInt64),
+    (ScatterOp.kUpdate, DataType.kComplex128, DataType.kUInt8),
+    (ScatterOp.kAdd, DataType.kFloat, DataType.kInt64),
+    (ScatterOp.kAdd, DataType.kFloat16, DataType.kInt32),
+    (ScatterOp.kMul, DataType.kDouble, DataType.kInt16),
+    (ScatterOp.kMax, DataType.kBFloat16, DataType.kInt64),
+    (ScatterOp.kMin, DataType.kUInt8, DataType.kUInt16),
+]
+BATCH = 3
+
+
+def drawn(rng, op, data_type, shape):
+    """Return numbers whose sums depend on their order, and whose products stay in range."""
+    if op is not ScatterOp.kMul or data_type.dtype.kind in "biu":
+        return samples(rng, data_type, int(np.prod(shape))).reshape(shape)
+    if data_type.dtype.kind == "c":
+        return rng.choice([1, -1, 1j, -1j], shape).astype(data_type.dtype)
+    return (rng.uniform(0.7, 1.4, shape) * rng.choice([1, -1], shape)).astype(data_type.dtype)
+
+
+def launch(device, key, out, updates, indices, offset=0):
+    """Return what becomes of out."""
+    batch, outer, places, inner = out.shape
+    tail = device.array(device.filled(3, key[1]))  # 0xA5 in each byte
+    buffer = device.buffer(np.concatenate([out.reshape(-1), tail]))
+    device.require(BatchScatterFactory, *key).Launch(
+        device.stream, batch, outer, places, inner, device.buffer(updates), indices.shape[1], device.buffer(indices),
+        buffer, offset,
+    )  # fmt: skip
+    result = device.array(buffer)
+    assert result[-3:].tobytes() == tail.tobytes(), "elements past the end of out were written"
+    return result[:-3].reshape(out.shape)
+
+
+def are_same(got, want):
+    """Return whether elements are equal, or NaN both."""
+    return (got == want) | ((got != got) & (want != want))
+
+
+def compare(device, key, out, updates, indices, offset=0):
+    """Check every bit, but those of a NaN: rows are combined in one of few orders."""
+    op, data_type, _ = key
+    got, want = launch(device, key, out, updates, indices, offset), scatter(op, out, updates, indices, offset)
+    if op is ScatterOp.kUpdate:
+        assert got.tobytes() == want.tobytes()
+        return
+    named = np.zeros(out.shape, bool)
+    rows = segments.rows_of_segments(indices, out.shape[2], offset)
+    for b, place in rows:
+        named[b, :, place] = True
+    assert got[~named].tobytes() == out[~named].tobytes(), "rows that no index names were written"
+    if data_type.dtype.kind not in "biu" and any(len(one) > 64 for one in rows.values()):
+        for part_rows in (64, 128, 256, 512):  # a device may choose one of them for each place
+            other = scatter(op, out, updates, indices, offset, part_rows)
+            want = np.where(np.all(are_same(got, other), axis=(1, 3), keepdims=True), other, want)
+    differ = np.argwhere(~are_same(got, want))
+    assert not len(differ), f"{len(differ)} elements differ, first {differ[0]}"
+
+
+def check(device, rng, key, shape, number, offset=0):
+    """Launch, and compare. shape: batch, outer, places, inner."""
+    op, data_type, indices_type = key
+    batch, outer, places, inner = shape
+    indices = segments.draw_ids(rng, indices_type, (batch, number), places, offset)
+    out, updates = (drawn(rng, op, data_type, (batch, outer, size, inner)) for size in (places, number))
+    compare(device, key, out, updates, indices, offset)
+
+
+@every_key(BatchScatterFactory)
+def test_every_key(device, rng, key):
+    check(device, rng, key, (BATCH, 2, 5, 3), 41, offset=2)
+
+
+@pytest.mark.parametrize("inner", [1, 2, 3, 4, 8, 16, 17, 33, 100, 1025])
+@some_key(BatchScatterFactory, *SOME)
+def test_sizes_of_rows(device, rng, key, inner):
+    check(device, rng, key, (2, 1, 11, inner), 23)
+
+
+@pytest.mark.parametrize(("shape", "number"), segments.LARGE, ids=str)
+@some_key(BatchScatterFactory, *SOME)
+def test_across_threads(device, rng, key, shape, number):
+    check(
+        device, rng, key, (1, *(sized(device, size, min(size, 67)) for size in shape)),
+        sized(device, min(number, 4000), min(number, 67)),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+@some_key(BatchScatterFactory, *SOME)
+def test_many_rows_of_one_place(device, rng, key, batch):
+    """More than 64 rows, all of one place, or of two that take turns."""
+    number = sized(device, 601, 150)
+    op, data_type, indices_type = key
+    for indices in (np.full(number, 1), np.arange(number) % 2):
+        out, updates = (drawn(rng, op, data_type, (batch, 1, size, 3)) for size in (3, number))
+        compare(device, key, out, updates, np.repeat(indices[None], batch, 0).astype(indices_type.dtype))
+
+
+@needs(BatchScatterFactory, ScatterOp.kUpdate, DataType.kInt32, DataType.kInt64)
+def test_the_last_row_stays(device):
+    key, number = (ScatterOp.kUpdate, DataType.kInt32, DataType.kInt64), sized(device, 100_003, 503)
+    updates, indices = np.arange(number, dtype=np.int32).reshape(1, 1, -1, 1), np.arange(number)[None] * 7 % 10
+    got = launch(device, key, np.zeros((1, 1, 10, 1), np.int32), updates, indices)
+    assert got.reshape(-1).tolist() == [
+        max(i for i in range(number - 20, number) if i * 7 % 10 == s) for s in range(10)
+    ]
+
+
+@pytest.mark.parametrize("offset", [0, 1, 100, -3, 2**62, -(2**62)])
+@some_key(BatchScatterFactory, *((ScatterOp.kAdd, DataType.kFloat, t) for t in segments.IDS))
+def test_extreme_indices_and_offsets(device, key, offset):
+    """Nothing wraps around: the least and the largest index of every type, with the least and largest offset."""
+    info = np.iinfo(key[2].dtype)
+    near = [offset - 1, offset, offset + 2, offset + 3]
+    listed = [info.min, info.max, 0, *(each for each in near if info.min <= each <= info.max)]
+    indices = np.array([listed], key[2].dtype)
+    updates = np.arange(1, indices.size + 1).astype(key[1].dtype).reshape(1, 1, -1, 1)
+    compare(device, key, np.ones((1, 1, 3, 1), key[1].dtype), updates, indices, offset)
+
+
+@pytest.mark.parametrize("empty", ["batch", "outer", "places", "inner", "indices"])
+@some_key(BatchScatterFactory, SOME[0], SOME[3])
+def test_zero_sizes(device, rng, key, empty):
+    sizes = {"batch": BATCH, "outer": 3, "places": 5, "inner": 4, "indices": 6} | {empty: 0}
+    *shape, number = sizes.values()
+    check(device, rng, key, shape, number)
+
+
+@some_key(BatchScatterFactory, *SOME)
+def test_memory_that_is_not_aligned(device, rng, key):
+    op, data_type, indices_type = key
+    out, updates = (drawn(rng, op, data_type, (1, 2, size, 13)) for size in (7, 19))
+    indices = segments.draw_ids(rng, indices_type, (1, 19), 7, 0)
+    want = scatter(op, out, updates, indices, 0)
+    for begin in (1, 3):
+        shifted = [device.buffer(np.concatenate([one.reshape(-1)[:begin], one.reshape(-1)])) for one in
+                   (updates, indices, out)]  # fmt: skip
+        of, by, to = (one[begin:] for one in shifted)
+        device.require(BatchScatterFactory, *key).Launch(device.stream, 1, 2, 7, 13, of, 19, by, to)
+        assert are_same(device.array(shifted[2])[begin:].reshape(out.shape), want).all()
+
+
+@some_key(BatchScatterFactory, (ScatterOp.kAdd, DataType.kFloat, DataType.kInt16))
+@given(
+    sizes=st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 7), st.integers(0, 6)),
+    number=st.integers(0, 30),
+    offset=st.integers(-3, 3),
+)
+def test_any_sizes(device, key, sizes, number, offset):
+    check(device, np.random.default_rng(number), key, sizes, number, offset)
+
+
+@some_key(BatchScatterFactory, SOME[0], SOME[2])
+class TestRefusals(OfAnyLaunch):
+    """Invalid arguments: each raises an error that names the argument, and leaves out unchanged."""
+
+    @pytest.fixture
+    def refused(self, device, key, refuses):
+        _, data_type, indices_type = key
+        return refuses.of(
+            device.require(BatchScatterFactory, *key),
+            "out",
+            lambda: {
+                "stream": device.stream,
+                "batch_dim_size": 1,
+                "outer_dim_size": 2,
+                "scatter_dim_size": 3,
+                "inner_dim_size": 4,
+                "updates": device.buffer(np.ones(40, data_type.dtype)),
+                "num_indices": 5,
+                "indices": device.buffer(np.zeros(5, indices_type.dtype)),
+                "out": device.filled(24, data_type),
+            },
+        )
+
+    def test_sizes(self, refused):
+        for size in ("batch_dim_size", "outer_dim_size", "scatter_dim_size", "inner_dim_size", "num_indices"):
+            refused(ValueError, f"{size} is -1; it must not be negative", **{size: -1})
+            refused(TypeError, f"{size} must be an integer, not 2.0", **{size: 2.0})
+            refused(ValueError, f"{size} is {2**63}", **{size: 2**63})
+            refused(ValueError, "elements; at least", **{size: 2**62})
+
+    def test_offset(self, refused):
+        refused(TypeError, "offset must be an integer", offset=0.5)
+        refused(ValueError, "offset is", offset=2**62 + 1)
+
+    def test_buffers(self, device, key, refused):
+        _, data_type, indices_type = key
+        refused(ValueError, "updates has 39 elements; at least 40", updates=device.filled(39, data_type))
+        few = device.buffer(np.zeros(4, indices_type.dtype))
+        refused(ValueError, "indices has 4 elements; at least 5", indices=few)
+        refused(ValueError, "out has 23 elements; at least 24", out=device.filled(23, data_type))
+        for wrong in other_types(data_type):
+            refused(TypeError, f"updates has dtype {wrong.dtype}", updates=device.filled(40, wrong))
+            refused(TypeError, f"out has dtype {wrong.dtype}", out=device.filled(24, wrong))
+        for wrong in other_types(indices_type):
+            zeros = device.buffer(np.zeros(5, wrong.dtype))
+            refused(TypeError, f"indices has dtype {wrong.dtype}", indices=zeros)
+        memory = device.buffer(np.ones(80, data_type.dtype))
+        refused(ValueError, "out overlaps updates", updates=memory[:40], out=memory[39:63])
+        refused(TypeError, "stream must be a stream", stream=None)
