@@ -1,4 +1,4 @@
-"""take_along_axis: elements of an array along one axis, selected by indices of their own."""
+"""take_along_axis and scatter: elements along one axis, read or written by indices of their own."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from ep.ops.composition import composition
 from ep.ops.declare.function import FUNCTIONS, Indices
 from ep.ops.devices import arrays_of
 from ep.ops.indices import IndexMode, check_mode, resolved
+from ep.ops.scatter_rows import Reduction, as_scatter_op, expanded_updates
 from ep.ops.shaped import viewed
 from ep.ops.shapes import from_front
 
@@ -37,6 +38,54 @@ def take_along_axis(x: ArrayLike, indices: Indices, axis: int = -1, mode: IndexM
     with _positions_of(given, x.shape[axis], mode):
         found = FUNCTIONS["batch_gather"](_axis_last(x, axis), _axis_last(indices, axis), mode)
     return _axis_back(found, axis, indices.shape)
+
+
+@composition()
+def scatter(
+    x: ArrayLike,
+    indices: Indices,
+    updates: ArrayLike,
+    axis: int = -1,
+    reduction: Reduction = "none",
+    mode: IndexMode = "raise",
+) -> Array:
+    """Return `x` with `updates` at the places along an axis that `indices` names, as ONNX's ScatterElements.
+
+    x: array of at least one axis.
+    indices: integers, with as many axes as x. Along the other axes it has at most as many elements as x; what x has
+        beyond them stays.
+    updates: a number, or an array of the dtype of x that broadcasts to the shape of indices.
+    axis: negative ones are counted from the last.
+    reduction: what becomes of an element and its updates, as of `scatter_rows`: of several updates of one place, the
+        last one stays with "none", in the order of the elements of `indices`.
+    mode: how an index out of range is handled, as of `gather`; with "zero", its update is left out.
+
+    Element `x[i, indices[i, j, k], k]` becomes `updates[i, j, k]` if axis is 1. PyTorch has it as `scatter`,
+    `scatter_add` and `scatter_reduce`. Raises the errors of `scatter_rows`.
+    """
+    check_mode(mode)
+    as_scatter_op(reduction)
+    axis = _axis_of(x, indices, axis)
+    shape = tuple(indices.shape)
+    for k, (size, most) in enumerate(zip(shape, x.shape, strict=True)):
+        if k != axis and size > most:
+            raise ValueError(
+                f"indices has shape {shape}; along axis {k} it must have at most {most} elements, as x has"
+            )
+    updates = expanded_updates(updates, shape)
+    return _scattered(x, indices, updates, axis, reduction, mode)
+
+
+def _scattered(x: Array, indices: Array, updates: Array, axis: int, reduction: str, mode: IndexMode) -> Array:
+    for k, size in enumerate(indices.shape):
+        if k != axis and size < x.shape[k]:
+            changing, rest = FUNCTIONS["split"](x, [size], k)
+            return FUNCTIONS["concat"]([_scattered(changing, indices, updates, axis, reduction, mode), rest], k)
+    last = len(x.shape) - 1
+    with _positions_of(indices, x.shape[axis], mode):
+        moved = [_axis_last(one, axis) for one in (x, indices, updates)]
+        found = FUNCTIONS["scatter_rows"](*moved, last, last, reduction, mode)
+    return _axis_back(found, axis, x.shape)
 
 
 @contextmanager

@@ -31,7 +31,7 @@ def composition(
 ) -> Callable[[Function], Function]:
     """Add a function that calls other operators to `ep.ops`: a decorator, which returns the function.
 
-    The operands are the first parameters, annotated `ArrayLike`, or `ArrayLike | None` for one that may be None. The
+    The operands are the parameters annotated `ArrayLike`, or `ArrayLike | None` for one that may be None. The
     decorated function gets them as arrays of one dtype on one device, in a form that functions of `ep.ops` take. One
     annotated `Indices` has an integer type of its own. So no operator inside of it finds an operand that it refuses,
     and errors are in words of the function.
@@ -55,12 +55,12 @@ def composition(
 
         def read(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
             """Return the arguments of a call with operands that are read."""
-            given = dict(zip(names, args, strict=False))
+            given = {one: value for one, value in zip(parameters, args, strict=False) if one in names}
             given |= {one: kwargs[one] for one in names if one in kwargs}
             given = {one: value for one, value in given.items() if value is not None or one not in optional}
             found = _read(name, given, indices, takes, elementwise, alike) if given else {}
-            known = [found.get(one, value) for one, value in zip(names, args, strict=False)]
-            return (*known, *args[len(names) :]), {one: found.get(one, value) for one, value in kwargs.items()}
+            known = [found.get(one, value) for one, value in zip(parameters, args, strict=False)]
+            return (*known, *args[len(parameters) :]), {one: found.get(one, value) for one, value in kwargs.items()}
 
         @wraps(function)
         def composed(*args: Any, **kwargs: Any) -> Any:

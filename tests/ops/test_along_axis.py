@@ -1,4 +1,4 @@
-"""take_along_axis: each element against a loop over all elements."""
+"""take_along_axis and scatter: each element against a loop over all elements."""
 
 import re
 
@@ -126,6 +126,148 @@ REFUSED = [
 @pytest.mark.parametrize(("function", "error", "words"), REFUSED, ids=range(len(REFUSED)))
 def test_what_is_refused(function, error, words, device):
     given = placed(device, X), placed(device, INDICES)
+    for each in (function, ep.fuse(function)):
+        with pytest.raises(error, match=words):
+            each(*given)
+
+
+OPS = {"none": lambda _, update: update, "add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
+SCATTERED = [
+    ((3, 5, 7), 1, (3, 4, 7)),
+    ((3, 5, 7), 0, (11, 5, 6)),
+    ((3, 5, 7), -1, (2, 4, 9)),
+    ((7,), 0, (23,)),
+    ((7, 1), 0, (13, 1)),
+    ((1, 7, 1), 1, (1, 5, 1)),
+    ((0, 5), 1, (0, 3)),
+    ((4, 5), 1, (4, 0)),
+    ((4, 5), 1, (0, 3)),
+    ((4, 0), 1, (4, 0)),
+]
+"""Shapes of x, axes, and shapes of indices, which may be smaller than x along other axes."""
+
+
+def scattered(x, indices, updates, axis, reduction):
+    """Return the array with updates, computed in float32 if it has 16 bits."""
+    wide = np.float32 if x.dtype.itemsize == 2 and x.dtype.kind not in "iu" else x.dtype
+    result = x.astype(wide)
+    with np.errstate(all="ignore"):
+        for position in np.ndindex(indices.shape):
+            target = list(position)
+            target[axis] = int(indices[position])
+            old, new = (
+                result[tuple(target)],
+                wide.type(updates[position]) if wide is x.dtype else wide(updates[position]),
+            )
+            result[tuple(target)] = OPS[reduction](old, new)
+    return result.astype(x.dtype)
+
+
+@pytest.mark.parametrize("reduction", OPS)
+@pytest.mark.parametrize(("shape", "axis", "of_indices"), SCATTERED)
+def test_scatter(shape, axis, of_indices, reduction, device, rng):
+    x, updates = drawn(rng, shape, np.float32), drawn(rng, of_indices, np.float32)
+    indices = rng.integers(-shape[axis], max(shape[axis], 1), of_indices)
+    wanted = scattered(x, indices, updates, axis, reduction)
+    given = [placed(device, one) for one in (x, indices, updates)]
+    function = lambda x, i, u: ep.ops.scatter(x, i, u, axis, reduction, mode="wrap_negative")  # noqa: E731
+    fused = ep.fuse(function)
+    for got in (function(*given), *(fused(*given) for _ in range(3))):
+        np.testing.assert_array_equal(host(got), wanted)
+    np.testing.assert_array_equal(host(given[0]), x)
+
+
+@pytest.mark.parametrize("reduction", OPS)
+@pytest.mark.parametrize("data_type", ALL, ids=lambda one: one.name)
+def test_types_that_are_scattered(data_type, reduction, device, rng):
+    x, updates = drawn(rng, (5, 7), data_type.dtype), drawn(rng, (23, 7), data_type.dtype)
+    indices = rng.integers(0, 5, updates.shape)
+    given = [placed(device, one) for one in (x, indices, updates)]
+    if data_type.dtype.kind == "c" and reduction in ("max", "min"):
+        with pytest.raises(LookupError, match="scatter"):
+            ep.ops.scatter(*given, 0, reduction)
+        return
+    got, wanted = host(ep.ops.scatter(*given, 0, reduction)), scattered(x, indices, updates, 0, reduction)
+    assert got.dtype == x.dtype
+    np.testing.assert_allclose(got.astype(wanted.dtype), wanted, 1e-6 if data_type.dtype.kind == "c" else 0)
+
+
+def test_special_values_that_are_scattered(device):
+    x, updates = np.float32([1, np.nan, np.inf, -0.0]), np.float32([np.nan, 2, -np.inf, 0.0])
+    indices = np.arange(4)
+    given = [placed(device, one) for one in (x, indices, updates)]
+    for reduction, function in OPS.items():
+        with np.errstate(all="ignore"):
+            wanted = function(x, updates)
+        np.testing.assert_array_equal(host(ep.ops.scatter(*given, 0, reduction)), wanted)
+
+
+def test_updates_that_are_repeated(device, rng):
+    """A number, and axes of size 1, as PyTorch's scatter has a value."""
+    x, indices = drawn(rng, (5, 7), np.float32), rng.integers(0, 7, (5, 3))
+    row = drawn(rng, (1, 3), np.float32)
+    given = placed(device, x), placed(device, indices)
+    for updates, wanted in ((2.5, np.full((5, 3), np.float32(2.5))), (row, np.repeat(row, 5, 0))):
+        there = placed(device, updates) if isinstance(updates, np.ndarray) else updates
+        for each in (ep.ops.scatter, ep.fuse(ep.ops.scatter)):
+            np.testing.assert_array_equal(host(each(*given, there)), scattered(x, indices, wanted, 1, "none"))
+
+
+def test_indices_out_of_range_of_a_scatter(device):
+    x, indices, updates = np.zeros((2, 3)), np.array([[1, -1], [3, 0]]), np.array([[1.0, 2], [3, 4]])
+    given = [placed(device, one) for one in (x, indices, updates)]
+    assert host(ep.ops.scatter(*given, mode="zero")).tolist() == [[0, 1, 0], [4, 0, 0]]
+    assert host(ep.ops.scatter(*given, mode="clip")).tolist() == [[2, 1, 0], [4, 0, 3]]
+    with pytest.raises(IndexError, match=re.escape("indices[0, 1] is -1") if device.type is DeviceType.kCPU else None):
+        host(ep.ops.scatter(*given))
+
+
+@pytest.mark.parametrize("reduction", OPS)
+def test_the_gradients_of_scatter(reduction, device, rng):
+    """Central differences, with several updates of one place, and of places that are not named."""
+    x, updates, indices = rng.standard_normal((3, 4)), rng.standard_normal((3, 5)), rng.integers(0, 3, (3, 5))
+    weights = rng.standard_normal(x.shape)
+    loss = lambda x, u, i, w: ep.ops.sum(ep.ops.scatter(x, i, u, 1, reduction) * w)  # noqa: E731
+    found = ep.grad(loss, by=(0, 1))(*(placed(device, one) for one in (x, updates, indices, weights)))
+    for k, gradient in enumerate(found):
+        for position in np.ndindex((x, updates)[k].shape):
+            ends = []
+            for step in (1e-6, -1e-6):
+                moved = [x.copy(), updates.copy()]
+                moved[k][position] += step
+                ends.append((scattered(moved[0], indices, moved[1], 1, reduction) * weights).sum())
+            np.testing.assert_allclose(host(gradient)[position], (ends[0] - ends[1]) / 2e-6, 1e-5, 1e-7)
+
+
+def test_the_gradients_where_numbers_are_equal_or_zero(device):
+    """Equal numbers share the gradient; a product without the zero is that of the others."""
+    x, updates, indices = np.array([2.0, 0, 0, 5]), np.array([2.0, 1, 3, 4, 0]), np.array([0, 0, 1, 2, 2])
+    given = [placed(device, one) for one in (x, updates, indices)]
+    for reduction, wanted in (
+        ("max", ([0.5, 0, 0, 1], [0.5, 0, 1, 1, 0])),
+        ("mul", ([2, 3, 0, 1], [2, 4, 0, 0, 0])),
+    ):
+        loss = lambda x, u, i, reduction=reduction: ep.ops.sum(ep.ops.scatter(x, i, u, 0, reduction))  # noqa: E731
+        found = ep.grad(loss, by=(0, 1))(*given)
+        assert [host(one).tolist() for one in found] == [list(map(float, one)) for one in wanted]
+
+
+SCATTER_REFUSED = [
+    (lambda x, i, u: ep.ops.scatter(ep.ops.sum(x), i, u), ValueError, "x has no axes; one is needed"),
+    (lambda x, i, u: ep.ops.scatter(x, ep.ops.sum(i), u), ValueError, r"indices has shape \(\); it must have 2 axes"),
+    (lambda x, i, u: ep.ops.scatter(x, i, u, 2), ValueError, "axis is 2"),
+    (lambda x, i, u: ep.ops.scatter(x, i, u, reduction="sum"), ValueError, "reduction is 'sum'; it must be one of"),
+    (lambda x, i, u: ep.ops.scatter(x, i, u, mode="wrap"), ValueError, "mode is 'wrap'"),
+    (lambda x, i, u: ep.ops.scatter(x, x, u), TypeError, "indices has dtype float64; it must be an integer type"),
+    (lambda x, i, u: ep.ops.scatter(x, i, i), TypeError, "updates has int64|updates has dtype int64|x has dtype"),
+    (lambda x, i, u: ep.ops.scatter(x, i, x), ValueError, "updates"),
+    (lambda x, i, u: ep.ops.scatter(x, ep.ops.concat([i, i]), 1.0), ValueError, "along axis 0 it must have at most 2"),
+]
+
+
+@pytest.mark.parametrize(("function", "error", "words"), SCATTER_REFUSED, ids=range(len(SCATTER_REFUSED)))
+def test_what_scatter_refuses(function, error, words, device):
+    given = placed(device, X), placed(device, INDICES), placed(device, X[:, :1].copy())
     for each in (function, ep.fuse(function)):
         with pytest.raises(error, match=words):
             each(*given)

@@ -183,6 +183,47 @@ OTHERS = [
     case("softmax_grad", [(5, 4), (5, 4)], 1),
     case("log_softmax_grad", [(5, 4), (5, 4)], 0),
     case("segment_sum", [(4, 6), (6,)], 5, 1, dtypes=TABLE, draws=[[normal, around(5)]]),
+    *(
+        case(
+            "scatter_rows",
+            [(6, 5), (4, 3), (4, 3, 5)],
+            kwargs={"reduction": reduction, "mode": "zero"},
+            dtypes=[dtype, np.int64, dtype],
+            draws=[[draw, around(6), draw] for draw in OF_KIND[np.dtype(dtype).kind]],
+        )
+        for reduction in ("none", "add", "mul", "max", "min")
+        for dtype in (np.float64, np.int32, np.bool_)
+    ),
+    case(
+        "scatter_rows",
+        [(4, 7, 5), (5,), (4, 5, 5)],
+        1,
+        dtypes=[np.float64, np.int64, np.float64],
+        draws=[[normal, below(2), normal]],
+    ),
+    case(
+        "scatter_rows",
+        [(5, 4, 7), (5, 3), (5, 4, 3)],
+        2,
+        1,
+        "add",
+        "clip",
+        dtypes=[np.float64, np.int64, np.float64],
+        draws=[[normal, around(7), normal]],
+    ),
+    *(
+        case(
+            "scatter_rows",
+            [(5, 7), (5, 6), (5, 6)],
+            1,
+            1,
+            reduction,
+            "zero",
+            dtypes=[np.complex128, np.int64, np.complex128],
+            draws=[[complexes, around(7), complexes]],
+        )
+        for reduction in ("none", "add", "mul")
+    ),
     case("matmul", [(5, 4), (4, 6)]),
     case("matmul", [(4, 5), (6, 4)], True, True),
     case("matmul", [(4,), (4, 5)]),

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, Final
 
 import numpy as np
 
 from ep import ops
-from ep.common.primitive.strides import contiguous_strides
 from ep.onnx.operators.fitting import axis_in, check, check_rank, check_shape, check_within, number, numbers
 from ep.onnx.operators.placing import places, taken
 
 NDArray = np.ndarray[Any, Any]
 _NEGATIVE: Final = "wrap_negative"
-_CHECKED: Final = "zero"  # the mode that checks nothing: all indices are known to be right
 
 
 def gather(x: Any, indices: Any, axis: int) -> Any:
@@ -38,7 +35,7 @@ def gather_nd(x: Any, indices: Any, batch_dims: int = 0) -> Any:
     `indices`."""
     check_rank("data", x, least=1)
     check_rank("indices", indices, least=1)
-    *lead, depth = indices.shape
+    depth = indices.shape[-1]
     most = min(len(x.shape), len(indices.shape)) - 1
     check(0 <= batch_dims <= most, "batch_dims", batch_dims, f"a number of axes of both inputs, 0 to {most}")
     fits = 1 <= depth <= len(x.shape) - batch_dims and indices.shape[:batch_dims] == x.shape[:batch_dims]
@@ -48,13 +45,7 @@ def gather_nd(x: Any, indices: Any, batch_dims: int = 0) -> Any:
         tuple(indices.shape),
         f"of batches and 1 or more axes of data, of shape {tuple(x.shape)}",
     )
-    batch, sizes, inner = x.shape[:batch_dims], x.shape[batch_dims:][:depth], x.shape[batch_dims + depth :]
-    at: Any = None
-    for k, (size, step) in enumerate(zip(sizes, contiguous_strides(sizes), strict=True)):
-        one = ops.slice(indices, ..., (k, k + 1)).reshape(tuple(lead))
-        one = _offsets(one, size, step)
-        at = one if at is None else ops.add(at, one)
-    return ops.gather(x.reshape((*batch, math.prod(sizes), *inner)), at, batch_dims, batch_dims, mode=_CHECKED)
+    return ops.gather_nd(x, indices, batch_dims, mode=_NEGATIVE)
 
 
 def one_hot(indices: Any, depth: NDArray, values: Any, axis: int) -> Any:
@@ -109,14 +100,6 @@ def reverse_sequence(x: Any, lengths: NDArray, *, batch_axis: int, time_axis: in
     order = np.where(at < lengths, lengths - 1 - at, at)
     rows = order.T + steps * np.arange(batches)[:, None] if batch_axis == 0 else order * batches + np.arange(batches)
     return taken(x.reshape((steps * batches, *x.shape[2:])), rows.reshape(-1), 0).reshape(x.shape)
-
-
-def _offsets(indices: Any, size: int, step: int) -> Any:
-    """Return indices of an axis times a step; negative ones count from the end.
-
-    The axis itself is checked: an index beyond it may be inside of the whole array.
-    """
-    return ops.gather(places(size, 0, 1, indices, step), indices, 0, mode=_NEGATIVE)
 
 
 def _counted(indices: Any, size: int) -> Any:

@@ -1,0 +1,110 @@
+"""ravel_multi_index: the indices along several axes as those of one, of which these axes are parts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ep.common.primitive.broadcast import Dims, broadcast_dims
+from ep.include.arrays import Array, Arrays
+from ep.include.data_type import DataType, as_data_type
+from ep.include.errors import ArgumentIndexError
+from ep.include.primitive.binary_op import BinaryOp
+from ep.include.primitive.broadcast_elementwise_binary import BroadcastElementwiseBinaryFactory
+from ep.include.primitive.cast import CastFactory
+from ep.include.primitive.primitive import kMaxNumDims
+from ep.ops.declare.function import Tensors, operator
+from ep.ops.declare.operator import Attributes
+from ep.ops.declare.type_rules import Always
+from ep.ops.indices import IndexMode, check_mode, resolved
+from ep.ops.kernels import Launches, PreparedKernel, Subject, data_type, primitive_exists, register_kernel
+from ep.ops.sbp_signatures import broadcast_signatures
+from ep.ops.shapes import as_sizes, launch_dims
+
+_INT64: Final = DataType.kInt64
+
+
+def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
+    return [broadcast_dims(*shapes, names=[f"multi_index[{k}]" for k in range(len(shapes))])]
+
+
+@operator(shape=_shape, dtype=Always(_INT64), signatures=broadcast_signatures)
+def ravel_multi_index(multi_index: Tensors, dims: Any, mode: IndexMode = "raise") -> Attributes:
+    """Return the indices of elements in a flattened array, as `numpy.ravel_multi_index`, in int64.
+
+    multi_index: for each axis of the array its indices: integers of one type, whose shapes broadcast.
+    dims: the shape of the array.
+    mode: how an index out of range is handled: "raise", "wrap_negative" or "clip" of `gather`.
+    out: where to put the result, an array of its shape and dtype.
+
+    Raises TypeError for indices that are not integers, ValueError if dims has not as many sizes as there are indices,
+    and for shapes that do not broadcast. IndexError gives the position; an asynchronous device raises it later, and the
+    result is undefined.
+    """
+    check_mode(mode)
+    if mode == "zero":
+        raise ValueError("mode is 'zero'; it must be raise, wrap_negative or clip")
+    sizes = as_sizes((dims,), "dims")
+    if len(sizes) != len(multi_index):
+        raise ValueError(f"dims has {len(sizes)} sizes; multi_index has {len(multi_index)} arrays")
+    dtype = multi_index[0].dtype
+    if dtype.kind not in "iu":
+        raise TypeError(f"multi_index has dtype {dtype}; it must be an integer type")
+    _shape([tuple(one.shape) for one in multi_index], {})
+    return {"dims": sizes, "mode": mode}
+
+
+_MUL, _ADD = (
+    primitive_exists(BroadcastElementwiseBinaryFactory, op, _INT64, _INT64, kMaxNumDims)
+    for op in (BinaryOp.kMul, BinaryOp.kAdd)
+)
+_CAST = primitive_exists(CastFactory, data_type("multi_index"), _INT64)
+
+
+@register_kernel("ravel_multi_index", matches=_MUL & _ADD & _CAST)
+class RavelMultiIndexKernel(PreparedKernel):
+    """A kernel that checks the indices of each axis, multiplies those before by its size, and adds them."""
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__(subject)
+        self._mul, self._add = _MUL.make(subject), _ADD.make(subject)
+        self._casts = {subject.data_types["multi_index"].dtype: _CAST.make(subject)}
+
+    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
+        dims, mode, dtype = attributes["dims"], attributes["mode"], _INT64.dtype
+        wholes = [broadcast_dims(*shapes[: k + 1]) for k in range(len(shapes))]
+        pairs = [launch_dims("ravel_multi_index", *pair) for pair in zip(wholes, shapes[1:], strict=False)]
+
+        def checked(arrays: Arrays, k: int, indices: Array, out: Array | None) -> Array:
+            """Return the indices of axis k in int64."""
+            try:
+                found = resolved(arrays, indices, dims[k], mode)
+            except ArgumentIndexError as error:
+                error.rename({"indices": f"multi_index[{k}]"})
+                raise
+            if found.dtype == dtype and out is None:
+                return found
+            result = arrays.empty(shapes[k], dtype) if out is None else out
+            self._cast(found.dtype).Launch(arrays.stream, found, result, math.prod(shapes[k]))
+            return result
+
+        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+            total = checked(arrays, 0, inputs[0], None if len(inputs) > 1 else outputs[0])
+            for k, ((a, b), whole) in enumerate(zip(pairs, wholes[1:], strict=True), 1):
+                indices = checked(arrays, k, inputs[k], None)
+                rows = arrays.empty(wholes[k - 1], dtype)
+                self._mul.Launch(arrays.stream, a, total, (), dims[k], rows)
+                total = outputs[0] if k == len(pairs) else arrays.empty(whole, dtype)
+                self._add.Launch(arrays.stream, a, rows, b, indices, total)
+
+        return launches
+
+    def _cast(self, dtype: np.dtype[Any]) -> Any:
+        found = self._casts.get(dtype)
+        if found is None:
+            types = {**self.subject.data_types, "multi_index": as_data_type(dtype)}
+            found = self._casts[dtype] = _CAST.make(self.subject._replace(data_types=types))
+        return found

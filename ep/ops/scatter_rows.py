@@ -1,0 +1,174 @@
+"""scatter_rows: an array with other rows at the places that indices name, the reverse of gather."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Final, Literal, TypeAlias, get_args
+
+from ep.common.primitive.broadcast import Dims
+from ep.common.primitive.gather_view import gather_view
+from ep.include.arrays import Array, Arrays
+from ep.include.data_type import DataType
+from ep.include.number_kind import BOOL
+from ep.include.primitive.batch_scatter import BatchScatterFactory
+from ep.include.primitive.expand import ExpandFactory
+from ep.include.primitive.scatter_op import ScatterOp
+from ep.include.shown import shown
+from ep.include.suggest import did_you_mean
+from ep.ops.declare.function import FUNCTIONS, Indices, Tensor, operator
+from ep.ops.declare.operator import Attributes
+from ep.ops.declare.type_rules import SameAs
+from ep.ops.gather import gather_axes
+from ep.ops.indexed import IndexedKernel
+from ep.ops.indices import IndexMode, check_mode, resolved
+from ep.ops.kernels import Launches, Subject, attribute, data_type, primitive_exists, register_kernel
+from ep.ops.names import in_errors
+from ep.ops.sbp_signatures import PMAX, PMIN, B, P, partials_of, signature
+from ep.sbp import Problem, Sbp, Signature, Split, span
+
+Reduction: TypeAlias = Literal["none", "add", "mul", "max", "min"]
+"""What becomes of an element and its update, in ONNX's words."""
+
+REDUCTIONS: Final[dict[str, ScatterOp]] = dict(zip(get_args(Reduction), ScatterOp, strict=True))
+
+
+def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
+    return [shapes[0]]
+
+
+def _signatures(problem: Problem) -> Iterator[Signature]:
+    (x, indices, _), axis, batch = problem.shapes, problem.attributes["axis"], problem.attributes["batch_dims"]
+    for k in range(batch):
+        yield signature(*[Split(k)] * 4)
+    yield signature(Split(axis), B, B, Split(axis))  # each rank writes the rows that it has
+    for k in range(batch, len(x)):
+        if k != axis:
+            moved = k if k < axis else k + len(indices) - batch - 1
+            yield signature(Split(k), B, Split(moved), Split(k))
+    merged, kept = _partials(problem.attributes["op"], problem.types[0])
+    for partial in merged:
+        yield signature(partial, B, partial, partial)
+        if problem.attributes["op"] is not ScatterOp.kUpdate:
+            for k in range(batch, len(indices)):
+                yield signature(partial, Split(k), Split(axis + k - batch), partial)
+    for partial in kept:
+        yield signature(partial, B, B, partial)
+
+
+def _partials(op: ScatterOp, data_type: DataType) -> tuple[Sequence[Sbp], Sequence[Sbp]]:
+    """Return the partials that both x and updates may be, and those that x may be if each rank has all updates."""
+    partials = partials_of(data_type)
+    if op is ScatterOp.kUpdate:
+        return partials, ()
+    if data_type in BOOL:  # a sum is "or", the larger one; a product is "and"
+        greater = op in (ScatterOp.kAdd, ScatterOp.kMax)
+        return ([PMAX], [PMIN]) if greater else ([PMIN], [PMAX])
+    if op is ScatterOp.kAdd:
+        return [P], [one for one in partials if one != P]
+    if op is ScatterOp.kMul:
+        return [], [P]
+    return ([PMAX], [PMIN]) if op is ScatterOp.kMax else ([PMIN], [PMAX])
+
+
+def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
+    """Return the attributes of a rank. Indices refer to the whole axis; a rank with a part of it starts at `offset`."""
+    given, axis = problem.attributes, problem.attributes["axis"]
+    if signature.outputs != (Split(axis),):
+        return given
+    begin, _ = span(problem.shapes[0][axis], problem.ranks, rank)
+    return {**given, "offset": given["offset"] + begin}
+
+
+@operator(shape=_shape, dtype=SameAs("x"), signatures=_signatures, local=_local)
+def scatter_rows(
+    x: Tensor,
+    indices: Indices,
+    updates: Tensor,
+    axis: int | None = None,
+    batch_dims: int = 0,
+    reduction: Reduction = "none",
+    mode: IndexMode = "raise",
+) -> Attributes:
+    """Return `x` with `updates` in the rows that `gather` would read with these indices.
+
+    x: array of at least one axis.
+    indices, axis, batch_dims, mode: the arguments of gather. With mode "zero", rows of indices out of range are left
+        out.
+    updates: array of the dtype of x and of the shape of gather's result.
+    reduction: "none": the last one of several updates of a row stays. "add", "mul", "max", "min": the row of x and its
+        updates are combined in the order of the indices, so the bits are the same in every run; the latter two need an
+        order, which complex numbers have not. 16-bit floating types are added and multiplied in float32, and rounded
+        once; sums and products of integers wrap around, of bool they are "or" and "and"; a NaN spreads.
+    out: where to put the result, an array of the shape and dtype of x; it may be x itself.
+
+    PyTorch's `index_copy`, `index_add` and `index_reduce` are such functions. Raises ValueError for shapes that do not
+    fit, TypeError for updates of another dtype, and the errors of gather for indices.
+    """
+    check_mode(mode)
+    along, batch = gather_axes(x.shape, indices.shape, axis, batch_dims)
+    expected = (*x.shape[:along], *indices.shape[batch:], *x.shape[along + 1 :])
+    if tuple(updates.shape) != expected:
+        raise ValueError(f"updates has shape {tuple(updates.shape)}; gather of x with these indices has {expected}")
+    if updates.dtype != x.dtype:
+        raise TypeError(f"updates has dtype {updates.dtype}, x has {x.dtype}; convert one of them")
+    op = as_scatter_op(reduction)
+    return {"axis": along, "batch_dims": batch, "op": op, "mode": mode, "offset": 0, "size": x.shape[along]}
+
+
+def as_scatter_op(reduction: str) -> ScatterOp:
+    """Return the op of a reduction; ValueError for another word."""
+    if not isinstance(reduction, str) or reduction not in REDUCTIONS:
+        words = f"{', '.join(REDUCTIONS)}{did_you_mean(str(reduction), REDUCTIONS)}"
+        raise ValueError(f"reduction is {shown(reduction)}; it must be one of {words}")
+    return REDUCTIONS[reduction]
+
+
+def expanded_updates(updates: Array, shape: Dims) -> Array:
+    """Return updates repeated to a shape; ValueError if they do not broadcast to it."""
+    given = tuple(updates.shape)
+    if given == tuple(shape):
+        return updates
+    fits = len(given) <= len(shape) and all(
+        size in (1, whole) for size, whole in zip(given[::-1], shape[::-1], strict=False)
+    )
+    if not fits:
+        raise ValueError(f"updates has shape {given}; it must broadcast to {tuple(shape)}")
+    return FUNCTIONS["expand"](updates, tuple(shape))
+
+
+_SCATTER = primitive_exists(
+    BatchScatterFactory, attribute("op"), data_type=data_type("x"), indices_type=data_type("indices")
+)
+_COPY = primitive_exists(ExpandFactory, data_type("x"), 1)
+
+
+@register_kernel("scatter_rows", matches=_SCATTER & _COPY)
+class ScatterRowsKernel(IndexedKernel):
+    """A kernel that copies x, and scatters updates to the copy."""
+
+    exists = _SCATTER
+    names = in_errors(src="x", dst="out")
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__(subject)
+        self._copy = _COPY.make(subject)
+
+    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
+        batch_dims, size, mode, offset = (attributes[name] for name in ("batch_dims", "size", "mode", "offset"))
+        sizes, row = gather_view(shapes[0], attributes["axis"], batch_dims), (math.prod(shapes[0]),)
+        shape, num_indices = shapes[0], math.prod(shapes[1][batch_dims:])
+
+        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+            (x, indices, updates), (out,) = inputs, outputs
+            indices = resolved(arrays, indices, size, mode)
+            # what is read after the first launch must not be written by it
+            is_apart = not any(arrays.may_share_memory(out, one) for one in (indices, updates))
+            result = out if is_apart else arrays.empty(shape, x.dtype)
+            self._copy.Launch(arrays.stream, row, x, row, result)
+            primitive = self._primitive(indices.dtype)
+            primitive.Launch(arrays.stream, *sizes, updates, num_indices, indices, result, offset)
+            if result is not out:
+                self._copy.Launch(arrays.stream, row, result, row, out)
+
+        return launches
