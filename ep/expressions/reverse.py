@@ -30,7 +30,9 @@ def gradients(loss: LazyArray, by: Sequence[LazyArray]) -> list[LazyArray]:
         of_results = [found.get(one.node.position) for one in results]
         if all(one is None for one in of_results):
             continue
-        for one, gradient in zip(node.inputs, _of_inputs(trace, node, results, of_results), strict=True):
+        inputs, rule = trace.rules.get(node.position, (node.inputs, None))
+        slopes = _of_inputs(trace, node, results, of_results) if rule is None else rule(of_results[0])
+        for one, gradient in zip(inputs, slopes, strict=True):
             if one in depends and gradient is not None:
                 before = found.get(one)
                 found[one] = gradient if before is None else FUNCTIONS["add"](before, gradient)

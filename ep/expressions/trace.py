@@ -90,6 +90,7 @@ class Trace(_Recording, Operands):
         self.given = {}
         self.sizes: dict[int, np.ndarray[Any, Any]] = {}  # by position: numbers that are not part of a structure
         self._numbers: set[int] = set()
+        self.rules: dict[int, tuple[Sequence[int], Any]] = {}  # by position: inputs, and the rule for their gradients
         self.held: dict[int, Array] = {}  # by position: arrays that are the same at each launch
         self.changing: dict[int, Array] = {}  # by position: arrays in the same memory at each launch
         self.ended = False
@@ -170,6 +171,10 @@ class Trace(_Recording, Operands):
         made = self._valued(("size", number.dtype, number.tobytes()), (), (), as_data_type(number.dtype))
         self.sizes[made.node.position] = number
         return made
+
+    def note_gradient(self, result: Any, inputs: Sequence[Any], rule: Any) -> bool:
+        self.rules[result.node.position] = [one.node.position for one in inputs], rule
+        return True
 
     def copy_to_host(self, array: Array) -> np.ndarray[Any, Any]:
         raise refusal("a copy of an array that is not computed yet", "copy what the function or the block gives")

@@ -142,6 +142,13 @@ class Operands(ABC):
         """
         return None
 
+    def note_gradient(self, result: Array, inputs: Sequence[Array], rule: Callable[[Array], Sequence[Any]]) -> bool:
+        """Note the rule for the gradients by inputs, given that by a result which other operators have computed.
+
+        Return whether it may be used: operators are recorded.
+        """
+        return False
+
     @abstractmethod
     def copy_from_host(self, array: np.ndarray[Any, Any]) -> Array:
         """Return a copy of an array in host memory."""

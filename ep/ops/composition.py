@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import wraps
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,12 @@ _MADE_OF = " is made of other operators: "
 
 
 def composition(
-    takes: Sequence[DataType] = ALL, *, elementwise: bool = False, reads: bool = True, alike: bool = True
+    takes: Sequence[DataType] = ALL,
+    *,
+    elementwise: bool = False,
+    reads: bool = True,
+    alike: bool = True,
+    also: Mapping[str, Sequence[DataType]] = MappingProxyType({}),
 ) -> Callable[[Function], Function]:
     """Add a function that calls other operators to `ep.ops`: a decorator, which returns the function.
 
@@ -37,7 +43,7 @@ def composition(
     and errors are in words of the function.
 
     takes: the types of the operands. elementwise: whether the operands broadcast, and a number stays one. alike: False
-        if the operands may have different dtypes.
+        if the operands may have different dtypes. also: more types of some of these operands.
     reads: False for a function of few operators that passes on its operands as they are given, which takes less time:
         they are read in words of the function if an operator refuses them.
 
@@ -58,7 +64,7 @@ def composition(
             given = {one: value for one, value in zip(parameters, args, strict=False) if one in names}
             given |= {one: kwargs[one] for one in names if one in kwargs}
             given = {one: value for one, value in given.items() if value is not None or one not in optional}
-            found = _read(name, given, indices, takes, elementwise, alike) if given else {}
+            found = _read(name, given, indices, takes, elementwise, None if alike else also) if given else {}
             known = [found.get(one, value) for one, value in zip(parameters, args, strict=False)]
             return (*known, *args[len(parameters) :]), {one: found.get(one, value) for one, value in kwargs.items()}
 
@@ -98,11 +104,12 @@ def _read(
     indices: Collection[str],
     takes: Sequence[DataType],
     elementwise: bool,
-    alike: bool,
+    also: Mapping[str, Sequence[DataType]] | None,
 ) -> Mapping[str, Array]:
     """Return operands as arrays; raises the errors of a call of the function `name`.
 
-    indices: the names of those with an integer type of their own. alike: whether the others have one dtype.
+    indices: the names of those with an integer type of their own. also: more types of operands that may have different
+    dtypes; None for operands of one dtype.
     """
     arrays = arrays_of([*given.values()], [*given])
     integers = {one: as_indices(arrays, given[one], one) for one in given if one in indices}
@@ -110,8 +117,9 @@ def _read(
         given = {one: value for one, value in given.items() if one not in integers}
         if not given:  # the call lacks an operand, which the function's signature reports
             return integers
-    if not alike:
-        return integers | {one: _read_one(name, arrays, value, one, takes) for one, value in given.items()}
+    if also is not None:
+        types = {one: (*takes, *also.get(one, ())) for one in given}
+        return integers | {one: _read_one(name, arrays, value, one, types[one]) for one, value in given.items()}
     first = next((one for one, value in given.items() if not is_number(value)), next(iter(given)))
     read = dict(given)
     for one in given:

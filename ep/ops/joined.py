@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable, Sequence
 from functools import wraps
 from importlib import import_module
 from typing import Any, Final
@@ -52,3 +53,16 @@ def _fuse(function: Function) -> Function:
     """Return `ep.fuse` of a function. The layer of `ep.fuse` is above this one, so it is imported by the first call."""
     fused: Function = exclusively(lambda: import_module("ep.expressions")).fuse(function)
     return fused
+
+
+def note_gradient(result: Any, inputs: Sequence[Any], rule: Callable[[Any], Sequence[Any]]) -> None:
+    """Have a trace compute the gradients by inputs with a rule, given that by a result.
+
+    It replaces the gradients of the operators that compute the result.
+    """
+    arrays_of((result,), ("result",)).note_gradient(result, inputs, rule)
+
+
+def new_walk(step: Function) -> Any:
+    """Return a `Walk`, in the layer of `ep.fuse`, which computes a step for one part of arrays after another."""
+    return exclusively(lambda: import_module("ep.expressions.walk")).Walk(step)

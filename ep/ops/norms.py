@@ -18,7 +18,7 @@ from ep.include.shown import shown
 from ep.ops.composition import composition
 from ep.ops.declare.function import FUNCTIONS
 from ep.ops.gradients.vjp import in_type
-from ep.ops.joined import joined
+from ep.ops.joined import joined, note_gradient
 from ep.ops.operands import is_number
 from ep.ops.shaped import viewed
 from ep.ops.shapes import as_axes
@@ -49,6 +49,7 @@ def layer_norm(
     """
     axes = tuple(sorted(as_axes(axis, "axis", len(x.shape))))
     y, mean, inverse = _normalised(x, axes, weight, bias, epsilon, is_centred=True)
+    _note_gradient("layer_norm_grad", y, (mean, inverse), (x, weight, bias), axis=axes)
     return (y, mean, inverse) if as_truth(return_statistics, "return_statistics") else y
 
 
@@ -68,6 +69,7 @@ def rms_norm(
     """
     axes = tuple(sorted(as_axes(axis, "axis", len(x.shape))))
     y, _, inverse = _normalised(x, axes, weight, None, epsilon, is_centred=False)
+    _note_gradient("rms_norm_grad", y, (inverse,), (x, weight), axis=axes)
     return (y, inverse) if as_truth(return_statistics, "return_statistics") else y
 
 
@@ -101,7 +103,21 @@ def group_norm(
         is_centred=True,
     )
     y, *statistics = (viewed(one, shape) for one, shape in zip(found, (x.shape, *[grouped.shape[:2]] * 2), strict=True))
+    _note_gradient("group_norm_grad", y, statistics, (x, weight, bias), num_groups=num_groups)
     return (y, *statistics) if as_truth(return_statistics, "return_statistics") else y
+
+
+def _note_gradient(
+    name: str, y: Any, statistics: Sequence[Any], operands: Sequence[Any], **attributes: Any
+) -> None:  # fmt: skip
+    """Note that a function computes the gradients by the operands that are given."""
+    x, *scales = operands
+
+    def rule(dy: Any) -> list[Any]:
+        found = FUNCTIONS[name](dy, x, *statistics, *scales, **attributes)
+        return [one for one, operand in zip(found, operands, strict=True) if operand is not None]
+
+    note_gradient(y, [one for one in operands if one is not None], rule)
 
 
 class Groups(NamedTuple):

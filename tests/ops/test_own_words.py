@@ -16,6 +16,7 @@ from tests.fuse.placing import placed
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 Y = X[::-1].copy()
 AT = np.zeros((2, 1), np.int64)
+HEADS, MASK = np.ones((2, 3, 3, 2), np.float32), np.ones(3, bool)
 ROW, COLUMN = X[0].copy(), X[:, :1].copy()
 WRONG_AXES = (2, -3, 1.5, True, "0", np.float64(1), np.array(0.5), [0, 1.5], (0, 2), (1, True))
 WRONG_SHAPES = ((2, 2), (6, 1.5), (True, 6), "66", (7,), -3)
@@ -63,6 +64,32 @@ CALLS = {
         (),
     ),
     "linspace": ((0, 5, 2), {"start": (*NOT_NUMBERS, 2**64), "stop": NOT_NUMBERS, "num": (-1, 1.5, True)}, ()),
+    "attention": (
+        (HEADS, HEADS, HEADS, MASK, False, 0, 1.0, False),
+        {
+            **{"q": [ROW, HEADS[0], X.astype("float64")], "k": [ROW, HEADS[:, :, :, :1], X, HEADS[:, [0, 0]]]},
+            **{"v": [ROW, X, HEADS[:, :, :1]], "mask": [np.ones((2, 2), bool), np.ones(3, np.int8), 1j]},
+            **{
+                "is_causal": (1, None, "a"),
+                "offset": (1.5, True, None),
+                "scale": ("1", 1j, X),
+                "return_lse": (1, None),
+            },
+        },
+        FLOATS,
+    ),
+    "attention_grad": (
+        (HEADS, HEADS, HEADS, HEADS, HEADS, HEADS[..., 0].copy(), MASK, False, 0, 1.0),
+        {
+            "dy": [X],
+            "y": [X],
+            "lse": [HEADS],
+            "mask": [np.ones((2, 2), bool)],
+            "is_causal": (1, None),
+            "scale": ("1", 1j),
+        },
+        FLOATS,
+    ),
     "layer_norm": (
         (X, ROW, ROW, -1, 1e-5),
         {"x": [1j], "weight": NOT_SCALES, "bias": NOT_SCALES, "axis": WRONG_AXES[:-2], "epsilon": ("1", 1j, X, None)},
@@ -95,7 +122,7 @@ CALLS = {
     "eye": ((2, 3), {"n_rows": (-1, 1.5, True, None), "n_cols": (-1, 1.5, True), "k": (1.5, True, None)}, ()),
 }
 """For each function: arguments that it takes, wrong values of some of them, and the types of its operands."""
-_FAMILIES = ("composed", "shaped", "creation", "along_axis", "norms", "norms_grad")
+_FAMILIES = ("composed", "shaped", "creation", "along_axis", "norms", "norms_grad", "attention")
 COMPOSED = [
     name for name in ep.ops.__all__ if getattr(ep.ops, name).__module__ in [f"ep.ops.{one}" for one in _FAMILIES]
 ]
@@ -117,7 +144,7 @@ def forms(name, args, at, value, device):
     """Yield the calls with one argument in place of another: by position, by name, and of a fused function."""
     function, names = getattr(ep.ops, name), list(inspect.signature(getattr(ep.ops, name)).parameters)
     given = dict(zip(names, args, strict=False)) | {at: value}
-    operands = [one for one in given if isinstance(given[one], np.ndarray) and one in names[:6] and given[one].ndim]
+    operands = [one for one in given if isinstance(given[one], np.ndarray) and one in names[:7] and given[one].ndim]
     there = {one: placed(device, item) if one in operands else item for one, item in given.items()}
     yield lambda: function(**there)
     first = {one: item for one, item in there.items() if one in operands}
