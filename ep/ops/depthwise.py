@@ -23,6 +23,7 @@ from ep.ops.conv import ConvKernel
 from ep.ops.declare.operator import Attributes
 from ep.ops.kernels import Launches, Subject, attribute, primitive_exists, register_kernel
 from ep.ops.kernels.conditions import Value
+from ep.ops.window_kernel import share_memory
 from ep.ops.windows import windows
 
 _MOST_TAPS: Final = 25
@@ -99,11 +100,6 @@ def _rows(found: Windows) -> _Rows:
     return _Rows((*found.padded[:-2], height * width), places, sums, (*outer, rows * width), width)
 
 
-def _share_memory(arrays: Arrays, inputs: Sequence[Array], out: Array) -> bool:
-    """Return whether the result may share memory with an input; in launches that repeat it does not."""
-    return not arrays.repeats and any(arrays.may_share_memory(one, out) for one in inputs)
-
-
 class _OneTap(Value):
     """The structure of windows of one element: a device that supports it supports larger windows, too."""
 
@@ -168,7 +164,7 @@ class DepthwiseKernel(ConvKernel):
         def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
             nonlocal last
             (x, w), (out,) = inputs, outputs
-            if not arrays.has_views or _share_memory(arrays, inputs, out):
+            if not arrays.has_views or share_memory(arrays, inputs, out):
                 by_product()(arrays, inputs, outputs)  # it reads all inputs before it writes, or raises
                 return
             summed = out if cropping is None else arrays.empty(result, out.dtype)
@@ -194,7 +190,7 @@ class DepthwiseKernel(ConvKernel):
 
         def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
             (x, w), (out,) = inputs, outputs
-            if _share_memory(arrays, inputs, out):
+            if share_memory(arrays, inputs, out):
                 by_product()(arrays, inputs, outputs)  # it reads all inputs before it writes, or raises
             else:
                 sums(arrays.stream, w, x, out)

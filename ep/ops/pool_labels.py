@@ -1,4 +1,4 @@
-"""max_pool_labels, and the functions of pools with indices, which are made of it."""
+"""max_pool_labels: which element of each window of an array is the largest."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from ep.common.primitive.broadcast import Dims
 from ep.common.primitive.windows import Windows
-from ep.include.arrays import Array, ArrayLike, Arrays
+from ep.include.arrays import Array, Arrays
 from ep.include.data_type import DataType
 from ep.include.number_kind import FLOATS, INTEGERS, REAL, UNSIGNED
 from ep.include.primitive.binary_op import BinaryOp
@@ -19,34 +19,24 @@ from ep.include.primitive.expression import Expression, ExpressionFactory
 from ep.include.primitive.registry import RequirePrimitive
 from ep.include.primitive.structure import Constant, Step, Structure
 from ep.include.primitive.unary_op import UnaryOp
-from ep.ops.composition import composition
-from ep.ops.declare.function import FUNCTIONS, Tensor, operator
+from ep.ops.declare.function import Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.devices import arrays_of
 from ep.ops.kernels import Launches, PreparedKernel, Subject, data_type, primitive_exists, register_kernel
 from ep.ops.kernels.conditions import Value
 from ep.ops.names import in_errors
-from ep.ops.pool import least, pool_attributes
+from ep.ops.pool import least, pool_attributes, pool_shape, pool_windows
 from ep.ops.sbp_signatures import PMAX, B, P, partials_of, signature
-from ep.ops.shaped import viewed
-from ep.ops.shapes import as_sizes
 from ep.ops.window_kernel import Move, WindowMoves
-from ep.ops.windows import windows
 from ep.sbp import Problem, Signature, Split
 
 _MOST_TAPS: Final = 9
 """The most places of a window along an axis that one launch compares. More take seconds to compile."""
 
 
-def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
-    x = shapes[0]
-    return [(*x[:2], *windows(x[2:], attributes["kernel"], attributes).counts)]
-
-
 def _signatures(problem: Problem) -> Iterator[Signature]:
     x, _ = problem.shapes
-    found = windows(x[2:], problem.attributes["kernel"], problem.attributes)
+    found = pool_windows(x, problem.attributes)
     for plane in (Split(0), Split(1)):
         yield signature(plane, B, plane)
     for axis in range(len(x) - 2):
@@ -65,11 +55,11 @@ def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
     """Return the attributes of a rank: the pads of its piece of x."""
     (x, _), given = problem.shapes, problem.attributes
     places = signature.inputs[0], *signature.outputs, B
-    pads = windows(x[2:], given["kernel"], given).local_pads(places, problem.ranks, rank)
+    pads = pool_windows(x, given).local_pads(places, problem.ranks, rank)
     return {**given, "pads": pads}
 
 
-@operator(shape=_shape, dtype=SameAs("labels"), signatures=_signatures, local=_local)
+@operator(shape=pool_shape, dtype=SameAs("labels"), signatures=_signatures, local=_local)
 def max_pool_labels(
     x: Tensor,
     labels: Tensor,
@@ -201,8 +191,8 @@ _SIGNED: Final = [one for one in INTEGERS if one not in UNSIGNED]
     "max_pool_labels",
     matches=data_type("x").one_of(*REAL)
     & data_type("labels").one_of(*_SIGNED)
-    & WindowMoves.exist("x")
-    & WindowMoves.exist("labels")
+    & WindowMoves.exist(data_type("x"))
+    & WindowMoves.exist(data_type("labels"))
     & primitive_exists(ExpressionFactory, _TwoPlaces()),
 )
 class MaxPoolLabelsKernel(PreparedKernel):
@@ -215,13 +205,13 @@ class MaxPoolLabelsKernel(PreparedKernel):
 
     def __init__(self, subject: Subject) -> None:
         super().__init__(subject)
-        self._sides = [_Sides(subject, name) for name in ("x", "labels")]
+        self._sides = [_Sides(subject, data_type(name)) for name in ("x", "labels")]
 
     def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
-        (x, sizes), (result,) = shapes, _shape(shapes, attributes)
+        (x, _), (result,) = shapes, pool_shape(shapes, attributes)
         if 0 in result:
             return lambda arrays, inputs, outputs: None
-        found, planes = windows(sizes, attributes["kernel"], attributes), math.prod(x[:2])
+        found, planes = pool_windows(x, attributes), math.prod(x[:2])
         types = [self.subject.data_types[name] for name in ("x", "labels")]
         dtypes, has_padding, step = [one.dtype for one in types], found.has_padding, _step(found)
         if step > 1:  # whole rows of that distance, and no more of the padding than is read
@@ -232,11 +222,10 @@ class MaxPoolLabelsKernel(PreparedKernel):
         moves = [side.moves(number, found, step, value) for side, number, value in each]
         *first, last = _passes(planes, found, step)
         steps = [(one.shape, self._comparing(one, dtypes, has_padding, keeps=True)) for one in first]
-        choose, count = self._comparing(last, dtypes, has_padding, keeps=False), math.prod(result)
-        copy = self._sides[1].strided((count,), (1,), (1,))
+        choose = self._comparing(last, dtypes, has_padding, keeps=False)
 
         def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-            (out,), each = outputs, zip(self._sides, inputs, numbers, moves, strict=True)
+            each = zip(self._sides, inputs, numbers, moves, strict=True)
             now = [
                 side.moved(arrays, array, to_rows) if to_rows else array.reshape((number, *found.padded))
                 for side, array, number, to_rows in each
@@ -245,13 +234,9 @@ class MaxPoolLabelsKernel(PreparedKernel):
                 made = [arrays.empty(shape, dtype) for dtype in dtypes]
                 compare(arrays, now, made)
                 now = made
-            is_shared = not arrays.repeats and any(arrays.may_share_memory(one, out) for one in inputs)
-            written = arrays.empty(result, dtypes[1]) if is_shared else out
-            choose(arrays, now, [written.reshape(last.shape)])
-            if is_shared:
-                copy(arrays, [written], outputs)
+            choose(arrays, now, [outputs[0].reshape(last.shape)])
 
-        return launches
+        return self._sides[1].without_overlap(launches, math.prod(result))
 
     def _comparing(self, one: _Pass, dtypes: Sequence[Any], padded: bool, keeps: bool) -> Launches:
         """Return the launches of a pass: from elements and labels to the largest, if kept, and to their labels."""
@@ -283,47 +268,3 @@ class MaxPoolLabelsKernel(PreparedKernel):
 
 def _views(arrays: Arrays, array: Array, places: Sequence[tuple[slice | int, ...]]) -> list[Array]:
     return [arrays.view(array, place, None, None) for place in places]
-
-
-@composition(REAL)
-def max_pool_with_indices(
-    x: ArrayLike, kernel: Any, strides: Any = 1, pads: Any = 0, dilations: Any = 1, ceil_mode: bool = False
-) -> list[Array]:
-    """Return the largest element of each window of `x`, and its index, as PyTorch's `max_pool2d` with `return_indices`.
-
-    x, kernel, strides, pads, dilations, ceil_mode: as of `max_pool`, which gives the first result.
-
-    The second result has the same shape and dtype int64. An index counts the elements of a plane of x in row-major
-    order; `max_pool_labels` says which one of equal elements has it. A window without elements has -1.
-    """
-    given = kernel, strides, pads, dilations, ceil_mode
-    largest = FUNCTIONS["max_pool"](x, *given)
-    return [largest, FUNCTIONS["max_pool_labels"](x, plane_indices(x), *given)]
-
-
-def plane_indices(x: ArrayLike) -> Array:
-    """Return the index of each element in a plane of x, in row-major order, where x is."""
-    sizes = tuple(x.shape[2:])
-    return arrays_of((x,), ("x",)).copy_from_host(np.arange(math.prod(sizes), dtype=np.int64).reshape(sizes))
-
-
-@composition()
-def max_unpool(x: ArrayLike, indices: Any, sizes: Any) -> Array:
-    """Return zeros with the elements of `x` at indices, as PyTorch's `max_unpool2d`: the gradient of `max_pool`.
-
-    x: array of shape (N, C, counts...), of any type but bool. indices: integers of that shape, as of
-        `max_pool_with_indices`.
-    sizes: those of the spatial axes of the result.
-
-    The result has shape (N, C, sizes...). Elements with one index are added up, in their order; one with an index
-    outside of the plane is left out. Raises ValueError for shapes that do not fit.
-    """
-    of_x, places = tuple(x.shape), as_sizes((sizes,), "sizes")
-    if len(of_x) != len(places) + 2:
-        raise ValueError(f"x has shape {of_x}; it must have {len(places) + 2} axes, as sizes are {places}")
-    if tuple(indices.shape) != of_x:
-        raise ValueError(f"indices has shape {tuple(indices.shape)}; it must have that of x, {of_x}")
-    flat = (*of_x[:2], math.prod(of_x[2:]))
-    planes = (*of_x[:2], math.prod(places))
-    spread = FUNCTIONS["gather_grad"](viewed(x, flat), viewed(indices, flat), planes, 2, 2, "zero")
-    return viewed(spread, (*of_x[:2], *places))

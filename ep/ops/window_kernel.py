@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ep.common.primitive.broadcast import Dims, simplify_strided
 from ep.common.primitive.strides import contiguous_strides
 from ep.common.primitive.windows import Windows
 from ep.include.arrays import RESULT, Array, Arrays, Placeholder
+from ep.include.data_type import DataType
 from ep.include.primitive.constant_pad import ConstantPadFactory
 from ep.include.primitive.expand import ExpandFactory
 from ep.include.primitive.primitive import kMaxNumDims
@@ -22,13 +23,13 @@ from ep.ops.kernels import (
     data_type,
     primitive_exists,
 )
+from ep.ops.kernels.conditions import Value
+
+_OUT: Final = data_type("out")
 
 
-def _primitives(name: str) -> tuple[PrimitiveExists, PrimitiveExists]:
-    return (
-        primitive_exists(ConstantPadFactory, data_type(name)),
-        primitive_exists(ExpandFactory, data_type(name), kMaxNumDims),
-    )
+def _primitives(kind: Value | DataType) -> tuple[PrimitiveExists, PrimitiveExists]:
+    return primitive_exists(ConstantPadFactory, kind), primitive_exists(ExpandFactory, kind, kMaxNumDims)
 
 
 class Move(NamedTuple):
@@ -41,14 +42,14 @@ class Move(NamedTuple):
 class WindowMoves:
     """The moves that pad arrays of one type and write out windows."""
 
-    def __init__(self, subject: Subject, name: str = "out") -> None:
-        """name: of an operand of the subject, or its result, with the type of the arrays."""
-        self._pad, self._expand = (one.make(subject) for one in _primitives(name))
+    def __init__(self, subject: Subject, kind: Value | DataType = _OUT) -> None:
+        """kind: the type of the arrays, or that of an operand of the subject."""
+        self._pad, self._expand = (one.make(subject) for one in _primitives(kind))
 
     @staticmethod
-    def exist(name: str = "out") -> Predicate:
-        """Return the condition that there are moves of arrays of the type of `name`."""
-        pad, expand = _primitives(name)
+    def exist(kind: Value | DataType = _OUT) -> Predicate:
+        """Return the condition that there are moves of arrays of a type."""
+        pad, expand = _primitives(kind)
         return pad & expand
 
     def padding(self, planes: Dims, found: Windows, value: float = 0) -> Iterator[Move]:
@@ -81,6 +82,24 @@ class WindowMoves:
 
         return launches
 
+    def without_overlap(self, launches: Launches, count: int) -> Launches:
+        """Return launches that read operands after they have begun to write `count` elements, for any operands.
+
+        The result may have the memory of an operand: it is then written to other memory first.
+        """
+        copy = self.strided((count,), (1,), (1,))
+
+        def safely(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+            (out,) = outputs
+            if share_memory(arrays, inputs, out):
+                written = arrays.empty(out.shape, out.dtype)
+                launches(arrays, inputs, [written])
+                copy(arrays, [written], outputs)
+            else:
+                launches(arrays, inputs, outputs)
+
+        return safely
+
     def moved(self, arrays: Arrays, array: Array, moves: Sequence[Move]) -> Array:
         """Queue moves, one after the other, and return the last one's result."""
         for shape, launch in moves:
@@ -88,6 +107,11 @@ class WindowMoves:
             launch(arrays, [array], [written])
             array = written
         return array
+
+
+def share_memory(arrays: Arrays, inputs: Sequence[Array], out: Array) -> bool:
+    """Return whether the result may share memory with an input; in launches that repeat it does not."""
+    return not arrays.repeats and any(arrays.may_share_memory(one, out) for one in inputs)
 
 
 class WindowKernel(PreparedKernel, WindowMoves):

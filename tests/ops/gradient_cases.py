@@ -183,6 +183,13 @@ def of_average_pool(rng):
     return inputs, {**given, "count_include_pad": bool(rng.integers(2))}
 
 
+def of_average_pool_grad(rng):
+    (x,), given = of_average_pool(rng)
+    pool = operator_named("average_pool")
+    dy = rng.normal(size=pool.shape([x.shape], pool.resolve(x, **given))[0])
+    return [dy], {"shape": x.shape, **given}
+
+
 def of_unfold(rng):
     kernel, sizes, given = _of_windows(rng)
     return [rng.normal(size=(2, int(rng.integers(3)), *sizes))], {"kernel": kernel, **given}

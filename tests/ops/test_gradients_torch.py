@@ -162,6 +162,12 @@ def pool(name):
     return function
 
 
+def average_pool_grad(torch, dy, shape, **given):
+    """Return the gradient of average_pool; autograd differentiates it, too."""
+    zeros = torch.zeros(shape, dtype=dy.dtype, requires_grad=True)
+    return torch.autograd.grad(pool("average_pool")(torch, zeros, **given), zeros, dy, create_graph=True)[0]
+
+
 def unfold(torch, x, kernel, strides, pads, dilations):
     counts = window_references.counts_of(x.shape[2:], kernel, strides, pads, dilations)
     written = _windows(torch, x, kernel, strides, pads, dilations, counts)
@@ -227,6 +233,7 @@ OTHERS = {
     "fold": fold,
     "max_pool": pool("max_pool"),
     "average_pool": pool("average_pool"),
+    "average_pool_grad": average_pool_grad,
     "cast": lambda torch, x, dtype: x.to(getattr(torch, dtype)),
     "sum": reduce("sum"),
     "mean": reduce("mean"),

@@ -22,6 +22,7 @@ ROWS = np.array([2, 0, 1])
 
 CALLS = {
     "average_pool": ([IMAGE, 2], {}),
+    "average_pool_grad": ([np.ones((1, 2, 4, 4), np.float32), (1, 2, 5, 5), 2], {}),
     "batch_gather": ([X, np.array([[1, 0], [2, 2], [3, 0]])], {}),
     "batch_gather_grad": ([np.ones((3, 2), np.float32), np.array([[1, 0], [2, 2], [3, 0]]), (3, 4)], {}),
     "cast": ([X, "float64"], {}),

@@ -9,6 +9,7 @@ from ep.ops.gradients.vjp import (
     Backward,
     Gradients,
     call,
+    computed,
     conjugated,
     gradient_of,
     in_type,
@@ -18,7 +19,6 @@ from ep.ops.gradients.vjp import (
     wide,
 )
 from ep.ops.shaped import viewed
-from ep.ops.windows import windows
 
 
 def _kept(back: Backward, of: Any) -> Any:
@@ -109,23 +109,14 @@ def _max_pool(back: Backward) -> Gradients:
 
 @gradient_of("average_pool")
 def _average_pool(back: Backward) -> Gradients:
-    """Divide the gradient among the elements of a window."""
-    (x,), (kernel, strides, pads, dilations) = back.inputs, (back.attributes[name] for name in _WINDOWS)
-    found, num_axes = windows(tuple(x.shape[2:]), kernel, back.attributes), len(kernel)
-    if found.are_within(back.attributes["counted"]):
-        share = over_size(wide(back.dy), math.prod(kernel))
-    else:
-        ones = found.cut_to(back.attributes["counted"])
-        each = zip(ones.before, found.before, ones.sizes, found.sizes, strict=True)
-        widths = [(before - begin, begin - before + size - have) for begin, before, size, have in each]
-        plane = ones_like(wide(call("slice")(x, (0, 1), (0, 1))))
-        counting = call("pad")(plane, [(0, 0), (0, 0), *widths], constant_values=1)
-        written = call("unfold")(counting, kernel, strides, (*ones.before, *ones.after), dilations)
-        counts = call("sum")(written, tuple(range(2, num_axes + 2)))
-        share = call("div")(wide(back.dy), counts)
-    share = _of_windows(in_type(share, x.dtype), num_axes)
-    spread = call("expand")(share, (*x.shape[:2], *kernel, *found.counts))
-    return [call("fold")(spread, tuple(x.shape[2:]), strides, pads, dilations)]
+    given = {**back.attributes, "shape": tuple(back.inputs[0].shape)}
+    return [computed("average_pool_grad", back.dy, given)]
+
+
+@gradient_of("average_pool_grad")
+def _average_pool_grad(back: Backward) -> Gradients:
+    given = {name: value for name, value in back.attributes.items() if name != "shape"}
+    return [computed("average_pool", back.dy, given)]
 
 
 _WINDOWS: Final = ("kernel", "strides", "pads", "dilations")

@@ -273,6 +273,12 @@ def over_size(x: Any, size: float) -> Any:
     return arrays.compute(operator_named("div"), [buffer, number], {}, None)[0]
 
 
+def computed(name: str, x: Any, attributes: Attributes) -> Any:
+    """Return the result of an operator of one array, with resolved attributes."""
+    arrays = arrays_of((x,), ("x",))
+    return arrays.compute(operator_named(name), [arrays.as_buffer(x, "x")], attributes, None)[0]
+
+
 def zeros_like(like: Any) -> Any:
     """Return zeros of the shape and type of an array, which may hold values that are not finite."""
     return _truth(like, "not_equal")

@@ -1,0 +1,108 @@
+"""Adaptive pools: means of as many windows as the result has elements, which other operators compute together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ep.common.primitive.broadcast import Dims
+from ep.include.arrays import Array, ArrayLike
+from ep.include.number_kind import FLOATS
+from ep.ops.composition import composition
+from ep.ops.declare.function import FUNCTIONS
+from ep.ops.devices import arrays_of
+from ep.ops.shaped import viewed
+from ep.ops.shapes import as_sizes
+from ep.ops.windows import for_each, num_spatial
+
+
+@composition(FLOATS)
+def adaptive_average_pool(x: ArrayLike, sizes: Any) -> Array:
+    """Return the means of windows that divide `x` into `sizes`, as PyTorch's `adaptive_avg_pool1d` to `3d`.
+
+    x: array of shape (N, C, sizes...), with one to three spatial axes, of a floating dtype.
+    sizes: those of the spatial axes of the result; one integer for all of them.
+
+    The result has shape (N, C, sizes...). Along an axis of a elements, window i of b has the elements from
+    floor(i a / b) to ceil((i + 1) a / b), which is not included. Raises ValueError for a shape of x that does not fit,
+    and for windows of an axis without elements.
+    """
+    of_x = tuple(x.shape)
+    wanted = _wanted(of_x, sizes)
+    kernel = _equal_windows(of_x, wanted)
+    if kernel is not None:
+        if {*wanted} == {1}:
+            return FUNCTIONS["mean"](x, tuple(range(2, len(of_x))), keepdims=True)
+        return FUNCTIONS["average_pool"](x, kernel, kernel)
+    result = x
+    for axis, (size, count) in enumerate(_each(of_x[2:], wanted), 2):
+        if size != count:
+            places, lengths = _windows(x, size, count, len(of_x) - axis)
+            taken = FUNCTIONS["gather"](result, places, axis, mode="zero")
+            result = FUNCTIONS["div"](FUNCTIONS["sum"](taken, axis + 1, dtype="float64"), lengths)
+    return FUNCTIONS["cast"](result, x.dtype)
+
+
+@composition(FLOATS)
+def adaptive_average_pool_grad(dy: ArrayLike, shape: Any) -> Array:
+    """Return the gradient of `adaptive_average_pool`: each element of x has shares of the `dy` of its windows.
+
+    dy: the gradient with respect to the result, of its shape and of a floating dtype. shape: that of x.
+
+    Raises ValueError for shapes that do not fit.
+    """
+    of_dy, of_x = tuple(dy.shape), as_sizes((shape,), "shape")
+    wanted = _wanted(of_x, of_dy[2:])
+    if of_dy[:2] != of_x[:2]:
+        raise ValueError(f"dy has shape {of_dy}; it must begin with {of_x[:2]}, as shape {of_x} does")
+    kernel = _equal_windows(of_x, wanted)
+    if kernel is not None:
+        return FUNCTIONS["average_pool_grad"](dy, of_x, kernel, kernel)
+    result = FUNCTIONS["cast"](dy, "float64")
+    for axis, (size, count) in enumerate(_each(of_x[2:], wanted), 2):
+        if size != count:
+            places, lengths = _windows(dy, size, count, len(of_x) - axis)
+            share, before = FUNCTIONS["div"](result, lengths), tuple(result.shape)
+            wide = (*before[: axis + 1], places.shape[1], *before[axis + 1 :])
+            spread = FUNCTIONS["expand"](viewed(share, (*before[: axis + 1], 1, *before[axis + 1 :])), wide)
+            result = FUNCTIONS["gather_grad"](
+                spread, places, (*before[:axis], size, *before[axis + 1 :]), axis, 0, "zero"
+            )
+    return FUNCTIONS["cast"](result, dy.dtype)
+
+
+def _wanted(of_x: Dims, sizes: Any) -> Dims:
+    """Return the sizes of the result; ValueError if there is no such result."""
+    wanted = for_each(sizes, "sizes", num_spatial(of_x), least=0)
+    for axis, (size, count) in enumerate(_each(of_x[2:], wanted), 2):
+        if size == 0 and count > 0:
+            raise ValueError(f"sizes[{axis - 2}] is {count}; axis {axis} of x of shape {of_x} has no elements")
+    return wanted
+
+
+def _equal_windows(of_x: Dims, wanted: Dims) -> list[int] | None:
+    """Return the sizes of windows that are equal and adjacent, None for others."""
+    if 0 in wanted or any(size % count for size, count in _each(of_x[2:], wanted)):
+        return None
+    return [size // count for size, count in _each(of_x[2:], wanted)]
+
+
+def _each(sizes: Sequence[int], counts: Sequence[int]) -> list[tuple[int, int]]:
+    return [*zip(sizes, counts, strict=True)]
+
+
+def _windows(like: ArrayLike, size: int, count: int, trailing: int) -> tuple[Array, Array]:
+    """Return the places of the elements of each window, -1 for none, and how many these are, where an array is.
+
+    trailing: the number of axes from the windows' one on.
+    """
+    begins = [window * size // count for window in range(count)]
+    ends = [-(-(window + 1) * size // count) for window in range(count)]
+    most = max((end - begin for begin, end in zip(begins, ends, strict=True)), default=1)
+    places = np.array(begins, np.int64).reshape(-1, 1) + np.arange(most)
+    lengths = np.subtract(ends, begins).astype(np.float64)
+    places[places >= np.array(ends, np.int64).reshape(-1, 1)] = -1
+    arrays = arrays_of((like,), ("x",))
+    return arrays.copy_from_host(places), arrays.copy_from_host(lengths.reshape(-1, *[1] * (trailing - 1)))
