@@ -23,6 +23,8 @@ ROW_OPS: Final[dict[str, ReduceOp | RowOp]] = {
     **{op.name.removeprefix("k").lower(): op for op in ReduceOp},
     "softmax": RowOp.kSoftmax,
     "log_softmax": RowOp.kLogSoftmax,
+    "softmax_grad": RowOp.kSoftmaxBackward,
+    "log_softmax_grad": RowOp.kLogSoftmaxBackward,
 }
 """The op of each operator that reads whole rows."""
 

@@ -28,7 +28,8 @@ REDUCTION: Final = MAP._replace(steps=(*MAP.steps, Step(ReduceOp.kSum, (1,), _FL
 def rows(op: ReduceOp | RowOp, data_type: DataType) -> Structure:
     """Return a structure with elements of a type as a result, beside those of `op` on them."""
     result_type = DataType.kBool if op in TRUTHS else data_type
-    steps = Step(UnaryOp.kIdentity, (0,), data_type), Step(op, (1,), result_type)
+    operands = (1, 1) if isinstance(op, RowOp) and op.is_gradient else (1,)
+    steps = Step(UnaryOp.kIdentity, (0,), data_type), Step(op, operands, result_type)
     return Structure((data_type,), (), steps, (1, 2))
 
 

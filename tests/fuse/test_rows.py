@@ -45,6 +45,12 @@ FUNCTIONS = {
     "masked mean": (masked_mean, "xm"),
     "residual": (lambda x, y, w, b: (x + b + y, layer_norm(x + b + y, w, b)), "xywb"),
     "scaled softmax": (lambda x, m: ops.softmax(x * 0.125 + m), "xm"),
+    "gradient of softmax": (lambda x, y: ops.softmax_grad(dy=x * 2.0, y=ops.softmax(y)) * 0.125, "xy"),
+    "gradient of log_softmax": (
+        lambda x, y: ops.log_softmax_grad(dy=x - 1.0, y=y) * ops.sum(x, -1, keepdims=True),
+        "xy",
+    ),
+    "gradient of what it reads": (lambda x: ops.log_softmax_grad(dy=x, y=x) + ops.softmax_grad(dy=x, y=x), "x"),
     "range": (lambda x: ops.max(ops.abs(x), -1) - ops.min(ops.abs(x), -1), "x"),
     "of rows": (lambda x, r: mean(x * r) * r + r, "xr"),
     "likelihood": (likelihood, "xi"),

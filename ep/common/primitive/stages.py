@@ -54,10 +54,10 @@ def stored_in_full(structure: Structure) -> Structure:
         data_type = DataType.kFloat if is_half and (adds or not step.rounded) else step.data_type
         operands = tuple(numbers[one] for one in step.operands)
         if isinstance(step.op, ReduceOp | RowOp | SegmentSum):
-            read, *others = operands
-            wanted = types[read] if step.op in TRUTHS else data_type
-            if types[read] is not wanted:
-                operands = (add(Step(UnaryOp.kCast, (read,), wanted)), *others)
+            elements, others = operands if isinstance(step.op, RowOp) else operands[:1], operands[1:]
+            wanted = types[elements[0]] if step.op in TRUTHS else data_type
+            cast = [one if types[one] is wanted else add(Step(UnaryOp.kCast, (one,), wanted)) for one in elements]
+            operands = (*cast, *(() if isinstance(step.op, RowOp) else others))
         if step.op is ChoiceOp.kElement:
             data_type = types[operands[0]]
         number = add(Step(step.op, operands, data_type, step.attributes))

@@ -46,14 +46,21 @@ from ep.cpu.shared.layout import Words, addresses_in
 from ep.cpu.shared.state import GRAIN_BYTES, LaunchState
 from ep.include.data_type import DataType
 from ep.include.primitive.log_softmax import LogSoftmax
+from ep.include.primitive.log_softmax_backward import LogSoftmaxBackward
 from ep.include.primitive.reduce_op import ReduceOp
 from ep.include.primitive.softmax import Softmax
+from ep.include.primitive.softmax_backward import SoftmaxBackward
 from ep.include.primitive.structure import ChoiceOp, RowOp, SegmentSum, Step, Structure
 
 _NEAR: Final = 2**15  # the most bytes of the rows of one turn, in all stages: those of an L1
 _NEAR_FROM_MEMORY: Final = 2**13  # the same if data comes from memory, which is to stay busy during the computation
 _NEAR_BEFORE_NEXT: Final = 2**14  # the same if the next rows are prefetched meanwhile
-_SOFTMAXES: Final = {RowOp.kSoftmax: Softmax, RowOp.kLogSoftmax: LogSoftmax}
+_SOFTMAXES: Final = {
+    RowOp.kSoftmax: Softmax,
+    RowOp.kLogSoftmax: LogSoftmax,
+    RowOp.kSoftmaxBackward: SoftmaxBackward,
+    RowOp.kLogSoftmaxBackward: LogSoftmaxBackward,
+}
 
 
 class StagesPlan(StridedPlan):
@@ -140,17 +147,15 @@ class StagesPlan(StridedPlan):
         if stage.map is not None:
             self._add_fold(stage)
             return
-        (read,), (written,) = stage.reads, stage.writes
-        source = self._places[read]
-        if not self._places.is_adjacent(source, reduced=False):
-            source = self._places.in_memory(read)
-            self._copy(self._places[read], source, reduced=False)
-        places = [self._places[written], source]
+        (written,) = stage.writes
+        sources = list(map(self._adjacent, stage.reads))
+        source, places = sources[0], [self._places[written], *sources]
         if isinstance(stage.op, RowOp):
             task, cost = softmax_task(_SOFTMAXES[stage.op], source.data_type)
             self._computing += cost * self._length
             streams = self._places.streams and self._places.is_streamed(written, places[0])
             size = source.data_type.itemsize if streams and self._streamed(places[:1]) else 0
+            read = stage.reads[0]
             read_later = read in self._structure.results or any(read in stage.reads for stage in later)
             reuses = source.slot >= 0 and not read_later and source.data_type not in HALVES
             kept = self._places.slots[source.slot] if reuses else 0
@@ -164,6 +169,14 @@ class StagesPlan(StridedPlan):
         else:
             words = self._keep(plan), self._keep(state)
             self._stages.append((StageHead(REDUCE, walk(), self._length, *words), places))
+
+    def _adjacent(self, read: int) -> Place:
+        """Return the place of a value as contiguous rows; it is copied if it has other strides."""
+        source = self._places[read]
+        if not self._places.is_adjacent(source, reduced=False):
+            source = self._places.in_memory(read)
+            self._copy(self._places[read], source, reduced=False)
+        return source
 
     def _add_fold(self, stage: Stage) -> None:
         """Add a sum of rows of elements that a map computes in the same loop."""
@@ -304,8 +317,12 @@ class StagesPlan(StridedPlan):
         self.set(grain=max(GRAIN_BYTES // cost, 1))
 
     def _fetching(self) -> list[int]:
-        """Return the numbers of the stages that prefetch: those of softmaxes, which compute longest, or else maps."""
-        kinds = [head.kind if head.count > 1 else None for head, _ in self._stages]
+        """Return the numbers of the stages that prefetch: those of softmaxes, which compute longest, or else maps. The
+        gradients of softmaxes, with two sources, prefetch nothing."""
+        kinds = [
+            head.kind if head.count > 1 and (head.kind != PASSES or len(places) == 2) else None
+            for head, places in self._stages
+        ]
         kind = PASSES if PASSES in kinds else MAP
         fetches = self._places.streams or (self._from_memory and kind == PASSES)
         return [k for k, one in enumerate(kinds) if fetches and one == kind]

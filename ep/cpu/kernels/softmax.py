@@ -319,7 +319,7 @@ def _kernel(interface: type[Primitive], data_type: DataType) -> tuple[int, Passe
 
 
 def softmax_task(interface: type[Primitive], data_type: DataType) -> tuple[int, int]:
-    """Return the address of the task of Softmax or LogSoftmax, as `row_kernel` does, and the cost of an element, in
+    """Return the address of the task of one of the four primitives, as `row_kernel` does, and the cost of an element in
     bytes that could be moved in the same time."""
     task, passes = _kernel(interface, data_type)
     return task, 2 * passes.cost  # for each of two buffers

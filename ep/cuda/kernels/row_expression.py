@@ -216,7 +216,7 @@ class _Text(RowElements):
                 yield f"s{n} = add{n}(s{n}, opaque(in{n}({self._name(reduction.read, k)})))"
         for one in part.tops:
             for k in range(count):
-                yield f"t{one.written} = higher{one.written}(t{one.written}, {self._name(one.read, k)})"
+                yield f"t{one.written} = higher{one.written}(t{one.written}, {self._name(one.reads[0], k)})"
         for one in part.sums:
             yield from self._sum(one, count, is_pack)
         for k, value in enumerate(self._results):
@@ -232,6 +232,9 @@ class _Text(RowElements):
     def _sum(self, one: Softmax, count: int, is_pack: bool) -> Iterator[str]:
         n, kept = one.written, exponentials(one)
         for k in range(count):
+            if one.op.is_gradient:
+                yield f"s{n} = add{n}(s{n}, term{n}({self._pair(one, k)}))"
+                continue
             yield self._exponential(one, k)
             yield f"s{n} = add{n}(s{n}, term{n}({self._name(kept, k)}, t{n}))"
         if kept in self._area_of:
@@ -242,6 +245,9 @@ class _Text(RowElements):
         if are_kept:
             yield from self._get(kept, count, is_pack)
         for k in range(count):
+            if one.op.is_gradient:
+                yield f"x{n}_{k} = to{n}(result{n}({self._pair(one, k)}, u{n}))"
+                continue
             if not are_kept:
                 yield self._exponential(one, k)
             yield f"x{n}_{k} = to{n}(result{n}({self._name(kept, k)}, t{n}, u{n}))"
@@ -249,7 +255,11 @@ class _Text(RowElements):
     def _exponential(self, one: Softmax, k: int) -> str:
         """Return the code for what is kept of an element: its exponential, or itself."""
         n = one.written
-        return f"{self._name(exponentials(one), k)} = keep{n}({self._name(one.read, k)}, t{n})"
+        return f"{self._name(exponentials(one), k)} = keep{n}({self._name(one.reads[0], k)}, t{n})"
+
+    def _pair(self, one: Softmax, k: int) -> str:
+        """Return the code for an element of each operand of a gradient."""
+        return ", ".join(self._name(read, k) for read in one.reads)
 
     # elements that are chosen
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -19,10 +19,17 @@ from ep.cuda.compile.numba_cuda import barrier, device_function, shuffle_xor
 from ep.cuda.engine.reduce.accumulator import accumulator
 from ep.cuda.engine.reduce.merge import merge_memory, merger
 from ep.cuda.engine.reduce.row_passes import row_sums
-from ep.cuda.kernels.softmax import log_softmax, softmax
+from ep.cuda.kernels.softmax import log_softmax, log_softmax_backward, softmax, softmax_backward
 from ep.include.data_type import DataType, as_data_type
 from ep.include.primitive.reduce_op import ReduceOp
 from ep.include.primitive.structure import RowOp
+
+_FUNCTIONS: Final = {
+    RowOp.kSoftmax: softmax,
+    RowOp.kLogSoftmax: log_softmax,
+    RowOp.kSoftmaxBackward: softmax_backward,
+    RowOp.kLogSoftmaxBackward: log_softmax_backward,
+}
 
 
 @cache
@@ -47,10 +54,11 @@ def merged_sums(sums: States, threads: int) -> Any:
 
 
 class SoftmaxParts(NamedTuple):
-    """The functions of a softmax, as the primitive has them.
+    """The functions of a softmax, or of the gradient of one, as the primitive has them.
 
     sums: those of the terms. keep(x, top): what is kept of an element, its exponential or itself; term(kept, top): its
-    term. scale(sum) -> a number for the row. result(kept, top, number).
+    term. scale(sum) -> a number for the row. result(kept, top, number). A gradient has an element of each of its
+    operands, the result of the softmax and the gradient with respect to it, in place of `kept` and `top`.
     """
 
     sums: States
@@ -62,8 +70,17 @@ class SoftmaxParts(NamedTuple):
 
 @cache
 def softmax_parts(op: RowOp, data_type: DataType) -> SoftmaxParts:
-    """Return the functions of a softmax of elements of `data_type`."""
-    function = {RowOp.kSoftmax: softmax, RowOp.kLogSoftmax: log_softmax}[op](data_type)
+    """Return the functions of a softmax of elements of `data_type`, or of its gradient."""
+    function = _FUNCTIONS[op](data_type)
+    if op.is_gradient:
+        of_two, from_two = device_function(function.term), device_function(function.result)
+        return SoftmaxParts(
+            row_sums(data_type),
+            None,
+            device_function(lambda y, dy: of_two((opaque(y), opaque(dy)), 0)),
+            device_function(function.scale),
+            device_function(lambda y, dy, number: from_two((opaque(y), opaque(dy)), 0, number)),
+        )
     keep = device_function(function.keep or (lambda e, top: e))
     term, result = device_function(function.term), device_function(function.result)
     return SoftmaxParts(

@@ -12,10 +12,18 @@ from ep.include.primitive.unary_op import UnaryOp
 
 
 class RowOp(Enum):
-    """The ops that read a whole row to compute each of its elements, like the primitives of these names."""
+    """The ops that read a whole row to compute each of its elements, like the primitives of these names. The gradients
+    have two operands with elements: the result of the softmax, and the gradient with respect to it."""
 
     kSoftmax = 0
     kLogSoftmax = 1
+    kSoftmaxBackward = 2
+    kLogSoftmaxBackward = 3
+
+    @property
+    def is_gradient(self) -> bool:
+        """Whether it has two operands."""
+        return self in (RowOp.kSoftmaxBackward, RowOp.kLogSoftmaxBackward)
 
 
 class ChoiceOp(Enum):

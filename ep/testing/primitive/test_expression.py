@@ -35,6 +35,17 @@ ROWS = Structure(
     reduced=(1,),
 )
 SOFTMAX = Structure((REAL,), (), (Step(UnaryOp.kNegative, (0,), REAL), Step(RowOp.kSoftmax, (1,), REAL)), (2,))
+GRADIENTS = Structure(
+    (REAL, REAL),
+    (),
+    (
+        Step(UnaryOp.kNegative, (1,), REAL),
+        Step(RowOp.kSoftmaxBackward, (0, 2), REAL),
+        Step(RowOp.kLogSoftmaxBackward, (0, 2), REAL),
+        Step(BinaryOp.kAdd, (3, 1), REAL),
+    ),
+    (5, 4),
+)
 ANY_AXES = Structure(
     (REAL, REAL, REAL),
     (),
@@ -96,6 +107,7 @@ SEGMENTS = Structure(
 KINDS = {
     "any axes": ANY_AXES,
     "element": ELEMENT,
+    "gradients": GRADIENTS,
     "choice": CHOICE,
     "converted product": CONVERTED_PRODUCT,
     "chosen sums": CHOSEN_SUMS,
@@ -148,6 +160,17 @@ def test_rows(device, rng, shape):
     mean = half.mean(-1, dtype=np.float64, keepdims=True).astype(np.float32) * r
     np.testing.assert_allclose(rest, half - mean, rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(square, mean * mean, rtol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (2, 3, 300), (1, 1), (17,), (600, 2), (0, 4), (2, kMaxRow)])
+def test_gradients_of_softmaxes(device, rng, shape):
+    y, dy = rng.random(shape, np.float32), rng.normal(size=shape).astype(np.float32)
+    more, of_logarithm = Device(device, "gradients").launch([shape] * 2, y, dy)
+    y, given = y.astype(np.float64), -dy.astype(np.float64)
+    expected = (given - (y * given).sum(-1, keepdims=True)) * y
+    np.testing.assert_allclose(more, expected + dy, rtol=1e-5, atol=1e-4)
+    expected = given - np.exp(y) * given.sum(-1, keepdims=True)
+    np.testing.assert_allclose(of_logarithm, expected, rtol=1e-5, atol=1e-4)
 
 
 @pytest.mark.parametrize("shape", [(5, 7), (3, 5, 20), (2, kMaxRow + 1), (6,), (1, 1)])

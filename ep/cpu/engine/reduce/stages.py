@@ -35,7 +35,7 @@ REDUCE: Final = 1
 FOLD: Final = 2
 """The task is `reduce_rows` of Reduce, for rows of one block."""
 PASSES: Final = 3
-"""The task reads rows several times, with two operands: the results and the input."""
+"""The task reads rows several times, with two or three operands: the results and the inputs."""
 SEGMENTS: Final = 4
 """The task adds up segments of computed rows; the last operand is the segments of rows."""
 COPY: Final = 5
@@ -189,7 +189,8 @@ def _rows(context, begin, end):
                 ahead = own if load_word(stage, STAGE.ahead) != 0 else 0
                 row_bytes = load_word(stage, STAGE.kept) if last - first == 1 else 0
                 kept = src + first * row_bytes if row_bytes != 0 else 0
-                store_words(words, ALL_STEPS, src, src, dst, count, 0, streams, ahead, kept)
+                other = load_word(places, load_word(stage, STAGE.num_operands) - 1)
+                store_words(words, ALL_STEPS, src, other, dst, count, 0, streams, ahead, kept)
                 call_task(task, words, first, last)
                 store_word(own, AHEAD.num_ahead, 0)
     if in_lines:

@@ -3,7 +3,7 @@ row.
 
 A pass traverses the elements of a row in the same way as Reduce or Softmax, so its sums have the same bits: it computes
 a map, adds the results to reductions, and writes. Values that later passes read are kept, in shared memory if there is
-room. A softmax is three passes: maxima, sums below them, and the elements.
+room. A softmax is three passes: maxima, sums below them, and the elements; its gradient has no maxima.
 
 The element of a row that an index chooses needs no pass: each thread computes this one element from those of sources.
 """
@@ -49,9 +49,9 @@ class Reduced:
 
 @dataclass
 class Softmax:
-    """A softmax, or its logarithm. read, written: values; data_type: of both."""
+    """A softmax, its logarithm, or the gradient of one. reads, written: values; data_type: of all."""
 
-    read: int
+    reads: tuple[int, ...]
     written: int
     op: RowOp
     data_type: DataType
@@ -94,11 +94,12 @@ class Pass:
     def find_reads(self, reduced: Sequence[bool]) -> None:
         """Set `reads`; reduced: whether each value is one number a row."""
         others = [one for one in self.applied if not one.has_exponentials]
-        reads = {one.read for one in self.reductions} | {one.read for one in (*others, *self.tops, *self.sums)}
+        reads = {one.read for one in self.reductions}
+        reads |= {read for one in (*others, *self.tops, *self.sums) for read in one.reads}
         reads |= set(self.map.reads) if self.map else set()
         reads, applied = (
             {one for one in each if not reduced[one]}.difference(self.makes)
-            for each in (reads, {one.read for one in self.applied})
+            for each in (reads, {read for one in self.applied for read in one.reads})
         )
         self.reads, self.only_applied = reads | applied, applied - reads
 
@@ -230,11 +231,11 @@ class RowProgram:
 
     def _of_rows(self, stage: Stage) -> Reduced | Softmax:
         """Return the reductions and softmaxes of a stage."""
-        (read,), (written,), data_type = stage.reads, stage.writes, self.structure.data_type(stage.reads[0])
+        (written,), data_type = stage.writes, self.structure.data_type(stage.reads[0])
         if isinstance(stage.op, RowOp):
-            return Softmax(read, written, stage.op, data_type)
+            return Softmax(stage.reads, written, stage.op, data_type)
         assert isinstance(stage.op, ReduceOp)
-        return Reduced(read, written, stored_for(stage.op, data_type))
+        return Reduced(stage.reads[0], written, stored_for(stage.op, data_type))
 
     def _add_rows(self, added: Reduced | Softmax, last: Pass | Chosen | Stage | None, whole: Set[int]) -> None:
         """Add a reduction or a softmax, to the previous pass if it traverses elements in the same way.
@@ -242,10 +243,11 @@ class RowProgram:
         whole: the values of which all elements are needed.
         """
         if isinstance(added, Softmax):
-            if not isinstance(last, Pass):  # in whichever order a maximum is found, it is the same
-                last = Pass(added.sharing)
-                self.parts.append(last)
-            last.tops.append(added)
+            if not added.op.is_gradient:
+                if not isinstance(last, Pass):  # in whichever order a maximum is found, it is the same
+                    last = Pass(added.sharing)
+                    self.parts.append(last)
+                last.tops.append(added)
             self.parts.append(Pass(added.sharing, sums=[added]))
             if added.written in whole:
                 self.parts.append(Pass(added.sharing, applied=[added]))
