@@ -11,8 +11,10 @@ import numpy as np
 from ep.common.arrays.constants import Constants
 from ep.common.primitive.broadcast import Dims
 from ep.expressions.array import LazyArray
+from ep.expressions.operators import ROW_OPS
 from ep.expressions.trace import Node, Trace
 from ep.include.arrays import Array, Arrays
+from ep.include.primitive.reduce_op import ReduceOp
 from ep.ops.declare.operator import operator_named
 
 _MOVES: Final = "permute", "expand", "slice"
@@ -82,6 +84,8 @@ class FoldingTrace(Trace):
 
     def _undone(self, operator: Any, inputs: Sequence[Node], attributes: Mapping[str, Any]) -> Any:
         """Return the operand of a call that changes nothing, or of an earlier one that this call reverses, or None."""
+        if isinstance(ROW_OPS.get(operator.name), ReduceOp):
+            return self._of_single_elements(operator, inputs[0], attributes)
         if operator.name not in ("cast", *_MOVES):
             return None
         (node,), found = inputs, None
@@ -106,6 +110,18 @@ class FoldingTrace(Trace):
             return None
         self.num_dropped += 1
         return self.array(found.position)
+
+    def _of_single_elements(self, operator: Any, node: Node, attributes: Mapping[str, Any]) -> Any:
+        """Return the operand of a reduction along axes of one element, in the shape of the result; None for others."""
+        if any(node.shape[axis] != 1 for axis in attributes["axes"]):
+            return None
+        (shape,), data_type = operator.results(
+            self._device_type, [node.shape], [node.data_type], attributes, operator.key(attributes)
+        )
+        if data_type is not node.data_type or attributes.get("is_piece"):
+            return None
+        self.num_dropped += 1
+        return super().reshape(self.array(node.position), shape)
 
     def _folded(self, key: Hashable, held: Sequence[Any], compute: Any) -> Sequence[Array]:
         found = self._folds.get(key)

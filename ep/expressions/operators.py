@@ -41,6 +41,8 @@ CONVOLUTION: Final = "conv"
 """The operator of convolutions, on which maps are computed, too."""
 MAX_POOL: Final = "max_pool"
 """The operator whose windows a kernel of a convolution reduces."""
+SPLIT: Final = "split"
+"""The operator whose results are parts of an array, which kernels read where they are."""
 TRANSPOSES: Final = "transpose_x1", "transpose_x2"
 """The attributes of a product."""
 

@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from ep.common.arrays.index_types import wrapped_type
 from ep.common.primitive.broadcast import Dims
 from ep.expressions.group import Indices, Range, View
-from ep.expressions.operators import GATHER, SEGMENT_SUMS
+from ep.expressions.operators import GATHER, SEGMENT_SUMS, SPLIT
 from ep.expressions.trace import Node
 from ep.include.data_type import as_data_type
 from ep.include.primitive.primitive import kMaxNumDims
+from ep.ops.declare.operator import operator_named
 
 
 class _Places:
@@ -109,13 +110,15 @@ def with_views(
 ) -> tuple[list[Node], dict[int, View]]:
     """Return the required values, and the views that only kernels read, by position.
 
-    A view of a view becomes a view of the original array: it gets another input.
+    A view of a view becomes a view of the original array: it gets another input. Parts of a split become slices.
 
     wanted: the positions of the required values. in_kernel: whether a kernel may compute a value.
     """
     found, views, places = [*nodes], dict[int, View](), dict[int, _Places]()
     for node in _views_among(nodes, wanted, results, in_kernel):
         (source,) = node.inputs
+        if node.name == SPLIT:
+            node = found[node.position] = _as_slice(node, nodes)
         before = places.get(source) or _Places(nodes[source].shape)
         places[node.position] = before.after(node)
         views[node.position] = places[node.position].view()
@@ -130,7 +133,13 @@ def _views_among(
     views = []
     only_kernels = wanted - results  # as far as is known
     for node in reversed(nodes):
-        if node.position in only_kernels and _can_be(node, nodes):
+        if node.name == SPLIT:  # a launch writes all parts
+            first, last = node.position - node.result, node.position + len(node.attributes["sections"]) - node.result
+            parts = wanted.intersection(range(first, last))
+            is_view = node.position in parts <= only_kernels
+        else:
+            is_view = node.position in only_kernels
+        if is_view and _can_be(node, nodes):
             views.append(node)
         elif node.position in wanted and not in_kernel(node):
             only_kernels = only_kernels.difference(node.inputs)
@@ -151,4 +160,12 @@ def _can_be(node: Node, nodes: Sequence[Node]) -> bool:
         return sizes == wanted
     if node.name == "permute":  # if rows do not stay rows, each element is in a different cache line
         return bool(node.attributes["axes"][-1] == len(node.shape) - 1)
-    return node.name in ("slice", "expand")
+    return node.name in ("slice", "expand", SPLIT)
+
+
+def _as_slice(node: Node, nodes: Sequence[Node]) -> Node:
+    """Return a part of a split as a slice of what is split."""
+    ranges = [range(size) for size in nodes[node.inputs[0]].shape]
+    ranges[node.attributes["axis"]] = range(*node.attributes["sections"][node.result])
+    attributes = {"ranges": tuple(ranges), "strided": False}
+    return node._replace(operator=operator_named("slice"), attributes=attributes, result=0)

@@ -145,5 +145,14 @@ def test_calls_that_change_nothing_record_nothing(device, rng):
 
     program = Repeated(device, function, [x])
     assert program.num_launches <= 2
-    for found, shape in zip(program(x), ((4, 5), (2, 2, 5)), strict=True):
-        np.testing.assert_allclose(found, np.exp(x).reshape(shape), rtol=1e-5)
+    for name in ("sum", "mean", "prod", "max", "min"):
+        reduce = getattr(ops, name)
+        whole = Repeated(
+            device, lambda x, reduce=reduce: [ops.exp(reduce(x.reshape((4, 1, 5, 1)), (1, 3))), reduce(x, -1)], [x]
+        )
+        assert whole.num_launches <= 2
+        found, rest = whole(x)
+        np.testing.assert_allclose(found, np.exp(x), rtol=1e-5)
+        np.testing.assert_allclose(rest, reduce(x, -1), rtol=1e-5)
+    total = Repeated(device, lambda x: [ops.sum(ops.cast(x, "int8")[:, :1], 1)], [x])  # of int64
+    np.testing.assert_array_equal(total(x)[0], x[:, 0].astype(np.int8))

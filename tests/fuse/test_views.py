@@ -27,6 +27,30 @@ def test_one_kernel_reads_halves_of_rows(device, rng):
     assert sorted(kinds) == ["map kernel of silu mul add", *["view of slice"] * 3]
 
 
+def test_one_kernel_reads_the_parts_of_a_split(device, rng):
+    """They are not copied, unless one of them is a result or an operator reads it."""
+    (x,) = draw(rng, (3, 14))
+    given = placed(device, x)
+
+    def gates(x, axis, sections):
+        first, second, *rest = ep.ops.split(x, sections, axis)
+        return ep.ops.tanh(first) * ep.ops.sigmoid(second) + (rest[0] if rest else 1.0)
+
+    for axis, sections in ((1, 2), (1, [4, 8, 12]), (0, 3), (-1, [7])):
+        fused = ep.fuse(gates)
+        expected = gates(given, axis, sections)
+        for _ in range(2):
+            assert np.array_equal(host(fused(given, axis, sections)), host(expected))
+        assert not [kind for kind in shape_of(fused.explain(given, axis, sections)) if kind.startswith("operator")]
+    halves = ep.fuse(lambda x: ((y := ep.ops.split(ep.ops.tanh(x), 2, 1))[0] * y[1], y[1]))
+    product, second = map(host, halves(given))
+    first, wanted = np.hsplit(host(ep.ops.tanh(given)), 2)
+    assert np.array_equal(second, wanted)
+    assert np.array_equal(product, first * wanted)
+    total = ep.fuse(lambda x: ep.ops.split(x, 2, 1)[1] @ ep.ops.split(x, 2, 1)[0].T + ep.ops.split(x, 2, 1)[1][:, :3])
+    assert np.allclose(host(total(given)), x[:, 7:] @ x[:, :7].T + x[:, 7:10], rtol=1e-4, atol=1e-5)
+
+
 def test_views_of_views_and_of_what_a_kernel_wrote(device, rng):
     x, b = draw(rng, (6, 4, 3), (4, 1, 1))
 
