@@ -7,6 +7,7 @@ from ep.include.array_types import Array, ArrayLike, HostArray, HostArrayLike
 from ep.include.data_type import DTypeLike
 from ep.include.device_type import DeviceType
 from ep.ops.indices import IndexMode
+from ep.ops.scatter_rows import Reduction
 from ep.ops.devices import copy_to_device as copy_to_device
 from ep.ops.devices import copy_to_host as copy_to_host
 from ep.ops.full import full as full
@@ -29,6 +30,18 @@ def acosh(x: HostArrayLike, *, out: HostArray | None = None) -> HostArray:
     """The function acosh of x."""
 @overload
 def acosh(x: ArrayLike, *, out: Array | None = None) -> Array: ...
+
+@overload
+def adaptive_average_pool(x: HostArrayLike, sizes: Any) -> HostArray:
+    """Return the means of windows that divide `x` into `sizes`, as PyTorch's `adaptive_avg_pool1d` to `3d`."""
+@overload
+def adaptive_average_pool(x: ArrayLike, sizes: Any) -> Array: ...
+
+@overload
+def adaptive_average_pool_grad(dy: HostArrayLike, shape: Any) -> HostArray:
+    """Return the gradient of `adaptive_average_pool`: each element of x has shares of the `dy` of its windows."""
+@overload
+def adaptive_average_pool_grad(dy: ArrayLike, shape: Any) -> Array: ...
 
 @overload
 def add(x: HostArrayLike, y: HostArrayLike, *, out: HostArray | None = None) -> HostArray:
@@ -78,11 +91,23 @@ def atanh(x: HostArrayLike, *, out: HostArray | None = None) -> HostArray:
 @overload
 def atanh(x: ArrayLike, *, out: Array | None = None) -> Array: ...
 
+def attention(q: ArrayLike, k: ArrayLike, v: ArrayLike, mask: ArrayLike | None = None, *, is_causal: bool = False, offset: int = 0, scale: float | None = None, return_lse: bool = False) -> Any:
+    """Return `softmax(q @ k.T * scale) @ v`, as `torch.nn.functional.scaled_dot_product_attention`."""
+
+def attention_grad(dy: ArrayLike, q: ArrayLike, k: ArrayLike, v: ArrayLike, y: ArrayLike, lse: ArrayLike, mask: ArrayLike | None = None, *, is_causal: bool = False, offset: int = 0, scale: float | None = None) -> list[Any]:
+    """Return the gradients of `attention` by q, k and v: each has the shape and dtype of its operand."""
+
 @overload
-def average_pool(x: HostArrayLike, kernel: Any, strides: Any = 1, pads: Any = 0, dilations: Any = 1, ceil_mode: bool = False, count_include_pad: bool = False, *, out: HostArray | None = None) -> HostArray:
+def average_pool(x: HostArrayLike, kernel: Any, strides: Any = 1, pads: Any = 0, dilations: Any = 1, ceil_mode: bool = False, count_include_pad: bool = False, divisor: int | None = None, *, out: HostArray | None = None) -> HostArray:
     """Return the mean of each window of `x`, as ONNX's AveragePool and PyTorch's `avg_pool1d` to `avg_pool3d`."""
 @overload
-def average_pool(x: ArrayLike, kernel: Any, strides: Any = 1, pads: Any = 0, dilations: Any = 1, ceil_mode: bool = False, count_include_pad: bool = False, *, out: Array | None = None) -> Array: ...
+def average_pool(x: ArrayLike, kernel: Any, strides: Any = 1, pads: Any = 0, dilations: Any = 1, ceil_mode: bool = False, count_include_pad: bool = False, divisor: int | None = None, *, out: Array | None = None) -> Array: ...
+
+@overload
+def average_pool_grad(dy: HostArrayLike, shape: Any, kernel: Any, strides: Any = 1, pads: Any = 0, dilations: Any = 1, ceil_mode: bool = False, count_include_pad: bool = False, divisor: int | None = None, *, out: HostArray | None = None) -> HostArray:
+    """Return the gradient of `average_pool`: for each element of x, the sum of the shares of its windows' `dy`."""
+@overload
+def average_pool_grad(dy: ArrayLike, shape: Any, kernel: Any, strides: Any = 1, pads: Any = 0, dilations: Any = 1, ceil_mode: bool = False, count_include_pad: bool = False, divisor: int | None = None, *, out: Array | None = None) -> Array: ...
 
 @overload
 def batch_gather(params: HostArrayLike, indices: HostArrayLike, mode: IndexMode = 'raise', *, out: HostArray | None = None) -> HostArray:
@@ -343,6 +368,12 @@ def gather_grad(dy: HostArrayLike, indices: HostArrayLike, shape: Any, axis: int
 def gather_grad(dy: ArrayLike, indices: ArrayLike, shape: Any, axis: int | None = None, batch_dims: int = 0, mode: IndexMode = 'raise', *, out: Array | None = None) -> Array: ...
 
 @overload
+def gather_nd(x: HostArrayLike, indices: HostArrayLike, batch_dims: int = 0, mode: IndexMode = 'raise') -> HostArray:
+    """Return the parts of `x` whose indices along its first axes are the last axis of `indices`, as ONNX's GatherND."""
+@overload
+def gather_nd(x: ArrayLike, indices: ArrayLike, batch_dims: int = 0, mode: IndexMode = 'raise') -> Array: ...
+
+@overload
 def gelu(x: HostArrayLike, *, out: HostArray | None = None) -> HostArray:
     """x / 2 (1 + erf(x / sqrt 2)), as x / 2 erfc(-x / sqrt 2), which does not cancel on the left."""
 @overload
@@ -413,6 +444,18 @@ def imag_grad(x: HostArrayLike, *, out: HostArray | None = None) -> HostArray:
     """Return the complex number 0 + dy i."""
 @overload
 def imag_grad(x: ArrayLike, *, out: Array | None = None) -> Array: ...
+
+@overload
+def index(x: HostArrayLike, indices: Sequence[HostArrayLike], axis: int = 0, mode: IndexMode = 'raise') -> HostArray:
+    """Return the parts of `x` at indices along adjacent axes, as `x[:, i, j]` of NumPy and PyTorch."""
+@overload
+def index(x: ArrayLike, indices: Sequence[ArrayLike], axis: int = 0, mode: IndexMode = 'raise') -> Array: ...
+
+@overload
+def index_put(x: HostArrayLike, indices: Sequence[HostArrayLike], updates: HostArrayLike, axis: int = 0, reduction: Reduction = 'none', mode: IndexMode = 'raise') -> HostArray:
+    """Return `x` with `updates` in the parts that `index` would read: `x[:, i, j] = updates` in a new array."""
+@overload
+def index_put(x: ArrayLike, indices: Sequence[ArrayLike], updates: ArrayLike, axis: int = 0, reduction: Reduction = 'none', mode: IndexMode = 'raise') -> Array: ...
 
 @overload
 def is_close(x: HostArrayLike, y: HostArrayLike, *, atol: float = 1e-08, rtol: float = 1e-05, out: HostArray | None = None) -> HostArray:
@@ -721,6 +764,12 @@ def quick_gelu(x: HostArrayLike, *, out: HostArray | None = None) -> HostArray:
 def quick_gelu(x: ArrayLike, *, out: Array | None = None) -> Array: ...
 
 @overload
+def ravel_multi_index(multi_index: Sequence[HostArrayLike], dims: Any, mode: IndexMode = 'raise', *, out: HostArray | None = None) -> HostArray:
+    """Return the indices of elements in a flattened array, as `numpy.ravel_multi_index`, in int64."""
+@overload
+def ravel_multi_index(multi_index: Sequence[ArrayLike], dims: Any, mode: IndexMode = 'raise', *, out: Array | None = None) -> Array: ...
+
+@overload
 def real(x: HostArrayLike, *, out: HostArray | None = None) -> HostArray:
     """Return the real part."""
 @overload
@@ -809,6 +858,25 @@ def scalar_exp_power_grad(x: HostArrayLike, dy: HostArrayLike, base: float, *, o
     """c^x ln(c) dy for the base c."""
 @overload
 def scalar_exp_power_grad(x: ArrayLike, dy: ArrayLike, base: float, *, out: Array | None = None) -> Array: ...
+
+@overload
+def scatter(x: HostArrayLike, indices: HostArrayLike, updates: HostArrayLike, axis: int = -1, reduction: Reduction = 'none', mode: IndexMode = 'raise') -> HostArray:
+    """Return `x` with `updates` at the places along an axis that `indices` names, as ONNX's ScatterElements."""
+@overload
+def scatter(x: ArrayLike, indices: ArrayLike, updates: ArrayLike, axis: int = -1, reduction: Reduction = 'none', mode: IndexMode = 'raise') -> Array: ...
+
+@overload
+def scatter_nd(x: HostArrayLike, indices: HostArrayLike, updates: HostArrayLike, reduction: Reduction = 'none', mode: IndexMode = 'raise') -> HostArray:
+    """Return `x` with `updates` in the parts that `gather_nd` would read: ONNX's ScatterND, TensorFlow's
+    `tensor_scatter_nd_update`."""
+@overload
+def scatter_nd(x: ArrayLike, indices: ArrayLike, updates: ArrayLike, reduction: Reduction = 'none', mode: IndexMode = 'raise') -> Array: ...
+
+@overload
+def scatter_rows(x: HostArrayLike, indices: HostArrayLike, updates: HostArrayLike, axis: int | None = None, batch_dims: int = 0, reduction: Reduction = 'none', mode: IndexMode = 'raise', *, out: HostArray | None = None) -> HostArray:
+    """Return `x` with `updates` in the rows that `gather` would read with these indices."""
+@overload
+def scatter_rows(x: ArrayLike, indices: ArrayLike, updates: ArrayLike, axis: int | None = None, batch_dims: int = 0, reduction: Reduction = 'none', mode: IndexMode = 'raise', *, out: Array | None = None) -> Array: ...
 
 @overload
 def segment_sum(data: HostArrayLike, segment_ids: HostArrayLike, num_segments: int, axis: int = 0, *, out: HostArray | None = None) -> HostArray:
