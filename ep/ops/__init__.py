@@ -25,7 +25,7 @@ _FAMILIES = (
     *("gather", "gather_grad", "join", "matmul", "norms", "norms_grad", "one_hot"),
     *("pad", "permute", "pool", "pool_indices", "pool_labels", "ravel_multi_index", "reduce"),
     *("repeat", "scan", "scatter_rows", "segment_sum", "shaped", "slice", "slice_grad"),
-    *("softmax", "softmax_grad", "split", "unary", "unfold", "where"),
+    *("softmax", "softmax_grad", "sort", "split", "unary", "unfold", "where"),
 )
 
 with garbage_waits(all_is_kept=True):

@@ -68,6 +68,30 @@ def arange(start: float, stop: float | None = None, step: float = 1, *, dtype: D
     """Return the numbers from `start` to `stop`, which is not included, in steps, as `numpy.arange`."""
 
 @overload
+def argmax(x: HostArrayLike, axis: int | None = None, keepdims: bool = False, *, out: HostArray | None = None) -> HostArray:
+    """Return the place of the largest element along an axis, as `numpy.argmax`: of equal ones the first."""
+@overload
+def argmax(x: ArrayLike, axis: int | None = None, keepdims: bool = False, *, out: Array | None = None) -> Array: ...
+
+@overload
+def argmin(x: HostArrayLike, axis: int | None = None, keepdims: bool = False, *, out: HostArray | None = None) -> HostArray:
+    """Return the place of the least element along an axis, as `numpy.argmin`: of equal ones the first."""
+@overload
+def argmin(x: ArrayLike, axis: int | None = None, keepdims: bool = False, *, out: Array | None = None) -> Array: ...
+
+@overload
+def argsort(x: HostArrayLike, axis: int = -1, descending: bool = False, stable: bool = True, *, out: HostArray | None = None) -> HostArray:
+    """Return the places of all elements along an axis in their order, as `numpy.argsort`."""
+@overload
+def argsort(x: ArrayLike, axis: int = -1, descending: bool = False, stable: bool = True, *, out: Array | None = None) -> Array: ...
+
+@overload
+def argtopk(x: HostArrayLike, k: int, axis: int = -1, largest: bool = True, *, out: HostArray | None = None) -> HostArray:
+    """Return the places of the largest elements along an axis, the largest first; of equal ones the first."""
+@overload
+def argtopk(x: ArrayLike, k: int, axis: int = -1, largest: bool = True, *, out: Array | None = None) -> Array: ...
+
+@overload
 def asin(x: HostArrayLike, *, out: HostArray | None = None) -> HostArray:
     """The function asin of x."""
 @overload
@@ -962,6 +986,12 @@ def softmax_grad(*, dy: HostArrayLike, y: HostArrayLike, axis: int = -1, out: Ho
 @overload
 def softmax_grad(*, dy: ArrayLike, y: ArrayLike, axis: int = -1, out: Array | None = None) -> Array: ...
 
+@overload
+def sort(x: HostArrayLike, axis: int = -1, descending: bool = False, stable: bool = True) -> HostArray:
+    """Return the elements along an axis in their order, as `numpy.sort`; `argsort` has the parameters."""
+@overload
+def sort(x: ArrayLike, axis: int = -1, descending: bool = False, stable: bool = True) -> Array: ...
+
 def split(x: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array]:
     """Return the parts of `x` along an axis, as `numpy.split`; they are copies, not views."""
 
@@ -1051,6 +1081,9 @@ def tile(x: HostArrayLike, repetitions: Any, *, out: HostArray | None = None) ->
     """Return `repetitions` copies of `x` side by side along each axis, as `numpy.tile`."""
 @overload
 def tile(x: ArrayLike, repetitions: Any, *, out: Array | None = None) -> Array: ...
+
+def topk(x: ArrayLike, k: int, axis: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Array, Array]:
+    """Return the largest elements along an axis, and their places, as `torch.topk`; `argtopk` has the parameters."""
 
 @overload
 def transpose(x: HostArrayLike, axes: Iterable[int] | None = None, *, out: HostArray | None = None) -> HostArray:

@@ -34,6 +34,7 @@ TESTED: Final = (
     contracts.LogSoftmaxBackwardFactory,
     contracts.ReduceFactory,
     contracts.ScanFactory,
+    contracts.ArgSortFactory,
     contracts.UnsortedSegmentSumFactory,
     contracts.BatchUnsortedSegmentSumFactory,
     contracts.BatchScatterFactory,

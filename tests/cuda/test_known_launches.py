@@ -85,6 +85,12 @@ LAUNCHES = {
     "gradient": (p.SoftmaxBackwardFactory, ("float32",), lambda x, i, o: (4, N // 4, x(), x(), o())),
     "sum": (p.ReduceFactory, (ReduceOp.kSum, "float32", 2), lambda x, i, o: ((4, N // 4), x(), (1,), o())),
     "long sum": (p.ReduceFactory, (ReduceOp.kSum, "float32", 2), lambda x, i, o: ((1, 2**15), x(), (1,), o())),
+    "first place": (
+        p.ArgSortFactory,
+        (p.SortOrder.kAscending, "float32"),
+        lambda x, i, o: (4, 24, 1, 1, x(), o("int64")),
+    ),
+    "sort": (p.ArgSortFactory, (p.SortOrder.kAscending, "float32"), lambda x, i, o: (4, 24, 1, 24, x(), o("int64"))),
     "scan": (p.ScanFactory, (p.ScanOp.kSum, "float32"), lambda x, i, o: (4, N // 4, 1, x(), o())),
     "long scan": (p.ScanFactory, (p.ScanOp.kSum, "float32"), lambda x, i, o: (1, 2**15, 1, x(), o())),
     "tensor fill": (p.TensorFillFactory, ("float32",), lambda x, i, o: (x(), o(), N)),

@@ -1,4 +1,4 @@
-"""The 29 contracts: names, signatures, ops, and the checks of New before any look-up."""
+"""The 30 contracts: names, signatures, ops, and the checks of New before any look-up."""
 
 import inspect
 import json
@@ -27,6 +27,7 @@ from ep.include.primitive import (
     ReduceOp,
     ScanOp,
     ScatterOp,
+    SortOrder,
     UnaryOp,
     WhereFactory,
 )
@@ -90,6 +91,7 @@ SIGNATURES = {  # interface: parameters of New, parameters of Launch
         "stream, alpha, a_dims, a, b_dims, b, beta, c_dims, c",
     ),
     "Reduce": ("op, data_type, max_num_dims", "stream, src_dims, src, axes, dst"),
+    "ArgSort": ("op, data_type", "stream, outer_dim_size, sort_dim_size, inner_dim_size, num_places, x, places"),
     "Scan": ("op, data_type", "stream, outer_dim_size, scan_dim_size, inner_dim_size, src, dst"),
     "UnsortedSegmentSum": (
         "data_type, segment_ids_type",
@@ -122,6 +124,7 @@ def factory(name):
 def arguments(name):
     parameters = [part.split("=")[0] for part in SIGNATURES[name][0].split(", ") if part]
     ops = {"BroadcastElementwiseBinary": BinaryOp, "Reduce": ReduceOp, "Scan": ScanOp, "BatchScatter": ScatterOp}
+    ops["ArgSort"] = SortOrder
     op = next(iter(ops[name])) if name in ops else UnaryOp.kRelu
     return {parameter: op if parameter == "op" else VALID[parameter] for parameter in parameters}
 
@@ -132,8 +135,8 @@ def spelled(function):
     return ", ".join(str(parameter.replace(annotation=parameter.empty)) for parameter in parameters)
 
 
-def test_there_are_29_interfaces():
-    assert len(SIGNATURES) == 29
+def test_there_are_30_interfaces():
+    assert len(SIGNATURES) == 30
     for name in SIGNATURES:
         assert factory(name).primitive is getattr(primitives, name)
         assert issubclass(factory(name).primitive, primitives.Primitive)

@@ -281,7 +281,7 @@ def test_which_operators_have_none():
         function_name(op) for op in (*UnaryOp, *BinaryOp) if str(op.name).startswith(("kIs", "kLogical", "kBitwise"))
     }
     compared = {"equal", "not_equal", "less_than", "less_equal", "greater_than", "greater_equal"}
-    assert others - booleans - compared == {"all", "any", "one_hot", "zeta"}
+    assert others - booleans - compared == {"all", "any", "argmax", "argmin", "argsort", "argtopk", "one_hot", "zeta"}
 
 
 ON_DEVICE = {

@@ -5,7 +5,7 @@ import pytest
 
 from ep.common.checks import as_integer
 from ep.include import primitive as primitives
-from ep.include.primitive import ScanOp, UnaryOp
+from ep.include.primitive import ScanOp, SortOrder, UnaryOp
 
 F = "float32"
 
@@ -41,6 +41,7 @@ LAUNCHES = {
     "UnsortedSegmentSum": ([F, "int64"], [2, 3, 4, "x", 2, "i", "o"]),
     "BatchScatter": ([primitives.ScatterOp.kAdd, F, "int64"], [2, 1, 3, 4, "x", 1, "i", "o"]),
     "Softmax": ([F], [3, 4, "x", "o"]),
+    "ArgSort": ([SortOrder.kAscending, F], [2, 3, 4, 2, "x", "p"]),
     "Scan": ([ScanOp.kSum, F], [2, 3, 4, "x", "o"]),
     "LogSoftmax": ([F], [3, 4, "x", "o"]),
     "OneHot": (["int64", F], ["i", "o", 1.0, 0.0, 2, 0, 5]),
@@ -59,6 +60,7 @@ def test_each_is_converted_once(device, name):
         "x": device.buffer(np.arange(24, dtype=np.float32)),
         "o": device.buffer(np.zeros(64, np.float32)),
         "i": device.buffer(np.array([1, 0, 1], np.int64)),
+        "p": device.buffer(np.zeros(64, np.int64)),
     }
 
     def placed(value):

@@ -75,6 +75,7 @@ def few_entries(device_type) -> list[Entry]:
         Entry(p.SoftmaxBackward, None, (single,), device_type),
         Entry(p.LogSoftmaxBackward, None, (single,), device_type),
         Entry(p.Reduce, ReduceOp.kSum, (single,), device_type),
+        Entry(p.ArgSort, p.SortOrder.kAscending, (single,), device_type),
         Entry(p.Scan, p.ScanOp.kSum, (single,), device_type),
         Entry(p.UnsortedSegmentSum, None, (single, index), device_type),
         Entry(p.BatchUnsortedSegmentSum, None, (single, index), device_type),

@@ -1,13 +1,15 @@
-"""Calls of Reduce, Scan, UnsortedSegmentSum, BatchUnsortedSegmentSum and BatchScatter."""
+"""Calls of Reduce, Scan, ArgSort, UnsortedSegmentSum, BatchUnsortedSegmentSum and BatchScatter."""
 
 import math
 
 import numpy as np
 
 from ep import ReduceOp
+from ep.include import DataType
 from ep.include import primitive as p
 from ep.include.primitive.op_table import REDUCTIONS
 from ep.testing import reductions, scans, segments
+from ep.testing.references.arg_sort import arg_sort
 from ep.testing.references.scatter import scatter
 from ep.testing.references.segment_sum import segment_sum
 from ep.testing.samples import samples
@@ -78,6 +80,30 @@ def scan_call(rng, device, entry, most):
     shared = "src" if draw.chance(rng, 0.3) else None
     arguments["dst"] = arguments["src"] if shared else background(src.size + more(rng), key[1])
     return ScanCall(entry, (), arguments, "dst", shared)
+
+
+class SortCall(Call):
+    def expected(self, device, primitive):
+        at = self.arguments
+        shape = tuple(int(at[name]) for name in ("outer_dim_size", "sort_dim_size", "inner_dim_size"))
+        x = at["x"][: math.prod(shape)].reshape(shape)
+        return arg_sort(self.entry.op, x, int(at["num_places"])).reshape(-1)
+
+
+def sort_call(rng, device, entry, most):
+    (data_type,) = entry.dtypes
+    outer, size = draw.size(rng, 13), draw.size(rng, min(most, 3000))
+    inner = draw.size(rng, min(max(most // (outer * size), 1), 700)) if draw.chance(rng, 0.5) else 1
+    sizes = {"outer_dim_size": outer, "sort_dim_size": size, "inner_dim_size": inner}
+    sizes["num_places"] = int(draw.pick(rng, (1, min(3, size), -(-size // 9), size)))
+    if draw.chance(rng, 0.1):
+        sizes[draw.pick(rng, ("outer_dim_size", "inner_dim_size", "num_places"))] = 0
+    x = samples(rng, data_type, outer * size * inner)
+    arguments = {name: draw.spelled(rng, number) for name, number in sizes.items()}
+    arguments["x"] = np.concatenate([x, x[: more(rng)]])
+    count = sizes["outer_dim_size"] * sizes["num_places"] * sizes["inner_dim_size"]
+    arguments["places"] = background(count + more(rng), DataType.kInt64)
+    return SortCall(entry, (), arguments, "places")
 
 
 class SegmentCall(Call):
@@ -176,6 +202,7 @@ MAKERS = {
     p.BatchScatter: scatter_call,
     p.Reduce: reduce_call,
     p.Scan: scan_call,
+    p.ArgSort: sort_call,
     p.UnsortedSegmentSum: segment_call,
     p.BatchUnsortedSegmentSum: segment_call,
 }

@@ -6,13 +6,14 @@ from collections.abc import Iterable
 from itertools import product
 from typing import Final
 
-from ep.include.number_kind import ALL, BOOL, CHAR, COMPLEXES, FLOATS, INTEGERS
+from ep.include.number_kind import ALL, BOOL, CHAR, COMPLEXES, FLOATS, INTEGERS, REAL
 from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.memcpy import MemcpyKind
 from ep.include.primitive.op_table import OPS, REDUCTIONS
 from ep.include.primitive.primitive import Key
 from ep.include.primitive.scan_op import ScanOp
 from ep.include.primitive.scatter_op import COMBINED_BY, ScatterOp
+from ep.include.primitive.sort_order import SortOrder
 from ep.include.primitive.unary_op import UnaryOp
 
 GATHER: Final = frozenset(Key(None, pair) for pair in product(ALL, INTEGERS))
@@ -36,6 +37,7 @@ REDUCE: Final = frozenset(Key(row.op, (data_type,)) for row in REDUCTIONS.values
 SCAN: Final = frozenset(
     Key(op, (data_type,)) for op, data_type in product(ScanOp, CHAR + INTEGERS + FLOATS + COMPLEXES)
 )
+ARG_SORT: Final = frozenset(Key(order, (data_type,)) for order, data_type in product(SortOrder, REAL))
 UNSORTED_SEGMENT_SUM: Final = frozenset(Key(None, pair) for pair in product(INTEGERS + FLOATS + COMPLEXES, INTEGERS))
 BATCH_UNSORTED_SEGMENT_SUM: Final = UNSORTED_SEGMENT_SUM
 BATCH_SCATTER: Final = frozenset(

@@ -103,6 +103,14 @@ SCAN: Final = Signature(
     ),
     sizes=("outer_dim_size", "scan_dim_size", "inner_dim_size"),
 )
+ARG_SORT: Final = Signature(
+    (
+        reads("x", 0, "outer_dim_size", "sort_dim_size", "inner_dim_size"),
+        writes("places", 1, "outer_dim_size", "num_places", "inner_dim_size"),
+    ),
+    sizes=("outer_dim_size", "sort_dim_size", "inner_dim_size", "num_places"),
+)
+"""The data types are New's, and int64."""
 BATCH_UNSORTED_SEGMENT_SUM: Final = Signature(
     (
         reads("data", 0, "batch_dim_size", "outer_dim_size", "num_ids", "inner_dim_size"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, ClassVar
 
 from ep.common.compiling import compiling
@@ -48,6 +48,27 @@ class KernelPrimitive(Primitive):
         if kernel is None:
             kernel = self._load(stream.device_index, variant)
         kernel.launch_grid(stream, grid, *words)
+
+    def _queue_steps(
+        self, stream: CudaStream, num_bytes: int, steps: Callable[[int], Iterable[tuple[Any, Grid | int, Any]]]
+    ) -> None:
+        """Queue kernels in sequence.
+
+        steps: returns the variant, the grid or the number of items, and the words of each, given the address of
+            `num_bytes` bytes for what is between them; 0 for none.
+        """
+        if num_bytes:
+            with stream.scratch(num_bytes) as memory:
+                self._queue_each(stream, steps(memory.address))
+        else:
+            self._queue_each(stream, steps(0))
+
+    def _queue_each(self, stream: CudaStream, steps: Iterable[tuple[Any, Grid | int, Any]]) -> None:
+        for variant, extent, words in steps:
+            if isinstance(extent, Grid):
+                self._queue_grid(stream, variant, extent, *words)
+            else:
+                self._queue(stream, variant, extent, *words)
 
     def _queue_parts(
         self, stream: CudaStream, variants: tuple[Hashable, Hashable], plan: Any, dst: int, *read: Any

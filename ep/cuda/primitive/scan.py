@@ -8,9 +8,8 @@ from ep.common.checks import as_size
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import SCAN
 from ep.common.stored_types import scanned_as
-from ep.cuda.compile.launch_config import Grid
 from ep.cuda.device.stream import check_stream
-from ep.cuda.engine.reduce.scan_plan import ScanPlan, ScanVariant, scan_plan
+from ep.cuda.engine.reduce.scan_plan import ScanVariant, scan_plan
 from ep.cuda.launch.known import launched
 from ep.cuda.primitive.cuda_primitive import CudaPrimitive
 from ep.include.device_type import DeviceType
@@ -48,13 +47,4 @@ class ScanImpl(CudaPrimitive, Scan):
         if not all(sizes):
             return
         plan = scan_plan(*self._form, self._to_end, *sizes)
-        if not plan.scratch_bytes:
-            self._queue_all(stream, plan, src, dst, 0)
-            return
-        with stream.scratch(plan.scratch_bytes) as memory:
-            self._queue_all(stream, plan, src, dst, memory.address)
-
-    def _queue_all(self, stream: Any, plan: ScanPlan, src: int, dst: int, sums: int) -> None:
-        for variant, of_sums, extent, words in plan.launches:
-            queue: Any = self._queue_grid if isinstance(extent, Grid) else self._queue
-            queue(stream, variant, extent, *((sums, sums, 0) if of_sums else (src, dst, sums)), *words)
+        self._queue_steps(stream, plan.scratch_bytes, lambda sums: plan.steps(src, dst, sums))

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from ep.common.bounded_cache import BoundedCache
 from ep.common.primitive import signatures
 from ep.common.primitive.segment_sizes import as_segment_sizes
 from ep.common.stored_types import stored_types, unit_of
-from ep.cuda.compile.launch_config import Grid, pack_elements
+from ep.cuda.compile.launch_config import pack_elements
 from ep.cuda.device.stream import check_stream
 from ep.cuda.engine.reduce.segment_plan import SUMS, Folding, Step, StepVariant, segment_plan
-from ep.cuda.engine.reduce.segment_steps import Buffers, added_elements, buffer_places, segment_steps
+from ep.cuda.engine.reduce.segment_steps import Buffers, StepLaunch, added_elements, buffer_places, segment_steps
 from ep.cuda.primitive.cuda_primitive import CudaPrimitive
 from ep.include.data_type import DataType
 from ep.include.primitive.primitive import Request
@@ -56,8 +57,9 @@ class SegmentPrimitive(CudaPrimitive):
             return
         plan = self._plans.get(checked) or self._plans.keep(checked, lambda: segment_plan(checked, self._folding))
         places, elements = buffer_places(plan, self._type), added_elements(checked, self._type, data, out)
-        with stream.scratch(places[-1]) as memory:
-            buffers = Buffers((data,), (), ids, out, *[memory.address + place for place in places[:-1]])
-            for variant, extent, words in segment_steps(checked, plan, buffers, self._ids_type, elements):
-                queue = self._queue_grid if isinstance(extent, Grid) else self._queue
-                queue(stream, variant, extent, *words)  # type: ignore[arg-type]
+
+        def steps(memory: int) -> Iterator[StepLaunch]:
+            buffers = Buffers((data,), (), ids, out, *[memory + place for place in places[:-1]])
+            return segment_steps(checked, plan, buffers, self._ids_type, elements)
+
+        self._queue_steps(stream, places[-1], steps)

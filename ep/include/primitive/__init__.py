@@ -1,6 +1,7 @@
 """The primitives: their contracts, and the functions that return them."""
 
 from ep.include.primitive.add import Add, AddFactory
+from ep.include.primitive.arg_sort import ArgSort, ArgSortFactory
 from ep.include.primitive.batch_gather import BatchGather, BatchGatherFactory
 from ep.include.primitive.batch_matmul import BatchMatmul, BatchMatmulFactory
 from ep.include.primitive.batch_scatter import BatchScatter, BatchScatterFactory
@@ -47,6 +48,7 @@ from ep.include.primitive.scan_op import ScanOp
 from ep.include.primitive.scatter_op import ScatterOp
 from ep.include.primitive.softmax import Softmax, SoftmaxFactory
 from ep.include.primitive.softmax_backward import SoftmaxBackward, SoftmaxBackwardFactory
+from ep.include.primitive.sort_order import SortOrder
 from ep.include.primitive.tensor_fill import TensorFill, TensorFillFactory
 from ep.include.primitive.unary_op import UnaryOp
 from ep.include.primitive.unsorted_segment_sum import UnsortedSegmentSum, UnsortedSegmentSumFactory
@@ -55,6 +57,8 @@ from ep.include.primitive.where import Where, WhereFactory
 __all__ = [
     "Add",
     "AddFactory",
+    "ArgSort",
+    "ArgSortFactory",
     "BatchGather",
     "BatchGatherFactory",
     "BatchMatmul",
@@ -122,6 +126,7 @@ __all__ = [
     "SoftmaxBackward",
     "SoftmaxBackwardFactory",
     "SoftmaxFactory",
+    "SortOrder",
     "TensorFill",
     "TensorFillFactory",
     "UnaryOp",

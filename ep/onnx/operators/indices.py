@@ -77,16 +77,11 @@ def non_zero(x: NDArray) -> NDArray:
     return np.array(np.nonzero(x), np.int64)
 
 
-def top_k(x: NDArray, k: NDArray, *, axis: int, largest: int = 1, **_: Any) -> tuple[NDArray, NDArray]:
+def top_k(x: Any, k: NDArray, *, axis: int, largest: int = 1, sorted: int = 1) -> tuple[Any, Any]:
     """Return the k largest or least elements along an axis, in order, and their places; of equal ones the first."""
-    axis = axis_in(x.ndim, axis)
-    count, keys = int(number("k", k)), x.astype(np.float32) if x.dtype.itemsize == 2 and x.dtype.kind in "fV" else x
+    axis, count = axis_in(len(x.shape), axis), int(number("k", k))
     check(0 <= count <= x.shape[axis], "k", count, f"0 to {x.shape[axis]}, as axis {axis} of shape {x.shape} has")
-    order = np.argsort(np.flip(keys, axis) if largest else keys, axis, kind="stable")
-    if largest:
-        order = np.flip(x.shape[axis] - 1 - order, axis)
-    order = np.take(order, np.arange(count), axis).astype(np.int64)
-    return np.take_along_axis(x, order, axis), order
+    return ops.topk(x, count, axis, largest=bool(largest))
 
 
 def reverse_sequence(x: Any, lengths: NDArray, *, batch_axis: int, time_axis: int) -> Any:

@@ -133,24 +133,17 @@ def reduction(reduce: _Reduce) -> Callable[..., Any]:
     return call
 
 
-def arg_max(x: Any, axis: int, keepdims: int, select_last_index: int = 0) -> Any:
-    """Return the index of the largest element along an axis: the first one, or the last. NaN is the largest."""
-    return _place(ops.max, x, axis, keepdims, select_last_index)
+def arg_extreme(extreme: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the operator of the place of an extreme along an axis: the first one, or the last. NaN is the extreme."""
 
+    def call(x: Any, axis: int, keepdims: int, select_last_index: int = 0) -> Any:
+        axis = axis_in(len(x.shape), axis)
+        check_places("data", x, [axis])
+        if not select_last_index:
+            return extreme(x, axis, bool(keepdims))
+        return ops.sub(x.shape[axis] - 1, extreme(ops.flip(x, axis), axis, bool(keepdims)))
 
-def arg_min(x: Any, axis: int, keepdims: int, select_last_index: int = 0) -> Any:
-    """Return the index of the smallest element along an axis: the first one, or the last. NaN is the smallest."""
-    return _place(ops.min, x, axis, keepdims, select_last_index)
-
-
-def _place(extreme: Callable[..., Any], x: Any, axis: int, keepdims: int, last: int) -> Any:
-    axis = axis_in(len(x.shape), axis)
-    check_places("data", x, [axis])
-    is_extreme = ops.equal(x, extreme(x, axis, keepdims=True))
-    if x.dtype.kind not in "iub":  # where there is NaN, it is the extreme, and it equals nothing
-        is_extreme = ops.logical_or(is_extreme, ops.is_nan(x))
-    found = ops.where(is_extreme, _places(x, axis), -1 if last else x.shape[axis])
-    return (ops.max if last else ops.min)(found, axis, keepdims=bool(keepdims))
+    return call
 
 
 def hardmax(x: Any, axis: int) -> Any:
@@ -158,12 +151,8 @@ def hardmax(x: Any, axis: int) -> Any:
     axis = axis_in(len(x.shape), axis)
     if 0 in x.shape:
         return ops.identity(x)
-    return ops.cast(ops.equal(arg_max(x, axis, 1), _places(x, axis)), x.dtype)
-
-
-def _places(x: Any, axis: int) -> Any:
-    """Return the places of elements along an axis."""
-    return places(x.shape[axis], axis, len(x.shape), x)
+    at = places(x.shape[axis], axis, len(x.shape), x)
+    return ops.cast(ops.equal(ops.argmax(x, axis, keepdims=True), at), x.dtype)
 
 
 def flat(function: Callable[..., Any]) -> Callable[..., Any]:

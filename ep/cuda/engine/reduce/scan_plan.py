@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import Enum
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -61,6 +62,11 @@ class ScanPlan(NamedTuple):
 
     launches: tuple[Launched, ...]
     scratch_bytes: int
+
+    def steps(self, src: int, dst: int, sums: int) -> Iterator[tuple[ScanVariant, Grid | int, tuple[int, ...]]]:
+        """Yield the kernels of the launches, their extents, and their words. sums: the address of the sums of parts."""
+        for variant, of_sums, extent, words in self.launches:
+            yield variant, extent, (*((sums, sums, 0) if of_sums else (src, dst, sums)), *words)
 
 
 @lru_cache(256)

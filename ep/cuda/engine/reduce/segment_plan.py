@@ -112,12 +112,17 @@ def segment_plan(sizes: SegmentSizes, folding: Folding = SUMS) -> SegmentPlan:
     bits = 32 if fits_32_bit_offsets(rows * sizes.inner) else 64
     number = DataType.kInt32 if fits_32_bit_offsets(num_keys, num_segments) else DataType.kInt64
     digits = -(-num_segments.bit_length() // DIGIT_BITS)
-    tiles = -(-num_keys // (BLOCK_THREADS * TILE_KEYS)) if num_keys > _BLOCK_KEYS else 1
+    tiles = tiles_of(num_keys) if num_keys > _BLOCK_KEYS else 1
     # two for each run if all runs have LONG_RUN + 1 rows; runs of other lengths have fewer parts per row
     most_parts = 2 * num_keys // (LONG_RUN + 1) if num_keys > LONG_RUN and folding.op is not None else 0
     part_tiles = -(-num_keys // (LONG_RUN * BLOCK_THREADS))
     elements = sizes.outer * sizes.inner
     return SegmentPlan(number, bits, num_keys, num_segments, digits, tiles, most_parts, part_tiles, elements)
+
+
+def tiles_of(num_keys: int) -> int:
+    """Return the number of shares in which blocks sort keys."""
+    return -(-num_keys // (BLOCK_THREADS * TILE_KEYS))
 
 
 def sum_type(data_type: DataType) -> DataType:

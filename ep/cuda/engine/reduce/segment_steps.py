@@ -72,7 +72,10 @@ def segment_steps(
     data, out, begins, number, bits = buffers.data, buffers.out, buffers.begins, plan.number, plan.bits
     words = key_words(sizes, plan, ids_type.dtype.kind == "u")
     yield StepLaunch(StepVariant(Step.KEYS, number, bits), plan.num_keys, (buffers.ids, buffers.keys, *words))
-    keys, places = yield from _sort(plan, buffers)
+    keys, places = yield from sort_steps(
+        *(number, plan.num_keys, plan.digits, plan.tiles),
+        *((buffers.keys, buffers.places), (buffers.more_keys, buffers.more_places), buffers.counts),
+    )
     words = keys, begins, plan.num_keys, plan.num_segments
     yield StepLaunch(StepVariant(Step.BEGINS, number), plan.num_segments + 1, words)
     words = sum_words(sizes, bits, elements)
@@ -101,19 +104,30 @@ def _long_runs(
     yield StepLaunch(StepVariant(Step.SUM_LONG, number, bits), most, words)
 
 
-def _sort(plan: SegmentPlan, buffers: Buffers) -> Generator[StepLaunch, None, tuple[int, int]]:
-    """Yield the launches that sort the keys; returns the addresses of the sorted keys and places."""
-    number, count, counts, tiles = plan.number, plan.num_keys, buffers.counts, plan.tiles
-    source, target = (buffers.keys, buffers.places), (buffers.more_keys, buffers.more_places)
+def sort_steps(
+    number: DataType,
+    count: int,
+    digits: int,
+    tiles: int,
+    source: tuple[int, int],
+    target: tuple[int, int],
+    counts: int,
+    has_places: bool = False,
+) -> Generator[StepLaunch, None, tuple[int, int]]:
+    """Yield the launches that sort keys; returns the addresses of the sorted keys and places.
+
+    source, target: the addresses of keys and places, before and after a digit. counts: that of the counts of tiles.
+    has_places: whether each key has a place; otherwise its place is its number.
+    """
     one_block, grid = tile_grid(1), tile_grid(tiles)
-    if tiles == 1:
-        yield StepLaunch(StepVariant(Step.SORT_BLOCK, number), one_block, (*source, *target, count, plan.digits))
-        return target if plan.digits % 2 else source
-    for digit in range(plan.digits):
+    if tiles == 1 and not has_places:
+        yield StepLaunch(StepVariant(Step.SORT_BLOCK, number), one_block, (*source, *target, count, digits))
+        return target if digits % 2 else source
+    for digit in range(digits):
         shift = digit * DIGIT_BITS
         yield StepLaunch(StepVariant(Step.COUNT, number), grid, (source[0], counts, count, tiles, shift))
         yield StepLaunch(StepVariant(Step.SCAN, number), one_block, (counts, DIGITS * tiles))
-        words = source[0], source[1] if digit else 0, *target, counts, count, tiles, shift
+        words = source[0], source[1] if digit or has_places else 0, *target, counts, count, tiles, shift
         yield StepLaunch(StepVariant(Step.SCATTER, number), grid, words)
         source, target = target, source
     return source

@@ -1,0 +1,153 @@
+"""ArgSort of one place: the first of the least keys of rows, or of many adjacent columns at a time.
+
+A few long lines are cut into parts. The least key of each part and its place are found, then the first of the least.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Final
+
+from ep.common.native.words import load_word, store_word
+from ep.cpu.compile.compiler import compile_task
+from ep.cpu.compile.jit import separate
+from ep.cpu.compile.memory import loader, storer
+from ep.cpu.engine.reduce.sort_plan import COLUMNS, SORT_PLAN
+from ep.cpu.kernels.sort_keys import key_numbers, key_reader, least_key
+from ep.cpu.shared.layout import layout
+from ep.cpu.threads.scratch import give_back, take, thread_memory
+from ep.include.data_type import DataType
+
+FIND: Final = layout(
+    "Find",
+    x=1,
+    places=1,
+    plan=1,
+    found=1,  # the addresses of the least keys of parts, as words, then of their places; 0 if there is one part
+    merges=1,  # whether they are complete
+)
+
+_BLOCK: Final = 1024  # elements of a row whose least key is found before its place
+_SHORT: Final = 32  # elements of a row whose places are compared with their keys
+_ROWS: Final = 8  # fewer columns are searched one after the other
+
+
+@cache
+def find_task(bits: DataType, is_float: bool) -> int:
+    """Return the address of the task (context by FIND, begin, end) over parts of blocks of columns, or over all places
+    that parts are merged to."""
+    find_in_row, find_in_columns, keys_of = _row(bits, is_float), _columns(bits, is_float), key_numbers(bits)
+    load, load_place, store_place = loader(bits), loader(DataType.kInt64), storer(DataType.kInt64)
+    key_bytes, memory_bytes = COLUMNS * bits.itemsize, COLUMNS * (bits.itemsize + 8)
+    begin_columns, key_of = _first_columns(bits, is_float), key_reader(bits, is_float)
+
+    @separate
+    def merge(plan, places, found, begin, end):
+        """Write the first place of the least key of all parts."""
+        inner, parts = load_word(plan, SORT_PLAN.inner), load_word(plan, SORT_PLAN.parts)
+        number = load_word(plan, SORT_PLAN.outer) * parts * inner
+        for unit in range(begin, end):
+            at = unit // inner * parts * inner + unit % inner
+            best, place = load_word(found, at), load_word(found, number + at)
+            for part in range(1, parts):
+                key = load_word(found, at + part * inner)
+                if key < best:
+                    best, place = key, load_word(found, number + at + part * inner)
+            store_place(places, unit, place)
+
+    @separate
+    def put(places, found, number, to, place, key):
+        """Write a result, or what is found in a part."""
+        if found == 0:
+            store_place(places, to, place)
+        else:
+            store_word(found, to, key)
+            store_word(found, number + to, place)
+
+    def find(context, begin, end):
+        x, places, plan = load_word(context, FIND.x), load_word(context, FIND.places), load_word(context, FIND.plan)
+        found = load_word(context, FIND.found)
+        if load_word(context, FIND.merges) != 0:
+            merge(plan, places, found, begin, end)
+            return
+        size, inner = load_word(plan, SORT_PLAN.size), load_word(plan, SORT_PLAN.inner)
+        columns, blocks = load_word(plan, SORT_PLAN.columns), load_word(plan, SORT_PLAN.blocks)
+        part, parts = load_word(plan, SORT_PLAN.part), load_word(plan, SORT_PLAN.parts)
+        number, is_whole = load_word(plan, SORT_PLAN.outer) * parts * inner, blocks * parts == 1
+        turn, infinity, nan = keys_of(plan)
+        block = thread_memory()
+        keys = take(block, memory_bytes)
+        kept = keys + key_bytes
+        for unit in range(begin, end):
+            column, of_parts, line, first = 0, unit, unit, 0
+            if not is_whole:
+                column, of_parts = unit % blocks * columns, unit // blocks
+                line, first = of_parts // parts, of_parts % parts * part
+            width, count = min(columns, inner - column), min(part, size - first)
+            at, to = (line * size + first) * inner + column, of_parts * inner + column
+            if width < _ROWS:
+                for j in range(width):
+                    place = find_in_row(x, at + j, inner, count, turn, infinity, nan)
+                    key = key_of(x, at + j + place * inner, turn, infinity, nan)
+                    put(places, found, number, to + j, first + place, key)
+                continue
+            begin_columns(x, at, width, first, keys, kept, turn, infinity, nan)
+            for n in range(1, count):
+                find_in_columns(x, at + n * inner, width, first + n, keys, kept, turn, infinity, nan)
+            for j in range(width):
+                put(places, found, number, to + j, load_place(kept, j), load(keys, j))
+        give_back(block, keys)
+
+    return compile_task(f"first_place.{bits.name}.{is_float:d}", find)
+
+
+def _row(bits: DataType, is_float: bool) -> Any:
+    """Return a function that returns the first place of the least key of a row."""
+    key_of, least_of = key_reader(bits, is_float), least_key(bits, is_float)
+
+    @separate
+    def find_in_row(x, at, step, count, turn, infinity, nan):
+        best, place = key_of(x, at, turn, infinity, nan), 0
+        if count <= _SHORT:
+            for n in range(1, count):
+                key = key_of(x, at + n * step, turn, infinity, nan)
+                if key < best:
+                    best, place = key, n
+            return place
+        for begin in range(0, count, _BLOCK):
+            least = least_of(x, at + begin * step, step, min(_BLOCK, count - begin), turn, infinity, nan)
+            if least < best:
+                best, place = least, begin
+        while key_of(x, at + place * step, turn, infinity, nan) != best:
+            place += 1
+        return place
+
+    return find_in_row
+
+
+def _first_columns(bits: DataType, is_float: bool) -> Any:
+    """Return a function that writes the keys of adjacent elements, all at the place `first`."""
+    key_of, store, store_place = key_reader(bits, is_float), storer(bits), storer(DataType.kInt64)
+
+    @separate
+    def begin_columns(x, at, width, first, keys, places, turn, infinity, nan):
+        for j in range(width):
+            store(keys, j, key_of(x, at + j, turn, infinity, nan))
+            store_place(places, j, first)
+
+    return begin_columns
+
+
+def _columns(bits: DataType, is_float: bool) -> Any:
+    """Return a function that replaces the least keys of columns, and their places, where an element has a lower key."""
+    key_of, store, store_place = key_reader(bits, is_float), storer(bits), storer(DataType.kInt64)
+    load, load_place = loader(bits), loader(DataType.kInt64)
+
+    @separate
+    def find_in_columns(x, at, width, place, keys, places, turn, infinity, nan):
+        for j in range(width):
+            key, least, before = key_of(x, at + j, turn, infinity, nan), load(keys, j), load_place(places, j)
+            store(keys, j, key if key < least else least)
+            store_place(places, j, place if key < least else before)
+
+    return find_in_columns

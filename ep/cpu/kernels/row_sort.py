@@ -1,0 +1,210 @@
+"""ArgSort of several places: each line's keys are sorted by their digits, together with their places.
+
+An element is a word while it is sorted: 32 bits of its key above, its place below. Keys of 64 bits are sorted by their
+lower half, then by the upper one. If few places are wanted, elements that cannot be among them are left out; very few
+are found by insertion.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+
+from ep.common.native.words import load_word, store_word
+from ep.cpu.compile.compiler import compile_task
+from ep.cpu.compile.jit import jit, separate
+from ep.cpu.compile.memory import allocate, release, set_bytes, storer
+from ep.cpu.engine.reduce.sort_plan import INSERTED, SORT_PLAN
+from ep.cpu.kernels.sort_keys import key_numbers, key_reader, least_key
+from ep.cpu.shared.layout import layout
+from ep.cpu.threads.scratch import give_back, take, thread_memory
+from ep.include.data_type import DataType
+
+SORT: Final = layout("Sort", x=1, places=1, plan=1, lacks_memory=1)
+
+_DIGIT_BITS: Final = 8
+_DIGITS: Final = 1 << _DIGIT_BITS
+_COUNTER_BYTES: Final = 8 * _DIGITS
+_BLOCK: Final = 256  # elements of a line of which the least key is found first
+_PLACE_BITS: Final = 2**32 - 1
+
+
+@cache
+def sort_task(bits: DataType, is_float: bool) -> int:
+    """Return the address of the task (context by SORT, begin, end) over lines."""
+    num_digits, is_wide = min(bits.itemsize, 4), bits.itemsize == 8
+    key_of, keys_of, sort_words = key_reader(bits, is_float), key_numbers(bits), _sorter(num_digits)
+    store_place, least_of = storer(DataType.kInt64), least_key(bits, is_float)
+
+    @separate
+    def insert_row(x, at, step, size, wanted, keys, places, turn, infinity, nan):
+        """Insert elements in the list of the first ones: their keys and their places."""
+        filled, last = 0, wanted - 1
+        for begin in range(0, size, _BLOCK):
+            some = min(_BLOCK, size - begin)
+            if filled == wanted and least_of(x, at + begin * step, step, some, turn, infinity, nan) >= load_word(
+                keys, last
+            ):
+                continue
+            for n in range(begin, begin + some):
+                key, j = np.int64(key_of(x, at + n * step, turn, infinity, nan)), filled
+                if filled < wanted:
+                    filled += 1
+                elif key < load_word(keys, last):
+                    j = last
+                else:
+                    continue
+                while j > 0 and load_word(keys, j - 1) > key:
+                    store_word(keys, j, load_word(keys, j - 1))
+                    store_word(places, j, load_word(places, j - 1))
+                    j -= 1
+                store_word(keys, j, key)
+                store_word(places, j, n)
+
+    @jit
+    def part_of_wide(key, is_lower):
+        """Return the lower half of a key as a signed number with the same order, or the upper half."""
+        return (key & _PLACE_BITS) - 2**31 if is_lower != 0 else key >> 32
+
+    @jit
+    def whole_key(key, is_lower):
+        return key
+
+    part_of = part_of_wide if is_wide else whole_key
+
+    @separate
+    def put_keys(words, x, at, step, count, is_lower, turn, infinity, nan):
+        """Put 32 bits of the key above each place."""
+        for i in range(count):
+            place = load_word(words, i) & _PLACE_BITS
+            key = key_of(x, at + place * step, turn, infinity, nan)
+            store_word(words, i, part_of(key, is_lower) << 32 | place)
+
+    @separate
+    def sort_places(words, other, x, at, step, count, turn, infinity, nan):
+        """Sort places by their keys; return the address of the sorted ones."""
+        if is_wide:
+            put_keys(words, x, at, step, count, 1, turn, infinity, nan)
+            sorted_words = sort_words(words, other, count)
+            words, other = sorted_words, words + other - sorted_words
+        put_keys(words, x, at, step, count, 0, turn, infinity, nan)
+        return sort_words(words, other, count)
+
+    @separate
+    def select(words, other, x, at, step, size, wanted, kept, turn, infinity, nan):
+        """Sort the first places; return the address of the sorted ones."""
+        count, is_bounded, bound = 0, False, key_of(x, at, turn, infinity, nan)
+        for begin in range(0, size, _BLOCK):
+            some = min(_BLOCK, size - begin)
+            if is_bounded and least_of(x, at + begin * step, step, some, turn, infinity, nan) >= bound:
+                continue
+            for n in range(begin, begin + some):
+                if is_bounded and key_of(x, at + n * step, turn, infinity, nan) >= bound:
+                    continue
+                store_word(words, count, n)
+                count += 1
+                if count == kept:
+                    sorted_words = sort_places(words, other, x, at, step, count, turn, infinity, nan)
+                    words, other, count = sorted_words, words + other - sorted_words, wanted
+                    last = load_word(words, wanted - 1) & _PLACE_BITS
+                    is_bounded, bound = True, key_of(x, at + last * step, turn, infinity, nan)
+        return sort_places(words, other, x, at, step, count, turn, infinity, nan)
+
+    @separate
+    def sort_rows(context, begin, end):
+        x, places, plan = load_word(context, SORT.x), load_word(context, SORT.places), load_word(context, SORT.plan)
+        size, inner = load_word(plan, SORT_PLAN.size), load_word(plan, SORT_PLAN.inner)
+        wanted, kept = load_word(plan, SORT_PLAN.num_places), load_word(plan, SORT_PLAN.kept)
+        turn, infinity, nan = keys_of(plan)
+        memory = allocate(16 * kept)
+        if memory == 0:
+            store_word(context, SORT.lacks_memory, 1)
+            return
+        for line in range(begin, end):
+            at, to = line // inner * size * inner + line % inner, line // inner * wanted * inner + line % inner
+            if kept == size:
+                for n in range(size):
+                    store_word(memory, n, n)
+                words = sort_places(memory, memory + 8 * kept, x, at, inner, size, turn, infinity, nan)
+            else:
+                words = select(memory, memory + 8 * kept, x, at, inner, size, wanted, kept, turn, infinity, nan)
+            for n in range(wanted):
+                store_place(places, to + n * inner, load_word(words, n) & _PLACE_BITS)
+        release(memory)
+
+    def sort(context, begin, end):
+        x, places, plan = load_word(context, SORT.x), load_word(context, SORT.places), load_word(context, SORT.plan)
+        size, inner = load_word(plan, SORT_PLAN.size), load_word(plan, SORT_PLAN.inner)
+        wanted = load_word(plan, SORT_PLAN.num_places)
+        if load_word(plan, SORT_PLAN.kept) != 0:
+            sort_rows(context, begin, end)
+            return
+        turn, infinity, nan = keys_of(plan)
+        block = thread_memory()
+        keys = take(block, 16 * INSERTED)
+        found = keys + 8 * INSERTED
+        for line in range(begin, end):
+            at, to = line // inner * size * inner + line % inner, line // inner * wanted * inner + line % inner
+            insert_row(x, at, inner, size, wanted, keys, found, turn, infinity, nan)
+            for n in range(wanted):
+                store_place(places, to + n * inner, load_word(found, n))
+        give_back(block, keys)
+
+    return compile_task(f"row_sort.{bits.name}.{is_float:d}", sort)
+
+
+@cache
+def _sorter(num_digits: int) -> Any:
+    """Return sort(words, other, count): it sorts words by as many bytes above bit 32, stably.
+
+    It returns the address of the sorted words, which is one of the two.
+    """
+    last = num_digits - 1
+
+    @jit
+    def digit_of(word, digit):
+        """Return a digit; the highest one is signed."""
+        found = (word >> (32 + _DIGIT_BITS * digit)) & (_DIGITS - 1)
+        return found ^ (_DIGITS // 2) if digit == last else found
+
+    @separate
+    def count_digits(words, count, counters):
+        set_bytes(counters, num_digits * _COUNTER_BYTES, 0)
+        for i in range(count):
+            word = load_word(words, i)
+            for digit in range(num_digits):
+                counter = digit * _DIGITS + digit_of(word, digit)
+                store_word(counters, counter, load_word(counters, counter) + 1)
+
+    @separate
+    def move(words, other, count, counters, digit):
+        """Move words to their places by a digit, and return whether they are there: not if all have the same."""
+        if load_word(counters, digit_of(load_word(words, 0), digit)) == count:
+            return False
+        before = 0
+        for d in range(_DIGITS):
+            number = load_word(counters, d)
+            store_word(counters, d, before)
+            before += number
+        for i in range(count):
+            word = load_word(words, i)
+            d = digit_of(word, digit)
+            place = load_word(counters, d)
+            store_word(other, place, word)
+            store_word(counters, d, place + 1)
+        return True
+
+    @separate
+    def sort_words(words, other, count):
+        block = thread_memory()
+        counters = take(block, num_digits * _COUNTER_BYTES)
+        count_digits(words, count, counters)
+        for digit in range(num_digits):
+            if move(words, other, count, counters + digit * _COUNTER_BYTES, digit):
+                words, other = other, words
+        give_back(block, counters)
+        return words
+
+    return sort_words
