@@ -9,6 +9,7 @@ import ep
 import ep.ops as o
 from ep import DeviceType
 from ep.ops import copy_to_host as host
+from ep.ops.devices import arrays_of
 from tests.fuse.placing import placed
 
 X = np.array([1, 2, -3], np.float32)
@@ -38,6 +39,21 @@ def test_arrays_made_in_a_function_are_its_constants(name, device):
     np.testing.assert_allclose(host(loss), np.sum(X * make(np)), rtol=1e-6)
     whole = np.broadcast_to(make(np), np.broadcast_shapes(X.shape, make(np).shape))
     np.testing.assert_allclose(host(slope), whole.reshape(-1, 3).sum(axis=0), rtol=1e-6)
+
+
+def test_a_constant_is_placed_once(device, monkeypatch):
+    """Later calls do not copy the numbers of arange to the device again."""
+    fused = ep.fuse(lambda x: o.cumulative_sum(x, 0) * o.arange(3, dtype="float32"))
+    x, copies = placed(device, X), []
+    fused(x)
+    arrays = type(arrays_of((x,), ("x",)))
+    copy = arrays.copy_from_host
+    monkeypatch.setattr(arrays, "copy_from_host", lambda self, array: copies.append(array) or copy(self, array))
+    for _ in range(3):
+        np.testing.assert_array_equal(host(fused(x)), np.cumsum(X) * np.arange(3))
+    assert not copies
+    o.arange(3, device=device.type)
+    assert len(copies) == 1
 
 
 def test_a_function_makes_arrays_without_arguments():

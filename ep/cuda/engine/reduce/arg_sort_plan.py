@@ -63,6 +63,7 @@ def arg_sort_plan(itemsize: int, sizes: SortSizes) -> ArgSortPlan:
     """Return the plan for elements of `itemsize` bytes."""
     outer, size, inner, num_places = sizes
     count, lanes, parts = outer * size * inner, min(power_of_two(inner), WARP_THREADS), 1
+    arrays: tuple[int, ...]
     if num_places == 1:
         number, blocks = DataType.kInt64, outer * -(-inner // lanes)
         parts = max(min(_BLOCKS // blocks, size * lanes // _LEAST_PART), 1)
