@@ -172,9 +172,9 @@ def _with_bias(function: Any) -> Any:
 
 conv = FUNCTIONS["conv"] = _with_bias(conv)
 
-_FLOAT = data_type("x").one_of(*FLOATS)
+_FLOAT = data_type("out").one_of(*FLOATS)
 _MATMUL = primitive_exists(
-    BroadcastMatmulFactory, data_type("x"), BlasTransposeType.N, BlasTransposeType.N, kMaxNumDims
+    BroadcastMatmulFactory, data_type("out"), BlasTransposeType.N, BlasTransposeType.N, kMaxNumDims
 )
 
 

@@ -7,14 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ep.common.primitive.broadcast import Dims
-from ep.common.primitive.strides import contiguous_strides
-from ep.common.primitive.windows import Windows
 from ep.include.arrays import RESULT, Array, Arrays, Placeholder
 from ep.include.number_kind import FLOATS
 from ep.include.primitive.blas import BlasTransposeType
 from ep.include.primitive.broadcast_matmul import BroadcastMatmulFactory
-from ep.include.primitive.fill import FillFactory
-from ep.include.primitive.permute import PermuteFactory
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.ops.conv import conv_attributes, conv_shape, local_groups
 from ep.ops.declare.function import Tensor, operator
@@ -22,10 +18,9 @@ from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.kernels import Launches, OneLaunch, Subject, data_type, primitive_exists, register_kernel
 from ep.ops.names import in_errors
-from ep.ops.regions import RegionKernel
 from ep.ops.sbp_signatures import B, P, signature
 from ep.ops.shapes import as_sizes
-from ep.ops.window_kernel import Move, WindowKernel
+from ep.ops.window_kernel import WindowKernel
 from ep.ops.windows import groups_of_pieces, windows
 from ep.sbp import Problem, Signature, Split, piece_shape
 
@@ -129,115 +124,9 @@ def _resolved(dy: Tensor, other: Tensor, name: str, shape: Dims, of_other: Dims,
 
 
 _FLOAT = data_type("out").one_of(*FLOATS)
-_FILL = primitive_exists(FillFactory, data_type("out"))
-_PERMUTE = primitive_exists(PermuteFactory, kMaxNumDims)
-_MATMUL, _MATMUL_OF_WINDOWS = (
-    primitive_exists(BroadcastMatmulFactory, data_type("out"), BlasTransposeType.N, transpose, kMaxNumDims)
-    for transpose in (BlasTransposeType.N, BlasTransposeType.T)
+_MATMUL_OF_WINDOWS = primitive_exists(
+    BroadcastMatmulFactory, data_type("out"), BlasTransposeType.N, BlasTransposeType.T, kMaxNumDims
 )
-
-
-@register_kernel(
-    "conv_x_grad", matches=_FLOAT & WindowKernel.moves_exist & RegionKernel.exists & _FILL & _PERMUTE & _MATMUL
-)
-class ConvXGradKernel(WindowKernel, RegionKernel):
-    """A product as in ConvKernel: of w, reversed, and the windows of dy, whose elements are spread by the strides.
-
-    If the windows of x neither overlap nor leave elements out, it is the product of w and dy, whose rows are then
-    interleaved: nothing else is written.
-    """
-
-    names = in_errors(a="w", b="dy", c="out", src="dy", dst="out")
-
-    def __init__(self, subject: Subject) -> None:
-        super().__init__(subject)
-        made = (one.make(subject) for one in (_FILL, _PERMUTE, _MATMUL))
-        self._fill, self._permute, self._matmul = made
-
-    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
-        (dy, w), x, groups = shapes, attributes["shape"], attributes["groups"]
-        if 0 in x:
-            return lambda arrays, inputs, outputs: None
-        found, filters = windows(x[2:], w[2:], attributes), w[0] // groups
-        if found.is_partition and 0 not in dy:
-            return self._interleaved(dy, w, groups)
-        k = filters * math.prod(w[2:]) if 0 not in dy else 0
-        m, n = x[1] // groups, math.prod(x[2:])
-        dims = (groups, m, k), (x[0], groups, k, n), (x[0], groups, m, n)
-        product = OneLaunch(self._matmul, 1, dims[0], Placeholder(1), dims[1], Placeholder(0), 0, dims[2], RESULT)
-        if k == 0:
-            return product
-        of_dy, of_w = [*self._spreading(dy, found)], [*self._turning(w, groups)]
-
-        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-            dy, w = inputs
-            product(arrays, [self.moved(arrays, dy, of_dy), self.moved(arrays, w, of_w)], outputs)
-
-        return launches
-
-    def _interleaved(self, dy: Dims, w: Dims, groups: int) -> Launches:
-        """Return the product of w, transposed, and dy, and the move of its rows, one for each place of x's windows."""
-        filters, rows, dtype = w[0] // groups, math.prod(w[1:]), self.subject.data_types["out"]
-        dims = (groups, rows, filters), (dy[0], groups, filters, math.prod(dy[2:]))
-        written = (dy[0], groups, rows, math.prod(dy[2:]))
-        product = OneLaunch(self._matmul, 1, dims[0], Placeholder(1), dims[1], Placeholder(0), 0, written, RESULT)
-        turn = OneLaunch(self._permute, dtype, (groups, filters, rows), Placeholder(0), (0, 2, 1), RESULT)
-        num, places = len(dy) - 2, w[2:]
-        order = [axis for k in range(num) for axis in (1 + num + k, 1 + k)]
-        apart = (dy[0] * groups * w[1], *places, *dy[2:])
-        interleave = OneLaunch(self._permute, dtype, apart, Placeholder(0), (0, *order), RESULT)
-
-        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-            dy, w = inputs
-            multiplied = arrays.empty(written, dtype.dtype)
-            product(arrays, [dy, self.moved(arrays, w, [Move(dims[0], turn)])], [multiplied])
-            interleave(arrays, [multiplied], outputs)
-
-        return launches
-
-    def _spreading(self, dy: Dims, found: Windows) -> Iterator[Move]:
-        """Yield the moves from dy to the windows of the reversed w, one window for each element of x."""
-        planes, ones = dy[:2], (1,) * len(found.sizes)
-        sizes = tuple((count - 1) * step + 1 for count, step in zip(dy[2:], found.strides, strict=True))
-        if found.strides != ones:
-            yield Move((*planes, *sizes), self._apart(dy, (*planes, *sizes), found.strides))
-        reach = [far * (places - 1) for far, places in zip(found.dilations, found.kernel, strict=True)]
-        before = tuple(most - added for most, added in zip(reach, found.before, strict=True))
-        each = zip(found.sizes, reach, before, sizes, strict=True)
-        after = tuple(size + most - added - have for size, most, added, have in each)
-        of_dy = Windows(sizes, found.kernel, ones, before, after, found.dilations)
-        yield from self.padding(planes, of_dy)
-        yield from self.writing(planes, of_dy)
-
-    def _apart(self, dy: Dims, shape: Dims, strides: Dims) -> Launches:
-        """Return the launches that put the elements of dy into zeros, with the distances `strides`."""
-        of_planes, of_places = contiguous_strides(shape)[:2], contiguous_strides(shape)[2:]
-        apart = (*of_planes, *(step * stride for step, stride in zip(strides, of_places, strict=True)))
-        copy, count = self.strided(dy, contiguous_strides(dy), apart), math.prod(shape)
-
-        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-            self._fill.Launch(arrays.stream, outputs[0], 0, count)
-            copy(arrays, inputs, outputs)
-
-        return launches
-
-    def _turning(self, w: Dims, groups: int) -> Iterator[Move]:
-        """Yield the moves that reverse the places of w, then exchange the channels and the filters of each group."""
-        places, dtype = math.prod(w[2:]), self.subject.data_types["out"].dtype
-        rows, filters = (w[0] * w[1], places), w[0] // groups
-        if places > 1:
-            take, put = (self.copying_columns(rows, 1, 0, to_parts=to_parts) for to_parts in (True, False))
-
-            def reverse(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-                parts = [arrays.empty((rows[0], 1), dtype) for _ in range(places)]
-                take(arrays.stream, inputs[0], parts)
-                put(arrays.stream, outputs[0], parts[::-1])
-
-            yield Move(rows, reverse)
-        if filters > 1 and w[1] > 1:
-            dims, order = (groups, filters, w[1], places), (0, 2, 1, 3)
-            permute = OneLaunch(self._permute, self.subject.data_types["out"], dims, Placeholder(0), order, RESULT)
-            yield Move((groups, w[1], filters, places), permute)
 
 
 @register_kernel("conv_w_grad", matches=_FLOAT & WindowKernel.moves_exist & _MATMUL_OF_WINDOWS)

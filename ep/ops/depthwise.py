@@ -104,23 +104,24 @@ class _OneTap(Value):
     """The structure of windows of one element: a device that supports it supports larger windows, too."""
 
     def of(self, subject: Subject) -> Structure:
-        return _structure(subject.data_types["x"], 1, begins=True, ends=True)
+        return _structure(subject.data_types["out"], 1, begins=True, ends=True)
 
     def __str__(self) -> str:
-        return 'product(data_type("x"))'
+        return 'product(data_type("out"))'
 
 
 _IS_DEPTHWISE = attribute("is_depthwise") == True  # noqa: E712
+_EXISTS = ConvKernel.exists & primitive_exists(ExpressionFactory, _OneTap())
 
 
-@register_kernel(
-    "conv", matches=_IS_DEPTHWISE & ConvKernel.exists & primitive_exists(ExpressionFactory, _OneTap()), priority=1
-)
+@register_kernel("conv", matches=_IS_DEPTHWISE & _EXISTS, priority=1)
 class DepthwiseKernel(ConvKernel):
     """A kernel that adds up windows of x that BroadcastMatmul reads in place, if the device can do so.
 
     Otherwise ConstantPad pads x, and Expression adds up views of it, one per place of a window, times w.
     """
+
+    exists = _EXISTS
 
     def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
         (x, w), groups = shapes, attributes["groups"]
@@ -143,7 +144,7 @@ class DepthwiseKernel(ConvKernel):
         of_taps: list[tuple[slice | int, ...]] = [(everything, everything, tap, *along) for tap in range(taps)]
         runs = [range(begin, min(begin + _MOST_TAPS, taps)) for begin in range(0, taps, _MOST_TAPS)]
         sums = [self._sum(len(run), run.start == 0, run.stop == taps) for run in runs]
-        wide = DataType.kFloat.dtype if self.subject.data_types["x"] in _NARROW and len(runs) > 1 else None
+        wide = DataType.kFloat.dtype if self.subject.data_types["out"] in _NARROW and len(runs) > 1 else None
 
         def sums_of(arrays: Arrays, x: Array, w: Array, summed: Array, partial: Array) -> list[tuple[Any, ...]]:
             """Return the arguments of each sum: its Expression, the views that it writes, and those that it adds up."""
@@ -210,5 +211,5 @@ class DepthwiseKernel(ConvKernel):
 
     def _sum(self, taps: int, begins: bool, ends: bool) -> Expression:
         """Return a new Expression for one plan. Its launches are fast because they all have the same shapes."""
-        structure = _structure(self.subject.data_types["x"], taps, begins=begins, ends=ends)
+        structure = _structure(self.subject.data_types["out"], taps, begins=begins, ends=ends)
         return RequirePrimitive(ExpressionFactory, self.subject.device_type, structure)
