@@ -11,7 +11,8 @@ import numpy as np
 from ep.common.arrays.constants import Constants
 from ep.common.primitive.broadcast import Dims
 from ep.expressions.array import LazyArray
-from ep.expressions.operators import ROW_OPS
+from ep.expressions.operators import MAPS, PRODUCT, ROW_OPS
+from ep.expressions.rules import Rules
 from ep.expressions.trace import Node, Trace
 from ep.include.arrays import Array, Arrays
 from ep.include.primitive.reduce_op import ReduceOp
@@ -38,6 +39,7 @@ class FoldingTrace(Trace):
         """
         super().__init__(base, name, LazyArray, numbers_vary=False)
         self._arrays, self._folds, self._constants = base, folds, constants
+        self._on_products: set[int] = set()  # products that kernels compute maps on, and maps of these
         self.num_folded = self.num_dropped = 0
 
     def copy_from_host(self, array: np.ndarray[Any, Any]) -> Any:
@@ -49,7 +51,7 @@ class FoldingTrace(Trace):
     def reshape(self, array: Any, shape: Dims) -> Any:
         held = self.held.get(array.node.position)
         if held is None or shape == array.node.shape:
-            return super().reshape(array, shape)
+            return super().reshape(self.array(self._in_first_shape(array.node).position), shape)
         key = "reshape", id(held), shape
         return self.hold(self._folded(key, (held,), lambda: [held.reshape(shape)])[0])
 
@@ -63,8 +65,10 @@ class FoldingTrace(Trace):
             return [self.array(inputs[0].position)]
         held = [self.held.get(one.position) for one in inputs]
         if any(one is None for one in held) or not held:
-            undone = self._undone(operator, inputs, attributes)
-            return super()._called(operator, inputs, attributes) if undone is None else [undone]
+            for rewritten in (self._undone, self._reshaped_later):
+                if (found := rewritten(operator, inputs, attributes)) is not None:
+                    return [found]
+            return self._recorded(operator, inputs, attributes)
         shapes, types = [one.shape for one in inputs], [one.data_type for one in inputs]
         of_attributes = operator.key(attributes) if attributes else ()
         results, data_type = operator.results(self._device_type, shapes, types, attributes, of_attributes)
@@ -73,8 +77,52 @@ class FoldingTrace(Trace):
             return super()._called(operator, inputs, attributes)
         self.num_folded += 1
         key = operator.name, tuple(map(id, held)), of_attributes
-        found = self._folded(key, held, lambda: self._computed(operator, held, attributes))
-        return [self.hold(one) for one in found]
+        computed = self._folded(key, held, lambda: self._computed(operator, held, attributes))
+        return [self.hold(one) for one in computed]
+
+    def _recorded(self, operator: Any, inputs: Sequence[Node], attributes: Mapping[str, Any]) -> list[Any]:
+        """Record a call, and note whether its result is computed on a product."""
+        results = super()._called(operator, inputs, attributes)
+        node: Node = results[0].node
+        if operator.name in MAPS:
+            is_on = any(one.position in self._on_products and one.shape == node.shape for one in inputs)
+        else:
+            is_on = operator.name == PRODUCT and not Rules(self.base, self.nodes).why_no_product(node)
+        if is_on:
+            self._on_products.add(node.position)
+        return results
+
+    def _reshaped_later(self, operator: Any, inputs: Sequence[Node], attributes: Mapping[str, Any]) -> Any:
+        """Return the result of a map of a product in another shape: it is computed in the shape of the product, by the
+        same kernel, and reshaped. None for other calls."""
+        for node in inputs if operator.name in MAPS else ():
+            first = self._in_first_shape(node)
+            if first is node or first.position not in self._on_products:
+                continue
+            moved = [self._in_shape(one, node.shape, first.shape) for one in inputs]
+            others = [one for one in moved if one is not None]
+            if len(others) == len(moved):
+                return self.reshape(self._called(operator, others, attributes)[0], node.shape)
+        return None
+
+    def _in_first_shape(self, node: Node) -> Node:
+        """Return the value that a reshaped value was at first."""
+        while node.operator is None and node.inputs and self.nodes[node.inputs[0]].shape != node.shape:
+            node = self.nodes[node.inputs[0]]
+        return node
+
+    def _in_shape(self, node: Node, shape: Dims, wanted: Dims) -> Node | None:
+        """Return an operand of a map of a shape in the form for another shape of as many elements; None if it has none
+        without a copy."""
+        if node.shape == shape:
+            made: Node = self.reshape(self.array(node.position), wanted).node
+            return made
+        first = next((axis for axis, size in enumerate(node.shape) if size != 1), len(node.shape))
+        kept = node.shape[first:]
+        if kept and shape[-len(kept) :] != wanted[-len(kept) :]:
+            return None
+        made = self.reshape(self.array(node.position), kept).node
+        return made
 
     def _computed(self, operator: Any, held: Sequence[Any], attributes: Mapping[str, Any]) -> Sequence[Array]:
         results, constants = self._arrays.compute(operator, held, attributes, None), self._constants

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import ep
+from ep import DeviceType
 from ep.ops import copy_to_host as host
 from tests.fuse.placing import placed
 from tests.fuse.test_programs import Repeated
@@ -131,6 +132,41 @@ def test_elements_that_are_repeated_before_a_map(device, rng):
     assert check(device, mean, arrays, ["expand"]) == ["row kernel of mean sub"]
     loss = ep.grad(lambda x: ops.mean(ops.tanh(x) * x))
     assert "expand" not in loss.explain(placed(device, x))
+
+
+def test_maps_of_a_product_that_is_reshaped(device, rng):
+    """They are computed with the product, unless an operand has no elements in the other shape."""
+    x, w, rest = (rng.standard_normal(shape, np.float32) for shape in ((6, 5), (5, 8), (2, 3, 8)))
+    row, mask, one = (rng.standard_normal(shape, np.float32) for shape in ((8,), (2, 1, 8), (1, 1, 1)))
+    wide = (x.astype(np.float64) @ w + row).reshape(2, 3, 8)
+    layer = lambda x, w, row, shape: ops.add(ops.matmul(x, w), row).reshape(shape)  # noqa: E731
+
+    def joined(x, w, row, rest, mask, one):
+        y = ops.tanh(layer(x, w, row, (2, 3, 8)))
+        return [ops.add(ops.mul(ops.add(y, rest), row), one), ops.cast(y.reshape((1, 6, 8)), "float64")]
+
+    def apart(x, w, row, rest, mask, one):
+        y = layer(x, w, row, (2, 3, 8))
+        z = layer(x, w, row, (4, 12))
+        return [
+            ops.mul(y, mask),
+            ops.sub(y, ops.mean(y, -1, keepdims=True)),
+            ops.mul(z, rest.reshape((4, 12))),
+            ops.mul(z, z[:, :1]),
+        ]
+
+    given = [x, w, row, rest, mask, one]
+    program = Repeated(device, joined, given)
+    if device.type is DeviceType.kCPU:
+        assert program.num_launches == 1
+    expected = [(np.tanh(wide) + rest) * row + one, np.tanh(wide).reshape(1, 6, 8)]
+    others, z = Repeated(device, apart, given), wide.reshape(4, 12)
+    expected += [wide * mask, wide - wide.mean(-1, keepdims=True), z * rest.reshape(4, 12), z * z[:, :1]]
+    for _ in range(3):
+        for found, wanted in zip([*program(*given), *others(*given)], expected, strict=True):
+            assert found.shape == wanted.shape
+            np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+    assert program.is_repeated()
 
 
 def test_calls_that_change_nothing_record_nothing(device, rng):
