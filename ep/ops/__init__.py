@@ -26,7 +26,7 @@ _FAMILIES = (
     *("one_hot", "pad", "permute", "pool", "pool_indices", "pool_labels", "ravel_multi_index"),
     *("reduce", "repeat", "scan", "scatter_rows", "segment_sum", "shaped", "slice"),
     *("slice_grad", "softmax", "softmax_grad", "sort", "split", "unary", "unfold"),
-    *("where"),
+    *("where",),
 )
 
 with garbage_waits(all_is_kept=True):
