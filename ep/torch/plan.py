@@ -13,7 +13,7 @@ from ep.expressions.memory import Arenas
 from ep.torch.division import Division, Part, last_uses
 from ep.torch.options import Options
 from ep.torch.section import Section
-from ep.torch.sizing import Sizing, Symbols, tensors_in
+from ep.torch.sizing import Sizing, Symbols
 
 _Step = Callable[[list[Any]], None]
 """A step of a call. It reads the values of the call, and adds its own."""
@@ -57,8 +57,7 @@ class Plan:
         steps, base = list[tuple[_Step, Sequence[Node], Sequence[Node]]](), arrays_on(options.device)
         for step in division.steps:
             if isinstance(step, Part):
-                given, made = ({node: _sizes(sizing, node) for node in some} for some in (step.inputs, step.results))
-                section = Section(base, arenas, options, step.nodes, given, numbers, made, places)
+                section = Section(base, arenas, options, step, sizing, numbers, places)
                 self.sections.append(section)
                 steps.append((section.run, step.inputs, step.results))
             else:
@@ -91,9 +90,3 @@ def _eager(node: Node, places: Mapping[Node, int]) -> _Step:
         values[place] = target(*map_arg(node.args, value_of), **map_arg(node.kwargs, value_of))
 
     return run
-
-
-def _sizes(sizing: Sizing, node: Node) -> Any:
-    """Return the sizes of a tensor; None for a number."""
-    tensors = tensors_in(node.meta.get("val"))
-    return sizing.sizes(tensors[0]) if tensors else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -18,8 +18,9 @@ from ep.expressions.folding import FoldingTrace
 from ep.expressions.memory import Arenas
 from ep.expressions.named_program import NamedProgram
 from ep.include.arrays import Arrays
+from ep.torch.division import Part
 from ep.torch.options import Options
-from ep.torch.sizing import Sizes
+from ep.torch.sizing import Sizes, Sizing, tensors_in
 from ep.torch.table import OPERATORS, Call
 from ep.torch.tensors import DTYPES, Layout, NDArray, as_array, as_tensor, layout_of
 
@@ -43,33 +44,32 @@ class Section:
         base: Arrays,
         arenas: Arenas,
         options: Options,
-        nodes: Sequence[Node],
-        inputs: Mapping[Node, Sizes | None],
+        part: Part,
+        sizing: Sizing,
         numbers: Mapping[Node, Any],
-        results: Mapping[Node, Sizes],
         places: Mapping[Node, int],
     ) -> None:
         """base: the arrays of the device. arenas: the memory that the sections of a graph share.
 
-        nodes: in their order. inputs: their sizes, None for numbers. numbers: those that are known now, by node.
-        results: their sizes. places: of all nodes among the values of a call.
+        part: its nodes, inputs and results. sizing: of its values. numbers: those that are known now, by node.
+        places: of all nodes among the values of a call.
 
         Raises RefusedError.
         """
         self._base, self._arenas = base, arenas
         trace = FoldingTrace(base.kept(), "a graph of PyTorch", {}, CONSTANTS)
         try:
-            readers = {node: _Reader(trace, node, sizes) for node, sizes in inputs.items()}
+            readers = {node: _Reader(trace, node, sizing.of(node)) for node in part.inputs}
             values = {node: reader.value for node, reader in readers.items()}
-            _record(trace, nodes, values, numbers)
-            writers = {node: _Writer(values[node], *sizes) for node, sizes in results.items()}
+            _record(trace, part.nodes, values, numbers, sizing)
+            writers = {node: _Writer(values[node], sizing.of(node)) for node in part.results}
             given = {node.name: reader.given for node, reader in readers.items()}
             made = {node.name: writer.value for node, writer in writers.items()}
             self._program = NamedProgram(trace, given, made, made, options.round_each)
         finally:
             trace.end()
-        positions = [self._program.given[node.name] for node in inputs]
-        self._inputs = [*zip(map(places.__getitem__, inputs), positions, readers.values(), strict=True)]
+        positions = [self._program.given[node.name] for node in part.inputs]
+        self._inputs = [*zip(map(places.__getitem__, part.inputs), positions, readers.values(), strict=True)]
         self._outputs = [(places[node], writer) for node, writer in writers.items()]
         self._known: dict[int, tuple[torch.Tensor, Any, Any]] = {}  # parameters, by position
         self._copies = not base.takes_host_arrays
@@ -152,9 +152,10 @@ def _in_order(layout: Layout, tensor: torch.Tensor) -> NDArray:
 class _Writer:
     """A result of a section. value: its lazy array, in the order of memory."""
 
-    def __init__(self, value: Any, shape: Sequence[int], strides: Sequence[int]) -> None:
-        self._shape, self._strides = tuple(shape), tuple(strides)
-        layout = layout_of(shape, strides)
+    def __init__(self, value: Any, sizes: Sizes | None) -> None:
+        assert sizes is not None
+        self._shape, self._strides = shape, _ = sizes
+        layout = layout_of(*sizes)
         self._has_gaps, self._is_contiguous = not layout.is_dense, layout.is_contiguous
         if layout.is_dense and not layout.is_contiguous:
             first = [slice(0, 1) if k in layout.expanded else slice(None) for k in range(len(shape))]
@@ -178,7 +179,9 @@ class _Writer:
         return made
 
 
-def _record(trace: FoldingTrace, nodes: Iterable[Node], values: Values, numbers: Mapping[Node, Any]) -> None:
+def _record(
+    trace: FoldingTrace, nodes: Iterable[Node], values: Values, numbers: Mapping[Node, Any], sizing: Sizing
+) -> None:
     """Record nodes, and add their lazy arrays to the values. Raises RefusedError for all that cannot be recorded."""
     refused: dict[Node, Exception] = {}
 
@@ -188,38 +191,29 @@ def _record(trace: FoldingTrace, nodes: Iterable[Node], values: Values, numbers:
         return numbers[argument] if argument in numbers else values[argument]
 
     for node in nodes:
+        said = node.meta["val"]
+        shapes = [sizing.sizes(tensor)[0] for tensor in tensors_in(said)]
+        call = Call(trace, node, shapes[0])
         try:
             found = OPERATORS[node.target](
-                Call(trace, node), *map_aggregate(node.args, value_of), **map_aggregate(node.kwargs, value_of)
+                call, *map_aggregate(node.args, value_of), **map_aggregate(node.kwargs, value_of)
             )
-            _check(node, found)
+            if isinstance(said, torch.Tensor):  # of several, the nodes that take one are checked
+                _check(found, DTYPES[said.dtype], shapes[0])
         except Exception as error:
             refused[node] = error
-            found = _stand_in(trace, node.meta["val"])
+            # so that the nodes that read the result are tried, too
+            dtypes = [DTYPES.get(tensor.dtype, np.dtype(np.float32)) for tensor in tensors_in(said)]
+            stand_ins = [trace.give(None, *one) for one in zip(shapes, dtypes, strict=True)]
+            found = stand_ins[0] if isinstance(said, torch.Tensor) else stand_ins
         values[node] = found
     if refused:
         raise RefusedError(refused)
 
 
-def _check(node: Node, found: Any) -> None:
-    """Raise an error for a result that PyTorch does not say: another shape, or another type."""
-    said = node.meta["val"]
-    if isinstance(said, tuple | list):
-        return  # the node that takes one of them is checked
+def _check(found: Any, dtype: Any, shape: tuple[int, ...]) -> None:
+    """Raise an error for a result that is not as PyTorch says."""
     if not isinstance(found, LazyArray):
         raise NotImplementedError("it has no result")
-    if found.dtype != DTYPES[said.dtype]:
-        raise TypeError(f"the result has dtype {found.dtype}, not {said.dtype}")
-    if len(found.shape) != len(said.shape) or any(
-        isinstance(size, int) and size != own for size, own in zip(said.shape, found.shape, strict=True)
-    ):
-        raise ValueError(f"the result has shape {found.shape}, not {tuple(said.shape)}")
-
-
-def _stand_in(trace: FoldingTrace, said: Any) -> Any:
-    """Return a lazy array in the place of a result, so that the nodes that read it are tried, too."""
-    if isinstance(said, tuple | list):
-        return [_stand_in(trace, one) for one in said]
-    if not isinstance(said, torch.Tensor):
-        return said
-    return trace.give(None, tuple(int(size) for size in said.shape), DTYPES.get(said.dtype, np.dtype(np.float32)))
+    if (found.dtype, tuple(found.shape)) != (dtype, shape):
+        raise TypeError(f"the result has dtype {found.dtype} and shape {found.shape}, not {dtype} and {shape}")

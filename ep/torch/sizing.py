@@ -83,6 +83,11 @@ class Sizing:
             raise ValueError(f"the size {size} depends on data")
         return int(found)
 
+    def of(self, node: Node) -> Sizes | None:
+        """Return the sizes of a node's tensor; None for a number. Raises ValueError if they depend on data."""
+        tensors = tensors_in(node.meta.get("val"))
+        return self.sizes(tensors[0]) if tensors else None
+
     def sizes(self, tensor: torch.Tensor) -> Sizes:
         """Return the shape and the strides of a tensor. Raises ValueError if they depend on data."""
         return tuple(map(self.number, tensor.shape)), tuple(map(self.number, tensor.stride()))

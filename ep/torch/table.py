@@ -24,11 +24,11 @@ aten: Final = torch.ops.aten
 class Call:
     """A call of an operator: what its function needs besides the arguments.
 
-    trace: records what is computed. node: the call in PyTorch's graph.
+    trace: records what is computed. node: the call in PyTorch's graph. shape: of the result, or of the first one.
     """
 
-    def __init__(self, trace: Any, node: Node) -> None:
-        self.trace, self.node = trace, node
+    def __init__(self, trace: Any, node: Node, shape: tuple[int, ...]) -> None:
+        self.trace, self.node, self.shape = trace, node, shape
 
     @property
     def dtype(self) -> np.dtype[Any]:

@@ -17,7 +17,7 @@ class _Windows:
         self.axes = 3 if "3d" in call.node.target._schema.name else 2
         self._is_one = len(x.shape) == self.axes + 1  # a sample without an axis of samples
         self.kernel = self._each(kernel)
-        self.options = {
+        self.options: Any = {
             "kernel": self.kernel,
             "strides": self._each(stride) if stride else self.kernel,
             "pads": self._each(padding) * 2,
@@ -60,10 +60,35 @@ def _(
 @computes("avg_pool2d", "avg_pool3d")
 def _(
     call: Call, x: Any, kernel: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
-    count_include_pad: bool = True, divisor_override: Any = None,
+    count_include_pad: bool = True, divisor: Any = None,
 ) -> Any:  # fmt: skip
-    if divisor_override is not None:
-        raise NotImplementedError("a divisor of one's own")
     windows = _Windows(call, x, kernel, stride, padding, 1, ceil_mode)
-    y = ops.average_pool(windows.samples(x), **windows.options, count_include_pad=count_include_pad)
+    y = ops.average_pool(windows.samples(x), **windows.options, count_include_pad=count_include_pad, divisor=divisor)
     return windows.result(y)
+
+
+@computes("avg_pool2d_backward", "avg_pool3d_backward")
+def _(
+    call: Call, dy: Any, x: Any, kernel: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool,
+    divisor: Any,
+) -> Any:  # fmt: skip
+    windows = _Windows(call, x, kernel, stride, padding, 1, ceil_mode)
+    dx = ops.average_pool_grad(
+        windows.samples(dy), windows.samples(x).shape, **windows.options, count_include_pad=count_include_pad,
+        divisor=divisor,
+    )  # fmt: skip
+    return windows.result(dx)
+
+
+@computes("_adaptive_avg_pool2d", "_adaptive_avg_pool3d")
+def _(call: Call, x: Any, sizes: Any) -> Any:
+    is_one = len(x.shape) == len(sizes) + 1
+    y = ops.adaptive_average_pool(x.reshape((1, *x.shape)) if is_one else x, sizes)
+    return y.reshape(y.shape[1:]) if is_one else y
+
+
+@computes("_adaptive_avg_pool2d_backward", "_adaptive_avg_pool3d_backward")
+def _(call: Call, dy: Any, x: Any) -> Any:
+    is_one = len(x.shape) == (3 if "2d" in call.node.target._schema.name else 4)
+    more = (1,) * is_one
+    return ops.adaptive_average_pool_grad(dy.reshape((*more, *dy.shape)), (*more, *x.shape)).reshape(x.shape)
