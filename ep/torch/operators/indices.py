@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
+import numpy as np
+
 from ep import ops
-from ep.torch.table import Call, Function, computes
+from ep.torch.table import Call, Function, computes, is_integer
 
 _REDUCTIONS: Final = {"sum": "add", "prod": "mul", "amax": "max", "amin": "min", "add": "add", "multiply": "mul"}
 _NEGATIVE: Final = "wrap_negative"
@@ -51,9 +54,25 @@ def _(call: Call, x: Any, dim: int, i: Any, new: Any, *, reduce: str | None = No
 
 @computes("scatter_reduce.two")
 def _(call: Call, x: Any, dim: int, i: Any, new: Any, reduce: str, *, include_self: bool = True) -> Any:
-    if reduce == "mean" or not include_self:
-        raise NotImplementedError(f"{reduce} of updates, {'with' if include_self else 'without'} the old element")
-    return _scattered(call, x, dim, i, new, _REDUCTIONS[reduce])
+    if not include_self:
+        x = _scattered(call, x, dim, i, _neutral(reduce, x.dtype), "none")
+    found = _scattered(call, x, dim, i, new, _REDUCTIONS.get(reduce, "add"))
+    if reduce != "mean":
+        return found
+    counts = _scattered(call, call.filled(x.shape, int(include_self)), dim, i, 1, "add")
+    return (ops.floor_div if is_integer(x) else ops.div)(found, ops.maximum(counts, call.cast(1)))
+
+
+def _neutral(reduce: str, dtype: Any) -> Any:
+    """Return the number that a reduction does not see."""
+    if reduce in ("amax", "amin"):
+        least, most = (-math.inf, math.inf) if dtype.kind in "fV" else _bounds(dtype)
+        return least if reduce == "amax" else most
+    return int(reduce == "prod")
+
+
+def _bounds(dtype: Any) -> tuple[int, int]:
+    return (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
 
 
 def _scattered(call: Call, x: Any, dim: int, i: Any, new: Any, reduction: Any) -> Any:
@@ -85,6 +104,10 @@ def _(call: Call, x: Any, indices: Any) -> Any:
 @computes("index_put", "_unsafe_index_put")
 def _(call: Call, x: Any, indices: Any, new: Any, accumulate: bool = False) -> Any:
     axes = [k for k, one in enumerate(indices) if one is not None]
+    mask = indices[axes[0]]
+    if mask.dtype.kind == "b" and len(axes) == new.size == 1 and not accumulate:
+        after = len(x.shape) - axes[0] - len(mask.shape)
+        return ops.where(mask.reshape((*mask.shape, *[1] * after)), call.cast(new).reshape(()), x)
     moved, given, axis = _adjacent(x, indices)
     found = ops.index_put(moved, given, call.cast(new), axis, "add" if accumulate else "none", _NEGATIVE)
     if moved is x:
