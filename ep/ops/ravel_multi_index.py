@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -21,8 +21,9 @@ from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import Always
 from ep.ops.indices import IndexMode, check_mode, resolved
 from ep.ops.kernels import Launches, PreparedKernel, Subject, data_type, primitive_exists, register_kernel
-from ep.ops.sbp_signatures import broadcast_signatures
+from ep.ops.sbp_signatures import PMAX, PMIN, B, broadcast_signatures, signature
 from ep.ops.shapes import as_sizes, launch_dims
+from ep.sbp import Problem, Signature
 
 _INT64: Final = DataType.kInt64
 
@@ -31,7 +32,15 @@ def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
     return [broadcast_dims(*shapes, names=[f"multi_index[{k}]" for k in range(len(shapes))])]
 
 
-@operator(shape=_shape, dtype=Always(_INT64), signatures=broadcast_signatures)
+def _signatures(problem: Problem) -> Iterator[Signature]:
+    yield from broadcast_signatures(problem)
+    if problem.attributes["mode"] != "wrap_negative":  # in the others, a larger index gives a larger one
+        for partial in (PMAX, PMIN):
+            for k in range(len(problem.shapes)):
+                yield signature(*[B] * k, partial, *[B] * (len(problem.shapes) - k - 1), partial)
+
+
+@operator(shape=_shape, dtype=Always(_INT64), signatures=_signatures)
 def ravel_multi_index(multi_index: Tensors, dims: Any, mode: IndexMode = "raise") -> Attributes:
     """Return the indices of elements in a flattened array, as `numpy.ravel_multi_index`, in int64.
 

@@ -46,10 +46,10 @@ def _signatures(problem: Problem) -> Iterator[Signature]:
         if k != axis:
             moved = k if k < axis else k + len(indices) - batch - 1
             yield signature(Split(k), B, Split(moved), Split(k))
-    merged, kept = _partials(problem.attributes["op"], problem.types[0])
+    merged, kept = _partials(problem.attributes["reduction"], problem.types[0])
     for partial in merged:
         yield signature(partial, B, partial, partial)
-        if problem.attributes["op"] is not ScatterOp.kUpdate:
+        if problem.attributes["reduction"] is not ScatterOp.kUpdate:
             for k in range(batch, len(indices)):
                 yield signature(partial, Split(k), Split(axis + k - batch), partial)
     for partial in kept:
@@ -112,8 +112,8 @@ def scatter_rows(
         raise ValueError(f"updates has shape {tuple(updates.shape)}; gather of x with these indices has {expected}")
     if updates.dtype != x.dtype:
         raise TypeError(f"updates has dtype {updates.dtype}, x has {x.dtype}; convert one of them")
-    op = as_scatter_op(reduction)
-    return {"axis": along, "batch_dims": batch, "op": op, "mode": mode, "offset": 0, "size": x.shape[along]}
+    found = {"axis": along, "batch_dims": batch, "reduction": as_scatter_op(reduction), "mode": mode}
+    return {**found, "offset": 0, "size": x.shape[along]}
 
 
 def as_scatter_op(reduction: str) -> ScatterOp:
@@ -138,7 +138,7 @@ def expanded_updates(updates: Array, shape: Dims) -> Array:
 
 
 _SCATTER = primitive_exists(
-    BatchScatterFactory, attribute("op"), data_type=data_type("x"), indices_type=data_type("indices")
+    BatchScatterFactory, attribute("reduction"), data_type=data_type("x"), indices_type=data_type("indices")
 )
 _COPY = primitive_exists(ExpandFactory, data_type("x"), 1)
 

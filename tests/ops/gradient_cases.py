@@ -71,6 +71,22 @@ def of_gather(rng):
     return [rng.normal(size=shape), indices], {"axis": axis, "batch_dims": batch_dims, "mode": mode}
 
 
+def of_scatter_rows(rng):
+    """Without a reduction each row is named once: autograd takes all updates of a row for the last one."""
+    (x, indices), attributes = of_gather(rng)
+    axis, batch_dims = attributes["axis"], attributes["batch_dims"]
+    reduction = str(rng.choice(["none", "add", "mul", "max", "min"]))
+    if attributes["mode"] == "zero" or reduction == "none":
+        attributes["mode"] = "raise"
+    size, batch = x.shape[axis], x.shape[:batch_dims]
+    if attributes["mode"] == "raise":
+        indices = rng.integers(0, size, indices.shape)
+    if reduction == "none":
+        indices = np.argsort(rng.random((*batch, size)), -1)[..., : rng.integers(size + 1)]
+    updates = rng.normal(size=(*x.shape[:axis], *indices.shape[batch_dims:], *x.shape[axis + 1 :]))
+    return [x, indices, updates], {**attributes, "reduction": reduction}
+
+
 def of_segment_sum(rng):
     shape = a_shape(rng, least=1)
     axis = int(rng.integers(len(shape)))

@@ -194,6 +194,18 @@ def reduce(name):
     return function
 
 
+def scatter_rows(torch, x, indices, updates, axis, batch_dims, reduction, mode):
+    indices = indices.clamp(0, x.shape[axis] - 1) if mode == "clip" else indices % x.shape[axis]
+    batch = indices.shape[:batch_dims]
+    count = indices[(0,) * batch_dims].numel() if 0 not in batch else indices.numel()
+    rows = updates.reshape(*x.shape[:axis], count, *x.shape[axis + 1 :])
+    indices = indices.reshape(*batch, *[1] * (axis - batch_dims), count, *[1] * (x.ndim - axis - 1)).expand(rows.shape)
+    if reduction == "none":
+        return x.scatter(axis, indices, rows)
+    way = {"add": "sum", "mul": "prod", "max": "amax", "min": "amin"}[reduction]
+    return x.scatter_reduce(axis, indices, rows, way)
+
+
 def segment_sum(torch, data, ids, num_segments, axis):
     places = torch.nonzero((ids >= 0) & (ids < num_segments)).flatten()
     shape = [*data.shape[:axis], num_segments, *data.shape[axis + 1 :]]
@@ -217,6 +229,7 @@ OTHERS = {
     "cumulative_sum": scan("cumsum", 0),
     "cumulative_prod": scan("cumprod", 1),
     "gather": gather,
+    "scatter_rows": scatter_rows,
     "segment_sum": segment_sum,
     "where": lambda torch, condition, x, y: torch.where(condition, x, y),
     "expand": lambda torch, x, sizes: x.expand(sizes),

@@ -53,6 +53,56 @@ CALLS = {
         {"x": (3.0, X[0]), "indices": (AT[0], X, [[0]] * 3), "axis": (2, -3, 1.5, None), "mode": ("wrap", None)},
         ALL,
     ),
+    "scatter": (
+        (X, AT, X[:, :1].copy()),
+        {
+            "x": (3.0, X[0]),
+            "indices": (AT[0], X, [[0]] * 3, [[3], [0]]),
+            "updates": (X, X[:, :1].astype("float64"), 10**39, 1j, "a"),
+            "axis": (2, -3, 1.5, None),
+            "reduction": ("sum", None, 1),
+            "mode": ("wrap", None),
+        },
+        ALL,
+    ),
+    "index": (
+        (X, [AT, AT], 0),
+        {
+            "x": (X[0], 3.0),
+            "indices": (AT, [], [X], [AT] * 3, [AT, [[0, 1, 2]] * 3], [[2]], 0),
+            "axis": (1, -1, 2, 1.5, None),
+            "mode": ("zero", "wrap", None),
+        },
+        ALL,
+    ),
+    "index_put": (
+        (X, [AT], X[:1].copy(), 0),
+        {
+            "x": (3.0,),
+            "indices": (AT, [], [X], [AT] * 3, [[[2], [0]]]),
+            "updates": (X[:, :2], X.astype("float64"), 10**39, 1j, "a"),
+            "axis": (2, -3, 1.5, None),
+            "reduction": ("sum", None),
+            "mode": ("zero", "wrap", None),
+        },
+        ALL,
+    ),
+    "gather_nd": (
+        (X, AT),
+        {"x": (3.0,), "indices": (0, X, [[0] * 3], [[2]]), "batch_dims": (2, -3, 1.5, None), "mode": ("zero", "wrap")},
+        ALL,
+    ),
+    "scatter_nd": (
+        (X, AT, X[:, None].copy()[:, 0]),
+        {
+            "x": (3.0,),
+            "indices": (0, X, [[0] * 3], [[2]]),
+            "updates": (X[:, :2], X.astype("float64"), 10**39, 1j, "a"),
+            "reduction": ("sum", None),
+            "mode": ("zero", "wrap"),
+        },
+        ALL,
+    ),
     "full_like": ((X, 2.0), {"fill_value": (*NOT_NUMBERS, 10**39, 1j), "dtype": ("float31", 7)}, ALL),
     "zeros_like": ((X,), {"dtype": ("float31", 7)}, ALL),
     "ones_like": ((X,), {"dtype": ("float31", 7)}, ALL),
@@ -122,7 +172,7 @@ CALLS = {
     "eye": ((2, 3), {"n_rows": (-1, 1.5, True, None), "n_cols": (-1, 1.5, True), "k": (1.5, True, None)}, ()),
 }
 """For each function: arguments that it takes, wrong values of some of them, and the types of its operands."""
-_FAMILIES = ("composed", "shaped", "creation", "along_axis", "norms", "norms_grad", "attention")
+_FAMILIES = ("composed", "shaped", "creation", "along_axis", "at_indices", "norms", "norms_grad", "attention")
 COMPOSED = [
     name for name in ep.ops.__all__ if getattr(ep.ops, name).__module__ in [f"ep.ops.{one}" for one in _FAMILIES]
 ]
@@ -140,12 +190,25 @@ def inner(name, text):
     return named - WORDS[name] - {name}
 
 
+def are_arrays(values):
+    return bool(values) and all(isinstance(one, np.ndarray) and one.ndim for one in values)
+
+
 def forms(name, args, at, value, device):
     """Yield the calls with one argument in place of another: by position, by name, and of a fused function."""
     function, names = getattr(ep.ops, name), list(inspect.signature(getattr(ep.ops, name)).parameters)
     given = dict(zip(names, args, strict=False)) | {at: value}
-    operands = [one for one in given if isinstance(given[one], np.ndarray) and one in names[:7] and given[one].ndim]
-    there = {one: placed(device, item) if one in operands else item for one, item in given.items()}
+    operands = [
+        one
+        for one in given
+        if one in names[:7] and are_arrays(given[one] if isinstance(given[one], list) else [given[one]])
+    ]
+    there = {
+        one: [placed(device, each) for each in item] if isinstance(item, list) else placed(device, item)
+        for one, item in given.items()
+        if one in operands
+    }
+    there = {one: there.get(one, item) for one, item in given.items()}
     yield lambda: function(**there)
     first = {one: item for one, item in there.items() if one in operands}
     rest = {one: item for one, item in there.items() if one not in operands}

@@ -229,6 +229,15 @@ OTHERS = [
         )
         for reduction in ("none", "add", "mul")
     ),
+    case(
+        "ravel_multi_index",
+        [(5, 4), (4,)],
+        (7, 6),
+        "clip",
+        sequence=True,
+        dtypes=[np.int64] * 2,
+        draws=[[around(6), around(6)]],
+    ),
     case("matmul", [(5, 4), (4, 6)]),
     case("matmul", [(4, 5), (6, 4)], True, True),
     case("matmul", [(4,), (4, 5)]),

@@ -46,7 +46,9 @@ def _zero(indices: NDArray, size: int) -> NDArray:
 def _clip(indices: NDArray, size: int) -> NDArray:
     if size == 0:
         _refuse(indices, np.ones(indices.shape, bool), "nothing")
-    return np.asarray(np.clip(indices, 0, min(size - 1, np.iinfo(indices.dtype).max)))
+    last = min(size - 1, _UNSIGNED[indices.dtype][1])
+    # not `clip`, which goes through several Python functions
+    return np.asarray(np.maximum(np.minimum(indices, last, dtype=indices.dtype), 0, dtype=indices.dtype))
 
 
 RESOLVERS: Final[dict[str, Callable[[NDArray, int], NDArray]]] = {

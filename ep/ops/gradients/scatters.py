@@ -34,7 +34,7 @@ class _Rows:
 
 @gradient_of("scatter_rows")
 def _scatter_rows(back: Backward) -> Gradients:
-    rows, op = _Rows(back), back.attributes["op"]
+    rows, op = _Rows(back), back.attributes["reduction"]
     if op is ScatterOp.kUpdate:
         return _of_update(back, rows)
     if op is ScatterOp.kAdd:
