@@ -59,6 +59,7 @@ class Group:
     gone: the axes along which values are reduced, unless this is the last axis, by rows. segments: the shape of sums of
         segments, in which an axis replaces these axes.
     product: the position of a matrix product, the first value; the others are computed from it.
+    again: the positions of values that another group computes, too, and writes if others need them.
     structure: the structure of a kernel. why: the reason why values are not computed with others; empty for a kernel.
     """
 
@@ -74,6 +75,7 @@ class Group:
     gone: tuple[int, ...] = ()
     segments: Dims = ()
     product: int | None = None
+    again: set[int] = field(default_factory=set)
     structure: Structure | None = None
     why: str = ""
 
@@ -87,6 +89,6 @@ class Group:
         """The axes along which values are reduced."""
         return self.gone or (len(self.shape) - 1,)
 
-    def takes(self, sources: Set[int]) -> bool:
-        """Return whether there is room for one more value and its operands."""
-        return not self.values or (len(self.values) < _MOST_VALUES and len(sources) <= _MOST_SOURCES)
+    def takes(self, sources: Set[int], more: int = 1) -> bool:
+        """Return whether there is room for some more values and all operands."""
+        return not self.values or (len(self.values) + more <= _MOST_VALUES and len(sources) <= _MOST_SOURCES)

@@ -10,6 +10,7 @@ from ep.expressions.group import Group, View
 from ep.expressions.grouping import Grouping
 from ep.expressions.in_place import InPlace
 from ep.expressions.operators import CHOICES, GATHER, MAX_POOL, PRODUCT, ROW_OPS, SEGMENT_SUMS
+from ep.expressions.recomputing import move_to_readers
 from ep.expressions.rules import Rules
 from ep.expressions.structures import StructureOf
 from ep.expressions.trace import Node, Trace
@@ -62,7 +63,7 @@ class Schedule:
         for node in wanted:
             if node.name == MAX_POOL and not rules.why_no_pool(node):
                 grouping.reduce_windows(node, whole, lambda one: not rules.why_no_product(one))
-        self.groups = grouping.ordered()
+        self.groups = move_to_readers(self.nodes, grouping.ordered(), whole)
         for group in self.groups:
             if not group.why and len(group.values) == 1 and self._is_alone(group, trace):
                 group.why = "no other operator is computed with it"
@@ -116,9 +117,11 @@ class Schedule:
 
     def _read_elsewhere(self) -> set[int]:
         """Return the values that groups other than their own read, and the required values."""
-        of = {value: k for k, group in enumerate(self.groups) for value in group.values}
-        read = ((one, k) for value, k in of.items() for one in self.nodes[value].inputs)
-        return {one for one, k in read if of.get(one) != k} | set(self.results)
+        read = set(self.results)
+        for group in self.groups:
+            inside = set(group.values)
+            read.update(one for value in group.values for one in self.nodes[value].inputs if one not in inside)
+        return read
 
     def _complete(self, group: Group, elsewhere: set[int]) -> None:
         """Find the operands, the results and the structure of a group; elsewhere: the values that other groups read."""
@@ -129,7 +132,7 @@ class Schedule:
         if group.why:
             group.results = group.values
             return
-        group.results = [value for value in group.values if value in elsewhere]
+        group.results = [value for value in group.values if value in elsewhere and value not in group.again]
         group.sources = [one for one in group.sources if self.nodes[one].constant is None]
         StructureOf(self.nodes, group, self._round_each)
 
