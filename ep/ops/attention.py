@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
 
 from ep.common.arrays.checks import as_scalar, is_weak
 from ep.common.checks import as_integer, as_truth, present
-from ep.common.primitive.broadcast import Dims
 from ep.include.arrays import ArrayLike
 from ep.include.data_type import as_data_type
 from ep.include.number_kind import BOOL, FLOATS
@@ -20,6 +20,7 @@ from ep.ops.gradients.vjp import in_type, summed_to, zeros_like
 from ep.ops.heads import Block, Heads
 from ep.ops.joined import joined, note_gradient
 from ep.ops.shaped import viewed
+from ep.ops.shapes import check_broadcasts, check_shape
 
 _LEAST: Final = {4: -87.0, 8: -708.0}
 """By the bytes of a type, an exponent below which its exponential is taken for 0: it would be no normal number."""
@@ -36,6 +37,7 @@ def attention(
     is_causal: bool = False,
     offset: int = 0,
     scale: float | None = None,
+    softcap: float = 0.0,
     return_lse: bool = False,
 ) -> Any:
     """Return `softmax(q @ k.T * scale) @ v`, as `torch.nn.functional.scaled_dot_product_attention`.
@@ -45,7 +47,8 @@ def attention(
         G: H / G heads of q share a head of k and v.
     mask: bool, False where a query may not have a key, or numbers that are added to the products; it broadcasts to
         (..., H, rows, keys). is_causal: whether query i may have the keys up to i + offset alone.
-    scale: a number, 1 / sqrt(size) by default.
+    scale: a number, 1 / sqrt(size) by default. softcap: c, where `c * tanh(products / c)` replaces the products before
+        a mask is used; 0 for no cap.
     return_lse: whether to return the logarithms of the sums of exponentials as well, shape (..., H, rows).
 
     A query that may have no key has the result 0, and the logarithm 0, as in PyTorch. 16-bit numbers are computed in
@@ -53,7 +56,8 @@ def attention(
     the products are never all in memory. Raises TypeError if the dtypes of q, k and v differ, ValueError for shapes
     that do not fit.
     """
-    heads = _heads(q, k, v, mask, is_causal, offset, scale)
+    options = {"is_causal": is_causal, "offset": offset, "scale": scale, "softcap": softcap}
+    heads = _heads(q, k, v, mask, **options)
     gives_lse, wide = as_truth(return_lse, "return_lse"), heads.wide
     if heads.keys:
         blocks = [one.results for one in heads.by_blocks([q], _mixed)]
@@ -66,8 +70,7 @@ def attention(
     y = viewed(in_type(y, q.dtype), (*q.shape[:-1], v.shape[-1]))
     lse = viewed(lse, q.shape[:-1])
     given = [one for one in (q, k, v, mask) if one is not None]
-    options = {"is_causal": is_causal, "offset": offset, "scale": scale}
-    note_gradient(y, given, lambda dy: _gradients(dy, q, k, v, y, lse, mask, **options)[: len(given)])
+    note_gradient(y, given, lambda dy: _gradients(dy, q, k, v, y, lse, mask, options)[: len(given)])
     return (y, lse) if gives_lse else y
 
 
@@ -85,26 +88,25 @@ def attention_grad(
     is_causal: bool = False,
     offset: int = 0,
     scale: float | None = None,
+    softcap: float = 0.0,
 ) -> list[Any]:
     """Return the gradients of `attention` by q, k and v: each has the shape and dtype of its operand.
 
     dy: the gradient by the result. y, lse: the result and the logarithms that `attention` returned.
-    q, k, v, mask, is_causal, offset, scale: as given to `attention`.
+    q, k, v, mask, is_causal, offset, scale, softcap: as given to `attention`.
 
     The products are computed again, by the same blocks. Sums over blocks have the same order in every run.
     """
-    return _gradients(dy, q, k, v, y, lse, mask, is_causal, offset, scale)[:3]
+    options = {"is_causal": is_causal, "offset": offset, "scale": scale, "softcap": softcap}
+    return _gradients(dy, q, k, v, y, lse, mask, options)[:3]
 
 
-def _gradients(
-    dy: Any, q: Any, k: Any, v: Any, y: Any, lse: Any, mask: Any, is_causal: Any, offset: Any, scale: Any
-) -> list[Any]:
+def _gradients(dy: Any, q: Any, k: Any, v: Any, y: Any, lse: Any, mask: Any, options: Mapping[str, Any]) -> list[Any]:
     """Return the gradients by q, k, v and the mask; the last one is None for a mask of truths, and for none."""
-    heads = _heads(q, k, v, mask, is_causal, offset, scale)
+    heads = _heads(q, k, v, mask, **options)
     of_y, of_rows = (*q.shape[:-1], v.shape[-1]), tuple(q.shape[:-1])
     for name, one, shape in (("dy", dy, of_y), ("y", y, of_y), ("lse", lse, of_rows)):
-        if tuple(one.shape) != shape:
-            raise ValueError(f"{name} has shape {tuple(one.shape)}; it must have {shape}, that of the result")
+        check_shape(name, one, shape)
     if not heads.keys:
         return [*map(zeros_like, (q, k, v)), None if mask is None else zeros_like(mask)]
     wide = heads.wide
@@ -146,6 +148,9 @@ def _mixed(block: Block) -> list[Any]:
 def _slopes(block: Block) -> list[Any]:
     """Return the gradients of a block by q, k and v."""
     parts, by_sums = _parts_and_slopes(block)
+    if block.softcap:
+        tangents = block.tangents()
+        by_sums = FUNCTIONS["mul"](by_sums, FUNCTIONS["sub"](1.0, FUNCTIONS["mul"](tangents, tangents)))
     by_products = block.together(FUNCTIONS["mul"](by_sums, block.scale))
     by_q = block.product(by_products, block.k, False, False)
     by_k = block.product(by_products, block.by_row[0], True, False)
@@ -179,7 +184,9 @@ def _rows(heads: Heads, blocks: list[Any]) -> Any:
     return apart[0] if len(apart) == 1 else FUNCTIONS["concat"](apart, 3)
 
 
-def _heads(q: Any, k: Any, v: Any, mask: Any, is_causal: Any, offset: Any, scale: Any) -> Heads:
+def _heads(
+    q: Any, k: Any, v: Any, mask: Any, *, is_causal: Any, offset: Any, scale: Any, softcap: Any
+) -> Heads:  # fmt: skip
     """Return the heads; raises the errors of wrong arguments."""
     for name, one in (("k", k), ("v", v)):
         if one.dtype != q.dtype:
@@ -190,30 +197,22 @@ def _heads(q: Any, k: Any, v: Any, mask: Any, is_causal: Any, offset: Any, scale
     *before, rows, size = q.shape
     keys = k.shape[-2]
     heads, groups = (tuple(one.shape[:-2])[-1:] or (1,) for one in (q, k))
-    _check_shape("k", k, (*before[:-1], *k.shape[-3:-2], keys, size))
-    _check_shape("v", v, (*before[:-1], *k.shape[-3:-2], keys, v.shape[-1]))
+    check_shape("k", k, (*before[:-1], *k.shape[-3:-2], keys, size))
+    check_shape("v", v, (*before[:-1], *k.shape[-3:-2], keys, v.shape[-1]))
     if len(k.shape) != len(q.shape) or (heads != groups and (0 in heads + groups or heads[0] % groups[0])):
         raise ValueError(
             f"k has shape {tuple(k.shape)}, q has {tuple(q.shape)}; the heads of q must be a multiple of those of k"
         )
-    if mask is not None:
-        _check_mask(mask, (*before, rows, keys))
-    factor = present(scale)
-    if factor is None:
-        factor = 1 / math.sqrt(max(size, 1))
-    elif not is_weak(as_scalar(factor)) or np.iscomplexobj(factor):
-        raise TypeError(f"scale must be a real number or None, not {shown(scale)}")
+    check_broadcasts("mask", mask, (*before, rows, keys))
+    factor = 1 / math.sqrt(max(size, 1)) if scale is None else _real(scale, "scale")
     last = as_integer(offset, "offset")
-    return Heads(q, k, v, mask, float(factor), last if as_truth(is_causal, "is_causal") else None)
+    given = last if as_truth(is_causal, "is_causal") else None
+    return Heads(q, k, v, mask, given, factor, _real(softcap, "softcap"))
 
 
-def _check_shape(name: str, array: Any, shape: Dims) -> None:
-    if tuple(array.shape) != tuple(shape):
-        raise ValueError(f"{name} has shape {tuple(array.shape)}; it must have {tuple(shape)}, as q and k have")
-
-
-def _check_mask(mask: Any, shape: Dims) -> None:
-    given = tuple(mask.shape)
-    pairs = zip(given[::-1], shape[::-1], strict=False)
-    if len(given) > len(shape) or any(one not in (1, size) for one, size in pairs):
-        raise ValueError(f"mask has shape {given}; it must broadcast to {shape}, that of the products")
+def _real(value: Any, name: str) -> float:
+    """Return a real number; TypeError for anything else."""
+    value = as_scalar(present(value))
+    if not is_weak(value) or np.iscomplexobj(value):
+        raise TypeError(f"{name} must be a real number, not {shown(value)}")
+    return float(value)

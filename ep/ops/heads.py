@@ -33,7 +33,7 @@ class Block(NamedTuple):
 
     by_row: arrays of shape (units, heads, shared * rows, ...), the queries first. k, v: (units, heads, keys, ...).
     mask: None, or an array that broadcasts to (units, heads, shared, rows, keys). places: the last key that each row
-    may have, and the number of each key; empty for all. shared, scale, wide: those of `Heads`.
+    may have, and the number of each key; empty for all. shared, scale, softcap, wide: those of `Heads`.
     """
 
     by_row: Sequence[Any]
@@ -43,13 +43,21 @@ class Block(NamedTuple):
     places: Sequence[Any]
     shared: int
     scale: float
+    softcap: float
     wide: np.dtype[Any]
+
+    def tangents(self) -> Any:
+        """Return the hyperbolic tangents of the products of queries and keys over the cap."""
+        products = self.apart(self.product(self.by_row[0], self.k, False, True))
+        return FUNCTIONS["tanh"](FUNCTIONS["mul"](products, self.scale / self.softcap))
 
     def products(self) -> Any:
         """Return the products of queries and keys, shape (units, heads, shared, rows, keys); -inf if forbidden."""
         where = FUNCTIONS["where"]
-        found = self.apart(self.product(self.by_row[0], self.k, False, True))
-        found = FUNCTIONS["mul"](found, self.scale)
+        if self.softcap:
+            found = FUNCTIONS["mul"](self.tangents(), self.softcap)
+        else:
+            found = FUNCTIONS["mul"](self.apart(self.product(self.by_row[0], self.k, False, True)), self.scale)
         if self.mask is not None:
             is_truth = as_data_type(self.mask.dtype) in BOOL
             added = self.mask if is_truth else in_type(self.mask, self.wide)
@@ -90,15 +98,16 @@ class Heads:
     """The arrays of attention, seen by units: heads of keys and values, or samples where a mask differs by these alone.
 
     q: an array of rows. k, v: shape (units, heads, keys, ...). mask: one that broadcasts to (units, heads, shared,
-    rows, keys), or None. last: the number of the last key that row 0 may have; None if each may have all. scale: the
-    factor of products. shared: how many heads of queries share keys. wide: the dtype of the computation.
+    rows, keys), or None. last: the number of the last key that row 0 may have; None if each may have all. scale,
+    softcap: as of attention. shared: how many heads of queries share keys. wide: the dtype of the computation.
     """
 
-    def __init__(self, q: Any, k: Any, v: Any, mask: Any, scale: float, last: int | None) -> None:
+    def __init__(self, q: Any, k: Any, v: Any, mask: Any, last: int | None, scale: float, softcap: float) -> None:
         """All are arguments of attention, which has checked them."""
         *samples, heads, self.rows, _ = (1,) * (4 - len(q.shape)) + tuple(q.shape)
         groups = k.shape[-3] if len(k.shape) > 2 else 1
         self.batch, self.keys, self.scale, self.last = math.prod(samples), k.shape[-2], scale, last
+        self.softcap = softcap
         self.shared = heads // groups if heads else 1
         self.wide = q.dtype if q.dtype.itemsize > 2 else np.dtype(np.float32)
         differs_by_samples = differs_by_heads = False
@@ -151,7 +160,7 @@ class Heads:
             places = [] if self.last is None else [np.arange(begin, end)[:, None] + self.last, np.arange(keys)]
             held = [arrays.copy_from_host(one.astype(np.int32)) for one in places]
             if is_whole:
-                block = Block(of_rows, k, v, mask, held, self.shared, self.scale, self.wide)
+                block = Block(of_rows, k, v, mask, held, self.shared, self.scale, self.softcap, self.wide)
                 yield Rows(begin, end, keys, step(block))
                 continue
             parts = [*of_rows, k, v]
@@ -166,14 +175,14 @@ class Heads:
 
     def _walk(self, step: Callable[[Block], list[Any]], num_by_row: int, has_mask: bool) -> Any:
         """Return the walk that computes a step for blocks of some units, one after the other."""
-        shared, scale, wide, is_causal = self.shared, self.scale, self.wide, self.last is not None
+        rest, is_causal = (self.shared, self.scale, self.softcap, self.wide), self.last is not None
 
         def of_block(parts: list[Any], _: list[Any], others: list[Any]) -> tuple[list[Any], list[Any]]:
             *by_row, k, v = parts[: num_by_row + 2]
             mask = ([*parts[num_by_row + 2 :], *others[2 * is_causal :]] or [None])[0]
-            return step(Block(by_row, k, v, mask, others[: 2 * is_causal], shared, scale, wide)), []
+            return step(Block(by_row, k, v, mask, others[: 2 * is_causal], *rest)), []
 
-        key = step.__module__, step.__qualname__, num_by_row, has_mask, is_causal, shared, scale, wide
+        key = step.__module__, step.__qualname__, num_by_row, has_mask, is_causal, *rest
         return _WALKS.keep(key, lambda: new_walk(of_block))
 
     def _apart(self, array: Any) -> Any:

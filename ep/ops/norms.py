@@ -21,7 +21,7 @@ from ep.ops.gradients.vjp import in_type
 from ep.ops.joined import joined, note_gradient
 from ep.ops.operands import is_number
 from ep.ops.shaped import viewed
-from ep.ops.shapes import as_axes
+from ep.ops.shapes import as_axes, check_broadcasts, check_shape
 
 _LEAST_PIECE: Final = 512
 """The fewest elements of the pieces of a row that is too long for a kernel."""
@@ -138,11 +138,7 @@ class Groups(NamedTuple):
 
     def channels(self, numbers: Any, name: str) -> Any:
         """Return numbers of channels in a shape that broadcasts to the groups; ValueError for more or fewer."""
-        count = self.shape[1] * self.shape[2]
-        if numbers is not None and tuple(numbers.shape) != (count,):
-            raise ValueError(
-                f"{name} has shape {tuple(numbers.shape)}; it must have ({count},), a number for each channel"
-            )
+        check_shape(name, numbers, (self.shape[1] * self.shape[2],))
         return None if numbers is None else viewed(numbers, (*self.shape[1:3], 1))
 
 
@@ -195,14 +191,6 @@ def _piece(row: int) -> int:
 def computed_in(x: Array) -> np.dtype[Any]:
     """Return the dtype in which x is normalised."""
     return x.dtype if x.dtype.itemsize > 2 else np.dtype(np.float32)
-
-
-def check_broadcasts(name: str, array: Any, shape: Dims) -> None:
-    """Raise ValueError if an array does not broadcast to a shape, that of x."""
-    given = tuple(array.shape)
-    pairs = zip(given[::-1], tuple(shape)[::-1], strict=False)
-    if len(given) > len(shape) or any(one not in (1, size) for one, size in pairs):
-        raise ValueError(f"{name} has shape {given}; it must broadcast to that of x, {tuple(shape)}")
 
 
 def _normalised(

@@ -15,9 +15,9 @@ from ep.ops.composition import composition
 from ep.ops.declare.function import FUNCTIONS
 from ep.ops.gradients.vjp import in_type, over_size, summed_to
 from ep.ops.joined import joined
-from ep.ops.norms import Groups, Rows, check_broadcasts, computed_in
+from ep.ops.norms import Groups, Rows, computed_in
 from ep.ops.shaped import viewed
-from ep.ops.shapes import as_axes
+from ep.ops.shapes import as_axes, check_broadcasts, check_shape
 
 
 @composition(FLOATS, alike=False)
@@ -42,9 +42,9 @@ def layer_norm_grad(
     All is computed in the dtype of x, 16-bit numbers in float32; the gradients of weight and bias are rounded once.
     """
     axes = tuple(sorted(as_axes(axis, "axis", len(x.shape))))
-    _check_shape("dy", dy, x.shape)
+    check_shape("dy", dy, x.shape)
     for name, one in (("mean", mean), ("inverse", inverse)):
-        _check_shape(name, one, tuple(1 if axis in axes else size for axis, size in enumerate(x.shape)))
+        check_shape(name, one, tuple(1 if axis in axes else size for axis, size in enumerate(x.shape)))
     return _gradients(dy, x, axes, mean, inverse, weight, bias, _three(wanted))
 
 
@@ -61,8 +61,8 @@ def rms_norm_grad(
 ) -> list[Array | None]:
     """Return the gradients of `rms_norm` by x and weight, as `layer_norm_grad` does; `rms_norm` returned `inverse`."""
     axes = tuple(sorted(as_axes(axis, "axis", len(x.shape))))
-    _check_shape("dy", dy, x.shape)
-    _check_shape("inverse", inverse, tuple(1 if axis in axes else size for axis, size in enumerate(x.shape)))
+    check_shape("dy", dy, x.shape)
+    check_shape("inverse", inverse, tuple(1 if axis in axes else size for axis, size in enumerate(x.shape)))
     return _gradients(dy, x, axes, None, inverse, weight, None, _three(wanted, 2))[:2]
 
 
@@ -85,9 +85,9 @@ def group_norm_grad(
     """
     grouped = Groups.among(x, num_groups)
     statistics = grouped.shape[:2]
-    _check_shape("dy", dy, x.shape)
+    check_shape("dy", dy, x.shape)
     for name, one in (("mean", mean), ("inverse", inverse)):
-        _check_shape(name, one, statistics)
+        check_shape(name, one, statistics)
     by_weight, by_bias = grouped.channels(weight, "weight"), grouped.channels(bias, "bias")
     mean, inverse = (viewed(one, (*statistics, 1, 1)) for one in (mean, inverse))
     dy, seen = (viewed(one, grouped.shape) for one in (dy, x))
@@ -104,12 +104,6 @@ def _three(wanted: Any, count: int = 3) -> tuple[bool, bool, bool]:
     return first, second, bool(third and third[0])
 
 
-def _check_shape(name: str, array: Any, shape: Dims) -> None:
-    """Raise ValueError for an array of another shape."""
-    if tuple(array.shape) != tuple(shape):
-        raise ValueError(f"{name} has shape {tuple(array.shape)}; it must have {tuple(shape)}, as x and the axes say")
-
-
 def _gradients(
     dy: Any,
     x: Any,
@@ -124,9 +118,8 @@ def _gradients(
 
     Where the weights of a row are one number, it is a factor of the sums of the row, which both gradients need.
     """
-    for name, one in (("weight", weight), ("bias", bias)):
-        if one is not None:
-            check_broadcasts(name, one, x.shape)
+    check_broadcasts("weight", weight, x.shape)
+    check_broadcasts("bias", bias, x.shape)
     mul, sub = FUNCTIONS["mul"], FUNCTIONS["sub"]
     given = {"mean": mean, "inverse": inverse, "weight": weight, "bias": bias}
     given = {name: one for name, one in given.items() if one is not None}

@@ -26,6 +26,21 @@ def as_axes(given: Any, argument: str, num_dims: int) -> Dims:
     return axes
 
 
+def check_shape(argument: str, array: Any, shape: Sequence[int]) -> None:
+    """Raise ValueError unless an array has a shape. Arrays that are omitted have each."""
+    if array is not None and tuple(array.shape) != tuple(shape):
+        raise ValueError(f"{argument} has shape {tuple(array.shape)}; it must have {tuple(shape)}")
+
+
+def check_broadcasts(argument: str, array: Any, shape: Sequence[int]) -> None:
+    """Raise ValueError unless an array, which may be omitted, broadcasts to a shape."""
+    if array is None:
+        return
+    pairs = zip(array.shape[::-1], shape[::-1], strict=False)
+    if len(array.shape) > len(shape) or any(size not in (1, whole) for size, whole in pairs):
+        raise ValueError(f"{argument} has shape {tuple(array.shape)}; it must broadcast to {tuple(shape)}")
+
+
 def from_front(value: Any, argument: str, num_dims: int, end: int) -> int:
     """Return an axis counted from the front: negative ones count from `num_dims`, others must be below `end`.
 

@@ -14,13 +14,12 @@ from tests.fuse.placing import placed
 INF = math.inf
 
 
-def weights(q, k, mask, last, scale):
+def weights(products, k, mask, last):
     """Return the parts of keys and the logarithms of sums, of heads that each have their keys, in float64."""
-    products = q @ k.swapaxes(-1, -2) * scale
     if mask is not None:
         products = np.where(mask, products, -INF) if mask.dtype == bool else products + mask
     if last is not None:
-        places = np.arange(k.shape[-2]) <= np.arange(q.shape[-2])[:, None] + last
+        places = np.arange(k.shape[-2]) <= np.arange(products.shape[-2])[:, None] + last
         products = np.where(places, products, -INF)
     most = products.max(-1, keepdims=True, initial=-INF)
     each = np.exp(products - np.where(most == -INF, 0, most))
@@ -29,19 +28,22 @@ def weights(q, k, mask, last, scale):
     return each / safe, (np.log(safe) + np.where(most == -INF, 0, most))[..., 0]
 
 
-def reference(q, k, v, dy, mask=None, last=None, scale=None):
+def reference(q, k, v, dy, mask=None, last=None, scale=None, softcap=0):
     """Return the result, the logarithms, and the gradients by q, k, v and the mask."""
     q, k, v, dy = (one.astype(np.float64) for one in (q, k, v, dy))
     mask = mask if mask is None or mask.dtype == bool else mask.astype(np.float64)
     scale = 1 / math.sqrt(max(q.shape[-1], 1)) if scale is None else scale
     shared = q.shape[-3] // max(k.shape[-3], 1) if q.ndim > 2 else 1
     many = [one if q.ndim == 2 else np.repeat(one, shared, -3) for one in (k, v)]
-    parts, lse = weights(q, many[0], mask, last, scale)
+    products = q @ many[0].swapaxes(-1, -2) * scale
+    capped = np.tanh(products / softcap) * softcap if softcap else products
+    parts, lse = weights(capped, many[0], mask, last)
     y = parts @ many[1]
     slopes = parts * (dy @ many[1].swapaxes(-1, -2) - (dy * y).sum(-1, keepdims=True))
+    of_mask, slopes = slopes, slopes * (1 - (capped / softcap) ** 2 if softcap else 1)
     each = slopes.swapaxes(-1, -2) @ q * scale, parts.swapaxes(-1, -2) @ dy
     by_k, by_v = (one if q.ndim == 2 else one.reshape(*k.shape[:-2], shared, *one.shape[-2:]).sum(-3) for one in each)
-    return y, lse, slopes @ many[0] * scale, by_k, by_v, slopes
+    return y, lse, slopes @ many[0] * scale, by_k, by_v, of_mask
 
 
 def close(found, wanted, dtype="float32", bound=3e-6):
@@ -92,7 +94,7 @@ def both(q, k, v, dy, *mask, **options):
 
 def check(arrays, device, mask=None, **options):
     last = options.get("offset", 0) if options.get("is_causal") else None
-    wanted = reference(*arrays, mask, last, options.get("scale"))
+    wanted = reference(*arrays, mask, last, options.get("scale"), options.get("softcap", 0))
     given = [placed(device, one) for one in (*arrays, *([] if mask is None else [mask]))]
     for one, expected in zip(ep.fuse(lambda *each: both(*each, **options))(*given), wanted, strict=False):
         close(one, expected, arrays[0].dtype, 1e-13 if arrays[0].dtype == np.float64 else 3e-6)
@@ -125,6 +127,11 @@ def test_masks(shape, kind, blocks, device, rng):
 @pytest.mark.parametrize("offset", [-9, -2, 0, 3, 20])
 def test_offsets_and_scales(offset, blocks, device, rng):
     check(draw(rng, (2, 2, 7, 5), (2, 1, 11, 5), 4), device, is_causal=True, offset=offset, scale=-0.7)
+
+
+def test_capped_products(blocks, device, rng):
+    mask = rng.standard_normal((7, 11)).astype(np.float32)
+    check(draw(rng, (2, 2, 7, 5), (2, 1, 11, 5), 4), device, mask, scale=1.5, softcap=2.0)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float16", "bfloat16"])

@@ -115,7 +115,7 @@ CALLS = {
     ),
     "linspace": ((0, 5, 2), {"start": (*NOT_NUMBERS, 2**64), "stop": NOT_NUMBERS, "num": (-1, 1.5, True)}, ()),
     "attention": (
-        (HEADS, HEADS, HEADS, MASK, False, 0, 1.0, False),
+        (HEADS, HEADS, HEADS, MASK, False, 0, 1.0, 0.0, False),
         {
             **{"q": [ROW, HEADS[0], X.astype("float64")], "k": [ROW, HEADS[:, :, :, :1], X, HEADS[:, [0, 0]]]},
             **{"v": [ROW, X, HEADS[:, :, :1]], "mask": [np.ones((2, 2), bool), np.ones(3, np.int8), 1j]},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -10,7 +11,8 @@ import numpy as np
 from ep import ops
 from ep.onnx.operators.attributes import one_of
 from ep.onnx.operators.fitting import check, check_broadcasts, check_rank, check_shape
-from ep.onnx.operators.placing import placed, places
+from ep.onnx.operators.placing import places
+from ep.onnx.operators.types import wide_of
 from ep.onnx.types import dtype_of
 
 check_attention: Final = one_of(qk_matmul_output_mode=(0, 1, 2, 3), softmax_precision=(0, 1, 10, 11, 16))
@@ -53,26 +55,42 @@ def attention(
         check_shape("past_key", past_key, (batch, groups, before, size))
         check_shape("past_value", past_value, (batch, groups, before, value.shape[3]))
         key, value = ops.concat((past_key, key), 2), ops.concat((past_value, value), 2)
-    factor = 1 / math.sqrt(max(size, 1)) if scale is None else scale
-    root = math.sqrt(abs(factor))  # of both, so that products do not overflow
-    grouped = ops.mul(query, math.copysign(root, factor)).reshape((batch, groups, heads // groups * rows, size))
-    products = ops.matmul(grouped, ops.mul(key, root), False, True).reshape((batch, heads, rows, key.shape[2]))
-    capped = ops.mul(ops.tanh(ops.div(products, softcap)), softcap) if softcap else products
     for name, distance in (("left_window_size", left_window_size), ("right_window_size", right_window_size)):
         check(distance >= -1, name, distance, "-1 or more")
-    allowed = _allowed(products, before, valid, left_window_size, 0 if is_causal else right_window_size)
-    scores = _biased(capped, mask)
-    scores = scores if allowed is None else ops.where(allowed, scores, _NOWHERE)
-    wide = ops.cast(scores, dtype_of(softmax_precision)) if softmax_precision else scores
-    parts = ops.softmax(wide, -1)
-    if (mask is not None or valid is not None or left_window_size >= 0) and key.shape[2]:
-        parts = ops.where(ops.equal(ops.max(wide, -1, keepdims=True), _NOWHERE), 0.0, parts)
-    parts = ops.cast(parts, dtype)
-    mixed = ops.matmul(ops.cast(parts, value.dtype).reshape((*grouped.shape[:3], key.shape[2])), value)
-    y = ops.cast(mixed, dtype).reshape((batch, heads, rows, value.shape[3]))
+    factor, right = 1 / math.sqrt(max(size, 1)) if scale is None else scale, 0 if is_causal else right_window_size
+    shape = batch, heads, rows, key.shape[2]
+    mask, allowed = _mask(mask, shape), _allowed(query, shape, before, valid, left_window_size, right)
+    products = _products(query, key, mask, allowed, factor, softcap, softmax_precision)
+    options: dict[str, Any] = {"scale": factor, "softcap": softcap}
+    if valid is not None or left_window_size >= 0:
+        mask = allowed if mask is None else _masked(mask, allowed)
+    elif right >= 0:  # no array has as many elements as there are products
+        options |= {"is_causal": True, "offset": before + right}
+    wide = dtype if value.dtype == dtype else np.result_type(wide_of(dtype), wide_of(value.dtype))
+    q, k, v = (ops.cast(one, wide) for one in (query, key, value))
+    y = ops.cast(ops.attention(q, k, v, mask, **options), dtype)
     if is_flat:
         y = ops.permute(y, (0, 2, 1, 3)).reshape((batch, rows, heads * value.shape[3]))
-    return y, key, value, (products, capped, scores, parts)[qk_matmul_output_mode]
+    return y, key, value, products[qk_matmul_output_mode]
+
+
+def _products(
+    query: Any, key: Any, mask: Any, allowed: Any, factor: float, softcap: float, precision: int
+) -> tuple[Any, Any, Any, Any]:  # fmt: skip
+    """Return the products of queries and keys; the same with a cap; with a mask; and the parts of keys in mixtures."""
+    (batch, heads, rows, size), (groups, keys) = query.shape, key.shape[1:3]
+    root = math.sqrt(abs(factor))  # of both, so that products do not overflow
+    grouped = ops.mul(query, math.copysign(root, factor)).reshape((batch, groups, heads // groups * rows, size))
+    products = ops.matmul(grouped, ops.mul(key, root), False, True).reshape((batch, heads, rows, keys))
+    capped = ops.mul(ops.tanh(ops.div(products, softcap)), softcap) if softcap else products
+    scores = capped
+    for each in (mask, allowed):
+        scores = scores if each is None else _masked(scores, each)
+    wide = ops.cast(scores, dtype_of(precision)) if precision else scores
+    parts = ops.softmax(wide, -1)
+    if (mask is not None or allowed is not None) and keys:
+        parts = ops.where(ops.equal(ops.max(wide, -1, keepdims=True), _NOWHERE), 0.0, parts)
+    return products, capped, scores, ops.cast(parts, query.dtype)
 
 
 def _by_heads(array: Any, heads: int, name: str) -> Any:
@@ -82,20 +100,19 @@ def _by_heads(array: Any, heads: int, name: str) -> Any:
     return ops.permute(array.reshape((*array.shape[:2], heads, array.shape[2] // heads)), (0, 2, 1, 3))
 
 
-def _allowed(products: Any, before: int, valid: Any, left: int, right: int) -> Any:
+def _allowed(query: Any, shape: Sequence[int], before: int, valid: Any, left: int, right: int) -> Any:
     """Return which keys each query may have, None for all.
 
-    before: the number of keys of the past. valid: the number of keys of each sample, if it is given. left, right: how
-    far keys may be from the query, -1 for any distance.
+    shape: that of the products. before: the number of keys of the past. valid: the number of keys of each sample, if it
+    is given. left, right: how far keys may be from the query, -1 for any distance.
     """
-    rows, keys = products.shape[2:]
-    like = np.zeros(0) if valid is None else valid
-    at, key = places(rows, 2, 4, like), places(keys, 3, 4, like)
+    rows, keys = shape[2:]
+    at, key = places(rows, 2, 4, query), places(keys, 3, 4, query)
     found = []
     if valid is None:
         at = ops.add(at, before)
     else:
-        check_shape("nonpad_kv_seqlen", valid, products.shape[:1])
+        check_shape("nonpad_kv_seqlen", valid, shape[:1])
         counts = places(keys + 1, 0, 1, valid)
         valid = ops.gather(counts, valid, 0, mode="raise").reshape((-1, 1, 1, 1))  # an IndexError for other numbers
         found.append(ops.less(key, valid))
@@ -109,19 +126,25 @@ def _allowed(products: Any, before: int, valid: Any, left: int, right: int) -> A
     allowed = found[0]
     for one in found[1:]:
         allowed = ops.logical_and(allowed, one)
-    return placed(allowed, products) if valid is None else allowed
+    return allowed
 
 
-def _biased(scores: Any, mask: Any) -> Any:
-    """Return scores with those of forbidden keys -inf, or with the numbers of a mask added; what the mask lacks along
-    its last axis is forbidden."""
+def _mask(mask: Any, shape: Sequence[int]) -> Any:
+    """Return a mask that broadcasts to the shape of products; what it lacks along its last axis is forbidden."""
     if mask is None:
-        return scores
+        return None
     check_rank("attn_mask", mask, least=1)
-    is_truth = mask.dtype.kind == "b"
-    mask = mask if is_truth else ops.cast(mask, scores.dtype)
-    if 1 < mask.shape[-1] < scores.shape[-1]:
-        more = [(0, 0)] * (len(mask.shape) - 1) + [(0, scores.shape[-1] - mask.shape[-1])]
-        mask = ops.pad(mask, more, constant_values=False if is_truth else _NOWHERE)
-    check_broadcasts("attn_mask", mask, scores.shape)
-    return ops.where(mask, scores, _NOWHERE) if is_truth else ops.add(scores, mask)
+    if 1 < mask.shape[-1] < shape[-1]:
+        more = [(0, 0)] * (len(mask.shape) - 1) + [(0, shape[-1] - mask.shape[-1])]
+        mask = ops.pad(mask, more, constant_values=False if mask.dtype.kind == "b" else _NOWHERE)
+    check_broadcasts("attn_mask", mask, shape)
+    return mask
+
+
+def _masked(scores: Any, mask: Any) -> Any:
+    """Return scores, or another mask, with a mask: of truths, or of numbers that are added."""
+    if scores.dtype.kind == "b":
+        return ops.logical_and(scores, mask)
+    return (
+        ops.where(mask, scores, _NOWHERE) if mask.dtype.kind == "b" else ops.add(scores, ops.cast(mask, scores.dtype))
+    )

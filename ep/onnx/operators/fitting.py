@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from ep.ops.shapes import check_broadcasts as check_broadcasts
+from ep.ops.shapes import check_shape as check_shape
 from ep.ops.shapes import from_front
 
 NDArray = np.ndarray[Any, Any]
@@ -61,19 +63,6 @@ def check_places(argument: str, array: Any, axes: Sequence[int]) -> None:
     missing = [axis for axis in axes if array.shape[axis] == 0]
     if missing and 0 not in [size for axis, size in enumerate(array.shape) if axis not in axes]:
         raise ValueError(f"{argument} has shape {tuple(array.shape)}; it must have elements along axis {missing[0]}")
-
-
-def check_shape(argument: str, array: Any, shape: Sequence[int]) -> None:
-    """Raise ValueError unless an array has a shape. Arrays that are omitted have each."""
-    if array is not None and tuple(array.shape) != tuple(shape):
-        raise ValueError(f"{argument} has shape {tuple(array.shape)}; it must have {tuple(shape)}")
-
-
-def check_broadcasts(argument: str, array: Any, shape: Sequence[int]) -> None:
-    """Raise ValueError unless an array broadcasts to a shape."""
-    pairs = zip(array.shape[::-1], shape[::-1], strict=False)
-    if len(array.shape) > len(shape) or any(size not in (1, whole) for size, whole in pairs):
-        raise ValueError(f"{argument} has shape {tuple(array.shape)}; it must broadcast to {tuple(shape)}")
 
 
 def check_within(argument: str, shape: Sequence[int], whole: Sequence[int], axis: int) -> None:

@@ -36,35 +36,32 @@ def batch_normalization(
     return ops.cast(ops.add(normed, of_channels(bias, x, "B")), x.dtype)
 
 
-@in_float32
 def instance_normalization(x: Any, scale: Any, bias: Any, epsilon: float) -> Any:
     """Return each channel of each sample, normalised over its places, times a scale, plus a bias."""
-    normed, _, _ = _standardised(x, range(2, len(x.shape)), epsilon)
-    return ops.add(ops.mul(normed, of_channels(scale, x, "scale")), of_channels(bias, x, "B"))
+    scale, bias = of_channels(scale, x, "scale"), of_channels(bias, x, "B")
+    return ops.layer_norm(x, scale, bias, range(2, len(x.shape)), epsilon)
 
 
 def layer_normalization(
     x: Any, scale: Any, bias: Any = None, *, axis: int, epsilon: float, stash_type: int
 ) -> tuple[Any, Any, Any]:
     """Return x, normalised over its axes from `axis` on, times a scale, plus a bias; the means and 1 over the roots of
-    the variances. The normalisation is computed in `stash_type`."""
+    the variances. The normalisation is computed in `stash_type`, at least in float32."""
     check_broadcasts("Scale", scale, x.shape)
-    if bias is not None:
-        check_broadcasts("B", bias, x.shape)
-    wide, rank = ops.cast(x, dtype_of(stash_type)), len(x.shape)
-    normed, mean, inverse = _standardised(wide, range(axis_in(rank, axis), rank), epsilon)
-    scaled = ops.mul(ops.cast(normed, x.dtype), scale)
-    return scaled if bias is None else ops.add(scaled, bias), mean, inverse
+    check_broadcasts("B", bias, x.shape)
+    stash, rank = dtype_of(stash_type), len(x.shape)
+    axes = range(axis_in(rank, axis), rank)
+    found = ops.layer_norm(ops.cast(x, stash), scale, bias, axes, epsilon, return_statistics=True)
+    y, mean, inverse = (ops.cast(one, dtype) for one, dtype in zip(found, (x.dtype, stash, stash), strict=True))
+    return y, mean, inverse
 
 
 def rms_normalization(x: Any, scale: Any, *, axis: int, epsilon: float, stash_type: int) -> Any:
     """Return x over the root of the mean of its squares over the axes from `axis` on, times a scale, in its dtype. The
-    normalisation is computed in `stash_type`."""
+    normalisation is computed in `stash_type`, at least in float32."""
     check_broadcasts("scale", scale, x.shape)
-    wide, rank = ops.cast(x, dtype_of(stash_type)), len(x.shape)
-    axes = tuple(range(axis_in(rank, axis), rank))
-    squares = ops.mean(ops.mul(wide, wide), axes, keepdims=True)
-    normed = ops.mul(wide, ops.rsqrt(ops.add(squares, epsilon)))
+    axes = range(axis_in(len(x.shape), axis), len(x.shape))
+    normed = ops.rms_norm(ops.cast(x, dtype_of(stash_type)), None, axes, epsilon)
     return ops.mul(ops.cast(ops.cast(normed, x.dtype), scale.dtype), scale)
 
 
@@ -73,19 +70,22 @@ def group_normalization(
 ) -> Any:  # fmt: skip
     """Return x, normalised over each group of channels of each sample, times the scale of each channel, plus its bias.
 
-    The normalisation is computed in `stash_type`.
+    The normalisation is computed in `stash_type`, at least in float32.
     """
-    normed = ops.cast(_grouped(ops.cast(x, dtype_of(stash_type)), num_groups, epsilon), x.dtype).reshape(x.shape)
-    return ops.add(ops.mul(normed, of_channels(scale, x, "scale")), of_channels(bias, x, "bias"))
+    check_rank("X", x, least=2)
+    fits = num_groups > 0 and x.shape[1] % num_groups == 0
+    check(fits, "num_groups", num_groups, f"a divisor of the channels of X, {x.shape[1]}")
+    check_shape("scale", scale, x.shape[1:2])
+    check_shape("bias", bias, x.shape[1:2])
+    wide = ops.cast(x, dtype_of(stash_type))
+    return ops.cast(ops.group_norm(wide, scale, bias, num_groups=num_groups, epsilon=epsilon), x.dtype)
 
 
-@in_float32
 def mean_variance_normalization(x: Any, axes: Sequence[int]) -> Any:
     """Return x minus its mean over some axes, over the root of its variance; 0 where that is 0."""
     found = tuple(axes_in(len(x.shape), axes))
-    rest, _ = _centred(x, found)
-    deviation = ops.sqrt(ops.mean(ops.mul(rest, rest), found, keepdims=True))
-    return ops.where(ops.equal(deviation, 0.0), 0.0, ops.div(rest, deviation))
+    normed, _, inverse = ops.layer_norm(x, axis=found, epsilon=0.0, return_statistics=True)
+    return ops.where(ops.equal(inverse, math.inf), 0.0, normed)
 
 
 @in_float32
@@ -114,29 +114,3 @@ def of_channels(numbers: Any, x: Any, name: str) -> Any:
     channels = x.shape[1] if len(x.shape) > 1 else 1
     check_shape(name, numbers, (channels,))
     return numbers.reshape((channels, *[1] * (len(x.shape) - 2)))
-
-
-def _standardised(x: Any, axes: Sequence[int], epsilon: float) -> tuple[Any, Any, Any]:
-    """Return x, normalised over some axes; its means, and 1 over the roots of its variances."""
-    rest, mean = _centred(x, tuple(axes))
-    inverse = ops.rsqrt(ops.add(ops.mean(ops.mul(rest, rest), tuple(axes), keepdims=True), epsilon))
-    return ops.mul(rest, inverse), mean, inverse
-
-
-def _centred(x: Any, axes: tuple[int, ...]) -> tuple[Any, Any]:
-    """Return x minus its means over some axes, and the means.
-
-    Means are rounded: the differences from them have a mean, too, which may be as large as they are, and is subtracted.
-    """
-    mean = ops.mean(x, axes, keepdims=True)
-    rest = ops.sub(x, mean)
-    return ops.sub(rest, ops.mean(rest, axes, keepdims=True)), mean
-
-
-def _grouped(x: Any, num_groups: int, epsilon: float) -> Any:
-    """Return x, normalised over each group of channels of each sample, with an axis of groups and one of the rest."""
-    check_rank("X", x, least=2)
-    fits = num_groups > 0 and x.shape[1] % num_groups == 0
-    check(fits, "num_groups", num_groups, f"a divisor of the channels of X, {x.shape[1]}")
-    rest = x.shape[1] // num_groups * math.prod(x.shape[2:])
-    return _standardised(x.reshape((x.shape[0], num_groups, rest)), (2,), epsilon)[0]
