@@ -21,7 +21,7 @@ from ep.ops.declare.function import FUNCTIONS, Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.devices import arrays_of, as_array
-from ep.ops.kernels import Launches, OneLaunch, Subject, data_type, primitive_exists, register_kernel
+from ep.ops.kernels import Launches, OneLaunch, Subject, attribute, data_type, primitive_exists, register_kernel
 from ep.ops.names import in_errors
 from ep.ops.sbp_signatures import B, P, signature
 from ep.ops.shaped import viewed
@@ -172,13 +172,14 @@ def _with_bias(function: Any) -> Any:
 
 conv = FUNCTIONS["conv"] = _with_bias(conv)
 
-_FLOAT = data_type("out").one_of(*FLOATS)
+FLOAT = data_type("out").one_of(*FLOATS)
+IS_DEPTHWISE = attribute("is_depthwise") == True  # noqa: E712
 _MATMUL = primitive_exists(
     BroadcastMatmulFactory, data_type("out"), BlasTransposeType.N, BlasTransposeType.N, kMaxNumDims
 )
 
 
-_EXISTS = _FLOAT & WindowKernel.moves_exist & _MATMUL
+_EXISTS = FLOAT & WindowKernel.moves_exist & _MATMUL
 
 
 @register_kernel("conv", matches=_EXISTS)

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ep.common.primitive.broadcast import Dims
+from ep.common.primitive.windows import is_depthwise
 from ep.include.arrays import RESULT, Array, Arrays, Placeholder
-from ep.include.number_kind import FLOATS
 from ep.include.primitive.blas import BlasTransposeType
 from ep.include.primitive.broadcast_matmul import BroadcastMatmulFactory
 from ep.include.primitive.primitive import kMaxNumDims
-from ep.ops.conv import conv_attributes, conv_shape, local_groups
+from ep.ops.conv import FLOAT, conv_attributes, conv_shape, local_groups
 from ep.ops.declare.function import Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
@@ -108,7 +108,9 @@ def conv_w_grad(
     Raises the errors of `conv` for arrays of these shapes, TypeError if the dtypes differ, ValueError if dy does not
     have the shape of the result of conv.
     """
-    return _resolved(dy, x, "x", as_sizes((shape,), "shape"), tuple(x.shape), (strides, pads, dilations, groups), 1)
+    given = strides, pads, dilations, groups
+    found = _resolved(dy, x, "x", as_sizes((shape,), "shape"), tuple(x.shape), given, 1)
+    return {**found, "is_depthwise": is_depthwise(found["shape"], found["groups"])}
 
 
 def _resolved(dy: Tensor, other: Tensor, name: str, shape: Dims, of_other: Dims, given: Any, place: int) -> Attributes:
@@ -123,13 +125,12 @@ def _resolved(dy: Tensor, other: Tensor, name: str, shape: Dims, of_other: Dims,
     return {"shape": shape, **attributes}
 
 
-_FLOAT = data_type("out").one_of(*FLOATS)
 _MATMUL_OF_WINDOWS = primitive_exists(
     BroadcastMatmulFactory, data_type("out"), BlasTransposeType.N, BlasTransposeType.T, kMaxNumDims
 )
 
 
-@register_kernel("conv_w_grad", matches=_FLOAT & WindowKernel.moves_exist & _MATMUL_OF_WINDOWS)
+@register_kernel("conv_w_grad", matches=FLOAT & WindowKernel.moves_exist & _MATMUL_OF_WINDOWS)
 class ConvWGradKernel(WindowKernel):
     """The product of dy and the transposed windows of x, written as in ConvKernel, summed over the batch."""
 

@@ -19,9 +19,9 @@ from ep.include.primitive.expression import Expression, ExpressionFactory
 from ep.include.primitive.registry import RequirePrimitive
 from ep.include.primitive.structure import Step, Structure
 from ep.include.primitive.unary_op import UnaryOp
-from ep.ops.conv import ConvKernel
+from ep.ops.conv import IS_DEPTHWISE, ConvKernel
 from ep.ops.declare.operator import Attributes
-from ep.ops.kernels import Launches, Subject, attribute, primitive_exists, register_kernel
+from ep.ops.kernels import Launches, Subject, primitive_exists, register_kernel
 from ep.ops.kernels.conditions import Value
 from ep.ops.window_kernel import share_memory
 from ep.ops.windows import windows
@@ -32,7 +32,7 @@ _MOST_TAPS: Final = 25
 _SHORT: Final = 48
 """The width in windows up to which rows are joined: a launch of a shorter row takes longer to start than to compute."""
 
-_NARROW: Final = (DataType.kFloat16, DataType.kBFloat16)
+NARROW: Final = (DataType.kFloat16, DataType.kBFloat16)
 
 
 def _structure(data_type: DataType, taps: int, *, begins: bool, ends: bool) -> Structure:
@@ -41,7 +41,7 @@ def _structure(data_type: DataType, taps: int, *, begins: bool, ends: bool) -> S
     begins, ends: whether these are the first places of a window, and the last. Other sums are added to those of the
         places before, and are kept in float32 until the last one if `data_type` has 16 bits.
     """
-    wide = DataType.kFloat if data_type in _NARROW else data_type
+    wide = DataType.kFloat if data_type in NARROW else data_type
     sources = [data_type] * 2 * taps + [wide] * (not begins)
     steps: list[Step] = []
 
@@ -110,11 +110,10 @@ class _OneTap(Value):
         return 'product(data_type("out"))'
 
 
-_IS_DEPTHWISE = attribute("is_depthwise") == True  # noqa: E712
 _EXISTS = ConvKernel.exists & primitive_exists(ExpressionFactory, _OneTap())
 
 
-@register_kernel("conv", matches=_IS_DEPTHWISE & _EXISTS, priority=1)
+@register_kernel("conv", matches=IS_DEPTHWISE & _EXISTS, priority=1)
 class DepthwiseKernel(ConvKernel):
     """A kernel that adds up windows of x that BroadcastMatmul reads in place, if the device can do so.
 
@@ -144,7 +143,7 @@ class DepthwiseKernel(ConvKernel):
         of_taps: list[tuple[slice | int, ...]] = [(everything, everything, tap, *along) for tap in range(taps)]
         runs = [range(begin, min(begin + _MOST_TAPS, taps)) for begin in range(0, taps, _MOST_TAPS)]
         sums = [self._sum(len(run), run.start == 0, run.stop == taps) for run in runs]
-        wide = DataType.kFloat.dtype if self.subject.data_types["out"] in _NARROW and len(runs) > 1 else None
+        wide = DataType.kFloat.dtype if self.subject.data_types["out"] in NARROW and len(runs) > 1 else None
 
         def sums_of(arrays: Arrays, x: Array, w: Array, summed: Array, partial: Array) -> list[tuple[Any, ...]]:
             """Return the arguments of each sum: its Expression, the views that it writes, and those that it adds up."""
