@@ -165,7 +165,7 @@ _LINES: Final = (
     Line("NegativeLogLikelihoodLoss", 12, l.negative_log_likelihood, check=l.check_reduction, indices="target"),
     Line("SoftmaxCrossEntropyLoss", 12, l.softmax_cross_entropy, check=l.check_reduction, indices="labels"),
     Line("Gemm", 7, p.gemm),
-    Line("MatMul", 1, p.matmul),
+    Line("MatMul", 1, ops.matmul),
     Line("GRU", 7, n.gru, host=(4,), check=n.check_functions("gru"), of_data=n.going_on),
     Line("LSTM", 7, n.lstm, host=(4,), check=n.check_functions("lstm"), of_data=n.going_on),
     Line("RNN", 7, n.rnn, host=(4,), check=n.check_functions("rnn"), of_data=n.going_on),

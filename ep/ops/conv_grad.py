@@ -130,10 +130,14 @@ _MATMUL_OF_WINDOWS = primitive_exists(
 )
 
 
-@register_kernel("conv_w_grad", matches=FLOAT & WindowKernel.moves_exist & _MATMUL_OF_WINDOWS)
+_EXISTS = FLOAT & WindowKernel.moves_exist & _MATMUL_OF_WINDOWS
+
+
+@register_kernel("conv_w_grad", matches=_EXISTS)
 class ConvWGradKernel(WindowKernel):
     """The product of dy and the transposed windows of x, written as in ConvKernel, summed over the batch."""
 
+    exists = _EXISTS
     names = in_errors(a="dy", b="x", c="out", src="x", dst="out")
 
     def __init__(self, subject: Subject) -> None:

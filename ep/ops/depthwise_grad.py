@@ -12,20 +12,19 @@ from ep.include.arrays import RESULT, Array, Arrays, Placeholder
 from ep.include.data_type import DataType
 from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.expression import ExpressionFactory
-from ep.include.primitive.fill import FillFactory
 from ep.include.primitive.permute import PermuteFactory
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.primitive.reduce_op import ReduceOp
 from ep.include.primitive.registry import RequirePrimitive
 from ep.include.primitive.structure import Step, Structure
 from ep.include.primitive.unary_op import UnaryOp
-from ep.ops.conv import FLOAT, IS_DEPTHWISE
+from ep.ops.conv import IS_DEPTHWISE
+from ep.ops.conv_grad import ConvWGradKernel
 from ep.ops.declare.operator import Attributes
 from ep.ops.depthwise import NARROW
-from ep.ops.kernels import Launches, OneLaunch, Subject, data_type, primitive_exists, register_kernel
+from ep.ops.kernels import Launches, OneLaunch, Subject, primitive_exists, register_kernel
 from ep.ops.kernels.conditions import Value
-from ep.ops.names import in_errors
-from ep.ops.window_kernel import Move, WindowKernel
+from ep.ops.window_kernel import Move
 from ep.ops.windows import windows
 
 _MOST_PLACES: Final = 9
@@ -60,37 +59,30 @@ class _TwoSums(Value):
         return 'products(data_type("out"))'
 
 
-_PERMUTE, _FILL = primitive_exists(PermuteFactory, kMaxNumDims), primitive_exists(FillFactory, data_type("out"))
+_PERMUTE = primitive_exists(PermuteFactory, kMaxNumDims)
 
 
 @register_kernel(
     "conv_w_grad",
-    matches=IS_DEPTHWISE
-    & FLOAT
-    & WindowKernel.moves_exist
-    & _PERMUTE
-    & _FILL
-    & primitive_exists(ExpressionFactory, _TwoSums()),
+    matches=IS_DEPTHWISE & ConvWGradKernel.exists & _PERMUTE & primitive_exists(ExpressionFactory, _TwoSums()),
     priority=1,
 )
-class DepthwiseWGradKernel(WindowKernel):
+class DepthwiseWGradKernel(ConvWGradKernel):
     """A kernel of Expression, which reads views of padded x in place.
 
     If there are more channels than windows in a row, or rows have gaps, Permute makes channels the last axis.
     """
 
-    names = in_errors(src="x", dst="out")
-
     def __init__(self, subject: Subject) -> None:
         super().__init__(subject)
-        self._permute, self._fill = _PERMUTE.make(subject), _FILL.make(subject)
+        self._permute = _PERMUTE.make(subject)
 
     def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
         (dy, x), w, groups = shapes, attributes["shape"], attributes["groups"]
         if 0 in w:
             return lambda arrays, inputs, outputs: None
-        if 0 in (x[0], *dy[2:]):
-            return lambda arrays, inputs, outputs: self._fill.Launch(arrays.stream, outputs[0], 0, math.prod(w))
+        if x[0] * math.prod(dy[2:]) < 2:
+            return super().prepare(shapes, attributes)  # there is nothing to add up
         found, filters, num_axes = windows(x[2:], w[2:], attributes), w[0] // groups, len(x) - 2
         spatial = tuple(range(2, num_axes + 2))
         last = found.strides[-1] > 1 or groups > found.counts[-1]

@@ -46,7 +46,7 @@ def _sizes(shape: Dims, transpose: BlasTransposeType) -> Dims:
     return (columns, rows) if transpose is BlasTransposeType.T else (rows, columns)
 
 
-def _product_dims(shapes: Sequence[Dims], attributes: Attributes) -> tuple[Dims, Dims, Dims]:
+def product_dims(shapes: Sequence[Dims], attributes: Attributes) -> tuple[Dims, Dims, Dims]:
     """Return the dims of both operands and of the result, all as matrices."""
     a, b = _matrices(shapes)
     (m, _), (_, n) = _sizes(a, attributes["transpose_x1"]), _sizes(b, attributes["transpose_x2"])
@@ -55,7 +55,7 @@ def _product_dims(shapes: Sequence[Dims], attributes: Attributes) -> tuple[Dims,
 
 def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
     x1, x2 = shapes
-    *batch, m, n = _product_dims(shapes, attributes)[2]
+    *batch, m, n = product_dims(shapes, attributes)[2]
     return [(*batch, *[m][: len(x1) - 1], *[n][: len(x2) - 1])]
 
 
@@ -94,14 +94,14 @@ def _of_batch(shape: Dims, axis: int, size: int) -> Sbp:
 def matmul(x1: Tensor, x2: Tensor, transpose_x1: bool = False, transpose_x2: bool = False) -> Attributes:
     """Return the product of matrices, as `numpy.matmul`.
 
-    x1, x2: arrays of one floating or complex dtype. With more than two axes, the last two are those of matrices, and
-        the others broadcast; an array with one axis is a vector, and the result lacks that axis.
+    x1, x2: arrays of one dtype, an integer, floating or complex type. With more than two axes, the last two are those
+        of matrices, and the others broadcast; an array with one axis is a vector, and the result lacks that axis.
     transpose_x1, transpose_x2: whether the last two axes are exchanged first; a complex matrix is also conjugated.
     out: where to put the result, an array of its shape and dtype.
 
-    float16 and bfloat16 are accumulated in float32 and rounded once. NumPy views with exchanged last two axes are not
-    copied. Integers, which NumPy multiplies too, have no kernel. Raises TypeError if the dtypes differ, ValueError for
-    shapes that do not fit and for arrays without axes.
+    float16 and bfloat16 are accumulated in float32 and rounded once; integers wrap around. NumPy views with exchanged
+    last two axes are not copied. Raises TypeError if the dtypes differ, ValueError for shapes that do not fit and for
+    arrays without axes.
     """
     if x1.dtype != x2.dtype:
         raise TypeError(f"x1 has dtype {x1.dtype}, x2 has {x2.dtype}; convert one of them")
@@ -170,7 +170,7 @@ class MatmulKernel(PreparedKernel):
         self._primitive = _MATMUL.make(subject)
 
     def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
-        a, b, c = _product_dims(shapes, attributes)
+        a, b, c = product_dims(shapes, attributes)
         if len(c) > kMaxNumDims and 0 not in c:
             (of_a, of_b), of_c = simplify_broadcast_dims(a[:-2], b[:-2])
             a, b, c = (*of_a, *a[-2:]), (*of_b, *b[-2:]), (*of_c, *c[-2:])

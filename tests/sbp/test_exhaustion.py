@@ -240,6 +240,7 @@ OTHERS = [
     ),
     case("matmul", [(5, 4), (4, 6)]),
     case("matmul", [(4, 5), (6, 4)], True, True),
+    case("matmul", [(5, 4), (4, 6)], dtypes=[np.int32, np.int32], draws=[[wide, wide]]),
     case("matmul", [(4,), (4, 5)]),
     case("matmul", [(5, 4), (4,)]),
     case("matmul", [(4, 1, 5, 6), (5, 6, 7)]),

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from ep import ops
-from ep.onnx.operators.products import matmul
 
 
 def einsum(*operands: Any, equation: str) -> Any:
@@ -80,6 +79,6 @@ def _product(x: Any, of_x: list[str], y: Any, of_y: list[str], later: set[str]) 
         array = array if order == sorted(order) else ops.permute(array, order)
         return array.reshape(tuple(math.prod(sizes[name] for name in part) for part in axes))
 
-    product = matmul(matrices(x, of_x, batch, rows, inner), matrices(y, of_y, batch, inner, columns))
+    product = ops.matmul(matrices(x, of_x, batch, rows, inner), matrices(y, of_y, batch, inner, columns))
     names = [*batch, *rows, *columns]
     return product.reshape(tuple(sizes[name] for name in names)), names
