@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,17 @@ add_all({
     "ones": lambda call, shape, **_: call.filled(shape, 1),
     "zeros_like": lambda call, x, **_: call.filled(x.shape, 0),
     "ones_like": lambda call, x, **_: call.filled(x.shape, 1),
-    "empty.memory_format": lambda call, shape, **_: call.filled(shape, 0),
-    "new_zeros": lambda call, x, shape, **_: call.filled(shape, 0),
+    "empty.memory_format empty_permuted empty_strided": lambda call, shape, *_, **__: call.filled(shape, 0),
+    "new_zeros new_empty_strided": lambda call, x, shape, *_, **__: call.filled(shape, 0),
 })  # fmt: skip
 
 
 @computes("arange.default", "arange.start", "arange.start_step")
 def _(call: Call, *numbers: Any, **_: Any) -> Any:
-    return call.constant(np.arange(*numbers).astype(call.dtype))
+    start, end, step = {1: (0, *numbers, 1), 2: (*numbers, 1)}.get(len(numbers), numbers)
+    if call.dtype == np.int64:
+        start, end, step = int(start), int(end), int(step)
+    count = max(math.ceil((end - start) / step), 0)
+    if call.dtype.kind in "iu":
+        start, step = int(start), int(step)
+    return call.constant((np.arange(count) * step + start).astype(call.dtype))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -14,7 +15,7 @@ from ep.torch.tensors import DTYPES
 
 _SAME: Final = """
     acos acosh asin asinh atan atanh cos cosh erf erfc exp exp2 expm1 log log10 log1p log2 reciprocal rsqrt sigmoid sin
-    sinh sqrt tan tanh lgamma digamma mish silu maximum minimum fmod bitwise_and bitwise_or bitwise_xor
+    sinh sqrt tan tanh lgamma digamma mish silu maximum minimum fmod hypot bitwise_and bitwise_or bitwise_xor
 """
 """The operators whose operands have the type of the result, and the name that `ep.ops` has for them."""
 _COMPARISONS: Final = {
@@ -44,7 +45,18 @@ def _of_floats(function: Function, of_integers: Function = lambda x: x) -> Funct
 
 
 def _none(x: Any) -> Any:
+    """Return where there is no number: not-a-number alone differs from itself."""
     return ops.not_equal(x, x)
+
+
+def _where_known(function: Function) -> Function:
+    """Return the function of two operands that is the other one where one of them is not a number."""
+
+    def compute(call: Call, x: Any, y: Any) -> Any:
+        x, y = call.cast(x), call.cast(y)
+        return function(x, y) if is_integer(x) else ops.where(_none(x), y, ops.where(_none(y), x, function(x, y)))
+
+    return compute
 
 
 add_all({name: _promoted(getattr(ops, name)) for name in _SAME.split()})
@@ -71,6 +83,10 @@ add_all({
     "clone lift_fresh_copy alias detach": lambda _, x, **__: x,
     "where.self": lambda call, condition, x, y: ops.where(condition, call.cast(x), call.cast(y)),
     "copy": lambda call, x, y, _=False: expanded(call.cast(y), x.shape),
+    "fmax": _where_known(ops.maximum),
+    "fmin": _where_known(ops.minimum),
+    "angle": lambda call, x: ops.where(ops.less(x, 0), math.pi, ops.where(_none(x), call.cast(x), call.cast(0))),
+    "hardshrink_backward softshrink_backward": lambda call, dy, x, size: ops.where(ops.less_equal(ops.abs(x), size), 0, dy),
 })  # fmt: skip
 
 
@@ -91,6 +107,22 @@ def _(call: Call, x: Any) -> Any:
     if not is_integer(x):
         return ops.sign(x)
     return ops.sub(call.cast(ops.greater(x, 0)), call.cast(ops.less(x, 0)))
+
+
+@computes("round.decimals")
+def _(call: Call, x: Any, *, decimals: int = 0) -> Any:
+    power = call.cast(10.0 ** abs(decimals))
+    if is_integer(x):
+        return x
+    return ops.mul(ops.rint(ops.div(x, power)), power) if decimals < 0 else ops.div(ops.rint(ops.mul(x, power)), power)
+
+
+@computes("polygamma")
+def _(call: Call, order: int, x: Any) -> Any:
+    x = call.cast(x)
+    if order < 2:
+        return (ops.trigamma if order else ops.digamma)(x)
+    return ops.mul(ops.zeta(call.filled(x.shape, order + 1), x), (-1) ** (order + 1) * math.factorial(order))
 
 
 @computes("gelu")

@@ -6,7 +6,7 @@ from typing import Any
 
 from ep import ops
 from ep.torch.operators.reductions import summed
-from ep.torch.table import Call, computes
+from ep.torch.table import Call, aten, computes
 
 
 @computes("mm", "bmm")
@@ -14,9 +14,10 @@ def _(call: Call, x: Any, y: Any) -> Any:
     return ops.matmul(x, y)
 
 
-@computes("addmm", "baddbmm")
+@computes("addmm", "baddbmm", "addbmm")
 def _(call: Call, bias: Any, x: Any, y: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     found = ops.matmul(x, y)
+    found = summed(found, (0,)) if call.node.target is aten.addbmm.default else found
     found = found if alpha == 1 else ops.mul(found, call.cast(alpha))
     if beta == 0:
         return found

@@ -62,6 +62,26 @@ def _(call: Call, x: Any, dim: Any = None) -> Any:
     return x.reshape(tuple(size for k, size in enumerate(x.shape) if k not in gone or size != 1))
 
 
+@computes("diagonal")
+def _(call: Call, x: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+    rank, first, second = len(x.shape), dim1 % len(x.shape), dim2 % len(x.shape)
+    rows, columns = x.shape[first], x.shape[second]
+    x = ops.permute(x, [*(k for k in range(rank) if k not in (first, second)), first, second])
+    begin, count = offset if offset > 0 else -offset * columns, min(rows + min(offset, 0), columns - max(offset, 0))
+    part = slice(begin, begin + count * (columns + 1), columns + 1)
+    return _cut(x.reshape((*x.shape[:-2], rows * columns)), -1, part)
+
+
+@computes("unfold")
+def _(call: Call, x: Any, dim: int, size: int, step: int) -> Any:
+    if not x.shape:
+        return ops.expand_dims(x, 0)
+    axis = dim % len(x.shape)
+    begins = np.arange(0, x.shape[axis] - size + 1, step)
+    windows = ops.gather(x, call.constant(begins[:, None] + np.arange(size)), axis)
+    return ops.moveaxis(windows, axis + 1, -1)
+
+
 @computes("cat")
 def _(call: Call, xs: Any, dim: int = 0) -> Any:
     parts = [call.cast(x) for x in xs if x.shape != (0,)] or [call.cast(xs[0])]
