@@ -115,10 +115,10 @@ def atanh(x: HostArrayLike, *, out: HostArray | None = None) -> HostArray:
 @overload
 def atanh(x: ArrayLike, *, out: Array | None = None) -> Array: ...
 
-def attention(q: ArrayLike, k: ArrayLike, v: ArrayLike, mask: ArrayLike | None = None, *, is_causal: bool = False, offset: int = 0, scale: float | None = None, return_lse: bool = False) -> Any:
+def attention(q: ArrayLike, k: ArrayLike, v: ArrayLike, mask: ArrayLike | None = None, *, is_causal: bool = False, offset: int = 0, scale: float | None = None, softcap: float = 0.0, return_lse: bool = False) -> Any:
     """Return `softmax(q @ k.T * scale) @ v`, as `torch.nn.functional.scaled_dot_product_attention`."""
 
-def attention_grad(dy: ArrayLike, q: ArrayLike, k: ArrayLike, v: ArrayLike, y: ArrayLike, lse: ArrayLike, mask: ArrayLike | None = None, *, is_causal: bool = False, offset: int = 0, scale: float | None = None) -> list[Any]:
+def attention_grad(dy: ArrayLike, q: ArrayLike, k: ArrayLike, v: ArrayLike, y: ArrayLike, lse: ArrayLike, mask: ArrayLike | None = None, *, is_causal: bool = False, offset: int = 0, scale: float | None = None, softcap: float = 0.0) -> list[Any]:
     """Return the gradients of `attention` by q, k and v: each has the shape and dtype of its operand."""
 
 @overload
