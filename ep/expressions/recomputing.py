@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
+from typing import Final
 
 from ep.expressions.group import Group
-from ep.expressions.operators import CHOICES, MAPS
+from ep.expressions.operators import CHOICES, CONVOLUTION, MAPS, MAX_POOL, PRODUCT
 from ep.expressions.trace import Node
 from ep.include.primitive.op_definition import Cost
 from ep.include.primitive.op_table import OPS
+
+_WHOLE: Final = *CHOICES, PRODUCT, CONVOLUTION, MAX_POOL
+"""The operators of a kernel that read more than an element, or a row, at a time: what they read is in memory."""
 
 
 def move_to_readers(nodes: Sequence[Node], groups: Sequence[Group], results: Set[int]) -> list[Group]:
@@ -44,7 +48,7 @@ class _Moving:
 
     def moves_to(self, group: Group) -> bool:
         """Move maps from one earlier kernel to a later one, if any can be."""
-        if not _is_plain(group):
+        if not _is_kernel(group):
             return False
         read = self._inputs(group.values).difference(group.values)
         sources = {id(self._of[one]): self._of[one] for one in sorted(read) if one in self._of}
@@ -52,13 +56,13 @@ class _Moving:
 
     def _moves(self, before: Group, group: Group, read: Set[int]) -> bool:
         """Move the maps of one kernel that a later one reads, if it alone does, and if this saves something."""
-        if before.shape != group.shape or not _is_plain(before):
+        if before.shape != group.shape or not _is_kernel(before) or before.product is not None:
             return False
         written = {one for one in before.values if one in read} - before.reduced - before.again
         if not written or any(one in self._results or self._readers[one] != {id(group)} for one in written):
             return False
-        chosen = self._inputs(value for value in group.values if self._nodes[value].name in CHOICES)
-        if not chosen.isdisjoint(written):  # rows and indices are read from memory
+        whole = self._inputs(value for value in group.values if self._nodes[value].name in _WHOLE)
+        if not whole.isdisjoint(written):
             return False
         cone, todo = set[int](), [*written]
         while todo:
@@ -79,7 +83,8 @@ class _Moving:
             self._readers.get(one, set()).discard(id(before))
         for one in written:
             del self._readers[one]
-        before.values, group.values = rest, sorted({*group.values, *cone})
+        before.values = rest
+        group.values = sorted({*group.values, *cone}, key=lambda value: (value != group.product, value))
         group.again |= again | cone & before.again
         self._of.update(dict.fromkeys(cone - group.again, group))
         self._note(before)
@@ -100,6 +105,6 @@ class _Moving:
         return op is None or OPS[op].cost is Cost.LIGHT
 
 
-def _is_plain(group: Group) -> bool:
-    """Return whether a group is a kernel of maps, or of rows."""
-    return not group.why and group.product is None and not group.gone and bool(group.values)
+def _is_kernel(group: Group) -> bool:
+    """Return whether a group is a kernel of maps, of rows, or of a product."""
+    return not group.why and not group.gone and bool(group.values)

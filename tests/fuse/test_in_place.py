@@ -11,7 +11,7 @@ from tests.fuse.placing import placed
 from tests.fuse.test_programs import Repeated
 from tests.fuse.test_views import shape_of
 
-ops = ep.ops
+ops, mm = ep.ops, ep.ops.matmul
 
 
 def exchanged(x):
@@ -48,25 +48,28 @@ SHAPES = [
 def test_a_product_that_is_written_with_exchanged_axes(device, rng, shapes):
     """Its bits are those of a product whose axes are exchanged afterwards."""
     x, w = (rng.standard_normal(shape, np.float32) for shape in shapes)
-    check(device, lambda x, w: exchanged(x @ w), (x, w), ["permute"])
+    check(device, lambda x, w: exchanged(mm(x, w)), (x, w), ["permute"])
     check(
         device,
-        lambda x, w: exchanged(exchanged(x) @ exchanged(w)),
+        lambda x, w: exchanged(mm(exchanged(x), exchanged(w))),
         (x.swapaxes(-1, -2).copy(), w.swapaxes(-1, -2).copy()),
         ["permute"],
     )
-    check(device, lambda x, w: exchanged(exchanged(x @ w)), (x, w), ["permute"])
-    check(device, lambda x, w: ops.tanh(exchanged(x @ w)) + 1.0, (x, w), ["permute"])
+    check(device, lambda x, w: exchanged(exchanged(mm(x, w))), (x, w), ["permute"])
+    check(device, lambda x, w: ops.tanh(exchanged(mm(x, w))) + 1.0, (x, w), ["permute"])
 
 
 def test_a_product_that_others_read_is_computed_once(device, rng):
     x, w = rng.standard_normal((5, 3), np.float32), rng.standard_normal((3, 7), np.float32)
-    for function in (lambda x, w: (exchanged(x @ w), x @ w), lambda x, w: (exchanged(x @ w), ops.sum(x @ w, 0))):
+    for function in (
+        lambda x, w: (exchanged(mm(x, w)), mm(x, w)),
+        lambda x, w: (exchanged(mm(x, w)), ops.sum(mm(x, w), 0)),
+    ):
         kinds = check(device, function, (x, w), [])
         assert sum("matmul" in kind for kind in kinds) == 1
     z = x + 1j * x[::-1]
-    check(device, lambda x, w: exchanged(x @ w), (z, (w[:3] + 1j * w).astype(z.dtype)), [])
-    check(device, lambda x, w: ops.permute(x @ w, (1, 0, 2)), (np.stack([x, x]), w), [])
+    check(device, lambda x, w: exchanged(mm(x, w)), (z, (w[:3] + 1j * w).astype(z.dtype)), [])
+    check(device, lambda x, w: ops.permute(mm(x, w), (1, 0, 2)), (np.stack([x, x]), w), [])
 
 
 def test_the_gradient_of_a_transposed_matrix(device, rng):
@@ -86,32 +89,35 @@ def test_matrices_that_are_reshaped_or_repeated_before_a_product(device, rng):
         before = (*shape[:-2], 5, 4)
         check(
             device,
-            lambda q, k, shape=shape, before=before: q.reshape(before) @ exchanged(k).reshape(shape),
+            lambda q, k, shape=shape, before=before: mm(q.reshape(before), exchanged(k).reshape(shape)),
             (q, k),
             ["permute"],
         )
     check(
         device,
-        lambda q, k: (
-            q.reshape((6, 5, 4)) @ exchanged(exchanged(k).reshape((6, 4, 7))).reshape((6, 7, 4)).reshape((6, 4, 7))
-        ),
+        lambda q, k: mm(q.reshape((6, 5, 4)), exchanged(exchanged(k).reshape((6, 4, 7))).reshape((6, 4, 7))),
         (q, k),
         [],
     )
-    both = lambda q, k: (q.reshape((6, 5, 4)) @ (one := exchanged(k).reshape((6, 4, 7))), one + 1.0)  # noqa: E731
+    both = lambda q, k: (mm(q.reshape((6, 5, 4)), one := exchanged(k).reshape((6, 4, 7))), one + 1.0)  # noqa: E731
     check(device, both, (q, k), [])
-    check(device, lambda q, k: q @ ops.expand(k[:1], 2, 3, 7, 4).reshape((2, 3, 4, 7)), (q, k), [])
-    check(device, lambda q, w: q @ ops.expand(w, 2, 3, 4, 7), (q, rng.standard_normal((4, 7), np.float32)), ["expand"])
+    check(device, lambda q, k: mm(q, ops.expand(k[:1], 2, 3, 7, 4).reshape((2, 3, 4, 7))), (q, k), [])
+    check(
+        device, lambda q, w: mm(q, ops.expand(w, 2, 3, 4, 7)), (q, rng.standard_normal((4, 7), np.float32)), ["expand"]
+    )
     check(
         device,
-        lambda q, w: q @ ops.expand(w, 2, 3, 4, 7),
+        lambda q, w: mm(q, ops.expand(w, 2, 3, 4, 7)),
         (q, rng.standard_normal((2, 1, 4, 7), np.float32)),
         ["expand"],
     )
     check(
-        device, lambda q, w: q[:1] @ ops.expand(w, 2, 3, 4, 7), (q, rng.standard_normal((1, 3, 4, 7), np.float32)), []
+        device,
+        lambda q, w: mm(q[:1], ops.expand(w, 2, 3, 4, 7)),
+        (q, rng.standard_normal((1, 3, 4, 7), np.float32)),
+        [],
     )
-    check(device, lambda q, w: q @ ops.expand(w, 4, 7), (q, rng.standard_normal((1, 7), np.float32)), [])
+    check(device, lambda q, w: mm(q, ops.expand(w, 4, 7)), (q, rng.standard_normal((1, 7), np.float32)), [])
 
 
 def test_elements_that_are_repeated_before_a_map(device, rng):
@@ -192,3 +198,36 @@ def test_calls_that_change_nothing_record_nothing(device, rng):
         np.testing.assert_allclose(rest, reduce(x, -1), rtol=1e-5)
     total = Repeated(device, lambda x: [ops.sum(ops.cast(x, "int8")[:, :1], 1)], [x])  # of int64
     np.testing.assert_array_equal(total(x)[0], x[:, 0].astype(np.int8))
+
+
+def test_maps_are_computed_by_the_one_kernel_that_reads_them(device, rng):
+    """And not by an earlier one, which would write them; unless they are results, or several kernels read them."""
+    x, y, w = (rng.standard_normal(shape, np.float32) for shape in ((6, 5), (6, 5), (5, 5)))
+
+    def late(x, y, w):
+        early = ops.exp(x) * y - 1.0
+        return ops.softmax(mm(x, w)) * early + early
+
+    def several(x, y, w):
+        early = ops.exp(x) * y - 1.0
+        return ops.softmax(mm(x, w)) * early, ops.softmax(mm(ops.tanh(mm(y, w)), w)) + early
+
+    def result(x, y, w):
+        early = ops.exp(x)
+        return early, ops.softmax(mm(x, w)) * (early - y)
+
+    def rows(x, y, w):
+        early = ops.sum(x * y, -1, keepdims=True)
+        return ops.softmax(mm(x, w)) * ops.tanh(early)
+
+    for function, kernels in ((late, 1), (several, 4), (result, 2), (rows, 2)):
+        kinds = check(device, function, (x, y, w), [])
+        assert sum(kind.split()[0] in ("map", "row") for kind in kinds) <= kernels
+    wide, at = rng.standard_normal((6, 32), np.float32), np.array([3, 1, 5, 0, 0, 2])
+    square = rng.standard_normal((32, 32), np.float32)
+    check(device, lambda x, w: ops.softmax(mm(ops.tanh(x), w)) * (x - 1.0), (wide, square), [])
+    both = lambda x, w, at: ops.softmax(mm(x, w)) + ops.gather(ops.tanh(x) * 2.0, at)  # noqa: E731
+    check(device, both, (wide, square, at), [])
+    many = [rng.standard_normal((6, 5), np.float32) for _ in range(30)]
+    long = lambda *arrays: ops.softmax(mm(arrays[0], arrays[1][:5])) + sum(map(ops.exp, arrays[3:]), arrays[2])  # noqa: E731
+    check(device, long, many, [])
