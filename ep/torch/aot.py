@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any, Final
 
 import torch
+from functorch.compile import min_cut_rematerialization_partition
 from torch._decomp import core_aten_decompositions, get_decompositions
 from torch._dynamo.backends.common import aot_autograd
 from torch.fx import GraphModule
@@ -71,8 +72,13 @@ def compiled(
         note(made)
         return made
 
-    make = aot_autograd(fw_compiler=compile_graph, bw_compiler=compile_graph, inference_compiler=compile_graph,
-                        decompositions=decompositions())  # fmt: skip
+    make = aot_autograd(
+        fw_compiler=compile_graph,
+        bw_compiler=compile_graph,
+        inference_compiler=compile_graph,
+        decompositions=decompositions(),
+        partition_fn=min_cut_rematerialization_partition,  # keeps less for the backward graph, and computes it again
+    )
     found: Callable[..., Any] = make(module, example_inputs)
     return found
 
