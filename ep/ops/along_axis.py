@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 from ep.common.primitive.broadcast import Dims, broadcast_dims
@@ -31,13 +30,12 @@ def take_along_axis(x: ArrayLike, indices: Indices, axis: int = -1, mode: IndexM
     Element `(i, j, k)` of the result is `x[i, indices[i, j, k], k]` if axis is 1. Raises the errors of `gather`.
     """
     check_mode(mode)
-    axis = _axis_of(x, indices, axis)
-    sizes = list(broadcast_dims(*(_without(one.shape, axis) for one in (x, indices)), names=("x", "indices")))
-    given = indices
-    x, indices = (_expanded(one, [*sizes[:axis], one.shape[axis], *sizes[axis:]]) for one in (x, indices))
-    with _positions_of(given, x.shape[axis], mode):
-        found = FUNCTIONS["batch_gather"](_axis_last(x, axis), _axis_last(indices, axis), mode)
-    return _axis_back(found, axis, indices.shape)
+    axis, given = _axis_of(x, indices, axis), indices
+    sizes = [_without(tuple(one.shape), axis) for one in (x, indices)]
+    if sizes[0] != sizes[1]:
+        whole = broadcast_dims(*sizes, names=("x", "indices"))
+        x, indices = (_expanded(one, (*whole[:axis], one.shape[axis], *whole[axis:])) for one in (x, indices))
+    return _on_last_axis("gather", (x, indices), given, axis, mode)
 
 
 @composition()
@@ -81,22 +79,25 @@ def _scattered(x: Array, indices: Array, updates: Array, axis: int, reduction: s
         if k != axis and size < x.shape[k]:
             changing, rest = FUNCTIONS["split"](x, [size], k)
             return FUNCTIONS["concat"]([_scattered(changing, indices, updates, axis, reduction, mode), rest], k)
-    last = len(x.shape) - 1
-    with _positions_of(indices, x.shape[axis], mode):
-        moved = [_axis_last(one, axis) for one in (x, indices, updates)]
-        found = FUNCTIONS["scatter_rows"](*moved, last, last, reduction, mode)
-    return _axis_back(found, axis, x.shape)
+    return _on_last_axis("scatter_rows", (x, indices, updates), indices, axis, reduction, mode)
 
 
-@contextmanager
-def _positions_of(indices: Array, size: int, mode: IndexMode) -> Iterator[None]:
-    """Raise an IndexError with its position in `indices`, which the block reads in another order."""
+def _on_last_axis(name: str, arrays: Sequence[Array], indices: Array, axis: int, *given: Any) -> Array:
+    """Return what an operator gives of arrays with `axis` as the last one, of which all others are batch axes.
+
+    indices: as they were given, for the position of a wrong one. given: the other arguments; the last one is the mode.
+    """
+    last = len(arrays[0].shape) - 1
     try:
-        yield
+        if axis == last:
+            return FUNCTIONS[name](*arrays, last, last, *given)
+        order = [*range(axis), *range(axis + 1, last + 1), axis]
+        found = FUNCTIONS[name](*(_moved(one, order) for one in arrays), last, last, *given)
     except IndexError:
-        arrays: Any = arrays_of((indices,), ("indices",))
-        resolved(arrays, arrays.as_buffer(indices, "indices"), size, mode)
+        on_device: Any = arrays_of((indices,), ("indices",))
+        resolved(on_device, on_device.as_buffer(indices, "indices"), arrays[0].shape[axis], given[-1])
         raise
+    return _moved(found, [*range(axis), last, *range(axis, last)])
 
 
 def _axis_of(x: Array, indices: Array, axis: int) -> int:
@@ -109,28 +110,15 @@ def _axis_of(x: Array, indices: Array, axis: int) -> int:
     return from_front(axis, "axis", num_dims, num_dims)
 
 
-def _without(shape: Sequence[int], axis: int) -> Dims:
-    return (*shape[:axis], *shape[axis + 1 :])
+def _without(shape: Dims, axis: int) -> Dims:
+    return shape[:axis] + shape[axis + 1 :]
 
 
-def _expanded(x: Array, shape: Sequence[int]) -> Array:
-    return x if tuple(x.shape) == tuple(shape) else FUNCTIONS["expand"](x, tuple(shape))
-
-
-def _axis_last(x: Array, axis: int) -> Array:
-    """Return an array with an axis as the last one; it is copied only if elements have to move."""
-    shape = tuple(x.shape)
-    order = [*(k for k in range(len(shape)) if k != axis), axis]
-    return _moved(x, order)
-
-
-def _axis_back(x: Array, axis: int, shape: Sequence[int]) -> Array:
-    """Return an array of `_axis_last` with the axis in its own position; `shape` is that of the result."""
-    order = [*range(axis), len(shape) - 1, *range(axis, len(shape) - 1)]
-    return _moved(x, order)
+def _expanded(x: Array, shape: Dims) -> Array:
+    return x if tuple(x.shape) == shape else FUNCTIONS["expand"](x, shape)
 
 
 def _moved(x: Array, order: Sequence[int]) -> Array:
+    """Return an array with its axes in another order; it is copied only if elements have to move."""
     moving = [k for k in order if x.shape[k] != 1]
-    shape = [x.shape[k] for k in order]
-    return viewed(x, shape) if moving == sorted(moving) else FUNCTIONS["permute"](x, order)
+    return viewed(x, [x.shape[k] for k in order]) if moving == sorted(moving) else FUNCTIONS["permute"](x, order)

@@ -68,9 +68,29 @@ def composition(
             known = [found.get(one, value) for one, value in zip(parameters, args, strict=False)]
             return (*known, *args[len(parameters) :]), {one: found.get(one, value) for one, value in kwargs.items()}
 
+        places = [(k, one in indices) for k, one in enumerate(parameters) if one in names]
+
+        def are_plain(args: tuple[Any, ...]) -> bool:
+            """Return whether all operands are in the form that functions of `ep.ops` take: in most calls they are."""
+            first: Any = None
+            for place, is_index in places:
+                value = args[place] if place < len(args) else None
+                if type(value) is not np.ndarray or not value.flags.c_contiguous:
+                    return False
+                if is_index:
+                    if value.dtype.kind not in "iu":
+                        return False
+                elif first is None:
+                    first = value.dtype
+                    if first not in dtypes:
+                        return False
+                elif value.dtype is not first or elementwise:
+                    return False
+            return bool(places)
+
         @wraps(function)
         def composed(*args: Any, **kwargs: Any) -> Any:
-            if reads and not (len(names) == 1 and args and _is_plain(args[0]) and args[0].dtype in dtypes):
+            if reads and not are_plain(args):
                 args, kwargs = read(args, kwargs)
             try:
                 return function(*args, **kwargs)
@@ -91,11 +111,6 @@ def composition(
         return FUNCTIONS[name]
 
     return add
-
-
-def _is_plain(value: Any) -> bool:
-    """Return whether an array is in the form that functions of `ep.ops` take: most are."""
-    return type(value) is np.ndarray and value.flags.c_contiguous
 
 
 def _read(

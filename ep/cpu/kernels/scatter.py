@@ -32,6 +32,8 @@ from ep.include.number_kind import number_kind
 from ep.include.primitive.binary_op import BinaryOp
 
 _INDEX_COST: Final = 32  # the cost of an index, in bytes that could be moved in the same time
+_SHORT: Final = 32  # bytes of a row that takes less time than finding it, which each thread does for all rows
+_CACHED: Final = 2**23  # bytes of places that a core's caches hold, mostly: beyond, memory takes longest
 _LEAST_COLUMNS: Final = 256  # bytes of a row that one of several threads takes
 
 Rows = Callable[..., None]
@@ -146,7 +148,8 @@ def _scattering(do_rows: Rows, turns: int) -> Callable[..., None]:
             for turn in range(turns):
                 for block in range(0, number, BLOCK):
                     stop = min(block + BLOCK, number)
-                    call_task(find, indices + group // outer * batch_bytes, block, stop, offset, first, last, found)
+                    ids = indices + group // outer * batch_bytes
+                    call_task(find, ids, block, stop, offset, first, last, found, parts)
                     do_rows(
                         out + row * row_bytes, sums + row * sum_bytes, data + group * number * row_bytes,
                         found, numbers, skip, count, turn,
@@ -177,7 +180,8 @@ def _launch(context, num_bytes, in_place, sizes):
     threads = load_word(load_word(state, STATE.settings), SETTINGS.num_threads)
     wanted = max(min((threads + groups - 1) // groups, work // GRAIN_BYTES), 1)
     columns = wanted if row_bytes >= wanted * _LEAST_COLUMNS else 1
-    parts = min(wanted, places) if columns == 1 else 1
+    is_worth_it = row_bytes >= _SHORT or places * row_bytes > _CACHED
+    parts = min(wanted, places) if columns == 1 and is_worth_it else 1
     sums = 0
     if sum_bytes != 0:
         sums = allocate(groups * places * inner * sum_bytes)

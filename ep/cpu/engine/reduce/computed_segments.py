@@ -123,7 +123,8 @@ def _walk(context, begin, end):
             for segment in range(last - first):
                 set_bytes(sums + segment * row_bytes, count * itemsize, 0)
         for block in range(0, num_ids, BLOCK):
-            call_task(find, ids + place // outer * of_ids, block, min(block + BLOCK, num_ids), zero, first, last, found)
+            stop = min(block + BLOCK, num_ids)
+            call_task(find, ids + place // outer * of_ids, block, stop, zero, first, last, found, parts)
             start = 0
             while start < load_word(found, 0):
                 start += _compute(own, context, picked, found, start, place * num_ids, skip, count, tile)
@@ -148,7 +149,7 @@ def _is_balanced(context, parts):
     for part in range(parts):
         first, last, number = part * segments // parts, (part + 1) * segments // parts, 0
         for block in range(0, num_ids, BLOCK):
-            call_task(find, ids, block, min(block + BLOCK, num_ids), zero, first, last, found)
+            call_task(find, ids, block, min(block + BLOCK, num_ids), zero, first, last, found, parts)
             number += load_word(found, 0)
         if number * parts > num_ids + num_ids // 2:
             balanced = False

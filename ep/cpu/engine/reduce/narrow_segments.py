@@ -109,18 +109,27 @@ def _narrower(data_type: DataType) -> Any:
 
 @cache
 def finder(ids_type: DataType) -> int:
-    """Return the address of the task (ids, begin, end, zero, first, last, found).
+    """Return the address of the task (ids, begin, end, zero, first, last, found, parts).
 
-    zero: the id of segment 0. The task finds the ids in [begin, end) of segments [first, last), and writes to `found`:
-        their count; then their segments, counted from `first`; then, `BLOCK` words after the start of these, their
-        rows.
+    zero: the id of segment 0. parts: into how many parts all segments are cut. The task finds the ids in [begin, end)
+        of segments [first, last), and writes to `found`: their count; then their segments, counted from `first`; then,
+        `BLOCK` words after the start of these, their rows.
     """
     find, unsigned = row_finder(ids_type), ids_type.dtype.kind == "u"
 
-    def needed(ids, begin, end, zero, first, last, found):
+    def needed(ids, begin, end, zero, first, last, found, parts):
         low = max(zero + first, 0) if unsigned else zero + first  # an unsigned id is never below 0
         skipped = low - zero - first
-        valid, number = max(last - first - skipped, 0), 0
+        valid, number, outside = max(last - first - skipped, 0), 0, 0
+        if parts == 1:  # mostly, all are found: this loop has no branch, and is vectorised
+            for k in range(end - begin):
+                segment, there = find(ids, begin + k, low, valid, skipped)
+                store_word(found, 1 + k, segment)
+                store_word(found, 1 + BLOCK + k, begin + k)
+                outside += 0 if there else 1
+            if outside == 0:
+                store_word(found, 0, end - begin)
+                return
         for i in range(begin, end):
             segment, there = find(ids, i, low, valid, skipped)
             store_word(found, 1 + number, segment)
@@ -128,7 +137,7 @@ def finder(ids_type: DataType) -> int:
             number += 1 if there else 0
         store_word(found, 0, number)
 
-    return compile_task(f"segments.needed.{ids_type.name}", needed, num_words=7)
+    return compile_task(f"segments.needed.{ids_type.name}", needed, num_words=8)
 
 
 @cache
@@ -195,6 +204,7 @@ def _walk(context, begin, end):
                 first,
                 last,
                 found,
+                parts,
             )
             rows = data + place * num_ids * row_bytes
             call_task(load_word(state, SEGMENT_STATE.add), own, rows, found, numbers, numbers)
