@@ -38,7 +38,7 @@ ROLES = {
     "mapper": r"product\.mapped [12]",
     "product": r"product\.k[A-Za-z0-9]+(\.k[A-Za-z0-9]+)*",
     "multiplier": r"product\.[a-z]\w*\..*|product\.k.*\.[a-z].*",
-    "sums": r"reduce\.walk|segments\.(batches|parts|computed)",
+    "sums": r"reduce\.walk|segments\.(batches|parts|computed)|scatter\..*",
     "walk": r"map\.walk\.\d+",
     "move": r"move\.(walk|columns)|gather\.walk|copy_nd\.columns",
     "mover": r"move\.transpose\.\d+(\.\d+)?",
