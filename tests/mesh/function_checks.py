@@ -10,6 +10,22 @@ from ep.mesh.world import world
 X = np.linspace(-3, 4, 60).reshape(3, 4, 5)
 INDICES = np.arange(45).reshape(3, 3, 5) * 7 % 4
 
+ROWS = np.array([2, 0])
+PAIRS = np.stack([INDICES[0, :, 0] % 3, INDICES[0, :, 1]], -1)
+
+
+def _put_along(x):
+    result = x.copy()
+    for i, j, k in np.ndindex(INDICES.shape):
+        result[i, INDICES[i, j, k], k] -= x[i, j, k]
+    return result
+
+
+def _put(x):
+    result = x.copy()
+    result[ROWS, ROWS + 1] *= 2.5
+    return result
+
 
 def _of(m, array):
     """Return an array for functions of a module: on the mesh, unless they are NumPy's."""
@@ -32,6 +48,12 @@ FUNCTIONS = {
     "exp": lambda m, x: np.exp(x),
     "scalars": lambda m, x: np.float64(2) * x / np.sqrt(64) + np.array(3.0),
     "take_along_axis": lambda m, x: m.take_along_axis(x, _of(m, INDICES), 1),
+    "scatter": lambda m, x: _put_along(x) if m is np else m.scatter(x, _of(m, INDICES), -x[:, :3], 1, "add"),
+    "index": lambda m, x: x[ROWS, ROWS + 1] if m is np else m.index(x, [_of(m, ROWS), _of(m, ROWS + 1)]),
+    "index_put": lambda m, x: (
+        _put(x) if m is np else m.index_put(x, [_of(m, ROWS), _of(m, ROWS + 1)], 2.5, 0, "mul", mode="raise")
+    ),
+    "gather_nd": lambda m, x: x[INDICES[0, :, 0] % 3, INDICES[0, :, 1]] if m is np else m.gather_nd(x, _of(m, PAIRS)),
     "methods": lambda m, x: x.sum(0).T.astype("float32") + x.max(0).T.astype("float32"),
     "indices": lambda m, x: x[1, ..., None, 1:],
 }
