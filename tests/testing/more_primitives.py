@@ -7,12 +7,16 @@ from ep_numpy_device.primitives import check_apart, elements
 from ep import BlasTransposeType, DataType
 from ep.common.buffer_checks import check_bytes
 from ep.common.checks import as_buffers, as_byte, as_size
+from ep.common.primitive import signatures
 from ep.common.primitive.pad_shape import as_pad_shape
 from ep.common.primitive.reduce_shape import as_reduce_shape, check_reduces_something
+from ep.common.primitive.segment_sizes import as_segment_sizes
 from ep.common.scalar import convert_value
 from ep.include.primitive import (
     Add,
     AddFactory,
+    BatchScatter,
+    BatchScatterFactory,
     Cast,
     CastFactory,
     ConstantPad,
@@ -25,11 +29,13 @@ from ep.include.primitive import (
     Reduce,
     ReduceFactory,
     ReduceOp,
+    ScatterOp,
     register_primitive_factory,
 )
 from ep.testing.references.convert import convert
 
 FLOAT, HALF, BFLOAT16, INT8 = DataType.kFloat, DataType.kFloat16, DataType.kBFloat16, DataType.kInt8
+INT32, INT64 = DataType.kInt32, DataType.kInt64
 T = BlasTransposeType.T
 
 
@@ -144,3 +150,33 @@ class NumpyConstantPad(ConstantPad):
             part = tuple(slice(first, first + size) for first, size in zip(box.dst_pos, box.extent, strict=True))
             kept = tuple(slice(first, first + size) for first, size in zip(box.src_pos, box.extent, strict=True))
             dst.reshape(shape.dst_dims)[part] = src.reshape(shape.src_dims)[kept]
+
+
+@register(
+    BatchScatterFactory,
+    *((op, (data_type, INT64)) for op, data_type in ((ScatterOp.kUpdate, INT32), (ScatterOp.kAdd, FLOAT))),
+    (ScatterOp.kAdd, (HALF, INT32)),
+)
+class NumpyBatchScatter(BatchScatter):
+    def Launch(
+        self, stream, batch_dim_size, outer_dim_size, scatter_dim_size, inner_dim_size, updates, num_indices, indices,
+        out, offset=0,
+    ):  # fmt: skip
+        data_type, indices_type = self.request.dtypes
+        check_stream(stream)
+        numbers = batch_dim_size, outer_dim_size, scatter_dim_size, inner_dim_size, num_indices, offset
+        batch, outer, places, inner, number, offset = as_segment_sizes(numbers, signatures.BATCH_SCATTER)
+        updates = elements(updates, "updates", data_type, batch * outer * number * inner)
+        indices = elements(indices, "indices", indices_type, batch * number)
+        out = elements(out, "out", data_type, batch * outer * places * inner, written=True)
+        check_apart(out, "out", updates, "updates")
+        check_apart(out, "out", indices, "indices")
+        updates, out = (one.reshape(batch, outer, -1, inner) if one.size else one for one in (updates, out))
+        total = out.astype(np.float32 if data_type is HALF else out.dtype)
+        for b, i in np.ndindex(batch, number) if out.size else ():
+            place = int(indices[b * number + i]) - offset
+            if 0 <= place < places:
+                with np.errstate(all="ignore"):
+                    old = total[b, :, place] if self.request.op is ScatterOp.kAdd else 0
+                    total[b, :, place] = old + updates[b, :, i].astype(total.dtype)
+                    out[b, :, place] = total[b, :, place].astype(out.dtype)

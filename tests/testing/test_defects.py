@@ -169,6 +169,51 @@ DEFECTS = {
             "test_elements_of_any_type",
         ),
     },
+    "scatters": {
+        "the first one of several rows stays": (
+            "more",
+            "for b, i in np.ndindex(batch, number) if",
+            "for b, i in [*np.ndindex(batch, number)][::-1] if",
+            PRIMITIVE + "batch_scatter",
+            "test_the_last_row_stays",
+        ),
+        "negative indices of a scatter wrap": (
+            "more",
+            "if 0 <= place < places:",
+            "if -places <= place < places:",
+            PRIMITIVE + "batch_scatter",
+            "test_every_key",
+        ),
+        "the offset of a scatter is left out": (
+            "more",
+            "int(indices[b * number + i]) - offset",
+            "int(indices[b * number + i])",
+            PRIMITIVE + "batch_scatter",
+            "test_every_key",
+        ),
+        "rows of 16-bit numbers are rounded each time": (
+            "more",
+            "out.astype(np.float32 if data_type is HALF else out.dtype)",
+            "out.copy()",
+            PRIMITIVE + "batch_scatter",
+            "test_many_rows_of_one_place",
+        ),
+        "rows that no index names become 0": (
+            "more",
+            "        total = out.astype(",
+            "        out *= np.isin(np.arange(out.size).reshape(out.shape) // max(inner, 1) % max(places, 1), "
+            "indices - offset)\n        total = out.astype(",
+            PRIMITIVE + "batch_scatter",
+            "test_every_key",
+        ),
+        "updates may overlap what is written": (
+            "more",
+            '        check_apart(out, "out", updates, "updates")\n',
+            "",
+            PRIMITIVE + "batch_scatter",
+            "TestRefusals and test_buffers",
+        ),
+    },
     "arithmetic": {
         "NaN becomes 0": (
             "primitives",
