@@ -16,6 +16,19 @@ from ep.include.errors import UnsupportedPrimitiveError
 from ep.include.primitive.registry import _REGISTRY, implemented, register_primitive_factory, registered
 
 X = np.array([[3, -1, 2, 5, 0], [1, 4, -2, 0, 7], [-6, 2, 2, 1, 3]], np.float32)
+
+
+def above(m, x):
+    """Return indices, 0 or 1."""
+    return (x > 1).astype(np.int64) if m is np else o.cast(o.greater(x, 1.0), "int64")
+
+
+def put(x, indices):
+    result = x.copy()
+    np.put_along_axis(result, indices, 9, 0)
+    return result
+
+
 FUNCTIONS = {
     "reshape": lambda m, x: m.reshape(x, (5, -1)),
     "reshape to no axes": lambda m, x: m.reshape(x[:1, :1] if m is np else o.slice(x, slice(0, 1), slice(0, 1)), ()),
@@ -29,6 +42,9 @@ FUNCTIONS = {
     "roll": lambda m, x: m.roll(x, 4),
     "roll of an axis": lambda m, x: m.roll(x, -1, 1),
     "roll by nothing": lambda m, x: m.roll(x, 0, 1),
+    "take_along_axis": lambda m, x: m.take_along_axis(x, above(m, x), axis=0),
+    "scatter": lambda m, x: put(x, above(m, x)) if m is np else m.scatter(x, above(m, x), 9.0, 0),
+    "index": lambda m, x: x[above(m, x), above(m, x)] if m is np else m.index(x, [above(m, x), above(m, x)]),
     "full_like": lambda m, x: m.full_like(x, 2.5),
     "zeros_like": lambda m, x: m.zeros_like(x),
     "ones_like": lambda m, x: m.ones_like(x, dtype="int64"),
