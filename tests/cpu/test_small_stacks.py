@@ -152,8 +152,18 @@ def segment_sums(data_type, width):
     scatter = RequirePrimitive(BatchScatterFactory, K, ScatterOp.kAdd, data_type, "int64")
     scatter.Launch(stream, 2, 1, 50, width, data, 2000, ids, out)
     assert (out == 80).all()
+def scanned(data_type, size):
+    x, out, places = np.ones(size, data_type), np.empty(size, data_type), np.empty(size, np.int64)
+    for op, wanted in ((ScanOp.kSum, 3), (ScanOp.kProd, 1)):
+        for sizes in ((1, size, 1), (size // 300, 3, 100), (size // 300, 3, 1)):
+            RequirePrimitive(ScanFactory, K, op, data_type).Launch(stream, *sizes, x, out)
+        assert out[2] == wanted
+    for sizes in ((1, size, 1, 1), (1, size, 1, 3), (1, size, 1, 300), (1, size, 1, size), (size // 300, 3, 100, 1)):
+        RequirePrimitive(ArgSortFactory, K, SortOrder.kAscending, data_type).Launch(stream, *sizes, x, places)
+        assert places[0] == 0
 def work():
     size = 40_000
+    [scanned(data_type, size) for data_type in ("int8", "float32", "float64")]
     for data_type in ("float32", "float64"):
         for op in (UnaryOp.kRelu, UnaryOp.kSin, UnaryOp.kGelu, UnaryOp.kLgamma):
             unary(op, data_type, size)

@@ -25,12 +25,14 @@ from ep.cuda.engine.move.tile import Tile
 from ep.cuda.engine.reduce import kernel as reduce
 from ep.cuda.engine.reduce import long_runs, segment_sum, sort
 from ep.cuda.engine.reduce import rows as row_engine
+from ep.cuda.engine.reduce.arg_sort_plan import ArgSortVariant, Task
 from ep.cuda.engine.reduce.plan import Axes, ColumnVariant, FinishVariant, RowVariant
 from ep.cuda.engine.reduce.row_expression_plan import RowExpressionPlan
 from ep.cuda.engine.reduce.row_plan import MERGE_BYTES, Keep, PartVariant, SoftmaxVariant, Stage
 from ep.cuda.engine.reduce.row_program import RowProgram
+from ep.cuda.engine.reduce.scan_plan import ScanVariant
 from ep.cuda.engine.reduce.source import Computed
-from ep.cuda.kernels import add, expression, one_hot, row_expression, softmax, where
+from ep.cuda.kernels import add, arg_sort, expression, one_hot, row_expression, scan, softmax, where
 from ep.include import DataType
 from ep.include.primitive import ReduceOp
 from ep.include.primitive.structure import Step, Structure
@@ -125,6 +127,10 @@ ADDED = [
     (2, T.kBool, T.kBool, T.kBool, 16, 16),
 ]
 ONE_HOT = [(T.kInt64, T.kFloat, 1, 8, 16), (T.kInt64, T.kFloat, 0, 8, 16), (T.kInt32, T.kBool, 0, 4, 16)]
+PLACES = [
+    *((Task.FIND, 1, 4, 8), (Task.FIND, 64, 4, 8), (Task.KEYS, 1, 4, 4)),
+    *((Task.LINES, 1, 4, 4), (Task.RESULTS, 1, 4, 8)),
+]
 GATHER = [(T.kInt64, 16, 32), (T.kInt32, 4, 32), (T.kUInt8, 1, 64), (T.kInt64, 16, 64)]
 REDUCED_ROWS = [
     # the op and type, the elements of a pack, whether rows are aligned, and the threads of a row
@@ -351,6 +357,12 @@ def _moves() -> Iterator[tuple[str, MainKernel]]:
     yield "segment begins", MainKernel(partial(segment_sum.begin_kernel, T.kInt32), 4, 4)
     for step in ("count", "list"):
         yield f"segment {step}", MainKernel(partial(getattr(long_runs, f"{step}_kernel"), T.kInt32), 4, 4)
+    for by_rows in (True, False):
+        variant = ScanVariant(T.kFloat, T.kDouble, True, by_rows)
+        yield f"scan kDouble {by_rows}", MainKernel(partial(scan.kernel, variant), 8, 8)
+    for task, width, *widths in PLACES:
+        make = partial(arg_sort.kernel, T.kFloat, ArgSortVariant(task, T.kInt32, 32, width))
+        yield f"places {task.name} {width}", MainKernel(make, *widths)
     for step in ("count", "scan", "scatter", "block"):
         yield f"sort {step}", MainKernel(partial(getattr(sort, f"{step}_kernel"), T.kInt32), 4, 4)
 

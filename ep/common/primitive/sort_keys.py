@@ -38,6 +38,11 @@ class SortSizes(NamedTuple):
     inner: int
     num_places: int
 
+    @property
+    def lines(self) -> int:
+        """The number of lines, each of which is sorted."""
+        return self.outer * self.inner
+
 
 def bits_of(data_type: DataType) -> tuple[DataType, bool]:
     """Return the integer type as which elements are read, and whether they are floating-point numbers."""

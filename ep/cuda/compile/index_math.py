@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from ep.cuda.compile.instructions import WORD, Instructions, integer_of, written
-from ep.cuda.compile.numba_cuda import types
+from ep.cuda.compile.numba_cuda import device_function, types
 
 
 class IndexMath(NamedTuple):
@@ -67,3 +67,16 @@ def index_math(bits: int) -> IndexMath:
         return code.extend(n, WORD)
 
     return IndexMath(narrow, quotient, multiply_add, remainder, minus, is_below, widen)
+
+
+@cache
+def divider(bits: int) -> Any:
+    """Return divide(n, divisor, multiplier, shift): the quotient and the remainder of words, by a FastIntegerMath."""
+    narrow, quotient, _, remainder, *_, widen = index_math(bits)
+
+    def divide(n, divisor, multiplier, shift):
+        number = narrow(n)
+        found = quotient(number, narrow(multiplier), narrow(shift))
+        return widen(found), widen(remainder(number, found, narrow(divisor)))
+
+    return device_function(divide)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ep.common.primitive.sort_keys import bits_of
 from ep.cuda.compile.compiler import KernelSource
+from ep.cuda.compile.index_math import divider
 from ep.cuda.compile.launch_config import BLOCK_THREADS
 from ep.cuda.compile.memory import storer
 from ep.cuda.compile.numba_cuda import (
@@ -52,21 +53,21 @@ def _key_reader(bits: DataType, is_float: bool) -> Any:
 
 
 def _find(bits: DataType, is_float: bool, variant: ArgSortVariant) -> KernelSource:
-    """The kernel whose blocks have parts of adjacent lines: the first of the least keys.
+    """The kernel whose blocks have parts of adjacent lines, the part by their second number: the first least keys.
 
-    keys: 0 where there is one part.
+    keys: 0 where there is one part. The last three words are the inner size, and the numbers to divide by it.
     """
-    key_of, store, lanes = _key_reader(bits, is_float), storer(DataType.kInt64, 1), variant.lanes
+    key_of, store, width = _key_reader(bits, is_float), storer(DataType.kInt64, 1), variant.width
     new_keys, new_places = shared_array(BLOCK_THREADS, np.int64), shared_array(BLOCK_THREADS, np.int64)
-    sharers, none = BLOCK_THREADS // lanes, np.int64(np.iinfo(np.int64).max)
+    sharers, none, divide = BLOCK_THREADS // width, np.int64(np.iinfo(np.int64).max), divider(variant.bits)
 
     @device_function
     def merge(all_keys, all_places, thread, key, place):
-        """Return the least key of a column and its first place, in the first of the threads that share it."""
+        """Return the least key of a line and its first place, in the first of the threads that share it."""
         all_keys[thread], all_places[thread] = key, place
         barrier()
         distance = BLOCK_THREADS // 2
-        while distance >= lanes:
+        while distance >= width:
             if thread < distance:
                 other, other_place = all_keys[thread + distance], all_places[thread + distance]
                 if other < key or (other == key and other_place < place):
@@ -76,87 +77,96 @@ def _find(bits: DataType, is_float: bool, variant: ArgSortVariant) -> KernelSour
             distance //= 2
         return key, place
 
-    def find(x, keys, places, turn, infinity, nan, units, size, inner, blocks, part, parts):
-        all_keys, all_places, thread, unit = new_keys(), new_places(), thread_of_block(), block_of_grid()[0]
-        while unit < units:
-            column, of_parts = unit % blocks * lanes + thread % lanes, unit // blocks
-            line, first = of_parts // parts, of_parts % parts * part
-            end = min(first + part, size) if column < inner else first
-            key, place, n = none, none, first + thread // lanes
-            while n < end:
-                found = key_of(x, (line * size + n) * inner + column, turn, infinity, nan)
+    def find(x, keys, places, turn, infinity, nan, lines, size, part, inner, multiplier, shift):
+        all_keys, all_places, thread, number = new_keys(), new_places(), thread_of_block(), block_of_grid()[1]
+        block, first = block_of_grid()[0], number * part
+        while block * width < lines:
+            line = block * width + thread % width
+            outer, column = divide(min(line, lines - 1), inner, multiplier, shift)
+            key, place, n, at = none, none, first + thread // width, outer * size * inner + column
+            while n < min(first + part, size):
+                found = key_of(x, at + n * inner, turn, infinity, nan)
                 if found < key or place == none:
                     key, place = found, n
                 n += sharers
             key, place = merge(all_keys, all_places, thread, key, place)
-            if thread < lanes and column < inner:
+            if thread < width and line < lines:
                 if keys != 0:
-                    store(keys, of_parts * inner + column, (key,))
-                store(places, of_parts * inner + column, (place,))
-            unit += blocks_of_grid()[0]
+                    store(keys, number * lines + line, (key,))
+                store(places, number * lines + line, (place,))
+            block += blocks_of_grid()[0]
 
-    return KernelSource(f"first_place.{bits.name}.{is_float:d}.{lanes}", find, 12)
+    return KernelSource(f"first_place.{bits.name}.{is_float:d}.{variant.bits}.{width}", find, 12)
 
 
 def _merge(bits: DataType, is_float: bool, variant: ArgSortVariant) -> KernelSource:
     """The kernel that finds the first of the least keys of parts; the earlier one has the earlier places."""
     load, store = number_loader(DataType.kInt64), storer(DataType.kInt64, 1)
 
-    def merge(keys, places, out, count, inner, parts):
-        i, distance = thread_index(), num_threads()
-        while i < count:
-            at = i // inner * parts * inner + i % inner
-            best = at
+    def merge(keys, places, out, lines, parts):
+        line, distance = thread_index(), num_threads()
+        while line < lines:
+            best = line
             for part in range(1, parts):
-                if load(keys, at + part * inner) < load(keys, best):
-                    best = at + part * inner
-            store(out, i, (load(places, best),))
-            i = next_index(i, distance)
+                if load(keys, part * lines + line) < load(keys, best):
+                    best = part * lines + line
+            store(out, line, (load(places, best),))
+            line = next_index(line, distance)
 
-    return KernelSource("first_place.merge", merge, 6)
+    return KernelSource("first_place.merge", merge, 5)
 
 
 def _keys(bits: DataType, is_float: bool, variant: ArgSortVariant) -> KernelSource:
-    """The kernel that writes keys line by line, as numbers whose digits have the order of the keys."""
-    key_of, store, sign = _key_reader(bits, is_float), storer(variant.number, 1), np.int64(np.iinfo(bits.dtype).min)
+    """The kernel that writes keys line by line, as numbers whose digits have the order of the keys.
 
-    def write_keys(x, keys, turn, infinity, nan, count, size, inner):
+    divisors: the size of a line, and the inner size, each with the numbers to divide by it.
+    """
+    key_of, store, sign = _key_reader(bits, is_float), storer(variant.number, 1), np.int64(np.iinfo(bits.dtype).min)
+    divide = divider(variant.bits)
+
+    def write_keys(x, keys, turn, infinity, nan, count, divisors):
         i, distance = thread_index(), num_threads()
         while i < count:
-            line, n = i // size, i % size
-            key = key_of(x, (line // inner * size + n) * inner + line % inner, turn, infinity, nan)
+            line, n = divide(i, divisors[0], divisors[1], divisors[2])
+            outer, column = divide(line, divisors[3], divisors[4], divisors[5])
+            key = key_of(x, (outer * divisors[0] + n) * divisors[3] + column, turn, infinity, nan)
             store(keys, i, (key ^ sign,))
             i = next_index(i, distance)
 
-    return KernelSource(f"sort_keys.{bits.name}.{is_float:d}.{variant.number.name}", write_keys, 8)
+    return KernelSource(f"sort_keys.{bits.name}.{is_float:d}.{variant.number.name}.{variant.bits}", write_keys, 6, 6)
 
 
 def _lines(bits: DataType, is_float: bool, variant: ArgSortVariant) -> KernelSource:
-    """The kernel that writes the line of each place."""
-    load, store = number_loader(variant.number), storer(variant.number, 1)
+    """The kernel that writes the line of each place. size: of a line, with the numbers to divide by it."""
+    load, store, divide = number_loader(variant.number), storer(variant.number, 1), divider(variant.bits)
 
-    def write_lines(places, keys, count, size):
+    def write_lines(places, keys, count, size, multiplier, shift):
         i, distance = thread_index(), num_threads()
         while i < count:
-            store(keys, i, (load(places, i) // size,))
+            line, _ = divide(load(places, i), size, multiplier, shift)
+            store(keys, i, (line,))
             i = next_index(i, distance)
 
-    return KernelSource(f"sort_lines.{variant.number.name}", write_lines, 4)
+    return KernelSource(f"sort_lines.{variant.number.name}.{variant.bits}", write_lines, 6)
 
 
 def _results(bits: DataType, is_float: bool, variant: ArgSortVariant) -> KernelSource:
-    """The kernel that writes the first places of each line."""
-    load, store = number_loader(variant.number), storer(DataType.kInt64, 1)
+    """The kernel that writes the first places of each line.
 
-    def write_results(places, out, count, size, inner, num_places):
+    divisors: the number of places, and the inner size, each with the numbers to divide by it.
+    """
+    load, store, divide = number_loader(variant.number), storer(DataType.kInt64, 1), divider(variant.bits)
+
+    def write_results(places, out, count, size, divisors):
         i, distance = thread_index(), num_threads()
         while i < count:
-            line, n = i // num_places, i % num_places
+            line, n = divide(i, divisors[0], divisors[1], divisors[2])
+            outer, column = divide(line, divisors[3], divisors[4], divisors[5])
             place = load(places, line * size + n) - line * size
-            store(out, (line // inner * num_places + n) * inner + line % inner, (place,))
+            store(out, (outer * divisors[0] + n) * divisors[3] + column, (place,))
             i = next_index(i, distance)
 
-    return KernelSource(f"sort_results.{variant.number.name}", write_results, 6)
+    return KernelSource(f"sort_results.{variant.number.name}.{variant.bits}", write_results, 4, 6)
 
 
 _MAKERS = {

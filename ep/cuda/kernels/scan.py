@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any, Final
 
 from ep.cuda.compile.compiler import KernelSource
+from ep.cuda.compile.index_math import divider
 from ep.cuda.compile.launch_config import BLOCK_THREADS
 from ep.cuda.compile.memory import loader, storer
 from ep.cuda.compile.numba_cuda import (
@@ -26,38 +27,40 @@ from ep.cuda.engine.reduce.scan_plan import ITEMS, TILE, ScanVariant, Step
 from ep.include.data_type import DataType
 
 _SUMS, _FROM_SUMS = Step.SUMS.value, Step.FROM_SUMS.value
-_NUM_WORDS: Final = 10
+_NUM_WORDS: Final = 11
 
 
 @cache
 def kernel(variant: ScanVariant) -> KernelSource:
-    """Return the kernel (src, dst, sums, units, size, inner, part, parts, to_end, step).
+    """Return the kernel (src, dst, sums, lines, size, part, to_end, step, inner, multiplier, shift).
 
-    units: parts of rows or columns. size: the elements of a line. inner: the distance between them. step: see `Step`.
+    size, part: the elements of a line, and of a part of it, which is the second number of a block. step: see `Step`.
+    inner: the distance between elements, with the numbers to divide by it.
     """
-    stored, carried, is_sum, by_rows = variant
-    made = _rows(stored, carried) if by_rows else _columns(stored, carried, is_sum)
-    name = f"scan.{'sum' if is_sum else 'prod'}.{'rows' if by_rows else 'columns'}.{stored.name}.{carried.name}"
-    return KernelSource(name, made, _NUM_WORDS, is_contracted=True)
+    stored, carried, is_sum, by_rows, bits = variant
+    made = _rows(stored, carried) if by_rows else _columns(stored, carried, is_sum, bits)
+    name = f"scan.{'sum' if is_sum else 'prod'}.{'rows' if by_rows else f'columns{bits}'}"
+    return KernelSource(f"{name}.{stored.name}.{carried.name}", made, _NUM_WORDS, is_contracted=True)
 
 
-def _columns(stored: DataType, carried: DataType, is_sum: bool) -> Any:
-    T, load, store, load_sum, store_sum = _memory(stored, carried)
+def _columns(stored: DataType, carried: DataType, is_sum: bool, bits: int) -> Any:
+    """The sums of parts are those of the first part of all lines, then of the second part, and so on."""
+    (T, load, store, load_sum, store_sum), divide = _memory(stored, carried), divider(bits)
 
     @device_function
     def combined(a, b):
         return T(a + b) if is_sum else T(a * b)
 
-    def scan_columns(src, dst, sums, units, size, inner, part, parts, to_end, step):
-        unit, distance = thread_index(), num_threads()
-        while unit < units:
-            column, line, number = unit % inner, unit // inner // parts, unit // inner % parts
-            first = number * part
-            end, by = min(first + part, size), -inner if to_end else inner
-            at = (line * size + (size - 1 - first if to_end else first)) * inner + column
+    def scan_columns(src, dst, sums, lines, size, part, to_end, step, inner, multiplier, shift):
+        line, distance, number = thread_index(), num_threads(), block_of_grid()[1]
+        first, by = number * part, -inner if to_end else inner
+        end = min(first + part, size)
+        while line < lines:
+            outer, column = divide(line, inner, multiplier, shift)
+            at = (outer * size + (size - 1 - first if to_end else first)) * inner + column
             carry = load(src, at)
             if step == _FROM_SUMS and number > 0:
-                carry = combined(load_sum(sums, unit - inner), carry)
+                carry = combined(load_sum(sums, (number - 1) * lines + line), carry)
             if step != _SUMS:
                 store(dst, at, carry)
             for _ in range(first + 1, end):
@@ -66,8 +69,8 @@ def _columns(stored: DataType, carried: DataType, is_sum: bool) -> Any:
                 if step != _SUMS:
                     store(dst, at, carry)
             if step == _SUMS:
-                store_sum(sums, unit, carry)
-            unit = next_index(unit, distance)
+                store_sum(sums, number * lines + line, carry)
+            line = next_index(line, distance)
 
     return scan_columns
 
@@ -109,13 +112,13 @@ def _rows(stored: DataType, carried: DataType) -> Any:
         for k in range(min(ITEMS, count)):
             store(dst, at + k * by, T(carry + found[k]))
 
-    def scan_rows(src, dst, sums, units, size, inner, part, parts, to_end, step):
-        memory, thread, unit = numbers(), thread_of_block(), block_of_grid()[0]
-        while unit < units:
-            line, number = unit // parts, unit % parts
-            first, by = number * part, -1 if to_end else 1
-            end, begin = min(first + part, size), line * size + (size - 1 if to_end else 0)
-            carry = load_sum(sums, unit - 1) if step == _FROM_SUMS and number > 0 else neutral
+    def scan_rows(src, dst, sums, lines, size, part, to_end, step, inner, multiplier, shift):
+        memory, thread, line, number = numbers(), thread_of_block(), block_of_grid()[0], block_of_grid()[1]
+        parts, by = blocks_of_grid()[1], -1 if to_end else 1
+        while line < lines:
+            first, begin = number * part, line * size + (size - 1 if to_end else 0)
+            end, sum_at = min(first + part, size), line * parts + number
+            carry = load_sum(sums, sum_at - 1) if step == _FROM_SUMS and number > 0 else neutral
             while first < end:
                 item = first + thread * ITEMS
                 found = sums_of_items(src, begin + item * by, by, end - item)
@@ -125,8 +128,8 @@ def _rows(stored: DataType, carried: DataType) -> Any:
                 carry = T(carry + total)
                 first += TILE
             if step == _SUMS and thread == 0:
-                store_sum(sums, unit, carry)
-            unit += blocks_of_grid()[0]
+                store_sum(sums, sum_at, carry)
+            line += blocks_of_grid()[0]
 
     return scan_rows
 

@@ -11,9 +11,10 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Final, NamedTuple
 
+from ep.common.fast_integer_math import FastIntegerMath
 from ep.common.primitive.movement import fits_32_bit_offsets
 from ep.common.primitive.sort_keys import KeyWords, SortSizes
-from ep.cuda.compile.launch_config import MAX_BLOCKS, WARP_THREADS, Grid
+from ep.cuda.compile.launch_config import BLOCK_THREADS, MAX_BLOCKS, WARP_THREADS, Grid
 from ep.cuda.engine.reduce.plan import power_of_two
 from ep.cuda.engine.reduce.segment_plan import DIGIT_BITS, DIGITS, StepVariant, tiles_of
 from ep.cuda.engine.reduce.segment_steps import sort_steps
@@ -23,7 +24,10 @@ _BLOCKS: Final = 1024
 """From this many blocks on there is no need to cut lines: they fill every GPU of today."""
 
 _LEAST_PART: Final = 2**13
-"""The least elements of a part of a line."""
+"""The least elements of a part of the lines of a block."""
+
+_THREAD_ELEMENTS: Final = 16
+"""The elements of a line that a thread compares at most or about, while there are further threads."""
 
 
 class Task(Enum):
@@ -39,20 +43,25 @@ class Task(Enum):
 
 
 class ArgSortVariant(NamedTuple):
-    """A kernel: number: the type of keys and places while they are sorted. lanes: adjacent columns of a block."""
+    """A kernel: number: the type of keys and places while they are sorted. bits: of the arithmetic of indices.
+
+    width: the lines of a block; other threads share them.
+    """
 
     task: Task
     number: DataType = DataType.kInt64
-    lanes: int = 1
+    bits: int = 32
+    width: int = 1
 
 
 class ArgSortPlan(NamedTuple):
-    """The plan of a launch with sizes > 0. number, lanes: as in ArgSortVariant. parts: of each line."""
+    """The plan of a launch with sizes > 0. number, bits, width: as in ArgSortVariant. parts: of each line."""
 
     itemsize: int
     sizes: SortSizes
     number: DataType
-    lanes: int
+    bits: int
+    width: int
     parts: int
     arrays: tuple[int, ...]
     """Where the arrays between kernels begin in their memory, and its bytes."""
@@ -61,19 +70,20 @@ class ArgSortPlan(NamedTuple):
 @lru_cache(256)
 def arg_sort_plan(itemsize: int, sizes: SortSizes) -> ArgSortPlan:
     """Return the plan for elements of `itemsize` bytes."""
-    outer, size, inner, num_places = sizes
-    count, lanes, parts = outer * size * inner, min(power_of_two(inner), WARP_THREADS), 1
+    _, size, inner, num_places = sizes
+    count, lines, parts = sizes.lines * size, sizes.lines, 1
+    bits = 32 if fits_32_bit_offsets(count) else 64
     arrays: tuple[int, ...]
-    if num_places == 1:
-        number, blocks = DataType.kInt64, outer * -(-inner // lanes)
-        parts = max(min(_BLOCKS // blocks, size * lanes // _LEAST_PART), 1)
-        found = outer * parts * inner * (parts > 1)
-        arrays = found, found
-    else:
-        number = DataType.kInt32 if itemsize <= 4 and fits_32_bit_offsets(count) else DataType.kInt64
+    number = DataType.kInt32 if itemsize <= 4 and bits == 32 and num_places > 1 else DataType.kInt64
+    sharers = min(power_of_two(-(-size // _THREAD_ELEMENTS)), BLOCK_THREADS)
+    width = max(BLOCK_THREADS // sharers, min(power_of_two(inner), WARP_THREADS))
+    if num_places > 1:
         arrays = *[count] * 4, DIGITS * tiles_of(count)
+    else:
+        parts = max(min(_BLOCKS // -(-lines // width), size * width // _LEAST_PART), 1)
+        arrays = (lines * parts,) * 2 if parts > 1 else (0, 0)
     ends = accumulate(-(-length * number.itemsize // 16) * 16 for length in arrays)
-    return ArgSortPlan(itemsize, sizes, number, lanes, parts, (0, *ends))
+    return ArgSortPlan(itemsize, sizes, number, bits, width, parts, (0, *ends))
 
 
 Launched = tuple[ArgSortVariant | StepVariant, Grid | int, tuple[int, ...]]
@@ -87,26 +97,33 @@ def arg_sort_steps(plan: ArgSortPlan, keys: KeyWords, x: int, out: int, memory: 
 
 
 def _find(plan: ArgSortPlan, keys: KeyWords, x: int, out: int, arrays: list[int]) -> Iterator[Launched]:
-    (outer, size, inner, _), lanes, parts = plan.sizes, plan.lanes, plan.parts
-    blocks = -(-inner // lanes)
-    units, part, (found, places, _) = outer * parts * blocks, -(-size // parts), arrays
-    to = (0, out) if parts == 1 else (found, places)
-    grid = Grid((min(units, MAX_BLOCKS), 1, 1))
-    yield ArgSortVariant(Task.FIND, lanes=lanes), grid, (x, *to, *keys, units, size, inner, blocks, part, parts)
+    (_, size, inner, _), (found, places, _), lines = plan.sizes, arrays, plan.sizes.lines
+    width, parts, to = plan.width, plan.parts, (0, out) if plan.parts == 1 else (found, places)
+    variant = ArgSortVariant(Task.FIND, bits=plan.bits, width=width)
+    grid = Grid((min(-(-lines // width), MAX_BLOCKS), parts, 1))
+    yield variant, grid, (x, *to, *keys, lines, size, -(-size // parts), *_divisors(plan, inner))
     if parts > 1:
-        yield ArgSortVariant(Task.MERGE), outer * inner, (found, places, out, outer * inner, inner, parts)
+        yield ArgSortVariant(Task.MERGE), lines, (found, places, out, lines, parts)
 
 
 def _sort(plan: ArgSortPlan, keys: KeyWords, x: int, out: int, arrays: list[int]) -> Iterator[Launched]:
-    (outer, size, inner, num_places), number = plan.sizes, plan.number
-    source, target, counts, count = (arrays[0], arrays[1]), (arrays[2], arrays[3]), arrays[4], outer * size * inner
-    tiles, lines = tiles_of(count), outer * inner
-    yield ArgSortVariant(Task.KEYS, number), count, (x, source[0], *keys, count, size, inner)
-    found = yield from sort_steps(number, count, 8 * plan.itemsize // DIGIT_BITS, tiles, source, target, counts)
+    (_, size, inner, num_places), number, lines = plan.sizes, plan.number, plan.sizes.lines
+    source, target, counts, count = (arrays[0], arrays[1]), (arrays[2], arrays[3]), arrays[4], lines * size
+    tiles, by_keys = tiles_of(count), 8 * plan.itemsize // DIGIT_BITS
+
+    def variant(task: Task) -> ArgSortVariant:
+        return ArgSortVariant(task, number, plan.bits)
+
+    yield variant(Task.KEYS), count, (x, source[0], *keys, count, *_divisors(plan, size, inner))
+    found = yield from sort_steps(number, count, by_keys, tiles, source, target, counts)
     if lines > 1:
         source, target = found, target if found == source else source
-        yield ArgSortVariant(Task.LINES, number), count, (source[1], source[0], count, size)
+        yield variant(Task.LINES), count, (source[1], source[0], count, *_divisors(plan, size))
         digits = -(-(lines - 1).bit_length() // DIGIT_BITS)
         found = yield from sort_steps(number, count, digits, tiles, source, target, counts, has_places=True)
-    count = lines * num_places
-    yield ArgSortVariant(Task.RESULTS, number), count, (found[1], out, count, size, inner, num_places)
+    wanted = lines * num_places
+    yield variant(Task.RESULTS), wanted, (found[1], out, wanted, size, *_divisors(plan, num_places, inner))
+
+
+def _divisors(plan: ArgSortPlan, *sizes: int) -> tuple[int, ...]:
+    return tuple(word for size in sizes for word in FastIntegerMath(size, plan.bits).words())

@@ -7,6 +7,8 @@ from enum import Enum
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from ep.common.fast_integer_math import FastIntegerMath
+from ep.common.primitive.movement import fits_32_bit_offsets
 from ep.cuda.compile.launch_config import BLOCK_THREADS, MAX_BLOCKS, Grid
 from ep.include.data_type import DataType
 
@@ -25,48 +27,51 @@ _THREADS: Final = 2**16
 _LEAST_TILES: Final = 4
 """The least tiles of a part of a row."""
 
+_MOST_PARTS: Final = 1024
+
 _LEAST_ELEMENTS: Final = 64
 """The least elements of a part of a column."""
 
 
 class Step(Enum):
-    """What a kernel does: write the sums of parts, scan from the sums of the parts before, or scan whole lines."""
+    """What a kernel does: it writes the sums of parts, scans these sums, scans parts from the sum of those before, or
+    scans whole lines."""
 
     SUMS = 0
-    FROM_SUMS = 1
-    WHOLE = 2
+    OF_SUMS = 1
+    FROM_SUMS = 2
+    WHOLE = 3
 
     __hash__ = object.__hash__
 
 
 class ScanVariant(NamedTuple):
-    """A kernel of `kernels.scan`: of a stored and a carried type, by blocks that have rows, or threads with columns."""
+    """A kernel of `kernels.scan`: of a stored and a carried type, by blocks that have rows, or threads with columns.
+
+    bits: those of the arithmetic of indices.
+    """
 
     stored: DataType
     carried: DataType
     is_sum: bool
     by_rows: bool
+    bits: int = 32
 
 
-class Launched(NamedTuple):
-    """One launch: what is scanned, from the elements or the sums, and the words after the addresses."""
-
-    variant: ScanVariant
-    of_sums: bool
-    extent: Grid | int
-    words: tuple[int, ...]
+Launched = tuple[ScanVariant, Grid, tuple[int, ...]]
+"""A kernel, its grid, and the words after the addresses."""
 
 
 class ScanPlan(NamedTuple):
-    """The launches of a Scan in order, and the bytes of the sums of parts."""
+    """The launches of a Scan, and the bytes of the sums of parts: of whole lines, or of their parts, sums and parts."""
 
     launches: tuple[Launched, ...]
     scratch_bytes: int
 
-    def steps(self, src: int, dst: int, sums: int) -> Iterator[tuple[ScanVariant, Grid | int, tuple[int, ...]]]:
-        """Yield the kernels of the launches, their extents, and their words. sums: the address of the sums of parts."""
-        for variant, of_sums, extent, words in self.launches:
-            yield variant, extent, (*((sums, sums, 0) if of_sums else (src, dst, sums)), *words)
+    def steps(self, src: int, dst: int, sums: int) -> Iterator[Launched]:
+        """Yield the launches with all words. sums: the address of the sums of parts."""
+        for number, (variant, grid, words) in enumerate(self.launches):
+            yield variant, grid, (*((sums, sums, 0) if number == 1 else (src, dst, sums)), *words)
 
 
 @lru_cache(256)
@@ -81,21 +86,24 @@ def scan_plan(
     lines, enough, least = outer * inner, _THREADS, _LEAST_ELEMENTS
     if by_rows:
         enough, least = _BLOCKS, _LEAST_TILES * TILE
-    parts = max(min(enough // lines, size // least), 1) if is_sum else 1
+    parts = max(min(enough // lines, size // least, _MOST_PARTS), 1) if is_sum else 1
     part = -(-size // parts)
     parts = -(-size // part)
+    bits = 32 if fits_32_bit_offsets(outer * size * inner) else 64
 
-    def launched(step: Step, of_sums: bool, size: int, part: int, parts: int) -> Launched:
-        variant = ScanVariant(carried if of_sums else stored, carried, is_sum, by_rows)
-        units = outer * parts * (1 if by_rows else inner)
-        extent = Grid((min(units, MAX_BLOCKS), 1, 1)) if by_rows else units
-        return Launched(variant, of_sums, extent, (units, size, inner, part, parts, to_end and not of_sums, step.value))
+    def launched(step: Step, sizes: tuple[int, int, int], part: int, parts: int) -> Launched:
+        outer, size, inner = sizes
+        variant = ScanVariant(carried if step is Step.OF_SUMS else stored, carried, is_sum, by_rows, bits)
+        blocks = min(outer if by_rows else -(-outer * inner // BLOCK_THREADS), MAX_BLOCKS)
+        words = outer * inner, size, part, to_end and step is not Step.OF_SUMS, step.value
+        return variant, Grid((blocks, parts, 1)), (*words, *FastIntegerMath(inner, bits).words())
 
     if parts == 1:
-        return ScanPlan((launched(Step.WHOLE, False, size, size, 1),), 0)
+        return ScanPlan((launched(Step.WHOLE, (outer, size, inner), size, 1),), 0)
+    of_sums = (outer, parts, 1) if by_rows else (1, parts, lines)
     launches = (
-        launched(Step.SUMS, False, size, part, parts),
-        launched(Step.WHOLE, True, parts, parts, 1),
-        launched(Step.FROM_SUMS, False, size, part, parts),
+        launched(Step.SUMS, (outer, size, inner), part, parts),
+        launched(Step.OF_SUMS, of_sums, parts, 1),
+        launched(Step.FROM_SUMS, (outer, size, inner), part, parts),
     )
-    return ScanPlan(launches, outer * parts * inner * carried.itemsize)
+    return ScanPlan(launches, lines * parts * carried.itemsize)
