@@ -29,11 +29,13 @@ from ep.bench.case import (
     PadWork,
     PermuteWork,
     ReduceWork,
+    ScanWork,
     ScatterWork,
     SegmentSumWork,
     SetBytesWork,
     SliceWork,
     SoftmaxWork,
+    SortWork,
     UnaryWork,
     WhereWork,
 )
@@ -125,6 +127,12 @@ class Adapter:
                 return partial(_SOFTMAXES[log, backward], inputs, out)
             case ReduceWork(op, axes):
                 return _reduce(op, inputs[0], axes, out)
+            case ScanWork(axis):
+                return partial(torch.cumsum, inputs[0], axis, dtype=out.dtype, out=out)
+            case SortWork(1):
+                return partial(torch.argmax, inputs[0], -1, keepdim=True, out=out)
+            case SortWork(num_places):
+                return partial(_places, inputs[0], num_places, out)
             case SegmentSumWork():
                 return partial(_segment_sum, *inputs, out)
             case ScatterWork():
@@ -159,6 +167,13 @@ def _reduce(op: ReduceOp, src: torch.Tensor, axes: tuple[int, ...], out: torch.T
         case ReduceOp.kAny if len(axes) == 1:
             return partial(torch.any, src, axes[0], out=out)
     return None
+
+
+def _places(x: torch.Tensor, num_places: int, out: torch.Tensor) -> None:
+    if num_places == x.shape[-1]:
+        torch.sort(x, dim=-1, descending=True, stable=True, out=(torch.empty_like(x), out))
+    else:
+        torch.topk(x, num_places, out=(torch.empty_like(x[:, :num_places]), out))
 
 
 def _segment_sum(rows: torch.Tensor, ids: torch.Tensor, out: torch.Tensor) -> None:

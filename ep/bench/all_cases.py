@@ -14,7 +14,7 @@ from ep.bench.cases_gather import batch_gather_cases, gather_cases, transformer_
 from ep.bench.cases_map import add_cases, cast_cases, fill_cases, one_hot_cases, where_cases
 from ep.bench.cases_move import copy_nd_cases, memcpy_cases, memset_cases, pad_cases, permute_cases
 from ep.bench.cases_product import matmul_cases
-from ep.bench.cases_reduce import reduce_cases, scatter_cases, segment_sum_cases, softmax_cases
+from ep.bench.cases_reduce import reduce_cases, scan_cases, scatter_cases, segment_sum_cases, softmax_cases, sort_cases
 from ep.bench.cases_unary import unary_cases
 
 SETS: Final[Mapping[str, Callable[[int, np.dtype[Any]], Iterator[Case]]]] = {
@@ -39,5 +39,7 @@ SETS: Final[Mapping[str, Callable[[int, np.dtype[Any]], Iterator[Case]]]] = {
     "reduce": reduce_cases,
     "segment_sum": segment_sum_cases,
     "scatter": scatter_cases,
+    "scan": scan_cases,
+    "sort": sort_cases,
 }
 """The functions that make the cases of a set, given the size of a result, about, and a dtype of `builders.DTYPES`."""

@@ -10,18 +10,33 @@ from typing import Any
 import numpy as np
 
 from ep.bench import data, numpy_ways
-from ep.bench.case import Array, Arrays, Call, Case, ReduceWork, ScatterWork, SegmentSumWork, SoftmaxWork
+from ep.bench.case import (
+    Array,
+    Arrays,
+    Call,
+    Case,
+    ReduceWork,
+    ScanWork,
+    ScatterWork,
+    SegmentSumWork,
+    SoftmaxWork,
+    SortWork,
+)
 from ep.include.data_type import DTypeLike
 from ep.include.primitive import (
+    ArgSort,
     BatchScatter,
     BatchUnsortedSegmentSum,
     LogSoftmax,
     LogSoftmaxBackward,
     Reduce,
     ReduceOp,
+    Scan,
+    ScanOp,
     ScatterOp,
     Softmax,
     SoftmaxBackward,
+    SortOrder,
     UnsortedSegmentSum,
 )
 from ep.include.stream import Stream
@@ -97,6 +112,39 @@ def reduce(
         name, Reduce, (op, item, len(dims)), ReduceWork(op, axes), make, out_dims, out_type, bind,
         lambda inputs, out: partial(numpy_ways.reduce, op, inputs[0], axes, out), moved,
         relative_error=error, **about,
+    )  # fmt: skip
+
+
+def scan(name: str, dims: tuple[int, int], axis: int, dtype: DTypeLike = np.float32, **about: Any) -> Case:
+    """Return a case that computes the sums of all elements up to each one, along an axis of a matrix."""
+    item, sizes = np.dtype(dtype), (1, *dims) if axis == 0 else (*dims, 1)
+
+    def make(rng: np.random.Generator) -> Arrays:
+        return (data.numbers(rng, dims, item, None if item.kind in "biu" else 0.5, 1.5),)
+
+    def bind(primitive: Scan, stream: Stream, inputs: Sequence[Any], out: Any) -> Call:
+        return partial(primitive.Launch, stream, *sizes, inputs[0], out)
+
+    error = 0.0 if item.kind in "iu" else {2: 2.0**-6, 4: 2.0**-16, 8: 2.0**-40}[item.itemsize]
+    return Case(
+        name, Scan, (ScanOp.kSum, item), ScanWork(axis), make, dims, item, bind,
+        lambda inputs, out: partial(numpy_ways.scan, inputs[0], axis, out), 2 * math.prod(dims) * item.itemsize,
+        relative_error=error, **about,
+    )  # fmt: skip
+
+
+def sort(name: str, rows: int, cols: int, num_places: int, dtype: DTypeLike = np.float32, **about: Any) -> Case:
+    """Return a case that finds the places of the largest elements of each row, or sorts all."""
+    item, out_dims, out_type = np.dtype(dtype), (rows, num_places), np.dtype(np.int64)
+
+    def bind(primitive: ArgSort, stream: Stream, inputs: Sequence[Any], out: Any) -> Call:
+        return partial(primitive.Launch, stream, rows, cols, 1, num_places, inputs[0], out)
+
+    return Case(
+        name, ArgSort, (SortOrder.kDescending, item), SortWork(num_places),
+        lambda rng: (data.numbers(rng, (rows, cols), item),), out_dims, out_type, bind,
+        lambda inputs, out: partial(numpy_ways.places, inputs[0], out),
+        rows * (cols * item.itemsize + num_places * 8), **about,
     )  # fmt: skip
 
 

@@ -103,6 +103,20 @@ class ScatterWork:
 
 
 @dataclass(frozen=True)
+class ScanWork:
+    """The sums of all elements up to each one, along an axis."""
+
+    axis: int
+
+
+@dataclass(frozen=True)
+class SortWork:
+    """The places of the first `num_places` elements of each row, the largest first."""
+
+    num_places: int
+
+
+@dataclass(frozen=True)
 class WhereWork:
     """The second operand where the first is true, else the third, with broadcasting."""
 
@@ -180,6 +194,8 @@ Work: TypeAlias = (
     | ReduceWork
     | SegmentSumWork
     | ScatterWork
+    | ScanWork
+    | SortWork
     | WhereWork
     | AddWork
     | FillWork

@@ -1,4 +1,4 @@
-"""Cases of sums along axes: rows of logits, activations along each axis, and gradients of embeddings."""
+"""Cases of sums and orders along axes: rows of logits, activations along each axis, and gradients of embeddings."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ep.bench.builders_reduce import reduce, scatter, segment_sum, softmax
+from ep.bench.builders_reduce import reduce, scan, scatter, segment_sum, softmax, sort
 from ep.bench.case import Case
 from ep.include.primitive import ReduceOp
 
@@ -92,3 +92,23 @@ def scatter_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
     about: dict[str, Any] = {"dtype": dtype, "group": "scatter"}
     yield scatter("scatter of rows", max(size // inner, 1), inner, **about)
     yield scatter("scatter of single elements", size, 1, **about, core=False)
+
+
+def scan_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
+    """Yield running sums along the last axis, the first axis, and one long row."""
+    about: dict[str, Any] = {"dtype": dtype, "group": "scan"}
+    side = math.isqrt(size)
+    yield scan("running sum, last axis", (size // side, side), 1, **about)
+    yield scan("running sum, first axis", (size // side, side), 0, **about)
+    yield scan("running sum, one row", (1, size), 1, **about, core=False)
+
+
+def sort_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
+    """Yield places of largest elements of rows, five and all in order."""
+    about: dict[str, Any] = {"dtype": dtype, "group": "sort"}
+    side = math.isqrt(size)
+    rows = size // side
+    yield sort("place of the largest", rows, side, 1, **about)
+    yield sort("five largest", rows, side, min(5, side), **about)
+    yield sort("sorted rows", rows, side, side, **about)
+    yield sort("sorted row", 1, size, size, **about, core=False)

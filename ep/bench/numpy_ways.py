@@ -169,6 +169,23 @@ def segment_sum(rows: Array, ids: Array, out: Array) -> None:
         out[...] = wide
 
 
+def scan(src: Array, axis: int, out: Array) -> None:
+    """Compute the sums of all elements up to each one; of 16-bit floats in float32."""
+    if out.dtype.itemsize == 2 and out.dtype.kind not in "iu":
+        out[...] = np.cumsum(src.astype(np.float32), axis)
+    else:
+        np.cumsum(src, axis, out.dtype, out)
+
+
+def places(x: Array, out: Array) -> None:
+    """Write the places of the largest elements of each row, the largest first; of equal ones the first."""
+    last, wide = x.shape[-1] - 1, x.astype(np.float32) if x.dtype.kind == "V" else x
+    if out.shape[-1] == 1:
+        np.argmax(wide, -1, out[:, 0])
+    else:
+        out[...] = (last - np.argsort(wide[:, ::-1], -1, kind="stable")[:, ::-1])[:, : out.shape[-1]]
+
+
 def box(begin: Sequence[int], dims: Sequence[int]) -> tuple[slice, ...]:
     """Return the index for the box of `dims` that begins at `begin`."""
     return tuple(slice(start, start + size) for start, size in zip(begin, dims, strict=True))

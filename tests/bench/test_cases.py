@@ -11,6 +11,7 @@ from ep.bench.builders import DTYPES, FLOATS, shape
 from ep.bench.trial import set_up
 from ep.cli.names import factory_of
 from ep.include.primitive import (
+    ArgSort,
     BatchUnsortedSegmentSum,
     BlasTransposeType,
     CopyNd,
@@ -22,7 +23,7 @@ from ep.include.primitive import (
 from ep.testing.keys import needs_one_of
 
 SIZE = 2**10 + 3
-SUMS = (Reduce, UnsortedSegmentSum, BatchUnsortedSegmentSum)  # either operand may be the larger one
+SUMS = (Reduce, ArgSort, UnsortedSegmentSum, BatchUnsortedSegmentSum)  # either operand may be the larger one
 COMMON = [dtype for dtype in DTYPES if dtype.name in ("float32", "float64", "int32")]
 
 
