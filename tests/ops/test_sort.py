@@ -151,6 +151,25 @@ def test_fused(rng):
         np.testing.assert_array_equal(most, np.argmax(x, 0))
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: np.argmax(x, 1, keepdims=True),
+        lambda x: np.argmin(x),
+        lambda x: np.sort(x, 0),
+        lambda x: np.argsort(x, axis=-1),
+        lambda x: np.cumulative_sum(x, axis=1, include_initial=True),
+        lambda x: np.cumsum(x, 1, dtype=np.float64),
+        lambda x: np.cumprod(a=x, axis=0),
+    ],
+)
+def test_functions_of_numpy(function, rng):
+    x = rng.random((4, 5)).astype(np.float32)
+    found, want = ep.fuse(function)(x), function(x)
+    assert found.dtype == want.dtype
+    np.testing.assert_allclose(found, want, rtol=1e-6)
+
+
 @pytest.mark.parametrize("axis", [0, 1])
 def test_gradients(axis, rng):
     """Each element has the gradient of the place that it was sorted to; others have none."""

@@ -35,8 +35,8 @@ def test_functions_of_numpy():
     ):
         with pytest.raises(TypeError, match=rf"numpy\.\w+ takes arrays of the host alone; use ep.ops.{ours}$"):
             ep.fuse(function)(x)
-    with pytest.raises(TypeError, match=r"numpy.argmax: a NumPy array of an array that is not computed yet"):
-        ep.fuse(lambda x: np.argmax(x))(x)
+    with pytest.raises(TypeError, match=r"numpy.median: a NumPy array of an array that is not computed yet"):
+        ep.fuse(lambda x: np.median(x))(x)
 
 
 def test_a_similar_name():
@@ -45,7 +45,7 @@ def test_a_similar_name():
 
 
 def test_a_function_of_numpy_is_not_one_with_a_similar_name():
-    for name in ("cumsum", "argmin", "tril", "linalg", "nansum", "sort", "diff"):
+    for name in ("trapezoid", "nanargmin", "tril", "linalg", "nansum", "lexsort", "diff"):
         with pytest.raises(AttributeError, match=rf"^module 'ep.ops' has no attribute '{name}'$"):
             getattr(ep.ops, name)
         with pytest.raises(ValueError, match=rf"^there is no operator '{name}'$"):

@@ -18,16 +18,17 @@ FUNCTIONS: Final = LazyTable[Callable[..., Any]]()
 _RENAMED: Final = frozenset(
     [
         *("absolute", "amax", "amin", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "around"),
-        *("concatenate", "conjugate", "fabs", "invert", "power"),
+        *("concatenate", "conjugate", "cumprod", "cumsum", "fabs", "invert", "power"),
     ]
 )
 """NumPy's names of functions that `ep.ops` has under another name, with the same first arguments."""
 
 _ALIKE: Final = frozenset(
     [
-        *("all", "any", "astype", "broadcast_to", "clip", "concat", "expand_dims", "flip", "full_like", "imag"),
+        *("all", "any", "argmax", "argmin", "argsort", "astype", "broadcast_to", "clip", "concat", "cumulative_prod"),
+        *("cumulative_sum", "expand_dims", "flip", "full_like", "imag"),
         *("isclose", "matrix_transpose", "max", "mean", "min", "moveaxis", "ones_like", "pad", "permute_dims"),
-        *("prod", "real", "reshape", "roll", "round", "split", "squeeze", "stack", "std", "sum", "tensordot"),
+        *("prod", "real", "reshape", "roll", "round", "sort", "split", "squeeze", "stack", "std", "sum", "tensordot"),
         *("tile", "transpose", "var", "where", "zeros_like"),
     ]
 )
