@@ -72,7 +72,7 @@ class _Moving:
             cone.add(value)
             todo += self._inputs([value]).intersection(before.values) - before.reduced - cone
         needed = self._inputs(cone) - cone
-        rest = self._rest(before, group, needed)
+        rest = self._rest(before, written, needed)
         again, more = cone.intersection(rest), needed - read
         num_read = sum(self._nodes[one].shape == group.shape for one in more)
         if rest and (num_read > len(written) or not all(map(self._is_light, again))):
@@ -91,12 +91,15 @@ class _Moving:
         self._note(group)
         return True
 
-    def _rest(self, before: Group, group: Group, needed: Set[int]) -> list[int]:
-        """Return the values of a kernel that are still computed there; needed: those that another group reads then."""
+    def _rest(self, before: Group, moved: Set[int], needed: Set[int]) -> list[int]:
+        """Return the values of a kernel that are still computed there.
+
+        moved: those that nothing else reads any more. needed: those that the other kernel reads then.
+        """
         rest: set[int] = set()
         for value in reversed(before.values):
-            others = self._readers.get(value, set()) - {id(group)}
-            if others or value in needed or value in self._results or value in self._inputs(rest):
+            is_read = value in self._results or bool(self._readers.get(value))
+            if (is_read and value not in moved | before.again) or value in needed or value in self._inputs(rest):
                 rest.add(value)
         return sorted(rest)
 

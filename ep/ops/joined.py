@@ -24,14 +24,16 @@ def joined(function: Function) -> Function:
     The operands are the parameters that are annotated `ArrayLike` or `ArrayLike | None`, as `composition` reads them.
     In a trace and on a mesh, the function is called as it is.
     """
-    names = [*inspect.signature(function).parameters]
-    operands = {name for name, one in inspect.signature(function).parameters.items() if one.annotation in _OPERANDS}
+    parameters = inspect.signature(function).parameters
+    names = [name for name, one in parameters.items() if one.kind is one.POSITIONAL_OR_KEYWORD]
+    operands = {name for name, one in parameters.items() if one.annotation in _OPERANDS}
     first, made = names[0], BoundedCache()
 
     @wraps(function)
     def compute(*args: Any, **kwargs: Any) -> Any:
         given = dict(zip(names, args, strict=False)) | kwargs
-        if len(args) > len(names) or not isinstance(arrays_of((given.get(first),), (first,)), Arrays):
+        is_wrong = len(args) > len(names) or not kwargs.keys().isdisjoint(names[: len(args)])
+        if is_wrong or not isinstance(arrays_of((given.get(first),), (first,)), Arrays):
             return function(*args, **kwargs)
         arrays = {name: one for name, one in given.items() if name in operands and one is not None}
         rest = {name: one for name, one in given.items() if name not in arrays}
