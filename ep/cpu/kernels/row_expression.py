@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from operator import mul
 from typing import Any, Final
 
 import numpy as np
@@ -95,9 +96,10 @@ class StagesPlan(StridedPlan):
         num_bytes = int(self.words[STRIDED_PLAN.num_bytes])
         self._places = Places(self._structure, arrays, shape, reduced_shape, by_rows, num_bytes)
         self._stages: list[tuple[StageHead, list[Place]]] = []
-        self._row_bytes = sum(
-            array.itemsize * (self._length if array.shape[-1:] != (1,) else 1) for array in arrays
-        )  # in arrays of the launch
+        # in arrays of the launch; one that all rows share is read from the cache
+        each = (-(-array.size // max(self._counts[1], 1)) for array in arrays)
+        most = (self._length if array.shape[-1:] != (1,) else 1 for array in arrays)
+        self._row_bytes = sum(map(mul, map(min, each, most), (array.itemsize for array in arrays)))
         self._from_memory = self._counts[1] * self._row_bytes > last_level_caches(1)
         self._computing = 0  # what a row takes beside its bytes: in bytes that could be moved in the same time
         self._written = 0  # bytes of a row, by non-temporal stores
