@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -16,7 +16,7 @@ from ep.include.number_kind import BOOL, FLOATS
 from ep.include.shown import shown
 from ep.ops.composition import composition
 from ep.ops.declare.function import FUNCTIONS
-from ep.ops.gradients.vjp import in_type, summed_to, zeros_like
+from ep.ops.gradients.vjp import OF_FUNCTIONS, in_type, summed_to, zeros_like
 from ep.ops.heads import Block, Heads
 from ep.ops.joined import joined, note_gradient
 from ep.ops.shaped import viewed
@@ -89,16 +89,30 @@ def attention_grad(
     offset: int = 0,
     scale: float | None = None,
     softcap: float = 0.0,
+    by_mask: bool = False,
 ) -> list[Any]:
     """Return the gradients of `attention` by q, k and v: each has the shape and dtype of its operand.
 
     dy: the gradient by the result. y, lse: the result and the logarithms that `attention` returned.
     q, k, v, mask, is_causal, offset, scale, softcap: as given to `attention`.
+    by_mask: whether the gradient by a mask of numbers is returned as well; it is None for truths, and for no mask. All
+        products are in memory for it.
 
     The products are computed again, by the same blocks. Sums over blocks have the same order in every run.
     """
     options = {"is_causal": is_causal, "offset": offset, "scale": scale, "softcap": softcap}
-    return _gradients(dy, q, k, v, y, lse, mask, options)[:3]
+    return _gradients(dy, q, k, v, y, lse, mask, options)[: 3 + as_truth(by_mask, "by_mask")]
+
+
+def _slopes_of(inputs: Sequence[Any], attributes: Mapping[str, Any], dy: Any) -> list[Any]:
+    """Return the gradients by the inputs of attention, which is computed again."""
+    y, lse = FUNCTIONS["attention"](*inputs, **attributes, return_lse=True)
+    q, k, v, *mask = inputs
+    found: list[Any] = FUNCTIONS["attention_grad"](dy, q, k, v, y, lse, *mask, **attributes, by_mask=True)
+    return found[: len(inputs)]
+
+
+OF_FUNCTIONS["attention"] = _slopes_of
 
 
 def _gradients(dy: Any, q: Any, k: Any, v: Any, y: Any, lse: Any, mask: Any, options: Mapping[str, Any]) -> list[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ep.common.checks import as_truth
@@ -13,7 +13,7 @@ from ep.include.number_kind import FLOATS
 from ep.include.shown import shown
 from ep.ops.composition import composition
 from ep.ops.declare.function import FUNCTIONS
-from ep.ops.gradients.vjp import in_type, over_size, summed_to
+from ep.ops.gradients.vjp import OF_FUNCTIONS, Slopes, in_type, over_size, summed_to
 from ep.ops.joined import joined
 from ep.ops.norms import Groups, Rows, computed_in
 from ep.ops.shaped import viewed
@@ -94,6 +94,21 @@ def group_norm_grad(
     found = _gradients(dy, seen, (2, 3), mean, inverse, by_weight, by_bias, _three(wanted))
     each = zip(found, (x, weight, bias), strict=True)
     return [None if gradient is None else viewed(gradient, one.shape) for gradient, one in each]
+
+
+def _slopes_of(name: str) -> Slopes:
+    """Return the function of the gradients by the inputs of a norm, which is computed again."""
+
+    def slopes(inputs: Sequence[Any], attributes: Mapping[str, Any], dy: Any) -> list[Any]:
+        _, *statistics = FUNCTIONS[name](*inputs, **attributes, return_statistics=True)
+        rest = {one: value for one, value in attributes.items() if one != "epsilon"}
+        found = FUNCTIONS[f"{name}_grad"](dy, inputs[0], *statistics, *inputs[1:], **rest)
+        return [*found][: len(inputs)]
+
+    return slopes
+
+
+OF_FUNCTIONS.update({name: _slopes_of(name) for name in ("layer_norm", "rms_norm", "group_norm")})
 
 
 def _three(wanted: Any, count: int = 3) -> tuple[bool, bool, bool]:

@@ -173,8 +173,12 @@ def test_gradients_of_a_loss(blocks, device, rng):
     by = (0, 1, 2, 4)
     loss = lambda q, k, v, dy, mask: ep.ops.sum(ep.ops.attention(q, k, v, mask, is_causal=True) * dy)  # noqa: E731
     found = ep.grad(loss, by=by)(*given)
-    for one, expected in zip(found, (*wanted[2:5], wanted[5].sum((0, 1))), strict=True):
-        close(one, expected)
+    by_name = ep.ops.vjp("attention", [*given[:3], given[4]], {"is_causal": True}, None, given[3])
+    for each in (found, by_name):
+        for one, expected in zip(each, (*wanted[2:5], wanted[5].sum((0, 1))), strict=True):
+            close(one, expected)
+    truths = placed(device, mask > 0)
+    assert ep.ops.vjp("attention", [*given[:3], truths], {}, None, given[3])[3] is None
 
 
 def test_products_are_never_all_in_memory(device, monkeypatch):

@@ -70,15 +70,23 @@ def gradient_of(*names: str) -> Callable[[Callable[[Backward], Gradients]], Call
     return declare
 
 
+Slopes = Callable[[Sequence[Any], Mapping[str, Any], Any], list[Any]]
+"""The function (operands, other arguments, dy) -> gradients of a function that is made of operators."""
+
+OF_FUNCTIONS: Final[dict[str, Slopes]] = {}
+"""The gradients of functions that are no operators, by name. An operand may be None."""
+
+
 def has_gradient(name: str) -> bool:
-    """Whether an operator with a name, or alias, has a rule."""
-    return any(name in (one.name, *one.aliases) and one.name in RULES for one in operators())
+    """Whether an operator with a name, or alias, has a rule, or a function that is made of operators its own one."""
+    return name in OF_FUNCTIONS or any(name in (one.name, *one.aliases) and one.name in RULES for one in operators())
 
 
 def vjp(name: str, inputs: Sequence[Any], attributes: Mapping[str, Any], output: Any, dy: Any) -> list[Any]:
     """Return the gradients of all inputs of an operator, given that of its result.
 
-    name: the operator's, such as "gather".
+    name: the operator's, such as "gather"; or "layer_norm", "rms_norm", "group_norm" or "attention", whose results are
+        computed again. Their inputs are the operands, of which one that may be None may also be omitted.
     inputs: its inputs, on one device; for concat and stack the arrays, one after the other.
     attributes: the other arguments of its function, by name; that of expand, repeat and slice is one sequence.
     output: its result; None if the caller does not have it: then it is recomputed if the gradient needs it.
@@ -93,12 +101,15 @@ def vjp(name: str, inputs: Sequence[Any], attributes: Mapping[str, Any], output:
     """
     if not isinstance(name, str):
         raise TypeError(f"name must be the name of an operator, not {shown(name)}")
-    declared = operator_named(name)
-    _rule_of(declared)
+    declared = None if name in OF_FUNCTIONS else operator_named(name)
+    if declared is not None:
+        _rule_of(declared)
     if not are_several(inputs):
         raise TypeError(f"inputs must be a sequence of arrays, not {shown(inputs)}")
     if not isinstance(attributes, Mapping):
         raise TypeError(f"attributes must be a mapping of names to values, not {shown(attributes)}")
+    if declared is None:
+        return OF_FUNCTIONS[name](inputs, attributes, dy)
     several = declared.inputs[0].role is Role.TENSORS
     names = [f"inputs[{position}]" for position in range(len(inputs))] if several else list(declared.input_names)
     if len(inputs) != len(names) or not names:
