@@ -24,9 +24,9 @@ _FAMILIES = (
     *("composed", "conv", "conv_grad", "conv_x_grad", "creation", "depthwise", "depthwise_grad"),
     *("expand", "expand_grad", "gather", "gather_grad", "integer_matmul", "join", "matmul"),
     *("norms", "norms_grad", "one_hot", "pad", "permute", "pool", "pool_indices"),
-    *("pool_labels", "ravel_multi_index", "reduce", "repeat", "scan", "scatter_rows", "segment_sum"),
-    *("shaped", "slice", "slice_grad", "softmax", "softmax_grad", "sort", "split"),
-    *("unary", "unfold", "where"),
+    *("pool_labels", "ravel_multi_index", "reduce", "repeat", "resample", "resize", "scan"),
+    *("scatter_rows", "segment_sum", "shaped", "slice", "slice_grad", "softmax", "softmax_grad"),
+    *("sort", "split", "unary", "unfold", "where"),
 )
 
 with garbage_waits(all_is_kept=True):

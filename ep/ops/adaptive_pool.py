@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from ep.include.number_kind import FLOATS
 from ep.ops.composition import composition
 from ep.ops.declare.function import FUNCTIONS
 from ep.ops.devices import arrays_of
-from ep.ops.shaped import viewed
+from ep.ops.resize import Table, transposed
 from ep.ops.shapes import as_sizes
 from ep.ops.windows import for_each, num_spatial
 
@@ -36,13 +36,7 @@ def adaptive_average_pool(x: ArrayLike, sizes: Any) -> Array:
         if {*wanted} == {1}:
             return FUNCTIONS["mean"](x, tuple(range(2, len(of_x))), keepdims=True)
         return FUNCTIONS["average_pool"](x, kernel, kernel)
-    result = x
-    for axis, (size, count) in enumerate(_each(of_x[2:], wanted), 2):
-        if size != count:
-            places, lengths = _windows(x, size, count, len(of_x) - axis)
-            taken = FUNCTIONS["gather"](result, places, axis, mode="zero")
-            result = FUNCTIONS["div"](FUNCTIONS["sum"](taken, axis + 1, dtype="float64"), lengths)
-    return FUNCTIONS["cast"](result, x.dtype)
+    return _summed(x, {axis: _table(*sizes) for axis, sizes in enumerate(_each(of_x[2:], wanted), 2)})
 
 
 @composition(FLOATS)
@@ -60,17 +54,16 @@ def adaptive_average_pool_grad(dy: ArrayLike, shape: Any) -> Array:
     kernel = _equal_windows(of_x, wanted)
     if kernel is not None:
         return FUNCTIONS["average_pool_grad"](dy, of_x, kernel, kernel)
-    result = FUNCTIONS["cast"](dy, "float64")
-    for axis, (size, count) in enumerate(_each(of_x[2:], wanted), 2):
-        if size != count:
-            places, lengths = _windows(dy, size, count, len(of_x) - axis)
-            share, before = FUNCTIONS["div"](result, lengths), tuple(result.shape)
-            wide = (*before[: axis + 1], places.shape[1], *before[axis + 1 :])
-            spread = FUNCTIONS["expand"](viewed(share, (*before[: axis + 1], 1, *before[axis + 1 :])), wide)
-            result = FUNCTIONS["gather_grad"](
-                spread, places, (*before[:axis], size, *before[axis + 1 :]), axis, 0, "zero"
-            )
-    return FUNCTIONS["cast"](result, dy.dtype)
+    each = enumerate(_each(of_x[2:], wanted), 2)
+    return _summed(dy, {axis: transposed(_table(size, count), size) for axis, (size, count) in each})
+
+
+def _summed(x: ArrayLike, tables: Mapping[int, Table]) -> Array:
+    """Return sums along axes, computed in float64 and rounded once."""
+    arrays, result = arrays_of((x,), ("x",)), FUNCTIONS["cast"](x, "float64")
+    for axis, table in tables.items():
+        result = FUNCTIONS["resample"](result, *map(arrays.copy_from_host, table), axis)
+    return result if x.dtype == np.float64 else FUNCTIONS["cast"](result, x.dtype)
 
 
 def _wanted(of_x: Dims, sizes: Any) -> Dims:
@@ -93,16 +86,9 @@ def _each(sizes: Sequence[int], counts: Sequence[int]) -> list[tuple[int, int]]:
     return [*zip(sizes, counts, strict=True)]
 
 
-def _windows(like: ArrayLike, size: int, count: int, trailing: int) -> tuple[Array, Array]:
-    """Return the places of the elements of each window, -1 for none, and how many these are, where an array is.
-
-    trailing: the number of axes from the windows' one on.
-    """
-    begins = [window * size // count for window in range(count)]
-    ends = [-(-(window + 1) * size // count) for window in range(count)]
-    most = max((end - begin for begin, end in zip(begins, ends, strict=True)), default=1)
-    places = np.array(begins, np.int64).reshape(-1, 1) + np.arange(most)
-    lengths = np.subtract(ends, begins).astype(np.float64)
-    places[places >= np.array(ends, np.int64).reshape(-1, 1)] = -1
-    arrays = arrays_of((like,), ("x",))
-    return arrays.copy_from_host(places), arrays.copy_from_host(lengths.reshape(-1, *[1] * (trailing - 1)))
+def _table(size: int, count: int) -> Table:
+    """Return the places of the elements of each window, -1 for none, and their weights: a row of both for each."""
+    begins = np.arange(count) * size // max(count, 1)
+    lengths = -(-(np.arange(count) + 1) * size // max(count, 1)) - begins
+    places = begins + np.arange(lengths.max(initial=1))[:, np.newaxis]
+    return np.where(places < begins + lengths, places, -1), np.broadcast_to(1 / lengths, places.shape).copy()

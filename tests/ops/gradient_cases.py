@@ -87,6 +87,14 @@ def of_scatter_rows(rng):
     return [x, indices, updates], {**attributes, "reduction": reduction}
 
 
+def of_resample(rng):
+    shape = a_shape(rng, least=1)
+    axis = int(rng.integers(len(shape)))
+    table = tuple(map(int, rng.integers(0, 4, 2)))
+    places = rng.integers(-1, shape[axis] + 1, table)
+    return [rng.normal(size=shape), places, rng.normal(size=table)], {"axis": axis}
+
+
 def of_segment_sum(rng):
     shape = a_shape(rng, least=1)
     axis = int(rng.integers(len(shape)))

@@ -80,6 +80,14 @@ BINARY = {
 }
 
 
+def resample(torch, x, places, weights, axis):
+    result = torch.zeros((*x.shape[:axis], places.shape[1], *x.shape[axis + 1 :]), dtype=x.dtype)
+    for at, weight in zip(places, weights, strict=True):
+        column = weight.reshape(-1, *(1,) * (x.ndim - axis - 1))
+        result = result + (gather(torch, x, at, axis, mode="zero") * column if x.shape[axis] else 0 * column)
+    return result
+
+
 def gather(torch, params, indices, axis, batch_dims=0, mode="raise"):
     if batch_dims:
         pairs = [
@@ -230,6 +238,7 @@ OTHERS = {
     "cumulative_prod": scan("cumprod", 1),
     "gather": gather,
     "scatter_rows": scatter_rows,
+    "resample": resample,
     "segment_sum": segment_sum,
     "where": lambda torch, condition, x, y: torch.where(condition, x, y),
     "expand": lambda torch, x, sizes: x.expand(sizes),

@@ -49,6 +49,7 @@ CALLS = {
     "transpose": ([X], {}),
     "repeat": ([X, 2, 1], {}),
     "repeat_grad": ([np.ones((6, 4), np.float32), (3, 4), (2, 1)], {}),
+    "resample": ([X, np.array([[1, 0, 2], [2, 2, 1]]), np.ones((2, 3), np.float32)], {}),
     "segment_sum": ([X, ROWS, 3], {}),
     "slice": ([X, slice(1, 3)], {}),
     "slice_grad": ([np.ones((2, 4), np.float32), (3, 4), slice(1, 3)], {}),

@@ -125,6 +125,7 @@ def case(name, shapes, *args, draws=None, dtypes=None, **options):
 
 
 TABLE = [np.float64, np.int64]
+RESAMPLED = [np.float64, np.int64, np.float64]
 OTHERS = [
     case("gather", [(6, 5), (4, 3)], 0, 0, "zero", dtypes=TABLE, draws=[[normal, around(6)]]),
     case("gather", [(4, 7, 5), (5,)], 1, 0, "zero", dtypes=TABLE, draws=[[normal, around(7)]]),
@@ -270,6 +271,7 @@ OTHERS = [
     case("average_pool_grad", [(4, 3, 4)], (4, 3, 7), 3, 2, (1, 2)),
     case("average_pool_grad", [(3, 2, 6, 2)], (3, 2, 12, 5), 2, 2, kwargs={"count_include_pad": True}),
     case("average_pool_grad", [(2, 3, 7)], (2, 3, 6), 2, 1, 1, kwargs={"count_include_pad": True}),
+    case("resample", [(4, 5, 3), (2, 6), (2, 6)], 1, dtypes=RESAMPLED, draws=[[normal, around(5), normal]]),
     case("unfold", [(4, 3, 7)], 3, 2, (1, 2)),
     case("unfold", [(3, 2, 12, 5)], (2, 3), 2, dtypes=[np.int32], draws=[[many]]),
     case("unfold", [(2, 3, 6)], 4, 2, 1, dtypes=[np.bool_], draws=[[below(2)]]),

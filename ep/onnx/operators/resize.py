@@ -13,7 +13,8 @@ from ep import ops
 from ep.onnx.operators import fitting
 from ep.onnx.operators.attributes import one_of
 from ep.onnx.operators.fitting import axes_in
-from ep.onnx.operators.placing import placed, taken
+from ep.onnx.operators.placing import placed
+from ep.ops.resize import resampled
 
 NDArray = np.ndarray[Any, Any]
 
@@ -61,7 +62,7 @@ def resize(
     parts = np.array([0.0, 1.0]).repeat(len(places)) if region is None or not len(region) else region
     fitting.check(parts.shape == (2 * len(places),), "roi of shape", parts.shape, f"of two numbers for axes {places}")
     how = _axes(x.shape, places, scales, sizes, parts.reshape(2, -1).T, keep_aspect_ratio_policy)
-    result, repeated = x, [1] * len(x.shape)
+    tables: dict[int, tuple[NDArray, NDArray]] = {}
     inside = [np.ones(size, bool) for size in x.shape]
     for place, one in zip(places, how, strict=True):
         at = _coordinates(one, coordinate_transformation_mode)
@@ -69,16 +70,11 @@ def resize(
         if one.before == one.after and one.scale == 1 and one.region == (0.0, 1.0):
             continue
         if mode != "nearest":
-            taps = _taps(one, at, mode, bool(antialias), cubic_coeff_a, bool(exclude_outside))
-            result = _weighted(result, place, *taps)
+            tables[place] = _taps(one, at, mode, bool(antialias), cubic_coeff_a, bool(exclude_outside))
             continue
         order = np.clip(_ROUNDED[nearest_mode](at), 0, one.before - 1)
-        times = one.after // max(one.before, 1)
-        if np.array_equal(order, np.arange(one.before).repeat(times)):
-            repeated[place] = times
-        else:
-            result = taken(result, order, place)
-    result = ops.cast(_repeated(result, repeated), x.dtype)
+        tables[place] = order[np.newaxis], np.ones((1, one.after))
+    result = resampled(x, tables)
     if coordinate_transformation_mode == "tf_crop_and_resize" and not all(one.all() for one in inside):
         whole = functools.reduce(np.logical_and.outer, inside)
         result = ops.where(placed(whole, x), result, placed(np.array(extrapolation_value).astype(x.dtype), x))
@@ -145,31 +141,3 @@ def _taps(axis: _Axis, at: NDArray, mode: str, antialias: bool, a: float, exclud
     outside = (places < 0) | (places > axis.before - 1)
     weights = np.where(outside, 0, weights) if exclude else weights
     return np.clip(places, 0, axis.before - 1), weights / weights.sum(0)
-
-
-def _weighted(x: Any, axis: int, orders: NDArray, weights: NDArray) -> Any:
-    """Return sums of elements along an axis times weights, of 16-bit types and small integers in float32, of others in
-    float64; the elements as they are, if each sum has only one of them."""
-    main = np.take_along_axis(orders, np.abs(weights).argmax(0)[None], 0)[0]
-    if np.isfinite(weights).all() and ((orders == main) | (weights == 0)).all():
-        return taken(x, main, axis)
-    is_wide = x.dtype == np.float64 or (x.dtype.kind in "iu" and x.dtype.itemsize >= 4)
-    wide = np.dtype(np.float64 if is_wide else np.float32)
-    x = x if x.dtype == wide else ops.cast(x, wide)
-    shape = (-1, *[1] * (len(x.shape) - axis - 1))
-    terms = (
-        ops.mul(taken(x, order, axis), placed(weight.astype(wide).reshape(shape), x))
-        for order, weight in zip(orders, weights, strict=True)
-        if weight.any() or not len(weight)
-    )
-    return functools.reduce(ops.add, terms)
-
-
-def _repeated(x: Any, times: Sequence[int]) -> Any:
-    """Return each element some times, one behind the other, along each axis."""
-    if {*times} == {1}:
-        return x
-    between = [size for pair in zip(x.shape, [1] * len(times), strict=True) for size in pair]
-    wide = [size for pair in zip(x.shape, times, strict=True) for size in pair]
-    after = [size * number for size, number in zip(x.shape, times, strict=True)]
-    return ops.expand(x.reshape(tuple(between)), tuple(wide)).reshape(tuple(after))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ep.include.primitive.blas import BlasTransposeType
@@ -10,7 +12,9 @@ from ep.ops.gradients.vjp import (
     Gradients,
     call,
     gradient_of,
+    in_type,
     summed_to,
+    zeros_like,
 )
 from ep.ops.shaped import viewed
 
@@ -20,6 +24,26 @@ def _gather(back: Backward) -> Gradients:
     params, indices = back.inputs
     given = {name: back.attributes[name] for name in ("axis", "batch_dims", "mode")}
     return [call("gather_grad")(back.dy, indices, params.shape, **given), None]
+
+
+@gradient_of("resample")
+def _resample(back: Backward) -> Gradients:
+    """Return the gradients of x, by addends that are scattered to their places, and of the weights."""
+    (x, places, weights), axis = back.inputs, back.attributes["axis"]
+    others = tuple(one for one in range(len(x.shape)) if one != axis)
+    of_x, of_weights = None, list[Any]()
+    dy = in_type(back.dy, weights.dtype)
+    for addend in range(places.shape[0]):
+        at, weight = (call("slice")(one, (addend, addend + 1)) for one in (places, weights))
+        at, along = viewed(at, (places.shape[1],)), (places.shape[1], *(1,) * (len(x.shape) - axis - 1))
+        share = call("mul")(dy, viewed(weight, along))
+        part = call("gather_grad")(share, at, x.shape, axis, 0, "zero")
+        of_x = part if of_x is None else call("add")(of_x, part)
+        taken = in_type(call("gather")(x, at, axis, mode="zero"), weights.dtype)
+        of_weights.append(call("sum")(call("mul")(dy, taken), others))
+    if of_x is None:
+        return [zeros_like(x), None, zeros_like(weights)]
+    return [in_type(of_x, x.dtype), None, call("stack")(of_weights)]
 
 
 @gradient_of("expand")

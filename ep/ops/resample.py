@@ -1,0 +1,179 @@
+"""resample: weighted sums of elements of an array, at places along an axis."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from ep.common.primitive.broadcast import Dims
+from ep.include.arrays import Array, Arrays
+from ep.include.data_type import DataType
+from ep.include.number_kind import FLOATS
+from ep.include.primitive.binary_op import BinaryOp
+from ep.include.primitive.expression import Expression, ExpressionFactory
+from ep.include.primitive.fill import FillFactory
+from ep.include.primitive.registry import RequirePrimitive
+from ep.include.primitive.structure import ChoiceOp, Step, Structure
+from ep.include.primitive.unary_op import UnaryOp
+from ep.ops.declare.function import Indices, Tensor, operator
+from ep.ops.declare.operator import Attributes
+from ep.ops.declare.type_rules import SameAs
+from ep.ops.kernels import Launches, PreparedKernel, Subject, data_type, primitive_exists, register_kernel
+from ep.ops.kernels.conditions import Value
+from ep.ops.sbp_signatures import B, P, signature
+from ep.ops.shapes import from_front
+from ep.ops.window_kernel import WindowMoves
+from ep.sbp import Problem, Signature, Split
+
+_MOST_ADDENDS: Final = 8
+"""The most addends of a launch. More take seconds to compile."""
+
+
+def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
+    (x, places, _), axis = shapes, attributes["axis"]
+    return [(*x[:axis], places[1], *x[axis + 1 :])]
+
+
+def _signatures(problem: Problem) -> Iterator[Signature]:
+    axis = problem.attributes["axis"]
+    for other in range(len(problem.shapes[0])):
+        if other != axis:
+            yield signature(Split(other), B, B, Split(other))
+    yield signature(B, Split(1), Split(1), Split(axis))
+    yield signature(B, Split(0), Split(0), P)
+    yield signature(P, B, B, P)
+    yield signature(B, B, P, P)
+
+
+def arithmetic_of(kind: DataType) -> DataType:
+    """Return the type of the weights of elements of a type, and of their sums."""
+    return kind if kind in (DataType.kFloat, DataType.kDouble) else DataType.kFloat
+
+
+@operator(shape=_shape, dtype=SameAs("x"), signatures=_signatures)
+def resample(x: Tensor, places: Indices, weights: Tensor, axis: int = 0) -> Attributes:
+    """Return weighted sums of elements of `x` along an axis: of one element for each row of `places`.
+
+    x: array of a floating dtype.
+    places: integers of shape (addends, count), places along the axis.
+    weights: array of the shape of places, of the dtype of x; for float16 and bfloat16 of float32.
+    axis: negative ones are counted from the last.
+    out: where to put the result, an array of its shape and dtype.
+
+    The result has `count` elements along the axis. A place outside of x, such as -1, adds nothing. float16 and bfloat16
+    are accumulated in float32 and rounded once. Raises TypeError for weights of another dtype, ValueError for shapes
+    that do not fit.
+    """
+    num_dims = len(x.shape)
+    if num_dims == 0:
+        raise ValueError("x has no axes; one is needed")
+    along = from_front(axis, "axis", num_dims, num_dims)
+    if len(places.shape) != 2:
+        raise ValueError(f"places has shape {tuple(places.shape)}; it must have two axes: addends, and their sums")
+    if tuple(weights.shape) != tuple(places.shape):
+        raise ValueError(
+            f"weights has shape {tuple(weights.shape)}, places has {tuple(places.shape)}; both must be equal"
+        )
+    if weights.dtype != (expected := x.dtype if x.dtype.itemsize >= 4 else DataType.kFloat.dtype):
+        raise TypeError(f"weights has dtype {weights.dtype}; for x of {x.dtype} it must be {expected}")
+    return {"axis": along}
+
+
+class _Form(NamedTuple):
+    """What the structure of a launch depends on: types, the number of addends, and which part of the sum it is."""
+
+    kind: DataType
+    places: DataType
+    addends: int
+    begins: bool
+    ends: bool
+
+
+def _structure(form: _Form) -> Structure:
+    """Return the structure of a sum: its sources are x, the sum of earlier addends, places, and weights."""
+    kind, number, wide = form.kind, form.addends, arithmetic_of(form.kind)
+    first = 1 + (not form.begins)
+    sources = (kind, *(wide,) * (first - 1), *(form.places,) * number, *(wide,) * number)
+    steps = list[Step]()
+
+    def add(op: UnaryOp | BinaryOp | ChoiceOp, *operands: int, to: DataType = wide) -> int:
+        steps.append(Step(op, operands, to))
+        return len(sources) + len(steps) - 1
+
+    total = None if form.begins else 1
+    for addend in range(number):
+        element = add(ChoiceOp.kRow, 0, first + addend, to=kind)
+        element = element if wide is kind else add(UnaryOp.kCast, element)
+        product = add(BinaryOp.kMul, element, first + number + addend)
+        total = product if total is None else add(BinaryOp.kAdd, total, product)
+    assert total is not None
+    if form.ends and wide is not kind:
+        total = add(UnaryOp.kCast, total, to=kind)
+    return Structure(sources, (), tuple(steps), (total,))
+
+
+class _OneAddend(Value):
+    """The structure of sums of one addend: a device that supports it supports more, too."""
+
+    def of(self, subject: Subject) -> Structure:
+        types = subject.data_types
+        return _structure(_Form(types["x"], types["places"], 1, begins=True, ends=True))
+
+    def __str__(self) -> str:
+        return 'product(data_type("x"), data_type("places"))'
+
+
+_FILL = primitive_exists(FillFactory, data_type("out"))
+
+
+@register_kernel(
+    "resample",
+    matches=data_type("x").one_of(*FLOATS)
+    & WindowMoves.exist()
+    & _FILL
+    & primitive_exists(ExpressionFactory, _OneAddend()),
+)
+class ResampleKernel(PreparedKernel):
+    """A kernel of Expression, which chooses the elements, and adds up some at a time."""
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__(subject)
+        self._moves, self._fill = WindowMoves(subject), _FILL.make(subject)
+
+    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
+        (x, (addends, count), _), (result,), axis = shapes, _shape(shapes, attributes), attributes["axis"]
+        if 0 in result:
+            return lambda arrays, inputs, outputs: None
+        if addends * x[axis] == 0:
+            return lambda arrays, inputs, outputs: self._fill.Launch(arrays.stream, outputs[0], 0, math.prod(result))
+        outer, inner = math.prod(x[:axis]), math.prod(x[axis + 1 :])
+        of_x, written = (outer, x[axis], inner)[: 2 + (inner > 1)], (outer, count, inner)[: 2 + (inner > 1)]
+        # the axes of views: of x, with the one that is chosen along in front, and of a row of places or weights
+        chosen, row = (1, 0, None, 2)[: 1 + len(of_x)], (None, 0, None)[: len(of_x)]
+        ends = [*range(_MOST_ADDENDS, addends, _MOST_ADDENDS), addends]
+        runs = [range(begin, end) for begin, end in zip([0, *ends], ends, strict=False)]
+        sums = [self._sum(len(run), run.start == 0, run.stop == addends) for run in runs]
+        wide = arithmetic_of(self.subject.data_types["x"]).dtype
+
+        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+            x, places, weights = inputs
+            elements, out = arrays.view(x.reshape(of_x), None, chosen, None), outputs[0].reshape(written)
+            earlier: list[Array] = []
+            for run, add in zip(runs, sums, strict=True):
+                rows = [
+                    arrays.view(table, (number, slice(None)), row, None)
+                    for table in (places, weights)
+                    for number in run
+                ]
+                target = out if run.stop == addends else arrays.empty(written, wide)
+                add.Launch(arrays.stream, [target], [elements, *earlier, *rows])
+                earlier = [target]
+
+        return self._moves.without_overlap(launches, math.prod(result))
+
+    def _sum(self, addends: int, begins: bool, ends: bool) -> Expression:
+        """Return a new Expression for one plan. Its launches are fast because they all have the same shapes."""
+        types = self.subject.data_types
+        structure = _structure(_Form(types["x"], types["places"], addends, begins, ends))
+        return RequirePrimitive(ExpressionFactory, self.subject.device_type, structure)
