@@ -182,7 +182,7 @@ _LINES: Final = (
     Line("GlobalMaxPool", 1, w.global_max_pool),
     Line("LRN", 1, w.lrn),
     Line("LpPool", 2, w.lp_pool, check=w.check),
-    Line("MaxPool", 1, w.max_pool, check=w.check, most_outputs=1),
+    Line("MaxPool", 1, w.max_pool, check=w.check),
 )
 
 

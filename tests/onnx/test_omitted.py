@@ -67,6 +67,7 @@ CASES = {
     "GroupNormalization": ({"X": f(2, 4, 3), "scale": f(4), "bias": f(4)}, {}, {"num_groups": 2}),
     "LSTM": (gates(4), of_gates(4), {"hidden_size": 2}),
     "LayerNormalization": ({"X": X, "Scale": f(5)}, {"B": np.zeros(5, np.float32)}, {}),
+    "MaxPool": ({"X": f(1, 3, 7)}, {}, POOLED),
     "LinearAttention": (
         LINEAR,
         {"past_state": np.zeros((2, 2, 4, 4), np.float32)},
@@ -226,9 +227,9 @@ def test_omitted_inputs_in_a_branch_and_in_functions_of_a_model():
         np.testing.assert_allclose(y, expected, 1e-5, 1e-6)
 
 
-OUTPUTS = {"Attention": 4, "Dropout": 2, "GRU": 2, "LSTM": 3, "LayerNormalization": 3, "RNN": 2,
+OUTPUTS = {"Attention": 4, "Dropout": 2, "GRU": 2, "LSTM": 3, "LayerNormalization": 3, "MaxPool": 2, "RNN": 2,
            "SoftmaxCrossEntropyLoss": 2}  # fmt: skip
-"""The outputs of operators of which some are optional; those of BatchNormalization and MaxPool are refused."""
+"""The outputs of operators of which some are optional; those of BatchNormalization are refused."""
 
 
 def test_every_operator_with_optional_outputs_is_here():
@@ -238,7 +239,7 @@ def test_every_operator_with_optional_outputs_is_here():
         for schema in served.schemas(name).values()
         if any(one.option is OPTIONAL for one in schema.outputs)
     }
-    assert found <= {*OUTPUTS, "BatchNormalization", "MaxPool"}
+    assert found <= {*OUTPUTS, "BatchNormalization"}
 
 
 @pytest.mark.parametrize("name", OUTPUTS)

@@ -6,11 +6,14 @@ import math
 from collections.abc import Sequence
 from typing import Any, Final
 
+import numpy as np
+
 from ep import ops
 from ep.onnx.operators import fitting
 from ep.onnx.operators.attributes import one_of
 from ep.onnx.operators.fitting import check_each, check_places, check_rank, check_shape
 from ep.onnx.operators.norms import of_channels
+from ep.onnx.operators.placing import placed
 from ep.onnx.operators.types import in_float32
 from ep.ops.windows import for_each, windows
 
@@ -134,10 +137,18 @@ def _check_filters(x: Any, w: Any, kernel_shape: Any) -> None:
     )
 
 
-def max_pool(x: Any, *, kernel_shape: Sequence[int], ceil_mode: int = 0, storage_order: int = 0, **around: Any) -> Any:
-    """Return the largest element of each window."""
+def max_pool(
+    x: Any, *, kernel_shape: Sequence[int], ceil_mode: int = 0, storage_order: int = 0, **around: Any
+) -> tuple[Any, Any]:
+    """Return the largest element of each window, and its number in the whole of x; -1 if a window has no elements."""
     is_ceil = _may_reach_beyond(ceil_mode, **around)
-    return ops.max_pool(x, kernel_shape, ceil_mode=is_ceil, **_around(x, kernel_shape, ceil_mode=is_ceil, **around))
+    given = {"kernel": kernel_shape, "ceil_mode": is_ceil, **_around(x, kernel_shape, ceil_mode=is_ceil, **around)}
+    sizes, planes, rank = x.shape[2:], x.shape[:2], len(x.shape)
+    numbers = np.arange(math.prod(sizes), dtype=np.int64).reshape(sizes, order="F" if storage_order else "C")
+    begins = np.arange(math.prod(planes), dtype=np.int64).reshape(*planes, *[1] * (rank - 2)) * math.prod(sizes)
+    found = ops.max_pool_labels(x, placed(numbers, x), **given)
+    indices = ops.where(ops.less(found, 0), found, ops.add(found, placed(begins, x)))
+    return ops.max_pool(x, **given), indices
 
 
 def average_pool(

@@ -142,7 +142,20 @@ def _averages(d: Draw, x: Any, **given: Any) -> Any:
 
 
 def _max(d: Draw, x: Any, storage_order: int = 0, **given: Any) -> Any:
-    return _pool(_largest)(d, x, **given)
+    """Return the largest elements, and the numbers of the first ones of equal elements, or of the last NaN."""
+    largest = _pool(_largest)(d, x, **given)
+    if d.since < 8:
+        return largest
+    sizes, found = x.shape[2:], np.full(largest.shape, -1)
+    numbers = np.arange(math.prod(sizes)).reshape(sizes, order="F" if storage_order else "C")
+    for at, places in each_window(_axes(x, given["kernel_shape"], given)):
+        inside = [place for place in places if _is_inside(place, sizes)]
+        for number, plane in enumerate(np.ndindex(*x.shape[:2])) if inside else ():
+            row = [x[(*plane, *place)] for place in inside]
+            last = [k for k, one in enumerate(row) if one != one]
+            best = inside[last[-1] if last else row.index(max(row))]
+            found[(*plane, *at)] = numbers[best] + number * numbers.size
+    return largest, Output(found, np.int64)
 
 
 def _conv(d: Draw) -> Any:
