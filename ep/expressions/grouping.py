@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
 from heapq import heapify, heappop, heappush
+from typing import Final
 
 from ep.common.primitive.broadcast import Dims
 from ep.expressions.group import Group
@@ -11,6 +12,7 @@ from ep.expressions.operators import (
     CHOICES,
     CONVOLUTION,
     MAPS,
+    PRODUCT,
     ROW_OPS,
     SEGMENT_SUMS,
     axes_of_rows,
@@ -18,6 +20,8 @@ from ep.expressions.operators import (
 )
 from ep.expressions.trace import Node
 from ep.include.primitive.reduce_op import ReduceOp
+
+_PRODUCTS: Final = PRODUCT, CONVOLUTION
 
 
 class Grouping:
@@ -37,6 +41,7 @@ class Grouping:
         self._nodes = nodes
         self._stages: dict[int, int] = {}
         self._kernels: dict[tuple[int, Dims], Group] = {}
+        self._parts: list[Group] = []  # of kernels
         self._calls: dict[int, Group] = {}  # groups of operators alone, by the first result
         self._of: dict[int, Group] = {}
         self._read: dict[int, set[int]] = {}  # by the id of the group
@@ -65,7 +70,8 @@ class Grouping:
 
     def ordered(self) -> list[Group]:
         """Return all groups, in the order in which they are computed."""
-        found = [group for group in (*self._kernels.values(), *self._calls.values()) if group.values]
+        groups = (*self._kernels.values(), *self._parts, *self._calls.values())
+        found = [group for group in groups if group.values]
         return sorted(found, key=lambda group: (group.stage, group.turn))
 
     def _is_element(self, position: int) -> bool:
@@ -140,22 +146,55 @@ class Grouping:
         readers = self._readers.get(node.position, set())
         groups = {id(group): group for one in readers if (group := self._of.get(one)) is not None}
         group = min(groups.values(), key=lambda group: group.stage, default=None)
-        if group is None or group.why or group.product is not None or group.shape != node.shape:
+        if group is None or group.why or group.product is not None or group.shape != node.shape or group.gone:
             return False
-        if group.gone or group.reduced or any(self._nodes[one].name in (*ROW_OPS, *CHOICES) for one in group.values):
-            return False
-        if not group.takes(self._read[id(group)]):
-            return False
+        values = {*group.values}
+        if not self._are_maps(values, group) or self._reads_product(values - readers):
+            values = self._connected(readers & values, group)
+            if not self._are_maps(values, group):
+                return False
+        sources = self._sources(values)
         for one in readers:
             other = self._of.get(one)
             if other is not group and self._stages[one] < group.stage + (other is not None):
                 return False
+        if len(values) < len(group.values):  # the others have nothing to do with the product, but with another one
+            group.values = [one for one in group.values if one not in values]
+            self._read[id(group)] = self._sources({*group.values})
+            group = Group(sorted(values), shape=group.shape, stage=group.stage)
+            self._parts.append(group)
+            self._of.update(dict.fromkeys(values, group))
+        self._read[id(group)] = sources
         alone = self._calls.pop(node.position)
         alone.values = []
         self._stages[node.position], self._of[node.position] = group.stage, group
         group.values.insert(0, node.position)
         group.product = node.position
         return True
+
+    def _are_maps(self, values: Set[int], group: Group) -> bool:
+        """Return whether the kernel of a product may compute values of a group."""
+        if values & group.reduced or any(self._nodes[one].name in (*ROW_OPS, *CHOICES) for one in values):
+            return False
+        return Group([*values]).takes(self._sources(values))
+
+    def _reads_product(self, values: Set[int]) -> bool:
+        """Return whether some values read a product that has no kernel with maps yet."""
+        return any(one in self._calls and self._nodes[one].name in _PRODUCTS for one in self._sources(values))
+
+    def _connected(self, first: Set[int], group: Group) -> set[int]:
+        """Return the values of a group that read each other, directly or not, from some of them on."""
+        found, todo = {*first}, [*first]
+        while todo:
+            one = todo.pop()
+            near = self._readers.get(one, set()).union(self._nodes[one].inputs).intersection(group.values) - found
+            found |= near
+            todo += near
+        return found
+
+    def _sources(self, values: Set[int]) -> set[int]:
+        """Return what values read of others."""
+        return {one for value in values for one in self._nodes[value].inputs}.difference(values)
 
     def compute_product(self, node: Node) -> None:
         """Make a kernel of a product alone."""

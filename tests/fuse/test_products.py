@@ -252,3 +252,22 @@ def test_random_graphs_with_products(draw, rng, one_by_one):
     graph.leaves = [np.ascontiguousarray(leaf) for leaf in graph.leaves]
     expected = one_by_one(lambda *leaves: tuple(graph.rerun(*leaves)), *graph.leaves, round_each=True)
     check_graph(rng, graph, expected)
+
+
+def test_each_product_has_the_kernel_of_its_own_maps(rng, one_by_one):
+    """Products of one shape with separate biases; maps that read two of them are computed with one."""
+    x, *ws = (rng.normal(size=shape).astype(np.float32) for shape in ((6, 5), (5, 7), (5, 7), (5, 7)))
+    biases = rng.normal(size=(3, 7)).astype(np.float32)
+
+    def separate(x, ws, biases):
+        q, k, v = (ops.matmul(x, w) + bias for w, bias in zip(ws, (biases[0], biases[1], biases[2]), strict=True))
+        return q * 0.25, ops.tanh(k), v, ops.exp(biases[0] - x[:, :1])
+
+    def gated(x, ws, biases):
+        return ops.silu(ops.matmul(x, ws[0])) * ops.matmul(x, ws[1]), ops.matmul(x, ws[2]) + biases[0]
+
+    for function, count, alone in ((separate, 3, 0), (gated, 2, 1)):
+        fused = ep.fuse(function)
+        words = fused.explain(x, ws, biases)
+        assert (words.count("product kernel"), words.count("operator of matmul")) == (count, alone)
+        check(fused(x, ws, biases), one_by_one(function, x, ws, biases))
