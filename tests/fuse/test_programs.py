@@ -98,6 +98,22 @@ def test_held_arrays_that_change(device, rng):
     assert program.is_repeated()
 
 
+def test_a_number_that_is_computed_and_repeated(device, rng):
+    """A kernel reads the number in the memory that another one writes at each call."""
+
+    def function(x, number):
+        row = ops.expand(ops.expand_dims(ops.div(ops.exp(number), 5.0), 0), (7,))
+        return [ops.mul(ops.negative(row), x)]
+
+    numbers = [rng.standard_normal((), np.float32) for _ in range(4)]
+    x = rng.standard_normal(7, np.float32)
+    program = Repeated(device, function, [x, np.array(numbers[0])])
+    for number in numbers:
+        (found,) = program(x, np.array(number))
+        np.testing.assert_allclose(found, -np.exp(number) / 5 * x, rtol=1e-5)
+    assert program.is_repeated()
+
+
 @pytest.mark.parametrize("mode", ["raise", "wrap_negative", "zero", "clip"])
 def test_held_indices_that_change(device, rng, mode):
     """They are checked at each call."""
