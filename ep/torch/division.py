@@ -175,7 +175,8 @@ class Division:
             node = todo.pop()
             if node in found or node in self.numbers:
                 continue
-            if self._times[node] == time or (self._is_tensor_view(node) and node not in self._by_torch):
+            is_at_hand = node in self._by_torch or (node.target is operator.getitem and node.args[0] in self._by_torch)
+            if self._times[node] == time or (self._is_tensor_view(node) and not is_at_hand):
                 found.add(node)
                 todo += node.all_input_nodes
             else:

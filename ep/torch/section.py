@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Final
@@ -201,7 +202,7 @@ def _record(
             if isinstance(said, torch.Tensor):  # of several, the nodes that take one are checked
                 _check(found, DTYPES[said.dtype], shapes[0])
         except Exception as error:
-            refused[node] = error
+            refused[node.args[0] if node.target is operator.getitem else node] = error
             # so that the nodes that read the result are tried, too
             dtypes = [DTYPES.get(tensor.dtype, np.dtype(np.float32)) for tensor in tensors_in(said)]
             stand_ins = [trace.give(None, *one) for one in zip(shapes, dtypes, strict=True)]

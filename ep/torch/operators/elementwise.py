@@ -86,7 +86,7 @@ add_all({
     "fmax": _where_known(ops.maximum),
     "fmin": _where_known(ops.minimum),
     "angle": lambda call, x: ops.where(ops.less(x, 0), math.pi, ops.where(_none(x), call.cast(x), call.cast(0))),
-    "hardshrink_backward softshrink_backward": lambda _, dy, x, n: ops.where(ops.less_equal(ops.abs(x), n), 0, dy),
+    "hardshrink_backward softshrink_backward": lambda _, dy, x, k: ops.where(ops.less_equal(ops.abs(x), k), 0, dy),
 })  # fmt: skip
 
 
