@@ -118,7 +118,7 @@ def atanh(x: ArrayLike, *, out: Array | None = None) -> Array: ...
 def attention(q: ArrayLike, k: ArrayLike, v: ArrayLike, mask: ArrayLike | None = None, *, is_causal: bool = False, offset: int = 0, scale: float | None = None, softcap: float = 0.0, return_lse: bool = False) -> Any:
     """Return `softmax(q @ k.T * scale) @ v`, as `torch.nn.functional.scaled_dot_product_attention`."""
 
-def attention_grad(dy: ArrayLike, q: ArrayLike, k: ArrayLike, v: ArrayLike, y: ArrayLike, lse: ArrayLike, mask: ArrayLike | None = None, *, is_causal: bool = False, offset: int = 0, scale: float | None = None, softcap: float = 0.0) -> list[Any]:
+def attention_grad(dy: ArrayLike, q: ArrayLike, k: ArrayLike, v: ArrayLike, y: ArrayLike, lse: ArrayLike, mask: ArrayLike | None = None, *, is_causal: bool = False, offset: int = 0, scale: float | None = None, softcap: float = 0.0, by_mask: bool = False) -> list[Any]:
     """Return the gradients of `attention` by q, k and v: each has the shape and dtype of its operand."""
 
 @overload
@@ -836,10 +836,28 @@ def repeat_grad(dy: HostArrayLike, shape: Any, sizes: Any, *, out: HostArray | N
 def repeat_grad(dy: ArrayLike, shape: Any, sizes: Any, *, out: Array | None = None) -> Array: ...
 
 @overload
+def resample(x: HostArrayLike, places: HostArrayLike, weights: HostArrayLike, axis: int = 0, *, out: HostArray | None = None) -> HostArray:
+    """Return weighted sums of elements of `x` along an axis: of one element for each row of `places`."""
+@overload
+def resample(x: ArrayLike, places: ArrayLike, weights: ArrayLike, axis: int = 0, *, out: Array | None = None) -> Array: ...
+
+@overload
 def reshape(x: HostArrayLike, shape: Any) -> HostArray:
     """Return the elements of `x` in another shape, as `numpy.reshape`, in a new array."""
 @overload
 def reshape(x: ArrayLike, shape: Any) -> Array: ...
+
+@overload
+def resize(x: HostArrayLike, sizes: Any, mode: ResizeMode = 'nearest', align_corners: bool = False, scales: Any = None) -> HostArray:
+    """Return `x` with spatial axes of other sizes, as PyTorch's `interpolate` without anti-aliasing."""
+@overload
+def resize(x: ArrayLike, sizes: Any, mode: ResizeMode = 'nearest', align_corners: bool = False, scales: Any = None) -> Array: ...
+
+@overload
+def resize_grad(dy: HostArrayLike, shape: Any, mode: ResizeMode = 'nearest', align_corners: bool = False, scales: Any = None) -> HostArray:
+    """Return the gradient of `resize`: for each element of x, the weighted sum of the `dy` that it is an addend of."""
+@overload
+def resize_grad(dy: ArrayLike, shape: Any, mode: ResizeMode = 'nearest', align_corners: bool = False, scales: Any = None) -> Array: ...
 
 @overload
 def rint(x: HostArrayLike, *, out: HostArray | None = None) -> HostArray:
