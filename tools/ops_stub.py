@@ -25,6 +25,7 @@ from ep.include.array_types import Array, ArrayLike, HostArray, HostArrayLike
 from ep.include.data_type import DTypeLike
 from ep.include.device_type import DeviceType
 from ep.ops.indices import IndexMode
+from ep.ops.resize import ResizeMode
 from ep.ops.scatter_rows import Reduction
 '''
 _BLANKS: Final = "    "

@@ -7,6 +7,7 @@ from ep.include.array_types import Array, ArrayLike, HostArray, HostArrayLike
 from ep.include.data_type import DTypeLike
 from ep.include.device_type import DeviceType
 from ep.ops.indices import IndexMode
+from ep.ops.resize import ResizeMode
 from ep.ops.scatter_rows import Reduction
 from ep.ops.devices import copy_to_device as copy_to_device
 from ep.ops.devices import copy_to_host as copy_to_host
