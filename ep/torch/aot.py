@@ -40,8 +40,8 @@ def decompositions() -> dict[Any, Any]:
     found = dict(core_aten_decompositions())
     more = (
         "native_group_norm_backward native_batch_norm_backward _native_batch_norm_legit nll_loss_forward "
-        "nll_loss_backward nll_loss2d_forward nll_loss2d_backward mse_loss_backward upsample_bilinear2d.vec "
-        "upsample_nearest2d.vec reflection_pad1d reflection_pad2d replication_pad2d std_mean linalg_vector_norm "
+        "nll_loss_backward nll_loss2d_forward nll_loss2d_backward mse_loss_backward "
+        "reflection_pad1d reflection_pad2d replication_pad2d std_mean linalg_vector_norm "
         "addmv dist ldexp"
     )
     found.update(get_decompositions([getattr(aten, name.partition(".")[0]) for name in more.split()]))

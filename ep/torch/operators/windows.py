@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from ep import ops
 from ep.torch.table import Call, computes
@@ -92,3 +92,39 @@ def _(call: Call, dy: Any, x: Any) -> Any:
     is_one = len(x.shape) == (3 if "2d" in call.node.target._schema.name else 4)
     more = (1,) * is_one
     return ops.adaptive_average_pool_grad(dy.reshape((*more, *dy.shape)), (*more, *x.shape)).reshape(x.shape)
+
+
+_RESIZES: Final = {
+    "upsample_nearest{}d": "nearest",
+    "_upsample_nearest_exact{}d": "nearest_exact",
+    "upsample_linear{}d": "linear",
+    "upsample_bilinear{}d": "linear",
+    "upsample_trilinear{}d": "linear",
+    "upsample_bicubic{}d": "cubic",
+}
+
+
+def _add_resizes(name: str, mode: Any) -> None:
+    """Add an operator, its form with lists, and its gradient. Those of lines and cubics have `align_corners`."""
+    count = int(mode in ("linear", "cubic"))
+
+    def options(given: Any) -> Any:
+        align, scales = given[:count], given[count:]
+        return {
+            "mode": mode,
+            "align_corners": any(align),
+            "scales": None if None in scales or not scales else scales,
+        }
+
+    computes(f"{name}.default")(lambda call, x, sizes, *given: ops.resize(x, sizes, **options(given)))
+    computes(f"{name}.vec")(
+        lambda call, x, _, *given: ops.resize(x, call.shape[2:], **options((*given[:count], *(given[count] or ()))))
+    )
+    computes(f"{name}_backward.default")(
+        lambda call, dy, _, shape, *given: ops.resize_grad(dy, shape, **options(given))
+    )
+
+
+for _name, _mode in _RESIZES.items():
+    for _axes in (1, 2, 3):
+        _add_resizes(_name.format(_axes), _mode)
