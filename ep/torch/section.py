@@ -10,7 +10,6 @@ from typing import Any, Final
 import numpy as np
 import torch
 from torch.fx import Node
-from torch.fx.node import map_aggregate
 
 from ep import ops
 from ep.common.arrays.constants import CONSTANTS
@@ -196,9 +195,7 @@ def _record(
         shapes = [sizing.sizes(tensor)[0] for tensor in tensors_in(said)]
         call = Call(trace, node, shapes[0])
         try:
-            found = OPERATORS[node.target](
-                call, *map_aggregate(node.args, value_of), **map_aggregate(node.kwargs, value_of)
-            )
+            found = OPERATORS[node.target](call, call.arguments(value_of))
             if isinstance(said, torch.Tensor):  # of several, the nodes that take one are checked
                 _check(found, DTYPES[said.dtype], shapes[0])
         except Exception as error:

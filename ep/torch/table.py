@@ -9,26 +9,49 @@ from typing import Any, Final
 import numpy as np
 import torch
 from torch.fx import Node
+from torch.fx.node import map_aggregate
 
 from ep import ops
 from ep.torch.tensors import DTYPES
 
-Function = Callable[..., Any]
 
-OPERATORS: Final[dict[Any, Function]] = {}
-"""The functions, by overload. Each gets the call, and then the arguments, with arrays of the trace for tensors."""
+class Arguments:
+    """The arguments of a call as attributes, by the names that ATen gives them: arrays of the trace in the place of
+    tensors. One that an overload does not have is None. given: all of them, by name."""
+
+    def __init__(self, given: dict[str, Any]) -> None:
+        self.given = given
+
+    def __getattr__(self, name: str) -> Any:
+        return self.given.get(name)
+
+
+Function = Callable[["Call", Arguments], Any]
+
+OPERATORS: Final[dict[Any, Function]] = {operator.getitem: lambda _, a: a.values[a.index]}
+"""The functions, by overload."""
 
 aten: Final = torch.ops.aten
 
 
 class Call:
-    """A call of an operator: what its function needs besides the arguments.
+    """A call of an operator.
 
     trace: records what is computed. node: the call in PyTorch's graph. shape: of the result, or of the first one.
     """
 
     def __init__(self, trace: Any, node: Node, shape: tuple[int, ...]) -> None:
         self.trace, self.node, self.shape = trace, node, shape
+        self.name = getattr(node.target, "__name__", "").partition(".")[0]
+
+    def arguments(self, value_of: Callable[[Any], Any]) -> Arguments:
+        """Return the arguments. value_of: returns what takes the place of a node."""
+        schema, node = getattr(self.node.target, "_schema", None), self.node
+        if schema is None:
+            return Arguments(dict(zip(("values", "index"), map(value_of, node.args), strict=True)))
+        found = {one.name: one.default_value for one in schema.arguments if one.has_default_value()}
+        found |= zip((one.name for one in schema.arguments), map_aggregate(node.args, value_of), strict=False)
+        return Arguments(found | map_aggregate(node.kwargs, value_of))
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -36,18 +59,14 @@ class Call:
         value = self.node.meta["val"]
         return DTYPES[(value[0] if isinstance(value, tuple | list) else value).dtype]
 
-    def common(self, *operands: int) -> np.dtype[Any]:
-        """Return the type to which PyTorch promotes operands. operands: their places among the arguments."""
-        given = [self.node.args[k] for k in operands]
-        return DTYPES[torch.result_type(*(one.meta["val"] if isinstance(one, Node) else one for one in given))]
+    def common(self) -> np.dtype[Any]:
+        """Return the type to which PyTorch promotes the first two operands."""
+        given = (one.meta["val"] if isinstance(one, Node) else one for one in self.node.args[:2])
+        return DTYPES[torch.result_type(*given)]
 
     def is_read(self, result: int) -> bool:
         """Return whether anything reads a result of the call, by its number."""
         return any(user.args[1] == result for user in self.node.users)
-
-    def number(self, value: Any, dtype: Any) -> Any:
-        """Return a number as an array without axes."""
-        return self.trace.number(np.asarray(value).astype(dtype))
 
     def constant(self, array: np.ndarray[Any, Any]) -> Any:
         """Return a constant array."""
@@ -57,34 +76,23 @@ class Call:
         """Return an array, or a number, in a type: that of the result by default."""
         dtype = self.dtype if dtype is None else np.dtype(dtype)
         if isinstance(x, bool | int | float | complex):
-            return self.number(x, dtype)
+            return self.trace.number(np.asarray(x).astype(dtype))
         return x if x.dtype == dtype else ops.cast(x, dtype)
 
-    def filled(self, shape: Any, value: Any) -> Any:
-        """Return an array of the result's type that is filled with a number."""
-        return expanded(self.cast(value), shape)
+    def filled(self, value: Any) -> Any:
+        """Return an array of the result's shape and type that is filled with a number."""
+        return expanded(self.cast(value), self.shape)
 
 
-def computes(*names: str) -> Callable[[Function], Function]:
-    """Add a function for overloads of ATen, such as "add.Tensor": a decorator. A name without a point stands for all
-    that write no `out`. This version of PyTorch may lack some."""
-
-    def add(function: Function) -> Function:
-        for name in names:
+def add(functions: Mapping[str, Function]) -> None:
+    """Add functions for overloads of ATen, such as "add.Tensor add.Scalar". A name without a point stands for all that
+    write no `out`. A version of PyTorch may lack some."""
+    for names, function in functions.items():
+        for name in names.split():
             packet, _, overload = name.partition(".")
             found = getattr(aten, packet, None)
-            known = [] if found is None else found.overloads()
-            wanted = [overload] if overload else [one for one in known if "out" not in one]
-            OPERATORS.update((getattr(found, one), function) for one in wanted if one in known)
-        return function
-
-    return add
-
-
-def add_all(functions: Mapping[str, Function]) -> None:
-    """Add functions for overloads, by name."""
-    for names, function in functions.items():
-        computes(*names.split())(function)
+            known = [] if found is None else [one for one in found.overloads() if "out" not in one]
+            OPERATORS.update((getattr(found, one), function) for one in known if overload in ("", one))
 
 
 def expanded(x: Any, shape: Any) -> Any:
@@ -97,4 +105,6 @@ def is_integer(x: Any) -> bool:
     return np.dtype(x.dtype).kind in "iub"
 
 
-OPERATORS[operator.getitem] = lambda call, values, k: values[k]
+def with_axis(x: Any) -> Any:
+    """Return an array with at least one axis."""
+    return x if x.shape else x.reshape((1,))

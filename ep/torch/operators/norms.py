@@ -1,58 +1,36 @@
-"""Normalisations, and their gradients."""
+"""Normalisations and attention, and their gradients."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-import torch
 
 from ep import ops
 from ep.torch.operators.reductions import variance
-from ep.torch.table import Call, computes
+from ep.torch.table import Arguments, Call, add
 
 
-@computes("native_layer_norm")
-def _(call: Call, x: Any, shape: Any, weight: Any, bias: Any, epsilon: float) -> Any:
-    return ops.layer_norm(x, weight, bias, _last(shape), epsilon, return_statistics=True)
-
-
-@computes("native_layer_norm_backward")
-def _(call: Call, dy: Any, x: Any, shape: Any, mean: Any, inverse: Any, weight: Any, bias: Any, wanted: Any) -> Any:
-    return ops.layer_norm_grad(dy, x, mean, inverse, weight, bias, _last(shape), wanted=wanted)
-
-
-def _last(shape: Any) -> tuple[int, ...]:
+def _last(a: Arguments) -> tuple[int, ...]:
     """Return as many of the last axes as there are sizes."""
-    return tuple(range(-len(shape), 0))
+    return tuple(range(-len(a.normalized_shape), 0))
 
 
-@computes("native_group_norm")
-def _(
-    call: Call, x: Any, weight: Any, bias: Any, samples: int, channels: int, plane: int, groups: int, epsilon: float
-) -> Any:
-    return ops.group_norm(x, weight, bias, num_groups=groups, epsilon=epsilon, return_statistics=True)
+def _layer_norm_backward(_: Call, a: Arguments) -> Any:
+    given = a.grad_out, a.input, a.mean, a.rstd, a.weight, a.bias
+    return ops.layer_norm_grad(*given, _last(a), wanted=a.output_mask)
 
 
-@computes("native_group_norm_backward")
-def _(
-    call: Call, dy: Any, x: Any, mean: Any, inverse: Any, weight: Any, samples: int, channels: int, plane: int,
-    groups: int, wanted: Any,
-) -> Any:  # fmt: skip
-    if weight is None and wanted[2]:
+def _group_norm_backward(_: Call, a: Arguments) -> Any:
+    if a.weight is None and a.output_mask[2]:
         raise NotImplementedError("a bias without a weight")
-    return ops.group_norm_grad(dy, x, mean, inverse, weight, weight, num_groups=groups, wanted=wanted)
+    given = a.grad_out, a.input, a.mean, a.rstd, a.weight, a.weight
+    return ops.group_norm_grad(*given, num_groups=a.group, wanted=a.output_mask)
 
 
-@computes("_fused_rms_norm")
-def _(call: Call, x: Any, shape: Any, weight: Any, epsilon: float | None) -> Any:
-    step = torch.finfo(torch.float64 if x.dtype == np.float64 else torch.float32).eps
-    return ops.rms_norm(x, weight, _last(shape), step if epsilon is None else epsilon, return_statistics=True)
-
-
-@computes("_fused_rms_norm_backward")
-def _(call: Call, dy: Any, x: Any, shape: Any, inverse: Any, weight: Any, wanted: Any) -> Any:
-    return ops.rms_norm_grad(dy, x, inverse, weight, _last(shape), wanted=wanted)
+def _rms_norm(_: Call, a: Arguments) -> Any:
+    step: Any = np.finfo(np.float64 if a.input.dtype == np.float64 else np.float32).eps
+    return ops.rms_norm(a.input, a.weight, _last(a), step if a.eps is None else a.eps, return_statistics=True)
 
 
 def _channels(x: Any, array: Any) -> Any:
@@ -60,34 +38,65 @@ def _channels(x: Any, array: Any) -> Any:
     return array.reshape((array.size, *[1] * (len(x.shape) - 2)))
 
 
-@computes("_native_batch_norm_legit_no_training")
-def _(call: Call, x: Any, weight: Any, bias: Any, mean: Any, var: Any, momentum: float, eps: float) -> Any:
-    factor = ops.rsqrt(ops.add(var, eps))
-    factor = factor if weight is None else ops.mul(factor, call.cast(weight, factor.dtype))
-    offset = ops.negative(ops.mul(mean, factor))
-    offset = offset if bias is None else ops.add(offset, call.cast(bias, factor.dtype))
-    y = ops.add(ops.mul(call.cast(x, factor.dtype), _channels(x, factor)), _channels(x, offset))
-    none = call.constant(np.empty(0, factor.dtype))  # no statistics are taken
-    return call.cast(y), none, none
+def _batch_norm(c: Call, a: Arguments) -> Any:
+    factor = ops.rsqrt(ops.add(a.running_var, a.eps))
+    factor = factor if a.weight is None else ops.mul(factor, c.cast(a.weight, factor.dtype))
+    offset = ops.negative(ops.mul(a.running_mean, factor))
+    offset = offset if a.bias is None else ops.add(offset, c.cast(a.bias, factor.dtype))
+    y = ops.add(ops.mul(c.cast(a.input, factor.dtype), _channels(a.input, factor)), _channels(a.input, offset))
+    none = c.constant(np.empty(0, factor.dtype))  # no statistics are taken
+    return c.cast(y), none, none
 
 
-@computes("_native_batch_norm_legit_functional")
-def _(
-    call: Call, x: Any, weight: Any, bias: Any, mean: Any, var: Any, training: bool, momentum: float, eps: float
-) -> Any:
-    if not training:
+def _batch_norm_training(c: Call, a: Arguments) -> Any:
+    if not a.training:
         raise NotImplementedError("batch norm with given statistics")
-    axes, count = (0, *range(2, len(x.shape))), x.size // max(x.shape[1], 1)
-    wide = call.cast(x, mean.dtype)
-    var_x, mean_x = variance(call, wide, axes, 0, True)
-    rstd = ops.rsqrt(ops.add(var_x, eps))
-    y = ops.mul(ops.sub(wide, mean_x), rstd)
-    y = y if weight is None else ops.mul(y, _channels(x, weight))
-    y = y if bias is None else ops.add(y, _channels(x, bias))
-    var_x, mean_x, rstd = (one.reshape((x.shape[1],)) for one in (var_x, mean_x, rstd))
+    x, momentum = c.cast(a.input, a.running_mean.dtype), a.momentum
+    count = x.size // max(x.shape[1], 1)
+    var, mean = variance(c, x, (0, *range(2, len(x.shape))), 0, True)
+    inverse = ops.rsqrt(ops.add(var, a.eps))
+    y = ops.mul(ops.sub(x, mean), inverse)
+    y = y if a.weight is None else ops.mul(y, _channels(x, a.weight))
+    y = y if a.bias is None else ops.add(y, _channels(x, a.bias))
+    var, mean, inverse = (one.reshape((x.shape[1],)) for one in (var, mean, inverse))
+    new = mean, ops.mul(var, count / max(count - 1, 1))
+    followed = [
+        ops.add(ops.mul(one, momentum), ops.mul(old, 1 - momentum))
+        for one, old in zip(new, (a.running_mean, a.running_var), strict=True)
+    ]
+    return c.cast(y), mean, inverse, *followed
 
-    def followed(old: Any, new: Any) -> Any:
-        return ops.add(ops.mul(new, momentum), ops.mul(old, 1 - momentum))
 
-    unbiased = ops.mul(var_x, count / max(count - 1, 1))
-    return call.cast(y), mean_x, rstd, followed(mean, mean_x), followed(var, unbiased)
+def _options(a: Arguments) -> dict[str, Any]:
+    if a.dropout_p:
+        raise NotImplementedError("attention with dropout")
+    return {"is_causal": a.is_causal, "scale": a.scale}
+
+
+def _attention(_: Call, a: Arguments) -> Any:
+    return ops.attention(a.query, a.key, a.value, a.attn_mask, return_lse=True, **_options(a))
+
+
+def _attention_backward(_: Call, a: Arguments) -> Any:
+    given = a.grad_out, a.query, a.key, a.value, a.out, a.logsumexp, a.attn_mask
+    return ops.attention_grad(*given, **_options(a))
+
+
+add({
+    "native_layer_norm": lambda _, a: ops.layer_norm(
+        a.input, a.weight, a.bias, _last(a), a.eps, return_statistics=True
+    ),
+    "native_layer_norm_backward": _layer_norm_backward,
+    "native_group_norm": lambda _, a: ops.group_norm(
+        a.input, a.weight, a.bias, num_groups=a.group, epsilon=a.eps, return_statistics=True
+    ),
+    "native_group_norm_backward": _group_norm_backward,
+    "_fused_rms_norm": _rms_norm,
+    "_fused_rms_norm_backward": lambda _, a: ops.rms_norm_grad(
+        a.grad_out, a.input, a.rstd, a.weight, _last(a), wanted=a.output_mask
+    ),
+    "_native_batch_norm_legit_no_training": _batch_norm,
+    "_native_batch_norm_legit_functional": _batch_norm_training,
+    "_scaled_dot_product_flash_attention_for_cpu": _attention,
+    "_scaled_dot_product_flash_attention_for_cpu_backward": _attention_backward,
+})  # fmt: skip

@@ -6,62 +6,51 @@ from typing import Any
 
 from ep import ops
 from ep.torch.operators.reductions import summed
-from ep.torch.table import Call, aten, computes
+from ep.torch.table import Arguments, Call, add
 
 
-@computes("mm", "bmm")
-def _(call: Call, x: Any, y: Any) -> Any:
-    return ops.matmul(x, y)
-
-
-@computes("addmm", "baddbmm", "addbmm")
-def _(call: Call, bias: Any, x: Any, y: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
-    found = ops.matmul(x, y)
-    found = summed(found, (0,)) if call.node.target is aten.addbmm.default else found
-    found = found if alpha == 1 else ops.mul(found, call.cast(alpha))
-    if beta == 0:
+def _product_and_sum(c: Call, a: Arguments) -> Any:
+    found = ops.matmul(*((a.mat1, a.mat2) if a.batch1 is None else (a.batch1, a.batch2)))
+    found = summed(found, (0,)) if c.name == "addbmm" else found
+    found = found if a.alpha == 1 else ops.mul(found, c.cast(a.alpha))
+    if a.beta == 0:
         return found
-    return ops.add(found, bias if beta == 1 else ops.mul(bias, call.cast(beta)))
+    return ops.add(found, a.self if a.beta == 1 else ops.mul(a.self, c.cast(a.beta)))
 
 
-def _each(value: Any, count: int) -> list[int]:
-    return [*value] * count if len(value) == 1 else [*value]
+def _options(a: Arguments) -> dict[str, Any]:
+    axes = len(a.weight.shape) - 2
+    stride, padding, dilation = ([*one] * (axes // len(one)) for one in (a.stride, a.padding, a.dilation))
+    return {"strides": stride, "pads": padding * 2, "dilations": dilation, "groups": a.groups}
 
 
-@computes("convolution")
-def _(
-    call: Call, x: Any, w: Any, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool,
-    output_padding: Any, groups: int,
-) -> Any:  # fmt: skip
-    axes = len(w.shape) - 2
-    stride, padding, dilation, more = (_each(one, axes) for one in (stride, padding, dilation, output_padding))
-    is_one = len(x.shape) == axes + 1  # without an axis of samples
-    x = x.reshape((1, *x.shape)) if is_one else x
-    options = {"strides": stride, "pads": padding * 2, "dilations": dilation, "groups": groups}
-    if transposed:
-        each = zip(x.shape[2:], stride, padding, dilation, w.shape[2:], more, strict=True)
-        sizes = [(n - 1) * s - 2 * p + d * (k - 1) + e + 1 for n, s, p, d, k, e in each]
-        y = ops.conv_x_grad(x, w, (x.shape[0], w.shape[1] * groups, *sizes), **options)
-        y = y if bias is None else ops.add(y, bias.reshape((-1, *[1] * axes)))
-    else:
-        y = ops.conv(x, w, bias, **options)
-    return y.reshape(y.shape[1:]) if is_one else y
+def _convolution(c: Call, a: Arguments) -> Any:
+    x, w, more = a.input, a.weight, (1,) * (len(a.weight.shape) - len(a.input.shape))  # an axis of samples
+    x = x.reshape((*more, *x.shape))
+    if not a.transposed:
+        return ops.conv(x, w, a.bias, **_options(a)).reshape(c.shape)
+    y = ops.conv_x_grad(x, w, (*more, *c.shape), **_options(a))
+    return (y if a.bias is None else ops.add(y, a.bias.reshape((-1, *[1] * (len(w.shape) - 2))))).reshape(c.shape)
 
 
-@computes("convolution_backward")
-def _(
-    call: Call, dy: Any, x: Any, w: Any, bias_sizes: Any, stride: Any, padding: Any, dilation: Any, transposed: bool,
-    output_padding: Any, groups: int, wanted: Any,
-) -> Any:  # fmt: skip
-    axes = len(w.shape) - 2
-    if len(x.shape) == axes + 1:
+def _convolution_backward(_: Call, a: Arguments) -> Any:
+    dy, x, w, options = a.grad_output, a.input, a.weight, _options(a)
+    if len(x.shape) != len(w.shape):
         raise NotImplementedError("a convolution of one sample without an axis")
-    stride, padding, dilation = (_each(one, axes) for one in (stride, padding, dilation))
-    options = {"strides": stride, "pads": padding * 2, "dilations": dilation, "groups": groups}
-    if transposed:  # the operator is the gradient of a convolution, whose result is x
-        dx = ops.conv(dy, w, **options) if wanted[0] else None
-        dw = ops.conv_w_grad(x, dy, w.shape, **options) if wanted[1] else None
+    if a.transposed:  # the operator is the gradient of a convolution, whose result is x
+        dx = ops.conv(dy, w, **options) if a.output_mask[0] else None
+        dw = ops.conv_w_grad(x, dy, w.shape, **options) if a.output_mask[1] else None
     else:
-        dx = ops.conv_x_grad(dy, w, x.shape, **options) if wanted[0] else None
-        dw = ops.conv_w_grad(dy, x, w.shape, **options) if wanted[1] else None
-    return dx, dw, summed(dy, (0, *range(2, len(dy.shape)))) if wanted[2] else None
+        dx = ops.conv_x_grad(dy, w, x.shape, **options) if a.output_mask[0] else None
+        dw = ops.conv_w_grad(dy, x, w.shape, **options) if a.output_mask[1] else None
+    return dx, dw, summed(dy, (0, *range(2, len(dy.shape)))) if a.output_mask[2] else None
+
+
+add(
+    {
+        "mm.default bmm.default": lambda _, a: ops.matmul(a.self, a.mat2),
+        "addmm.default baddbmm.default addbmm": _product_and_sum,
+        "convolution": _convolution,
+        "convolution_backward": _convolution_backward,
+    }
+)

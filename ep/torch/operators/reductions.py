@@ -1,4 +1,4 @@
-"""Reductions along axes, running sums, and softmaxes."""
+"""Reductions along axes, running sums, softmaxes, orders."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ep import ops
-from ep.torch.table import Call, Function, computes
+from ep.torch.table import Arguments, Call, Function, add, with_axis
 
 
 def axes_of(x: Any, dim: Any) -> tuple[int, ...]:
@@ -16,8 +16,7 @@ def axes_of(x: Any, dim: Any) -> tuple[int, ...]:
     rank = len(x.shape)
     if dim is None or dim == []:
         return tuple(range(rank))
-    given = [dim] if isinstance(dim, int) else dim
-    return tuple(axis % max(rank, 1) for axis in given) if rank else ()
+    return tuple(axis % rank for axis in ([dim] if isinstance(dim, int) else dim)) if rank else ()
 
 
 def summed(x: Any, axes: Any, keepdims: bool = False) -> Any:
@@ -25,86 +24,98 @@ def summed(x: Any, axes: Any, keepdims: bool = False) -> Any:
     return ops.sum(x, axes, dtype=x.dtype, keepdims=keepdims) if axes else x
 
 
-def _reduced(function: Function) -> Function:
+def _reduced(function: Any) -> Function:
     """Return the function of ATen's arguments, in the type of the result."""
 
-    def compute(call: Call, x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
-        x, axes = call.cast(x), axes_of(x, dim)
-        return function(x, axes, keepdims=keepdim) if axes else x
+    def compute(c: Call, a: Arguments) -> Any:
+        x, axes = c.cast(a.self), axes_of(a.self, a.dim)
+        return function(x, axes, keepdims=bool(a.keepdim)) if axes else x
 
     return compute
 
 
-def _product(x: Any, axes: Any, keepdims: bool = False) -> Any:
-    return ops.prod(x, axes, dtype=x.dtype, keepdims=keepdims)
-
-
-computes("sum.dim_IntList", "sum.default")(_reduced(summed))
-computes("mean.dim", "mean.default")(_reduced(ops.mean))
-computes("amax")(_reduced(ops.max))
-computes("amin")(_reduced(ops.min))
-computes("max.default")(_reduced(ops.max))
-computes("min.default")(_reduced(ops.min))
-computes("prod")(_reduced(_product))
-
-
-def _truth(function: Function) -> Function:
-    def compute(call: Call, x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-        truth = x if x.dtype == np.bool_ else ops.not_equal(x, call.number(0, x.dtype))
-        axes = axes_of(x, dim)
-        return call.cast(function(truth, axes, keepdims=keepdim) if axes else truth)
+def _truth(function: Any) -> Function:
+    def compute(c: Call, a: Arguments) -> Any:
+        truth = a.self if a.self.dtype == np.bool_ else ops.not_equal(a.self, 0)
+        axes = axes_of(truth, a.dim)
+        return c.cast(function(truth, axes, keepdims=bool(a.keepdim)) if axes else truth)
 
     return compute
 
 
-computes("any")(_truth(ops.any))
-computes("all")(_truth(ops.all))
-
-
-def variance(call: Call, x: Any, axes: Any, correction: Any, keepdim: bool) -> tuple[Any, Any]:
+def variance(c: Call, x: Any, axes: Any, correction: Any, keepdim: bool) -> tuple[Any, Any]:
     """Return the variance along axes, and the mean, whose axes are kept."""
     mean = ops.mean(x, axes, keepdims=True) if axes else x
     away = ops.sub(x, mean)
     count = math.prod(x.shape[axis] for axis in axes) - correction
-    total = summed(ops.mul(away, away), axes, keepdim)
-    return ops.div(total, call.number(max(count, 0), x.dtype)), mean
+    return ops.div(summed(ops.mul(away, away), axes, keepdim), c.cast(max(count, 0), x.dtype)), mean
 
 
-@computes("var.correction", "var.dim", "var_mean.correction")
-def _(call: Call, x: Any, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: Any = 1) -> Any:
-    found, mean = variance(call, x, axes_of(x, dim), (1 if correction is None else correction) * unbiased, keepdim)
-    if call.node.target._schema.name == "aten::var_mean":
-        return found, mean if keepdim else mean.reshape(found.shape)
-    return found
+def _var(c: Call, a: Arguments) -> Any:
+    correction = int(a.unbiased) if a.unbiased is not None else 1 if a.correction is None else a.correction
+    found, mean = variance(c, a.self, axes_of(a.self, a.dim), correction, bool(a.keepdim))
+    return found if c.name == "var" else (found, mean.reshape(found.shape))
 
 
-@computes("cumsum")
-def _(call: Call, x: Any, dim: int, *, dtype: Any = None) -> Any:
-    return ops.cumulative_sum(call.cast(x), dim, dtype=call.dtype) if x.shape else call.cast(x)
+def _along(function: Any, of_number: Any = lambda x: x) -> Function:
+    """Return the function of an array and an axis; an array without axes is another case."""
+    return lambda c, a: c.cast(function(c.cast(a.self), a.dim) if a.self.shape else of_number(c.cast(a.self)))
 
 
-@computes("cumprod")
-def _(call: Call, x: Any, dim: int, *, dtype: Any = None) -> Any:
-    return ops.cumulative_prod(call.cast(x), dim, dtype=call.dtype) if x.shape else call.cast(x)
+def _softmax_backward(function: Any) -> Function:
+    return lambda c, a: c.cast(
+        function(dy=a.grad_output, y=a.output, axis=a.dim) if c.shape else ops.sub(a.output, a.output)
+    )
 
 
-@computes("_softmax")
-def _(call: Call, x: Any, dim: int, half_to_float: bool) -> Any:
-    x = call.cast(x)
-    return ops.softmax(x, dim) if len(x.shape) else ops.div(x, x)
+def _extreme(function: Any) -> Function:
+    def compute(c: Call, a: Arguments) -> Any:
+        return function(with_axis(a.self), a.dim, bool(a.keepdim)).reshape(c.shape)
+
+    return compute
 
 
-@computes("_log_softmax")
-def _(call: Call, x: Any, dim: int, half_to_float: bool) -> Any:
-    x = call.cast(x)
-    return ops.log_softmax(x, dim) if len(x.shape) else ops.sub(x, x)
+def _extreme_and_place(function: Any) -> Function:
+    def compute(c: Call, a: Arguments) -> Any:
+        x = with_axis(a.self)
+        places = function(x, a.dim, True)
+        return [ops.take_along_axis(x, places, a.dim).reshape(c.shape), places.reshape(c.shape)]
+
+    return compute
 
 
-@computes("_softmax_backward_data")
-def _(call: Call, dy: Any, y: Any, dim: int, dtype: Any) -> Any:
-    return call.cast(ops.softmax_grad(dy=dy, y=y, axis=dim)) if len(y.shape) else call.cast(ops.sub(dy, dy))
+def _sort(c: Call, a: Arguments) -> Any:
+    x = with_axis(a.self)
+    places = ops.argsort(x, a.dim, a.descending)
+    return [ops.take_along_axis(x, places, a.dim).reshape(c.shape), places.reshape(c.shape)]
 
 
-@computes("_log_softmax_backward_data")
-def _(call: Call, dy: Any, y: Any, dim: int, dtype: Any) -> Any:
-    return call.cast(ops.log_softmax_grad(dy=dy, y=y, axis=dim)) if len(y.shape) else call.cast(ops.sub(dy, dy))
+def _top(c: Call, a: Arguments) -> Any:
+    found = ops.topk(with_axis(a.self), a.k, a.dim, a.largest, a.sorted)
+    return [one.reshape(c.shape) for one in found]
+
+
+add(
+    {
+        "sum": _reduced(summed),
+        "prod": _reduced(lambda x, axes, keepdims: ops.prod(x, axes, dtype=x.dtype, keepdims=keepdims)),
+        "mean": _reduced(ops.mean),
+        "amax max.default": _reduced(ops.max),
+        "amin min.default": _reduced(ops.min),
+        "any": _truth(ops.any),
+        "all": _truth(ops.all),
+        "var.correction var.dim var_mean.correction": _var,
+        "cumsum": _along(lambda x, axis: ops.cumulative_sum(x, axis, dtype=x.dtype)),
+        "cumprod": _along(lambda x, axis: ops.cumulative_prod(x, axis, dtype=x.dtype)),
+        "_softmax": _along(ops.softmax, lambda x: ops.div(x, x)),
+        "_log_softmax": _along(ops.log_softmax, lambda x: ops.sub(x, x)),
+        "_softmax_backward_data": _softmax_backward(ops.softmax_grad),
+        "_log_softmax_backward_data": _softmax_backward(ops.log_softmax_grad),
+        "argmax": _extreme(ops.argmax),
+        "argmin": _extreme(ops.argmin),
+        "max.dim": _extreme_and_place(ops.argmax),
+        "min.dim": _extreme_and_place(ops.argmin),
+        "sort": _sort,
+        "topk.default": _top,
+    }
+)

@@ -5,93 +5,54 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ep import ops
-from ep.torch.table import Call, computes
+from ep.torch.table import Arguments, Call, Function, add
 
 
-class _Windows:
-    """The windows of a pool. options: what the functions of `ep.ops` take."""
+def _options(c: Call, a: Arguments) -> dict[str, Any]:
+    """Return the windows of a pool, as the functions of `ep.ops` take them."""
+    axes = 3 if "3d" in c.name else 2
 
-    def __init__(
-        self, call: Call, x: Any, kernel: Any, stride: Any, padding: Any, dilation: Any = 1, ceil_mode: bool = False
-    ) -> None:
-        self.axes = 3 if "3d" in call.node.target._schema.name else 2
-        self._is_one = len(x.shape) == self.axes + 1  # a sample without an axis of samples
-        self.kernel = self._each(kernel)
-        self.options: Any = {
-            "kernel": self.kernel,
-            "strides": self._each(stride) if stride else self.kernel,
-            "pads": self._each(padding) * 2,
-            "dilations": self._each(dilation),
-            "ceil_mode": ceil_mode,
-        }
-
-    def _each(self, value: Any) -> list[int]:
+    def each(value: Any) -> list[int]:
         given = [value] if isinstance(value, int) else [*value]
-        return given * (self.axes // len(given)) if len(given) == 1 else given
+        return given * (axes // len(given))
 
-    def samples(self, x: Any) -> Any:
-        """Return an operand with an axis of samples."""
-        return x.reshape((1, *x.shape)) if self._is_one else x
-
-    def result(self, y: Any) -> Any:
-        """Return a result with as many axes as the operand of the call has."""
-        return y.reshape(y.shape[1:]) if self._is_one else y
-
-
-@computes("max_pool2d_with_indices", "max_pool3d_with_indices")
-def _(
-    call: Call, x: Any, kernel: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
-) -> Any:
-    windows = _Windows(call, x, kernel, stride, padding, dilation, ceil_mode)
-    if call.is_read(1):
-        return [*map(windows.result, ops.max_pool_with_indices(windows.samples(x), **windows.options))]
-    return [windows.result(ops.max_pool(windows.samples(x), **windows.options)), None]
+    kernel = each(a.kernel_size)
+    found = {
+        "kernel": kernel,
+        "strides": each(a.stride) if a.stride else kernel,
+        "pads": each(a.padding) * 2,
+        "dilations": each(a.dilation or 1),
+        "ceil_mode": a.ceil_mode,
+    }
+    if "avg" in c.name:
+        found |= {"count_include_pad": a.count_include_pad, "divisor": a.divisor_override}
+    return found
 
 
-@computes("max_pool2d_with_indices_backward", "max_pool3d_with_indices_backward")
-def _(
-    call: Call, dy: Any, x: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, indices: Any
-) -> Any:
-    windows = _Windows(call, x, kernel, stride, padding, dilation, ceil_mode)
-    found = ops.max_unpool(windows.samples(dy), windows.samples(indices), x.shape[-windows.axes :])
-    return windows.result(found)
+def _samples(c: Call, x: Any) -> Any:
+    """Return an operand with an axis of samples."""
+    return x.reshape((1, *x.shape)) if len(x.shape) == (4 if "3d" in c.name else 3) else x
 
 
-@computes("avg_pool2d", "avg_pool3d")
-def _(
-    call: Call, x: Any, kernel: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
-    count_include_pad: bool = True, divisor: Any = None,
-) -> Any:  # fmt: skip
-    windows = _Windows(call, x, kernel, stride, padding, 1, ceil_mode)
-    y = ops.average_pool(windows.samples(x), **windows.options, count_include_pad=count_include_pad, divisor=divisor)
-    return windows.result(y)
+def _max_pool(c: Call, a: Arguments) -> Any:
+    x = _samples(c, a.self)
+    if not c.is_read(1):
+        return [ops.max_pool(x, **_options(c, a)).reshape(c.shape), None]
+    return [one.reshape(c.shape) for one in ops.max_pool_with_indices(x, **_options(c, a))]
 
 
-@computes("avg_pool2d_backward", "avg_pool3d_backward")
-def _(
-    call: Call, dy: Any, x: Any, kernel: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool,
-    divisor: Any,
-) -> Any:  # fmt: skip
-    windows = _Windows(call, x, kernel, stride, padding, 1, ceil_mode)
-    dx = ops.average_pool_grad(
-        windows.samples(dy), windows.samples(x).shape, **windows.options, count_include_pad=count_include_pad,
-        divisor=divisor,
-    )  # fmt: skip
-    return windows.result(dx)
+def _max_pool_backward(c: Call, a: Arguments) -> Any:
+    x, axes = a.self, 3 if "3d" in c.name else 2
+    return ops.max_unpool(_samples(c, a.grad_output), _samples(c, a.indices), x.shape[-axes:]).reshape(c.shape)
 
 
-@computes("_adaptive_avg_pool2d", "_adaptive_avg_pool3d")
-def _(call: Call, x: Any, sizes: Any) -> Any:
-    is_one = len(x.shape) == len(sizes) + 1
-    y = ops.adaptive_average_pool(x.reshape((1, *x.shape)) if is_one else x, sizes)
-    return y.reshape(y.shape[1:]) if is_one else y
+def _average_pool_backward(c: Call, a: Arguments) -> Any:
+    x = _samples(c, a.self)
+    return ops.average_pool_grad(_samples(c, a.grad_output), x.shape, **_options(c, a)).reshape(c.shape)
 
 
-@computes("_adaptive_avg_pool2d_backward", "_adaptive_avg_pool3d_backward")
-def _(call: Call, dy: Any, x: Any) -> Any:
-    is_one = len(x.shape) == (3 if "2d" in call.node.target._schema.name else 4)
-    more = (1,) * is_one
-    return ops.adaptive_average_pool_grad(dy.reshape((*more, *dy.shape)), (*more, *x.shape)).reshape(x.shape)
+def _adaptive_backward(c: Call, a: Arguments) -> Any:
+    return ops.adaptive_average_pool_grad(_samples(c, a.grad_output), _samples(c, a.self).shape).reshape(c.shape)
 
 
 _RESIZES: Final = {
@@ -104,27 +65,36 @@ _RESIZES: Final = {
 }
 
 
-def _add_resizes(name: str, mode: Any) -> None:
-    """Add an operator, its form with lists, and its gradient. Those of lines and cubics have `align_corners`."""
-    count = int(mode in ("linear", "cubic"))
+def _resize(mode: Any) -> Function:
+    """Return the function of a resize, or of its gradient."""
 
-    def options(given: Any) -> Any:
-        align, scales = given[:count], given[count:]
-        return {
+    def compute(c: Call, a: Arguments) -> Any:
+        scales = a.scale_factors or [one for name, one in a.given.items() if name.startswith("scales")]
+        options: Any = {
             "mode": mode,
-            "align_corners": any(align),
+            "align_corners": bool(a.align_corners),
             "scales": None if None in scales or not scales else scales,
         }
+        if a.grad_output is not None:
+            return ops.resize_grad(a.grad_output, c.shape, **options)
+        return ops.resize(a.input if a.self is None else a.self, c.shape[2:], **options)
 
-    computes(f"{name}.default")(lambda call, x, sizes, *given: ops.resize(x, sizes, **options(given)))
-    computes(f"{name}.vec")(
-        lambda call, x, _, *given: ops.resize(x, call.shape[2:], **options((*given[:count], *(given[count] or ()))))
-    )
-    computes(f"{name}_backward.default")(
-        lambda call, dy, _, shape, *given: ops.resize_grad(dy, shape, **options(given))
-    )
+    return compute
 
 
+add(
+    {
+        "max_pool2d_with_indices max_pool3d_with_indices": _max_pool,
+        "max_pool2d_with_indices_backward max_pool3d_with_indices_backward": _max_pool_backward,
+        "avg_pool2d avg_pool3d": lambda c, a: ops.average_pool(_samples(c, a.self), **_options(c, a)).reshape(c.shape),
+        "avg_pool2d_backward avg_pool3d_backward": _average_pool_backward,
+        "_adaptive_avg_pool2d _adaptive_avg_pool3d": lambda c, a: ops.adaptive_average_pool(
+            _samples(c, a.self), a.output_size
+        ).reshape(c.shape),
+        "_adaptive_avg_pool2d_backward _adaptive_avg_pool3d_backward": _adaptive_backward,
+    }
+)
 for _name, _mode in _RESIZES.items():
     for _axes in (1, 2, 3):
-        _add_resizes(_name.format(_axes), _mode)
+        _forward = _name.format(_axes)
+        add({f"{_forward}.default {_forward}.vec {_forward}_backward.default": _resize(_mode)})
