@@ -7,7 +7,6 @@ from typing import Any, Final
 from ep import ops
 from ep.onnx.operators.attributes import one_of
 from ep.onnx.operators.fitting import check_rank, check_shape
-from ep.onnx.operators.indices import gather_elements
 from ep.onnx.operators.placing import places
 from ep.onnx.operators.types import in_float32
 
@@ -28,7 +27,7 @@ def negative_log_likelihood(
     ignored = None if ignore_index is None else ops.equal(ops.cast(target, "int64"), ignore_index)
     labels = target if ignored is None else ops.where(ignored, 0, target)
     labels = ops.gather(places(x.shape[1], 0, 1, x), labels, 0)  # refuses negative ones, too
-    taken = gather_elements(x, labels.reshape((x.shape[0], 1, *x.shape[2:])), 1)
+    taken = ops.take_along_axis(x, labels.reshape((x.shape[0], 1, *x.shape[2:])), 1, mode="zero")  # all are right
     losses = ops.negative(taken.reshape(target.shape))
     factors: Any = None if weight is None else ops.gather(weight, labels, 0)
     if factors is None and ignored is not None and reduction == "mean":
