@@ -31,10 +31,10 @@ def take_along_axis(x: ArrayLike, indices: Indices, axis: int = -1, mode: IndexM
     """
     check_mode(mode)
     axis, given = _axis_of(x, indices, axis), indices
-    sizes = [_without(tuple(one.shape), axis) for one in (x, indices)]
+    sizes = [_without(tuple(item.shape), axis) for item in (x, indices)]
     if sizes[0] != sizes[1]:
         whole = broadcast_dims(*sizes, names=("x", "indices"))
-        x, indices = (_expanded(one, (*whole[:axis], one.shape[axis], *whole[axis:])) for one in (x, indices))
+        x, indices = (_expanded(item, (*whole[:axis], item.shape[axis], *whole[axis:])) for item in (x, indices))
     return _on_last_axis("gather", (x, indices), given, axis, mode)
 
 
@@ -92,7 +92,7 @@ def _on_last_axis(name: str, arrays: Sequence[Array], indices: Array, axis: int,
         if axis == last:
             return FUNCTIONS[name](*arrays, last, last, *given)
         order = [*range(axis), *range(axis + 1, last + 1), axis]
-        found = FUNCTIONS[name](*(_moved(one, order) for one in arrays), last, last, *given)
+        found = FUNCTIONS[name](*(_moved(item, order) for item in arrays), last, last, *given)
     except IndexError:
         on_device: Any = arrays_of((indices,), ("indices",))
         resolved(on_device, on_device.as_buffer(indices, "indices"), arrays[0].shape[axis], given[-1])

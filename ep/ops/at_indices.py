@@ -18,7 +18,7 @@ from ep.ops.composition import composition
 from ep.ops.declare.function import FUNCTIONS, Indices
 from ep.ops.devices import arrays_of, as_array
 from ep.ops.full import filled
-from ep.ops.indices import IndexMode, as_indices
+from ep.ops.indices import IndexMode, as_indices, check_mode
 from ep.ops.scatter_rows import Reduction, as_scatter_op, expanded_updates
 from ep.ops.shaped import viewed
 from ep.ops.shapes import from_front
@@ -37,8 +37,8 @@ def index(x: ArrayLike, indices: Sequence[ArrayLike], axis: int = 0, mode: Index
     integers, ValueError for shapes that do not fit, and IndexError as `gather`.
     """
     with _named(is_last=False):
-        places, along, merged = _merged(x, indices, axis, mode)
-    return FUNCTIONS["gather"](viewed(x, merged), places, along, mode="zero")
+        places, along, merged, checks = _merged(x, indices, axis, mode)
+        return FUNCTIONS["gather"](viewed(x, merged), places, along, mode=checks)
 
 
 @composition()
@@ -59,9 +59,9 @@ def index_put(
     """
     as_scatter_op(reduction)
     with _named(is_last=False):
-        places, along, merged = _merged(x, indices, axis, mode)
-    updates = expanded_updates(updates, (*merged[:along], *places.shape, *merged[along + 1 :]))
-    found = FUNCTIONS["scatter_rows"](viewed(x, merged), places, updates, along, 0, reduction, "zero")
+        places, along, merged, checks = _merged(x, indices, axis, mode)
+        updates = expanded_updates(updates, (*merged[:along], *places.shape, *merged[along + 1 :]))
+        found = FUNCTIONS["scatter_rows"](viewed(x, merged), places, updates, along, 0, reduction, checks)
     return viewed(found, tuple(x.shape))
 
 
@@ -105,8 +105,11 @@ def scatter_nd(
     return viewed(FUNCTIONS["scatter_rows"](viewed(x, merged), places, updates, 0, 0, reduction, "zero"), x.shape)
 
 
-def _merged(x: Array, indices: Any, axis: int, mode: IndexMode) -> tuple[Array, int, Dims]:
-    """Return indices along one axis, this axis, and the shape of x in which it is all axes that are indexed."""
+def _merged(x: Array, indices: Any, axis: int, mode: IndexMode) -> tuple[Array, int, Dims, IndexMode]:
+    """Return indices along one axis, this axis, the shape of x in which it is all axes that are indexed, and the mode.
+
+    Those of several arrays have been checked.
+    """
     if not isinstance(indices, list | tuple):
         raise TypeError(f"indices must be a sequence of arrays, not {shown(indices)}")
     if not indices:
@@ -117,12 +120,18 @@ def _merged(x: Array, indices: Any, axis: int, mode: IndexMode) -> tuple[Array, 
         raise ValueError(f"axis is {along} and indices has {count} arrays; x has shape {shape}, {len(shape)} axes")
     names = [f"indices[{k}]" for k in range(count)]
     arrays = arrays_of([x, *indices], ["x", *names])
-    read = [as_array(arrays, as_indices(arrays, one, name), name) for one, name in zip(indices, names, strict=True)]
-    if len({one.dtype for one in read}) > 1:
-        read = [_as_int64(one) for one in read]
-    broadcast_dims(*(tuple(one.shape) for one in read), names=names)
+    read = [as_array(arrays, as_indices(arrays, item, name), name) for item, name in zip(indices, names, strict=True)]
+    if len({item.dtype for item in read}) > 1:
+        read = [_as_int64(item) for item in read]
+    if mode == "zero":
+        raise ValueError("mode is 'zero'; it must be raise, wrap_negative or clip")
+    check_mode(mode)
+    if count == 1:
+        return read[0], along, shape, mode
+    broadcast_dims(*(tuple(item.shape) for item in read), names=names)
     places = FUNCTIONS["ravel_multi_index"](read, shape[along : along + count], mode)
-    return places, along, (*shape[:along], math.prod(shape[along : along + count]), *shape[along + count :])
+    merged = (*shape[:along], math.prod(shape[along : along + count]), *shape[along + count :])
+    return places, along, merged, "zero"
 
 
 def _merged_nd(x: Array, indices: Array, batch: int, mode: IndexMode) -> tuple[Array, Dims]:
@@ -144,7 +153,7 @@ def _merged_nd(x: Array, indices: Array, batch: int, mode: IndexMode) -> tuple[A
     )
     with _named(is_last=True):
         places = FUNCTIONS["ravel_multi_index"](
-            [viewed(one, lead) for one in columns], shape[batch : batch + count], mode
+            [viewed(item, lead) for item in columns], shape[batch : batch + count], mode
         )
     return places, merged
 
@@ -156,9 +165,11 @@ def _named(is_last: bool) -> Iterator[None]:
         yield
     except ArgumentIndexError as error:
         name, *words = error.args
-        number, _, place = name.removeprefix("multi_index[").partition("]")
-        last = f"{place[:-1]}, {number}]" if place else f"[{number}]"
-        raise ArgumentIndexError(f"indices{last if is_last else f'[{number}]{place}'}", *words) from None
+        if not name.startswith("multi_index["):  # of a single array, by which gather reads or scatter_rows writes
+            raise ArgumentIndexError(name.replace("indices", "indices[0]"), *words) from None
+        number, _, position = name.removeprefix("multi_index[").partition("]")
+        last = f"{position[:-1]}, {number}]" if position else f"[{number}]"
+        raise ArgumentIndexError(f"indices{last if is_last else f'[{number}]{position}'}", *words) from None
 
 
 def _as_int64(indices: Array) -> Array:

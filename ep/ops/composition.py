@@ -68,13 +68,13 @@ def composition(
             known = [found.get(one, value) for one, value in zip(parameters, args, strict=False)]
             return (*known, *args[len(parameters) :]), {one: found.get(one, value) for one, value in kwargs.items()}
 
-        places = [(k, one in indices) for k, one in enumerate(parameters) if one in names]
+        positions = [(k, one in indices) for k, one in enumerate(parameters) if one in names]
 
         def are_plain(args: tuple[Any, ...]) -> bool:
             """Return whether all operands are in the form that functions of `ep.ops` take: in most calls they are."""
             first: Any = None
-            for place, is_index in places:
-                value = args[place] if place < len(args) else None
+            for position, is_index in positions:
+                value = args[position] if position < len(args) else None
                 if type(value) is not np.ndarray or not value.flags.c_contiguous:
                     return False
                 if is_index:
@@ -86,7 +86,7 @@ def composition(
                         return False
                 elif value.dtype is not first or elementwise:
                     return False
-            return bool(places)
+            return bool(positions)
 
         @wraps(function)
         def composed(*args: Any, **kwargs: Any) -> Any:

@@ -62,7 +62,7 @@ def ravel_multi_index(multi_index: Tensors, dims: Any, mode: IndexMode = "raise"
     dtype = multi_index[0].dtype
     if dtype.kind not in "iu":
         raise TypeError(f"multi_index has dtype {dtype}; it must be an integer type")
-    _shape([tuple(one.shape) for one in multi_index], {})
+    _shape([tuple(item.shape) for item in multi_index], {})
     return {"dims": sizes, "mode": mode}
 
 

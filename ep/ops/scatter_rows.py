@@ -65,7 +65,7 @@ def _partials(op: ScatterOp, data_type: DataType) -> tuple[Sequence[Sbp], Sequen
         greater = op in (ScatterOp.kAdd, ScatterOp.kMax)
         return ([PMAX], [PMIN]) if greater else ([PMIN], [PMAX])
     if op is ScatterOp.kAdd:
-        return [P], [one for one in partials if one != P]
+        return [P], [item for item in partials if item != P]
     if op is ScatterOp.kMul:
         return [], [P]
     return ([PMAX], [PMIN]) if op is ScatterOp.kMax else ([PMIN], [PMAX])
@@ -163,7 +163,7 @@ class ScatterRowsKernel(IndexedKernel):
             (x, indices, updates), (out,) = inputs, outputs
             indices = resolved(arrays, indices, size, mode)
             # what is read after the first launch must not be written by it
-            is_apart = not any(arrays.may_share_memory(out, one) for one in (indices, updates))
+            is_apart = not any(arrays.may_share_memory(out, item) for item in (indices, updates))
             result = out if is_apart else arrays.empty(shape, x.dtype)
             self._copy.Launch(arrays.stream, row, x, row, result)
             primitive = self._primitive(indices.dtype)

@@ -58,14 +58,14 @@ def test_take_along_axis(shape, axis, of_indices, device, rng):
         np.testing.assert_array_equal(host(got), wanted)
 
 
-@pytest.mark.parametrize("data_type", ALL, ids=lambda one: one.name)
+@pytest.mark.parametrize("data_type", ALL, ids=lambda item: item.name)
 def test_types_of_elements(data_type, device, rng):
     x, indices = drawn(rng, (5, 7), data_type.dtype), rng.integers(0, 5, (3, 7))
     got = host(ep.ops.take_along_axis(placed(device, x), placed(device, indices), 0))
     assert got.tobytes() == taken(x, indices, 0).tobytes()
 
 
-@pytest.mark.parametrize("data_type", INTEGERS, ids=lambda one: one.name)
+@pytest.mark.parametrize("data_type", INTEGERS, ids=lambda item: item.name)
 def test_types_of_indices(data_type, device, rng):
     x, indices = drawn(rng, (5, 7), np.float64), rng.integers(0, 7, (5, 3)).astype(data_type.dtype)
     got = host(ep.ops.take_along_axis(placed(device, x), placed(device, indices)))
@@ -107,7 +107,7 @@ def test_the_gradient_of_take_along_axis(device, rng):
     for i, j, k in np.ndindex(indices.shape):
         wanted[i, indices[i, j, k], k] += weights[i, j, k]
     loss = lambda x, i, w: ep.ops.sum(ep.ops.take_along_axis(x, i, 1, "wrap_negative") * w)  # noqa: E731
-    got = ep.grad(loss)(*(placed(device, one) for one in (x, indices, weights)))
+    got = ep.grad(loss)(*(placed(device, item) for item in (x, indices, weights)))
     np.testing.assert_allclose(host(got), wanted, 1e-13)
 
 
@@ -169,7 +169,7 @@ def test_scatter(shape, axis, of_indices, reduction, device, rng):
     x, updates = drawn(rng, shape, np.float32), drawn(rng, of_indices, np.float32)
     indices = rng.integers(-shape[axis], max(shape[axis], 1), of_indices)
     wanted = scattered(x, indices, updates, axis, reduction)
-    given = [placed(device, one) for one in (x, indices, updates)]
+    given = [placed(device, item) for item in (x, indices, updates)]
     function = lambda x, i, u: ep.ops.scatter(x, i, u, axis, reduction, mode="wrap_negative")  # noqa: E731
     fused = ep.fuse(function)
     for got in (function(*given), *(fused(*given) for _ in range(3))):
@@ -178,11 +178,11 @@ def test_scatter(shape, axis, of_indices, reduction, device, rng):
 
 
 @pytest.mark.parametrize("reduction", OPS)
-@pytest.mark.parametrize("data_type", ALL, ids=lambda one: one.name)
+@pytest.mark.parametrize("data_type", ALL, ids=lambda item: item.name)
 def test_types_that_are_scattered(data_type, reduction, device, rng):
     x, updates = drawn(rng, (5, 7), data_type.dtype), drawn(rng, (23, 7), data_type.dtype)
     indices = rng.integers(0, 5, updates.shape)
-    given = [placed(device, one) for one in (x, indices, updates)]
+    given = [placed(device, item) for item in (x, indices, updates)]
     if data_type.dtype.kind == "c" and reduction in ("max", "min"):
         with pytest.raises(LookupError, match="scatter"):
             ep.ops.scatter(*given, 0, reduction)
@@ -195,7 +195,7 @@ def test_types_that_are_scattered(data_type, reduction, device, rng):
 def test_special_values_that_are_scattered(device):
     x, updates = np.float32([1, np.nan, np.inf, -0.0]), np.float32([np.nan, 2, -np.inf, 0.0])
     indices = np.arange(4)
-    given = [placed(device, one) for one in (x, indices, updates)]
+    given = [placed(device, item) for item in (x, indices, updates)]
     for reduction, function in OPS.items():
         with np.errstate(all="ignore"):
             wanted = function(x, updates)
@@ -215,7 +215,7 @@ def test_updates_that_are_repeated(device, rng):
 
 def test_indices_out_of_range_of_a_scatter(device):
     x, indices, updates = np.zeros((2, 3)), np.array([[1, -1], [3, 0]]), np.array([[1.0, 2], [3, 4]])
-    given = [placed(device, one) for one in (x, indices, updates)]
+    given = [placed(device, item) for item in (x, indices, updates)]
     assert host(ep.ops.scatter(*given, mode="zero")).tolist() == [[0, 1, 0], [4, 0, 0]]
     assert host(ep.ops.scatter(*given, mode="clip")).tolist() == [[2, 1, 0], [4, 0, 3]]
     with pytest.raises(IndexError, match=re.escape("indices[0, 1] is -1") if device.type is DeviceType.kCPU else None):
@@ -228,7 +228,7 @@ def test_the_gradients_of_scatter(reduction, device, rng):
     x, updates, indices = rng.standard_normal((3, 4)), rng.standard_normal((3, 5)), rng.integers(0, 3, (3, 5))
     weights = rng.standard_normal(x.shape)
     loss = lambda x, u, i, w: ep.ops.sum(ep.ops.scatter(x, i, u, 1, reduction) * w)  # noqa: E731
-    found = ep.grad(loss, by=(0, 1))(*(placed(device, one) for one in (x, updates, indices, weights)))
+    found = ep.grad(loss, by=(0, 1))(*(placed(device, item) for item in (x, updates, indices, weights)))
     for k, gradient in enumerate(found):
         for position in np.ndindex((x, updates)[k].shape):
             ends = []
@@ -242,14 +242,14 @@ def test_the_gradients_of_scatter(reduction, device, rng):
 def test_the_gradients_where_numbers_are_equal_or_zero(device):
     """Equal numbers share the gradient; a product without the zero is that of the others."""
     x, updates, indices = np.array([2.0, 0, 0, 5]), np.array([2.0, 1, 3, 4, 0]), np.array([0, 0, 1, 2, 2])
-    given = [placed(device, one) for one in (x, updates, indices)]
+    given = [placed(device, item) for item in (x, updates, indices)]
     for reduction, wanted in (
         ("max", ([0.5, 0, 0, 1], [0.5, 0, 1, 1, 0])),
         ("mul", ([2, 3, 0, 1], [2, 4, 0, 0, 0])),
     ):
         loss = lambda x, u, i, reduction=reduction: ep.ops.sum(ep.ops.scatter(x, i, u, 0, reduction))  # noqa: E731
         found = ep.grad(loss, by=(0, 1))(*given)
-        assert [host(one).tolist() for one in found] == [list(map(float, one)) for one in wanted]
+        assert [host(item).tolist() for item in found] == [list(map(float, item)) for item in wanted]
 
 
 SCATTER_REFUSED = [

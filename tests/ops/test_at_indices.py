@@ -35,14 +35,14 @@ def drawn(rng, shape, axis, of_indices):
     """Return x, indices that may be negative, and the index of NumPy."""
     x = rng.standard_normal(shape).astype(np.float32)
     first = axis % len(shape)
-    indices = [rng.integers(-shape[first + k], shape[first + k], one) for k, one in enumerate(of_indices)]
+    indices = [rng.integers(-shape[first + k], shape[first + k], item) for k, item in enumerate(of_indices)]
     return x, indices, (*[slice(None)] * first, *indices)
 
 
 @pytest.mark.parametrize(("shape", "axis", "of_indices"), INDEXED)
 def test_index(shape, axis, of_indices, device, rng):
     x, indices, at = drawn(rng, shape, axis, of_indices)
-    given = [placed(device, np.asarray(one)) for one in (x, *indices)]
+    given = [placed(device, np.asarray(item)) for item in (x, *indices)]
     index = lambda x, *indices: ep.ops.index(x, indices, axis, "wrap_negative")  # noqa: E731
     fused = ep.fuse(index)
     for got in (index(*given), *(fused(*given) for _ in range(3))):
@@ -59,11 +59,11 @@ def test_index_put(shape, axis, of_indices, reduction, device, rng):
         lead = len(at) - len(indices)
         each = np.broadcast_arrays(*indices)
         for position in np.ndindex(each[0].shape):
-            target = (*at[:lead], *(int(one[position]) for one in each))
+            target = (*at[:lead], *(int(item[position]) for item in each))
             wanted[target] = updates[(*at[:lead], *position)]
     else:
         OPS[reduction].at(wanted, at, updates)
-    given = [placed(device, np.asarray(one)) for one in (x, updates, *indices)]
+    given = [placed(device, np.asarray(item)) for item in (x, updates, *indices)]
     put = lambda x, updates, *indices: ep.ops.index_put(x, indices, updates, axis, reduction, "wrap_negative")  # noqa: E731
     fused = ep.fuse(put)
     for got in (put(*given), *(fused(*given) for _ in range(3))):
@@ -75,7 +75,7 @@ def test_index_put(shape, axis, of_indices, reduction, device, rng):
 def test_indices_of_several_types(types, device, rng):
     x = rng.standard_normal((5, 7)).astype(np.float32)
     indices = [rng.integers(0, size, 9).astype(dtype) for size, dtype in zip((5, 7), types, strict=True)]
-    got = ep.ops.index(placed(device, x), [placed(device, one) for one in indices])
+    got = ep.ops.index(placed(device, x), [placed(device, item) for item in indices])
     np.testing.assert_array_equal(host(got), x[indices[0].astype(int), indices[1].astype(int)])
     if types[0] == "uint64":
         large = placed(device, np.uint64([2**64 - 1]))
@@ -83,7 +83,7 @@ def test_indices_of_several_types(types, device, rng):
             host(ep.ops.index(placed(device, x), [large, placed(device, np.int8([0]))], mode="wrap_negative"))
 
 
-@pytest.mark.parametrize("data_type", ALL, ids=lambda one: one.name)
+@pytest.mark.parametrize("data_type", ALL, ids=lambda item: item.name)
 def test_types_of_elements(data_type, device, rng):
     x = rng.integers(0, 2, (5, 7)).astype(data_type.dtype)
     i, j = rng.integers(0, 5, 11), rng.integers(0, 7, 11)
@@ -135,7 +135,7 @@ def test_scatter_nd(depth, reduction, device, rng):
         at = (*indices[position], ...)
         new = updates[position]
         wanted[at] = new if reduction == "none" else OPS[reduction](wanted[at], new)
-    given = [placed(device, one) for one in (x, indices, updates)]
+    given = [placed(device, item) for item in (x, indices, updates)]
     scatter = lambda *given: ep.ops.scatter_nd(*given, reduction, "wrap_negative")  # noqa: E731
     fused = ep.fuse(scatter)
     for got in (scatter(*given), *(fused(*given) for _ in range(3))):
@@ -145,7 +145,7 @@ def test_scatter_nd(depth, reduction, device, rng):
 def test_where_a_wrong_index_is(device):
     """The error names the array, or the last axis; a wrong index is one of its axis, not of the whole array."""
     x = placed(device, np.zeros((2, 3, 4)))
-    rows, columns, both = (placed(device, np.array(one)) for one in ([[1, 0]], [[0], [3]], [[0, 0], [0, 3]]))
+    rows, columns, both = (placed(device, np.array(item)) for item in ([[1, 0]], [[0], [3]], [[0, 0], [0, 3]]))
     calls = [
         (lambda: ep.ops.index(x, [rows, columns]), "indices[1][1, 0] is 3; the axis holds 0 ... 2"),
         (lambda: ep.ops.index_put(x, [columns], 1.0, 0), "indices[0][1, 0] is 3; the axis holds 0 ... 1"),
@@ -164,10 +164,10 @@ def test_gradients(device, rng):
     updates, weights = rng.standard_normal((4, 2)), rng.standard_normal((4, 2))
     wanted = np.zeros(x.shape)
     np.add.at(wanted, (i, j), weights)
-    given = [placed(device, one) for one in (x, i, j, weights)]
+    given = [placed(device, item) for item in (x, i, j, weights)]
     got = ep.grad(lambda x, i, j, w: ep.ops.sum(ep.ops.index(x, [i, j]) * w))(*given)
     np.testing.assert_allclose(host(got), wanted)
-    given = [placed(device, one) for one in (x, i, j, updates, np.asarray(wanted + 1))]
+    given = [placed(device, item) for item in (x, i, j, updates, np.asarray(wanted + 1))]
     for reduction, stays in (("none", [False, True, True, True]), ("add", [True] * 4)):
         loss = lambda x, i, j, u, w, r=reduction: ep.ops.sum(ep.ops.index_put(x, [i, j], u, 0, r) * w)  # noqa: E731
         by_x, by_updates = ep.grad(loss, by=(0, 3))(*given)
@@ -194,7 +194,7 @@ def test_scatter_rows(axis, batch_dims, of_indices, reduction, device, rng):
             target, source = (*b, *between, indices[(*b, *position)]), (*b, *between, *position)
             new = updates[source]
             wanted[target] = new if reduction == "none" else OPS[reduction](wanted[target], new)
-    given = [placed(device, one) for one in (x, indices, updates)]
+    given = [placed(device, item) for item in (x, indices, updates)]
     got = ep.ops.scatter_rows(*given, axis, batch_dims, reduction)
     np.testing.assert_array_equal(host(got), wanted)
     assert ep.ops.scatter_rows(*given, axis, batch_dims, reduction, out=given[0]) is given[0]
@@ -205,20 +205,20 @@ def test_out_may_be_any_operand(device):
     """What is read later is not overwritten before."""
     x, indices, updates = np.zeros(5, np.int64), np.array([3, 1, 0, 4, 2]), np.arange(5) + 10
     for k in range(3):
-        given = [placed(device, one) for one in (x, indices, updates)]
+        given = [placed(device, item) for item in (x, indices, updates)]
         ep.ops.scatter_rows(*given, out=given[k])
         assert host(given[k]).tolist() == [12, 11, 14, 10, 13]
 
 
-@pytest.mark.parametrize("data_type", INTEGERS, ids=lambda one: one.name)
+@pytest.mark.parametrize("data_type", INTEGERS, ids=lambda item: item.name)
 def test_ravel_multi_index(data_type, device, rng):
     dims, shapes = (5, 1, 7), ((3, 1), (), (4,))
     given = [rng.integers(0, size, shape).astype(data_type.dtype) for size, shape in zip(dims, shapes, strict=True)]
-    wanted = np.ravel_multi_index([one.astype(int) for one in given], dims)
-    got = host(ep.ops.ravel_multi_index([placed(device, np.asarray(one)) for one in given], dims))
+    wanted = np.ravel_multi_index([item.astype(int) for item in given], dims)
+    got = host(ep.ops.ravel_multi_index([placed(device, np.asarray(item)) for item in given], dims))
     np.testing.assert_array_equal(got, wanted, strict=True)
-    one = host(ep.ops.ravel_multi_index([placed(device, given[0])], 5))
-    np.testing.assert_array_equal(one, given[0].astype(np.int64), strict=True)
+    item = host(ep.ops.ravel_multi_index([placed(device, given[0])], 5))
+    np.testing.assert_array_equal(item, given[0].astype(np.int64), strict=True)
 
 
 REFUSED = [

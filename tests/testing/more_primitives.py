@@ -171,12 +171,12 @@ class NumpyBatchScatter(BatchScatter):
         out = elements(out, "out", data_type, batch * outer * places * inner, written=True)
         check_apart(out, "out", updates, "updates")
         check_apart(out, "out", indices, "indices")
-        updates, out = (one.reshape(batch, outer, -1, inner) if one.size else one for one in (updates, out))
+        updates, out = (item.reshape(batch, outer, -1, inner) if item.size else item for item in (updates, out))
         total = out.astype(np.float32 if data_type is HALF else out.dtype)
         for b, i in np.ndindex(batch, number) if out.size else ():
-            place = int(indices[b * number + i]) - offset
-            if 0 <= place < places:
+            target = int(indices[b * number + i]) - offset
+            if 0 <= target < places:
                 with np.errstate(all="ignore"):
-                    old = total[b, :, place] if self.request.op is ScatterOp.kAdd else 0
-                    total[b, :, place] = old + updates[b, :, i].astype(total.dtype)
-                    out[b, :, place] = total[b, :, place].astype(out.dtype)
+                    old = total[b, :, target] if self.request.op is ScatterOp.kAdd else 0
+                    total[b, :, target] = old + updates[b, :, i].astype(total.dtype)
+                    out[b, :, target] = total[b, :, target].astype(out.dtype)

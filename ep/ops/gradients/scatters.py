@@ -41,7 +41,7 @@ def _scatter_rows(back: Backward) -> Gradients:
         return [back.dy, None, rows.gathered(back.dy)]
     if op is ScatterOp.kMul:
         return _of_product(back, rows)
-    return _of_extreme(back, rows, next(word for word, one in REDUCTIONS.items() if one is op))
+    return _of_extreme(back, rows, next(word for word, item in REDUCTIONS.items() if item is op))
 
 
 def _of_update(back: Backward, rows: _Rows) -> Gradients:
@@ -60,10 +60,10 @@ def _of_update(back: Backward, rows: _Rows) -> Gradients:
 def _of_product(back: Backward, rows: _Rows) -> Gradients:
     """Return dy times the product of the others. The factors that are 0 are counted, and left out of products."""
     (x, _, updates), dy = back.inputs, wide(back.dy)
-    is_zero = [call("equal")(one, 0) for one in (x, updates)]
-    factors = [call("where")(zero, 1, wide(one)) for zero, one in zip(is_zero, (x, updates), strict=True)]
+    is_zero = [call("equal")(item, 0) for item in (x, updates)]
+    factors = [call("where")(zero, 1, wide(item)) for zero, item in zip(is_zero, (x, updates), strict=True)]
     product = rows.scattered(factors[0], factors[1], "mul")
-    counts = [call("cast")(one, "int64") for one in is_zero]
+    counts = [call("cast")(item, "int64") for item in is_zero]
     zeros = rows.scattered(counts[0], counts[1], "add")
     others = call("div")(rows.gathered(product), factors[1])
     is_alone = call("equal")(call("sub")(rows.gathered(zeros), counts[1]), 0)

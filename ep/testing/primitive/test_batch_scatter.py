@@ -62,10 +62,10 @@ def compare(device, key, out, updates, indices, offset=0):
         return
     named = np.zeros(out.shape, bool)
     rows = segments.rows_of_segments(indices, out.shape[2], offset)
-    for b, place in rows:
-        named[b, :, place] = True
+    for b, target in rows:
+        named[b, :, target] = True
     assert got[~named].tobytes() == out[~named].tobytes(), "rows that no index names were written"
-    if data_type.dtype.kind not in "biu" and any(len(one) > 64 for one in rows.values()):
+    if data_type.dtype.kind not in "biu" and any(len(item) > 64 for item in rows.values()):
         for part_rows in (64, 128, 256, 512):  # a device may choose one of them for each place
             other = scatter(op, out, updates, indices, offset, part_rows)
             want = np.where(np.all(are_same(got, other), axis=(1, 3), keepdims=True), other, want)
@@ -150,10 +150,10 @@ def test_memory_that_is_not_aligned(device, rng, key):
     indices = segments.draw_ids(rng, indices_type, (1, 19), 7, 0)
     want = scatter(op, out, updates, indices, 0)
     for begin in (1, 3):
-        shifted = [device.buffer(np.concatenate([one.reshape(-1)[:begin], one.reshape(-1)])) for one in
+        shifted = [device.buffer(np.concatenate([item.reshape(-1)[:begin], item.reshape(-1)])) for item in
                    (updates, indices, out)]  # fmt: skip
-        of, by, to = (one[begin:] for one in shifted)
-        device.require(BatchScatterFactory, *key).Launch(device.stream, 1, 2, 7, 13, of, 19, by, to)
+        first, second, third = (item[begin:] for item in shifted)
+        device.require(BatchScatterFactory, *key).Launch(device.stream, 1, 2, 7, 13, first, 19, second, third)
         assert are_same(device.array(shifted[2])[begin:].reshape(out.shape), want).all()
 
 

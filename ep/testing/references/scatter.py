@@ -32,12 +32,12 @@ def scatter(
             total = binary(BinaryOp[op.name], total, row, np.dtype(wide))
         return total
 
-    for (b, place), rows in rows_of_segments(indices, out.shape[2], offset).items():
+    for (b, target), rows in rows_of_segments(indices, out.shape[2], offset).items():
         if op is ScatterOp.kUpdate:
-            result[b, :, place] = updates[b, :, rows[-1]]
+            result[b, :, target] = updates[b, :, rows[-1]]
             continue
         length = part_rows if part_rows and len(rows) > 64 else 1
         parts = [rows[first : first + length] for first in range(0, len(rows), length)]
-        total = combined([out[b, :, place], *(combined([updates[b, :, row] for row in part]) for part in parts)])
-        result[b, :, place] = convert(total, out.dtype) if wide is np.float32 else total
+        total = combined([out[b, :, target], *(combined([updates[b, :, row] for row in part]) for part in parts)])
+        result[b, :, target] = convert(total, out.dtype) if wide is np.float32 else total
     return result
