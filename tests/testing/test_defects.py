@@ -179,8 +179,8 @@ DEFECTS = {
         ),
         "negative indices of a scatter wrap": (
             "more",
-            "if 0 <= place < places:",
-            "if -places <= place < places:",
+            "if 0 <= target < places:",
+            "if -places <= target < places:",
             PRIMITIVE + "batch_scatter",
             "test_every_key",
         ),
