@@ -15,8 +15,15 @@ from functools import partial
 from itertools import product
 from typing import Final
 
-from ep.common.primitive.keys import ADD, BROADCAST_ELEMENTWISE_BINARY, BROADCAST_ELEMENTWISE_UNARY, ONE_HOT, WHERE
-from ep.common.stored_types import stored_types, unit_of
+from ep.common.primitive.keys import (
+    ADD,
+    BROADCAST_ELEMENTWISE_BINARY,
+    BROADCAST_ELEMENTWISE_UNARY,
+    ONE_HOT,
+    SCAN,
+    WHERE,
+)
+from ep.common.stored_types import scanned_as, stored_types, unit_of
 from ep.cuda.compile import compiler
 from ep.cuda.compile.arithmetic import COMPUTE_BOUND
 from ep.cuda.compile.kernel_cache import KERNELS
@@ -27,7 +34,9 @@ from ep.cuda.engine.map.functor import functor_of
 from ep.cuda.engine.map.kernel import kernel
 from ep.cuda.engine.move import gather, move, pad, transpose
 from ep.cuda.engine.move.tile import every_tile
-from ep.cuda.kernels import add, indices, one_hot, where
+from ep.cuda.engine.reduce.arg_sort_plan import ArgSortVariant, Task
+from ep.cuda.engine.reduce.scan_plan import ScanVariant
+from ep.cuda.kernels import add, arg_sort, indices, one_hot, scan, where
 from ep.include import DataType
 from ep.include.number_kind import INTEGERS
 from ep.include.primitive import BinaryOp, UnaryOp
@@ -81,6 +90,7 @@ def kernels() -> Iterator[compiler.KernelSource]:
     yield from _choices()
     yield from _sums()
     yield from _one_hots()
+    yield from _scans_and_sorts()
     for unit_type, access in product(_unit_types(), (Access.NUMBER, Access.SINGLE)):
         for elements in {1, pack_elements(unit_type)}:
             yield kernel(functor_of(UnaryOp.kIdentity, unit_type, unit_type), Variant(elements, (access,)))
@@ -137,6 +147,16 @@ def _one_hots() -> Iterator[compiler.KernelSource]:
     for indices_type, unit_type, bits in product(_types(ONE_HOT), _unit_types(), (32, 64)):
         for elements, in_rows in {(1, True), (pack_elements(unit_type), True), (pack_elements(unit_type), False)}:
             yield one_hot.kernel(indices_type, unit_type, elements, in_rows or elements == 1, bits)
+
+
+def _scans_and_sorts() -> Iterator[compiler.KernelSource]:
+    for types in sorted({scanned_as(data_type) for data_type in _types(SCAN)}, key=str):
+        for is_sum, by_rows, bits in ((True, True, 32), *product((True, False), (False,), (32, 64))):
+            yield scan.kernel(ScanVariant(*types, is_sum, by_rows, bits))
+    for data_type in [DataType.kDouble, DataType.kFloat, DataType.kFloat16, *INTEGERS[::2]]:
+        for task, width in ((Task.KEYS, 1), *((Task.FIND, 2**k) for k in range(9))):
+            number = DataType.kInt64 if task is Task.FIND or data_type.itemsize == 8 else DataType.kInt32
+            yield arg_sort.kernel(data_type, ArgSortVariant(task, number, 32, width))
 
 
 def _variants(elements: int, num_operands: int, walks: Iterable[tuple[int, int]]) -> Iterator[Variant]:

@@ -30,8 +30,14 @@ class Record(NamedTuple):
 
     @property
     def is_whole(self) -> bool:
-        """Return whether every primitive was measured."""
-        return {result["set"] for result in self.results} >= {*SETS} - {"startup"}
+        """Return whether every primitive was measured that any record has."""
+        known = frozenset[str]().union(*(record.sets for record in records()))
+        return self.sets >= known.intersection(SETS)
+
+    @property
+    def sets(self) -> frozenset[str]:
+        """The sets whose cases were measured."""
+        return frozenset(result["set"] for result in self.results)
 
     @property
     def kernels_changed(self) -> bool:
