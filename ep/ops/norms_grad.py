@@ -157,10 +157,8 @@ def _gradients(
     found: list[Any] = [None, None, None]
     if wanted[0]:
         *scaled, centred = (one if scale is None else mul(one, scale) for one in (*sums, dy))
-        if not is_even:
-            scaled = [total(one, rows.inner) for one in scaled]
         count = max(math.prod(shape[axis] for axis in axes), 1)
-        along, shift = (over_size(total(one, rows.outer), count) for one in scaled)
+        along, shift = (over_size(total(one, rows.outer), count) if is_even else rows.mean(one) for one in scaled)
         centred = sub(centred, shift) if "mean" in seen else centred
         found[0] = viewed(in_type(mul(sub(centred, mul(normed, along)), inverse), dtype), shape)
     for k, (name, summed) in enumerate(zip(("weight", "bias"), sums, strict=True), 1):
