@@ -7,9 +7,12 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from ep.common.primitive.broadcast import Dims
 from ep.common.primitive.windows import Windows, is_depthwise
 from ep.include.arrays import RESULT, Array, Arrays, Placeholder
+from ep.include.primitive.copy_nd import CopyNdFactory
 from ep.include.primitive.expression import ExpressionFactory
 from ep.include.primitive.fill import FillFactory
 from ep.include.primitive.permute import PermuteFactory
@@ -64,11 +67,17 @@ def _phases(found: Windows, axis: int) -> Iterator[_Phase]:
             yield _Phase(slice(first, size, stride), among, (-begin, end - count), dilation)
 
 
+def _places(phase: Sequence[_Phase], kernel: Dims) -> list[int]:
+    """Return the numbers of the places of a phase among all places of a window, the last one first."""
+    along = (range(*one.places.indices(size)) for one, size in zip(phase, kernel, strict=True))
+    return [int(np.ravel_multi_index(place, kernel)) for place in itertools.product(*along)]
+
+
 _PERMUTE, _FILL = primitive_exists(PermuteFactory, kMaxNumDims), primitive_exists(FillFactory, data_type("out"))
-_COPY = primitive_exists(ExpressionFactory, _Identity())
+_COPY, _COPY_ND = primitive_exists(ExpressionFactory, _Identity()), primitive_exists(CopyNdFactory, kMaxNumDims)
 
 
-@register_kernel("conv_x_grad", matches=DepthwiseKernel.exists & _FILL & _PERMUTE & _COPY)
+@register_kernel("conv_x_grad", matches=DepthwiseKernel.exists & _FILL & _PERMUTE & _COPY & _COPY_ND)
 class ConvXGradKernel(ConvKernel):
     """A convolution of dy with the filters, which are reversed and exchanged with the channels.
 
@@ -82,7 +91,7 @@ class ConvXGradKernel(ConvKernel):
     def __init__(self, subject: Subject) -> None:
         super().__init__(subject)
         self._fill, self._permute, self._copy = (one.make(subject) for one in (_FILL, _PERMUTE, _COPY))
-        self._depthwise = DepthwiseKernel(subject)
+        self._depthwise, self._copy_nd = DepthwiseKernel(subject), _COPY_ND.make(subject)
 
     def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
         (dy, w), x, groups = shapes, attributes["shape"], attributes["groups"]
@@ -95,28 +104,56 @@ class ConvXGradKernel(ConvKernel):
             return self._interleaved(dy, w, groups)
         exchanged, turned = [*self._exchanging(w, groups)], (x[1], filters, *w[2:])
         phases = [*itertools.product(*(_phases(found, axis) for axis in range(len(found.sizes))))]
-        parts = [self._part(dy, turned, groups, phase) for phase in phases]
-        is_one = {1}.issuperset(found.strides)
+        parts = [(_places(phase, w[2:]), *self._part(dy, turned, groups, phase)) for phase in phases]
         has_gaps = len(phases) < math.prod(map(min, found.strides, found.sizes))
-        every = slice(None), slice(None)
+        each = zip(found.sizes, found.strides, strict=True)
+        is_even = not has_gaps and all(size % stride == 0 for size, stride in each)
+        every, num_places = (slice(None), slice(None)), math.prod(w[2:])
 
         def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
             (dy, w), (out,) = inputs, outputs
+            turned_w = self.moved(arrays, w, exchanged)
+            rows = math.prod(turned[:2])
+            columns = [turned_w.reshape((rows, 1))] if num_places == 1 else []
+            if num_places > 1:
+                columns = [arrays.empty((rows, 1), out.dtype) for _ in range(num_places)]
+                self._columns(arrays, turned_w, rows, columns, to_parts=True)
+            convolved = []
+            for phase, (places, shape, convolve) in zip(phases, parts, strict=True):
+                used = columns[places[0]]
+                if len(places) > 1:
+                    used = arrays.empty(shape, out.dtype)
+                    self._columns(arrays, used, rows, [columns[place] for place in places], to_parts=False)
+                counts = (len(range(*one.elements.indices(size))) for one, size in zip(phase, x[2:], strict=True))
+                result = out if len(phases) == 1 and is_even else arrays.empty((*x[:2], *counts), out.dtype)
+                convolve(arrays, [dy, used.reshape(shape)], [result])
+                convolved.append(result)
+            if is_even:
+                self._interleave(arrays, convolved, found, out)
+                return
             if has_gaps:
                 self._fill.Launch(arrays.stream, out, 0, math.prod(x))
-            filters = self.moved(arrays, w, exchanged).reshape(turned)
-            for phase, (shape, convolve) in zip(phases, parts, strict=True):
-                used = filters
-                if math.prod(turned[2:]) > 1:
-                    used, places = arrays.empty(shape, out.dtype), (*every, *(one.places for one in phase))
-                    self._copy.Launch(arrays.stream, [used], [arrays.view(filters, places, None, None)])
+            for phase, result in zip(phases, convolved, strict=True):
                 target = arrays.view(out, (*every, *(one.elements for one in phase)), None, None)
-                convolved = out if is_one else arrays.empty(target.shape, out.dtype)
-                convolve(arrays, [dy, used], [convolved])
-                if convolved is not out:
-                    self._copy.Launch(arrays.stream, [target], [convolved])
+                self._copy.Launch(arrays.stream, [target], [result])
 
         return self.without_overlap(launches, math.prod(x))
+
+    def _columns(self, arrays: Arrays, whole: Array, rows: int, parts: Sequence[Array], *, to_parts: bool) -> None:
+        """Queue the copies between an array and its parts, which are columns of its rows."""
+        size = sum(part.size for part in parts) // rows
+        self._copy_nd.LaunchColumns(arrays.stream, whole.dtype, whole, rows, size, 0, parts, to_parts)
+
+    def _interleave(self, arrays: Arrays, parts: Sequence[Array], found: Windows, out: Array) -> None:
+        """Queue the copies of equal parts, one for each phase, to their places: along the last axis first."""
+        for axis in reversed(range(len(found.strides))):
+            stride, shape = found.strides[axis], parts[0].shape
+            if stride > 1:
+                wide = (*shape[: axis + 2], stride * shape[axis + 2], *shape[axis + 3 :])
+                groups = [parts[begin : begin + stride] for begin in range(0, len(parts), stride)]
+                parts = [out if len(groups) == 1 else arrays.empty(wide, out.dtype) for _ in groups]
+                for whole, group in zip(parts, groups, strict=True):
+                    self._columns(arrays, whole, math.prod(shape[: axis + 3]), group, to_parts=False)
 
     def _part(self, dy: Dims, w: Dims, groups: int, phase: Sequence[_Phase]) -> tuple[Dims, Launches]:
         """Return the shape of the filters of a phase, and its convolution."""
