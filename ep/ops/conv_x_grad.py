@@ -102,28 +102,34 @@ class ConvXGradKernel(ConvKernel):
         found, filters = windows(x[2:], w[2:], attributes), w[0] // groups
         if found.is_partition:
             return self._interleaved(dy, w, groups)
-        exchanged, turned = [*self._exchanging(w, groups)], (x[1], filters, *w[2:])
+        exchanging, turned = [*self._exchanging(w, groups)], (x[1], filters, *w[2:])
         phases = [*itertools.product(*(_phases(found, axis) for axis in range(len(found.sizes))))]
         parts = [(_places(phase, w[2:]), *self._part(dy, turned, groups, phase)) for phase in phases]
         has_gaps = len(phases) < math.prod(map(min, found.strides, found.sizes))
         each = zip(found.sizes, found.strides, strict=True)
         is_even = not has_gaps and all(size % stride == 0 for size, stride in each)
         every, num_places = (slice(None), slice(None)), math.prod(w[2:])
+        are_whole = all(len(places) == num_places for places, _, _ in parts)
 
         def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
             (dy, w), (out,) = inputs, outputs
-            turned_w = self.moved(arrays, w, exchanged)
-            rows = math.prod(turned[:2])
-            columns = [turned_w.reshape((rows, 1))] if num_places == 1 else []
-            if num_places > 1:
+            rows, exchanged_w = math.prod(turned[:2]), self.moved(arrays, w, exchanging)
+            columns: list[Array] = []
+            if not are_whole:
                 columns = [arrays.empty((rows, 1), out.dtype) for _ in range(num_places)]
-                self._columns(arrays, turned_w, rows, columns, to_parts=True)
+                self._columns(arrays, exchanged_w, rows, columns, to_parts=True)
             convolved = []
             for phase, (places, shape, convolve) in zip(phases, parts, strict=True):
-                used = columns[places[0]]
-                if len(places) > 1:
-                    used = arrays.empty(shape, out.dtype)
+                if len(places) == num_places > 1:
+                    used = arrays.empty((rows, num_places), out.dtype)
+                    backward = slice(None), slice(None, None, -1)
+                    view = arrays.view(exchanged_w.reshape((rows, num_places)), backward, None, None)
+                    self._copy.Launch(arrays.stream, [used], [view])
+                elif len(places) > 1:
+                    used = arrays.empty((rows, len(places)), out.dtype)
                     self._columns(arrays, used, rows, [columns[place] for place in places], to_parts=False)
+                else:
+                    used = exchanged_w if num_places == 1 else columns[places[0]]
                 counts = (len(range(*one.elements.indices(size))) for one, size in zip(phase, x[2:], strict=True))
                 result = out if len(phases) == 1 and is_even else arrays.empty((*x[:2], *counts), out.dtype)
                 convolve(arrays, [dy, used.reshape(shape)], [result])

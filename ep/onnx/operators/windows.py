@@ -15,7 +15,6 @@ from ep.onnx.operators.fitting import check_each, check_places, check_rank, chec
 from ep.onnx.operators.norms import of_channels
 from ep.onnx.operators.placing import placed
 from ep.onnx.operators.types import in_float32
-from ep.ops.windows import for_each, windows
 
 check: Final = one_of(auto_pad=("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"))
 
@@ -172,16 +171,10 @@ def _may_reach_beyond(ceil_mode: int, *, auto_pad: str, **_: Any) -> bool:
 def lp_pool(x: Any, *, p: int, kernel_shape: Sequence[int], ceil_mode: int = 0, **around: Any) -> Any:
     """Return the norm of each window."""
     fitting.check(p >= 1, "p", p, "1 or more")
-    found = _around(x, kernel_shape, ceil_mode=_may_reach_beyond(ceil_mode, **around), **around)
-    if _may_reach_beyond(ceil_mode, **around):  # places beyond the padding are padding here, so that all have zeros
-        within = {
-            name: for_each(one, name, len(kernel_shape) * (1 + (name == "pads")), 0) for name, one in found.items()
-        }
-        wider = windows(x.shape[2:], tuple(kernel_shape), within).beyond()
-        found["pads"] = [max(one, 0) for one in (*wider.before, *wider.after)]
+    is_ceil = _may_reach_beyond(ceil_mode, **around)
+    found = _around(x, kernel_shape, ceil_mode=is_ceil, **around)
     powers = ops.abs(x) if p == 1 else ops.mul(x, x) if p == 2 else ops.pow(ops.abs(x), float(p))
-    means = ops.average_pool(powers, kernel_shape, count_include_pad=True, **found)
-    sums = ops.mul(means, float(math.prod(kernel_shape)))
+    sums = ops.average_pool(powers, kernel_shape, ceil_mode=is_ceil, divisor=1, **found)
     return sums if p == 1 else ops.sqrt(sums) if p == 2 else ops.pow(sums, 1.0 / p)
 
 
