@@ -87,6 +87,13 @@ def of_scatter_rows(rng):
     return [x, indices, updates], {**attributes, "reduction": reduction}
 
 
+def of_gather_grad(rng):
+    (params, indices), given = of_gather(rng)
+    gather = operator_named("gather")
+    dy = rng.normal(size=gather.shape([params.shape, indices.shape], gather.resolve(params, indices, **given))[0])
+    return [dy, indices], {"shape": params.shape, **given}
+
+
 def of_resample(rng):
     shape = a_shape(rng, least=1)
     axis = int(rng.integers(len(shape)))

@@ -214,6 +214,12 @@ def scatter_rows(torch, x, indices, updates, axis, batch_dims, reduction, mode):
     return x.scatter_reduce(axis, indices, rows, way)
 
 
+def gather_grad(torch, dy, indices, shape, **given):
+    """Return the gradient of gather; autograd differentiates it, too."""
+    zeros = torch.zeros(shape, dtype=dy.dtype, requires_grad=True)
+    return torch.autograd.grad(gather(torch, zeros, indices, **given), zeros, dy, create_graph=True)[0]
+
+
 def segment_sum(torch, data, ids, num_segments, axis):
     places = torch.nonzero((ids >= 0) & (ids < num_segments)).flatten()
     shape = [*data.shape[:axis], num_segments, *data.shape[axis + 1 :]]
@@ -238,6 +244,7 @@ OTHERS = {
     "cumulative_prod": scan("cumprod", 1),
     "gather": gather,
     "scatter_rows": scatter_rows,
+    "gather_grad": gather_grad,
     "resample": resample,
     "segment_sum": segment_sum,
     "where": lambda torch, condition, x, y: torch.where(condition, x, y),

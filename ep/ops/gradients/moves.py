@@ -26,6 +26,12 @@ def _gather(back: Backward) -> Gradients:
     return [call("gather_grad")(back.dy, indices, params.shape, **given), None]
 
 
+@gradient_of("gather_grad")
+def _gather_grad(back: Backward) -> Gradients:
+    given = {name: back.attributes[name] for name in ("axis", "batch_dims", "mode")}
+    return [call("gather")(back.dy, back.inputs[1], **given), None]
+
+
 @gradient_of("resample")
 def _resample(back: Backward) -> Gradients:
     """Return the gradients of x, by addends that are scattered to their places, and of the weights."""
