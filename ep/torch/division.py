@@ -9,9 +9,9 @@ from typing import Any, Final, NamedTuple
 import torch
 from torch.fx import Node
 
-from ep.torch.sizing import Sizing, tensors_in
+from ep.torch.sizing import Sizing
 from ep.torch.table import OPERATORS, aten
-from ep.torch.tensors import refusal
+from ep.torch.tensors import refusal, tensors_in
 
 _VIEWS: Final = {
     aten.alias.default, aten.detach.default, aten.expand.default, aten.permute.default, aten.select.int,

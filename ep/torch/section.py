@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -20,9 +20,9 @@ from ep.expressions.named_program import NamedProgram
 from ep.include.arrays import Arrays
 from ep.torch.division import Part
 from ep.torch.options import Options
-from ep.torch.sizing import Sizes, Sizing, tensors_in
+from ep.torch.sizing import Sizes, Sizing
 from ep.torch.table import OPERATORS, Call
-from ep.torch.tensors import DTYPES, Layout, NDArray, as_array, as_tensor, layout_of
+from ep.torch.tensors import DTYPES, Layout, NDArray, as_array, as_tensor, layout_of, tensors_in
 
 Values = dict[Node, Any]
 """Lazy arrays, and lists of them, by node."""
@@ -196,8 +196,7 @@ def _record(
         call = Call(trace, node, shapes[0])
         try:
             found = OPERATORS[node.target](call, call.arguments(value_of))
-            if isinstance(said, torch.Tensor):  # of several, the nodes that take one are checked
-                _check(found, DTYPES[said.dtype], shapes[0])
+            found = _typed(found, said, iter(shapes))
         except Exception as error:
             refused[node.args[0] if node.target is operator.getitem else node] = error
             # so that the nodes that read the result are tried, too
@@ -209,9 +208,15 @@ def _record(
         raise RefusedError(refused)
 
 
-def _check(found: Any, dtype: Any, shape: tuple[int, ...]) -> None:
-    """Raise an error for a result that is not as PyTorch says."""
-    if not isinstance(found, LazyArray):
-        raise NotImplementedError("it has no result")
-    if (found.dtype, tuple(found.shape)) != (dtype, shape):
-        raise TypeError(f"the result has dtype {found.dtype} and shape {found.shape}, not {dtype} and {shape}")
+def _typed(found: Any, said: Any, shapes: Iterator[tuple[int, ...]]) -> Any:
+    """Return results in the types that PyTorch says; None stands for one that nothing reads. Raises an error for one of
+    another shape."""
+    if isinstance(said, tuple | list):
+        return [_typed(one, other, shapes) for one, other in zip(found, said, strict=True)]
+    shape = next(shapes) if isinstance(said, torch.Tensor) else None
+    if found is None or shape is None:
+        return None
+    if not isinstance(found, LazyArray) or tuple(found.shape) != shape:
+        raise TypeError(f"the result is {found!r}; it must be an array of shape {shape}")
+    dtype = DTYPES[said.dtype]
+    return found if found.dtype == dtype else ops.cast(found, dtype)

@@ -9,6 +9,8 @@ import sympy
 import torch
 from torch.fx import Graph, Node
 
+from ep.torch.tensors import tensors_in
+
 Sizes = tuple[tuple[int, ...], tuple[int, ...]]
 """The shape of a tensor, and its strides in elements."""
 
@@ -91,9 +93,3 @@ class Sizing:
     def sizes(self, tensor: torch.Tensor) -> Sizes:
         """Return the shape and the strides of a tensor. Raises ValueError if they depend on data."""
         return tuple(map(self.number, tensor.shape)), tuple(map(self.number, tensor.stride()))
-
-
-def tensors_in(value: Any) -> list[torch.Tensor]:
-    """Return the tensors of a node's value, which may be several."""
-    given = value if isinstance(value, tuple | list) else [value]
-    return [one for one in given if isinstance(one, torch.Tensor)]

@@ -12,7 +12,7 @@ from torch.fx import Node
 from torch.fx.node import map_aggregate
 
 from ep import ops
-from ep.torch.tensors import DTYPES
+from ep.torch.tensors import DTYPES, tensors_in
 
 
 class Arguments:
@@ -56,8 +56,7 @@ class Call:
     @property
     def dtype(self) -> np.dtype[Any]:
         """The type of the result, or of the first one."""
-        value = self.node.meta["val"]
-        return DTYPES[(value[0] if isinstance(value, tuple | list) else value).dtype]
+        return DTYPES[tensors_in(self.node.meta["val"])[0].dtype]
 
     def common(self) -> np.dtype[Any]:
         """Return the type to which PyTorch promotes the first two operands."""

@@ -76,3 +76,9 @@ def layout_of(shape: Sequence[int], strides: Sequence[int]) -> Layout:
             is_dense &= strides[axis] == end
             end *= shape[axis]
     return Layout(expanded, tuple(order), is_dense)
+
+
+def tensors_in(value: Any) -> list[torch.Tensor]:
+    """Return the tensors of a node's value, which may be several."""
+    given = value if isinstance(value, tuple | list) else [value]
+    return [one for one in given if isinstance(one, torch.Tensor)]

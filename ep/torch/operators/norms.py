@@ -16,15 +16,21 @@ def _last(a: Arguments) -> tuple[int, ...]:
     return tuple(range(-len(a.normalized_shape), 0))
 
 
+def _wide(a: Arguments, *arrays: Any) -> list[Any]:
+    """Return arrays in the type that norms are computed in."""
+    dtype = np.float64 if a.input.dtype == np.float64 else np.float32
+    return [one if one is None or one.dtype == dtype else ops.cast(one, dtype) for one in arrays]
+
+
 def _layer_norm_backward(_: Call, a: Arguments) -> Any:
-    given = a.grad_out, a.input, a.mean, a.rstd, a.weight, a.bias
+    given: Any = a.grad_out, a.input, *_wide(a, a.mean, a.rstd), a.weight, a.bias
     return ops.layer_norm_grad(*given, _last(a), wanted=a.output_mask)
 
 
 def _group_norm_backward(_: Call, a: Arguments) -> Any:
     if a.weight is None and a.output_mask[2]:
         raise NotImplementedError("a bias without a weight")
-    given = a.grad_out, a.input, a.mean, a.rstd, a.weight, a.weight
+    given: Any = a.grad_out, a.input, *_wide(a, a.mean, a.rstd), a.weight, a.weight
     return ops.group_norm_grad(*given, num_groups=a.group, wanted=a.output_mask)
 
 
@@ -39,32 +45,30 @@ def _channels(x: Any, array: Any) -> Any:
 
 
 def _batch_norm(c: Call, a: Arguments) -> Any:
-    factor = ops.rsqrt(ops.add(a.running_var, a.eps))
-    factor = factor if a.weight is None else ops.mul(factor, c.cast(a.weight, factor.dtype))
-    offset = ops.negative(ops.mul(a.running_mean, factor))
-    offset = offset if a.bias is None else ops.add(offset, c.cast(a.bias, factor.dtype))
-    y = ops.add(ops.mul(c.cast(a.input, factor.dtype), _channels(a.input, factor)), _channels(a.input, offset))
+    x, var, mean, weight, bias = _wide(a, a.input, a.running_var, a.running_mean, a.weight, a.bias)
+    factor = ops.rsqrt(ops.add(var, a.eps))
+    factor = factor if weight is None else ops.mul(factor, weight)
+    offset = ops.negative(ops.mul(mean, factor))
+    offset = offset if bias is None else ops.add(offset, bias)
     none = c.constant(np.empty(0, factor.dtype))  # no statistics are taken
-    return c.cast(y), none, none
+    return ops.add(ops.mul(x, _channels(x, factor)), _channels(x, offset)), none, none
 
 
 def _batch_norm_training(c: Call, a: Arguments) -> Any:
     if not a.training:
         raise NotImplementedError("batch norm with given statistics")
-    x, momentum = c.cast(a.input, a.running_mean.dtype), a.momentum
+    x, weight, bias, *old = _wide(a, a.input, a.weight, a.bias, a.running_mean, a.running_var)
     count = x.size // max(x.shape[1], 1)
     var, mean = variance(c, x, (0, *range(2, len(x.shape))), 0, True)
     inverse = ops.rsqrt(ops.add(var, a.eps))
     y = ops.mul(ops.sub(x, mean), inverse)
-    y = y if a.weight is None else ops.mul(y, _channels(x, a.weight))
-    y = y if a.bias is None else ops.add(y, _channels(x, a.bias))
+    y = y if weight is None else ops.mul(y, _channels(x, weight))
+    y = y if bias is None else ops.add(y, _channels(x, bias))
     var, mean, inverse = (one.reshape((x.shape[1],)) for one in (var, mean, inverse))
     new = mean, ops.mul(var, count / max(count - 1, 1))
-    followed = [
-        ops.add(ops.mul(one, momentum), ops.mul(old, 1 - momentum))
-        for one, old in zip(new, (a.running_mean, a.running_var), strict=True)
-    ]
-    return c.cast(y), mean, inverse, *followed
+    pairs = zip(new, old, strict=True)
+    followed = [ops.add(ops.mul(one, a.momentum), ops.mul(other, 1 - a.momentum)) for one, other in pairs]
+    return y, mean, inverse, *followed
 
 
 def _options(a: Arguments) -> dict[str, Any]:
@@ -93,7 +97,7 @@ add({
     "native_group_norm_backward": _group_norm_backward,
     "_fused_rms_norm": _rms_norm,
     "_fused_rms_norm_backward": lambda _, a: ops.rms_norm_grad(
-        a.grad_out, a.input, a.rstd, a.weight, _last(a), wanted=a.output_mask
+        a.grad_out, a.input, _wide(a, a.rstd)[0], a.weight, _last(a), wanted=a.output_mask
     ),
     "_native_batch_norm_legit_no_training": _batch_norm,
     "_native_batch_norm_legit_functional": _batch_norm_training,
