@@ -24,7 +24,7 @@ def _wide(a: Arguments, *arrays: Any) -> list[Any]:
 
 def _layer_norm_backward(_: Call, a: Arguments) -> Any:
     given: Any = a.grad_out, a.input, *_wide(a, a.mean, a.rstd), a.weight, a.bias
-    return ops.layer_norm_grad(*given, _last(a), wanted=a.output_mask)
+    return ops.layer_norm_grad(*given, axis=_last(a), wanted=a.output_mask)
 
 
 def _group_norm_backward(_: Call, a: Arguments) -> Any:
