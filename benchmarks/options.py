@@ -35,6 +35,8 @@ FUSE: Final = "fuse"
 """The group of expressions that are computed in one kernel. Run only on request."""
 ENCODER: Final = "encoder"
 """The group of the encoder of `examples/encoder`. Run only on request."""
+TORCH: Final = "torch"
+"""The group of PyTorch models. Run only on request."""
 GROUPS: Final = {
     MEMORY: "what waits for memory alone",
     PRODUCTS: "products of models, whatever the sizes",
@@ -45,6 +47,7 @@ GROUPS: Final = {
     CONV: "convolutions of models",
     FUSE: "expressions in one kernel",
     ENCODER: "the encoder of examples/encoder beside PyTorch and ONNX Runtime",
+    TORCH: "PyTorch models by ep.torch beside eager mode and inductor",
     PAUSES: "launches after pauses of 0 to 100 ms, and after a product of NumPy's",
 }
 PEERS: Final = ("numpy", "torch", "numexpr", "jax", "onnxruntime")

@@ -10,11 +10,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from benchmarks import calls, convolutions, encoder, launches, machine, pauses, plot, report, startup
+from benchmarks import calls, convolutions, encoder, launches, machine, pauses, plot, report, startup, torch_models
 from benchmarks.fuse import run as fused
 from benchmarks.instructions import HOST, NOT_HELD
 from benchmarks.measure import Bench
-from benchmarks.options import CALLS, CONV, ENCODER, FUSE, LAUNCHES, PAUSES
+from benchmarks.options import CALLS, CONV, ENCODER, FUSE, LAUNCHES, PAUSES, TORCH
 from benchmarks.peers import installed_peers
 from benchmarks.selection import Selection
 from ep.bench.plot import draw
@@ -26,6 +26,7 @@ _WITHOUT_CASES: Final[dict[str, Any]] = {
     CONV: convolutions,
     FUSE: fused,
     ENCODER: encoder,
+    TORCH: torch_models,
 }
 """The groups without cases: the module that measures and shows each."""
 
