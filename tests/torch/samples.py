@@ -1,0 +1,205 @@
+"""PyTorch's own samples of its operators, computed by ep and by eager: results, types, strides, gradients.
+
+A sample is traced by AOTAutograd at once, without dynamo, which would hand the backend the same call and take longer.
+"""
+
+import itertools
+import random
+from functools import cache
+
+import torch
+from torch._dynamo.backends.common import aot_autograd
+from torch.fx import Graph, GraphModule
+from torch.testing._internal.common_methods_invocations import op_db
+from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
+
+from ep.torch.aot import compiled, decompositions
+from ep.torch.options import Options
+from tests.torch.compared import TOLERANCES
+
+TYPES = ("float32", "float64", "float16", "bfloat16", "int64", "int32", "uint8", "bool")
+WHOLE, FORWARD, PART, NONE = MARKS = "wfp-"
+"""What is in ep: the results and the gradients; the results, but not all of the gradients; not all; PyTorch's tracing
+makes no graph of the sample, or eager has no tensor for it. Random numbers of PyTorch's generator do not count."""
+
+NOT_SET = {"empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided"}
+"""The operators whose elements are those that were in memory: they are not compared."""
+OTHER_GRAPHS = {
+    "bernoulli": "AOTAutograd draws its numbers in another type",
+    "multinomial": "AOTAutograd draws other numbers",
+    "nn.functional.feature_alpha_dropout.with_train": "AOTAutograd draws other numbers",
+    "nn.functional.max_unpool2d": "PyTorch's decomposition is contiguous, whatever the operand is",
+    "nn.functional.max_unpool2d.grad": "PyTorch's decomposition is contiguous, whatever the operand is",
+    "nn.functional.multi_head_attention_forward": "AOTAutograd draws other numbers",
+    "nn.functional.rrelu": "AOTAutograd draws other numbers",
+    "nn.functional.scaled_dot_product_attention": "AOTAutograd draws other numbers",
+    "normal": "AOTAutograd draws other numbers",
+    "normal.number_mean": "AOTAutograd draws other numbers",
+}
+"""The operators of which PyTorch makes graphs that differ from eager, with reasons: ep is compared with PyTorch's own
+results of the graph."""
+NOT_COMPUTED = {
+    "_batch_norm_with_update": "PyTorch says another type of float16's and bfloat16's statistics than its kernel returns",
+    "_native_batch_norm_legit": "PyTorch says another type of float16's and bfloat16's statistics than its kernel returns",
+}
+"""The operators whose samples are left out, with reasons."""
+_CALLS = 3  # the first plans, the second records, the third repeats
+
+
+@cache
+def operators():
+    """Return PyTorch's descriptions of its operators, by name."""
+    return {".".join(filter(None, (one.name, one.variant_test_name))): one for one in op_db}
+
+
+def samples(name, dtype, last=None):
+    """Return the samples of an operator in a type, up to a number; none if it does not take the type."""
+    operator, dtype = operators()[name], getattr(torch, dtype)
+    if dtype not in operator.dtypes or name in NOT_COMPUTED:
+        return []
+    torch.manual_seed(0)
+    random.seed(0)
+    has_gradient = dtype in operator.supported_backward_dtypes("cpu") and dtype.is_floating_point
+    try:
+        found = operator.sample_inputs("cpu", dtype, requires_grad=has_gradient)
+        return [*itertools.islice(found, last)]
+    except (RuntimeError, NotImplementedError):  # of this type, there are none
+        return []
+
+
+def chosen(count, most):
+    """Return the numbers of `most` samples of `count` at even distances."""
+    return sorted({k * count // most for k in range(most)}) if most < count else [*range(count)]
+
+
+class _Call:
+    """A call of an operator as a function of its tensors."""
+
+    __name__ = "call"  # graphs ask functions for it
+
+    def __init__(self, operator, sample):
+        self._operator = operator
+        self.leaves, self._form = tree_flatten((sample.input, sample.args, sample.kwargs))
+        self._places = [k for k, one in enumerate(self.leaves) if isinstance(one, torch.Tensor)]
+        self.tensors = [self.leaves[k] for k in self._places]
+
+    def __call__(self, *tensors):
+        leaves = [*self.leaves]
+        for k, tensor in zip(self._places, tensors, strict=True):
+            leaves[k] = tensor
+        first, args, kwargs = tree_unflatten(leaves, self._form)
+        return tree_leaves(self._operator.op(first, *args, **kwargs))
+
+    def module(self):
+        graph = Graph()
+        inputs = [graph.placeholder(f"x{k}") for k in range(len(self.tensors))]
+        graph.output(graph.call_function(self, tuple(inputs)))
+        return GraphModule(torch.nn.Module(), graph)
+
+    def wide(self):
+        """Return the call in float64."""
+        found = _Call.__new__(_Call)
+        found._operator, found._form, found._places = self._operator, self._form, self._places
+        found.leaves = [_widened(one) for one in self.leaves]
+        found.tensors = [found.leaves[k] for k in self._places]
+        return found
+
+
+def _widened(value):
+    if isinstance(value, torch.Tensor) and value.is_floating_point():
+        return value.detach().double().requires_grad_(value.requires_grad)
+    return torch.float64 if isinstance(value, torch.dtype) and value.is_floating_point else value
+
+
+def _computed(function, tensors):
+    """Return the results of a function, and the gradients by all tensors that require them."""
+    torch.manual_seed(1)
+    results = function(*tensors)
+    inputs = [one for one in tensors if one.requires_grad]
+    wanted = [one for one in results if isinstance(one, torch.Tensor) and one.requires_grad]
+    wanted = [one for one in wanted if one.is_floating_point()]
+    if not wanted or not inputs:
+        return results, []
+    dys = [torch.linspace(-1, 2, one.numel(), dtype=one.dtype).reshape(one.shape) for one in wanted]
+    return results, torch.autograd.grad(wanted, inputs, dys, allow_unused=True)
+
+
+def compare(name, sample):
+    """Return what is in ep of a sample, one of MARKS, and whether a result differs by roundings: from eager by more
+    than TOLERANCES, but from the result in float64 by no more than twice what eager does.
+
+    Raises AssertionError for other differences, and the errors of ep.
+    """
+    call, graphs = _Call(operators()[name], sample), []
+    try:
+        expected = _computed(call, call.tensors)
+    except (RuntimeError, ValueError, TypeError):  # samples for what is an error
+        return NONE, False
+    if not any(isinstance(one, torch.Tensor) for one in expected[0]):
+        return NONE, False
+    if name in OTHER_GRAPHS:
+        options = dict.fromkeys(("fw_compiler", "bw_compiler", "inference_compiler"), lambda graph, _: graph)
+        graph = aot_autograd(**options, decompositions=decompositions())(call.module(), call.tensors)
+        expected = _computed(graph, call.tensors)
+    try:
+        made = compiled(call.module(), call.tensors, Options(), graphs.append)
+    except (RuntimeError, AssertionError):
+        if not graphs:
+            return NONE, False
+        raise
+    for _ in range(_CALLS):
+        found = _computed(made, call.tensors)
+    differences = []
+    for part, (results, wanted) in enumerate(zip(found, expected, strict=True)):
+        for k, pair in enumerate(zip(results, wanted, strict=True)):
+            if message := _difference(*pair, has_strides=part == 0, has_elements=name not in NOT_SET):
+                differences.append((part, k, message))
+    if differences:
+        wide = call.wide()
+        exact = _computed(wide, wide.tensors)
+        for part, k, message in differences:
+            trio = (one[part][k] for one in (found, expected, exact))
+            assert message.startswith("Tensor-likes") or message.startswith("Scalars"), message
+            assert _is_rounding(*trio), f"{'gradient' if part else 'result'} {k}: {message}"
+    steps = [[one for one in graph.any_plan().eager if not one.is_random] for graph in graphs]
+    mark = PART if steps and steps[0] else FORWARD if any(steps) else WHOLE
+    return mark, bool(differences)
+
+
+def _difference(result, wanted, *, has_strides, has_elements):
+    """Return how a result differs from the one that is wanted; an empty text if it does not."""
+    if not isinstance(wanted, torch.Tensor) or not isinstance(result, torch.Tensor):
+        none = result is None or wanted is None  # a gradient of zeros may be none
+        zeros = [one for one in (result, wanted) if isinstance(one, torch.Tensor)]
+        return "" if result == wanted or (none and not any(one.any() for one in zeros)) else f"{result}, not {wanted}"
+    if wanted.layout is not torch.strided:
+        return "" if result.layout is wanted.layout else f"layout {result.layout}, not {wanted.layout}"
+    if has_strides:
+        strides = [
+            [stride for size, stride in zip(one.shape, one.stride(), strict=True) if size != 1]
+            for one in (result, wanted)
+        ]
+        if result.shape == wanted.shape and strides[0] != strides[1] and wanted.numel():
+            return f"strides {result.stride()}, not {wanted.stride()}"
+        if result.requires_grad != wanted.requires_grad:
+            return f"requires_grad {result.requires_grad}"
+    if not has_elements:
+        result = wanted if (result.shape, result.dtype) == (wanted.shape, wanted.dtype) else result
+    tolerance = TOLERANCES.get(wanted.dtype, 0)
+    try:
+        torch.testing.assert_close(result, wanted, rtol=tolerance, atol=tolerance, equal_nan=True)
+    except AssertionError as error:
+        return str(error)
+    return ""
+
+
+def _is_rounding(result, wanted, exact):
+    """Return whether a result is about as near to the exact one as the one that is wanted."""
+    if not wanted.is_floating_point() or exact is None or exact.shape != wanted.shape:
+        return False
+    result, wanted, exact = (one.detach().double() for one in (result, wanted, exact))
+    differs = ~((result == wanted) | (result.isnan() & wanted.isnan()))
+    if not differs.any():
+        return True
+    errors = [(one - exact)[differs].abs().max() for one in (result, wanted)]
+    return bool(errors[0].isfinite() and errors[0] <= 2 * errors[1])

@@ -1,0 +1,111 @@
+"""Records what is in ep of PyTorch's own samples of its operators: `python -m tools.torch_samples`.
+
+`python -m tools.torch_samples [NAMES] [--samples N] [--types TYPES] [--processes N]` computes the samples of operators,
+all by default, with ep and with eager, prints each one that differs, and writes to tests/data/torch_samples.json for
+each operator and type the marks of its samples in their order: a letter (see tests/torch/samples.py), and how many
+follow one another; a question mark is a sample that was not computed. With --samples, N at even distances are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import re
+import sys
+import traceback
+import warnings
+from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, Final
+
+FILE: Final = Path(__file__).parents[1] / "tests/data/torch_samples.json"
+
+
+def packed(marks: Iterable[str]) -> str:
+    """Return marks as text: "wwwp" as "w3p1"."""
+    return "".join(f"{mark}{len([*run])}" for mark, run in itertools.groupby(marks))
+
+
+def unpacked(text: str) -> str:
+    """Return the marks of a text."""
+    return "".join(mark * int(count) for mark, count in re.findall(r"(\D)(\d+)", text))
+
+
+def read() -> dict[str, Any]:
+    """Return the record: the version of PyTorch, the marks by operator and type, and the types with roundings."""
+    found: dict[str, Any] = json.loads(FILE.read_text()) if FILE.exists() else {}
+    return found or {"torch": "", "operators": {}, "roundings": {}}
+
+
+def write(record: dict[str, Any]) -> None:
+    """Write the record, a line for each operator."""
+    parts = [f'"torch": {json.dumps(record["torch"])}']
+    for name in ("operators", "roundings"):
+        lines = ",\n".join(f"{json.dumps(key)}: {json.dumps(value)}" for key, value in sorted(record[name].items()))
+        parts.append(f'"{name}": {{\n{lines}\n}}')
+    FILE.write_text("{\n" + ",\n".join(parts) + "\n}\n")
+
+
+def computed(name: str, types: list[str], most: int | None) -> tuple[dict[str, str], list[str], list[str]]:
+    """Return the marks of an operator's samples by type, the types with roundings, and the differences."""
+    import torch
+
+    from tests.torch.samples import chosen, compare, samples
+
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    found, rounded, differing = {}, [], []
+    for dtype in types:
+        every = samples(name, dtype)
+        numbers = chosen(len(every), most or len(every))
+        marks = ["?"] * len(every)
+        for k in numbers:
+            try:
+                marks[k], is_rounded = compare(name, every[k])
+                rounded += [dtype] * is_rounded
+            except Exception as error:
+                said = "" if isinstance(error, AssertionError) else traceback.format_exc(limit=-2)
+                differing.append(f"{name} {dtype} sample {k}: {type(error).__name__}: {error} {said}")
+        if marks:
+            found[dtype] = packed(marks)
+    return found, [*dict.fromkeys(rounded)], differing
+
+
+def main() -> int:
+    """Write the record; return the exit code."""
+    import torch
+
+    from tests.torch.samples import FORWARD, TYPES, WHOLE, operators
+
+    parser = argparse.ArgumentParser(description=__doc__.partition(":")[0])
+    parser.add_argument("names", nargs="*", help="operators; all by default")
+    parser.add_argument("--samples", type=int, help="the number of samples of an operator and a type; all by default")
+    parser.add_argument("--types", default=",".join(TYPES), help="data types, separated by commas")
+    parser.add_argument("--processes", type=int, default=1)
+    given = parser.parse_args()
+    record, num_differing = read(), 0
+    record["torch"] = ".".join(torch.__version__.split(".")[:2])
+    with ProcessPoolExecutor(given.processes, get_context("spawn"), max_tasks_per_child=50) as pool:
+        types = given.types.split(",")
+        tasks = {pool.submit(computed, name, types, given.samples): name for name in given.names or operators()}
+        for task in as_completed(tasks):
+            name = tasks[task]
+            marks, rounded, differing = task.result()
+            num_differing += len(differing)
+            print(f"{name}: {marks}", *differing, sep="\n", flush=True)
+            all_marks = record["operators"].pop(name, {}) | marks
+            if any(mark in text for text in all_marks.values() for mark in (WHOLE, FORWARD)):
+                record["operators"][name] = all_marks
+            old = [one for one in record["roundings"].pop(name, []) if one not in types]
+            if old + rounded:
+                record["roundings"][name] = sorted(old + rounded)
+            write(record)
+    print(f"{num_differing} samples differ")
+    return min(num_differing, 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
