@@ -23,8 +23,8 @@ def _wide(a: Arguments, *arrays: Any) -> list[Any]:
 
 
 def _layer_norm_backward(_: Call, a: Arguments) -> Any:
-    given: Any = a.grad_out, a.input, *_wide(a, a.mean, a.rstd), a.weight, a.bias
-    return ops.layer_norm_grad(*given, axis=_last(a), wanted=a.output_mask)
+    mean, inverse = _wide(a, a.mean, a.rstd)
+    return ops.layer_norm_grad(a.grad_out, a.input, mean, inverse, a.weight, a.bias, _last(a), wanted=a.output_mask)
 
 
 def _group_norm_backward(_: Call, a: Arguments) -> Any:
