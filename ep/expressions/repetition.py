@@ -94,7 +94,8 @@ class Repetition:
             return None
         results = repeat.results if recording.computes else program.computed(base, given, (), arena)
         expected = [*map(recording.bits, results)]
-        known = Repeated(repeat, [*given], [(one.shape, one.dtype) for one in repeat.written], places)
+        shapes = [(one.shape, one.dtype) for one in repeat.written]
+        known = Repeated(repeat._replace(written=(), results=()), [*given], shapes, places)  # keeps no result alive
         written = [base.empty(*one) for one in known.written]
         recording.overwrite(written)
         found = known.run(given, written)

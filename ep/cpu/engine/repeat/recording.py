@@ -70,7 +70,8 @@ class CpuRecording(Recording):
         results = function(arrays, work, self._inputs, values)
         self._memory += [*memory, *self._temporary]
         made = self._listed(constants)
-        return made and Repeat(made.run, self._written, results, partial(self._image, made, constants))
+        written, self._inputs, self._written = self._written, [], []  # they are as large as those of a call
+        return made and Repeat(made.run, written, results, partial(self._image, made, constants))
 
     def fail(self) -> None:
         """Note that the function computes something by itself."""
