@@ -61,6 +61,20 @@ def check_vjp_over_ranks():
     assert np.allclose(rows.numpy(), ep.ops.gather_grad(dy[:4], tokens, (7, 5)))
 
 
+def check_gradients_of_scatters_over_ranks():
+    placement, rng = Placement(world().size), np.random.default_rng(9)
+    x, updates, dy = (rng.normal(size=shape) for shape in ((7, 5), (4, 5), (7, 5)))
+    indices = np.array([3, 0, 3, 6])
+    for reduction in ("none", "add", "mul", "max"):
+        given = {"axis": 0, "reduction": reduction}
+        wanted = ep.ops.vjp("scatter_rows", (x, indices, updates), given, None, dy)
+        for split in (("S(0)", "B", "B"), ("S(1)", "B", "S(1)"), ("B", "S(0)", "S(0)")):
+            placed = [from_whole(*each) for each in zip((x, indices, updates), [placement] * 3, split, strict=True)]
+            found = ep.ops.vjp("scatter_rows", placed, given, None, from_whole(dy, placement, "B"))
+            for k in (0, 2):
+                assert np.allclose(found[k].numpy(), wanted[k], rtol=1e-12), (reduction, split)
+
+
 def check_convolutions_over_ranks():
     """Check convolutions split by the batch, channels, filters, groups, or places of a spatial axis, and their
     gradients.
