@@ -20,6 +20,7 @@ from ep.ops.declare.type_rules import Always
 from ep.ops.kernels import (
     Launches,
     OneLaunch,
+    Predicate,
     PreparedKernel,
     Subject,
     attribute,
@@ -120,7 +121,7 @@ def argtopk(x: Tensor, k: int, axis: int = -1, largest: bool = True) -> Attribut
     axis, count = _axis(x, axis), as_count(k, "k")
     if count > x.shape[axis]:
         raise ValueError(f"k is {count}; x of shape {tuple(x.shape)} has {x.shape[axis]} elements along axis {axis}")
-    return {"k": count, "axis": axis, "descending": as_truth(largest, "largest")}
+    return {"k": count, "axis": axis, "largest": as_truth(largest, "largest")}
 
 
 @composition(REAL)
@@ -168,16 +169,19 @@ class SortKernel(PreparedKernel):
         return OneLaunch(self._primitive, *sizes, num_places, Placeholder(0), RESULT)
 
 
-def _register(name: str, order: SortOrder, descending: bool | None = None) -> None:
+def _register(name: str, order: SortOrder, **given: bool) -> None:
+    """Register the kernel of an order. given: the attribute that asks for it, if the operator has one."""
     exists = primitive_exists(ArgSortFactory, order, data_type("x"))
     kernel = type(f"{order.name.removeprefix('k')}Kernel", (SortKernel,), {"exists": exists})
     kernel.__doc__, kernel.__module__ = SortKernel.__doc__, __name__
-    matches = exists if descending is None else (attribute("descending") == descending) & exists
+    matches: Predicate = exists
+    for one, value in given.items():
+        matches = (attribute(one) == value) & matches
     register_kernel(name, matches=matches)(kernel)
 
 
 _register("argmax", SortOrder.kDescending)
 _register("argmin", SortOrder.kAscendingNanFirst)
-for _name in ("argsort", "argtopk"):
-    _register(_name, SortOrder.kAscending, False)
-    _register(_name, SortOrder.kDescending, True)
+for _order, _largest in ((SortOrder.kAscending, False), (SortOrder.kDescending, True)):
+    _register("argsort", _order, descending=_largest)
+    _register("argtopk", _order, largest=_largest)
