@@ -48,6 +48,8 @@ def adaptive_average_pool_grad(dy: ArrayLike, shape: Any) -> Array:
     Raises ValueError for shapes that do not fit.
     """
     of_dy, of_x = tuple(dy.shape), as_sizes((shape,), "shape")
+    if len(of_dy) != len(of_x):
+        raise ValueError(f"dy has shape {of_dy}; it must have {len(of_x)} axes, as shape {of_x} has")
     wanted = _wanted(of_x, of_dy[2:])
     if of_dy[:2] != of_x[:2]:
         raise ValueError(f"dy has shape {of_dy}; it must begin with {of_x[:2]}, as shape {of_x} does")

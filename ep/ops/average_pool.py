@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from ep.common.checks import as_integer, as_truth
+from ep.common.checks import as_integer, as_truth, kMaxSize
 from ep.common.primitive.broadcast import Dims
 from ep.common.primitive.windows import Windows
 from ep.include.arrays import RESULT, Array, Arrays, Placeholder
@@ -42,8 +42,8 @@ def _attributes(x: Any, window: Sequence[Any], count_include_pad: Any, divisor: 
     around = for_each(pads, "pads", 2 * num_axes, least=0)
     counted = tuple((-around[axis], size + around[axis + num_axes]) for axis, size in enumerate(x.shape[2:]))
     number = None if divisor is None else as_integer(divisor, "divisor")
-    if number == 0:
-        raise ValueError("divisor is 0; it must be another number")
+    if number is not None and not 0 < abs(number) <= kMaxSize:
+        raise ValueError(f"divisor is {number}; it must be another number than 0, within 2**63 of it")
     return {**resolved, "counted": counted, "divisor": number}
 
 

@@ -12,6 +12,7 @@ from ep.include.number_kind import REAL
 from ep.ops.composition import composition
 from ep.ops.declare.function import FUNCTIONS
 from ep.ops.devices import arrays_of
+from ep.ops.indices import as_indices
 from ep.ops.shaped import viewed
 from ep.ops.shapes import as_sizes
 
@@ -49,6 +50,7 @@ def max_unpool(x: ArrayLike, indices: Any, sizes: Any) -> Array:
     The result has shape (N, C, sizes...). Elements with one index are added up, in their order; one with an index
     outside of the plane is left out. Raises ValueError for shapes that do not fit.
     """
+    indices = as_indices(arrays_of((x, indices), ("x", "indices")), indices, "indices")
     of_x, places = tuple(x.shape), as_sizes((sizes,), "sizes")
     if len(of_x) != len(places) + 2:
         raise ValueError(f"x has shape {of_x}; it must have {len(places) + 2} axes, as sizes are {places}")

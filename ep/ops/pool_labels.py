@@ -249,13 +249,17 @@ class MaxPoolLabelsKernel(PreparedKernel):
         ]
 
         def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-            found: Sequence[Array] = []
+            found, view = list[Array](), arrays.view
             for primitive, run in zip(compared, runs, strict=True):
-                sources = [
-                    [*found[place : place + 1], *_views(arrays, array, run)] for place, array in enumerate(inputs)
-                ]
-                found = outputs if run is runs[-1] else [arrays.empty(one.shape, dtype) for dtype in dtypes]
-                primitive.Launch(arrays.stream, found, [*sources[0], *sources[1]])
+                sources = []
+                for place, array in enumerate(inputs):
+                    sources += found[place : place + 1]
+                    for at in run:
+                        sources.append(view(array, at, None, None))
+                found = [*outputs]
+                if run is not runs[-1]:
+                    found = [arrays.empty(one.shape, dtype) for dtype in dtypes]
+                primitive.Launch(arrays.stream, found, sources)
 
         return launches
 
@@ -264,7 +268,3 @@ class MaxPoolLabelsKernel(PreparedKernel):
         types = self.subject.data_types
         structure = _structure(types["x"], types["labels"], form)
         return RequirePrimitive(ExpressionFactory, self.subject.device_type, structure)
-
-
-def _views(arrays: Arrays, array: Array, places: Sequence[tuple[slice | int, ...]]) -> list[Array]:
-    return [arrays.view(array, place, None, None) for place in places]

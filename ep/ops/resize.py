@@ -9,13 +9,13 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from ep.common.checks import are_several, as_truth
+from ep.common.checks import are_several, as_truth, kMaxSize
 from ep.common.primitive.broadcast import Dims
 from ep.include.arrays import Array, ArrayLike
 from ep.include.data_type import as_data_type
 from ep.include.errors import UnsupportedPrimitiveError
 from ep.include.number_kind import ALL, FLOATS
-from ep.include.shown import shown
+from ep.include.shown import in_short, shown
 from ep.include.suggest import did_you_mean
 from ep.ops.composition import composition
 from ep.ops.declare.function import FUNCTIONS
@@ -76,6 +76,8 @@ def resize_grad(
     not fit.
     """
     of_dy, of_x = tuple(dy.shape), as_sizes((shape,), "shape")
+    if len(of_dy) != len(of_x):
+        raise ValueError(f"dy has shape {of_dy}; it must have {len(of_x)} axes, as shape {of_x} has")
     counts = _sizes(of_x, of_dy[2:])
     if of_dy[:2] != of_x[:2]:
         raise ValueError(f"dy has shape {of_dy}; it must begin with {of_x[:2]}, as shape {of_x} does")
@@ -190,10 +192,12 @@ def _factors(scales: Any, length: int) -> list[float | None]:
     if len(given) != length:
         raise ValueError(f"scales has {len(given)} values; it must be one number, or {length} of them")
     for place, one in enumerate(given):
-        if one is not None and (isinstance(one, bool) or not isinstance(one, int | float | np.number)):
+        if one is None:
+            continue
+        if isinstance(one, bool) or not isinstance(one, int | float | np.integer | np.floating):
             raise TypeError(f"scales[{place}] must be a number, not {shown(one)}")
-        if one is not None and not (math.isfinite(one) and one > 0):
-            raise ValueError(f"scales[{place}] is {one}; it must be finite and positive")
+        if not 0 < one <= kMaxSize:
+            raise ValueError(f"scales[{place}] is {in_short(one)}; it must be positive, and below 2**63")
     return [None if one is None else float(one) for one in given]
 
 

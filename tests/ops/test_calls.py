@@ -61,6 +61,18 @@ def error_of(call):
     return type(caught.value), str(caught.value)
 
 
+OF_VIEWS = {
+    ("average_pool", "f"): 2,
+    ("average_pool_grad", "f"): 3,
+    ("conv_x_grad", "f"): 6,
+    ("matmul", "i"): 2,
+    ("max_pool_labels", "f"): 2,
+    ("resample", "f"): 2,
+}
+"""The operators, and kinds of operands, whose kernels launch Expression on views that they make in each call, some of
+them several times: how many times as many functions they may call."""
+
+
 @pytest.mark.parametrize("case", CASES, ids=name_of)
 def test_a_known_call_gives_what_an_unknown_one_gives(case, rng):
     function = getattr(ep.ops, case.name)
@@ -78,7 +90,8 @@ def test_a_known_call_gives_what_an_unknown_one_gives(case, rng):
         # the same call may have been made by another case
         assert kept_of(case.operator.name) >= max(before, 1)
         # a launch may call two functions; a split has five parts, and a stack has five arrays
-        assert functions_called(lambda: function(*given, *case.args, **case.kwargs)) <= 32
+        most = 32 * OF_VIEWS.get((case.name, np.dtype(case.dtypes[0]).kind), 1)
+        assert functions_called(lambda: function(*given, *case.args, **case.kwargs)) <= most
         for _ in range(2):
             same(function(*given, *case.args, **case.kwargs), expected)
         for one in inputs:  # a kept call does not keep the data

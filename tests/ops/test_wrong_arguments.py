@@ -37,7 +37,14 @@ WRONG_VALUES = (
     [[1]],
     b"x",
 )
+IMAGE = np.arange(50, dtype=np.float32).reshape(1, 2, 5, 5)
 OTHERS = {
+    "adaptive_average_pool": ([IMAGE, (2, 3)], {}),
+    "adaptive_average_pool_grad": ([IMAGE, (1, 2, 7, 7)], {}),
+    "max_pool_with_indices": ([IMAGE, 2], {}),
+    "max_unpool": ([IMAGE, np.arange(50).reshape(IMAGE.shape), (7, 8)], {}),
+    "resize": ([IMAGE, (4, 7), "linear"], {}),
+    "resize_grad": ([IMAGE, (1, 2, 3, 7)], {}),
     "concat": ([[X, X]], {}),
     "stack": ([[X, X]], {}),
     "split": ([X, 2], {}),
