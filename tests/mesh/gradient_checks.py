@@ -112,3 +112,24 @@ def check_pools_over_ranks():
             assert np.allclose(getattr(ep.ops, name)(placed, **given).numpy(), whole, rtol=1e-12)
             (found,) = ep.ops.vjp(name, (placed,), given, None, from_whole(dy, placement, "S(2)"))
             assert np.allclose(found.numpy(), expected, rtol=1e-12)
+
+
+def check_indices_of_pools_and_resizes_over_ranks():
+    """Check pools with indices, adaptive pools and resizes of split images."""
+    placement, rng = Placement(world().size), np.random.default_rng(10)
+    x, dy = rng.normal(size=(5, 6, 8)), rng.normal(size=(5, 6, 4))
+    for place in ("S(0)", "S(1)", "S(2)", "B"):
+        placed, by = from_whole(x, placement, place), from_whole(dy, placement, place)
+        largest, indices = ep.ops.max_pool_with_indices(placed, 2, 2)
+        expected = ep.ops.max_pool_with_indices(x, 2, 2)
+        assert np.array_equal(indices.numpy(), expected[1])
+        assert np.array_equal(ep.ops.max_unpool(largest, indices, 8).numpy(), ep.ops.max_unpool(*expected, 8))
+        for name, given, whole, rest in (
+            ("adaptive_average_pool", placed, x, (3,)),
+            ("adaptive_average_pool_grad", by, dy, (x.shape,)),
+            ("average_pool_grad", by, dy, (x.shape, 2, 2)),
+            ("resize", placed, x, (12, "linear")),
+            ("resize_grad", by, dy, (x.shape, "linear")),
+        ):
+            found = getattr(ep.ops, name)(given, *rest).numpy()
+            assert np.allclose(found, getattr(ep.ops, name)(whole, *rest), rtol=1e-12)
