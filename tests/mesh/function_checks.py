@@ -32,7 +32,6 @@ def _of(m, array):
     return array if m is np else from_whole(array, Placement(world().size), "B")
 
 
-
 def attention(x):
     """Return the mixtures of the rows of x up to each row."""
     products = np.where(np.tri(x.shape[-2], dtype=bool), x @ x.swapaxes(-1, -2) / np.sqrt(x.shape[-1]), -np.inf)
