@@ -39,8 +39,8 @@ OTHER_GRAPHS = {
 """The operators of which PyTorch makes graphs that differ from eager, with reasons: ep is compared with PyTorch's own
 results of the graph."""
 NOT_COMPUTED = {
-    "_batch_norm_with_update": "PyTorch says another type of float16's and bfloat16's statistics than its kernel returns",
-    "_native_batch_norm_legit": "PyTorch says another type of float16's and bfloat16's statistics than its kernel returns",
+    "_batch_norm_with_update": "PyTorch says another type of 16-bit statistics than its kernel returns",
+    "_native_batch_norm_legit": "PyTorch says another type of 16-bit statistics than its kernel returns",
 }
 """The operators whose samples are left out, with reasons."""
 _CALLS = 3  # the first plans, the second records, the third repeats
