@@ -24,6 +24,8 @@ BLOCK: Final = 2**22
 """The bytes of the products of a block."""
 ON_A_DEVICE: Final = 2**6
 """How much more that is on a device with memory of its own, which needs large launches."""
+MOST_BLOCKS: Final = 2**4
+"""The most blocks of rows: a gradient by keys has a part of each block in memory before these are added."""
 CAUSAL_ROWS: Final = 2**7
 """The fewest rows of a block that reads fewer keys than there are, as causal attention lets it."""
 
@@ -144,9 +146,10 @@ class Heads:
         is_whole = is_whole or not isinstance(base, Arrays) or self.units * self.rows * of_row <= WHOLE * more
         rows, units = self.rows, self.units
         if not is_whole:
-            rows = min(rows, max(BLOCK * more // of_row, 1))
+            least = -(-self.rows // MOST_BLOCKS)
+            rows = min(rows, max(BLOCK * more // of_row, least, 1))
             if self.last is not None:
-                rows = min(rows, max(CAUSAL_ROWS, -(-self.rows // 8)))
+                rows = min(rows, max(CAUSAL_ROWS, least, -(-self.rows // 8)))
             most = max(BLOCK * more // (of_row * rows), 1)
             units = next(one for one in range(min(most, self.units), 0, -1) if self.units % one == 0)
         seen = [self._apart(one) for one in by_row]
