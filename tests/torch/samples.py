@@ -24,6 +24,8 @@ makes no graph of the sample, or eager has no tensor for it. Random numbers of P
 
 NOT_SET = {"empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided"}
 """The operators whose elements are those that were in memory: they are not compared."""
+ANY_ORDER = {"argsort", "kthvalue", "median", "mode", "msort", "nanmedian", "sort", "topk"}
+"""The operators that may return any order of equal elements: their indices are not compared."""
 OTHER_GRAPHS = {
     "bernoulli": "AOTAutograd draws its numbers in another type",
     "multinomial": "AOTAutograd draws other numbers",
@@ -39,8 +41,8 @@ OTHER_GRAPHS = {
 """The operators of which PyTorch makes graphs that differ from eager, with reasons: ep is compared with PyTorch's own
 results of the graph."""
 NOT_COMPUTED = {
-    "_batch_norm_with_update": "PyTorch says another type of 16-bit statistics than its kernel returns",
-    "_native_batch_norm_legit": "PyTorch says another type of 16-bit statistics than its kernel returns",
+    "_batch_norm_with_update": "PyTorch says another type of float16's statistics than its kernel returns",
+    "_native_batch_norm_legit": "PyTorch says another type of float16's statistics than its kernel returns",
 }
 """The operators whose samples are left out, with reasons."""
 _CALLS = 3  # the first plans, the second records, the third repeats
@@ -152,7 +154,10 @@ def compare(name, sample):
     differences = []
     for part, (results, wanted) in enumerate(zip(found, expected, strict=True)):
         for k, pair in enumerate(zip(results, wanted, strict=True)):
-            if message := _difference(*pair, has_strides=part == 0, has_elements=name not in NOT_SET):
+            is_index = name in ANY_ORDER and isinstance(pair[1], torch.Tensor) and pair[1].dtype is torch.int64
+            is_index &= bool(k) or name == "argsort"
+            has_elements = name not in NOT_SET and not is_index
+            if message := _difference(*pair, has_strides=part == 0, has_elements=has_elements):
                 differences.append((part, k, message))
     if differences:
         wide = call.wide()
@@ -202,4 +207,4 @@ def _is_rounding(result, wanted, exact):
     if not differs.any():
         return True
     errors = [(one - exact)[differs].abs().max() for one in (result, wanted)]
-    return bool(errors[0].isfinite() and errors[0] <= 2 * errors[1])
+    return bool(errors[0].isfinite() and not errors[0] > 2 * errors[1])  # eager's may be none, after an overflow
