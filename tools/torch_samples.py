@@ -88,7 +88,7 @@ def main() -> int:
     given = parser.parse_args()
     record, num_differing = read(), 0
     record["torch"] = ".".join(torch.__version__.split(".")[:2])
-    with ProcessPoolExecutor(given.processes, get_context("spawn"), max_tasks_per_child=50) as pool:
+    with ProcessPoolExecutor(given.processes, get_context("spawn")) as pool:
         types = given.types.split(",")
         tasks = {pool.submit(computed, name, types, given.samples): name for name in given.names or operators()}
         for task in as_completed(tasks):
