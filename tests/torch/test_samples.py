@@ -7,18 +7,16 @@ import pytest
 torch = pytest.importorskip("torch", reason="PyTorch is not installed; the extra `torch` has it")
 pytest.importorskip("expecttest", reason="expecttest is not installed, which PyTorch's samples need; `bench` has it")
 
-from tests.torch.samples import MARKS, chosen, compare, samples  # noqa: E402
+from tests.torch.samples import MARKS, compare, samples  # noqa: E402
 from tools.torch_samples import read, unpacked  # noqa: E402
 
 RECORD = read()
 PARTS = 40
-MOST = {"float32": 2}
-"""The samples of an operator that are computed of each type: two of float32, whose kernels most other tests have; one
-of another type, each in its turn from operator to operator. `python -m tools.torch_samples` computes all of them."""
 
 
 def turns(names):
-    """Return the names with two types each: float32, and another one that the operator takes."""
+    """Return the names with two types each: float32, and another one that the operator takes, in its turn. A sample of
+    each is computed; `python -m tools.torch_samples` computes all of them."""
     for k, name in enumerate(names):
         others = [dtype for dtype in RECORD["operators"][name] if dtype != "float32"]
         yield name, [*(["float32"] if "float32" in RECORD["operators"][name] else []), *others[k % 7 :][:1]]
@@ -35,7 +33,7 @@ def test_samples(part):
         for dtype in dtypes:
             marks = unpacked(RECORD["operators"][name][dtype])
             known = [k for k, mark in enumerate(marks) if mark in MARKS]
-            numbers = [known[k] for k in chosen(len(known), MOST.get(dtype, 1))]
+            numbers = known[:1]
             found = samples(name, dtype, max(numbers, default=-1) + 1)
             for k in numbers if is_recorded else range(min(len(found), 1)):
                 try:
