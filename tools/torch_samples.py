@@ -53,18 +53,19 @@ def computed(name: str, types: list[str], most: int | None) -> tuple[dict[str, s
     """Return the marks of an operator's samples by type, the types with roundings, and the differences."""
     import torch
 
-    from tests.torch.samples import chosen, compare, samples
+    import tests.torch.samples
 
+    tried: Any = tests.torch.samples
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     found, rounded, differing = {}, [], []
     for dtype in types:
-        every = samples(name, dtype)
-        numbers = chosen(len(every), most or len(every))
+        every = tried.samples(name, dtype)
+        numbers = tried.chosen(len(every), most or len(every))
         marks = ["?"] * len(every)
         for k in numbers:
             try:
-                marks[k], is_rounded = compare(name, every[k])
+                marks[k], is_rounded = tried.compare(name, every[k])
                 rounded += [dtype] * is_rounded
             except Exception as error:
                 said = "" if isinstance(error, AssertionError) else traceback.format_exc(limit=-2)
