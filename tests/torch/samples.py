@@ -26,8 +26,11 @@ NOT_SET = {"empty", "empty_like", "empty_permuted", "empty_strided", "new_empty"
 """The operators whose elements are those that were in memory: they are not compared."""
 ANY_ORDER = {"argsort", "kthvalue", "median", "mode", "msort", "nanmedian", "sort", "topk"}
 """The operators that may return any order of equal elements: their indices are not compared."""
-TOLERANCES_OF = dict.fromkeys(("digamma", *(f"polygamma.polygamma_n_{k}" for k in range(5))), 1e-08)
-"""Larger tolerances: PyTorch's second derivatives of log gamma are sums of a series with errors of 1e-9."""
+TOLERANCES_OF = dict.fromkeys(
+    ("digamma", *(f"polygamma.polygamma_n_{k}" for k in range(5)), "nn.functional.hardsigmoid"), 1e-8
+)
+"""Larger tolerances: PyTorch's second derivative of log gamma is a series with errors of 1e-9, and its gradient of
+hardsigmoid has 1 / 6 in float32."""
 OTHER_GRAPHS = {
     "nn.functional.max_unpool2d": "PyTorch's decomposition is contiguous, whatever the operand is",
     "nn.functional.max_unpool2d.grad": "PyTorch's decomposition is contiguous, whatever the operand is",
