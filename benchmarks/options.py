@@ -13,7 +13,7 @@ SETS: Final = (
     *("unary", "binary", "gather", "batch_gather", "transformer", "expand"),
     *("cast", "where", "add", "fill", "one_hot"),
     *("permute", "pad", "copy_nd", "memcpy", "memset", "matmul", "softmax", "reduce", "segment_sum"),
-    *("scan", "sort", "startup"),
+    *("scatter", "scan", "sort", "startup"),
 )
 MEMORY: Final = "memory"
 """The group of memory-bound cases, with arrays that fit in the caches and larger ones. Its cases are in other sets."""

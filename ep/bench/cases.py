@@ -11,7 +11,7 @@ from ep.bench.builders import batch_gather, binary, expand, gather, unary
 from ep.bench.builders_map import add, cast, fill, one_hot, tensor_fill, transpose, where
 from ep.bench.builders_move import copy_bytes, cut, join, pad, permute, set_bytes
 from ep.bench.builders_product import broadcast_matmul, matmul
-from ep.bench.builders_reduce import reduce, scatter, segment_sum, softmax
+from ep.bench.builders_reduce import reduce, scan, scatter, segment_sum, softmax, sort
 from ep.bench.case import Case
 from ep.bench.numpy_ways import fast_gelu as numpy_fast_gelu
 from ep.bench.numpy_ways import relu as numpy_relu
@@ -39,10 +39,12 @@ __all__ = (
     "pad",
     "permute",
     "reduce",
+    "scan",
     "scatter",
     "segment_sum",
     "set_bytes",
     "softmax",
+    "sort",
     "tensor_fill",
     "transpose",
     "unary",
@@ -100,5 +102,7 @@ def bench_cases(count: int) -> list[Case]:
         segment_sum("sum of segments", side, side, side),
         segment_sum("sum of batches' segments", side // 4, side // 4, side, batch=4),
         scatter("rows in another order", side, side),
+        scan("running sums of rows", (side, side), 1),
+        sort("five largest of each row", side, side, min(5, side)),
         binary("less than a scalar", BinaryOp.kLessThan, dims, (), np.less, np.bool_),
     ]

@@ -37,10 +37,12 @@ from ep.bench.cases import (
     pad,
     permute,
     reduce,
+    scan,
     scatter,
     segment_sum,
     set_bytes,
     softmax,
+    sort,
     tensor_fill,
     transpose,
     unary,
@@ -100,6 +102,8 @@ def demo_cases() -> list[Case]:
         segment_sum("gradient of an embedding of 30,522 words", 1024, 30_522, 384),
         segment_sum("gradients of 8 embeddings of 512 words", 512, 512, 384, batch=8),
         scatter("put 4,096 rows of activations in another order", _TOKENS, _HIDDEN),
+        scan("running sums of 4,096 rows of activations", activations, 1),
+        sort("the 5 best of 30,522 words, for 64 tokens", 64, 30_522, 5),
         binary("find activations above 0", BinaryOp.kGreaterThan, activations, (), np.greater, np.bool_),
     ]
 

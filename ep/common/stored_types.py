@@ -65,7 +65,7 @@ def scanned_as(data_type: DataType) -> tuple[DataType, DataType]:
     """Return the types that a Scan stores, with the same bits, and carries; integers are carried modulo 2^64."""
     if data_type in COMPLEXES:
         return data_type, DataType.kComplex128
-    return _without_sign(data_type), DataType.kDouble if data_type in FLOATS else DataType.kUInt64
+    return _without_sign(data_type), DataType.kDouble if data_type in FLOATS else UNSIGNED[-1]
 
 
 def _without_sign(data_type: DataType) -> DataType:

@@ -25,6 +25,7 @@ from ep.cpu.shared.state import GRAIN_BYTES, SETTINGS, STATE, LaunchState
 from ep.cpu.threads.parallel import run
 from ep.cpu.threads.scratch import give_back, take, thread_memory
 from ep.include.data_type import DataType
+from ep.include.number_kind import UNSIGNED
 from ep.include.primitive.scan_op import SCANS_OF_SUMS, SCANS_TO_END, ScanOp
 
 _COLUMNS: Final = 512  # adjacent ones that are scanned together, at most
@@ -225,7 +226,7 @@ def _row(data_type: DataType, carried: DataType, is_sum: bool) -> Any:
 
     if not is_sum:
         return products
-    return sums_of_integers if carried is DataType.kUInt64 else sums
+    return sums_of_integers if carried in UNSIGNED else sums
 
 
 def _row_sum(data_type: DataType, carried: DataType) -> Any:

@@ -138,6 +138,8 @@ def _taps(axis: _Axis, at: NDArray, mode: str, antialias: bool, a: float, exclud
     else:
         near = ((a + 2) * far - (a + 3)) * far * far + 1
         weights = np.where(far <= 1, near, np.where(far < 2, a * (((far - 5) * far + 8) * far - 4), 0))
-    outside = (places < 0) | (places > axis.before - 1)
-    weights = np.where(outside, 0, weights) if exclude else weights
-    return np.clip(places, 0, axis.before - 1), weights / weights.sum(0)
+    inside = np.clip(places, 0, axis.before - 1)
+    weights = np.where(inside != places, 0, weights) if exclude else weights
+    weights /= weights.sum(0)
+    weights[:, (inside == inside[0]).all(0)] = np.eye(len(places), 1)  # one element is not changed
+    return inside, weights
