@@ -123,9 +123,9 @@ def _merged(x: Array, indices: Any, axis: int, mode: IndexMode) -> tuple[Array, 
     read = [as_array(arrays, as_indices(arrays, item, name), name) for item, name in zip(indices, names, strict=True)]
     if len({item.dtype for item in read}) > 1:
         read = [_as_int64(item) for item in read]
+    check_mode(mode)
     if mode == "zero":
         raise ValueError("mode is 'zero'; it must be raise, wrap_negative or clip")
-    check_mode(mode)
     if count == 1:
         return read[0], along, shape, mode
     broadcast_dims(*(tuple(item.shape) for item in read), names=names)

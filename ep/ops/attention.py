@@ -13,7 +13,7 @@ from ep.common.checks import as_integer, as_truth, present
 from ep.include.arrays import ArrayLike
 from ep.include.data_type import as_data_type
 from ep.include.number_kind import BOOL, FLOATS
-from ep.include.shown import shown
+from ep.include.shown import in_short, shown
 from ep.ops.composition import composition
 from ep.ops.declare.function import FUNCTIONS
 from ep.ops.gradients.vjp import OF_FUNCTIONS, in_type, summed_to, zeros_like
@@ -211,8 +211,11 @@ def _heads(
     *before, rows, size = q.shape
     keys = k.shape[-2]
     heads, groups = (tuple(one.shape[:-2])[-1:] or (1,) for one in (q, k))
-    check_shape("k", k, (*before[:-1], *k.shape[-3:-2], keys, size))
-    check_shape("v", v, (*before[:-1], *k.shape[-3:-2], keys, v.shape[-1]))
+    for name, one, beside, last in (("k", k, "q", size), ("v", v, "k", v.shape[-1])):
+        fitting, other = (*before[:-1], *k.shape[-3:-2], keys, last), q if one is k else k
+        if tuple(one.shape) != fitting:
+            shapes = f"{name} has shape {tuple(one.shape)}; for {beside} of shape {tuple(other.shape)}"
+            raise ValueError(f"{shapes} it must have {fitting}")
     if len(k.shape) != len(q.shape) or (heads != groups and (0 in heads + groups or heads[0] % groups[0])):
         raise ValueError(
             f"k has shape {tuple(k.shape)}, q has {tuple(q.shape)}; the heads of q must be a multiple of those of k"
@@ -225,8 +228,11 @@ def _heads(
 
 
 def _real(value: Any, name: str) -> float:
-    """Return a real number; TypeError for anything else."""
+    """Return a real number; TypeError for anything else, ValueError for one that float64 does not hold."""
     value = as_scalar(present(value))
     if not is_weak(value) or np.iscomplexobj(value):
         raise TypeError(f"{name} must be a real number, not {shown(value)}")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError(f"{name} is {in_short(value)}, which float64 does not hold") from None

@@ -153,7 +153,8 @@ def _gradients(
         return FUNCTIONS["sum"](array, axes, wide, keepdims=True) if axes else array
 
     is_even = scale is None or all(scale.shape[axis] == 1 for axis in rows.inner)
-    sums = [total(one, rows.inner) if is_even else one for one in (by_normed, dy)]
+    products = by_normed, dy
+    sums = [total(one, rows.inner) if is_even else one for one in products]
     found: list[Any] = [None, None, None]
     if wanted[0]:
         *scaled, centred = (one if scale is None else mul(one, scale) for one in (*sums, dy))
@@ -161,8 +162,9 @@ def _gradients(
         along, shift = (over_size(total(one, rows.outer), count) if is_even else rows.mean(one) for one in scaled)
         centred = sub(centred, shift) if "mean" in seen else centred
         found[0] = viewed(in_type(mul(sub(centred, mul(normed, along)), inverse), dtype), shape)
-    for k, (name, summed) in enumerate(zip(("weight", "bias"), sums, strict=True), 1):
+    for k, (name, summed, product) in enumerate(zip(("weight", "bias"), sums, products, strict=True), 1):
         if wanted[k] and name in given:
-            gradient = in_type(summed_to(summed, seen[name]), given[name].dtype)
+            has_one = all(seen[name].shape[axis] == 1 for axis in rows.inner)
+            gradient = in_type(summed_to(summed if has_one else product, seen[name]), given[name].dtype)
             found[k] = viewed(gradient, given[name].shape)
     return found

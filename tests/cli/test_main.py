@@ -110,7 +110,7 @@ def test_closed_stderr_sends_no_errors_to_stdout():
             ["run", "cast", "--dtype", "flaot32"],
             "argument --dtype: 'flaot32' is not a data type; did you mean 'float32'",
         ),
-        (["show", "nothing"], "implemented are Add, BatchGather, "),
+        (["show", "nothing"], "implemented are Add, ArgSort, BatchGather, "),
         (["show", "nothing"], "; contracts alone are "),
         (["show", "unary"], "did you mean 'BroadcastElementwiseUnary' or 'ElementwiseUnary'?"),
         (["help", "lst"], "ep: error: there is no command 'lst'; did you mean 'list'?"),

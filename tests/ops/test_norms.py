@@ -193,3 +193,13 @@ def test_fused_norms_are_few_kernels(device):
     text = str(ep.fuse(lambda x, w: ep.ops.layer_norm(x + x, w, w) * 2).explain(x, weight))
     assert text.count("kernel of") == text.count("row kernel of") == 1
     assert "operator of" not in text
+
+
+def test_a_bias_without_a_weight(device):
+    rng = np.random.default_rng(7)
+    x, dy = (rng.normal(size=(5, 7)) for _ in range(2))
+    bias = rng.normal(size=7)
+    given = [placed(device, one) for one in (dy, x, x.mean(1, keepdims=True), 1 / x.std(1, keepdims=True))]
+    _, none, gradient = ep.ops.layer_norm_grad(*given, None, placed(device, bias))
+    assert none is None
+    np.testing.assert_allclose(host(gradient), dy.sum(0))

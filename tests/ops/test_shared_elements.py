@@ -20,7 +20,12 @@ IMAGE = np.arange(50, dtype=np.float32).reshape(1, 2, 5, 5)
 FILTERS = np.arange(54, dtype=np.float32).reshape(3, 2, 3, 3)
 ROWS = np.array([2, 0, 1])
 
+CUBE = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+
 CALLS = {
+    "argmax": ([CUBE, 0], {}),
+    "argmin": ([CUBE, 0], {}),
+    "argtopk": ([X, 2], {}),
     "average_pool": ([IMAGE, 2], {}),
     "average_pool_grad": ([np.ones((1, 2, 4, 4), np.float32), (1, 2, 5, 5), 2], {}),
     "batch_gather": ([X, np.array([[1, 0], [2, 2], [3, 0]])], {}),
@@ -50,12 +55,16 @@ CALLS = {
     "repeat": ([X, 2, 1], {}),
     "repeat_grad": ([np.ones((6, 4), np.float32), (3, 4), (2, 1)], {}),
     "resample": ([X, np.array([[1, 0, 2], [2, 2, 1]]), np.ones((2, 3), np.float32)], {}),
+    "ravel_multi_index": ([[ROWS[:, None], ROWS[:2]], (3, 4)], {}),
+    "scatter_rows": ([X, ROWS, 2 * X], {}),
     "segment_sum": ([X, ROWS, 3], {}),
     "slice": ([X, slice(1, 3)], {}),
     "slice_grad": ([np.ones((2, 4), np.float32), (3, 4), slice(1, 3)], {}),
     "softmax": ([X], {}),
     "softmax_grad": ([], {"dy": X, "y": X}),
     "tile": ([X, (2, 1)], {}),
+    "cumulative_prod": ([X, 0], {}),
+    "cumulative_sum": ([X, 0], {}),
     "divide": ([X, X + 1], {}),
     "true_divide": ([X, X + 1], {}),
     "unfold": ([IMAGE, 2], {}),

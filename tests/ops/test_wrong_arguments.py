@@ -46,6 +46,8 @@ OTHERS = {
     "resize": ([IMAGE, (4, 7), "linear"], {}),
     "resize_grad": ([IMAGE, (1, 2, 3, 7)], {}),
     "concat": ([[X, X]], {}),
+    "sort": ([X], {}),
+    "topk": ([X, 2], {}),
     "stack": ([[X, X]], {}),
     "split": ([X, 2], {}),
     "full": ([(2, 3), 1.5], {}),
@@ -67,7 +69,7 @@ INNER = re.compile(
 def call_of(name):
     """Return the arguments of a call that is right."""
     if name in COMPOSED:
-        return COMPOSED[name][0], {}
+        return [], dict(zip(inspect.signature(getattr(ep.ops, name)).parameters, COMPOSED[name][0], strict=False))
     if name in OTHERS:
         return OTHERS[name]
     if name in WRITES:
