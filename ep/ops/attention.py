@@ -6,19 +6,18 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-import numpy as np
-
-from ep.common.arrays.checks import as_scalar, is_weak
+from ep.common.arrays.checks import as_scalar
 from ep.common.checks import as_integer, as_truth, present
 from ep.include.arrays import ArrayLike
 from ep.include.data_type import as_data_type
 from ep.include.number_kind import BOOL, FLOATS
-from ep.include.shown import in_short, shown
+from ep.include.shown import in_short
 from ep.ops.composition import composition
 from ep.ops.declare.function import FUNCTIONS
 from ep.ops.gradients.vjp import OF_FUNCTIONS, in_type, summed_to, zeros_like
 from ep.ops.heads import Block, Heads
 from ep.ops.joined import joined, note_gradient
+from ep.ops.operands import check_real
 from ep.ops.shaped import viewed
 from ep.ops.shapes import check_broadcasts, check_shape
 
@@ -230,8 +229,7 @@ def _heads(
 def _real(value: Any, name: str) -> float:
     """Return a real number; TypeError for anything else, ValueError for one that float64 does not hold."""
     value = as_scalar(present(value))
-    if not is_weak(value) or np.iscomplexobj(value):
-        raise TypeError(f"{name} must be a real number, not {shown(value)}")
+    check_real(value, name)
     try:
         return float(value)
     except OverflowError:

@@ -7,9 +7,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from ep.common.arrays.checks import as_scalar, is_weak
 from ep.common.checks import are_several, as_integer, as_truth, present
 from ep.common.primitive.broadcast import broadcast_dims
 from ep.include.arrays import Array, ArrayLike
@@ -19,6 +16,7 @@ from ep.include.shown import shown
 from ep.ops.composition import composition
 from ep.ops.declare.function import FUNCTIONS
 from ep.ops.gradients.vjp import over_size
+from ep.ops.operands import check_real
 from ep.ops.shaped import viewed
 from ep.ops.shapes import as_axes, from_front
 
@@ -92,8 +90,7 @@ def var(
     bits are computed in float32, and rounded once.
     """
     correction = present(correction)
-    if not is_weak(as_scalar(correction)) or np.iscomplexobj(correction):
-        raise TypeError(f"correction must be a real number, not {shown(correction)}")
+    check_real(correction, "correction")
     given, size = as_data_type(x.dtype), x.size
     if given not in FLOATS + COMPLEXES:
         x = FUNCTIONS["cast"](x, "float64")

@@ -8,18 +8,16 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from ep.common.arrays.checks import as_scalar
 from ep.common.checks import as_integer, as_truth
 from ep.common.primitive.broadcast import Dims
 from ep.include.arrays import Array, ArrayLike
 from ep.include.number_kind import FLOATS
 from ep.include.primitive.structure import kMaxRow
-from ep.include.shown import shown
 from ep.ops.composition import composition
 from ep.ops.declare.function import FUNCTIONS
 from ep.ops.gradients.vjp import in_type
 from ep.ops.joined import joined, note_gradient
-from ep.ops.operands import is_number
+from ep.ops.operands import check_real
 from ep.ops.shaped import viewed
 from ep.ops.shapes import as_axes, check_broadcasts, check_shape
 
@@ -200,8 +198,7 @@ def _normalised(
 
     Means are rounded: the differences from them have a mean, too, which may be as large as they are, and is subtracted.
     """
-    if not is_number(as_scalar(epsilon)) or np.iscomplexobj(getattr(epsilon, "value", epsilon)):
-        raise TypeError(f"epsilon must be a real number, not {shown(epsilon)}")
+    check_real(epsilon, "epsilon")
     scales = {"weight": weight, "bias": bias}
     scales = {name: one for name, one in scales.items() if one is not None}
     for name, one in scales.items():

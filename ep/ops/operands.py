@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from ep.common.arrays.checks import is_weak
+from ep.common.arrays.checks import as_scalar, is_weak
 from ep.common.numbers import Numbers
 from ep.common.scalar import convert_scalar
 from ep.include.arrays import Array, ArrayLike, LaterNumber, Operands
 from ep.include.data_type import DataType, as_data_type
-from ep.include.shown import in_short
+from ep.include.shown import in_short, shown
 from ep.ops.devices import with_scalars
 
 
@@ -62,6 +62,13 @@ def dtype_of_numbers(numbers: Sequence[Any]) -> np.dtype[Any]:
 def is_number(operand: ArrayLike) -> bool:
     """Return whether an operand is a number, which gets the dtype of the other operand."""
     return is_weak(operand) or isinstance(operand, LaterNumber)
+
+
+def check_real(number: Any, argument: str) -> None:
+    """Raise TypeError for anything but a real number."""
+    value = _value(number)
+    if not is_weak(as_scalar(value)) or np.iscomplexobj(value):
+        raise TypeError(f"{argument} must be a real number, not {shown(number)}")
 
 
 def _value(number: Any) -> complex:

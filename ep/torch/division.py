@@ -119,24 +119,13 @@ class Division:
             return False
         return True
 
-    def _is_empty(self, node: Node) -> bool:
-        tensors = tensors_in(node.meta.get("val"))
-        return bool(tensors) and self._has_sizes(node) and all(0 in self._sizing.sizes(one)[0] for one in tensors)
-
     def _is_view(self, node: Node) -> bool:
-        return node.target in _VIEWS and node not in self._refused and self._has_sizes(node)
-
-    def _has_sizes(self, node: Node) -> bool:
-        try:
-            for tensor in tensors_in(node.meta.get("val")):
-                self._sizing.sizes(tensor)
-        except ValueError:
-            return False
-        return True
+        return node.target in _VIEWS and node not in self._refused and self._sizing.of(node) is not None
 
     def _reason(self, node: Node) -> str | None:
         """Return why PyTorch computes a node; None if a section does, and "" if there is nothing to compute."""
-        if self._is_empty(node):
+        sizes = self._sizing.of(node)
+        if sizes and all(0 in shape for shape, _ in sizes):
             return ""  # PyTorch alone knows the strides of a tensor without elements
         if node.target not in OPERATORS:
             return "it draws numbers from PyTorch's generator" if _is_random(node) else "ep has no operator for it"
@@ -147,9 +136,9 @@ class Division:
             for tensor in tensors_in(one.meta.get("val")):
                 if why := refusal(tensor):
                     return why
-            if not self._has_sizes(one):
+            if self._sizing.of(one) is None:
                 return "its shape depends on data"
-        return None if tensors_in(node.meta.get("val")) else "its result is no tensor"
+        return None if sizes else "its result is no tensor"
 
     def _need(self, node: Any) -> None:
         """Note that a value is needed as a tensor of PyTorch."""

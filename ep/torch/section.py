@@ -59,10 +59,10 @@ class Section:
         self._base, self._arenas = base, arenas
         trace = FoldingTrace(base.kept(), "a graph of PyTorch", {}, CONSTANTS)
         try:
-            readers = {node: _Reader(trace, node, sizing.of(node)) for node in part.inputs}
+            readers = {node: _Reader(trace, node, _first(sizing, node)) for node in part.inputs}
             values = {node: reader.value for node, reader in readers.items()}
             _record(trace, part.nodes, values, numbers, sizing)
-            writers = {node: _Writer(values[node], sizing.of(node)) for node in part.results}
+            writers = {node: _Writer(values[node], _first(sizing, node)) for node in part.results}
             given = {node.name: reader.given for node, reader in readers.items()}
             made = {node.name: writer.value for node, writer in writers.items()}
             self._program = NamedProgram(trace, given, made, made, options.round_each)
@@ -105,6 +105,11 @@ class Section:
 
 
 _PARAMETER: Final = torch.nn.Parameter
+
+
+def _first(sizing: Sizing, node: Node) -> Sizes | None:
+    """Return the sizes of a node's tensor; None for a number."""
+    return next(iter(sizing.of(node) or ()), None)
 
 
 class _Reader:
@@ -192,7 +197,7 @@ def _record(
 
     for node in nodes:
         said = node.meta["val"]
-        shapes = [sizing.sizes(tensor)[0] for tensor in tensors_in(said)]
+        shapes = [shape for shape, _ in sizing.of(node) or ()]
         call = Call(trace, node, shapes[0])
         try:
             found = OPERATORS[node.target](call, call.arguments(value_of))

@@ -64,6 +64,7 @@ class Sizing:
     def __init__(self, symbols: Symbols, args: Sequence[Any]) -> None:
         self.symbols = symbols
         self._numbers: dict[Any, sympy.Integer] = {}
+        self._known: dict[Node, list[Sizes] | None] = {}
         for node, given in zip(symbols.placeholders, args, strict=True):
             said = node.meta.get("val")
             if isinstance(said, torch.Tensor) and isinstance(given, torch.Tensor):
@@ -85,11 +86,14 @@ class Sizing:
             raise ValueError(f"the size {size} depends on data")
         return int(found)
 
-    def of(self, node: Node) -> Sizes | None:
-        """Return the sizes of a node's tensor; None for a number. Raises ValueError if they depend on data."""
-        tensors = tensors_in(node.meta.get("val"))
-        return self.sizes(tensors[0]) if tensors else None
-
-    def sizes(self, tensor: torch.Tensor) -> Sizes:
-        """Return the shape and the strides of a tensor. Raises ValueError if they depend on data."""
-        return tuple(map(self.number, tensor.shape)), tuple(map(self.number, tensor.stride()))
+    def of(self, node: Node) -> list[Sizes] | None:
+        """Return the sizes of a node's tensors: none for a number. The result is None if they depend on data."""
+        if node not in self._known:
+            try:
+                self._known[node] = [
+                    (tuple(map(self.number, tensor.shape)), tuple(map(self.number, tensor.stride())))
+                    for tensor in tensors_in(node.meta.get("val"))
+                ]
+            except ValueError:
+                self._known[node] = None
+        return self._known[node]

@@ -80,7 +80,7 @@ class Call:
 
     def filled(self, value: Any) -> Any:
         """Return an array of the result's shape and type that is filled with a number."""
-        return expanded(self.cast(value), self.shape)
+        return ops.expand(self.cast(value), self.shape)
 
 
 def add(functions: Mapping[str, Function]) -> None:
@@ -92,11 +92,6 @@ def add(functions: Mapping[str, Function]) -> None:
             found = getattr(aten, packet, None)
             known = [] if found is None else [one for one in found.overloads() if "out" not in one]
             OPERATORS.update((getattr(found, one), function) for one in known if overload in ("", one))
-
-
-def expanded(x: Any, shape: Any) -> Any:
-    """Return an array with the elements of another one along more or longer axes."""
-    return x if tuple(x.shape) == tuple(shape) else ops.expand(x, tuple(shape))
 
 
 def is_integer(x: Any) -> bool:

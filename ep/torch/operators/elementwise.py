@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from ep import ops
-from ep.torch.table import Arguments, Call, Function, add, expanded, is_integer
+from ep.torch.table import Arguments, Call, Function, add, is_integer
 
 _SAME: Final = """
     acos acosh asin asinh atan atanh cos cosh erf erfc exp exp2 expm1 log log10 log1p log2 reciprocal rsqrt sigmoid sin
@@ -164,7 +164,7 @@ add({
     "softshrink_backward": lambda _, a: ops.where(ops.less_equal(ops.abs(a.self), a.lambd), 0, a.grad_output),
     "_to_copy": lambda c, a: c.cast(a.self),
     "clone lift_fresh_copy alias detach": lambda _, a: a.self,
-    "copy.default": lambda c, a: expanded(c.cast(a.src), c.shape),
+    "copy.default": lambda c, a: ops.expand(c.cast(a.src), c.shape),
     "where.self": lambda c, a: ops.where(a.condition, c.cast(a.self), c.cast(a.other)),
     "masked_fill": lambda c, a: ops.where(a.mask, c.cast(a.value), a.self),
     "fmax": _where_known(ops.maximum),

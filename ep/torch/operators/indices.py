@@ -66,7 +66,7 @@ def _neutral(reduce: str, dtype: Any) -> Any:
 
 
 def _axes_of(a: Arguments) -> list[int]:
-    """Return the axes that have indices, as the first ones unless they are adjacent."""
+    """Return the axes that have indices."""
     return [k for k, one in enumerate(a.indices) if one is not None]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ep import ops
-from ep.torch.table import Arguments, Call, add, expanded
+from ep.torch.table import Arguments, Call, add
 
 
 def _cut(x: Any, axis: int, part: Any) -> Any:
@@ -93,7 +93,7 @@ def _arange(c: Call, a: Arguments) -> Any:
 
 add({
     "view.default _unsafe_view reshape squeeze unsqueeze": lambda c, a: a.self.reshape(c.shape),
-    "expand": lambda c, a: expanded(a.self, c.shape),
+    "expand": lambda c, a: ops.expand(a.self, c.shape),
     "permute": lambda _, a: _permuted(a.self, a.dims),
     "t": lambda _, a: _permuted(a.self, [*range(len(a.self.shape))][::-1]),
     "transpose.int": _transposed,
