@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from ep.common.plans.stored_plan import Launches
 from ep.expressions.folding import FoldingTrace
+from ep.expressions.memory import Arena
 from ep.expressions.program import Program
+from ep.include.arrays import Array, Arrays
 
 
 class NamedProgram:
@@ -36,6 +39,28 @@ class NamedProgram:
         positions = [copies.get(name, one).node.position for name, one in results.items()]
         self.program = Program(trace, positions, round_each, has_memory=True)
         self.num_folded, self.num_dropped = trace.num_folded, trace.num_dropped
+
+    def outputs(
+        self, base: Arrays, given: Mapping[int, Array], arena: Arena, launched: Callable[[], None] | None = None
+    ) -> list[Array]:
+        """Return the results. given: the inputs, by position. launched: is called after each launch."""
+        return self.program.run(base, given, {}, arena, launched)
+
+    def is_recorded(self, arena: Arena) -> bool:
+        """Return whether the launches in an arena are known: then later runs do not change them."""
+        return arena.repetition(self.program).recorded is not None
+
+    def launches(self, arena: Arena, wanted: Sequence[str] | None = None) -> Launches | None:
+        """Return the launches that compute results, all of them for None, recorded in an arena; None if there are none,
+        or if they have no image."""
+        recorded, wanted = arena.repetition(self.program).recorded, self.results if wanted is None else wanted
+        image = recorded and {*wanted} <= {*self.results} and recorded.repeat.image()
+        if not recorded or not image:
+            return None
+        names = {position: name for name, position in self.given.items()}
+        results = dict(zip(self.results, recorded.results, strict=True))
+        inputs, given = [names[one] for one in recorded.inputs], [results[name] for name in wanted]
+        return Launches(image, inputs, recorded.written, given, self.program.constants)
 
     def explain(self, constants: Mapping[int, str], computed: str) -> list[str]:
         """Return lines about the kernels, their bytes, the memory, and what was computed during planning.

@@ -20,7 +20,7 @@ from ep.include.process import exclusively
 from ep.include.shown import Lines
 from ep.onnx.inputs import as_names, by_name, check_known, check_mapping, checked, is_array_of, of_shapes
 from ep.onnx.source import Source
-from ep.onnx.stored import Stored
+from ep.onnx.stored import Stored, key_of
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -106,11 +106,11 @@ class Model:
         values, key = self._read(base, wanted, inputs)
         plan = self._plans.get(key)
         if plan is None:
-            plan = self._stored.plan(wanted, values)
+            plan = self._stored.plan(key_of(wanted, values))
             if plan is None:
                 return self._planned(base, key, values, wanted, progress)
             self._plans.put(key, plan)
-        found: tuple[Any, ...] | None = plan.outputs(base, values, wanted)
+        found: tuple[Any, ...] | None = plan.outputs(base, values)
         return self._planned(base, key, values, wanted, progress) if found is None else found
 
     def explain(self, /, *given: Any, **shapes: Any) -> str:
@@ -140,10 +140,10 @@ class Model:
             told = Progress(lambda done, known: [tell(done, known) for tell in heard]) if heard else None
             runs = planner.runs(wanted, values, self._stored, told)
             self._plans.put(key, runs)
-            found = runs.outputs(base, values, wanted, told)
+            found: tuple[Any, ...] = runs.outputs(base, values, told)
             if not self._has_planned:  # a process with one run keeps its plan, too
                 self._has_planned = True
-                runs.recorded(base, values, wanted)
+                runs.recorded(base, values)
             return found
 
     def _read(

@@ -8,6 +8,7 @@ from typing import Any
 from ep import ops
 from ep.common.arrays.on_device import on_device
 from ep.common.bounded_cache import BoundedCache
+from ep.common.plans.stored_plan import Launches
 from ep.common.progress import Progress
 from ep.expressions.memory import Arena, Arenas
 from ep.include.arrays import Array, Arrays
@@ -15,7 +16,6 @@ from ep.onnx.graph import Branch, Node
 from ep.onnx.inputs import Sized
 from ep.onnx.operators.loops import Steps
 from ep.onnx.planned import Planned, in_place_of
-from ep.onnx.stored_plan import Launches
 from ep.ops.devices import copy_to_host
 
 
@@ -39,21 +39,19 @@ class Plan:
 
     def is_recorded(self, arena: Arena) -> bool:
         """Return whether the launches in an arena are known: then later runs do not change them."""
-        return arena.repetition(self._planned.program).recorded is not None
+        return self._planned.named.is_recorded(arena)
 
-    def launches(self, arena: Arena, wanted: Sequence[str]) -> Launches | None:
-        """Return the launches that compute outputs, recorded in an arena; None if they are not all that does."""
-        planned = self._planned
-        recorded = arena.repetition(planned.program).recorded
-        if not self.is_one_program or recorded is None or not {*wanted} <= {*planned.results}:
-            return None
-        image = recorded.repeat.image()
-        if image is None:
-            return None
-        names = {position: name for name, position in planned.given.items()}
-        results = dict(zip(planned.results, recorded.results, strict=True))
-        inputs, given = [names[one] for one in recorded.inputs], [results[name] for name in wanted]
-        return Launches(image, inputs, recorded.written, given, planned.program.constants)
+    def launches(self, arena: Arena) -> Launches | None:
+        """Return the launches that compute the outputs, recorded in an arena; None if they are not all that does."""
+        return self._planned.named.launches(arena, self._planned.wanted) if self.is_one_program else None
+
+    def outputs(
+        self, base: Arrays, values: Mapping[str, Array], arena: Arena, progress: Progress | None = None
+    ) -> tuple[Array, ...]:
+        """Return the outputs that the plan is for. values: the inputs, by name. progress: is told about the steps."""
+        wanted = self._planned.wanted
+        found = self.computed(base, dict(values), arena, wanted, progress)
+        return tuple([found[name] for name in wanted])
 
     def computed(
         self,

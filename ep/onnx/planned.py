@@ -29,7 +29,7 @@ class Planned:
     """The nodes of a model that one program computes.
 
     fixed: the values that depend only on shapes, on the host. given: the positions of the inputs, by name.
-    program: computes all other values. results: the names of its results. read_later: those that `rest` reads.
+    named, program: compute all other values. results: the names of its results. read_later: those that `rest` reads.
     cut: the node that the program ends before: it needs data on the host, or arrays; None if it ends with the model.
     rest: the nodes after it.
     """
@@ -66,8 +66,8 @@ class Planned:
             self._sizes = {name: Sized.of(self._values[name]) for name in self.results}
             self.read_later = [name for name in read if name in self._values]
             results = {name: self._values[name] for name in self.results}
-            self._named = NamedProgram(trace, lazy, results, wanted)
-            self.program, self.given = self._named.program, self._named.given
+            self.named = NamedProgram(trace, lazy, results, wanted)
+            self.program, self.given = self.named.program, self.named.given
             held = {id(one): position for position, one in trace.held.items()}
             self._constants = {held[id(one)]: name for name, one in known.on_device() if id(one) in held}
         finally:
@@ -76,7 +76,7 @@ class Planned:
 
     def explain(self) -> str:
         """Return a text about the kernels, their bytes, the memory, and the values computed during planning."""
-        lines = self._named.explain(self._constants, f", {len(self.fixed)} values that follow from shapes")
+        lines = self.named.explain(self._constants, f", {len(self.fixed)} values that follow from shapes")
         if self.cut is not None:
             lines.append(f"then {self.cut.shown}, which is computed by itself; what follows is planned by its results")
         return "\n".join(filter(None, lines))

@@ -8,8 +8,8 @@ import pytest
 import ep.onnx
 from ep.common.arrays.on_device import arrays_on
 from ep.expressions.memory import Arenas
+from ep.expressions.runs import Runs
 from ep.include.device_type import DeviceType
-from ep.onnx.planner import Runs
 from tests.onnx.test_models import model_of
 
 
@@ -40,18 +40,16 @@ def test_a_plan_that_another_thread_keeps_meanwhile():
     kept = []
 
     class Recorded:
-        is_one_program = True
-
-        def computed(self, base, values, arena, wanted, progress):
-            return {}
+        def outputs(self, base, given, arena):
+            return ()
 
         def is_recorded(self, arena):
             return True
 
-        def launches(self, arena, wanted):
+        def launches(self, arena):
             runs._keep = None  # by another thread
             return "launches"
 
     runs = Runs(Recorded(), Arenas(), kept.append)
-    assert runs.outputs(arrays_on(DeviceType.kCPU), {}, ()) == ()
+    assert runs.outputs(arrays_on(DeviceType.kCPU), {}) == ()
     assert kept == ["launches"]

@@ -13,11 +13,11 @@ import pytest
 
 import ep.onnx
 from ep.common.native import machine_code
+from ep.common.plans import stored_plan
 from ep.cpu.device_manager import CACHE
 from ep.cpu.engine.repeat import image
 from ep.cpu.shared.layout import Words
 from ep.include.process import section
-from ep.onnx import stored_plan
 from ep.onnx.errors import ModelError
 from ep.ops.kernels import Kernel, registry
 from tests.onnx.kept import loaded, run_once, written

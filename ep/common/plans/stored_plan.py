@@ -16,25 +16,37 @@ from ep.include.arrays import Array, Arrays
 from ep.include.data_type import DataType, as_data_type
 from ep.include.process import ProcessBound
 from ep.include.recording import results_in
-from ep.onnx.source import Source
 
 NDArray = np.ndarray[Any, Any]
 _LEAST: Final = 64
-"""The fewest bytes of a constant that is looked for in the file of the model."""
+"""The fewest bytes of a constant that is looked for in the contents of the origin."""
 _LARGE: Final = 2**12
 """The fewest bytes of a constant that has a file."""
+
+
+class Origin(NamedTuple):
+    """The graph that plans are made of.
+
+    digest: SHA-256 of it; empty if it has none, and no plans on disk. contents: returns bytes that may have constants
+    of plans, such as the file of a model; raises OSError or ValueError if they are no longer those of the digest.
+    forget: frees what it has read.
+    """
+
+    digest: str
+    contents: Callable[[], bytes] = bytes
+    forget: Callable[[], None] = lambda: None
 
 
 class Launches(NamedTuple):
     """The recorded launches of a plan.
 
-    image: see `Repeat`. inputs: the names of the arrays that they read. written: shape and dtype of those that they
-    write. results: for each output the number of its written array, and its shape. constants: the arrays that the image
-    needs, on the host.
+    image: see `Repeat`. inputs: the names, or the numbers, of the arrays that they read. written: shape and dtype of
+    those that they write. results: for each output the number of its written array, and its shape. constants: the
+    arrays that the image needs, on the host.
     """
 
     image: bytes
-    inputs: Sequence[str]
+    inputs: Sequence[Any]
     written: Sequence[tuple[Sequence[int], np.dtype[Any]]]
     results: Sequence[tuple[int, Sequence[int]]]
     constants: Sequence[NDArray]
@@ -43,8 +55,8 @@ class Launches(NamedTuple):
 class Stand(NamedTuple):
     """A constant of a plan: where its bytes are, and what they are.
 
-    offset: in the file of the model; of others, in the plan itself. digest: of the contents; empty if they are in the
-    plan. is_file: whether they have a file.
+    offset: in the contents of the origin; of others, in the plan itself. digest: of the contents; empty if they are in
+    the plan. is_file: whether they have a file.
     """
 
     digest: str
@@ -59,20 +71,20 @@ class StoredPlan(ProcessBound):
 
     def __init__(
         self,
-        source: Source,
+        origin: Origin,
         contents: bytes,
         read_again: Callable[[], bytes | None],
         reading: Callable[[], AbstractContextManager[Callable[[str], bytes | None]]],
     ) -> None:
-        """source: of the model. contents: those of the file; `read_again` reads it again, for more memory.
+        """contents: those of the file; `read_again` reads it again, for more memory.
 
         reading: a block with the function that returns the contents of a constant with a file, by its digest; None for
         one that is not on disk.
         """
-        self._source, self._contents, self._read_again = source, contents, read_again
+        self._origin, self._contents, self._read_again = origin, contents, read_again
         self._reading = reading
         header, begin = header_of(contents)
-        self._inputs: list[str] = header["inputs"]
+        self._inputs: list[Any] = header["inputs"]
         self._written = [(tuple(shape), DataType[name].dtype) for shape, name in header["written"]]
         self._results = [(number, tuple(shape)) for number, shape in header["results"]]
         self._stands = [*_stands(header)]
@@ -80,8 +92,8 @@ class StoredPlan(ProcessBound):
         self._constants: list[Array] | None = None
         self._free: list[Callable[..., bool]] = []  # the functions that no thread is in
 
-    def outputs(self, base: Arrays, values: Mapping[str, Array], wanted: Sequence[str]) -> tuple[Array, ...] | None:
-        """Return the outputs that the plan is for. values: the inputs, by name.
+    def outputs(self, base: Arrays, values: Mapping[Any, Array]) -> tuple[Array, ...] | None:
+        """Return the outputs. values: the inputs, by name or by number.
 
         Returns None if the launches cannot be repeated: kernels or constants are no longer on disk, an index is wrong,
         or another package has registered kernels meanwhile.
@@ -105,14 +117,14 @@ class StoredPlan(ProcessBound):
         if not contents:
             return None
         if self._constants is None:
-            have_files, of_model = any(one.is_file for one in self._stands), cache(self._source.contents)
+            have_files, of_origin = any(one.is_file for one in self._stands), cache(self._origin.contents)
             try:
                 with self._reading() if have_files else nullcontext(_no_file) as constant:
-                    self._constants = [self._placed(base, contents, one, constant, of_model) for one in self._stands]
+                    self._constants = [self._placed(base, contents, one, constant, of_origin) for one in self._stands]
             except _MissingError:
                 return None
             finally:
-                self._source.forget()
+                self._origin.forget()
         return base.restored(contents[self._image : self._own], self._constants)
 
     def _placed(
@@ -121,11 +133,11 @@ class StoredPlan(ProcessBound):
         contents: bytes,
         stand: Stand,
         constant: Callable[[str], bytes | None],
-        of_model: Callable[[], bytes],
+        of_origin: Callable[[], bytes],
     ) -> Array:
         """Return a constant on the device.
 
-        contents: those of the file. constant: reads one that has a file. of_model: reads the file of the model, once
+        contents: those of the file. constant: reads one that has a file. of_origin: reads those of the origin, once
         for all constants.
         """
         dtype, shape = DataType[stand.type_name].dtype, tuple(stand.shape)
@@ -138,7 +150,7 @@ class StoredPlan(ProcessBound):
                     raise _MissingError
                 raw, begin = found, 0
             elif stand.digest:
-                raw, begin = of_model(), stand.offset
+                raw, begin = of_origin(), stand.offset
             count = int(np.prod(shape)) * dtype.itemsize
             return np.frombuffer(raw, np.uint8, count, begin).view(dtype).reshape(shape)
 
@@ -164,9 +176,10 @@ def digests_in(contents: bytes) -> list[str]:
     return [first for first, *_ in header_of(contents)[0]["constants"] if isinstance(first, str)]
 
 
-def packed(launches: Launches, of_model: bytes) -> tuple[bytes, dict[str, NDArray]]:
-    """Return the contents of a file, and the constants that have files, by their digests. of_model: the contents of the
-    file of the model.
+def packed(launches: Launches, of_origin: bytes) -> tuple[bytes, dict[str, NDArray]]:
+    """Return the contents of a file, and the constants that have files, by their digests.
+
+    of_origin: the contents of the origin.
     """
     stands, own, end, last = [], list[bytes](), 0, 0
     places, large = dict[str, int](), dict[str, NDArray]()
@@ -175,8 +188,8 @@ def packed(launches: Launches, of_model: bytes) -> tuple[bytes, dict[str, NDArra
         digest = CONSTANTS.digest(one) if one.nbytes >= _LEAST else ""
         if digest and digest not in places:
             raw = one.tobytes()
-            place = of_model.find(raw, last)  # constants mostly follow one another
-            places[digest] = place = of_model.find(raw, 0, last + len(raw) - 1) if place < 0 else place
+            place = of_origin.find(raw, last)  # constants mostly follow one another
+            places[digest] = place = of_origin.find(raw, 0, last + len(raw) - 1) if place < 0 else place
             last = last if place < 0 else place + len(raw)
         place = places.get(digest, -1)
         if place >= 0:
