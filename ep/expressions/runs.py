@@ -13,8 +13,8 @@ from ep.include.arrays import Array, Arrays
 class Recordable(Protocol):
     """A plan for certain sizes of inputs.
 
-    outputs: returns those for inputs, computed in an arena. is_recorded: whether the launches in an arena are known; then later runs
-    do not change them. launches: returns them; None if they are not all that the plan does.
+    outputs: returns those for inputs, computed in an arena. is_recorded: whether the launches in an arena are known;
+    then later runs do not change them. launches: returns them; None if they are not all that the plan does.
     """
 
     def outputs(self, base: Arrays, given: Mapping[Any, Array], arena: Arena, *told: Any) -> Any: ...
