@@ -272,12 +272,13 @@ def test_sums_of_rows_that_indices_choose(rng, one_by_one):
     check(ep.fuse(scaled)(y, same, out=same), expected)
 
 
-def test_a_result_over_its_source_after_a_launch_that_was_apart(rng, one_by_one):
+@pytest.mark.parametrize("length", [64, 67])
+def test_a_result_over_its_source_after_a_launch_that_was_apart(length, rng, one_by_one):
     def twice_and_sum(x):
         twice = x * 2
         return twice, ops.sum(x * twice, -1, keepdims=True)
 
-    fused, x = ep.fuse(twice_and_sum), rng.random((1, 64), np.float32)
+    fused, x = ep.fuse(twice_and_sum), rng.random((1, length), np.float32)
     expected = one_by_one(twice_and_sum, x)
     check(fused(x[0][None]), expected)  # along the axis of one element, the stride is another one
     check(fused(x, out=(x, None)), expected)
@@ -297,9 +298,13 @@ def test_the_stages_of_sums():
 
     square = (step(mul, 0, 0), step(ReduceOp.kMean, 1), step(mul, 0, 2))
     assert stages(Structure((real,), (), square, (3,))) == [((0,), (2,), True), ((0, 2), (3,), False)]
-    # a difference of two arrays that is read again is written; a function that takes long, too
+    # a difference of two arrays that is read again is written in the same loop; a function that takes long, before it
     shared = (step(sub, 0, 1), step(ReduceOp.kMean, 2), step(sub, 2, 3))
-    expected = [((0, 1), (2,), False), ((2,), (3,), False), ((2, 3), (4,), False)]
+    expected = [((0, 1), (3, 2), True), ((2, 3), (4,), False)]
     assert stages(Structure((real, real), (), shared, (4,))) == expected
+    two = (step(mul, 0, 1), step(ReduceOp.kSum, 2), step(ReduceOp.kSum, 1))
+    assert stages(Structure((real, real), (), two, (3, 4))) == [((0, 1), (3, 4), True)]
+    several = (step(mul, 0, 1), step(ReduceOp.kSum, 2), step(ReduceOp.kMean, 1))
+    assert stages(Structure((real, real), (), several, (3, 4))) == [((0, 1), (3,), True), ((1,), (4,), False)]
     slow = (step(exp, 0), step(ReduceOp.kSum, 1))
     assert stages(Structure((real,), (), slow, (2,))) == [((0,), (1,), False), ((1,), (2,), False)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
 
 from ep.include.data_type import DataType
@@ -14,6 +14,8 @@ from ep.include.primitive.structure import ChoiceOp, RowOp, SegmentSum, Step, St
 from ep.include.primitive.unary_op import UnaryOp
 
 _MOST_AGAIN: Final = 4  # steps that are computed again instead of read from memory
+_MOST_SUMS: Final = 3  # of one loop: what they carry stays in registers
+_MOST_TOGETHER: Final = 12  # steps of a loop with several sums
 
 
 class Stage(NamedTuple):
@@ -23,6 +25,8 @@ class Stage(NamedTuple):
     map: the structure of a map; for an op that reads whole rows, None or the map that computes the elements it reads.
     op: None for a map; else the op that reads whole rows. The last value that a SegmentSum reads are the segments.
     reduced: whether a map computes one element per row.
+    sums: how many of the values that are written first are sums of rows, by the op, of as many results of the map. It
+        computes the others for later stages.
     """
 
     reads: tuple[int, ...]
@@ -30,6 +34,7 @@ class Stage(NamedTuple):
     map: Structure | None
     op: ReduceOp | RowOp | ChoiceOp | SegmentSum | None = None
     reduced: bool = False
+    sums: int = 0
 
 
 def identity_of(data_type: DataType) -> Structure:
@@ -113,21 +118,49 @@ class _Stages:
         return self.structure.steps[value - self.first]
 
     def made(self) -> list[Stage]:
-        stages: list[Stage] = []
+        stages, sums = list[Stage](), list[int]()  # sums: those of the next depth that compute their elements
         for depth in range(max(self.depths), -1, -1):  # backwards: a stage determines the values that are kept
             here = [one for one in range(self.first, len(self.depths)) if self.depths[one] == depth]
             for reduced in (False, True) if self.by_rows else (True,):
                 maps = [one for one in here if one in self.maps and self.reduced[one] is reduced]
                 writes = tuple(one for one in maps if one in self.kept)
+                together = None if reduced else self._together(sums, writes, depth)
+                if together is not None:
+                    stages.append(together)
+                    continue
+                if not reduced:
+                    stages += [self._computed(self._of_rows(one)) for one in reversed(sums)]
+                    writes = tuple(one for one in maps if one in self.kept)
                 if writes:
                     stages.append(self._map(self._inside(writes, depth, reduced), writes, reduced))
             rows = [one for one in here if one not in self.maps]
-            for one in reversed(rows):
-                op = self._step(one).op
-                assert isinstance(op, ReduceOp | RowOp | ChoiceOp | SegmentSum)
-                stage = Stage(self._step(one).operands, (one,), None, op)
-                stages.append(self._computed(stage) if self._computes(one) or not self.by_rows else stage)
+            sums = [one for one in rows if self._computes(one)]
+            others = [self._of_rows(one) for one in reversed(rows) if one not in sums]
+            stages += others if self.by_rows else map(self._computed, others)
         return stages[::-1]
+
+    def _of_rows(self, value: int) -> Stage:
+        """Return the stage of a step that reads whole rows."""
+        op = self._step(value).op
+        assert isinstance(op, ReduceOp | RowOp | ChoiceOp | SegmentSum)
+        return Stage(self._step(value).operands, (value,), None, op)
+
+    def _together(self, sums: Sequence[int], writes: tuple[int, ...], depth: int) -> Stage | None:
+        """Return a stage that computes sums and writes other elements in one loop; None if there are no two of these,
+        or they take long."""
+        if len(sums) + bool(writes) < 2 or not 0 < len(sums) <= _MOST_SUMS:
+            return None
+        op, read = self._step(sums[0]).op, [self._step(one).operands[0] for one in sums]
+        inside = self._inside({*writes, *self.maps.intersection(read)}, depth, False)
+        steps = [self._step(one) for one in inside]
+        values = {*inside, *read, *(one for step in steps for one in step.operands)}
+        is_simple = all(step.op in OPS and OPS[step.op].cost is Cost.LIGHT for step in steps)  # type: ignore[index]
+        is_simple &= all(self.structure.data_type(one) is DataType.kFloat for one in values)
+        if not is_simple or len(steps) > _MOST_TOGETHER or any(self._step(one).op is not op for one in sums):
+            return None
+        assert isinstance(op, ReduceOp)
+        part = self._map(inside, (*read, *writes), False)
+        return part._replace(writes=(*sums, *writes), op=op, sums=len(sums))
 
     def _computes(self, value: int) -> bool:
         """Return whether a step is a sum of a row that may compute its elements as it reads them."""
@@ -144,7 +177,7 @@ class _Stages:
         if self.by_rows and read in self.kept:
             return stage
         part = self._map(self._inside([read], -1 if self.by_rows else 0, False), (read,), False)
-        return stage._replace(reads=(*part.reads, *others), map=part.map)
+        return stage._replace(reads=(*part.reads, *others), map=part.map, sums=int(self.by_rows))
 
     def _keep_for(self, sum_: int) -> None:
         """Keep the elements that a sum reads if computing them takes long, and what they are computed from if shared.
@@ -173,7 +206,7 @@ class _Stages:
                     todo.append(one)
         return cone, read
 
-    def _inside(self, writes: Sequence[int], depth: int, reduced: bool) -> list[int]:
+    def _inside(self, writes: Collection[int], depth: int, reduced: bool) -> list[int]:
         """Return the steps with which a map computes the values that it writes; other values that it reads are kept."""
         inside, todo = set(writes), list(writes)
         while todo:
@@ -196,7 +229,8 @@ class _Stages:
     def _map(self, inside: Sequence[int], writes: tuple[int, ...], reduced: bool) -> Stage:
         structure, num_sources = self.structure, len(self.structure.sources)
         known = set(inside)
-        read = dict.fromkeys(one for step in inside for one in self._step(step).operands if one not in known)
+        operands = (one for step in inside for one in self._step(step).operands)
+        read = dict.fromkeys(one for one in (*operands, *writes) if one not in known)
         constants = [one for one in read if num_sources <= one < self.first]
         reads = tuple(one for one in read if one not in constants)
         numbers = {one: place for place, one in enumerate((*reads, *constants, *inside))}

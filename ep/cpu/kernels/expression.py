@@ -73,18 +73,22 @@ _ROW_IN_LINES: Final = """head, tail = count, count
 
 
 def expression_kernel(
-    structure: Structure, steps: Sequence[int], op: ReduceOp | None = None, streamed: Collection[int] | None = None
+    structure: Structure,
+    steps: Sequence[int],
+    sums: tuple[ReduceOp, ...] = (),
+    streamed: Collection[int] | None = None,
 ) -> int:
     """Return the address of the task (context, begin, end) of a structure.
 
     steps: for each operand, results first, its stride along the innermost axis, in elements.
-    op: the sum that folds the one result along the innermost axis; begin and end are then ends of rows. A row of at
-        least `PIECE` elements becomes one element of the first operand, with the same bits as by Reduce.
+    sums: what folds the first results along the innermost axis; begin and end are then ends of rows. A row of at least
+        `PIECE` elements becomes one element of each of these operands, with the same bits as by Reduce. The other
+        results overlap no source.
     streamed: for a task that prefetches what its context, an `AHEAD`, asks for: the numbers of the results, with
         elements of one size, of which it may write whole lines with non-temporal stores.
     """
     written = None if streamed is None else tuple(sorted(streamed))
-    return _kernel(structure, tuple(step if step in (0, 1) else ANY for step in steps), op, written)
+    return _kernel(structure, tuple(step if step in (0, 1) else ANY for step in steps), sums, written)
 
 
 def writes_lines(structure: Structure, steps: Sequence[int]) -> bool:
@@ -97,16 +101,18 @@ def writes_lines(structure: Structure, steps: Sequence[int]) -> bool:
 
 
 @cache
-def _kernel(structure: Structure, steps: tuple[int, ...], op: ReduceOp | None, streamed: tuple[int, ...] | None) -> int:
+def _kernel(
+    structure: Structure, steps: tuple[int, ...], sums: tuple[ReduceOp, ...], streamed: tuple[int, ...] | None
+) -> int:
     names: dict[str, Any] = {"load_word": load_word, "np": np, "fetch_ahead": fetch_ahead}
     operands = [f"p{k}" for k in range(len(steps))]
     strided = [k for k, step in enumerate(steps) if step == ANY]
     chosen = sorted(len(structure.results) + source for source in structure.chosen)
     words = [f"s{k}" for k in strided] + [f"{word}{k}" for k in chosen for word in ("n", "r")]
-    words += ["context", "begin"] if op is not None and streamed is not None else []  # for the prefetches of a fold
+    words += ["context", "begin"] if sums and streamed is not None else []  # for the prefetches of a fold
     given = {"operands": ", ".join(operands), "steps": ", ".join(words)}
     loops = Loops(structure, steps, given, None if streamed is None else ())
-    names["loop"], is_long = loops.made() if op is None else (loops.folded(op), False)
+    names["loop"], is_long = (loops.folded(sums), False) if sums else loops.made()
     types = [structure.data_type(value) for value in (*structure.results, *range(len(structure.sources)))]
     addresses = [f"a{k} = load_word(places, {k})" for k in range(1, len(steps))]
     addresses += [f"s{k} = load_word(plan, {word_of(k, OPERAND.step)})" for k in strided]
@@ -130,7 +136,7 @@ def _kernel(structure: Structure, steps: tuple[int, ...], op: ReduceOp | None, s
         # elements do not cross lines, and lines of all results begin at the same element
         places = " | ".join([f"a{first} & {size - 1}", *(f"(a{first} ^ a{k}) & {LINE - 1}" for k in others)])
         addresses.append(f"in_lines = load_word(context, {AHEAD.in_lines}) != 0 and ({places}) == 0")
-    elif streamed is not None and op is None:
+    elif streamed is not None and not sums:
         row, of_row["parts"] = _ROW_BY_BLOCKS, _indented(parts, 4)
     width = "w{k} = load_word(plan, {walk} + last) if last >= 0 else 0"
     rows = _ROWS.format(
@@ -147,7 +153,7 @@ def _kernel(structure: Structure, steps: tuple[int, ...], op: ReduceOp | None, s
         row=row.format(block=str(AHEAD_BLOCK), **given, **of_row),
         **given,
     )
-    digest = hashlib.sha256(repr((structure, steps, op, streamed)).encode()).hexdigest()[:24]
+    digest = hashlib.sha256(repr((structure, steps, sums, streamed)).encode()).hexdigest()[:24]
     function, streaming = function_of(rows, "rows", __name__, names), bool(streamed)
     return compile_task(f"expression.{digest}", function, light=not is_long and not streaming, streaming=streaming)
 

@@ -17,7 +17,7 @@ from ep.cpu.compile.memory import (
 )
 from ep.cpu.compile.vectors import PIECE
 from ep.cpu.engine.reduce.kernel import result_writer
-from ep.cpu.engine.reduce.pieces import piece_folder
+from ep.cpu.engine.reduce.pieces import piece_folder, store_piece
 from ep.cpu.engine.reduce.vectors import lanes
 from ep.cpu.kernels.expression_lines import ANY, Lines
 from ep.cpu.kernels.ordinary import maximum
@@ -82,21 +82,20 @@ _FETCHES: Final = """if place % {block} == 0:
 
 _FOLD: Final = """
 def fold({operands}, count, {steps}):
-    piece, carried, value = stack_words({piece_words}), stack_words({carried_words}), stack_words(1)
-    start(carried)
+    value = stack_words(1)
+    {start}
     for place in range(0, count & -{width}, {width}):
         {fetches}
         {parts}
-        compute(piece, {of_block}, {width}, {steps})
-        add(carried, piece)
+        compute({pieces}, {of_block}, {width}, {steps})
+        {add}
     {after}
     if count & ({width} - 1):
         place = count - {width}
         {parts}
-        compute_rest(piece, {of_block}, {width}, {steps})
-        add_rest(carried, piece, count)
-    finish(value, carried)
-    write(p0, 0, value, 0, 1, count, 1.0)
+        compute_rest({pieces}, {of_block}, {width}, {steps})
+        {add_rest}
+    {finish}
 """
 
 
@@ -150,23 +149,48 @@ class Loops:
         text = _BY_BLOCKS.format(block=_BLOCK, **self._of_block(0), **self._given)
         return jit(function_of(text, "by_blocks", __name__, names)), self._lines.is_long
 
-    def folded(self, op: ReduceOp) -> Any:
-        """Return the loop that folds the elements of the one result into the element at the first operand.
+    def folded(self, sums: Sequence[ReduceOp]) -> Any:
+        """Return the loop that folds the elements of the first results into the elements at these operands.
 
-        LLVM keeps a piece of a row, and what is carried, in registers.
+        sums: the ops. The other results are written. LLVM keeps pieces of rows, and what is carried, in registers.
         """
-        data_type = self._data_type_of(0)
-        of = lanes(op, data_type)
-        fold, write = piece_folder(of), result_writer(op, data_type, of)
-        loop, pairs = self._loop({}, of_piece), has_pairs(self._structure, self._steps, of_sources=True)
-        names = {"compute_rest": loop, "write": write, "stack_words": stack_words, **fold._asdict()}
+        loop, num_sums = self._loop({}, of_piece), len(sums)
+        pairs = num_sums == self._num_results == 1 and has_pairs(self._structure, self._steps, of_sources=True)
+        names = {"compute_rest": loop, "stack_words": stack_words, "store_piece": store_piece}
         names["compute"] = self._loop_over_pairs(in_piece=True) if pairs else loop
-        words: dict[str, Any] = {"piece_words": PIECE * data_type.itemsize // 8, "carried_words": PIECE * of.size // 8}
-        after, fetches = "put_in_order(carried)" if pairs else "pass", "pass"
+        start, add, after, rest, finish = (list[str]() for _ in range(5))
+        for k in range(self._num_results):
+            data_type = self._data_type_of(k)
+            start.append(f"piece{k} = stack_words({PIECE * data_type.itemsize // 8})")
+            if k >= num_sums:
+                add.append(f"store_piece(q{k}, piece{k})")
+                rest.append(f"store_piece(q{k}, piece{k})")
+                continue
+            of = lanes(sums[k], data_type)
+            names |= {f"{name}{k}": function for name, function in piece_folder(of)._asdict().items()}
+            names[f"write{k}"] = result_writer(sums[k], data_type, of)
+            start.append(f"carried{k} = stack_words({PIECE * of.size // 8}); start{k}(carried{k})")
+            add.append(f"add{k}(carried{k}, piece{k})")
+            after += [f"put_in_order{k}(carried{k})"] * pairs
+            rest.append(f"add_rest{k}(carried{k}, piece{k}, count)")
+            finish.append(f"finish{k}(value, carried{k}); write{k}(p{k}, 0, value, 0, 1, count, 1.0)")
+        fetches = "pass"
         if self._streamed is not None:
             names["fetch_ahead"], fetches = fetch_ahead, _FETCHES.format(block=AHEAD_BLOCK)
-        words |= {"fetches": fetches, "after": after}
-        text = _FOLD.format(width=PIECE, **words, **self._of_block(1), **self._given)
+        parts, _ = self.of_part("place", num_sums)
+        text = _FOLD.format(
+            width=PIECE,
+            start="\n    ".join(start),
+            fetches=fetches,
+            parts="\n        ".join(parts),
+            pieces=", ".join(f"piece{k}" for k in range(self._num_results)),
+            of_block=", ".join(f"q{k}" for k in range(self._num_results, len(self._steps))),
+            add="\n        ".join(add),
+            after="\n    ".join(after) or "pass",
+            add_rest="\n        ".join(rest),
+            finish="\n    ".join(finish),
+            **self._given,
+        )
         return jit(function_of(text, "fold", __name__, names))
 
     def of_part(self, place: str, first: int = 0) -> tuple[list[str], str]:

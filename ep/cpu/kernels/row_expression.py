@@ -181,12 +181,12 @@ class StagesPlan(StridedPlan):
         return source
 
     def _add_fold(self, stage: Stage) -> None:
-        """Add a sum of rows of elements that a map computes in the same loop."""
+        """Add sums of rows of elements that a map computes in the same loop."""
         assert isinstance(stage.map, Structure)
         assert isinstance(stage.op, ReduceOp)
         places = [self._places[value] for value in (*stage.writes, *stage.reads)]
-        task, plan = self._map(stage.map, places, False, stage.op)
-        self._computing += self._length * DataType.kFloat.itemsize
+        task, plan = self._map(stage.map, places, False, (stage.op,) * stage.sums)
+        self._computing += self._length * DataType.kFloat.itemsize * stage.sums
         self._stages.append((StageHead(MAP, task, self._length, plan), places))
 
     def _add_choice(self, stage: Stage) -> None:
@@ -244,14 +244,14 @@ class StagesPlan(StridedPlan):
         return plan, state
 
     def _map(
-        self, structure: Structure, places: list[Place], reduced: bool, op: ReduceOp | None = None
+        self, structure: Structure, places: list[Place], reduced: bool, sums: tuple[ReduceOp, ...] = ()
     ) -> tuple[int, int]:
         """Return the task of a map, and the address of its plan.
 
-        places: of its operands, results first. op: the sum that folds the rows of the result, if any.
+        places: of its operands, results first. sums: what folds the rows of the first results, if anything does.
         """
         shape, strides = self._places.shape_of(reduced), [place.strides for place in places]
-        if op is None:
+        if not sums:
             dims, *walks = simplify_walk(shape, *strides)
         else:  # the walk's innermost axis is a row
             dims, *walks = simplify_walk(shape[:-1], *(walk[:-1] for walk in strides))
@@ -262,9 +262,9 @@ class StagesPlan(StridedPlan):
             words[word_of(k, OPERAND.rows)], words[word_of(k, OPERAND.row_bytes)] = place.rows, place.row_bytes
         streamed = None
         if self._places.streams and not reduced:
-            may_stream = op is None and writes_lines(structure, steps)
+            may_stream = not sums and writes_lines(structure, steps)
             streamed = self._streamed(places[: len(structure.results)]) if may_stream else []
-        return expression_kernel(structure, steps, op, streamed), self._keep(made)
+        return expression_kernel(structure, steps, sums, streamed), self._keep(made)
 
     def _streamed(self, places: list[Place]) -> list[int]:
         """Return the numbers of the results of a stage of which non-temporal stores may write lines."""

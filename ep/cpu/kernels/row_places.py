@@ -146,7 +146,9 @@ class Places(dict[int, Place]):
         if stages[0].op is not None and not self.is_adjacent(self.of_array(value, result), self.reduced[value]):
             return None
         # if a stage covers the whole launch, several threads may read its input while one writes
-        later, sources = stages[1 if self._by_rows else 0 :], self._arrays[len(self._structure.results) :]
+        # the last elements of a row that is also added up are computed twice
+        at_once = self._by_rows and (self.reduced[value] or not stages[0].sums)
+        later, sources = stages[1 if at_once else 0 :], self._arrays[len(self._structure.results) :]
         read = {read for stage in later for read in stage.reads if read < len(sources)}
         return None if any(may_be_one(sources[one], self._arrays[result]) for one in read) else result
 

@@ -6,10 +6,11 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from ep.common.native.emitted import emitted
-from ep.cpu.compile.vectors import PIECE, WORD, joined, lanes_of, load, store, taken
+from ep.cpu.compile.vectors import PIECE, WORD, joined, lanes_of, load, store, stored_bits, taken
 from ep.cpu.engine.reduce.fold import fold_of
 from ep.cpu.engine.reduce.row import rest_of_row
 from ep.cpu.engine.reduce.vectors import Lanes, combined, folded, identity, widths_of
+from ep.include.data_type import DataType
 
 
 class PieceFolder(NamedTuple):
@@ -25,6 +26,12 @@ class PieceFolder(NamedTuple):
     """add_rest(carried, piece, count): folds what is left of `count` elements; piece: the last `PIECE` of them."""
     finish: Any
     """finish(out, carried): writes the value of the row."""
+
+
+@emitted()
+def store_piece(builder: Any, address: Any, piece: Any) -> None:
+    """Write the `PIECE` elements of float32 at `piece` to an address."""
+    store(builder, load(builder, piece, stored_bits(DataType.kFloat, PIECE)), address)
 
 
 @cache
