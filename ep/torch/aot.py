@@ -8,7 +8,6 @@ from functools import cache
 from typing import Any, Final
 
 import torch
-from functorch.compile import min_cut_rematerialization_partition
 from torch._decomp import core_aten_decompositions, get_decompositions
 from torch._dynamo.backends.common import aot_autograd
 from torch.fx import GraphModule
@@ -17,6 +16,7 @@ from ep.expressions.memory import Arenas
 from ep.torch.compiled_graph import CompiledGraph
 from ep.torch.operators import OPERATORS, aten
 from ep.torch.options import Options, as_options
+from ep.torch.saving import partition
 
 TRIED: Final = ("2.13", "2.15")
 """The versions of PyTorch that all of tests/torch passed with. AOTAutograd promises nothing about others."""
@@ -76,7 +76,7 @@ def compiled(
         bw_compiler=compile_graph,
         inference_compiler=compile_graph,
         decompositions=decompositions(),
-        partition_fn=min_cut_rematerialization_partition,  # keeps less for the backward graph, and computes it again
+        partition_fn=partition,
     )
     found: Callable[..., Any] = make(module, example_inputs)
     return found
