@@ -25,24 +25,29 @@ class Recordable(Protocol):
 class Runs:
     """The runs of a plan."""
 
-    def __init__(self, plan: Recordable, arenas: Arenas, keep: Callable[[Launches], None] | None) -> None:
-        """arenas: those of the graph. keep: keeps the launches, when they have been recorded."""
-        self._plan, self._arenas, self._keep = plan, arenas, keep
+    def __init__(
+        self, plan: Recordable, arenas: Arenas, keep: Callable[[Launches], None] | None, *, at_once: bool = False
+    ) -> None:
+        """arenas: those of the graph. keep: keeps the launches, when they have been recorded. at_once: whether that is
+        to be after the first run, which is done twice then, so that a process with one run keeps its plan, too."""
+        self._plan, self._arenas, self._keep, self._at_once = plan, arenas, keep, at_once
 
     def outputs(self, base: Arrays, given: Mapping[Any, Array], *told: Any) -> Any:
         """Return the outputs for inputs. told: what the plan gets besides."""
         arena = self._arenas.taken(base)
         found = self._plan.outputs(base, given, arena, *told)
         keep = self._keep  # another thread may keep the plan meanwhile
-        if keep is not None and self._plan.is_recorded(arena):
+        if keep is not None:
+            self._record(keep, base, given, arena)
+        self._arenas.append(arena)
+        return found
+
+    def _record(self, keep: Callable[[Launches], None], base: Arrays, given: Mapping[Any, Array], arena: Arena) -> None:
+        if self._at_once:
+            self._at_once = False
+            self._plan.outputs(base, given, arena)
+        if self._plan.is_recorded(arena):
             launches = self._plan.launches(arena)
             if launches is not None:
                 keep(launches)
             self._keep = None
-        self._arenas.append(arena)
-        return found
-
-    def recorded(self, base: Arrays, given: Mapping[Any, Array]) -> None:
-        """Compute the outputs once more, so that the plan is kept, unless it cannot be."""
-        if self._keep is not None:
-            self.outputs(base, given)

@@ -50,7 +50,6 @@ class Model:
         """Load a model: see `load`."""
         self._source, self._device_type = source, device_type
         self._made: Planner | None = None
-        self._has_planned = False
         self._stored = Stored(source, device_type)
         self.inputs, self.outputs = self._stored.signatures() or self._planner.signatures
         self._all = tuple(one.name for one in self.outputs)
@@ -141,9 +140,6 @@ class Model:
             runs = planner.runs(wanted, values, self._stored, told)
             self._plans.put(key, runs)
             found: tuple[Any, ...] = runs.outputs(base, values, told)
-            if not self._has_planned:  # a process with one run keeps its plan, too
-                self._has_planned = True
-                runs.recorded(base, values)
             return found
 
     def _read(

@@ -37,14 +37,15 @@ class Planner:
         graph = folded(graph)
         self._left = graph.nodes
         self._known = Known(graph, device_type)  # it alone keeps the constants
-        self._arenas = Arenas()
+        self._arenas, self._has_planned = Arenas(), False
 
     def runs(self, wanted: Sequence[str], given: Mapping[str, Any], stored: Stored, progress: Progress | None) -> Runs:
         """Return the runs of a new plan. given: the inputs, by name. stored: where the plan is kept."""
         plan, keep = self._plan(wanted, given, progress), None
         if self._is_whole and stored.keeps and plan.is_one_program:
             keep = partial(stored.keep, self.signatures, key_of(wanted, given))
-        return Runs(plan, self._arenas, keep)
+        at_once, self._has_planned = not self._has_planned, True
+        return Runs(plan, self._arenas, keep, at_once=at_once)
 
     def explain(self, given: Mapping[str, Any]) -> str:
         """Return a description of the plan for all outputs. given: the inputs, by name."""

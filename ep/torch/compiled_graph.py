@@ -47,10 +47,12 @@ class CompiledGraph:
     def plan(self, args: Sequence[Any]) -> Plan:
         """Return a new plan for inputs of some sizes, which later calls use."""
         with garbage_waits():
-            plan = None
+            plan, is_first = None, not self._plans
             while plan is None:
                 try:
-                    plan = Plan(self._module, self._symbols, args, self._refused, self._arenas, self._options)
+                    plan = Plan(
+                        self._module, self._symbols, args, self._refused, self._arenas, self._options, at_once=is_first
+                    )
                 except RefusedError as error:
                     if not error.reasons.keys() - self._refused.keys():
                         raise  # nothing would change

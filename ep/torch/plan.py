@@ -33,8 +33,11 @@ class Plan:
         refused: Mapping[Node, Exception],
         arenas: Arenas,
         options: Options,
+        *,
+        at_once: bool = False,
     ) -> None:
         """args: the inputs of a call. refused: nodes that PyTorch must compute. arenas: the memory of the graph.
+        at_once: whether the first call keeps the plan on disk.
 
         Raises RefusedError for nodes that `ep` does not compute and that are not among the refused ones.
         """
@@ -57,7 +60,7 @@ class Plan:
         steps, base = list[tuple[_Step, Sequence[Node], Sequence[Node]]](), arrays_on(options.device)
         for step in division.steps:
             if isinstance(step, Part):
-                section = Section(base, arenas, options, step, sizing, numbers, places)
+                section = Section(base, arenas, options, step, sizing, numbers, places, at_once)
                 self.sections.append(section)
                 steps.append((section.run, step.inputs, step.results))
             else:

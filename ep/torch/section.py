@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -13,16 +14,19 @@ from torch.fx import Node
 
 from ep import ops
 from ep.common.arrays.constants import CONSTANTS
+from ep.common.plans.stored_plan import Origin
+from ep.common.plans.stored_plans import StoredPlans
 from ep.expressions.array import LazyArray
 from ep.expressions.folding import FoldingTrace
 from ep.expressions.memory import Arenas
 from ep.expressions.named_program import NamedProgram
+from ep.expressions.runs import Runs
 from ep.include.arrays import Arrays
 from ep.torch.division import Part
 from ep.torch.options import Options
-from ep.torch.sizing import Sizes, Sizing
+from ep.torch.sizing import Sizing
 from ep.torch.table import OPERATORS, Call
-from ep.torch.tensors import DTYPES, Layout, NDArray, as_array, as_tensor, layout_of, tensors_in
+from ep.torch.tensors import DTYPES, Layout, NDArray, Number, tensors_in, values_in
 
 Values = dict[Node, Any]
 """Lazy arrays, and lists of them, by node."""
@@ -36,8 +40,11 @@ class RefusedError(Exception):
         self.reasons = reasons
 
 
+_PARAMETER: Final = torch.nn.Parameter
+
+
 class Section:
-    """Some nodes of a graph, for inputs of certain sizes."""
+    """Some nodes of a graph, for inputs of certain sizes. Its plan is kept on disk."""
 
     def __init__(
         self,
@@ -48,140 +55,108 @@ class Section:
         sizing: Sizing,
         numbers: Mapping[Node, Any],
         places: Mapping[Node, int],
+        at_once: bool,
     ) -> None:
         """base: the arrays of the device. arenas: the memory that the sections of a graph share.
 
         part: its nodes, inputs and results. sizing: of its values. numbers: those that are known now, by node.
-        places: of all nodes among the values of a call.
+        places: of all nodes among the values of a call. at_once: whether the first call keeps a new plan.
 
         Raises RefusedError.
         """
-        self._base, self._arenas = base, arenas
-        trace = FoldingTrace(base.kept(), "a graph of PyTorch", {}, CONSTANTS)
-        try:
-            readers = {node: _Reader(trace, node, _first(sizing, node)) for node in part.inputs}
-            values = {node: reader.value for node, reader in readers.items()}
-            _record(trace, part.nodes, values, numbers, sizing)
-            writers = {node: _Writer(values[node], _first(sizing, node)) for node in part.results}
-            given = {node.name: reader.given for node, reader in readers.items()}
-            made = {node.name: writer.value for node, writer in writers.items()}
-            self._program = NamedProgram(trace, given, made, made, options.round_each)
-        finally:
-            trace.end()
-        positions = [self._program.given[node.name] for node in part.inputs]
-        self._inputs = [*zip(map(places.__getitem__, part.inputs), positions, readers.values(), strict=True)]
-        self._outputs = [(places[node], writer) for node, writer in writers.items()]
-        self._known: dict[int, tuple[torch.Tensor, Any, Any]] = {}  # parameters, by position
+        self._base, self._arenas, self._options = base, arenas, options
+        self._made_of, self._at_once = (part, sizing, numbers), at_once
+        self._readers = [_layout(node, sizing) for node in part.inputs]
+        self._places = [places[node] for node in part.inputs]
+        self._writers = [(places[node], _layout(node, sizing)) for node in part.results]
+        self._known: dict[Any, tuple[torch.Tensor, Any, Any]] = {}  # parameters, by the key of an input
         self._copies = not base.takes_host_arrays
+        digest, self._key = _identity(part, sizing, numbers, options)
+        self._stored = StoredPlans(Origin(digest), "torch", options.device)
+        stored = self._stored.plan(self._key)
+        if stored is None:
+            self._planned()
+        else:
+            self._use([node.name for node in part.inputs], stored.outputs)
 
     def explain(self) -> list[str]:
         """Return lines about the kernels, their bytes and the memory."""
-        return self._program.explain({}, "")
+        return self._program().explain({}, "")
 
     def run(self, values: list[Any]) -> None:
         """Compute the results, and add them to the values of a call."""
         base, given, known = self._base, {}, self._known
-        for place, position, reader in self._inputs:
+        inputs, outputs = self._way
+        for place, key, reader in inputs:
             value = values[place]
             if type(value) is _PARAMETER:
                 state = value.data_ptr(), self._copies and value._version  # writes count, if they are not in the memory
-                kept = known.get(position)
+                kept = known.get(key)
                 if kept is not None and kept[0] is value and kept[1] == state:
-                    given[position] = kept[2]
+                    given[key] = kept[2]
                     continue
-                array = given[position] = self._on_device(reader.array(value))
+                array = given[key] = self._on_device(reader.array(value))
                 if self._copies or reader.is_view:
-                    known[position] = value, state, array
+                    known[key] = value, state, array
             else:
-                given[position] = self._on_device(reader.array(value))
-        arena = self._arenas.taken(base)
-        found = self._program.program.run(base, given, {}, arena)
-        self._arenas.append(arena)
-        for (place, writer), array in zip(self._outputs, found, strict=True):
+                given[key] = self._on_device(reader.array(value))
+        found = outputs(base, given)
+        if found is None:  # the plan on disk cannot be used
+            self._planned()
+            return self.run(values)
+        for (place, writer), array in zip(self._writers, found, strict=True):
             values[place] = writer.tensor(base.copy_to_host(array) if self._copies else array)
+        return None
 
     def _on_device(self, array: NDArray) -> Any:
         return self._base.copy_from_host(array) if self._copies else array
 
+    def _use(self, keys: Sequence[Any], outputs: Callable[[Arrays, Any], Sequence[Any] | None]) -> None:
+        """Compute by a function of inputs, which have these keys."""
+        self._way = [*zip(self._places, keys, self._readers, strict=True)], outputs
 
-_PARAMETER: Final = torch.nn.Parameter
+    def _planned(self) -> None:
+        """Use a new plan, which is kept on disk."""
+        program = self._program()
+        keep = partial(self._stored.keep_plan, self._key) if self._stored.keeps else None
+        self._use([*program.given.values()], Runs(program, self._arenas, keep, at_once=self._at_once).outputs)
 
-
-def _first(sizing: Sizing, node: Node) -> Sizes | None:
-    """Return the sizes of a node's tensor; None for a number."""
-    return next(iter(sizing.of(node) or ()), None)
-
-
-class _Reader:
-    """An input of a section. given: its lazy array, in the order of memory. value: in the order of its axes.
-
-    array: returns the elements of a tensor, or a number, in the order of memory.
-    """
-
-    is_view = True
-    """Whether the array has the memory of the tensor."""
-
-    def __init__(self, trace: FoldingTrace, node: Node, sizes: Sizes | None) -> None:
-        """sizes: None for a number."""
-        said = node.meta["val"]
-        if sizes is None:
-            dtype = np.dtype(np.float64 if isinstance(said, float | torch.SymFloat) else np.int64)
-            self.array: Callable[[Any], NDArray] = lambda number: np.asarray(number, dtype)
-            self.given = self.value = trace.give(None, (), dtype)
-            return
-        shape, layout = sizes[0], layout_of(*sizes)
-        is_ordered = layout.is_dense and not layout.is_contiguous
-        self.is_view = layout.is_dense
-        narrow = [1 if is_ordered and k in layout.expanded else size for k, size in enumerate(shape)]
-        order = layout.order if is_ordered else range(len(shape))
-        self.given = self.value = trace.give(None, tuple(narrow[k] for k in order), DTYPES[said.dtype])
-        self.array = partial(_in_order, layout) if is_ordered else _contiguous
-        if is_ordered:
-            self.value = ops.permute(self.given, np.argsort(layout.order).tolist())
-            self.value = ops.expand(self.value, shape) if layout.expanded else self.value
+    def _program(self) -> NamedProgram:
+        """Return a new program. Raises RefusedError."""
+        part, sizing, numbers = self._made_of
+        trace = FoldingTrace(self._base.kept(), "a graph of PyTorch", {}, CONSTANTS)
+        try:
+            given, values = dict[str, Any](), dict[Node, Any]()
+            for node, reader in zip(part.inputs, self._readers, strict=True):
+                given[node.name] = trace.give(None, reader.shape, reader.dtype)
+                values[node] = reader.in_axes(given[node.name])
+            _record(trace, part.nodes, values, numbers, sizing)
+            pairs = zip(part.results, self._writers, strict=True)
+            made = {node.name: writer.in_memory(values[node]) for node, (_, writer) in pairs}
+            return NamedProgram(trace, given, made, made, self._options.round_each)
+        finally:
+            trace.end()
 
 
-def _contiguous(tensor: torch.Tensor) -> NDArray:
-    """Return the elements of a tensor. They are copied if there are gaps."""
-    array = as_array(tensor)
-    return array if array.flags.c_contiguous else array.copy()
+def _layout(node: Node, sizing: Sizing) -> Layout:
+    """Return the layout of a node's value."""
+    said, sizes = node.meta["val"], sizing.of(node)
+    if not sizes:
+        return Number(np.float64 if isinstance(said, float | torch.SymFloat) else np.int64)
+    return Layout(DTYPES[said.dtype], *sizes[0])
 
 
-def _in_order(layout: Layout, tensor: torch.Tensor) -> NDArray:
-    """Return the elements of a tensor in the order of memory."""
-    for axis in layout.expanded:
-        tensor = tensor.narrow(axis, 0, 1)
-    return _contiguous(tensor.permute(layout.order))
-
-
-class _Writer:
-    """A result of a section. value: its lazy array, in the order of memory."""
-
-    def __init__(self, value: Any, sizes: Sizes | None) -> None:
-        assert sizes is not None
-        self._shape, self._strides = shape, _ = sizes
-        layout = layout_of(*sizes)
-        self._has_gaps, self._is_contiguous = not layout.is_dense, layout.is_contiguous
-        if layout.is_dense and not layout.is_contiguous:
-            first = [slice(0, 1) if k in layout.expanded else slice(None) for k in range(len(shape))]
-            value = ops.slice(value, *first) if layout.expanded else value
-            value = ops.permute(value, layout.order)
-        self.value = value
-
-    def tensor(self, array: NDArray) -> torch.Tensor:
-        """Return an array as a tensor with the strides that PyTorch's own would have."""
-        tensor = as_tensor(array)
-        if self._is_contiguous and tensor.stride() == self._strides:
-            return tensor
-        if not self._has_gaps:
-            return tensor.as_strided(self._shape, self._strides)
-        made = torch.empty_strided(self._shape, self._strides, dtype=tensor.dtype)
-        expanded = [k for k, stride in enumerate(self._strides) if stride == 0 and self._shape[k] > 1]
-        target = made
-        for axis in expanded:
-            target, tensor = target.narrow(axis, 0, 1), tensor.narrow(axis, 0, 1)
-        target.copy_(tensor)
-        return made
+def _identity(part: Part, sizing: Sizing, numbers: Mapping[Node, Any], options: Options) -> tuple[str, str]:
+    """Return the digest of what a part computes, and the sizes that it computes it for. Both are the same in all
+    processes, and together all that its plan follows from."""
+    nodes = [*part.inputs, *part.nodes]
+    said = [(node.name, [getattr(one, "dtype", type(one)) for one in values_in(node.meta["val"])]) for node in nodes]
+    calls = [(str(node.target), node.args, node.kwargs) for node in part.nodes]
+    read = [{one.args[1] for one in node.users if one.target is operator.getitem} for node in part.nodes]
+    text = repr((options.round_each, torch.get_default_dtype(), said, calls, [*map(sorted, read)], part.results))
+    known = {one for node in part.nodes for one in node.all_input_nodes if one in numbers}
+    sizes = [sizing.of(node) for node in nodes], sorted((one.name, numbers[one]) for one in known)
+    return hashlib.sha256(text.encode()).hexdigest(), repr(sizes)
 
 
 def _record(

@@ -12,6 +12,7 @@ from torch.fx import Node
 from torch.fx.node import map_aggregate
 
 from ep import ops
+from ep.include.additions import note_addition
 from ep.torch.tensors import DTYPES, tensors_in
 
 
@@ -87,6 +88,7 @@ def add(functions: Mapping[str, Function]) -> None:
     """Add functions for overloads of ATen, such as "add.Tensor add.Scalar". A name without a point stands for all that
     write no `out`. A version of PyTorch may lack some."""
     for names, function in functions.items():
+        note_addition(function)
         for name in names.split():
             packet, _, overload = name.partition(".")
             found = getattr(aten, packet, None)

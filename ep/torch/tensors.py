@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Final
 
 import numpy as np
 import torch
 
+from ep import ops
 from ep.include.data_type import DataType
 
 NDArray = np.ndarray[Any, Any]
@@ -45,40 +47,88 @@ def refusal(value: Any) -> str:
     return ""
 
 
-class Layout(NamedTuple):
-    """How the elements of a tensor follow one another in memory.
+class Layout:
+    """How the elements of a tensor follow one another in memory: its array has them in this order.
 
-    expanded: the axes whose elements are one. order: of the axes in memory. is_dense: whether the elements lie without
-    gaps in this order; then the tensor, narrowed and permuted, is an array that kernels read.
+    shape, dtype: of the array. is_view: whether it is in the memory of the tensor, since there are no gaps between the
+    elements; else it is in C order. array: returns the array of a tensor.
     """
 
-    expanded: tuple[int, ...]
-    order: tuple[int, ...]
-    is_dense: bool
+    array: Callable[[Any], NDArray]
 
-    @property
-    def is_contiguous(self) -> bool:
-        """Whether the elements are in C order."""
-        return self.is_dense and not self.expanded and self.order == tuple(range(len(self.order)))
+    def __init__(self, dtype: np.dtype[Any], sizes: Sequence[int], strides: Sequence[int]) -> None:
+        """sizes, strides: of the tensor, in elements."""
+        self.dtype, self._sizes, self._strides = dtype, sizes, strides
+        wide = [k for k, size in enumerate(sizes) if size > 1 and 0 not in sizes]
+        self._expanded, wide = [k for k in wide if strides[k] == 0], [k for k in wide if strides[k]]
+        self._order, end, self.is_view = [*range(len(sizes))], 1, True
+        for position, axis in zip(wide, sorted(wide, key=lambda k: -strides[k]), strict=True):
+            self._order[position] = axis
+        for axis in (k for k in reversed(self._order) if k in wide):
+            self.is_view &= strides[axis] == end
+            end *= sizes[axis]
+        self._is_moved = self.is_view and (self._expanded != [] or self._order != [*range(len(sizes))])
+        self._is_contiguous = self.is_view and not self._is_moved
+        self.array = partial(_moved, self._expanded, self._order) if self._is_moved else _contiguous
+        narrow = [1 if k in self._expanded else size for k, size in enumerate(sizes)]
+        self.shape = tuple([narrow[k] for k in self._order] if self._is_moved else sizes)
+
+    def in_memory(self, value: Any) -> Any:
+        """Return a value in the order of memory. value: an array of `ep.ops` in the order of the axes."""
+        if not self._is_moved:
+            return value
+        first = [slice(0, 1) if k in self._expanded else slice(None) for k in range(len(self._sizes))]
+        return ops.permute(ops.slice(value, *first) if self._expanded else value, self._order)
+
+    def in_axes(self, value: Any) -> Any:
+        """Return a value in the order of the axes. value: an array of `ep.ops` in the order of memory."""
+        if not self._is_moved:
+            return value
+        value = ops.permute(value, np.argsort(self._order).tolist())
+        return ops.expand(value, self._sizes) if self._expanded else value
+
+    def tensor(self, array: NDArray) -> torch.Tensor:
+        """Return an array as a tensor."""
+        tensor = as_tensor(array)
+        if self._is_contiguous and tensor.stride() == self._strides:
+            return tensor
+        if self.is_view:
+            return tensor.as_strided(self._sizes, self._strides)
+        made = torch.empty_strided(self._sizes, self._strides, dtype=tensor.dtype)
+        _narrow(self._expanded, made).copy_(_narrow(self._expanded, tensor))
+        return made
 
 
-def layout_of(shape: Sequence[int], strides: Sequence[int]) -> Layout:
-    """Return the layout of a tensor of some sizes and strides, in elements."""
-    if 0 in shape:
-        return Layout((), tuple(range(len(shape))), True)
-    expanded = tuple(k for k, size in enumerate(shape) if strides[k] == 0 and size > 1)
-    wide = [k for k, size in enumerate(shape) if size > 1 and k not in expanded]
-    order, end, is_dense = [*range(len(shape))], 1, True
-    for position, axis in zip(wide, sorted(wide, key=lambda k: -strides[k]), strict=True):
-        order[position] = axis
-    for axis in reversed(order):
-        if axis in wide:
-            is_dense &= strides[axis] == end
-            end *= shape[axis]
-    return Layout(expanded, tuple(order), is_dense)
+class Number(Layout):
+    """A number, which PyTorch computes, as an array of no axes."""
+
+    def __init__(self, dtype: Any) -> None:
+        super().__init__(np.dtype(dtype), (), ())
+        self.array = lambda number: np.asarray(number, dtype)
+
+
+def _moved(expanded: Sequence[int], order: Sequence[int], tensor: torch.Tensor) -> NDArray:
+    return _contiguous(_narrow(expanded, tensor).permute(order))
+
+
+def _narrow(expanded: Sequence[int], tensor: torch.Tensor) -> torch.Tensor:
+    """Return the first elements along axes whose elements are one."""
+    for axis in expanded:
+        tensor = tensor.narrow(axis, 0, 1)
+    return tensor
+
+
+def _contiguous(tensor: torch.Tensor) -> NDArray:
+    """Return the elements of a tensor. They are copied if there are gaps."""
+    array = as_array(tensor)
+    return array if array.flags.c_contiguous else array.copy()
+
+
+def values_in(value: Any) -> Sequence[Any]:
+    """Return the values of a node, which may be several."""
+    return value if isinstance(value, tuple | list) else [value]
 
 
 def tensors_in(value: Any) -> list[torch.Tensor]:
-    """Return the tensors of a node's value, which may be several."""
-    given = value if isinstance(value, tuple | list) else [value]
-    return [one for one in given if isinstance(one, torch.Tensor)]
+    """Return the tensors of a node's value."""
+    return [one for one in values_in(value) if isinstance(one, torch.Tensor)]

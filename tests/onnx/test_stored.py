@@ -76,6 +76,25 @@ def test_a_wrong_index_has_the_error_of_a_first_run(tmp_path, gathered):
     np.testing.assert_array_equal(again(**given)[0], table[given["i"]])
 
 
+@pytest.mark.parametrize("dtype", [np.int64, np.int32])
+def test_indices_that_launches_compute(tmp_path, rng, dtype):
+    table = rng.standard_normal((13, 5), np.float32)
+    nodes = [("Add", ["i", "one"], ["j"]), ("Gather", ["t", "j"], ["g"]), ("Relu", ["g"], ["y"])]
+    inputs = [("i", (7,), onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))]
+    model = model_of(nodes, inputs, [("y", (7, 5))], [("t", table), ("one", dtype([1]))])
+    i = rng.integers(0, 12, 7).astype(dtype)
+    _, again, is_read = run_once(tmp_path, model, {"i": i})
+    for _ in range(3):
+        np.testing.assert_array_equal(again(i=i)[0], np.maximum(table[i + 1], 0))
+    assert not is_read()
+    wrong = i.copy()
+    wrong[2] = 12
+    with pytest.raises(IndexError, match="is 13"):
+        again(i=wrong)
+    negative = np.where(np.arange(7) == 4, -3, i).astype(dtype)
+    np.testing.assert_array_equal(again(i=negative)[0], np.maximum(table[negative + 1], 0))
+
+
 def test_errors_of_inputs_need_no_graph(tmp_path, gathered):
     model, given, *_ = gathered
     _, again, is_read = run_once(tmp_path, model, given)

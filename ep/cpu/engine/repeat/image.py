@@ -28,6 +28,7 @@ from ep.cpu.machine.kernel_cache import CACHE
 from ep.cpu.shared.context import ITSELF, LATER, NONE
 from ep.cpu.shared.layout import Words
 from ep.cpu.threads import thread_pool
+from ep.include.data_type import as_data_type
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
 
@@ -76,7 +77,7 @@ class _Image:
         self._settings, self._streams = device.settings_address, device.streams
         self._functions: dict[Origin, int] = {}
         self._named_objects: dict[str, int] = {}
-        self._used_checks: dict[int, int] = {}
+        self._used_checks: dict[int, tuple[IndexCheck, Sequence[Any]]] = {}  # with where array and target are
         self._blocks: dict[int, int] = {}  # by the number of an array, where its copy begins
         self._todo: list[int] = []
         self._end = 0
@@ -106,7 +107,10 @@ class _Image:
             "memory": [(begin % LINE, end - begin) for begin, end in self._memory],
             "functions": [self._origin(thread_pool.work()), self._origin(running), *self._functions],
             "objects": [*self._named_objects],
-            "checks": [self._checks[one] for one in self._used_checks],
+            "checks": [
+                (_numbered(array, firsts), one.shape, one.size, one.mode, _numbered(target, firsts))
+                for one, (array, target) in self._used_checks.values()
+            ],
             "named": named_functions(),
             "addresses": len(sites),
             "streams": self._streams,  # whether launches may use non-temporal stores
@@ -156,9 +160,20 @@ class _Image:
             return "settings", 0, 0
         if (name := self._objects.get(address)) is not None:
             return "objects", self._named_objects.setdefault(name, len(self._named_objects)), 0
-        if address in self._checks:
-            return "checks", self._used_checks.setdefault(address, len(self._used_checks)), 0
+        if (check := self._checks.get(address)) is not None:
+            located = [self._located(one) for one in (check.array, check.target)]
+            self._used_checks.setdefault(address, (check, located))
+            return "checks", [*self._used_checks].index(address), 0
         return "functions", self._functions.setdefault(self._origin(address), len(self._functions)), 0
+
+    def _located(self, array: int | NDArray | None) -> Any:
+        """Return where an array of a check is: kind, number and bytes of the target, type and shape. Arrays of the call
+        have numbers."""
+        if not isinstance(array, np.ndarray):
+            return array
+        if not array.flags.c_contiguous:
+            raise _UnknownError
+        return *self._target(data_address(array)), as_data_type(array.dtype).name, array.shape
 
     def _origin(self, address: int) -> Origin:
         origin = origin_of(address)
@@ -184,12 +199,19 @@ class _Reached:
                 continue
             seen[id(one)] = one
             if isinstance(one, IndexCheck):
-                if isinstance(one.array, int) and one.target is None:
-                    self.checks[id(one)] = one
+                self.checks[id(one)] = one
                 continue
             if isinstance(one, Words):
                 self.words[one.address] = one
             todo.extend(_parts(one))
+
+
+def _numbered(located: Any, firsts: Mapping[str, int]) -> Any:
+    """Return where an array of a check is, with the target by its number among all."""
+    if not isinstance(located, tuple):
+        return located
+    kind, number, *rest = located
+    return firsts[kind] + number, *rest
 
 
 def _parts(one: Any) -> Iterator[Any]:

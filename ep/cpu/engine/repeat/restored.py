@@ -45,7 +45,14 @@ def restored(image: bytes, constants: Sequence[NDArray]) -> Callable[..., bool] 
     data = _memory(0, len(image) - end)
     data[:] = np.frombuffer(image, np.uint8, offset=end)
     memory = [_memory(*one) for one in header["memory"]]
-    checks = [IndexCheck(array, tuple(shape), *rest) for array, shape, *rest in header["checks"]]
+    arrays = [data, *memory, *constants]
+    try:
+        checks = [
+            IndexCheck(_part(arrays, array), tuple(shape), size, mode, _part(arrays, target))
+            for array, shape, size, mode, target in header["checks"]
+        ]
+    except (IndexError, TypeError, ValueError):  # the part is not inside
+        return None
     try:
         work, running, *functions = [functions_on_disk(CACHE, name)[number] for name, number in header["functions"]]
     except NotOnDiskError:
@@ -53,7 +60,7 @@ def restored(image: bytes, constants: Sequence[NDArray]) -> Callable[..., bool] 
     objects = [OBJECTS[name] for name in header["objects"]]
     device: Any = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
     start_threads(device, lambda: work)
-    arrays, others = [data, *memory, *constants], [*functions, device.settings_address, *map(id, [*objects, *checks])]
+    others = [*functions, device.settings_address, *map(id, [*objects, *checks])]
     targets = np.array([*map(data_address, arrays), *others], np.int64)
     most = np.array([*(max(one.nbytes, 1) for one in arrays), *[1] * len(others)])  # an offset is less
     (places, of, offsets), words, (begin, size) = sites.T, data.view(np.int64), header["words"]
@@ -87,6 +94,17 @@ def _start_streaming(device: Any) -> None:
 
 def _are_below(numbers: NDArray, end: Any) -> bool:
     return bool(((numbers >= 0) & (numbers < end)).all())
+
+
+def _part(arrays: Sequence[NDArray], located: Any) -> Any:
+    """Return the array of a check that is in one of the arrays; those of the call have numbers.
+
+    located: which one, its first byte there, type and shape. Raises an error if there is none.
+    """
+    if not isinstance(located, list):
+        return located
+    number, begin, name, shape = located
+    return np.ndarray(shape, DataType[name].dtype, arrays[number].reshape(-1).view(np.uint8), begin)
 
 
 def _memory(residue: int, num_bytes: int) -> NDArray:
