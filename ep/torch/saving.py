@@ -11,6 +11,7 @@ import torch
 from functorch.compile import min_cut_rematerialization_partition
 from torch.fx import GraphModule, Node
 
+from ep.torch.sums import join_products, sizes_when_traced
 from ep.torch.table import OPERATORS, aten
 from ep.torch.tensors import refusal
 
@@ -42,6 +43,7 @@ def partition(joint: GraphModule, inputs: Sequence[Any], **given: Any) -> tuple[
             _select(backward, stack, [readers[node.name] for node in (first, *others)])
             kept = [stack if node is first else node for node in kept if node not in others]
     end.args = ((*returned, *kept),)
+    join_products(backward.graph)
     forward.recompile()
     backward.recompile()
     return forward, backward
@@ -52,7 +54,7 @@ def _kind(node: Node) -> Hashable:
     said, source = node.meta.get("val"), node.args[0] if node.target is operator.getitem else node
     if not isinstance(said, torch.Tensor) or source.target not in OPERATORS or refusal(said):
         return None
-    sizes = [size if isinstance(size, int) else size.node.hint for size in said.shape]
+    sizes = sizes_when_traced(said)
     if None in sizes or math.prod(sizes) * said.itemsize > _MOST_BYTES or not said.is_contiguous():
         return None
     return said.dtype, str(said.shape), node.meta.get("saved_tensor_with_no_vc_check", False)
