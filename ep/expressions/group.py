@@ -56,6 +56,7 @@ class Group:
     elements: the positions of operands that are read element by element.
     reads: for a kernel, the positions of its operands, and how each is read if not as it is: in another shape, as a
         view, as indices, or as a range in its place.
+    columns: the positions of values that are sums of columns, beside others that are computed by rows.
     gone: the axes along which values are reduced, unless this is the last axis, by rows. segments: the shape of sums of
         segments, in which an axis replaces these axes.
     product: the position of a matrix product, the first value; the others are computed from it.
@@ -71,6 +72,7 @@ class Group:
     turn: int = -1
     elements: set[int] = field(default_factory=set)
     reduced: set[int] = field(default_factory=set)
+    columns: set[int] = field(default_factory=set)
     reads: list[tuple[int, How]] = field(default_factory=list)
     gone: tuple[int, ...] = ()
     segments: Dims = ()
@@ -83,6 +85,12 @@ class Group:
     def reduced_shape(self) -> Dims:
         """The shape of the reduced values, with the reduced axes."""
         return self.segments or tuple(1 if axis in self.removed else size for axis, size in enumerate(self.shape))
+
+    def shape_of(self, position: int) -> Dims | None:
+        """Return the shape in which the kernel writes a result; None for that of its elements."""
+        if position in self.columns:
+            return (*[1] * (len(self.shape) - 1), *self.shape[-1:])
+        return self.reduced_shape if position in self.reduced else None
 
     @property
     def removed(self) -> tuple[int, ...]:

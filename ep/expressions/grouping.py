@@ -100,6 +100,30 @@ class Grouping:
         self._reduce(node, cone)
         return True
 
+    def add_columns(self, node: Node) -> bool:
+        """Have a kernel of rows that reads or computes what a value is the sums of the columns of add them up."""
+        (read,) = node.inputs
+        readers = self._readers.get(node.position, set())
+        for group in self._kernels.values():
+            has_rows = any(self._nodes[one].name in ROW_OPS and one not in group.columns for one in group.values)
+            is_here = read in group.elements or (self._of.get(read) is group and read not in group.reduced)
+            if not has_rows or not is_here or group.shape != self._nodes[read].shape:
+                continue
+            if group.gone or group.product is not None or not group.takes(self._read[id(group)]):
+                continue
+            if all(self._is_after(one, group) for one in readers):
+                self._calls.pop(node.position).values = []
+                self._of[node.position], self._stages[node.position] = group, group.stage
+                group.values.append(node.position)
+                group.columns.add(node.position)
+                return True
+        return False
+
+    def _is_after(self, position: int, group: Group) -> bool:
+        """Return whether a value is computed by a group after this one."""
+        other = self._of.get(position) or self._calls[position - self._nodes[position].result]
+        return (other.stage, other.turn) > (group.stage, group.turn)
+
     def compute_after(self, node: Node) -> None:
         """Make the kernel of a separate reduction compute the maps of its results that need nothing later."""
         group = self._calls[node.position]

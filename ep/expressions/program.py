@@ -190,7 +190,7 @@ class Program:
             return False
         step = self._written_by[result]
         group = self.schedule.groups[step]
-        if self.schedule.is_pooled(result):
+        if self.schedule.is_pooled(result) or result in group.columns:
             return False
         for value in group.values:
             if (value == group.product or self.schedule.is_gather(value)) and source in self.schedule.nodes[
@@ -220,6 +220,7 @@ class Program:
         direct, arrays = {}, list(targets.items())
         for position, (one, array) in enumerate(arrays):
             name, is_direct = into[one][0], one in self._written_by and one not in self._viewed
+            is_direct = is_direct and one not in self.schedule.groups[self._written_by[one]].columns
             for before, other in arrays[:position]:
                 if base.may_share_memory(array, other):
                     raise ValueError(f"{name} overlaps {into[before][0]}, which is written too")

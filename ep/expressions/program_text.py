@@ -136,7 +136,7 @@ class ProgramText:
         primitive = RequirePrimitive(ExpressionFactory, base.device_type, group.structure)
         self._names[f"launch{k}"] = primitive.Launch
         self._add_results(k, group.results, may_be_given=True)
-        operands = [(one, group.reduced_shape if one in group.reduced else None) for one in group.results]
+        operands = [(one, group.shape_of(one)) for one in group.results]
         matrices = 0 if group.product is None else 2
         shown = [self._buffer(one) for one, _ in group.reads[:matrices]]
         arrays = "base"

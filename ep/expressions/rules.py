@@ -160,6 +160,17 @@ class Rules:
         goes = any(shape[axis] != 1 for axis in axes)
         return goes and 0 not in shape and len(shape) <= kMaxNumDims and not node.attributes.get("is_piece")
 
+    def adds_columns(self, node: Node) -> bool:
+        """Whether a value is a sum of columns, which a kernel of rows of the device adds up beside others."""
+        if ROW_OPS.get(node.name) is not ReduceOp.kSum:
+            return False
+        read = self._nodes[node.inputs[0]]
+        if node.attributes["axes"] != (*range(len(read.shape) - 1),) or node.attributes.get("is_piece"):
+            return False
+        fits = 0 not in read.shape and 1 < len(read.shape) <= kMaxNumDims
+        fits = fits and _LEAST_ADDED_ROW <= read.shape[-1] <= kMaxRow and read.data_type is node.data_type
+        return fits and self._computes(samples.columns(node.data_type))
+
     def _why_no_row(self, node: Node) -> str:
         """Return the reason why an operator on whole rows is not part of a row kernel; an empty text if it is."""
         shape, given = self._nodes[node.inputs[0]].shape, node.attributes

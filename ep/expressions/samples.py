@@ -9,6 +9,7 @@ from ep.include.data_type import DataType
 from ep.include.primitive.reduce_op import TRUTHS, ReduceOp
 from ep.include.primitive.structure import (
     ChoiceOp,
+    ColumnOp,
     Convolution,
     MatrixProduct,
     MaxPool,
@@ -30,6 +31,13 @@ def rows(op: ReduceOp | RowOp, data_type: DataType) -> Structure:
     result_type = DataType.kBool if op in TRUTHS else data_type
     operands = (1, 1) if isinstance(op, RowOp) and op.is_gradient else (1,)
     steps = Step(UnaryOp.kIdentity, (0,), data_type), Step(op, operands, result_type)
+    return Structure((data_type,), (), steps, (1, 2))
+
+
+@cache
+def columns(data_type: DataType) -> Structure:
+    """Return a structure of sums of rows, and of columns."""
+    steps = Step(ReduceOp.kSum, (0,), data_type), Step(ColumnOp.kSum, (0,), data_type)
     return Structure((data_type,), (), steps, (1, 2))
 
 

@@ -50,6 +50,8 @@ class Schedule:
         grouping = Grouping(self.nodes, self._wanted, self.views, rules.why_alone)
         wanted, whole = [node for node in self.nodes if node.position in self._wanted], {*self.results}
         for node in wanted:
+            if rules.adds_columns(node) and grouping.add_columns(node):
+                continue
             if rules.reduces_any(node):
                 grouping.compute_as_read(node, whole)
                 grouping.compute_after(node)

@@ -17,6 +17,7 @@ from ep.include.primitive.op_table import OPS
 from ep.include.primitive.reduce_op import TRUTHS, ReduceOp
 from ep.include.primitive.structure import (
     ChoiceOp,
+    ColumnOp,
     Constant,
     Convolution,
     MatrixProduct,
@@ -103,6 +104,8 @@ class StructureOf:
     def _op(self, node: Node) -> Any:
         assert node.operator is not None
         name = node.name
+        if node.position in self._group.columns:
+            return ColumnOp.kSum
         if name == PAD:
             return ChoiceOp.kRow
         if name == GATHER:

@@ -284,6 +284,49 @@ def test_a_result_over_its_source_after_a_launch_that_was_apart(length, rng, one
     check(fused(x, out=(x, None)), expected)
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_sums_of_columns_beside_rows(threads, rng, one_by_one):
+    """Sums of what a row kernel computes, and of what it reads, are in its kernel."""
+
+    def gradients(dy, x, r):
+        normed = x * r
+        products = dy * normed
+        dx = dy - mean(products) * normed
+        return dx, ops.sum(products, (0, 1)), ops.sum(dy, (0, 1), keepdims=True), ops.sum(dx, (0, 1)) * 2
+
+    fused = ep.fuse(gradients)
+    device = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
+    before = device.GetNumThreads()
+    device.SetNumThreads(threads)
+    try:
+        for shape in ((3, 7, 37), (1, 1, 100), (1, 90, 1031), (50, 80, 129)):
+            dy, x, r = (rng.normal(size=one).astype(np.float32) for one in (shape, shape, (*shape[:-1], 1)))
+            said = fused.explain(dy, x, r)
+            assert (said.count("row kernel"), said.count("map kernel"), said.count("\n")) == (1, 1, 1), said
+            expected = one_by_one(gradients, dy, x, r)
+            for found, wanted in zip(fused(dy, x, r), expected, strict=True):
+                np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-6)
+            again = fused(dy, x, r, out=(dy, None, None, None))  # over what it reads
+            np.testing.assert_allclose(again[2], expected[2], rtol=1e-6, atol=1e-6)
+    finally:
+        device.SetNumThreads(before)
+
+
+def test_sums_of_columns_that_the_rows_need(rng, one_by_one):
+    def centred(x, w):
+        d = x - ops.sum(x * w, 0)
+        return d * mean(d), ops.sum(x * w, -1)
+
+    x, w = rng.random((5, 40), np.float32), rng.random(40, np.float32)
+    check(ep.fuse(centred)(x, w), one_by_one(centred, x, w))
+    strided = np.ones((80, 2), np.float32)[:40, 0]
+    result = ep.fuse(lambda x, w: (mean(x * w), ops.sum(x * w, 0)))(x, w, out=(None, strided))
+    np.testing.assert_allclose(result[1], (x * w).sum(0), rtol=1e-6)
+    over = w.copy()
+    ep.fuse(lambda x, w: (mean(x * w), ops.sum(x * w, 0)))(x, over, out=(None, over))
+    np.testing.assert_allclose(over, (x * w).sum(0), rtol=1e-6)
+
+
 def stages(structure):
     """Return what each stage reads and writes, and whether it computes what it adds up."""
     found = stages_of(structure, sums_compute=True)

@@ -34,7 +34,7 @@ class ExpressionArrays:
 
     names: their names in errors. data_types: of their elements. matrices: the numbers of a product's operands.
     chosen: those of the arrays of which rows are chosen. segments: that of the segments of rows, or None.
-    contiguous: those that must be C-contiguous.
+    columns: those of sums of columns. contiguous: those that must be C-contiguous.
     """
 
     def __init__(self, structure: Structure) -> None:
@@ -45,6 +45,8 @@ class ExpressionArrays:
         self.data_types = tuple(structure.data_type(value) for value in values)
         self._has_rows, self._reduces_alone = structure.has_rows, structure.reduces_alone
         self._product, self._pool = structure.product, structure.pool
+        columns = structure.column_sums
+        self.columns = frozenset(k for k, value in enumerate(structure.results) if value in columns)
         first = self.num_results
         self.matrices = range(first, first + 2) if self._product is not None else range(0)
         self.chosen = frozenset(first + source for source in structure.chosen)
@@ -53,6 +55,7 @@ class ExpressionArrays:
         self._adds: Any = None if adds is None else adds.op
         self.segments = None if adds is None else first + adds.operands[1]
         self.contiguous = {*self.matrices} if self.segments is None else {self.segments}
+        self.contiguous |= self.columns
         self._apart = dict.fromkeys(self.matrices, "a matrix of a product")
         if self._pool is not None:
             self.contiguous.add(0)
@@ -89,6 +92,10 @@ class ExpressionArrays:
             if k == self.segments:
                 continue
             wanted = found.reduced if self._is_reduced[k] else found.whole
+            if k in self.columns:
+                if 0 in found.whole:
+                    raise ArgumentValueError(name, f"has sums of columns of shape {found.whole}; there must be rows")
+                wanted = (*[1] * (len(wanted) - 1), *wanted[-1:])
             if self._pool is not None and k == 0:
                 wanted = self._pooled(self._pool, found.whole)
             if k < self.num_results and shape != wanted:
@@ -203,7 +210,7 @@ class ExpressionArrays:
                     continue
                 if j in self._apart:
                     raise ArgumentValueError(self.names[k], "overlaps", Argument(self.names[j]), self._apart[j])
-                if j < self.num_results or not are_same(k, j):
+                if j < self.num_results or k in self.columns or not are_same(k, j):
                     words = Argument(self.names[j]), "and is not the same elements in the same order"
                     raise ArgumentValueError(self.names[k], "overlaps", *words)
 

@@ -10,7 +10,15 @@ from ep.include.number_kind import FLOATS
 from ep.include.primitive.op_definition import Cost
 from ep.include.primitive.op_table import OPS
 from ep.include.primitive.reduce_op import SUMS, TRUTHS, ReduceOp
-from ep.include.primitive.structure import ChoiceOp, RowOp, SegmentSum, Step, Structure, reads_whole_rows
+from ep.include.primitive.structure import (
+    ChoiceOp,
+    ColumnOp,
+    RowOp,
+    SegmentSum,
+    Step,
+    Structure,
+    reads_whole_rows,
+)
 from ep.include.primitive.unary_op import UnaryOp
 
 _MOST_AGAIN: Final = 4  # steps that are computed again instead of read from memory
@@ -32,7 +40,7 @@ class Stage(NamedTuple):
     reads: tuple[int, ...]
     writes: tuple[int, ...]
     map: Structure | None
-    op: ReduceOp | RowOp | ChoiceOp | SegmentSum | None = None
+    op: ReduceOp | RowOp | ColumnOp | ChoiceOp | SegmentSum | None = None
     reduced: bool = False
     sums: int = 0
 
@@ -142,7 +150,7 @@ class _Stages:
     def _of_rows(self, value: int) -> Stage:
         """Return the stage of a step that reads whole rows."""
         op = self._step(value).op
-        assert isinstance(op, ReduceOp | RowOp | ChoiceOp | SegmentSum)
+        assert isinstance(op, ReduceOp | RowOp | ColumnOp | ChoiceOp | SegmentSum)
         return Stage(self._step(value).operands, (value,), None, op)
 
     def _together(self, sums: Sequence[int], writes: tuple[int, ...], depth: int) -> Stage | None:

@@ -19,10 +19,12 @@ from ep.cpu.compile.target import has_avx512
 from ep.cpu.compile.vectors import PIECE
 from ep.cpu.engine.map.strided import OPERAND, STRIDED_PLAN, StridedPlan, StridedWords, set_walk, word_of
 from ep.cpu.engine.plan import Plan
+from ep.cpu.engine.reduce.column_sums import columns_task, parts_task, rows_of_parts
 from ep.cpu.engine.reduce.computed_segments import computed_state, computed_task, computed_words
 from ep.cpu.engine.reduce.kernel import set_reduction
-from ep.cpu.engine.reduce.plan import REDUCE_PLAN, may_overflow, parts_of, reduce_plan
+from ep.cpu.engine.reduce.plan import REDUCE_PLAN, Part, may_overflow, parts_of, reduce_plan
 from ep.cpu.engine.reduce.stages import (
+    COLUMNS,
     COPY,
     FOLD,
     MAP,
@@ -51,11 +53,12 @@ from ep.include.primitive.log_softmax_backward import LogSoftmaxBackward
 from ep.include.primitive.reduce_op import ReduceOp
 from ep.include.primitive.softmax import Softmax
 from ep.include.primitive.softmax_backward import SoftmaxBackward
-from ep.include.primitive.structure import ChoiceOp, RowOp, SegmentSum, Step, Structure
+from ep.include.primitive.structure import ChoiceOp, ColumnOp, RowOp, SegmentSum, Step, Structure
 
 _NEAR: Final = 2**15  # the most bytes of the rows of one turn, in all stages: those of an L1
 _NEAR_FROM_MEMORY: Final = 2**13  # the same if data comes from memory, which is to stay busy during the computation
 _NEAR_BEFORE_NEXT: Final = 2**14  # the same if the next rows are prefetched meanwhile
+_ADDED_ROWS: Final = 4  # that sums of columns add at once
 _SOFTMAXES: Final = {
     RowOp.kSoftmax: Softmax,
     RowOp.kLogSoftmax: LogSoftmax,
@@ -88,6 +91,7 @@ class StagesPlan(StridedPlan):
         reduced, apart = structure.are_reduced(), list[int]()
         if adds is not None:  # a result has other axes than what it is computed from
             apart = [num_results + k for k in range(len(structure.sources)) if not reduced[k]]
+        apart += [k for k, value in enumerate(structure.results) if value in structure.column_sums]
         of_chosen = [num_results + one for one in structure.chosen]
         super().__init__(arrays, num_results, shape if adds is None else reduced_shape, apart, of_chosen)
         self._structure, self._by_rows = stored_in_full(structure), by_rows
@@ -103,6 +107,7 @@ class StagesPlan(StridedPlan):
         self._from_memory = self._counts[1] * self._row_bytes > last_level_caches(1)
         self._computing = 0  # what a row takes beside its bytes: in bytes that could be moved in the same time
         self._written = 0  # bytes of a row, by non-temporal stores
+        self._columns = 0  # bytes of all sums of columns
         self._kept: list[Any] = []  # objects whose addresses are in use
         # without mask registers, masks of whole pieces take longer than a map that writes what is added up
         masks = DataType.kBool not in structure.sources or has_avx512()
@@ -139,6 +144,9 @@ class StagesPlan(StridedPlan):
             return
         if isinstance(stage.op, SegmentSum):
             self._add_segments(stage, stage.op)
+            return
+        if isinstance(stage.op, ColumnOp):
+            self._add_columns(stage)
             return
         if not self._by_rows:
             self._add_reduction(stage)
@@ -188,6 +196,15 @@ class StagesPlan(StridedPlan):
         task, plan = self._map(stage.map, places, False, (stage.op,) * stage.sums)
         self._computing += self._length * DataType.kFloat.itemsize * stage.sums
         self._stages.append((StageHead(MAP, task, self._length, plan), places))
+
+    def _add_columns(self, stage: Stage) -> None:
+        """Add a sum of the columns of rows."""
+        source, state = self._adjacent(stage.reads[0]), LaunchState(REDUCE_STATE, ())
+        set_reduction(state, ReduceOp.kSum, source.data_type, (Part.COLUMNS, Part.VALUES))
+        of_stage = int(state.words[REDUCE_STATE.fold_columns]), self._length, 0, self._keep(state)
+        head = StageHead(COLUMNS, *of_stage, size=source.data_type.itemsize, kept=self._columns)
+        self._stages.append((head, [self._places[stage.writes[0]], source]))
+        self._columns += self._length * int(state.words[REDUCE_STATE.value_size])
 
     def _add_choice(self, stage: Stage) -> None:
         """Add a map of one number for each row: of the row as elements along an axis in front, the chosen one."""
@@ -297,6 +314,8 @@ class StagesPlan(StridedPlan):
         else:
             row_bytes, near = self._row_bytes, _NEAR_FROM_MEMORY if self._from_memory else _NEAR
         together = max(near // (row_bytes + sum(slots)), 1) if self._by_rows else num_rows
+        if self._columns:
+            together = max(together & -_ADDED_ROWS, _ADDED_ROWS)
         offsets, total = [], 0
         for size in slots:
             offsets.append(total)
@@ -305,7 +324,10 @@ class StagesPlan(StridedPlan):
         def operand_of(place: Place) -> tuple[int, int, int]:
             return (-1, offsets[place.slot], slots[place.slot]) if place.slot >= 0 else (place.array, 0, 0)
 
-        program = [together, total, len(self._stages), len(fetched)]
+        part_rows, of_parts = num_rows, (0, 0)
+        if self._columns:
+            part_rows, of_parts = rows_of_parts(num_rows, self._row_bytes), (parts_task(), rows_task())
+        program = [together, total, len(self._stages), len(fetched), num_rows, part_rows, self._columns, *of_parts]
         for k, (head, places) in enumerate(self._stages):
             operands, ahead = map(operand_of, places), 0
             if k in fetching and fetched:
@@ -313,6 +335,8 @@ class StagesPlan(StridedPlan):
             program += [*head, len(places), self._keep([word for operand in operands for word in operand]), ahead]
         of_plan = self._keep(program, addresses_in(PROGRAM, STAGE, len(self._stages)))
         task, count = (rows_task(), num_rows) if self._by_rows else (reductions_task(), 1)
+        if self._columns:
+            task, count = columns_task(), 1
         cost = self._row_bytes + sum(slots) + self._computing
         streaming = ITSELF if self._written > 0 else NONE
         self.set(task=task, program=of_plan, count=count, size=self._written, streaming=streaming)

@@ -14,7 +14,7 @@ from ep.cpu.engine.map.strided import strides_over
 from ep.cpu.lines.ahead import AHEAD_BLOCK
 from ep.cpu.machine.caches import are_far
 from ep.include.data_type import DataType
-from ep.include.primitive.structure import Structure
+from ep.include.primitive.structure import ColumnOp, Structure
 
 _LEAST_STREAMED_ROW: Final = 2048
 """The bytes of the shortest rows of which lines are written. Rows begin within lines, so two lines of each are cut."""
@@ -86,6 +86,9 @@ class Places(dict[int, Place]):
 
     def choose(self, value: int, stages: Sequence[Stage]) -> None:
         """Choose the place of a value that the first of these stages writes."""
+        if isinstance(stages[0].op, ColumnOp):
+            self[value] = self.of_array(value, self._structure.results.index(value))
+            return
         result = self._written_at_once(value, stages)
         if result is None:
             self[value] = self.in_memory(value)

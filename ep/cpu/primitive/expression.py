@@ -36,7 +36,8 @@ class ExpressionFactoryImpl(ExpressionFactory):
     def Select(self, request: Request) -> Expression | None:
         structure: Any = request.options["structure"]
         if structure.product is None:
-            return ExpressionImpl(request)
+            of_columns = {structure.data_type(value) for value in structure.column_sums}
+            return ExpressionImpl(request) if of_columns <= {DataType.kFloat} else None
         return ExpressionImpl(request) if _multiplies(structure) and not structure.chooses else None
 
 

@@ -22,6 +22,8 @@ class ExpressionFactoryImpl(ExpressionFactory):
             return None  # the product is cuBLASLt's
         if not structure.has_rows:
             return MapExpression(request)
+        if structure.column_sums:
+            return None  # of several blocks
         if structure.reduces_alone:
             return ReduceExpression(request)
         return RowExpression(request) if has_row_kernel(structure) else None

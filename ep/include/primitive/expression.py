@@ -29,6 +29,8 @@ class Expression(Primitive):
         If the structure has rows, they are along the last axis of the shape that all arrays broadcast to, of 1 to
         kMaxRow elements; reduced results have one element along that axis. If the structure reduces alone, any axes of
         any length may be reduced: those along which such results have one element.
+        The result of a ColumnOp has one element along all axes but the last, is C-contiguous, and overlaps no source;
+        there is at least one row.
         If the structure has a SegmentSum, its results have the axes of batches and parts, one axis of segments in place
         of those of rows, and the other axes. There is at least one row. The source with the segments of rows has the
         axes of batches and rows alone, and is C-contiguous.

@@ -34,6 +34,12 @@ class ChoiceOp(Enum):
     kElement = 1
 
 
+class ColumnOp(Enum):
+    """The op that adds up the elements of each column: those at one place of all rows."""
+
+    kSum = 0
+
+
 class SegmentSum(NamedTuple):
     """The op that adds up the elements of each segment, as BatchUnsortedSegmentSum does.
 
@@ -100,16 +106,28 @@ class Step(NamedTuple):
         which no other step reads. Those of a float32 MatrixProduct may have 16 bits. The second operand of a ChoiceOp
         is a source of integers. kRow reads a source that has one more axis in front, along which it chooses; all its
         readers are such steps. kElement makes one value of each row, from a value with elements and one index for each
-        row. A SegmentSum is the only op that reads rows; it reads a value with elements, and a source of integers that
-        no other step reads: the segments of rows. A MaxPool is the last step of a structure with a Convolution, and
-        the only result.
+        row. A ColumnOp makes one row of all rows, which no step reads. A SegmentSum is the only op that reads rows; it
+        reads a value with elements, and a source of integers that no other step reads: the segments of rows. A MaxPool
+        is the last step of a structure with a Convolution, and the only result.
     operands: numbers of values.
     data_type: of the result. If it has 16 bits and `rounded` is False, the result stays in float32, and a reduction
         reads it in float32.
     attributes: of the op.
     """
 
-    op: UnaryOp | BinaryOp | ReduceOp | RowOp | ChoiceOp | SegmentSum | MatrixProduct | Convolution | MaxPool | None
+    op: (
+        UnaryOp
+        | BinaryOp
+        | ReduceOp
+        | RowOp
+        | ColumnOp
+        | ChoiceOp
+        | SegmentSum
+        | MatrixProduct
+        | Convolution
+        | MaxPool
+        | None
+    )
     operands: tuple[int, ...]
     data_type: DataType
     attributes: tuple[float, ...] = ()
@@ -157,6 +175,12 @@ class Structure(NamedTuple):
         return next((step for step in self.steps if isinstance(step.op, SegmentSum)), None)
 
     @property
+    def column_sums(self) -> set[int]:
+        """The values that are one row of all rows."""
+        first = len(self.sources) + len(self.constants)
+        return {value for value, step in enumerate(self.steps, first) if isinstance(step.op, ColumnOp)}
+
+    @property
     def chosen(self) -> set[int]:
         """The sources with one more axis in front, whose rows are chosen."""
         return {step.operands[0] for step in self.steps if step.op is ChoiceOp.kRow}
@@ -198,8 +222,8 @@ class Structure(NamedTuple):
 
 
 def reads_whole_rows(step: Step) -> bool:
-    """Return whether a step reads whole rows to compute an element, or the one value of a row or a segment."""
-    return isinstance(step.op, ReduceOp | RowOp | SegmentSum) or step.op is ChoiceOp.kElement
+    """Return whether a step reads whole rows to compute an element, or the one value of a row, column or segment."""
+    return isinstance(step.op, ReduceOp | RowOp | ColumnOp | SegmentSum) or step.op is ChoiceOp.kElement
 
 
 kMaxOperands = 64

@@ -8,6 +8,7 @@ from ep.include import DataType
 from ep.include.primitive import BinaryOp, ExpressionFactory, NewPrimitive, ReduceOp, UnaryOp
 from ep.include.primitive.structure import (
     ChoiceOp,
+    ColumnOp,
     Constant,
     MatrixProduct,
     RowOp,
@@ -104,8 +105,22 @@ SEGMENTS = Structure(
     ),
     (6, 5),
 )
+# the sums of rows and columns of source 0 times source 1, and of the columns of source 0; the first sums less products
+COLUMNS = Structure(
+    (REAL, REAL),
+    (),
+    (
+        Step(BinaryOp.kMul, (0, 1), REAL),
+        Step(ReduceOp.kSum, (2,), REAL),
+        Step(ColumnOp.kSum, (2,), REAL),
+        Step(ColumnOp.kSum, (0,), REAL),
+        Step(BinaryOp.kSub, (3, 2), REAL),
+    ),
+    (4, 6, 5),
+)
 KINDS = {
     "any axes": ANY_AXES,
+    "columns": COLUMNS,
     "element": ELEMENT,
     "gradients": GRADIENTS,
     "choice": CHOICE,
@@ -160,6 +175,29 @@ def test_rows(device, rng, shape):
     mean = half.mean(-1, dtype=np.float64, keepdims=True).astype(np.float32) * r
     np.testing.assert_allclose(rest, half - mean, rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(square, mean * mean, rtol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (2, 3, 300), (1, 1), (17,), (6007, 37), (70, 1031), (2, kMaxRow)])
+def test_sums_of_columns(device, rng, shape):
+    tested, x, w = Device(device, "columns"), rng.random(shape, np.float32), rng.random(shape[-1:], np.float32)
+    whole, outer = (*[1] * (len(shape) - 1), shape[-1]), tuple(range(len(shape) - 1))
+    of_products, rest, total = tested.launch([whole, shape, whole], x, w)
+    products = (x * w).astype(np.float64)
+    np.testing.assert_allclose(of_products, products.sum(outer, keepdims=True), rtol=2e-7)
+    np.testing.assert_allclose(total, x.sum(outer, np.float64, keepdims=True), rtol=2e-7)
+    np.testing.assert_allclose(rest, products.sum(-1, keepdims=True) - products, rtol=1e-6)
+
+
+def test_sums_of_no_rows_and_sums_over_their_sources(device):
+    tested = Device(device, "columns")
+    with pytest.raises(ValueError, match="results\\[0\\] has sums of columns of shape \\(0, 4\\); there must be rows"):
+        tested.launch([(1, 4), (0, 4), (1, 4)], np.ones((0, 4), np.float32), np.ones(4, np.float32))
+    with pytest.raises(ValueError, match="results\\[2\\] has shape \\(1, 1\\); it must be \\(1, 4\\)"):
+        tested.launch([(1, 4), (3, 4), (1, 1)], np.ones((3, 4), np.float32), np.ones(4, np.float32))
+    arrays = DeviceManagerRegistry.GetDeviceManager(device.type).arrays().on(0)
+    x, w, rest, total = (arrays.copy_from_host(np.ones(one, np.float32)) for one in ((3, 4), (1, 4), (3, 4), (1, 4)))
+    with pytest.raises(ValueError, match="results\\[0\\] overlaps sources\\[1\\]"):
+        tested.primitive.Launch(device.stream, [w, rest, total], [x, w])
 
 
 @pytest.mark.parametrize("shape", [(3, 5), (2, 3, 300), (1, 1), (17,), (600, 2), (0, 4), (2, kMaxRow)])

@@ -71,8 +71,9 @@ OPERAND: Final = layout(
     strides=kMaxNumDims,
 )
 
-STRIDED: Final = layout("Strided", CONTEXT, lacks_memory=1)
-"""The context of a launch; lacks_memory: set by a task that could not allocate memory."""
+STRIDED: Final = layout("Strided", CONTEXT, lacks_memory=1, columns=1)
+"""The context of a launch; lacks_memory: set by a task that could not allocate memory. columns: the address of the
+sums of columns that its rows are added to."""
 
 _CONTEXT_WORDS: Final[int] = STRIDED.num_words
 
@@ -145,7 +146,7 @@ class StridedPlan(StridedWords):
 
         arrays: results first. shape: the shape that they broadcast to; no size is 0.
         apart: the numbers of sources that need not broadcast. They are read as a whole, so no result may share their
-            memory.
+            memory; and of results that are written as a whole, which may not share that of a source.
         chosen: the numbers of sources of which rows are chosen; the axes of a row broadcast.
         """
         still = (0,) * len(shape)

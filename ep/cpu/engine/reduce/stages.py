@@ -40,6 +40,8 @@ SEGMENTS: Final = 4
 """The task adds up segments of computed rows; the last operand is the segments of rows."""
 COPY: Final = 5
 """Rows are copied, with two operands: a result, and memory of the thread."""
+COLUMNS: Final = 6
+"""The task is `fold_columns` of Reduce, which adds rows to sums of their columns; see `column_sums.py`."""
 
 PROGRAM: Final = layout(
     "Program",
@@ -47,6 +49,11 @@ PROGRAM: Final = layout(
     num_bytes=1,
     num_stages=1,
     num_ahead=1,  # the number of sources whose next rows are prefetched
+    num_rows=1,  # of the launch
+    part_rows=1,  # rows that are added to sums of columns of one part
+    part_bytes=1,  # of all sums of columns of a part
+    part_task=ADDRESS,  # the task of parts, if there are sums of columns
+    rows_task=ADDRESS,  # the task of rows
 )
 """The program of a launch: the number of rows at a time, and the bytes of memory for them; its `STAGE` words follow."""
 
@@ -56,13 +63,15 @@ STAGE: Final = layout(
     task=ADDRESS,
     count=1,  # elements of a row, or of all rows; for a map, the elements that it computes
     plan=ADDRESS,  # of a map and of Reduce; of segments, their words
-    state=ADDRESS,  # of Reduce and of segments
+    state=ADDRESS,  # of Reduce, of columns and of segments
     map=ADDRESS,  # the task of the map that computes the input of a reduction as it is read, or 0
     map_plan=ADDRESS,  # the plan of this map; its operands follow the results
     # of folded or copied rows, the bytes of an element; of rows that are read several times, too, if non-temporal
     # stores may write the results, else 0
     size=1,
-    kept=1,  # of rows that are read several times, the bytes of one in which values may be kept, or 0
+    # of rows that are read several times, the bytes of one in which values may be kept, or 0; of sums of columns, their
+    # offset among all of them
+    kept=1,
     num_operands=1,
     operands=ADDRESS,  # the address of `STAGE_OPERAND` of each, results first
     ahead=ADDRESS,  # the address of `STAGE_AHEAD` of each source whose next rows the stage prefetches, or 0
@@ -182,6 +191,10 @@ def _rows(context, begin, end):
                     stream_row(dst + begin_of_rows, src + begin_of_rows, (last - first) * row_bytes)
                 else:
                     copy_bytes(dst + begin_of_rows, src + begin_of_rows, (last - first) * row_bytes)
+            elif kind == COLUMNS:
+                sums, fresh = load_word(context, STRIDED.columns) + load_word(stage, STAGE.kept), first == begin
+                row_bytes, is_new = count * size, 1 if fresh else 0
+                call_task(task, src + first * row_bytes, row_bytes, last - first, count, sums, sums, is_new, 0, 0)
             else:
                 # the lines of a result begin with an element, unless elements are not aligned
                 streams = UNFINISHED if in_lines and size > 0 and dst & (size - 1) == 0 else 0
