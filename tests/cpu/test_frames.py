@@ -34,6 +34,8 @@ ROLES = {
     "lines": r"strided\.lines",
     "stages": r"rows\.stages",
     "steps": r"reduce\.stages",
+    "columns": r"columns\.stages",
+    "parts": r"columns\.parts",
     "mapped product": r"product\.mapped 0",
     "mapper": r"product\.mapped [12]",
     "product": r"product\.k[A-Za-z0-9]+(\.k[A-Za-z0-9]+)*",
@@ -47,13 +49,18 @@ ROLES = {
 """What kernels do; those that are not here are "", and do not call others at addresses which they get."""
 
 AGAIN = {
-    **{"share of a list": "share", "share of a step": "share", "share of a product": "share"},
+    **{
+        "share of a list": "share",
+        "share of a step": "share",
+        "share of a product": "share",
+        "share of parts": "share",
+    },
     **{"computed sums": "sums", "stream of a list": "stream", "mapped blocks": "product", "mapping": "multiplier"},
 }
 """The same kernels in another place of a chain, where they call others."""
 
 OF_PRIMITIVES = ("product", "sums", "walk", "move", "mover", "")
-OF_LISTS = ("stream of a list", "lines", "stages", "steps", "mapped product", "expression")
+OF_LISTS = ("stream of a list", "lines", "stages", "steps", "columns", "mapped product", "expression")
 CALLS = {
     "find": ("entry",),
     "entry": ("launcher",),
@@ -65,10 +72,22 @@ CALLS = {
     "strided": ("share of a list", *OF_LISTS),
     "share of a list": ("stream of a list", "lines", "stages", "expression"),
     "stream of a list": ("lines", "expression"),
-    "worker": (*OF_PRIMITIVES, "stream", "stream of a list", "lines", "stages", "computed sums", "mapped blocks"),
+    "worker": (
+        *OF_PRIMITIVES,
+        "stream",
+        "stream of a list",
+        "lines",
+        "stages",
+        "parts",
+        "computed sums",
+        "mapped blocks",
+    ),
     "lines": ("expression",),
     "stages": ("sums", "expression", ""),
     "steps": ("share of a step", "computed sums", "expression"),
+    "columns": ("share of parts", "parts", ""),
+    "share of parts": ("parts",),
+    "parts": ("stages",),
     "share of a step": ("computed sums", "expression", ""),
     "computed sums": ("expression", ""),
     "mapped product": ("share of a product", "mapped blocks"),
