@@ -170,13 +170,18 @@ class Rows(NamedTuple):
         last = len(shapes[0]) - 1
         return cls(shapes, (last,), tuple(range(first, last)))
 
+    def as_rows(self, x: Any) -> Any:
+        """Return results of the first step as rows of the second one, which a kernel takes."""
+        return viewed(x, (*x.shape[: self.outer[0]], math.prod(x.shape[one] for one in self.outer)))
+
+    def after(self, x: Any) -> Any:
+        """Return a result of `as_rows`, one element for each row, with the axes of x, those of both steps of size 1."""
+        return viewed(x, (*x.shape[:-1], *[1] * len((*self.outer, *self.inner))))
+
     def mean(self, x: Any) -> Any:
         """Return the means along all axes, each an axis of size 1."""
-        return self.outer_mean(FUNCTIONS["mean"](x, self.inner, keepdims=True))
-
-    def outer_mean(self, x: Any) -> Any:
-        """Return the means of the second step."""
-        return FUNCTIONS["mean"](x, self.outer, keepdims=True) if self.outer else x
+        found = FUNCTIONS["mean"](x, self.inner, keepdims=True)
+        return self.after(FUNCTIONS["mean"](self.as_rows(found), -1, keepdims=True)) if self.outer else found
 
 
 def _piece(row: int) -> int:
@@ -197,6 +202,8 @@ def _normalised(
     """Return x, normalised along axes; its means, None if it is not centred; and 1 over the roots.
 
     Means are rounded: the differences from them have a mean, too, which may be as large as they are, and is subtracted.
+    Its square is at most half of the mean of their squares: both are multiples of the last place of a number, of which
+    the mean has lost half at most. So their difference is as exact.
     """
     check_real(epsilon, "epsilon")
     scales = {"weight": weight, "bias": bias}
@@ -212,20 +219,23 @@ def _normalised(
     if is_centred:
         first = FUNCTIONS["mean"](x, rows.inner, keepdims=True)
         rest = sub(x, first)
-        more = FUNCTIONS["mean"](rest, rows.inner, keepdims=True)
-        rest = sub(rest, more)
-        squares = FUNCTIONS["mean"](mul(rest, rest), rows.inner, keepdims=True)
-        mean = rows.outer_mean(first)
+        more, squares = (FUNCTIONS["mean"](one, rows.inner, keepdims=True) for one in (rest, mul(rest, rest)))
+        squares, mean = sub(squares, mul(more, more)), first
         if rows.outer:  # the squares of differences from the mean, by those from the means of pieces
+            first, more, squares = map(rows.as_rows, (first, more, squares))
+            mean = FUNCTIONS["mean"](first, -1, keepdims=True)
             between = add(sub(first, mean), more)
-            more = rows.outer_mean(between)
+            more = FUNCTIONS["mean"](between, -1, keepdims=True)
             between = sub(between, more)
-            squares = rows.outer_mean(add(squares, mul(between, between)))
-            rest = sub(sub(x, mean), more)
+            squares = FUNCTIONS["mean"](add(squares, mul(between, between)), -1, keepdims=True)
+            mean, more = map(rows.after, (mean, more))
+            rest = sub(x, mean)
+        rest = sub(rest, more)
         mean = viewed(mean, kept)
     else:
         rest, squares = x, rows.mean(mul(x, x))
     inverse = FUNCTIONS["rsqrt"](add(squares, epsilon))
+    inverse = rows.after(inverse) if is_centred and rows.outer else inverse
     y = mul(rest, inverse)
     for (name, one), as_rows in zip(scales.items(), others, strict=True):
         y = (mul if name == "weight" else add)(y, in_type(viewed(one, as_rows), wide))

@@ -150,16 +150,21 @@ def _gradients(
     by_normed = mul(dy, normed)
 
     def total(array: Any, axes: Dims) -> Any:
-        return FUNCTIONS["sum"](array, axes, wide, keepdims=True) if axes else array
+        return FUNCTIONS["sum"](array, axes, wide, keepdims=True)
 
+    def mean_of(sums: Any) -> Any:
+        if not rows.outer:
+            return over_size(sums, count)
+        return rows.after(over_size(total(rows.as_rows(sums), (-1,)), count))
+
+    count = max(math.prod(shape[axis] for axis in axes), 1)
     is_even = scale is None or all(scale.shape[axis] == 1 for axis in rows.inner)
     products = by_normed, dy
     sums = [total(one, rows.inner) if is_even else one for one in products]
     found: list[Any] = [None, None, None]
     if wanted[0]:
         *scaled, centred = (one if scale is None else mul(one, scale) for one in (*sums, dy))
-        count = max(math.prod(shape[axis] for axis in axes), 1)
-        along, shift = (over_size(total(one, rows.outer), count) if is_even else rows.mean(one) for one in scaled)
+        along, shift = (mean_of(one) if is_even else rows.mean(one) for one in scaled)
         centred = sub(centred, shift) if "mean" in seen else centred
         found[0] = viewed(in_type(mul(sub(centred, mul(normed, along)), inverse), dtype), shape)
     for k, (name, summed, product) in enumerate(zip(("weight", "bias"), sums, products, strict=True), 1):
