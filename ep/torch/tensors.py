@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
@@ -23,8 +24,9 @@ def as_array(tensor: torch.Tensor) -> NDArray:
     """Return an array in the memory of a tensor."""
     if tensor.requires_grad:
         tensor = tensor.detach()
-    array: NDArray = tensor.numpy() if tensor.dtype is not torch.bfloat16 else tensor.view(torch.int16).numpy()
-    return array.view(_BFLOAT16) if tensor.dtype is torch.bfloat16 else array
+    is_bfloat16 = tensor.dtype is torch.bfloat16
+    array: NDArray = tensor.view(torch.int16).numpy().view(_BFLOAT16) if is_bfloat16 else tensor.numpy()
+    return array
 
 
 def as_tensor(array: NDArray) -> torch.Tensor:
@@ -68,10 +70,11 @@ class Layout:
             self.is_view &= strides[axis] == end
             end *= sizes[axis]
         self._is_moved = self.is_view and (self._expanded != [] or self._order != [*range(len(sizes))])
-        self._is_contiguous = self.is_view and not self._is_moved
         self.array = partial(_moved, self._expanded, self._order) if self._is_moved else _contiguous
         narrow = [1 if k in self._expanded else size for k, size in enumerate(sizes)]
         self.shape = tuple([narrow[k] for k in self._order] if self._is_moved else sizes)
+        in_c_order = [math.prod(sizes[k + 1 :]) for k in range(len(sizes))]
+        self._is_plain = self.is_view and not self._is_moved and [*strides] == in_c_order
 
     def in_memory(self, value: Any) -> Any:
         """Return a value in the order of memory. value: an array of `ep.ops` in the order of the axes."""
@@ -90,7 +93,7 @@ class Layout:
     def tensor(self, array: NDArray) -> torch.Tensor:
         """Return an array as a tensor."""
         tensor = as_tensor(array)
-        if self._is_contiguous and tensor.stride() == self._strides:
+        if self._is_plain:
             return tensor
         if self.is_view:
             return tensor.as_strided(self._sizes, self._strides)
