@@ -28,7 +28,7 @@ ROLES = {
     "strided": r"strided",
     "launcher": r"launch\..*",
     "share": r"thread_pool\.share",
-    "worker": r"thread_pool\.work",
+    "worker": r"thread_pool\.work \d",
     "probe": r"probe\.run",
     "stream": r"stream",
     "lines": r"strided\.lines",

@@ -10,17 +10,26 @@ from tests.cpu.interleavings import Machine, Wrong, explore, functions
 PARTS = 100  # contexts of launches start at this address, a word for each launch
 
 
-def pool(launchers, launches, workers, chunks, looks=0, edit=str, slots=2):
-    """Return the `start` of `explore`: threads that launch several times, and workers, which are stopped at the end."""
-    lanes = workers + 1
+def pool(launchers, launches, workers, chunks, looks=0, edit=str, slots=2, late=None):
+    """Return the `start` of `explore`: threads that launch several times, and workers, which are stopped at the end.
+
+    late: OpenMP does all launches, on the launching thread, while this many threads take part that saw the slot open
+        for an earlier one.
+    """
+    lanes = workers + (late or 0) + 1
     code = functions(
         thread_pool,
-        edit,
+        lambda text: edit(text.replace("run_team(pool, slot)", "_part(slot)")),
         _LOOKS=looks,
         _NUM_SLOTS=slots,
         MAX_THREADS=lanes,
         keep_away=lambda thread, mask: 1,
         put_back=lambda mask, away: None,
+        find_openmp=lambda pool: None,
+        team_is_ready=lambda pool, lanes: late is not None,
+        team_thread=lambda pool: 0,
+        note_team=lambda pool, is_late: None,
+        note_pool=lambda pool, is_late: None,
         range=lambda *numbers: range(*map(int, numbers)),
     )
 
@@ -57,7 +66,8 @@ def pool(launchers, launches, workers, chunks, looks=0, edit=str, slots=2):
         def check():
             assert len(ended) == launchers * launches
 
-        of_workers = [code["_work"](0, number) for number in range(1, lanes)]
+        of_workers = [code["_work"](0, number) for number in range(1, workers + 1)]
+        of_workers += [code["_take_part"](code["_slot"](0, 0), lanes, number) for number in range(workers + 1, lanes)]
         return machine, of_workers + [launcher(number) for number in range(launchers)], check
 
     return start
@@ -69,6 +79,19 @@ def pool(launchers, launches, workers, chunks, looks=0, edit=str, slots=2):
 )
 def test_every_part_is_done_once_and_all_threads_end(launchers, launches, workers, chunks, preemptions):
     assert explore(pool(launchers, launches, workers, chunks), preemptions) > 100
+
+
+def without_waiting(text):
+    """Let a launch of OpenMP's end with its team."""
+    words = "        note_team("
+    assert words in text
+    return text.replace(words, f"        atomic_store(slot + 8 * OWNED, 0)\n        return\n{words}")
+
+
+def test_a_late_worker_takes_part_in_a_launch_of_openmp():
+    assert explore(pool(1, 1, 0, 1, late=1), 3) > 100
+    with pytest.raises(Wrong):
+        explore(pool(1, 1, 0, 1, edit=without_waiting, late=1), 3)
 
 
 @pytest.mark.parametrize(

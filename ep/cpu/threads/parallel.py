@@ -10,7 +10,7 @@ from ep.common.native.emitted import emitted, intrinsic
 from ep.common.native.on_demand import cgutils, types
 from ep.common.native.words import load_word
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.vectors import NOTHING, WORD
+from ep.cpu.compile.vectors import INT, NOTHING, WORD
 from ep.cpu.shared.state import SETTINGS, STATE
 
 _CHUNKS_PER_LANE: Final = 4
@@ -37,6 +37,13 @@ def call_launcher(builder: Any, address: Any, context: Any, num_bytes: Any, in_p
     """Call the launcher at `address`, which `engine/form.py` describes, and return its result."""
     launcher = builder.inttoptr(address, ir.FunctionType(WORD, [WORD] * 4).as_pointer())
     return builder.call(launcher, [context, num_bytes, in_place, sizes])
+
+
+@emitted("int64")
+def call_function(builder: Any, address: Any) -> Any:
+    """Call the C function at `address`, which takes nothing, and return its int."""
+    function = builder.inttoptr(address, ir.FunctionType(INT, []).as_pointer())
+    return builder.sext(builder.call(function, []), WORD)
 
 
 @intrinsic

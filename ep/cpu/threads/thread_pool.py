@@ -24,7 +24,7 @@ from typing import Final
 
 from ep.common.environment import MAX_THREADS
 from ep.common.native.words import load_word, store_word
-from ep.cpu.compile.compiler import compile_task
+from ep.cpu.compile.compiler import compile_task, compile_tasks
 from ep.cpu.compile.jit import jit
 from ep.cpu.threads.atomic import (
     acquire_lock,
@@ -36,6 +36,7 @@ from ep.cpu.threads.atomic import (
     release_lock,
     yield_processor,
 )
+from ep.cpu.threads.openmp import find_openmp, note_pool, note_team, run_team, team_is_ready, team_thread
 from ep.cpu.threads.parallel import call_task
 from ep.cpu.threads.pool_words import (
     ASLEEP,
@@ -44,6 +45,7 @@ from ep.cpu.threads.pool_words import (
     CONTEXT,
     COUNT,
     DONE,
+    FIRST_DONE,
     LANES,
     LINE,
     MASK,
@@ -51,6 +53,7 @@ from ep.cpu.threads.pool_words import (
     NUM_SLOTS,
     OPEN,
     OWNED,
+    POOL,
     SLEEP_LOCK,
     SLOT_WORDS,
     SLOTS,
@@ -108,16 +111,20 @@ def _wake(pool, number):
     if atomic_load(worker + 8 * ASLEEP) == 1 and atomic_replace(worker + 8 * ASLEEP, 1, 0):
         store_word(worker, AWAY, keep_away(load_word(worker, THREAD), worker + 8 * MASK))
         release_lock(load_word(worker, SLEEP_LOCK))
+        return True
+    return False
 
 
 @jit
 def _wake_next(pool, number, num_lanes):
-    """Wake the two workers that this thread is responsible for.
+    """Wake the two workers that this thread is responsible for. Return whether one was asleep.
 
     The woken workers form a tree, so that many are soon awake.
     """
+    woken = False
     for other in range(2 * number + 1, min(2 * number + 3, num_lanes)):
-        _wake(pool, other)
+        woken |= _wake(pool, other)
+    return woken
 
 
 @jit
@@ -155,6 +162,7 @@ def _work(pool, number):
         return
     worker = _worker(pool, number)
     looks = 0
+    find_openmp(pool)
     while atomic_load(pool + 8 * STOP) == 0:
         if _look_for_work(pool, number):
             looks = 0
@@ -171,6 +179,8 @@ def _work(pool, number):
                 away = load_word(worker, AWAY)
                 if away != 0:
                     put_back(worker + 8 * MASK, away)
+                _look_for_work(pool, number)
+            find_openmp(pool)
 
 
 def _share(pool, task, context, count, num_lanes, chunks_per_lane):
@@ -189,10 +199,17 @@ def _share(pool, task, context, count, num_lanes, chunks_per_lane):
     atomic_store(slot + 8 * DONE, 0)
     for lane in range(num_lanes):
         atomic_store(slot + 8 * (LANES + lane * LINE), chunks_per_lane)
-    atomic_store(pool + 8 * (OPEN + number), num_lanes)
-    _wake_next(pool, 0, num_lanes)
-    _take_part(slot, num_lanes, 0)
-    atomic_store(pool + 8 * (OPEN + number), 0)
+    if team_is_ready(pool, num_lanes):
+        store_word(slot, POOL, pool)
+        run_team(pool, slot)
+        note_team(pool, load_word(slot, FIRST_DONE) >= 2 * chunks_per_lane)
+    else:
+        atomic_store(pool + 8 * (OPEN + number), num_lanes)
+        woken = _wake_next(pool, 0, num_lanes)
+        first_done = _take_part(slot, num_lanes, 0)
+        atomic_store(pool + 8 * (OPEN + number), 0)
+        if not woken:
+            note_pool(pool, first_done >= 2 * chunks_per_lane)
     looks = 0
     while atomic_load(slot + 8 * DONE) != num_lanes * chunks_per_lane:
         if looks < _LOOKS:
@@ -205,6 +222,14 @@ def _share(pool, task, context, count, num_lanes, chunks_per_lane):
     atomic_store(slot + 8 * OWNED, 0)
 
 
+def _part(slot):
+    number, num_lanes = team_thread(load_word(slot, POOL)), load_word(slot, NUM_LANES)
+    if number < num_lanes:
+        done = _take_part(slot, num_lanes, number)
+        if number == 0:
+            store_word(slot, FIRST_DONE, done)
+
+
 @cache
 def share() -> int:
     """Return the task (pool, task, context, count, lanes, chunks per lane): it runs `task` over [0, count) in lanes."""
@@ -212,9 +237,10 @@ def share() -> int:
 
 
 @cache
-def work() -> int:
-    """Return the task (pool, number): the loop of worker `number` until the pool stops.
+def work() -> tuple[int, ...]:
+    """Return two tasks.
 
-    With number 0 it stops the pool.
+    (pool, number): the loop of worker `number` until the pool stops; with number 0 it stops the pool.
+    (slot): the part of a thread of OpenMP's in the job of a slot.
     """
-    return compile_task("thread_pool.work", _work, num_words=2)
+    return compile_tasks("thread_pool.work", _work, _part)

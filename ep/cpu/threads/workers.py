@@ -5,8 +5,10 @@ from __future__ import annotations
 import atexit
 import ctypes
 import os
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -18,6 +20,9 @@ from ep.cpu.threads import pool_words
 from ep.include.process import Rank, exclusively, new_lock, start_thread
 
 _LINE_BYTES: Final = 64
+_FLAGS, _FORKED = 6, 0x40  # of /proc/self/stat: where the flags are after the name, and Linux's PF_FORKNOEXEC
+
+_NAMES: Final = [*map(ctypes.create_string_buffer, (b"GOMP_parallel", b"omp_get_thread_num", b"omp_get_max_threads"))]
 
 _pools: Final[list[Workers]] = []
 
@@ -29,8 +34,9 @@ class Workers:
     own.
     """
 
-    def __init__(self, work: int) -> None:
-        """work: the address of the code of a thread, `thread_pool.work`."""
+    def __init__(self, code: Sequence[int]) -> None:
+        """code: the addresses of the tasks of threads, `thread_pool.work`."""
+        work, part = code
         words = np.zeros(pool_words.NUM_WORDS + _LINE_BYTES // 8, np.int64)
         start = -words.ctypes.data % _LINE_BYTES // 8
         self._pool = words[start : start + pool_words.NUM_WORDS]
@@ -40,6 +46,9 @@ class Workers:
         # CFUNCTYPE releases the GIL
         self._work: Callable[[int, int], None] = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)(work)
         self._reset()
+        if may_use_openmp():
+            self._pool[pool_words.PART], self._pool[pool_words.MAIN_THREAD] = part, threading.main_thread().ident
+            self._pool[pool_words.NAMES :][: len(_NAMES)] = [ctypes.addressof(name) for name in _NAMES]
         atexit.register(self.stop)
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._start_again)
@@ -79,10 +88,18 @@ class Workers:
         self.start(num_threads)
 
 
-def start_threads(device: Settings, work: Callable[[], int]) -> None:
+def may_use_openmp() -> bool:
+    """Return whether parallel loops of OpenMP are safe: in a process that has begun a program since it was forked."""
+    if sys.platform != "linux":
+        return False
+    state = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+    return not int(state[_FLAGS]) & _FORKED
+
+
+def start_threads(device: Settings, work: Callable[[], Sequence[int]]) -> None:
     """Let launches of a device share their work in the pool of this process.
 
-    work: returns the code of a thread; it is called if there is no pool yet.
+    work: returns the code of threads; it is called if there is no pool yet.
     """
     if not _pools:
         code = work()  # compiled before the section, for which other threads would wait meanwhile

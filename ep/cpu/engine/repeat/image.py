@@ -105,7 +105,7 @@ class _Image:
             "target": target(CACHE),
             "words": (self._blocks[place] // 8, words.words.size),
             "memory": [(begin % LINE, end - begin) for begin, end in self._memory],
-            "functions": [self._origin(thread_pool.work()), self._origin(running), *self._functions],
+            "functions": [self._origin(thread_pool.work()[0]), self._origin(running), *self._functions],
             "objects": [*self._named_objects],
             "checks": [
                 (_numbered(array, firsts), one.shape, one.size, one.mode, _numbered(target, firsts))

@@ -53,16 +53,18 @@ def restored(image: bytes, constants: Sequence[NDArray]) -> Callable[..., bool] 
         ]
     except (IndexError, TypeError, ValueError):  # the part is not inside
         return None
+    (threads, _), *others = header["functions"]
     try:
-        work, running, *functions = [functions_on_disk(CACHE, name)[number] for name, number in header["functions"]]
+        work = functions_on_disk(CACHE, threads)
+        running, *functions = [functions_on_disk(CACHE, name)[number] for name, number in others]
     except NotOnDiskError:
         return None
     objects = [OBJECTS[name] for name in header["objects"]]
     device: Any = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
     start_threads(device, lambda: work)
-    others = [*functions, device.settings_address, *map(id, [*objects, *checks])]
-    targets = np.array([*map(data_address, arrays), *others], np.int64)
-    most = np.array([*(max(one.nbytes, 1) for one in arrays), *[1] * len(others)])  # an offset is less
+    rest = [*functions, device.settings_address, *map(id, [*objects, *checks])]
+    targets = np.array([*map(data_address, arrays), *rest], np.int64)
+    most = np.array([*(max(one.nbytes, 1) for one in arrays), *[1] * len(rest)])  # an offset is less
     (places, of, offsets), words, (begin, size) = sites.T, data.view(np.int64), header["words"]
     if (
         not _are_below(places, data.nbytes)
