@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -11,7 +12,7 @@ from torch.fx import Node
 
 from ep.torch.sizing import Sizing
 from ep.torch.table import OPERATORS, aten
-from ep.torch.tensors import refusal, tensors_in
+from ep.torch.tensors import layout_of, refusal, tensors_in
 
 _VIEWS: Final = {
     aten.alias.default, aten.detach.default, aten.expand.default, aten.permute.default, aten.select.int,
@@ -60,6 +61,7 @@ class Division:
         self._note(nodes)
         self._by_torch: dict[Node, int] = {}  # the nodes that PyTorch computes, by their times
         self._results: dict[int, dict[Node, None]] = {}  # of sections, by their times
+        self._needed: dict[Node, list[Node | None]] = {}  # by nodes, the views that need them; None stands for others
         for node in self._why:
             self._by_torch[node] = self._times[node]
         for node in (*wanted, *(source for one in self._why for source in one.all_input_nodes)):
@@ -140,17 +142,36 @@ class Division:
                 return "its shape depends on data"
         return None if sizes else "its result is no tensor"
 
-    def _need(self, node: Any) -> None:
-        """Note that a value is needed as a tensor of PyTorch."""
-        if not isinstance(node, Node) or node in self.numbers or node in self._by_torch:
+    def _need(self, node: Any, view: Node | None = None) -> None:
+        """Note that a value is needed as a tensor of PyTorch. view: the view that needs it; None for anything else."""
+        if not isinstance(node, Node) or node in self.numbers:
+            return
+        self._needed.setdefault(node, []).append(view)
+        if node in self._by_torch:
             return
         time = self._times[node]
         if self._is_tensor_view(node):
             self._by_torch[node] = time + time % 2
             for source in node.all_input_nodes:
-                self._need(source)
+                self._need(source, node)
         elif time % 2:
             self._results.setdefault(time, {})[node] = None
+
+    def _as_needed(self, node: Node) -> Node:
+        """Return what a section gives for one of its results: if a view is all that is needed of it, and has all
+        elements, the view."""
+        while len(needed := self._needed[node]) == 1 and (view := needed[0]) and self._has_all_elements(view, node):
+            del self._by_torch[view]
+            node = view
+        return node
+
+    def _has_all_elements(self, view: Node, node: Node) -> bool:
+        """Return whether a view of a tensor is a tensor with each element once."""
+        if not isinstance(view.meta["val"], torch.Tensor):
+            return False
+        ((shape, strides),), ((whole, _),) = self._sizing.of(view) or (), self._sizing.of(node) or ()
+        layout = layout_of(shape, strides)
+        return layout.is_dense and not layout.expanded and math.prod(shape) == math.prod(whole)
 
     def _is_tensor_view(self, node: Node) -> bool:
         """Return whether a value is a view, or one of the views that an operator returns."""
@@ -158,7 +179,7 @@ class Division:
 
     def _part(self, time: int) -> Part:
         """Return the part of a time; what it reads is needed."""
-        results = [*self._results.get(time, ())]
+        results = [*map(self._as_needed, self._results.get(time, ()))]
         found, inputs, todo = set[Node](), dict[Node, None](), [*results]
         while todo:
             node = todo.pop()

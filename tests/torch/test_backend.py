@@ -91,6 +91,24 @@ def test_results_that_are_inputs_views_and_each_other():
     check(function, x, y)
 
 
+@pytest.mark.parametrize("of_results", [
+    lambda x: (x.t(),),
+    lambda x: (x.t(), x),
+    lambda x: (x.t(), x.t()),
+    lambda x: (x.t().reshape(-1),),
+    lambda x: (x.view(-1).view(5, 3).t().unsqueeze(0),),
+    lambda x: (x.view(1, 3, 5).permute(2, 0, 1)[:, 0],),
+    lambda x: (x[1:],),
+    lambda x: (x.t(), torch.special.i0(x)),
+    lambda x: (x.t(), torch.special.i0(x.t())),
+    lambda x: (torch.special.i0(x.t()) + x.view(-1).view(5, 3),),
+    lambda x: x.unbind(1),
+    lambda x: (*x.split(3), x[0].expand(2, 5)),
+])  # fmt: skip
+def test_results_that_are_views_of_what_is_computed(of_results):
+    check(lambda x: of_results(torch.tanh(x)), normal(3, 5).requires_grad_())
+
+
 def test_no_result_shares_memory_with_another_call():
     made = compiled(lambda x: (x + 1, x.reshape(-1) * 1))
     x = normal(3, 5)

@@ -21,6 +21,7 @@ def recurrent_modules_are_in_graphs():
         ({"bias": False}, (5, 3, 7)),
         ({"bidirectional": True, "batch_first": True}, (3, 5, 7)),
         ({"num_layers": 2, "bidirectional": True}, (1, 3, 7)),
+        ({}, (19, 3, 7)),
         ({}, (5, 7)),
         ({"proj_size": 2}, (5, 3, 7)),
     ],

@@ -10,12 +10,15 @@ from ep.torch.table import Arguments, Call, add
 
 _LSTM: Final = 2
 """The number that PyTorch gives to this kind of layer."""
+_LEAST_STEPS: Final = 16
+"""The fewest steps for which the recurrent weight is transposed: a product of few rows reads it faster then."""
 
 
 def _lstm_step(parts: list[Any], states: list[Any], others: list[Any]) -> tuple[list[Any], list[Any]]:
     """Return h, and the next h and c. The gates are i, f, c and o."""
     (of_x,), (hidden, cell), (recurrent,) = parts, states, others
-    i, f, g, o = ops.split(ops.add(ops.matmul(hidden, recurrent), of_x), 4, axis=-1)
+    product = ops.matmul(hidden, recurrent, transpose_x2=recurrent.shape[1] == hidden.shape[1])
+    i, f, g, o = ops.split(ops.add(product, of_x), 4, axis=-1)
     cell = ops.add(ops.mul(ops.sigmoid(f), cell), ops.mul(ops.sigmoid(i), ops.tanh(g)))
     hidden = ops.mul(ops.sigmoid(o), ops.tanh(cell))
     return [hidden], [hidden, cell]
@@ -34,7 +37,7 @@ def _layer(c: Call, a: Arguments) -> Any:
     if a.has_biases:
         products = ops.add(products, ops.add(a.weight2, a.weight3))
     given = products.reshape((*rows, 4 * size)), [one.reshape((rows[1], size)) for one in states]
-    recurrent = ops.permute(a.weight1, (1, 0))  # a product of few rows reads it faster in this order
+    recurrent = a.weight1 if rows[0] < _LEAST_STEPS else ops.permute(a.weight1, (1, 0))
     (hidden,), last = _STEPS([given[0]], given[1], [recurrent], backwards=a.reverse)
     return hidden, *(one.reshape((1, rows[1], size)) for one in last), None
 
