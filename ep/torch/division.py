@@ -169,7 +169,7 @@ class Division:
         """Return whether a view of a tensor is a tensor with each element once."""
         if not isinstance(view.meta["val"], torch.Tensor):
             return False
-        ((shape, strides),), ((whole, _),) = self._sizing.of(view) or (), self._sizing.of(node) or ()
+        (shape, strides), (whole, _) = (one for each in (view, node) for one in self._sizing.of(each) or ())
         layout = layout_of(shape, strides)
         return layout.is_dense and not layout.expanded and math.prod(shape) == math.prod(whole)
 
