@@ -12,7 +12,7 @@ from torch.fx import Node
 
 from ep.torch.sizing import Sizing
 from ep.torch.table import OPERATORS, aten
-from ep.torch.tensors import layout_of, refusal, tensors_in
+from ep.torch.tensors import DTYPES, Layout, refusal, tensors_in
 
 _VIEWS: Final = {
     aten.alias.default, aten.detach.default, aten.expand.default, aten.permute.default, aten.select.int,
@@ -167,11 +167,12 @@ class Division:
 
     def _has_all_elements(self, view: Node, node: Node) -> bool:
         """Return whether a view of a tensor is a tensor with each element once."""
-        if not isinstance(view.meta["val"], torch.Tensor):
+        said = view.meta["val"]
+        if not isinstance(said, torch.Tensor):
             return False
         (shape, strides), (whole, _) = (one for each in (view, node) for one in self._sizing.of(each) or ())
-        layout = layout_of(shape, strides)
-        return layout.is_dense and not layout.expanded and math.prod(shape) == math.prod(whole)
+        layout = Layout(DTYPES[said.dtype], shape, strides)
+        return layout.is_view and math.prod(layout.shape) == math.prod(shape) == math.prod(whole)
 
     def _is_tensor_view(self, node: Node) -> bool:
         """Return whether a value is a view, or one of the views that an operator returns."""
