@@ -139,9 +139,10 @@ def _repeated(x: Any, times: Sequence[int]) -> Any:
     """Return each element some times, one behind the other, along each axis."""
     if {*times} == {1}:
         return x
-    shape = tuple(x.shape)
-    between = [size for pair in zip(shape, [1] * len(times), strict=True) for size in pair]
-    wide = [size for pair in zip(shape, times, strict=True) for size in pair]
+    shape, between, wide = tuple(x.shape), list[int](), list[int]()
+    for size, count in zip(shape, times, strict=True):  # kernels have few axes
+        between += [size] if count == 1 else [size, 1]
+        wide += [size] if count == 1 else [size, count]
     return viewed(FUNCTIONS["expand"](viewed(x, between), wide), list(map(math.prod, zip(shape, times, strict=True))))
 
 

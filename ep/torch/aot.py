@@ -15,6 +15,7 @@ from torch.fx import GraphModule
 from ep.expressions.memory import Arenas
 from ep.torch.compiled_graph import CompiledGraph
 from ep.torch.operators import OPERATORS, aten
+from ep.torch.operators.resizes import with_resizes
 from ep.torch.options import Options, as_options
 from ep.torch.saving import partition
 
@@ -78,6 +79,7 @@ def compiled(
         decompositions=decompositions(),
         partition_fn=partition,
     )
+    with_resizes(module)
     found: Callable[..., Any] = make(module, example_inputs)
     return found
 

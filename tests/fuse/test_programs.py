@@ -114,6 +114,16 @@ def test_a_number_that_is_computed_and_repeated(device, rng):
     assert program.is_repeated()
 
 
+def test_a_result_of_more_axes_than_kernels_have(device, rng):
+    """Calls of it are not repeated, and compute."""
+    x = rng.standard_normal((6, 35), np.float32)
+    program = Repeated(device, lambda x: [ops.exp(x).reshape((2, 1, 3, 1, 1, 5, 1, 1, 7, 1))], [x])
+    for _ in range(4):
+        (found,) = program(x)
+        np.testing.assert_allclose(found, np.exp(x).reshape(2, 1, 3, 1, 1, 5, 1, 1, 7, 1), rtol=1e-5)
+        x = x + 1
+
+
 @pytest.mark.parametrize("mode", ["raise", "wrap_negative", "zero", "clip"])
 def test_held_indices_that_change(device, rng, mode):
     """They are checked at each call."""

@@ -219,3 +219,12 @@ PLACES, WEIGHTS = np.zeros((2, 3), np.int64), np.ones((2, 3), np.float32)
 def test_wrong_arguments(name, args, given, error, message):
     with pytest.raises(error, match=message):
         getattr(ep.ops, name)(*args, **given)
+
+
+def test_elements_that_are_repeated_along_three_axes(rng):
+    """A fused function repeats them in each call, as in the first one."""
+    x = rng.standard_normal((2, 3, 5, 7, 4), np.float32)
+    double = ep.fuse(lambda x: ep.ops.resize(x, (10, 21, 8), mode="nearest"))
+    for _ in range(4):
+        np.testing.assert_array_equal(double(x), x.repeat(2, 2).repeat(3, 3).repeat(2, 4))
+        x = x + 1

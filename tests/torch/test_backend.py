@@ -346,3 +346,44 @@ def test_workers_of_a_data_loader():
     found = torch.cat([*loader])
     expected = torch.stack([net(torch.full((2, 7), k / 7)) for k in range(8)])
     torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
+
+
+RESIZES = [
+    lambda x: F.interpolate(x, scale_factor=2, mode="bilinear"),
+    lambda x: F.interpolate(x, size=(7, 5), mode="bicubic", align_corners=True),
+    lambda x: F.interpolate(x, size=(x.shape[2] + 1, 9), mode="nearest"),
+    lambda x: F.interpolate(x, scale_factor=(1.5, 0.7), mode="nearest-exact"),
+]
+
+
+@pytest.mark.parametrize("resize", RESIZES)
+def test_resizes_are_operators_and_not_gathers(resize):
+    x = normal(2, 11, 3, 4).contiguous(memory_format=torch.channels_last).requires_grad_()
+    text = ep.torch.explain(resize, x, options={"strict": True})
+    assert "ravel_multi_index" not in text
+    assert "scatter" not in text
+    check(resize, x)
+    with torch.inference_mode():
+        check_same(compiled(resize)(x), resize(x))
+
+
+def test_resizes_of_sizes_that_vary():
+    def function(x):
+        return [resize(x) for resize in RESIZES]
+
+    made = compiled(function, dynamic=True)
+    for size in ((3, 4), (8, 6), (17, 14)):
+        x = normal(2, 11, *size, requires_grad=True)
+        results, expected = made(x), function(x)
+        check_same(results, expected)
+        dys = [torch.randn_like(one) for one in expected]
+        check_same(*(torch.autograd.grad(one, x, dys) for one in (results, expected)))
+
+
+def test_other_compilers_have_their_own_resizes():
+    compiled(RESIZES[0])(normal(2, 3, 5, 7))
+    graphs = []
+    x = normal(2, 3, 5, 7)
+    found = torch.compile(RESIZES[0], backend=lambda graph, _: graphs.append(graph) or graph)(x)
+    check_same(found, RESIZES[0](x))
+    assert F.interpolate in [node.target for node in graphs[0].graph.nodes]

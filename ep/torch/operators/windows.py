@@ -1,11 +1,11 @@
-"""Pools and resizes, and their gradients."""
+"""Pools, and their gradients."""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from ep import ops
-from ep.torch.table import Arguments, Call, Function, add
+from ep.torch.table import Arguments, Call, add
 
 
 def _options(c: Call, a: Arguments) -> dict[str, Any]:
@@ -55,33 +55,6 @@ def _adaptive_backward(c: Call, a: Arguments) -> Any:
     return ops.adaptive_average_pool_grad(_samples(c, a.grad_output), _samples(c, a.self).shape).reshape(c.shape)
 
 
-_RESIZES: Final = {
-    "upsample_nearest{}d": "nearest",
-    "_upsample_nearest_exact{}d": "nearest_exact",
-    "upsample_linear{}d": "linear",
-    "upsample_bilinear{}d": "linear",
-    "upsample_trilinear{}d": "linear",
-    "upsample_bicubic{}d": "cubic",
-}
-
-
-def _resize(mode: Any) -> Function:
-    """Return the function of a resize, or of its gradient."""
-
-    def compute(c: Call, a: Arguments) -> Any:
-        scales = a.scale_factors or [one for name, one in a.given.items() if name.startswith("scales")]
-        options: Any = {
-            "mode": mode,
-            "align_corners": bool(a.align_corners),
-            "scales": None if None in scales or not scales else scales,
-        }
-        if a.grad_output is not None:
-            return ops.resize_grad(a.grad_output, c.shape, **options)
-        return ops.resize(a.input if a.self is None else a.self, c.shape[2:], **options)
-
-    return compute
-
-
 add(
     {
         "max_pool2d_with_indices max_pool3d_with_indices": _max_pool,
@@ -94,7 +67,3 @@ add(
         "_adaptive_avg_pool2d_backward _adaptive_avg_pool3d_backward": _adaptive_backward,
     }
 )
-for _name, _mode in _RESIZES.items():
-    for _axes in (1, 2, 3):
-        _forward = _name.format(_axes)
-        add({f"{_forward}.default {_forward}.vec {_forward}_backward.default": _resize(_mode)})

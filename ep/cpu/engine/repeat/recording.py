@@ -21,6 +21,7 @@ from ep.cpu.engine.repeat.launch_list import LaunchList, running
 from ep.cpu.shared.listed import CALLED, Listed
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
+from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.recording import POISON, Recorded, Recording, Repeat
 
 NDArray = np.ndarray[Any, Any]
@@ -106,7 +107,7 @@ class CpuRecording(Recording):
     def _listed(self, constants: Sequence[NDArray]) -> LaunchList | None:
         """Return the list of the launches; None if they are not all that the function has done."""
         arrays = [*self._inputs, *self._written]
-        if not self._is_whole or not self._launches:
+        if not self._is_whole or not self._launches or max(one.ndim for one in arrays) > kMaxNumDims:
             return None
         launches = self._without_constant_checks(_Places(arrays, [*self._memory, *self._changing]))
         fixed = [*constants, *self._constants, *self._memory]
