@@ -69,7 +69,7 @@ class MappedProductPlan(StridedPlan):
         self._num_results, first, pool = len(structure.results), len(structure.results), structure.pool
         apart = (first, first + 1) if pool is None else (0, first, first + 1)
         super().__init__(arrays, self._num_results, shape, apart=apart)
-        self._arrays, self._shape, self._kept = arrays, shape, list[Any]()
+        self._kept = list[Any]()
         (one, other), data_type, op = arrays[first : first + 2], structure.steps[0].data_type, structure.product
         assert op is not None
         a, b, transposes, num_columns, places = first, first + 1, (False, False), 1, None
@@ -100,7 +100,7 @@ class MappedProductPlan(StridedPlan):
             set_multiplier(state, types, words, 0 if places is None else read_step(places))
         alpha, beta = (np.array(number, data_type.dtype) for number in (1, 0))
         program, tasks = np.zeros(PRODUCT_MAP.num_words, np.int64), mapped_product_tasks()
-        direct = self._direct(structure, mapped.data_type(0)) if pool is None else -1
+        direct = _direct(structure, arrays, mapped.data_type(0)) if pool is None else -1
         is_alone = len(structure.steps) == 1 and (direct >= 0 or pool is not None)  # the values are the result
         values = {
             "task": 0 if is_alone else expression_kernel(mapped, steps),
@@ -178,16 +178,6 @@ class MappedProductPlan(StridedPlan):
         words[PRODUCT.row_parts] = row_parts
         return words
 
-    def _direct(self, structure: Structure, summed: DataType) -> int:
-        """Return the number of a result that can hold the product's values at first, or -1; prefer their own result."""
-        first = len(structure.sources) + len(structure.constants)
-        fits = [
-            k
-            for k, value in enumerate(structure.results)
-            if structure.data_type(value) is summed and self._arrays[k].flags.c_contiguous
-        ]
-        return min(fits, key=lambda k: structure.results[k] != first, default=-1)
-
 
 class _MapWalk:
     """The walk of a map over the values of a product, for all operands: results, the values, then other sources.
@@ -231,6 +221,17 @@ class _MapWalk:
             dims, *walks = simplify_walk(self._shape, *self._strides)
         made = StridedWords(len(self._strides))
         return made, set_walk(made.words, dims, walks, self._sizes), self._steps
+
+
+def _direct(structure: Structure, results: Sequence[Array], summed: DataType) -> int:
+    """Return the number of a result that can hold the product's values at first, or -1; prefer their own result."""
+    first = len(structure.sources) + len(structure.constants)
+    found = [
+        k
+        for k, value in enumerate(structure.results)
+        if structure.data_type(value) is summed and results[k].flags.c_contiguous
+    ]
+    return min(found, key=lambda k: structure.results[k] != first, default=-1)
 
 
 def _convolution(op: Convolution, of_x: Dims, of_w: Dims) -> tuple[Product, WindowMap | None]:

@@ -119,6 +119,7 @@ class StagesPlan(StridedPlan):
         for k, value in enumerate(self._structure.results):
             self._add_result(value, k)
         self._write()
+        del self._places, self._stages  # arrays of a launch must not live as long as its plan
 
     def _add_result(self, value: int, array: int) -> None:
         """Add the copy of a result to its array, unless a stage writes it there."""
