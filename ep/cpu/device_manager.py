@@ -103,7 +103,7 @@ def _new_recording(work: Arrays) -> Recording:
     return exclusively(new)
 
 
-def _restored(image: bytes, constants: Sequence[Any]) -> Callable[..., bool] | None:
+def _restored(image: bytes, constants: Sequence[Any], block: Callable[[int], Any]) -> Callable[..., bool] | None:
     from ep.cpu.engine.repeat.restored import restored  # this imports NumPy's and Python's layouts, and no kernel
 
-    return exclusively(lambda: restored(image, constants))  # it loads kernels
+    return exclusively(lambda: restored(image, constants, block))  # it loads kernels

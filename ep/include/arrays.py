@@ -263,10 +263,13 @@ class Arrays(Operands):
         """
         return None
 
-    def restored(self, image: bytes, constants: Sequence[Array]) -> Callable[..., bool] | None:
+    def restored(
+        self, image: bytes, constants: Sequence[Array], block: Callable[[int], Array]
+    ) -> Callable[..., bool] | None:
         """Return the function `run` of a `Repeat` from its image, made in this process or an earlier one.
 
-        constants: arrays like those of the recording. Returns None if the image is of no use here.
+        constants: arrays like those of the recording. block: returns memory of so many bytes, or more, which nothing
+        else uses while the function runs. Returns None if the image is of no use here.
         """
         return None
 

@@ -18,6 +18,7 @@ from ep.torch.operators import OPERATORS, aten
 from ep.torch.operators.resizes import with_resizes
 from ep.torch.options import Options, as_options
 from ep.torch.saving import partition
+from ep.torch.section import Target
 
 TRIED: Final = ("2.13", "2.15")
 """The versions of PyTorch that all of tests/torch passed with. AOTAutograd promises nothing about others."""
@@ -65,10 +66,10 @@ def compiled(
 ) -> Callable[..., Any]:
     """Compile a graph. note: gets each graph that AOTAutograd makes of it: forward, backward."""
     _warn_of_version()
-    arenas = Arenas()
+    target = Target(options, Arenas(), [])
 
     def compile_graph(graph: GraphModule, _: Sequence[Any]) -> CompiledGraph:
-        made = CompiledGraph(graph, arenas, options)
+        made = CompiledGraph(graph, target)
         note(made)
         return made
 

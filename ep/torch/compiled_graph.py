@@ -8,23 +8,21 @@ from typing import Any
 from torch.fx import GraphModule
 
 from ep.common.bounded_cache import BoundedCache
-from ep.expressions.memory import Arenas
 from ep.garbage import garbage_waits
 from ep.include.device_type import DeviceType
 from ep.include.errors import UnsupportedPrimitiveError
-from ep.torch.options import Options
 from ep.torch.plan import Plan
-from ep.torch.section import RefusedError
+from ep.torch.section import RefusedError, Target
 from ep.torch.sizing import Symbols
 
 
 class CompiledGraph:
     """A graph of AOTAutograd on a device: a plan for each combination of input sizes. Several threads may call it."""
 
-    def __init__(self, module: GraphModule, arenas: Arenas, options: Options) -> None:
+    def __init__(self, module: GraphModule, target: Target) -> None:
         module.graph.eliminate_dead_code()
         self._boxed_call = True  # says to AOTAutograd that the inputs come in a list, which a call empties
-        self._module, self._arenas, self._options = module, arenas, options
+        self._module, self._target = module, target
         self._symbols = Symbols(module.graph)
         self._refused: dict[Any, Exception] = {}
         self._plans = BoundedCache()
@@ -50,9 +48,7 @@ class CompiledGraph:
             plan, is_first = None, not self._plans
             while plan is None:
                 try:
-                    plan = Plan(
-                        self._module, self._symbols, args, self._refused, self._arenas, self._options, at_once=is_first
-                    )
+                    plan = Plan(self._module, self._symbols, args, self._refused, self._target, at_once=is_first)
                 except RefusedError as error:
                     if not error.reasons.keys() - self._refused.keys():
                         raise  # nothing would change
@@ -62,13 +58,13 @@ class CompiledGraph:
         return plan
 
     def _check(self, plan: Plan) -> None:
-        device = self._options.device
+        options, device = self._target.options, self._target.options.device
         if device is not DeviceType.kCPU:
             lacking = [one for one in self._refused.values() if isinstance(one, UnsupportedPrimitiveError)]
             if lacking:
                 listed = "\n  ".join(dict.fromkeys(map(str, lacking)))
                 raise UnsupportedPrimitiveError(f"{device.tag} lacks kernels of the model:\n  {listed}")
         steps = [one for one in plan.eager if not one.is_random]
-        if self._options.strict and steps:
+        if options.strict and steps:
             listed = "\n  ".join(f"{one.name} ({one.operator}): {one.reason}" for one in steps)
             raise NotImplementedError(f"PyTorch would compute {len(steps)} steps, and strict is set:\n  {listed}")

@@ -8,11 +8,8 @@ from typing import Any
 from torch.fx import GraphModule, Node
 from torch.fx.node import map_arg
 
-from ep.common.arrays.on_device import arrays_on
-from ep.expressions.memory import Arenas
 from ep.torch.division import Division, Part, last_uses
-from ep.torch.options import Options
-from ep.torch.section import Section
+from ep.torch.section import Section, Target
 from ep.torch.sizing import Sizing, Symbols
 
 _Step = Callable[[list[Any]], None]
@@ -31,12 +28,11 @@ class Plan:
         symbols: Symbols,
         args: Sequence[Any],
         refused: Mapping[Node, Exception],
-        arenas: Arenas,
-        options: Options,
+        target: Target,
         *,
         at_once: bool = False,
     ) -> None:
-        """args: the inputs of a call. refused: nodes that PyTorch must compute. arenas: the memory of the graph.
+        """args: the inputs of a call. refused: nodes that PyTorch must compute.
         at_once: whether the first call keeps the plan on disk.
 
         Raises RefusedError for nodes that `ep` does not compute and that are not among the refused ones.
@@ -57,10 +53,10 @@ class Plan:
                 self._rest.append(one)
         self._results = [places[one] for one in results]
         self.sections: list[Section] = []
-        steps, base = list[tuple[_Step, Sequence[Node], Sequence[Node]]](), arrays_on(options.device)
+        steps = list[tuple[_Step, Sequence[Node], Sequence[Node]]]()
         for step in division.steps:
             if isinstance(step, Part):
-                section = Section(base, arenas, options, step, sizing, numbers, places, at_once)
+                section = Section(target, step, sizing, numbers, places, at_once)
                 self.sections.append(section)
                 steps.append((section.run, step.inputs, step.results))
             else:

@@ -6,7 +6,7 @@ import hashlib
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import torch
@@ -14,7 +14,8 @@ from torch.fx import Node
 
 from ep import ops
 from ep.common.arrays.constants import CONSTANTS
-from ep.common.plans.stored_plan import Origin
+from ep.common.arrays.on_device import arrays_on
+from ep.common.plans.stored_plan import Origin, Workspace
 from ep.common.plans.stored_plans import StoredPlans
 from ep.expressions.array import LazyArray
 from ep.expressions.folding import FoldingTrace
@@ -40,6 +41,14 @@ class RefusedError(Exception):
         self.reasons = reasons
 
 
+class Target(NamedTuple):
+    """How the graphs of a program are computed, and where: arenas for new plans, workspaces for those from the disk."""
+
+    options: Options
+    arenas: Arenas
+    workspaces: list[Workspace]
+
+
 _PARAMETER: Final = torch.nn.Parameter
 
 
@@ -48,31 +57,27 @@ class Section:
 
     def __init__(
         self,
-        base: Arrays,
-        arenas: Arenas,
-        options: Options,
+        target: Target,
         part: Part,
         sizing: Sizing,
         numbers: Mapping[Node, Any],
         places: Mapping[Node, int],
         at_once: bool,
     ) -> None:
-        """base: the arrays of the device. arenas: the memory that the sections of a graph share.
-
-        part: its nodes, inputs and results. sizing: of its values. numbers: those that are known now, by node.
+        """part: its nodes, inputs and results. sizing: of its values. numbers: those that are known now, by node.
         places: of all nodes among the values of a call. at_once: whether the first call keeps a new plan.
 
         Raises RefusedError.
         """
-        self._base, self._arenas, self._options = base, arenas, options
+        self._target, self._base = target, arrays_on(target.options.device)
         self._made_of, self._at_once = (part, sizing, numbers), at_once
         self._readers = [_layout(node, sizing) for node in part.inputs]
         self._places = [places[node] for node in part.inputs]
         self._writers = [(places[node], _layout(node, sizing)) for node in part.results]
         self._known: dict[Any, tuple[torch.Tensor, Any, Any]] = {}  # parameters, by the key of an input
-        self._copies = not base.takes_host_arrays
-        digest, self._key = _identity(part, sizing, numbers, options)
-        self._stored = StoredPlans(Origin(digest), "torch", options.device)
+        self._copies = not self._base.takes_host_arrays
+        digest, self._key = _identity(part, sizing, numbers, target.options)
+        self._stored = StoredPlans(Origin(digest), "torch", target.options.device, target.workspaces)
         stored = self._stored.plan(self._key)
         if stored is None:
             self._planned()
@@ -119,7 +124,7 @@ class Section:
         """Use a new plan, which is kept on disk."""
         program = self._program()
         keep = partial(self._stored.keep_plan, self._key) if self._stored.keeps else None
-        self._use([*program.given.values()], Runs(program, self._arenas, keep, at_once=self._at_once).outputs)
+        self._use([*program.given.values()], Runs(program, self._target.arenas, keep, at_once=self._at_once).outputs)
 
     def _program(self) -> NamedProgram:
         """Return a new program. Raises RefusedError."""
@@ -133,7 +138,7 @@ class Section:
             _record(trace, part.nodes, values, numbers, sizing)
             pairs = zip(part.results, self._writers, strict=True)
             made = {node.name: writer.in_memory(values[node]) for node, (_, writer) in pairs}
-            return NamedProgram(trace, given, made, made, self._options.round_each)
+            return NamedProgram(trace, given, made, made, self._target.options.round_each)
         finally:
             trace.end()
 

@@ -27,6 +27,10 @@ from tools import matrix
 I64 = TensorProto.INT64
 
 
+def memory(num_bytes):
+    return np.empty(num_bytes, np.uint8)
+
+
 def launches(rng):
     """Return a model with launches of all engines, and inputs."""
     x, picture, i = rng.random((5, 7), np.float32), rng.random((1, 3, 13, 11), np.float32), rng.integers(0, 5, 3)
@@ -206,7 +210,7 @@ def test_numbers_of_launches_may_have_the_values_of_addresses(rng, addresses):
             made, expected = recorded(function, given)
             found = np.zeros(8, np.int64)
             assert number in expected
-            assert restored(made, [])(*given, found)
+            assert restored(made, [], memory)(*given, found)
             np.testing.assert_array_equal(found, expected)
 
 
@@ -241,10 +245,10 @@ def test_an_image_with_a_wrong_place_target_or_offset_is_not_restored(damage):
     header, begin = header_of(made)
     sites = np.frombuffer(made, np.int64, 3 * header["addresses"], begin).reshape(-1, 3).copy()
     rest = made[begin + sites.nbytes :]
-    assert restored(with_header(header, sites.tobytes(), rest), []) is not None
+    assert restored(with_header(header, sites.tobytes(), rest), [], memory) is not None
     for row in range(len(sites)):
         wrong, (column, value) = sites.copy(), damage
         wrong[row, column] = value
-        assert restored(with_header(header, wrong.tobytes(), rest), []) is None
+        assert restored(with_header(header, wrong.tobytes(), rest), [], memory) is None
     for words in ([-1, 8], [len(rest), 1], [0, len(rest)]):
-        assert restored(with_header({**header, "words": words}, sites.tobytes(), rest), []) is None
+        assert restored(with_header({**header, "words": words}, sites.tobytes(), rest), [], memory) is None

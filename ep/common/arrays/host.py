@@ -43,7 +43,7 @@ class HostArrays(Arrays):
         new_finder: Callable[[], CallFinder | None] = lambda: None,
         new_recording: Callable[[Arrays], Any] = lambda work: None,
         compiled_for_host: Callable[[str, Any, int], int | None] = lambda name, function, num_words: None,
-        restored: Callable[[bytes, Sequence[Any]], Any] | None = None,
+        restored: Callable[[bytes, Sequence[Any], Any], Any] | None = None,
     ) -> None:
         """place: the place of the arrays, in words for users; the others: see the methods of these names."""
         self.device_type, self.place = device_type, place
@@ -59,8 +59,8 @@ class HostArrays(Arrays):
     def new_recording(self, work: Arrays) -> Any:
         return self._new_recording(work)
 
-    def restored(self, image: bytes, constants: Sequence[NDArray]) -> Any:
-        return None if self._restored is None else self._restored(image, constants)
+    def restored(self, image: bytes, constants: Sequence[NDArray], block: Callable[[int], NDArray]) -> Any:
+        return None if self._restored is None else self._restored(image, constants, block)
 
     @lazy
     def stream(self) -> Stream:
@@ -248,7 +248,7 @@ class NumpyArrays(DeviceArrays):
         new_finder: Callable[[], CallFinder | None] = lambda: None,
         new_recording: Callable[[Arrays], Any] = lambda work: None,
         compiled_for_host: Callable[[str, Any, int], int | None] = lambda name, function, num_words: None,
-        restored: Callable[[bytes, Sequence[Any]], Any] | None = None,
+        restored: Callable[[bytes, Sequence[Any], Any], Any] | None = None,
     ) -> None:
         """device_type: of the one device that works on them; the others: as those of `HostArrays`."""
         self._arrays = HostArrays(device_type, "the host", new_finder, new_recording, compiled_for_host, restored)

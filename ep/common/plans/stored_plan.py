@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -22,6 +22,9 @@ _LEAST: Final = 64
 """The fewest bytes of a constant that is looked for in the contents of the origin."""
 _LARGE: Final = 2**12
 """The fewest bytes of a constant that has a file."""
+_KEPT: Final = 256
+"""The most functions of plans that a workspace keeps."""
+_BYTE: Final = np.dtype(np.uint8)
 
 
 class Origin(NamedTuple):
@@ -66,8 +69,25 @@ class Stand(NamedTuple):
     type_name: str
 
 
+class Workspace:
+    """Memory in which plans from the disk run one after another. functions: theirs, for this memory."""
+
+    def __init__(self) -> None:
+        self.functions: dict[StoredPlan, Callable[..., bool]] = {}
+        self._block: Array | None = None
+
+    def block(self, base: Arrays, num_bytes: int) -> Array:
+        """Return so many bytes, or more."""
+        if len(self.functions) >= _KEPT:
+            self.functions.clear()
+        if self._block is None or self._block.nbytes < num_bytes:
+            self.functions.clear()
+            self._block = base.empty((num_bytes,), _BYTE)
+        return self._block
+
+
 class StoredPlan(ProcessBound):
-    """A plan from the disk. Several threads may run it, each in memory of its own."""
+    """A plan from the disk. Several threads may run it, each in a workspace."""
 
     def __init__(
         self,
@@ -75,14 +95,16 @@ class StoredPlan(ProcessBound):
         contents: bytes,
         read_again: Callable[[], bytes | None],
         reading: Callable[[], AbstractContextManager[Callable[[str], bytes | None]]],
+        workspaces: list[Workspace],
     ) -> None:
-        """contents: those of the file; `read_again` reads it again, for more memory.
+        """contents: those of the file; `read_again` reads it again, for more memory. workspaces: those that no thread
+        uses now.
 
         reading: a block with the function that returns the contents of a constant with a file, by its digest; None for
         one that is not on disk.
         """
         self._origin, self._contents, self._read_again = origin, contents, read_again
-        self._reading = reading
+        self._reading, self._workspaces = reading, workspaces
         header, begin = header_of(contents)
         self._inputs: list[Any] = header["inputs"]
         self._written = [(tuple(shape), DataType[name].dtype) for shape, name in header["written"]]
@@ -90,7 +112,6 @@ class StoredPlan(ProcessBound):
         self._stands = [*_stands(header)]
         self._image, self._own = begin, begin + header["image"]
         self._constants: list[Array] | None = None
-        self._free: list[Callable[..., bool]] = []  # the functions that no thread is in
 
     def outputs(self, base: Arrays, values: Mapping[Any, Array]) -> tuple[Array, ...] | None:
         """Return the outputs. values: the inputs, by name or by number.
@@ -100,19 +121,17 @@ class StoredPlan(ProcessBound):
         """
         if has_additions():
             return None
-        run: Callable[..., bool] | None
         try:
-            run = self._free.pop()
+            workspace = self._workspaces.pop()
         except IndexError:
-            run = self._restored(base)
-        if run is None:
-            return None
+            workspace = Workspace()
+        run = workspace.functions.get(self) or self._restored(base, workspace)
         written = [base.empty(*one) for one in self._written]
-        done = run(*[values[name] for name in self._inputs], *written)
-        self._free.append(run)
+        done = run is not None and run(*[values[name] for name in self._inputs], *written)
+        self._workspaces.append(workspace)
         return tuple(results_in(written, self._results)) if done else None
 
-    def _restored(self, base: Arrays) -> Callable[..., bool] | None:
+    def _restored(self, base: Arrays, workspace: Workspace) -> Callable[..., bool] | None:
         contents, self._contents = self._contents or self._read_again() or b"", b""
         if not contents:
             return None
@@ -125,7 +144,11 @@ class StoredPlan(ProcessBound):
                 return None
             finally:
                 self._origin.forget()
-        return base.restored(contents[self._image : self._own], self._constants)
+        image = contents[self._image : self._own]
+        found = base.restored(image, self._constants, partial(workspace.block, base))
+        if found is not None:
+            workspace.functions[self] = found
+        return found
 
     def _placed(
         self,

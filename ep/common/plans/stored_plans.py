@@ -11,11 +11,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Final, TypeVar
 
 from ep.common.arrays.on_device import arrays_on
 from ep.common.kernel_cache.versions import version
-from ep.common.plans.stored_plan import Launches, Origin, StoredPlan, digests_in, packed
+from ep.common.plans.stored_plan import Launches, Origin, StoredPlan, Workspace, digests_in, packed
 from ep.include.additions import has_additions
 from ep.include.compiled_kernels import KEPT
 from ep.include.device_manager_registry import DeviceManagerRegistry
@@ -32,9 +33,11 @@ class StoredPlans:
     Each plan has a key: an object with equal `repr` in all processes, which says for what inputs and outputs it is.
     """
 
-    def __init__(self, origin: Origin, package: str, device_type: DeviceType) -> None:
-        """package: reads graphs, or makes them."""
-        self._origin = origin
+    def __init__(
+        self, origin: Origin, package: str, device_type: DeviceType, workspaces: list[Workspace] | None = None
+    ) -> None:
+        """package: reads graphs, or makes them. workspaces: those that no thread uses now, if others share them."""
+        self._origin, self._workspaces = origin, [] if workspaces is None else workspaces
         self._kernels = DeviceManagerRegistry.GetDeviceManager(device_type).compiled_kernels()
         sources = self._kernels and arrays_on(device_type).has_images and origin.digest and self._kernels.digest()
         self._made_by = f"{sources} {package} {version(package)}" if sources else ""
@@ -52,7 +55,8 @@ class StoredPlans:
         contents = self.read("launches", key, bytes)
         if contents is None:
             return None
-        return StoredPlan(self._origin, contents, lambda: self.read("launches", key, bytes), self._reading)
+        read_again = partial(self.read, "launches", key, bytes)
+        return StoredPlan(self._origin, contents, read_again, self._reading, self._workspaces)
 
     def keep_plan(self, key: object, launches: Launches) -> None:
         """Write a plan, unless its origin has been removed, or has changed."""

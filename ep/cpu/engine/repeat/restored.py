@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, Final
 
 import numpy as np
@@ -29,11 +30,12 @@ OBJECTS: Final[Mapping[str, Any]] = {"ndarray": np.ndarray, **{one.name: one.dty
 """The objects of Python that words refer to, by name."""
 
 
-def restored(image: bytes, constants: Sequence[NDArray]) -> Callable[..., bool] | None:
+def restored(image: bytes, constants: Sequence[NDArray], block: Callable[[int], NDArray]) -> Callable[..., bool] | None:
     """Return the function of a list (`LaunchList.run`); None if kernels that it calls are not on disk any more, or are
     for another processor, or if the image is damaged.
 
-    image: from `image_of`, in a process with the same sources. constants: arrays like those that it got.
+    image: from `image_of`, in a process with the same sources. constants: arrays like those that it got. block: returns
+    memory of a number of bytes.
     """
     header, begin = header_of(image)
     if Target(*header["target"]) != target(CACHE):
@@ -42,9 +44,11 @@ def restored(image: bytes, constants: Sequence[NDArray]) -> Callable[..., bool] 
     name_functions_on_disk(CACHE, {name: Origin(*one) for name, one in header["named"].items()})
     end = begin + 24 * header["addresses"]
     sites = np.frombuffer(image, np.int64, 3 * header["addresses"], begin).reshape(-1, 3)
-    data = _memory(0, len(image) - end)
+    data = _memory(0, len(image) - end, np.empty(len(image) - end + LINE, np.uint8))
     data[:] = np.frombuffer(image, np.uint8, offset=end)
-    memory = [_memory(*one) for one in header["memory"]]
+    ends = [0, *accumulate(num_bytes + LINE for _, num_bytes in header["memory"])]
+    whole = block(ends[-1])
+    memory = [_memory(*one, whole[begin:]) for one, begin in zip(header["memory"], ends, strict=False)]
     arrays = [data, *memory, *constants]
     try:
         checks = [
@@ -109,8 +113,7 @@ def _part(arrays: Sequence[NDArray], located: Any) -> Any:
     return np.ndarray(shape, DataType[name].dtype, arrays[number].reshape(-1).view(np.uint8), begin)
 
 
-def _memory(residue: int, num_bytes: int) -> NDArray:
-    """Return bytes that begin at a place of a cache line: at the same one as when the list was made."""
-    block = np.empty(num_bytes + LINE, np.uint8)
+def _memory(residue: int, num_bytes: int, block: NDArray) -> NDArray:
+    """Return bytes of a block that begin at a place of a cache line: at the same one as when the list was made."""
     begin = (residue - data_address(block)) % LINE
     return block[begin : begin + num_bytes]
