@@ -16,7 +16,7 @@ from ep.include.arrays import Array, Arrays
 _LINE: Final = 64
 """The bytes of a cache line. Each value begins with one."""
 _BYTE: Final = np.dtype(np.uint8)
-_KEPT: Final = 16
+_KEPT: Final = 256
 """The largest number of programs whose arrays an arena keeps."""
 
 
