@@ -72,7 +72,7 @@ def row_functions(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType
     ordinary = ordinary_form(op, precision)
     load, apply, apply_any, exceeds = loader(src_type, widened), library.use(maker), None, None
     unary = isinstance(op, UnaryOp)
-    interleaved = unary and bool(names) and not libm
+    interleaved = bool(names) and not libm
     if ordinary is not None:
         apply, apply_any = library.replaced(ordinary.functions).use(maker), apply
         exceeds, interleaved = ordinary.exceeds(load, library.T), True
