@@ -48,7 +48,7 @@ GROUPS: Final = {
     FUSE: "expressions in one kernel",
     ENCODER: "the encoder of examples/encoder beside PyTorch and ONNX Runtime",
     TORCH: "PyTorch models by ep.torch beside eager mode and inductor",
-    PAUSES: "launches after pauses of 0 to 100 ms, and after a product of NumPy's",
+    PAUSES: "launches after pauses of 0 to 100 ms, after a product of NumPy's, and by turns with PyTorch",
 }
 PEERS: Final = ("numpy", "torch", "numexpr", "jax", "onnxruntime")
 DTYPES: Final = ("float32", "float64", "float16", "bfloat16", "int8", "int32", "int64")

@@ -4,6 +4,10 @@ Sleeping threads have to be woken, and the scheduler chooses their processors. S
 its threads, the number of processors on which they ended, and the time for which they were ready but not running are
 recorded. A sample in which the host took a processor away is discarded. With `--repeat`, each run has a process of its
 own, because the scheduler may treat all launches of one process alike.
+
+ep and PyTorch also compute by turns, without a pause: each of the two finds the other one's threads, which spin. Their
+times are compared with those beside the same calculation on one thread, which leaves the caches alike and no thread
+that spins.
 """
 
 from __future__ import annotations
@@ -18,30 +22,25 @@ from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
+from itertools import product
 from pathlib import Path
-from typing import Any, Final
-
-import numpy as np
+from typing import Final
 
 from benchmarks.options import PAUSES
+from benchmarks.pause_calls import PRODUCT, SET_THREADS, SIDE, Call, array, of_ep, of_numpy, of_torch
 from benchmarks.quiet import wait_for_threads
 from benchmarks.scheduling import Scheduled, Threads
-from ep import BinaryOp, DeviceManagerRegistry, DeviceType, RequirePrimitive, UnaryOp
 from ep.cli import output
-from ep.include import primitive as p
-from ep.include.primitive import BlasTransposeType
 
-Call = Callable[[], object]
 Found = Mapping[str, Mapping[str, Mapping[str, Mapping[str, float]]]]
 """For each op, pause and library: the numbers of `_measure`."""
 
-_F32: Final = np.dtype(np.float32)
-_SIDE: Final = 1024
-_PRODUCT: Final = 512
 _SAMPLES: Final = 25
 _QUICK_SAMPLES: Final = 5
 _TRIES: Final = 4  # for each sample, if the host takes processors away
-_SEED: Final = 20
+_TURNS: Final = 20  # of a sample of two libraries that compute by turns
+_ROUNDS: Final = 5  # of such samples, with and without spinning threads
+_OTHERS: Final = ("relu", "matmul")  # what the other library computes
 _SECONDS: Final = {"0 ms": 0.0, "1 ms": 1e-3, "20 ms": 2e-2, "100 ms": 0.1}
 _AFTER_PRODUCT: Final = "a product of NumPy's"
 
@@ -61,20 +60,19 @@ def measure(arguments: Namespace) -> Found:
 
 def _measure_here(arguments: Namespace) -> Found:
     peers, threads = arguments.peers, arguments.threads
-    a = np.random.default_rng(_SEED).standard_normal((_SIDE, _SIDE)).astype(_F32)
-    libraries = {"ep": _of_ep(a, threads)}
+    a = array()
+    libraries = {"ep": of_ep(a, threads)}
     if "numpy" in peers:
-        libraries["numpy"] = _of_numpy(a)
+        libraries["numpy"] = of_numpy(a)
     if "torch" in peers and find_spec("torch") is not None:
-        libraries["torch"] = _of_torch(a, threads)
+        libraries["torch"] = of_torch(a, threads)
     pauses: dict[str, Call] = {
         name: (lambda seconds=seconds: time.sleep(seconds)) if seconds else (lambda: None)  # type: ignore[misc]
         for name, seconds in _SECONDS.items()
     }
     samples = _QUICK_SAMPLES if arguments.quick else _SAMPLES
-    of_product, result = a[:_PRODUCT, :_PRODUCT].copy(), np.empty((_PRODUCT, _PRODUCT), _F32)
-    pauses[_AFTER_PRODUCT] = lambda: np.matmul(of_product, of_product, out=result)
-    return {
+    pauses[_AFTER_PRODUCT] = of_numpy(a)["matmul"]
+    found = {
         op: {
             pause: {
                 library: _measure(calls[op], before, samples) for library, calls in libraries.items() if op in calls
@@ -83,6 +81,11 @@ def _measure_here(arguments: Namespace) -> Found:
         }
         for op in libraries["ep"]
     }
+    for ours, theirs in (("ep", "torch"), ("torch", "ep")) if "torch" in libraries else ():
+        for (op, call), other in product(libraries[ours].items(), _OTHERS):
+            beside = _measure_beside(call, libraries[theirs][other], SET_THREADS[theirs], threads, samples)
+            found[op][f"{other} of {theirs}"] = {ours: beside}
+    return found
 
 
 def show(found: Found) -> None:
@@ -96,12 +99,28 @@ def show(found: Found) -> None:
     rows = []
     for op, of_op in found.items():
         for pause, of_pause in of_op.items():
-            ours = of_pause["ep"]
+            ours = of_pause.get("ep")
+            if ours is None or "quiet" in ours:
+                continue
             times = [_times(of_pause[name]) if name in of_pause else "" for name in libraries]
             rows.append([op, pause, *times, f"{ours['together']:.0%}", f"{ours['waited'] * 1e6:.0f}"])
     columns = ("op", "after", *libraries, "on one processor", "waited")
-    title = f"microseconds after a pause: float32, {_SIDE:,} x {_SIDE:,}, products {_PRODUCT} x {_PRODUCT}"
+    title = f"microseconds after a pause: float32, {SIDE:,} x {SIDE:,}, products {PRODUCT} x {PRODUCT}"
     output.table(columns, rows, title, right=columns[2:])
+    _show_beside(found)
+
+
+def _show_beside(found: Found) -> None:
+    """Print a table of the libraries that computed by turns, if any did."""
+    columns, rows = ("library", "op", "beside", "us", "quiet", "ratio"), []
+    for op, of_op in found.items():
+        for beside, of_pause in of_op.items():
+            for library, times in of_pause.items():
+                if "quiet" in times:
+                    numbers = [f"{times[name] * 1e6:.1f}" for name in ("seconds", "quiet")]
+                    rows.append([library, op, beside, *numbers, f"{times['seconds'] / times['quiet']:.2f}"])
+    if rows:
+        output.table(columns, sorted(rows), "by turns with another library, without a pause", right=columns[3:])
 
 
 def _times(found: Mapping[str, float]) -> str:
@@ -148,8 +167,27 @@ def _combined(runs: Sequence[Found]) -> Found:
     }
 
 
-def _measure(call: Call, pause: Call, wanted: int) -> dict[str, float]:
+def _measure_beside(
+    call: Call, other: Call, set_threads: Callable[[int], object], threads: int, wanted: int
+) -> dict[str, float]:
+    """Return what `_measure` finds for a call that alternates with a calculation of another library.
+
+    quiet: the median of the seconds while the other library uses one thread. set_threads: sets the number of these.
+    """
+    quiet, beside = [], []
+    for _ in range(_ROUNDS):
+        set_threads(1)
+        quiet.append(_measure(call, other, max(wanted // _ROUNDS, 1), _TURNS))
+        set_threads(threads)
+        beside.append(_measure(call, other, max(wanted // _ROUNDS, 1), _TURNS))
+    medians = {name: statistics.median(one[name] for one in beside) for name in beside[0]}
+    return medians | {"quiet": statistics.median(one["seconds"] for one in quiet)}
+
+
+def _measure(call: Call, pause: Call, wanted: int, turns: int = 1) -> dict[str, float]:
     """Return the seconds of a call after a pause, and the scheduling of its threads, from samples without steal time.
+
+    turns: the pauses and calls of a sample, whose time is their median.
 
     seconds: the median.
     together: the share of launches with several threads that all ended on one processor.
@@ -162,64 +200,19 @@ def _measure(call: Call, pause: Call, wanted: int) -> dict[str, float]:
     call()
     while len(clean) < wanted and len(clean) + len(stolen) < _TRIES * wanted:
         before = Threads.now()
-        pause()
-        start = time.perf_counter()
-        call()
-        taken = time.perf_counter() - start
+        taken = []
+        for _ in range(turns):
+            pause()
+            start = time.perf_counter()
+            call()
+            taken.append(time.perf_counter() - start)
         scheduled = before.until(Threads.now())
-        (stolen if scheduled.stolen else clean).append((taken, scheduled))
+        (stolen if scheduled.stolen else clean).append((statistics.median(taken), scheduled))
     samples = clean or stolen
     shared = [scheduled for _, scheduled in samples if scheduled.threads > 1]
     return {
-        "seconds": statistics.median(taken for taken, _ in samples),
+        "seconds": statistics.median(seconds for seconds, _ in samples),
         "together": sum(one.processors == 1 for one in shared) / len(shared) if shared else 0.0,
         "waited": statistics.median(scheduled.waited for _, scheduled in samples),
         "stolen": len(stolen),
-    }
-
-
-def _of_ep(a: np.ndarray[Any, Any], threads: int) -> dict[str, Call]:
-    device: Any = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
-    device.SetNumThreads(threads)
-    stream, out, size = device.CreateStream(), np.empty_like(a), a.size
-    b, n = a[:_PRODUCT, :_PRODUCT].copy(), _PRODUCT
-    product = np.empty_like(b)
-
-    def primitive(factory: Any, *key: Any) -> Any:
-        return RequirePrimitive(factory, DeviceType.kCPU, *key)
-
-    relu = primitive(p.ElementwiseUnaryFactory, UnaryOp.kRelu, _F32, _F32)
-    add = primitive(p.BroadcastElementwiseBinaryFactory, BinaryOp.kAdd, _F32, _F32, 2)
-    matmul = primitive(p.MatmulFactory, _F32, BlasTransposeType.N, BlasTransposeType.N)
-    softmax = primitive(p.SoftmaxFactory, _F32)
-    return {
-        "relu": lambda: relu.Launch(stream, a, out, size),
-        "add": lambda: add.Launch(stream, a.shape, a, a.shape, a, out),
-        "matmul": lambda: matmul.Launch(stream, n, n, n, 1.0, b, b, 0.0, product),
-        "softmax": lambda: softmax.Launch(stream, *a.shape, a, out),
-    }
-
-
-def _of_numpy(a: np.ndarray[Any, Any]) -> dict[str, Call]:
-    out, b = np.empty_like(a), a[:_PRODUCT, :_PRODUCT].copy()
-    product = np.empty_like(b)
-    return {
-        "relu": lambda: np.maximum(a, 0, out=out),
-        "add": lambda: np.add(a, a, out=out),
-        "matmul": lambda: np.matmul(b, b, out=product),
-    }
-
-
-def _of_torch(array: np.ndarray[Any, Any], threads: int) -> dict[str, Call]:
-    import torch
-
-    torch.set_num_threads(threads)
-    a = torch.from_numpy(array)
-    out, b = torch.empty_like(a), a[:_PRODUCT, :_PRODUCT].clone()
-    product = torch.empty_like(b)
-    return {
-        "relu": lambda: torch.clamp_min(a, 0, out=out),
-        "add": lambda: torch.add(a, a, out=out),
-        "matmul": lambda: torch.matmul(b, b, out=product),
-        "softmax": lambda: torch.softmax(a, -1, out=out),
     }

@@ -170,13 +170,26 @@ def test_the_group_of_pauses(capsys, monkeypatch):
     monkeypatch.setattr(pauses, "_SAMPLES", 2)
     monkeypatch.setattr(pauses, "_SECONDS", {"0 ms": 0.0, "1 ms": 0.001})
     found = pauses.measure(options.parse(["--peers", "numpy", "--threads", "2"]))
-    assert set(found) == {"relu", "add", "matmul", "softmax"}
+    assert set(found) == {"relu", "add", "matmul", "softmax", "gather", "permute", "cast"}
     assert all(set(of_op) == {"0 ms", "1 ms", "a product of NumPy's"} for of_op in found.values())
     assert set(found["matmul"]["1 ms"]) == {"ep", "numpy"}
     pauses.show(found)
     assert "on one processor" in capsys.readouterr().out
     assert "pauses" not in options.parse([]).only
     assert options.parse(["--only", "pauses"]).only == ("pauses",)
+
+
+def test_pauses_beside_pytorch(capsys, monkeypatch):
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    for name, value in {"_SAMPLES": 1, "_SECONDS": {"0 ms": 0.0}, "_TURNS": 2, "_ROUNDS": 1}.items():
+        monkeypatch.setattr(pauses, name, value)
+    found = pauses.measure(options.parse(["--peers", "torch", "--threads", "2"]))
+    for of_op in found.values():
+        assert {"relu of torch", "matmul of torch", "relu of ep", "matmul of ep"} < set(of_op)
+        assert of_op["relu of torch"]["ep"]["quiet"] > 0
+        assert of_op["matmul of ep"]["torch"]["quiet"] > 0
+    pauses.show(found)
+    assert "matmul of ep" in capsys.readouterr().out
 
 
 def test_pauses_of_several_processes_beside_busy_ones(capsys, monkeypatch):
