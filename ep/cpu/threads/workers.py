@@ -90,10 +90,10 @@ class Workers:
 
 def may_use_openmp() -> bool:
     """Return whether parallel loops of OpenMP are safe: in a process that has begun a program since it was forked."""
-    if sys.platform != "linux":
+    state = Path("/proc/self/stat")
+    if sys.platform != "linux" or not state.exists():
         return False
-    state = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
-    return not int(state[_FLAGS]) & _FORKED
+    return not int(state.read_text().rpartition(")")[2].split()[_FLAGS]) & _FORKED
 
 
 def start_threads(device: Settings, work: Callable[[], Sequence[int]]) -> None:
