@@ -1,4 +1,4 @@
-"""The kernel of conv_w_grad for depthwise convolutions: a sum of products of dy and a view of x for each place."""
+"""The kernel of conv_w_grad for depthwise convolutions: for each place of a window, sums of products of rows."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ep.common.primitive.broadcast import Dims
+from ep.common.primitive.windows import Windows
 from ep.include.arrays import RESULT, Array, Arrays, Placeholder
 from ep.include.data_type import DataType
 from ep.include.primitive.binary_op import BinaryOp
-from ep.include.primitive.expression import ExpressionFactory
+from ep.include.primitive.expression import Expression, ExpressionFactory
 from ep.include.primitive.permute import PermuteFactory
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.primitive.reduce_op import ReduceOp
@@ -32,21 +33,32 @@ _MOST_PLACES: Final = 9
 
 
 def _structure(kind: DataType, places: int) -> Structure:
-    """Return the structure of sums of products of the first source with each of the others."""
-    steps, results, wide = list[Step](), [], DataType.kFloat if kind in NARROW else kind
+    """Return the structure of sums of products of the first source with each of the others; 16-bit numbers give sums in
+    float32."""
+    steps, wide = list[Step](), _wide(kind)
 
-    def add(op: Any, *operands: int, to: DataType = wide) -> int:
-        steps.append(Step(op, operands, to))
+    def add(op: Any, *operands: int) -> int:
+        steps.append(Step(op, operands, wide))
         return places + len(steps)
 
     def widened(value: int) -> int:
         return value if wide is kind else add(UnaryOp.kCast, value)
 
     first = widened(0)
-    for place in range(places):
-        total = add(ReduceOp.kSum, add(BinaryOp.kMul, first, widened(1 + place)))
-        results.append(total if wide is kind else add(UnaryOp.kCast, total, to=kind))
+    results = [add(ReduceOp.kSum, add(BinaryOp.kMul, first, widened(1 + place))) for place in range(places)]
     return Structure((kind,) * (1 + places), (), tuple(steps), tuple(results))
+
+
+def _wide(kind: DataType) -> DataType:
+    return DataType.kFloat if kind in NARROW else kind
+
+
+def _total(kind: DataType, *, is_sum: bool) -> Structure:
+    """Return the structure of the gradient, from the sums of each batch or from those of the only one."""
+    steps = [Step(ReduceOp.kSum if is_sum else UnaryOp.kIdentity, (0,), _wide(kind))]
+    if kind in NARROW:
+        steps.append(Step(UnaryOp.kCast, (1,), kind))
+    return Structure((_wide(kind),), (), tuple(steps), (len(steps),))
 
 
 class _TwoSums(Value):
@@ -62,16 +74,51 @@ class _TwoSums(Value):
 _PERMUTE = primitive_exists(PermuteFactory, kMaxNumDims)
 
 
+class _Rows:
+    """The rows of products along the first spatial axis, and all of the others.
+
+    Windows meet the same elements at several places. For each place along the other axes, there is a copy of the
+    elements that all windows have there, next to each other. So all elements at one place of the windows are one row of
+    a copy, which begins a few windows later for the next place along the first axis. With strides, each copy is of one
+    *phase* of x: of the elements with one remainder along each axis.
+    """
+
+    def __init__(self, found: Windows) -> None:
+        """Find the rows.
+
+        length: of a row. copies: of each, its phase, and the zeros before and after its axes; negative numbers remove
+        elements. places: for each place of a window, the number of its copy, and where its row begins. size: the
+        elements of a copy in one plane. sizes: of each phase.
+        """
+        self.length, inner = math.prod(found.counts), math.prod(found.counts[1:])
+        self.copies: list[tuple[Dims, Dims, Dims]] = []
+        self.places: list[tuple[int, int]] = []
+        self.sizes: dict[Dims, Dims] = {}
+        numbers: dict[Any, int] = {}
+        steps = zip(found.kernel, found.dilations, found.before, found.strides, strict=True)
+        along = [[divmod(place * far - pad, stride) for place in range(size)] for size, far, pad, stride in steps]
+        least, most = (end(shift for shift, _ in along[0]) for end in (min, max))
+        counts = most - least + found.counts[0], *found.counts[1:]
+        self.size = math.prod(counts)
+        for place in itertools.product(*along):
+            shifts, phase = zip(*place, strict=True)
+            sizes = zip(found.sizes, phase, found.strides, strict=True)
+            of_phase = self.sizes[phase] = tuple(max(-((one - size) // stride), 0) for size, one, stride in sizes)
+            before = tuple(-one for one in (least, *shifts[1:]))
+            after = tuple(count - size - one for count, size, one in zip(counts, of_phase, before, strict=True))
+            number = numbers.setdefault((phase, before), len(self.copies))
+            if number == len(self.copies):
+                self.copies.append((phase, before, after))
+            self.places.append((number, (shifts[0] - least) * inner))
+
+
 @register_kernel(
     "conv_w_grad",
     matches=IS_DEPTHWISE & ConvWGradKernel.exists & _PERMUTE & primitive_exists(ExpressionFactory, _TwoSums()),
     priority=1,
 )
 class DepthwiseWGradKernel(ConvWGradKernel):
-    """A kernel of Expression, which reads views of padded x in place.
-
-    If there are more channels than windows in a row, or rows have gaps, Permute makes channels the last axis.
-    """
+    """A kernel of Expression, which adds up products of rows of dy and of copies of padded x."""
 
     def __init__(self, subject: Subject) -> None:
         super().__init__(subject)
@@ -81,48 +128,51 @@ class DepthwiseWGradKernel(ConvWGradKernel):
         (dy, x), w, groups = shapes, attributes["shape"], attributes["groups"]
         if 0 in w:
             return lambda arrays, inputs, outputs: None
-        if x[0] * math.prod(dy[2:]) < 2:
+        if x[0] == 0 or math.prod(dy[2:]) < 2:
             return super().prepare(shapes, attributes)  # there is nothing to add up
-        found, filters, num_axes = windows(x[2:], w[2:], attributes), w[0] // groups, len(x) - 2
-        spatial = tuple(range(2, num_axes + 2))
-        last = found.strides[-1] > 1 or groups > found.counts[-1]
-        of_dy, of_x = [*self._apart(dy, groups, filters, last)], [*self.padding(x[:2], found)]
-        padded = (*x[:2], *found.padded)
-        if last:
-            order = (0, *spatial, 1)
-            of_x.append(self._permuted(padded, order))
-        all_of, places = (slice(None),) * 2, []
-        for taps in itertools.product(*(found.taps(axis) for axis in range(num_axes))):
-            places.append((slice(None), *taps, slice(None)) if last else (*all_of, *taps))
-        ones = (None,) * num_axes
-        # the axes of a view of x, and of the sums of one place in (groups, filters): filters are an axis of their own
-        of_view = (*range(num_axes + 1), None, num_axes + 1) if last else (0, 1, None, *spatial)
-        of_sums = (None, *ones, 0, 1) if last else (None, 0, 1, *ones)
-        summed = (len(places), filters, groups) if last else (len(places), groups, filters)
-        put = self._permuted(summed, (2, 1, 0) if last else (1, 2, 0)).launch
-        runs = [range(begin, min(begin + _MOST_PLACES, len(places))) for begin in range(0, len(places), _MOST_PLACES)]
-        sums = [self._sums(len(run)) for run in runs]
-        dims = (dy[0], *dy[2:], filters, groups) if last else (dy[0], groups, filters, *dy[2:])
-        shape = (x[0], *found.padded, x[1]) if last else padded
+        kind, filters, batches = self.subject.data_types["out"], w[0] // groups, x[0]
+        found = windows(x[2:], w[2:], attributes)
+        rows, everything = _Rows(found), (slice(None),) * 2
+        num_places, wide = len(rows.places), _wide(kind).dtype
+        runs = [range(begin, min(begin + _MOST_PLACES, num_places)) for begin in range(0, num_places, _MOST_PLACES)]
+        sums = [self._expression(_structure(kind, len(run))) for run in runs]
+        total = self._expression(_total(kind, is_sum=batches > 1))
+        put = self._permuted((num_places, groups, filters), (1, 2, 0)).launch
+        copy = self._expression(Structure((kind,), (), (Step(UnaryOp.kIdentity, (0,), kind),), (1,)))
+        pads = [self._padding((*x[:2], *rows.sizes[phase]), before, after) for phase, before, after in rows.copies]
+        has_phases = any(stride > 1 for stride in found.strides)
 
         def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-            by = self.moved(arrays, inputs[0], of_dy).reshape(dims)
-            elements = self.moved(arrays, inputs[1], of_x).reshape(shape)
-            found = arrays.empty(summed, elements.dtype)
+            by, elements = inputs[0].reshape((batches, groups, filters, rows.length)), inputs[1]
+            phases, copies = dict.fromkeys(rows.sizes, elements), []
+            for phase, sizes in rows.sizes.items() if has_phases else ():
+                places = (slice(one, None, stride) for one, stride in zip(phase, found.strides, strict=True))
+                phases[phase] = arrays.empty((*x[:2], *sizes), elements.dtype)
+                copy.Launch(arrays.stream, [phases[phase]], [arrays.view(elements, (*everything, *places), None, None)])
+            for (phase, _, _), pad in zip(rows.copies, pads, strict=True):
+                copies.append(self.moved(arrays, phases[phase], pad).reshape((batches, groups, 1, rows.size)))
+            each = arrays.empty((num_places, batches, groups, filters), wide)
             for run, add in zip(runs, sums, strict=True):
-                taken = [arrays.view(elements, places[place], of_view, None) for place in run]
-                written = [arrays.view(found, (place, *all_of), of_sums, None) for place in run]
-                add.Launch(arrays.stream, written, [by, *taken])
-            put(arrays, [found], outputs)
+                read, written = [by], []
+                for place in run:
+                    number, begin = rows.places[place]
+                    row = (*everything, slice(None), slice(begin, begin + rows.length))
+                    read.append(arrays.view(copies[number], row, None, None))
+                    written.append(arrays.view(each, (place,), (0, 1, 2, None), None))
+                add.Launch(arrays.stream, written, read)
+            by_place = arrays.empty((num_places, 1, groups * filters), outputs[0].dtype)
+            total.Launch(arrays.stream, [by_place], [each.reshape((num_places, batches, groups * filters))])
+            put(arrays, [by_place], outputs)
 
         return launches
 
-    def _apart(self, dy: Dims, groups: int, filters: int, last: bool) -> Sequence[Move]:
-        """Return the move that makes filters, and then groups, the last axes of dy, if they are to be."""
-        if not last:
+    def _padding(self, planes: Dims, before: Dims, after: Dims) -> list[Move]:
+        """Return the move that pads and crops planes, if anything changes."""
+        if not any((*before, *after)):
             return []
-        split = (dy[0], groups, filters, math.prod(dy[2:]))
-        return [self._permuted(split, (0, 3, 2, 1))]
+        sizes = tuple(map(sum, zip(planes[2:], before, after, strict=True)))
+        around = (0, 0, *before), (0, 0, *after)
+        return [Move((*planes[:2], *sizes), OneLaunch(self._pad, planes, Placeholder(0), *around, 0, RESULT))]
 
     def _permuted(self, shape: Dims, order: Dims) -> Move:
         kind = self.subject.data_types["out"]
@@ -130,7 +180,6 @@ class DepthwiseWGradKernel(ConvWGradKernel):
             tuple(shape[axis] for axis in order), OneLaunch(self._permute, kind, shape, Placeholder(0), order, RESULT)
         )
 
-    def _sums(self, places: int) -> Any:
+    def _expression(self, structure: Structure) -> Expression:
         """Return a new Expression for one plan. Its launches are fast because they all have the same shapes."""
-        structure = _structure(self.subject.data_types["out"], places)
         return RequirePrimitive(ExpressionFactory, self.subject.device_type, structure)

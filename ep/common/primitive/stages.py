@@ -132,11 +132,14 @@ class _Stages:
             for reduced in (False, True) if self.by_rows else (True,):
                 maps = [one for one in here if one in self.maps and self.reduced[one] is reduced]
                 writes = tuple(one for one in maps if one in self.kept)
-                together = None if reduced else self._together(sums, writes, depth)
-                if together is not None:
-                    stages.append(together)
-                    continue
                 if not reduced:
+                    while len(sums) > _MOST_SUMS and (together := self._together(sums[-_MOST_SUMS:], (), depth)):
+                        stages.append(together)
+                        sums = sums[:-_MOST_SUMS]
+                    writes = tuple(one for one in maps if one in self.kept)
+                    if together := self._together(sums, writes, depth):
+                        stages.append(together)
+                        continue
                     stages += [self._computed(self._of_rows(one)) for one in reversed(sums)]
                     writes = tuple(one for one in maps if one in self.kept)
                 if writes:
