@@ -77,6 +77,8 @@ class Call:
         dtype = self.dtype if dtype is None else np.dtype(dtype)
         if isinstance(x, bool | int | float | complex):
             return self.trace.number(np.asarray(x).astype(dtype))
+        if dtype.kind in "iu" and dtype.itemsize < 4 and not is_integer(x):
+            x = ops.cast(x, np.int32)  # as eager does, whose numbers out of range wrap
         return x if x.dtype == dtype else ops.cast(x, dtype)
 
     def filled(self, value: Any) -> Any:

@@ -64,10 +64,19 @@ def _add(c: Call, a: Arguments) -> Any:
 def _div(c: Call, a: Arguments) -> Any:
     x, y = c.cast(a.self), c.cast(a.other)
     if a.rounding_mode == "floor":
-        return ops.floor_div(x, y)
+        return (ops.floor_div if is_integer(x) else _floored)(x, y)
     if a.rounding_mode == "trunc":
         return ops.trunc_div(x, y) if c.dtype.kind in "iu" else ops.trunc(ops.div(x, y))
     return ops.div(x, y)
+
+
+def _floored(x: Any, y: Any) -> Any:
+    """Return quotients rounded down, the exact ones, as Python does: `ops.floor_div` rounds them to the type first."""
+    rest = ops.fmod(x, y)
+    quotient = ops.div(ops.sub(x, rest), y)
+    is_above = ops.logical_and(ops.not_equal(rest, 0), ops.not_equal(ops.less(rest, 0), ops.less(y, 0)))
+    quotient = ops.rint(ops.where(is_above, ops.sub(quotient, 1), quotient))
+    return ops.where(ops.equal(y, 0), ops.div(x, y), quotient)
 
 
 def _pow(c: Call, a: Arguments) -> Any:
@@ -134,7 +143,6 @@ add({
     "gt": _compared(ops.greater),
     "ge": _compared(ops.greater_equal),
     "remainder": _promoted(ops.floor_mod),
-    "floor_divide": _promoted(ops.floor_div),
     "floor": _of_floats(ops.floor),
     "ceil": _of_floats(ops.ceil),
     "trunc": _of_floats(ops.trunc),
