@@ -1,9 +1,10 @@
 """Records what is in ep of PyTorch's own samples of its operators: `python -m tools.torch_samples`.
 
-`python -m tools.torch_samples [NAMES] [--samples N] [--types TYPES] [--processes N]` computes the samples of operators,
-all by default, with ep and with eager, prints each one that differs, and writes to tests/data/torch_samples.json for
-each operator and type the marks of its samples in their order: a letter (see tests/torch/samples.py), and how many
-follow one another; a question mark is a sample that was not computed. With --samples, N at even distances are.
+`python -m tools.torch_samples [NAMES] [--samples N] [--new] [--types TYPES] [--processes N]` computes the samples of
+operators, all by default, with ep and with eager, prints each one that differs, and writes to
+tests/data/torch_samples.json for each operator and type the marks of its samples in their order: a letter (see
+tests/torch/samples.py), and how many follow one another; a question mark is a sample that was not computed. With
+--samples, the first, the last and others at even distances are, N in all; with --new, those of them without a mark.
 """
 
 from __future__ import annotations
@@ -49,8 +50,13 @@ def write(record: dict[str, Any]) -> None:
     FILE.write_text("{\n" + ",\n".join(parts) + "\n}\n")
 
 
-def computed(name: str, types: list[str], most: int | None) -> tuple[dict[str, str], list[str], list[str]]:
-    """Return the marks of an operator's samples by type, the types with roundings, and the differences."""
+def computed(
+    name: str, known: dict[str, str], most: int | None, is_new: bool
+) -> tuple[dict[str, str], list[str], list[str]]:
+    """Return the marks of an operator's samples by type, the types with roundings, and the differences.
+
+    known: the marks that are recorded, for each type. is_new: whether only samples without a mark are computed.
+    """
     import torch
 
     import tests.torch.samples
@@ -59,11 +65,14 @@ def computed(name: str, types: list[str], most: int | None) -> tuple[dict[str, s
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     found, rounded, differing = {}, [], []
-    for dtype in types:
+    for dtype, text in known.items():
         every = tried.samples(name, dtype)
-        numbers = tried.chosen(len(every), most or len(every))
-        marks = ["?"] * len(every)
-        for k in numbers:
+        old = unpacked(text)
+        marks = [*old] if len(old) == len(every) else ["?"] * len(every)
+        for k in tried.chosen(len(every), most or len(every)):
+            if is_new and marks[k] != "?":
+                continue
+            marks[k] = "?"
             try:
                 marks[k], is_rounded = tried.compare(name, every[k])
                 rounded += [dtype] * is_rounded
@@ -84,14 +93,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition(":")[0])
     parser.add_argument("names", nargs="*", help="operators; all by default")
     parser.add_argument("--samples", type=int, help="the number of samples of an operator and a type; all by default")
+    parser.add_argument("--new", action="store_true", help="only samples that the record has no mark of")
     parser.add_argument("--types", default=",".join(TYPES), help="data types, separated by commas")
     parser.add_argument("--processes", type=int, default=1)
     given = parser.parse_args()
     record, num_differing = read(), 0
     record["torch"] = ".".join(torch.__version__.split(".")[:2])
     with ProcessPoolExecutor(given.processes, get_context("spawn")) as pool:
-        types = given.types.split(",")
-        tasks = {pool.submit(computed, name, types, given.samples): name for name in given.names or operators()}
+        tasks = {}
+        for name in given.names or operators():
+            known = {dtype: record["operators"].get(name, {}).get(dtype, "") for dtype in given.types.split(",")}
+            tasks[pool.submit(computed, name, known, given.samples, given.new)] = name
         for task in as_completed(tasks):
             name = tasks[task]
             marks, rounded, differing = task.result()
@@ -100,9 +112,8 @@ def main() -> int:
             all_marks = record["operators"].pop(name, {}) | marks
             if any(mark in text for text in all_marks.values() for mark in (WHOLE, FORWARD)):
                 record["operators"][name] = all_marks
-            old = [one for one in record["roundings"].pop(name, []) if one not in types]
-            if old + rounded:
-                record["roundings"][name] = sorted(old + rounded)
+            if rounded:
+                record["roundings"][name] = sorted({*record["roundings"].get(name, []), *rounded})
             write(record)
     print(f"{num_differing} samples differ")
     return min(num_differing, 1)
