@@ -41,7 +41,8 @@ def partition(joint: GraphModule, inputs: Sequence[Any], **given: Any) -> tuple[
             with first.meta["val"].fake_mode:
                 stack.meta["val"] = torch.stack([node.meta["val"] for node in (first, *others)])
             _select(backward, stack, [readers[node.name] for node in (first, *others)])
-            kept = [stack if node is first else node for node in kept if node not in others]
+            dropped = {*others}
+            kept = [stack if node is first else node for node in kept if node not in dropped]
     end.args = ((*returned, *kept),)
     join_products(backward.graph)
     forward.recompile()
@@ -66,8 +67,9 @@ def _select(backward: GraphModule, stack: Node, parts: Sequence[Node]) -> None:
     with graph.inserting_before(parts[0]):
         whole = graph.placeholder(f"kept_{stack.name}")
     whole.meta = {**parts[0].meta, "val": stack.meta["val"]}
+    (first, *_) = (node for node in graph.nodes if node.op != "placeholder")
     for k, part in enumerate(parts):
-        with graph.inserting_after(graph.find_nodes(op="placeholder")[-1]):
+        with graph.inserting_before(first):
             found = graph.call_function(aten.select.int, (whole, 0, k))
         found.meta = part.meta
         part.replace_all_uses_with(found)
