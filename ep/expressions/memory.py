@@ -120,8 +120,8 @@ class Arena:
         if memory.num_bytes > self._size:
             self._known.clear()
             self._repetitions.clear()
-            self._size = memory.num_bytes
-            self._memory = new_block(self._base, self._size)
+            self.arrays, self._memory, self._size = (), None, -1  # frees the old memory before the new one is allocated
+            self._memory, self._size = new_block(self._base, memory.num_bytes), memory.num_bytes
         found = self._known.get(program)
         if found is None:
             if len(self._known) >= _KEPT:
