@@ -93,13 +93,16 @@ class Repetition:
         if repeat is None or not places:
             return None
         results = repeat.results if recording.computes else program.computed(base, given, (), arena)
-        expected = [*map(recording.bits, results)]
+        expected = [*map(recording.digest, results)]
         shapes = [(one.shape, one.dtype) for one in repeat.written]
+        written = [*repeat.written]
         known = Repeated(repeat._replace(written=(), results=()), [*given], shapes, places)  # keeps no result alive
-        written = [base.empty(*one) for one in known.written]
+        del repeat, results
+        for k, one in enumerate(shapes):  # an array is freed after the next one is made, which so has another address
+            written[k] = base.empty(*one)
         recording.overwrite(written)
         found = known.run(given, written)
-        if found is None or [*map(recording.bits, found)] != expected:
+        if found is None or [*map(recording.digest, found)] != expected:
             return None
         self.recorded = known
         return found

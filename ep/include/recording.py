@@ -77,5 +77,5 @@ class Recording(ABC):
         """
 
     @abstractmethod
-    def bits(self, array: Array) -> bytes:
-        """Return the elements of an array."""
+    def digest(self, array: Array) -> str:
+        """Return a digest of the elements of an array."""

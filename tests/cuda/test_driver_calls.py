@@ -150,7 +150,7 @@ def test_a_model_that_a_graph_repeats(python):
 from ep.cuda.arrays.graph_recording import GraphRecording
 from ep.onnx import load
 from tests.onnx.test_models import model_of
-GraphRecording.bits = lambda *_: b""  # the mock computes nothing
+GraphRecording.digest = lambda *_: ""  # the mock computes nothing
 package, found = str(Path(ep.ops.__file__).parents[1]), []
 for layers in (2, 20):
     nodes = [("Mul", ["x", "y"], ["h0"])]

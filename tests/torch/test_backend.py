@@ -1,8 +1,10 @@
 """The backend: options, layouts of inputs and results, parameters, sizes, random numbers, steps of PyTorch."""
 
+import gc
 import subprocess
 import sys
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -116,6 +118,25 @@ def test_no_result_shares_memory_with_another_call():
     kept = [(one.clone(), other.clone()) for one, other in calls]
     made(normal(3, 5))
     check_same(calls, kept)
+
+
+def test_no_call_keeps_its_tensors():
+    net, embedding = Net(), torch.nn.Embedding(13, 7)
+    trained = compiled(lambda tokens, x: net(embedding(tokens) + x).square().sum())
+    for step in range(4):  # one of these calls is recorded
+        given = torch.tensor([[3, 1, 4], [12, 0, 3]]) + torch.zeros(1).long(), normal(2, 3, 7, requires_grad=True)
+        loss = trained(*given)
+        loss.backward()
+        written = [one.grad for one in (*net.parameters(), *embedding.parameters(), given[1])]
+        references = [weakref.ref(one) for one in (*given, *written, loss)]
+        # a view of a tensor's memory keeps the memory, not the tensor
+        memory = [torch.multiprocessing.reductions.StorageWeakRef(one.untyped_storage()) for one in (*given, *written)]
+        net.zero_grad()
+        embedding.zero_grad()
+        del given, loss, written
+        gc.collect()
+        assert [one() for one in references] == [None] * len(references), step
+        assert [one.expired() for one in memory] == [True] * len(memory), step
 
 
 def test_an_input_that_is_written_to():

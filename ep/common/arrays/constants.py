@@ -15,6 +15,11 @@ from ep.include.arrays import Array, Arrays
 NDArray = np.ndarray[Any, Any]
 
 
+def digest_of(array: NDArray) -> str:
+    """Return the SHA-256 of the elements of a host array."""
+    return hashlib.sha256(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data).hexdigest()
+
+
 class Constants:
     """The constant arrays of all devices. An array is known as long as anything else refers to it."""
 
@@ -23,11 +28,11 @@ class Constants:
         self._digests = dict[int, tuple[Any, str]]()  # of known arrays of the host, by their ids
 
     def digest(self, array: NDArray) -> str:
-        """Return the SHA-256 of the elements of a host array."""
+        """Return `digest_of` a host array: the known one of an array of these."""
         found, digest = self._digests.get(id(array), (None, ""))
         if found is not None and found() is array:
             return digest
-        return hashlib.sha256(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data).hexdigest()
+        return digest_of(array)
 
     def placed(self, base: Arrays, array: NDArray) -> Array:
         """Return an array of a device with the contents of a host array."""

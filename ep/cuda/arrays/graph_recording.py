@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ep.common.arrays.constants import digest_of
 from ep.cuda.arrays.array import CudaArray
 from ep.cuda.device.captured import CapturedStream, Graph
 from ep.cuda.device.stream import CudaStream
@@ -65,12 +66,12 @@ class GraphRecording(Recording):
         for one in (*arrays, *self._memory):
             _fill(self._home, one, POISON)
 
-    def bits(self, array: Array) -> bytes:
+    def digest(self, array: Array) -> str:
         host, driver, index = np.empty(array.shape, array.dtype), self._home.device().driver, self._home.device_index
         if host.nbytes:
             driver.copy(index, host.ctypes.data, array.memory[0], host.nbytes, self._home.handle)
         driver.synchronize_stream(index, self._home.handle)  # not Sync: earlier errors do not belong to this call
-        return host.tobytes()
+        return digest_of(host)
 
 
 class _Replay:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ep.common.arrays.constants import digest_of
 from ep.common.arrays.host import HostArrays
 from ep.common.lazy import lazy
 from ep.common.native.object_layout import data_address
@@ -61,10 +62,7 @@ class CpuRecording(Recording):
         memory: Sequence[NDArray],
         changing: Sequence[NDArray] = (),
     ) -> Repeat | None:
-        for one in inputs:
-            copy = _like(one)
-            copy[...] = one
-            self._inputs.append(copy)
+        self._inputs = _disjoint(inputs, [*constants, *memory])
         self._changing = changing
         arrays, work = _Recorded(self, np.empty, self._written), _Recorded(self, self._work.empty, self._temporary)
         work.repeats = self._work.repeats
@@ -72,6 +70,7 @@ class CpuRecording(Recording):
         self._memory += [*memory, *self._temporary]
         made = self._listed(constants)
         written, self._inputs, self._written = self._written, [], []  # they are as large as those of a call
+        self._launches = []
         return made and Repeat(made.run, written, results, partial(self._image, made, constants))
 
     def fail(self) -> None:
@@ -96,8 +95,8 @@ class CpuRecording(Recording):
         for one in (*arrays, *self._memory):
             one[...] = np.frombuffer(bytes([POISON]) * one.itemsize, one.dtype).reshape(())
 
-    def bits(self, array: NDArray) -> bytes:
-        return array.tobytes()
+    def digest(self, array: NDArray) -> str:
+        return digest_of(array)
 
     def _image(self, made: LaunchList, constants: Sequence[NDArray]) -> bytes | None:
         from ep.cpu.engine.repeat.image import image_of
@@ -113,7 +112,8 @@ class CpuRecording(Recording):
         fixed = [*constants, *self._constants, *self._memory]
         places, listed, held = _Places(arrays, fixed), [], [*fixed, *(one.dtype for one in arrays)]
         for primitive, plan, args in launches:
-            one, numbers = primitive.listed(plan, args), _numbers(args)
+            one = primitive.listed(plan, args)
+            numbers = [number for number in _numbers(args) if places.of(data_address(number)) is None]
             patches = None if one is None else _patches(one, places, numbers)
             if patches is None:
                 return None
@@ -181,7 +181,9 @@ class _Checked:
         assert self.place is not None
         if self.place[0] != _FIXED and self.place[1]:
             return None
-        return Listed(CALLED, (id(self.check),), np.zeros(0, np.int64), (), ())
+        check = self.check
+        del self.indices  # the list holds this object, and must not hold the array of a call
+        return Listed(CALLED, (id(check),), np.zeros(0, np.int64), (), ())
 
     @lazy
     def check(self) -> IndexCheck:
@@ -196,10 +198,7 @@ class _Places:
 
     def __init__(self, arrays: Sequence[NDArray], fixed: Sequence[NDArray]) -> None:
         numbered = [*enumerate(arrays), *((_FIXED, one) for one in fixed)]
-        ranges = []
-        for number, one in numbered:
-            low, last = span(one.shape, one.strides) if one.size else (0, 0)
-            ranges.append((data_address(one) + low, data_address(one) + last + one.itemsize, number, data_address(one)))
+        ranges = [(*_range(one), number, data_address(one)) for number, one in numbered]
         self._ranges = sorted(one for one in ranges if one[1] > one[0])
         self._begins = [one[0] for one in self._ranges]
         self._ends = [*accumulate((one[1] for one in self._ranges), max)]  # of all up to each
@@ -213,6 +212,26 @@ class _Places:
                 return number, address - base
             place -= 1
         return None
+
+
+def _range(array: NDArray) -> tuple[int, int]:
+    """Return the addresses where the elements of an array begin and end."""
+    low, last = span(array.shape, array.strides) if array.size else (0, 0)
+    return data_address(array) + low, data_address(array) + last + array.itemsize
+
+
+def _disjoint(arrays: Sequence[NDArray], others: Sequence[NDArray]) -> list[NDArray]:
+    """Return arrays of which each is in memory of its own: copies of those that overlap any others."""
+    found, last, end = [*arrays], -1, 0
+    ranges = sorted((*_range(one), k) for k, one in enumerate((*arrays, *others)))
+    for begin, stop, number in ranges:
+        for one in (last, number) if begin < end else ():
+            if one < len(arrays) and found[one] is arrays[one]:
+                found[one] = _like(arrays[one])
+                found[one][...] = arrays[one]
+        if stop > end:
+            last, end = number, stop
+    return found
 
 
 def _like(array: NDArray) -> NDArray:
