@@ -38,14 +38,14 @@ class Runs:
         found = self._plan.outputs(base, given, arena, *told)
         keep = self._keep  # another thread may keep the plan meanwhile
         if keep is not None:
-            self._record(keep, base, given, arena)
+            if self._at_once:
+                self._at_once, found = False, None  # the second run has the memory of the first one's outputs
+                found = self._plan.outputs(base, given, arena)
+            self._keep_recorded(keep, arena)
         self._arenas.append(arena)
         return found
 
-    def _record(self, keep: Callable[[Launches], None], base: Arrays, given: Mapping[Any, Array], arena: Arena) -> None:
-        if self._at_once:
-            self._at_once = False
-            self._plan.outputs(base, given, arena)
+    def _keep_recorded(self, keep: Callable[[Launches], None], arena: Arena) -> None:
         if self._plan.is_recorded(arena):
             launches = self._plan.launches(arena)
             if launches is not None:
