@@ -60,7 +60,7 @@ class Recording(ABC):
         memory: Sequence[Array],
         changing: Sequence[Array] = (),
     ) -> Repeat | None:
-        """Call the function with arrays of the recording, which are like the given ones; return its launches.
+        """Call the function with the given inputs, or arrays like them; return its launches.
 
         values: arrays of intermediate values, which the function gets in the same memory. memory: all that they are in.
         constants: arrays that are in the same memory at each call. changing: those among them whose elements may be
