@@ -64,15 +64,16 @@ def _of_mode(ways: Iterable[str], mode: str) -> list[str]:
 
 
 def _starts(case: Mapping[str, Any], ways: Iterable[str]) -> dict[str, Any]:
-    """Return by way the seconds of the first call with empty caches and with full ones, and the peak memory then."""
-    cold, warm, peak = {}, {}, {}
+    """Return by way the seconds of the first call with empty caches and with full ones, and the peak memory then, in
+    all and above that before the call."""
+    cold, warm, peak, growth = {}, {}, {}, {}
     for way in (one for one in ways if one != "freezing"):
         with TemporaryDirectory() as folder:
             given = {"kind": "start", "way": way, **case}
             cold[way] = _run(given, folder)["seconds"]
             found = _run(given, folder)
-            warm[way], peak[way] = found["seconds"], found["peak"]
-    return {"cold": cold, "warm": warm, "peak": peak}
+            warm[way], peak[way], growth[way] = found["seconds"], found["peak"], found["growth"]
+    return {"cold": cold, "warm": warm, "peak": peak, "growth": growth}
 
 
 def _run(given: Mapping[str, Any], caches: str = "") -> dict[str, Any]:
@@ -124,10 +125,10 @@ def _show_starts(mode: str, some: list[dict[str, Any]]) -> None:
     rows = [
         [one["model"]]
         + [f"{one[kind][way]:.1f}" for kind in ("cold", "warm") for way in known]
-        + [f"{one['peak'][way] / 1e6:.0f}" for way in known]
+        + [f"{one[kind][way] / 1e6:.0f}" for kind in ("peak", "growth") for way in known]
         for one in some
     ]
-    columns = ("model", *(f"{way}, {kind}" for kind in ("cold", "warm", "MB") for way in known))
+    columns = ("model", *(f"{way}, {kind}" for kind in ("cold", "warm", "MB", "MB more") for way in known))
     title = f"seconds of the first call with empty and full caches, and peak memory of a process, {mode}"
     output.table(columns, rows, title, right=columns[1:])
 

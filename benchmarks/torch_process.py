@@ -88,16 +88,23 @@ def times(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def start(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the seconds of the first call, with what it imports and compiles, and the peak memory in bytes."""
+    """Return the seconds of the first call, with what it imports and compiles; the peak memory in bytes, and how far it
+    is above the memory before that call, with the model in it."""
     call = call_of(given, given["way"])
+    before = _memory("VmRSS")
     began = time.perf_counter()
     call()
     seconds = time.perf_counter() - began
     for _ in range(_STEPS):
         call()
+    peak = _memory("VmHWM")
+    return {"seconds": seconds, "peak": peak, "growth": peak - before}
+
+
+def _memory(field: str) -> int:
+    """Return the bytes that the kernel gives for this process."""
     with open("/proc/self/status") as status:
-        peak = next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) * 1024
-    return {"seconds": seconds, "peak": peak}
+        return next(int(line.split()[1]) for line in status if line.startswith(field)) * 1024
 
 
 def small(given: Mapping[str, Any]) -> dict[str, Any]:
