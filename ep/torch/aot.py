@@ -41,7 +41,8 @@ def decompositions() -> dict[Any, Any]:
     """Return the functions that replace operators by others: those of ATen's core, less what the table has."""
     found = dict(core_aten_decompositions())
     more = (
-        "native_group_norm_backward native_batch_norm_backward _native_batch_norm_legit nll_loss_forward "
+        "native_group_norm_backward native_batch_norm_backward _native_batch_norm_legit "
+        "_native_batch_norm_legit_functional elu hardtanh rrelu_with_noise_backward nll_loss_forward "
         "nll_loss_backward nll_loss2d_forward nll_loss2d_backward mse_loss_backward reflection_pad1d reflection_pad2d "
         "replication_pad2d std_mean linalg_vector_norm addmv dist ldexp"
     )

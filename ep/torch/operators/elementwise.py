@@ -113,26 +113,6 @@ def _polygamma(c: Call, a: Arguments) -> Any:
     return ops.mul(ops.zeta(c.filled(n + 1), x), (-1) ** (n + 1) * math.factorial(n))
 
 
-def _hard_tanh(c: Call, a: Arguments) -> Any:
-    if is_integer(a.self):
-        return ops.minimum(ops.maximum(a.self, c.cast(a.min_val)), c.cast(a.max_val))
-    return ops.hard_tanh(a.self, float(a.min_val), float(a.max_val))
-
-
-def _elu(_: Call, a: Arguments) -> Any:
-    x, alpha, scale = a.self, float(a.alpha), float(a.scale)
-    if scale == a.input_scale == 1:
-        return ops.elu(x, alpha)
-    below = ops.mul(ops.expm1(ops.mul(x, float(a.input_scale))), alpha * scale)
-    return ops.where(ops.greater(x, 0), ops.mul(x, scale), below)
-
-
-def _threshold_backward(c: Call, a: Arguments) -> Any:
-    if a.threshold == 0 and not is_integer(a.self):
-        return ops.relu_backward_with_dy_x(a.grad_output, a.self)
-    return ops.where(ops.less_equal(a.self, c.cast(a.threshold, a.self.dtype)), c.cast(0), a.grad_output)
-
-
 add({name: _promoted(getattr(ops, name)) for name in _SAME.split()})
 add({f"logical_{name}": _compared(getattr(ops, f"logical_{name}")) for name in ("and", "or", "xor")})
 add({
@@ -154,8 +134,6 @@ add({
     "abs": lambda _, a: a.self if a.self.dtype.kind in "ub" else ops.abs(a.self),
     "logical_not": lambda _, a: ops.logical_not(a.self),
     "bitwise_not": lambda _, a: ops.bitwise_not(a.self),
-    "hardswish": lambda _, a: ops.hard_swish(a.self),
-    "hardsigmoid": lambda _, a: ops.hard_sigmoid(a.self),
     "leaky_relu": lambda _, a: ops.leaky_relu(a.self, float(a.negative_slope)),
     "softplus": lambda _, a: ops.soft_plus(a.self, float(a.beta), float(a.threshold)),
     "gelu": lambda _, a: (ops.gelu if a.approximate == "none" else ops.fast_gelu)(a.self),
@@ -165,16 +143,12 @@ add({
     "silu_backward": lambda _, a: ops.silu_backward_with_dy_x(a.grad_output, a.self),
     "tanh_backward": lambda _, a: ops.tanh_backward_with_dy_y(a.grad_output, a.output),
     "sigmoid_backward": lambda _, a: ops.sigmoid_backward_with_dy_y(a.grad_output, a.output),
-    "leaky_relu_backward": lambda _, a: ops.leaky_relu_backward_with_dy_x(
-        a.grad_output, a.self, float(a.negative_slope)
-    ),
     "hardshrink_backward": lambda _, a: ops.where(ops.less_equal(ops.abs(a.self), a.lambd), 0, a.grad_out),
     "softshrink_backward": lambda _, a: ops.where(ops.less_equal(ops.abs(a.self), a.lambd), 0, a.grad_output),
     "_to_copy": lambda c, a: c.cast(a.self),
     "clone lift_fresh_copy alias detach": lambda _, a: a.self,
     "copy.default": lambda c, a: ops.expand(c.cast(a.src), c.shape),
     "where.self": lambda c, a: ops.where(a.condition, c.cast(a.self), c.cast(a.other)),
-    "masked_fill": lambda c, a: ops.where(a.mask, c.cast(a.value), a.self),
     "fmax": _where_known(ops.maximum),
     "fmin": _where_known(ops.minimum),
     "angle": lambda c, a: ops.where(
@@ -182,7 +156,6 @@ add({
     ),
     "add": _add,
     "sub": lambda c, a: ops.sub(c.cast(a.self), _scaled(c, a.other, a.alpha)),
-    "rsub": lambda c, a: ops.sub(c.cast(a.other), _scaled(c, a.self, a.alpha)),
     "mul": lambda c, a: (ops.logical_and if c.dtype == np.bool_ else ops.mul)(c.cast(a.self), c.cast(a.other)),
     "div": _div,
     "pow": _pow,
@@ -190,7 +163,4 @@ add({
     "sign": _sign,
     "round.decimals": _round,
     "polygamma": _polygamma,
-    "hardtanh": _hard_tanh,
-    "elu": _elu,
-    "threshold_backward": _threshold_backward,
 })  # fmt: skip

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from ep import ops
-from ep.torch.operators.reductions import variance
 from ep.torch.table import Arguments, Call, add
 
 
@@ -54,23 +53,6 @@ def _batch_norm(c: Call, a: Arguments) -> Any:
     return ops.add(ops.mul(x, _channels(x, factor)), _channels(x, offset)), none, none
 
 
-def _batch_norm_training(c: Call, a: Arguments) -> Any:
-    if not a.training:
-        raise NotImplementedError("batch norm with given statistics")
-    x, weight, bias, *old = _wide(a, a.input, a.weight, a.bias, a.running_mean, a.running_var)
-    count = x.size // max(x.shape[1], 1)
-    var, mean = variance(c, x, (0, *range(2, len(x.shape))), 0, True)
-    inverse = ops.rsqrt(ops.add(var, a.eps))
-    y = ops.mul(ops.sub(x, mean), inverse)
-    y = y if weight is None else ops.mul(y, _channels(x, weight))
-    y = y if bias is None else ops.add(y, _channels(x, bias))
-    var, mean, inverse = (one.reshape((x.shape[1],)) for one in (var, mean, inverse))
-    new = mean, ops.mul(var, count / max(count - 1, 1))
-    pairs = zip(new, old, strict=True)
-    followed = [ops.add(ops.mul(one, a.momentum), ops.mul(other, 1 - a.momentum)) for one, other in pairs]
-    return y, mean, inverse, *followed
-
-
 def _options(a: Arguments) -> dict[str, Any]:
     if a.dropout_p:
         raise NotImplementedError("attention with dropout")
@@ -100,7 +82,6 @@ add({
         a.grad_out, a.input, _wide(a, a.rstd)[0], a.weight, _last(a), wanted=a.output_mask
     ),
     "_native_batch_norm_legit_no_training": _batch_norm,
-    "_native_batch_norm_legit_functional": _batch_norm_training,
     "_scaled_dot_product_flash_attention_for_cpu": _attention,
     "_scaled_dot_product_flash_attention_for_cpu_backward": _attention_backward,
 })  # fmt: skip

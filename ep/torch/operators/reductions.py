@@ -43,17 +43,13 @@ def _truth(function: Any) -> Function:
     return compute
 
 
-def variance(c: Call, x: Any, axes: Any, correction: Any, keepdim: bool) -> tuple[Any, Any]:
-    """Return the variance along axes, and the mean, whose axes are kept."""
+def _var(c: Call, a: Arguments) -> Any:
+    x, axes = a.self, axes_of(a.self, a.dim)
+    correction = int(a.unbiased) if a.unbiased is not None else 1 if a.correction is None else a.correction
     mean = ops.mean(x, axes, keepdims=True) if axes else x
     away = ops.sub(x, mean)
     count = math.prod(x.shape[axis] for axis in axes) - correction
-    return ops.div(summed(ops.mul(away, away), axes, keepdim), c.cast(max(count, 0), x.dtype)), mean
-
-
-def _var(c: Call, a: Arguments) -> Any:
-    correction = int(a.unbiased) if a.unbiased is not None else 1 if a.correction is None else a.correction
-    found, mean = variance(c, a.self, axes_of(a.self, a.dim), correction, bool(a.keepdim))
+    found = ops.div(summed(ops.mul(away, away), axes, bool(a.keepdim)), c.cast(max(count, 0)))
     return found if c.name == "var" else (found, mean.reshape(found.shape))
 
 

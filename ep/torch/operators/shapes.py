@@ -20,13 +20,6 @@ def _permuted(x: Any, axes: Any) -> Any:
     return ops.permute(x, [axis % len(x.shape) for axis in axes]) if len(axes) > 1 else x
 
 
-def _transposed(_: Call, a: Arguments) -> Any:
-    axes = [*range(len(a.self.shape))]
-    if axes:
-        axes[a.dim0], axes[a.dim1] = axes[a.dim1], axes[a.dim0]
-    return _permuted(a.self, axes)
-
-
 def _diagonal(c: Call, a: Arguments) -> Any:
     rank = len(a.self.shape)
     axes = a.dim1 % rank, a.dim2 % rank
@@ -95,16 +88,12 @@ add({
     "view.default _unsafe_view reshape squeeze unsqueeze": lambda c, a: a.self.reshape(c.shape),
     "expand": lambda c, a: ops.expand(a.self, c.shape),
     "permute": lambda _, a: _permuted(a.self, a.dims),
-    "t": lambda _, a: _permuted(a.self, [*range(len(a.self.shape))][::-1]),
-    "transpose.int": _transposed,
     "slice.Tensor": lambda _, a: _cut(a.self, a.dim, slice(a.start, a.end, a.step)),
     "select.int": lambda _, a: _cut(a.self, a.dim, a.index),
-    "unbind.int": lambda _, a: [_cut(a.self, a.dim, k) for k in range(a.self.shape[a.dim])],
     "split.Tensor split_with_sizes": _split,
     "diagonal": _diagonal,
     "unfold": _unfold,
     "cat": _cat,
-    "stack": lambda c, a: ops.stack([c.cast(x) for x in a.tensors], a.dim % len(c.shape)),
     "repeat": lambda _, a: ops.repeat(a.self, *a.repeats) if a.repeats else a.self,
     "flip": lambda _, a: ops.flip(a.self, tuple(a.dims)) if a.dims and a.self.shape else a.self,
     "slice_scatter select_scatter": _scatter,
@@ -112,7 +101,6 @@ add({
     "full full_like": lambda c, a: c.filled(a.fill_value),
     "fill.Scalar": lambda c, a: c.filled(a.value),
     "scalar_tensor": lambda c, a: c.cast(a.s),
-    "ones ones_like": lambda c, _: c.filled(1),
     "zeros zeros_like new_zeros empty.memory_format empty_permuted empty_strided new_empty_strided": (
         lambda c, _: c.filled(0)
     ),
