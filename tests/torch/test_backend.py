@@ -388,6 +388,12 @@ def test_resizes_are_operators_and_not_gathers(resize):
         check_same(compiled(resize)(x), resize(x))
 
 
+@pytest.mark.parametrize("mode", ["nearest", "bilinear", "bicubic"])
+def test_resizes_of_images_of_bytes(mode):
+    x = torch.randint(0, 256, (2, 3, 5, 7), dtype=torch.uint8, generator=torch.Generator().manual_seed(3))
+    check(lambda x: F.interpolate(x, size=(11, 4), mode=mode), x)
+
+
 def test_resizes_of_sizes_that_vary():
     def function(x):
         return [resize(x) for resize in RESIZES]

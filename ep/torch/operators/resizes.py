@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+import numpy as np
 import torch
 from torch.fx import GraphModule
 from torch.nn import functional
@@ -48,7 +49,7 @@ def _interpolate(
     count, given = input.dim() - 2, scale_factor if size is None else size
     some = [*given] if isinstance(given, list | tuple) else [given] * count
     is_other = recompute_scale_factor or antialias or (size is None) is (scale_factor is None) or len(some) != count
-    if is_other or not input.is_floating_point() or _packet(mode, count) is None:
+    if is_other or _packet(mode, count) is None:
         return functional.interpolate(input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias)
     if size is not None:
         return _RESIZE(input, some, mode, bool(align_corners), None)
@@ -105,6 +106,8 @@ torch.library.register_autograd("ep::resize", _backward, setup_context=_set_cont
 
 
 def _computed(c: Call, a: Arguments) -> Any:
+    if c.dtype.kind in "iub" and (c.dtype != np.uint8 or not a.mode.startswith("nearest")):
+        raise NotImplementedError(f"a {a.mode} resize of {c.dtype}, which PyTorch rounds in a way of its own")
     options: Any = {"mode": _MODES[a.mode][0], "align_corners": a.align_corners, "scales": a.scales}
     if a.dy is not None:
         return ops.resize_grad(a.dy, c.shape, **options)
