@@ -25,7 +25,7 @@ def test_no_kernel_leaves_contraction_to_llvm(tmp_path):
     code = json.loads(run(CODE, EP_CACHE_DIR=str(tmp_path)))
     flags = "contract|fast|reassoc|afn|arcp"
     assert re.search(r"\bf(add|mul) ", code)
-    assert not re.search(rf"\bf(add|sub|mul|div) ({flags})|call ({flags})", code)
+    assert not re.search(rf"\bf(add|sub|mul|div) ({flags})\b|call ({flags})\b", code)
 
 
 @pytest.mark.parametrize(
