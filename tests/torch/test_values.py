@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed; the extra `torch` has it")
 
-from tests.torch.compared import check  # noqa: E402
+from tests.torch.compared import check, compiled  # noqa: E402
 
 NAN, INF = math.nan, math.inf
 
@@ -22,3 +22,20 @@ def test_quotients_rounded_down_are_pythons(dtype):
 def test_numbers_out_of_range_wrap(dtype):
     x = torch.tensor([300, -1, -300, 40000, -40000, 1e9, -0.5, 255.7, 128], dtype=dtype)
     check(lambda x: [x.to(one) for one in (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)], x)
+
+
+@pytest.mark.parametrize("round_each", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_numbers_in_products_and_quotients_are_not_rounded_to_16_bits(dtype, round_each):
+    x = torch.tensor([0.1, 0, -0.5, 2, 3.3], dtype=dtype, requires_grad=True)
+
+    def function(x):
+        return x * 1e5, x / 1e-8, (x * 1e-4) * 1e5, x * torch.tensor(1e5), 1e5 / x, x * 1.1
+
+    check(function, x, round_each=round_each)
+
+
+def test_powers_of_integers():
+    check(lambda x: (x**0, x**3), torch.arange(-3, 4))
+    with pytest.raises(RuntimeError, match="Integers to negative integer powers"):
+        compiled(lambda x: x**-1)(torch.arange(3))

@@ -50,6 +50,14 @@ def _where_known(function: Any) -> Function:
     return compute
 
 
+def _wide(c: Call, *operands: Any) -> list[Any]:
+    """Return the operands of a product or a quotient in the type of the result; in float32 if it has 16 bits and one is
+    a number: PyTorch does not round that to the type."""
+    is_number = [isinstance(x, bool | int | float) or (not x.shape and c.shape != ()) for x in operands]
+    is_wide = any(is_number) and c.dtype.itemsize == 2 and c.dtype.kind not in "iu"
+    return [c.cast(x, np.float32 if is_wide else c.dtype) for x in operands]
+
+
 def _scaled(c: Call, x: Any, alpha: Any) -> Any:
     """Return an operand in the type of the result, times a number."""
     return c.cast(x) if alpha == 1 else ops.mul(c.cast(x), c.cast(alpha))
@@ -62,12 +70,12 @@ def _add(c: Call, a: Arguments) -> Any:
 
 
 def _div(c: Call, a: Arguments) -> Any:
+    if a.rounding_mode is None:
+        return c.cast(ops.div(*_wide(c, a.self, a.other)))
     x, y = c.cast(a.self), c.cast(a.other)
     if a.rounding_mode == "floor":
         return (ops.floor_div if is_integer(x) else _floored)(x, y)
-    if a.rounding_mode == "trunc":
-        return ops.trunc_div(x, y) if c.dtype.kind in "iu" else ops.trunc(ops.div(x, y))
-    return ops.div(x, y)
+    return ops.trunc_div(x, y) if c.dtype.kind in "iu" else ops.trunc(ops.div(x, y))
 
 
 def _floored(x: Any, y: Any) -> Any:
@@ -80,10 +88,12 @@ def _floored(x: Any, y: Any) -> Any:
 
 
 def _pow(c: Call, a: Arguments) -> Any:
-    x = c.cast(a.self)
-    if isinstance(a.exponent, float | int) and a.exponent in (_POWERS if not is_integer(x) else (1, 2)):
-        return _POWERS[a.exponent](x)
-    return ops.pow(x, c.cast(a.exponent))
+    x, exponent = c.cast(a.self), a.exponent
+    if is_integer(x) and isinstance(exponent, int) and exponent < 0:
+        raise NotImplementedError(f"integers to the power of {exponent}, which PyTorch refuses")
+    if isinstance(exponent, float | int) and exponent in (_POWERS if not is_integer(x) else (1, 2)):
+        return _POWERS[exponent](x)
+    return ops.pow(x, c.cast(exponent))
 
 
 def _clamp(c: Call, a: Arguments) -> Any:
@@ -156,7 +166,7 @@ add({
     ),
     "add": _add,
     "sub": lambda c, a: ops.sub(c.cast(a.self), _scaled(c, a.other, a.alpha)),
-    "mul": lambda c, a: (ops.logical_and if c.dtype == np.bool_ else ops.mul)(c.cast(a.self), c.cast(a.other)),
+    "mul": lambda c, a: c.cast((ops.logical_and if c.dtype == np.bool_ else ops.mul)(*_wide(c, a.self, a.other))),
     "div": _div,
     "pow": _pow,
     "clamp": _clamp,
