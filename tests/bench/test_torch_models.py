@@ -38,7 +38,11 @@ def test_a_process(torch):
 
 def test_the_group(torch, capsys, monkeypatch):
     times = {"seconds": {"eager": 3e-3, "inductor": 8e-4, "ep": 1e-3}, "difference": 1e-7, "failed": {"freezing": "no"}}
-    results = {"times": times, "start": {"seconds": 2.0, "peak": 3e8}, "small": {"eager": 4e-6, "ep": 5e-6}}
+    results = {
+        "times": times,
+        "start": {"seconds": 2.0, "peak": 3e8, "growth": 1e8},
+        "small": {"eager": 4e-6, "ep": 5e-6},
+    }
     asked = []
 
     def run(given, caches=""):

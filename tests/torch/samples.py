@@ -105,7 +105,14 @@ class _Call:
     def module(self):
         graph = Graph()
         inputs = [graph.placeholder(f"x{k}") for k in range(len(self.tensors))]
-        graph.output(graph.call_function(self, tuple(inputs)))
+        if self._operator.op is torch.nn.functional.interpolate:  # ep finds it in dynamo's graphs
+            leaves = [*self.leaves]
+            for k, node in zip(self._places, inputs, strict=True):
+                leaves[k] = node
+            first, args, kwargs = tree_unflatten(leaves, self._form)
+            graph.output([graph.call_function(self._operator.op, (first, *args), kwargs)])
+        else:
+            graph.output(graph.call_function(self, tuple(inputs)))
         return GraphModule(torch.nn.Module(), graph)
 
     def wide(self):

@@ -82,7 +82,9 @@ def test_gradients_may_be_taken_twice_from_what_is_kept():
 
 def test_sizes_that_change_have_no_graphs_of_their_own(monkeypatch):
     graphs, make = [], CompiledGraph.__init__
-    monkeypatch.setattr(CompiledGraph, "__init__", lambda self, *args: graphs.append(1) or make(self, *args))
+    monkeypatch.setattr(
+        CompiledGraph, "__init__", lambda self, *args, **given: graphs.append(1) or make(self, *args, **given)
+    )
     w, made = torch.randn(5, 5, requires_grad=True), compiled(steps, dynamic=True)
     for rows in (3, 7, 2, 3):
         x = torch.randn(rows, 5, requires_grad=True)
