@@ -65,9 +65,10 @@ def operators():
 
 
 def samples(name, dtype, last=None):
-    """Return the samples of an operator in a type, up to a number; none if it does not take the type."""
-    operator, dtype = operators()[name], getattr(torch, dtype)
-    if dtype not in operator.dtypes or name in NOT_COMPUTED:
+    """Return the samples of an operator in a type, up to a number; none if it does not take the type, or if there is no
+    such operator in this version of PyTorch."""
+    operator, dtype = operators().get(name), getattr(torch, dtype)
+    if operator is None or dtype not in operator.dtypes or name in NOT_COMPUTED:
         return []
     torch.manual_seed(0)
     random.seed(0)
