@@ -13,22 +13,13 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed; the extra
 
 import ep.torch  # noqa: E402
 from tests.torch.compared import check, check_same, compiled  # noqa: E402
+from tests.torch.networks import Net  # noqa: E402
 
 F = torch.nn.functional
 
 
 def normal(*shape, **kwargs):
     return torch.randn(*shape, **kwargs)
-
-
-class Net(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        torch.manual_seed(3)
-        self.a, self.b = torch.nn.Linear(7, 11), torch.nn.Linear(11, 5)
-
-    def forward(self, x):
-        return self.b(torch.tanh(self.a(x)))
 
 
 def test_the_entry_point_needs_no_import():

@@ -11,16 +11,7 @@ import ep.torch  # noqa: E402
 from ep.common.arrays.on_device import arrays_on  # noqa: E402
 from tests.subprocesses import SOURCES  # noqa: E402
 from tests.torch.compared import check, check_same, compiled  # noqa: E402
-
-
-class Net(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        torch.manual_seed(3)
-        self.a, self.b = torch.nn.Linear(7, 11), torch.nn.Linear(11, 5)
-
-    def forward(self, x):
-        return self.b(torch.tanh(self.a(x)))
+from tests.torch.networks import Net  # noqa: E402
 
 
 @pytest.fixture
