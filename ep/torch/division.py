@@ -17,7 +17,7 @@ from ep.torch.tensors import DTYPES, Layout, refusal, tensors_in
 _VIEWS: Final = {
     aten.alias.default, aten.detach.default, aten.expand.default, aten.permute.default, aten.select.int,
     aten.slice.Tensor, aten.split.Tensor, aten.split_with_sizes.default, aten.squeeze.default, aten.squeeze.dim,
-    aten.squeeze.dims, aten.t.default, aten.transpose.int, aten.unbind.int, aten.unsqueeze.default, aten.view.default,
+    aten.squeeze.dims, aten.unsqueeze.default, aten.view.default,
 }  # fmt: skip
 """The operators whose results are in the memory of their first operand: PyTorch makes them in no time."""
 _NUMBERS: Final = (bool, int, float, torch.SymBool, torch.SymInt, torch.SymFloat)

@@ -11,7 +11,8 @@ import torch
 from functorch.compile import min_cut_rematerialization_partition
 from torch.fx import GraphModule, Node
 
-from ep.torch.sums import join_products, sizes_when_traced
+from ep.torch.sizing import sizes_when_traced
+from ep.torch.sums import join_products
 from ep.torch.table import OPERATORS, aten
 from ep.torch.tensors import refusal
 

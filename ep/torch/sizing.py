@@ -15,6 +15,11 @@ Sizes = tuple[tuple[int, ...], tuple[int, ...]]
 """The shape of a tensor, and its strides in elements."""
 
 
+def sizes_when_traced(tensor: torch.Tensor) -> list[Any]:
+    """Return the sizes of a tensor with which a graph was traced; None for those that depended on data."""
+    return [size if isinstance(size, int) else size.node.hint for size in tensor.shape]
+
+
 class Symbols:
     """The symbols of PyTorch that the sizes of a graph's tensors depend on. A number that is none of them is data."""
 

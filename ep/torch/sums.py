@@ -11,6 +11,7 @@ from typing import Any, Final
 import torch
 from torch.fx import Graph, Node
 
+from ep.torch.sizing import sizes_when_traced
 from ep.torch.table import aten
 
 _LEAST: Final = 4
@@ -45,11 +46,6 @@ def join_products(graph: Graph) -> None:
         node.replace_all_uses_with(made)
 
 
-def sizes_when_traced(tensor: torch.Tensor) -> list[Any]:
-    """Return the sizes of a tensor with which a graph was traced; None for those that depended on data."""
-    return [size if isinstance(size, int) else size.node.hint for size in tensor.shape]
-
-
 def _is_sum(node: Node) -> bool:
     """Return whether a node adds matrices of one shape and type, which is not rounded to 16 bits."""
     if node.target is not aten.add.Tensor or node.kwargs or not all(isinstance(one, Node) for one in node.args):
@@ -75,8 +71,6 @@ def _product(node: Node) -> tuple[Node, bool] | None:
 
 def _before_exchange(node: Node) -> Node | None:
     """Return the matrix of which a node is the transposed one; None if it is none."""
-    if node.target is aten.t.default and node.meta["val"].dim() == 2:
-        return node.args[0]
     if node.target is aten.permute.default and [axis % 2 for axis in node.args[1]] == [1, 0]:
         return node.args[0]
     return None
@@ -85,7 +79,7 @@ def _before_exchange(node: Node) -> Node | None:
 def _joined(graph: Graph, operands: Sequence[Any], is_exchanged: bool) -> Node:
     first, second = (_side(graph, some, axis) for some, axis in zip(zip(*operands, strict=True), (1, 0), strict=True))
     if is_exchanged:
-        first, second = (_called(graph, aten.t.default, one) for one in (second, first))
+        first, second = (_exchanged(graph, one) for one in (second, first))
     return _called(graph, aten.mm.default, first, second)
 
 
@@ -93,8 +87,12 @@ def _side(graph: Graph, matrices: Sequence[Node], axis: int) -> Node:
     """Return matrices joined along an axis. Transposed ones are joined before."""
     before = [_before_exchange(one) for one in matrices]
     if all(before):
-        return _called(graph, aten.t.default, _called(graph, aten.cat.default, before, 1 - axis))
+        return _exchanged(graph, _called(graph, aten.cat.default, before, 1 - axis))
     return _called(graph, aten.cat.default, [*matrices], axis)
+
+
+def _exchanged(graph: Graph, matrix: Node) -> Node:
+    return _called(graph, aten.permute.default, matrix, [1, 0])
 
 
 def _called(graph: Graph, target: Any, *args: Any) -> Node:

@@ -88,7 +88,6 @@ add({
     "view.default _unsafe_view reshape squeeze unsqueeze": lambda c, a: a.self.reshape(c.shape),
     "expand": lambda c, a: ops.expand(a.self, c.shape),
     "permute": lambda _, a: _permuted(a.self, a.dims),
-    "t": lambda _, a: _permuted(a.self, [*range(len(a.self.shape))][::-1]),
     "slice.Tensor": lambda _, a: _cut(a.self, a.dim, slice(a.start, a.end, a.step)),
     "select.int": lambda _, a: _cut(a.self, a.dim, a.index),
     "split.Tensor split_with_sizes": _split,

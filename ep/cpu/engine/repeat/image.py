@@ -161,8 +161,8 @@ class _Image:
         if (name := self._objects.get(address)) is not None:
             return "objects", self._named_objects.setdefault(name, len(self._named_objects)), 0
         if (check := self._checks.get(address)) is not None:
-            located = [self._located(one) for one in (check.array, check.target)]
-            self._used_checks.setdefault(address, (check, located))
+            if address not in self._used_checks:
+                self._used_checks[address] = check, [self._located(one) for one in (check.array, check.target)]
             return "checks", [*self._used_checks].index(address), 0
         return "functions", self._functions.setdefault(self._origin(address), len(self._functions)), 0
 
