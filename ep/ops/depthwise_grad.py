@@ -158,7 +158,7 @@ class DepthwiseWGradKernel(ConvWGradKernel):
                     number, begin = rows.places[place]
                     row = (*everything, slice(None), slice(begin, begin + rows.length))
                     read.append(arrays.view(copies[number], row, None, None))
-                    written.append(arrays.view(each, (place,), (0, 1, 2, None), None))
+                    written.append(arrays.view(each, (place, *(slice(None),) * 3), (0, 1, 2, None), None))
                 add.Launch(arrays.stream, written, read)
             by_place = arrays.empty((num_places, 1, groups * filters), outputs[0].dtype)
             total.Launch(arrays.stream, [by_place], [each.reshape((num_places, batches, groups * filters))])

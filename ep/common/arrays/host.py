@@ -138,7 +138,10 @@ class HostArrays(Arrays):
         axes: Sequence[int | None] | None,
         shape: Sequence[int] | None,
     ) -> NDArray:
-        array = array if places is None else array[(*places, ...)]  # without dots, a number is copied
+        if places is not None:
+            if len(places) != array.ndim:
+                raise ValueError(f"places has {len(places)} entries, expected {array.ndim}, one for each axis")
+            array = array[(*places, ...)]  # without dots, a number is copied
         if axes is not None:
             old = [axis for axis in axes if axis is not None]
             array = array.transpose(old)
