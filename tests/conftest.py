@@ -11,6 +11,7 @@ from ep.testing.fixtures import device, pytest_generate_tests, rng
 from tests.forked import run_forked
 from tests.kernel_folders import first_launch, kernels, launched
 from tests.once import shared
+from tests.recordings import check_recordings
 
 __all__ = ["device", "first_launch", "kernels", "launched", "pytest_generate_tests", "rng", "run_forked", "shared"]
 
@@ -43,6 +44,12 @@ def compiled_modules(shared):
             patch.delenv("PYTHONDONTWRITEBYTECODE")
             patch.setenv("PYTHONPYCACHEPREFIX", str(shared / "modules"))
         yield
+
+
+@pytest.fixture(autouse=True)
+def recordings_are_checked(monkeypatch):
+    """Compute each call that is recorded in Python as well, and compare."""
+    check_recordings(monkeypatch)
 
 
 FIRST = ("tests/cpu/test_code.py", "tests/cuda/test_ptx.py", "tests/testing/")

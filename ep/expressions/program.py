@@ -86,10 +86,7 @@ class Program:
                 if base.is_captured:
                     arena = Arena(base.kept())
                 arena.prepare(self.memory, self)
-                if launched is None:
-                    results = arena.repetition(self).run(base, given, arena)
-                else:
-                    results = self.computed(base, given, (), arena, launched)
+                results = arena.repetition(self).run(base, given, arena, launched)
             return [base.delivered(one, None) for one in results] if self.on_device else results
         targets = self._targets(base, into)
         results = self.computed(base, given, self._checked(base, given, into, targets), arena)

@@ -14,6 +14,7 @@ from ep.common.source import function_of
 from ep.expressions.group import Group, Indices, Range, View
 from ep.expressions.memory import Memory
 from ep.expressions.trace import Node, Trace
+from ep.include.additions import is_own
 from ep.include.arrays import Array, Placeholder
 from ep.include.primitive import ExpressionFactory, RequirePrimitive
 from ep.ops.indices import resolved
@@ -202,7 +203,8 @@ class ProgramText:
         unread = [self._value(one) for one in results if one not in group.values]
         if not isinstance(launches, OneLaunch):
             self._names[f"launch{k}"] = launches
-            self.is_repeatable &= getattr(launches, "is_repeatable", True)
+            # a function of another package may compute without launches, which its recording would not have
+            self.is_repeatable &= getattr(launches, "is_repeatable", is_own(launches))
             self._write(k, *(["begin()"] if self._has_memory else []))
             arrays = "work" if self._has_memory else "base"
             self._write(k, f"launch{k}({arrays}, [{', '.join(read)}], [{', '.join(written)}])")

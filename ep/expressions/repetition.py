@@ -1,4 +1,4 @@
-"""Calls of a program one after another: the second one is recorded, and the next ones repeat its launches at once."""
+"""Calls of a program one after another: the first one is recorded, and the next ones repeat its launches at once."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from typing import Any, Final, NamedTuple
 from ep.include.arrays import Array, Arrays
 from ep.include.recording import Repeat, results_in
 
-_RECORDED: Final = 1
-"""The number of calls before the one that is recorded: their launches compile what they need."""
+_RECORDINGS: Final = 2
+"""The most recordings of a program with an arena. After these all calls are computed in Python."""
 
 _MOST_REFUSED: Final = 8
-"""After more refused calls, one after another, the next call is recorded again; after as many more, all calls are
-computed in Python."""
+"""After more refused calls, one after another, the launches are no longer repeated."""
 
 
 class ArenaPart(NamedTuple):
@@ -39,7 +38,8 @@ class Repeated(NamedTuple):
 
     def run(self, given: Mapping[int, Array], written: Sequence[Array]) -> list[Array] | None:
         """Return the results, which are in the written arrays; None if the launches have not all been done."""
-        if not self.repeat.run(*[given[one] for one in self.inputs], *written):
+        run: Any = self.repeat.run
+        if not run(*[given[one] for one in self.inputs], *written):
             return None
         return results_in(written, self.results)
 
@@ -53,11 +53,13 @@ class Repetition:
 
     def __init__(self, program: Any) -> None:
         self.body, self._program = program.body, program
-        self._before, self._again = _RECORDED, True  # the calls before the next recording, and whether one may follow
-        self._num_refused = 0
+        self._left = _RECORDINGS if program.is_repeatable else 0
+        self._has_run, self._num_refused = False, 0
         self.recorded: Repeated | None = None
 
-    def run(self, base: Arrays, given: Mapping[int, Array], arena: Any) -> list[Array]:
+    def run(
+        self, base: Arrays, given: Mapping[int, Array], arena: Any, launched: Callable[[], None] | None = None
+    ) -> list[Array]:
         """Return the results, as `Program.computed` does. arena: the same at each call, prepared for the program."""
         known, found = self.recorded, None
         if known is not None:
@@ -66,46 +68,39 @@ class Repetition:
             self._num_refused = 0 if found is not None else self._num_refused + 1
             if self._num_refused > _MOST_REFUSED:
                 self.recorded, self._num_refused = None, 0
-                self._before, self._again = 0 if self._again else -1, False
-        else:
-            self._before -= 1
-            if self._before == -1 and self._program.is_repeatable:
-                found = self._recorded(base, given, arena)
-        if found is not None:
-            return found
-        computed: list[Array] = self._program.computed(base, given, (), arena)
-        return computed
+        elif self._left:
+            found = self._recorded(base, given, arena, launched)
+        if found is None:
+            found = self._program.computed(base, given, (), arena, launched)
+        self._has_run = True
+        return found
 
-    def _recorded(self, base: Arrays, given: Mapping[int, Array], arena: Any) -> list[Array] | None:
-        """Record the launches of a call, and do them at once with its arrays; return the results if they are right."""
+    def _recorded(
+        self, base: Arrays, given: Mapping[int, Array], arena: Any, launched: Callable[[], None] | None
+    ) -> list[Array] | None:
+        """Record the launches of a call; return the results if they have been computed."""
         program, recording = self._program, base.new_recording(arena.work)
-        if recording is None:
+        if recording is None or not (recording.computes or self._has_run):
             return None
 
         def function(arrays: Arrays, work: Arrays, inputs: Sequence[Array], values: Sequence[Array]) -> Any:
             own = dict(zip(given, inputs, strict=True))
-            return program.computed(arrays, own, (), ArenaPart(work, arena.begin, values))
+            return program.computed(arrays, own, (), ArenaPart(work, arena.begin, values), launched)
 
         repeat = recording.record(
             function, [*given.values()], arena.arrays, program.constants, arena.blocks, program.changing
         )
-        places = _in_written(base, repeat) if repeat else []
-        if repeat is None or not places:
+        places = _in_written(base, repeat) if repeat and repeat.run else []
+        self._left = self._left - 1 if places else 0
+        if repeat is None:
             return None
-        results = repeat.results if recording.computes else program.computed(base, given, (), arena)
-        expected = [*map(recording.digest, results)]
-        shapes = [(one.shape, one.dtype) for one in repeat.written]
-        written = [*repeat.written]
-        known = Repeated(repeat._replace(written=(), results=()), [*given], shapes, places)  # keeps no result alive
-        del repeat, results
-        for k, one in enumerate(shapes):  # an array is freed after the next one is made, which so has another address
-            written[k] = base.empty(*one)
-        recording.overwrite(written)
-        found = known.run(given, written)
-        if found is None or [*map(recording.digest, found)] != expected:
-            return None
-        self.recorded = known
-        return found
+        if places:
+            shapes = [(one.shape, one.dtype) for one in repeat.written]
+            # without the arrays of this call, which would live as long
+            self.recorded = Repeated(repeat._replace(written=(), results=()), [*given], shapes, places)
+        if recording.computes:
+            return repeat.results  # type: ignore[no-any-return]
+        return self.recorded and self.recorded.run(given, [base.empty(*one) for one in self.recorded.written])
 
 
 def _in_written(base: Arrays, repeat: Repeat) -> list[tuple[int, tuple[int, ...]]]:

@@ -28,20 +28,18 @@ class Runs:
     def __init__(
         self, plan: Recordable, arenas: Arenas, keep: Callable[[Launches], None] | None, *, at_once: bool = False
     ) -> None:
-        """arenas: those of the graph. keep: keeps the launches, when they have been recorded. at_once: whether that is
-        to be after the first run, which is done twice then, so that a process with one run keeps its plan, too."""
-        self._plan, self._arenas, self._keep, self._at_once = plan, arenas, keep, at_once
+        """arenas: those of the graph. keep: keeps the launches, when they have been recorded. at_once: whether that may
+        be after the first run, so that a process with one run keeps its plan, too."""
+        self._plan, self._arenas, self._keep, self._may_keep = plan, arenas, keep, at_once
 
     def outputs(self, base: Arrays, given: Mapping[Any, Array], *told: Any) -> Any:
         """Return the outputs for inputs. told: what the plan gets besides."""
         arena = self._arenas.taken(base)
         found = self._plan.outputs(base, given, arena, *told)
         keep = self._keep  # another thread may keep the plan meanwhile
-        if keep is not None:
-            if self._at_once:
-                self._at_once, found = False, None  # the second run has the memory of the first one's outputs
-                found = self._plan.outputs(base, given, arena)
+        if keep is not None and self._may_keep:
             self._keep_recorded(keep, arena)
+        self._may_keep = True
         self._arenas.append(arena)
         return found
 

@@ -10,11 +10,15 @@ _ADDED: Final[list[str]] = []
 
 def note_addition(made: Any) -> None:
     """Note a kernel or a factory, by its class or function, unless it is one of ep's own."""
+    if not is_own(made):
+        _ADDED.append(str(made))
+
+
+def is_own(made: Any) -> bool:
+    """Return whether a class or a function is one of ep's own."""
     while isinstance(made, partial):
         made = made.func
-    module = getattr(made, "__module__", "")
-    if module.partition(".")[0] != "ep":
-        _ADDED.append(f"{module}.{getattr(made, '__qualname__', '')}")
+    return getattr(made, "__module__", "").partition(".")[0] == "ep"
 
 
 def has_additions() -> bool:

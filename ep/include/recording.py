@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from ep.include.arrays import Array, Arrays
 
@@ -15,22 +15,20 @@ arrays: the Arrays for it. work: the Arrays for operators, as `scratch` returns 
 intermediate values. inputs: arrays that it reads. values: those of intermediate values.
 """
 
-POISON: Final = 0xA5
-"""The byte that `Recording.overwrite` writes everywhere."""
-
 
 class Repeat(NamedTuple):
     """The launches of a recording.
 
     run: has the inputs, and then the written arrays, like those of the recording. It returns whether all launches have
-    been done. If it returns False, some have been, or none. It raises what a handler of a signal raises.
+    been done. If it returns False, some have been, or none. It raises what a handler of a signal raises. None for
+    launches that cannot be repeated, or are not worth it.
     written: arrays like those that it writes.
     results: what the function returned.
     image: returns the launches in a form for other processes, from which `Arrays.restored` makes `run`; None if they
         have none.
     """
 
-    run: Callable[..., bool]
+    run: Callable[..., bool] | None
     written: Sequence[Array]
     results: Sequence[Array]
     image: Callable[[], bytes | None] = lambda: None
@@ -43,9 +41,10 @@ def results_in(written: Sequence[Array], places: Sequence[tuple[int, tuple[int, 
 
 
 class Recording(ABC):
-    """A recording of the launches of one function.
+    """A recording of the launches of one function, which depend on nothing but shapes.
 
-    computes: whether they are done while they are recorded, so that the results have their values.
+    computes: whether they are done while they are recorded, so that the results have their values. If not, all kernels
+    that they need must have been compiled.
     """
 
     computes: bool
@@ -60,22 +59,12 @@ class Recording(ABC):
         memory: Sequence[Array],
         changing: Sequence[Array] = (),
     ) -> Repeat | None:
-        """Call the function with the given inputs, or arrays like them; return its launches.
+        """Call the function with the given inputs, or arrays like them; return its launches. A recording that computes
+        raises what the function raises.
 
         values: arrays of intermediate values, which the function gets in the same memory. memory: all that they are in.
         constants: arrays that are in the same memory at each call. changing: those among them whose elements may be
         others.
 
-        Returns None for launches that cannot be repeated, or are not worth it.
+        Returns None if nothing was recorded. A recording that computes returns what the function has computed.
         """
-
-    @abstractmethod
-    def overwrite(self, arrays: Sequence[Array]) -> None:
-        """Overwrite arrays, and all memory of intermediate values.
-
-        So launches that are not all that the function does give other results afterwards.
-        """
-
-    @abstractmethod
-    def digest(self, array: Array) -> str:
-        """Return a digest of the elements of an array."""

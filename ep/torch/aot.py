@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
+from functools import cache
 from typing import Any, Final
 
 import torch
@@ -69,15 +69,14 @@ def compiled(
     _warn_of_version()
     target = Target(options, Arenas(), [])
 
-    def compile_graph(graph: GraphModule, _: Sequence[Any], *, at_once: bool = False) -> CompiledGraph:
-        made = CompiledGraph(graph, target, at_once=at_once)
+    def compile_graph(graph: GraphModule, _: Sequence[Any]) -> CompiledGraph:
+        made = CompiledGraph(graph, target)
         note(made)
         return made
 
     make = aot_autograd(
         fw_compiler=compile_graph,
         bw_compiler=compile_graph,
-        inference_compiler=partial(compile_graph, at_once=True),
         decompositions=decompositions(),
         partition_fn=partition,
     )

@@ -19,11 +19,10 @@ from ep.torch.sizing import Symbols
 class CompiledGraph:
     """A graph of AOTAutograd on a device: a plan for each combination of input sizes. Several threads may call it."""
 
-    def __init__(self, module: GraphModule, target: Target, *, at_once: bool) -> None:
-        """at_once: whether the first call keeps its plan on disk: it is done twice, and needs more memory."""
+    def __init__(self, module: GraphModule, target: Target) -> None:
         module.graph.eliminate_dead_code()
         self._boxed_call = True  # says to AOTAutograd that the inputs come in a list, which a call empties
-        self._module, self._target, self._at_once = module, target, at_once
+        self._module, self._target = module, target
         self._symbols = Symbols(module.graph)
         self._refused: dict[Any, Exception] = {}
         self._plans = BoundedCache()
@@ -46,7 +45,7 @@ class CompiledGraph:
     def plan(self, args: Sequence[Any]) -> Plan:
         """Return a new plan for inputs of some sizes, which later calls use."""
         with garbage_waits():
-            plan, at_once = None, self._at_once and not self._plans
+            plan, at_once = None, not self._plans
             while plan is None:
                 try:
                     plan = Plan(self._module, self._symbols, args, self._refused, self._target, at_once=at_once)

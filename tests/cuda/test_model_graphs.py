@@ -8,8 +8,6 @@ from onnx import TensorProto
 
 import ep.onnx
 import ep.ops
-from ep import DeviceType
-from ep.common.arrays.on_device import arrays_on
 from ep.common.bounded_cache import BoundedCache
 from ep.cuda.arrays.streams import default_stream
 from ep.cuda.device.captured import CapturedStream
@@ -17,9 +15,7 @@ from ep.cuda.device.captured import Graph as OwnGraph
 from ep.cuda.driver.interface import CudaError
 from ep.cuda.primitive.product_primitive import ProductPrimitive
 from ep.expressions.program import Program
-from ep.expressions.repetition import Repetition
 from ep.ops import copy_to_host
-from ep.ops.join import JoinKernel
 from tests.cuda.graph import Graph
 from tests.onnx.test_models import model_of
 from tests.threads import run_together
@@ -135,36 +131,6 @@ def test_index_errors_are_raised_by_sync(launches, rng):
     assert len(launches) == 6
     assert errors[0] == errors[1]
     assert "-8" in errors[2]
-
-
-def on_the_host(prepare):
-    def launches(arrays, inputs, outputs):
-        joined = np.concatenate([copy_to_host(one) for one in inputs])
-        ep.ops.identity(arrays.copy_from_host(joined), out=outputs[0])
-
-    return launches
-
-
-def on_another_stream(prepare):
-    launches = prepare()
-    return lambda arrays, inputs, outputs: launches(arrays_on(DeviceType.kCUDA), inputs, outputs)
-
-
-@pytest.mark.parametrize(("wrong", "width"), [(on_the_host, 9), (on_another_stream, 11)])
-def test_what_a_graph_cannot_do_is_done_in_python(launches, rng, monkeypatch, wrong, width):
-    """A kernel that reads data on the host, or that queues work on another stream, against its contract."""
-    nodes = [("Softmax", ["x"], ["s"]), ("Concat", ["s", "x"], ["c"], {"axis": 0}), ("Softmax", ["c"], ["y"])]
-    nodes += [("Transpose", ["y"], ["t"]), ("Softmax", ["t"], ["z"])]
-    prepare, recorded, refused = JoinKernel.prepare, Repetition._recorded, []
-    monkeypatch.setattr(JoinKernel, "prepare", lambda *given: wrong(lambda: prepare(*given)))
-    monkeypatch.setattr(Repetition, "_recorded", lambda *given: refused.append(recorded(*given) is None))
-    model = load(model_of(nodes, [("x", (2, width))], [("z", (width, 4))]))
-    for _ in range(4):
-        x = rng.standard_normal((2, width), np.float32)
-        wanted = softmax(softmax(np.concatenate([softmax(x), x])).T)
-        np.testing.assert_allclose(*on_host(model(x=x)), wanted, rtol=1e-4)
-    assert refused == [True]
-    assert len(launches) == (wrong is on_another_stream)  # the graph that gives wrong results
 
 
 def test_a_new_product_is_computed_in_python(perceptron, launches, rng, monkeypatch):

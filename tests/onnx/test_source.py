@@ -50,6 +50,6 @@ def test_a_plan_that_another_thread_keeps_meanwhile():
             runs._keep = None  # by another thread
             return "launches"
 
-    runs = Runs(Recorded(), Arenas(), kept.append)
+    runs = Runs(Recorded(), Arenas(), kept.append, at_once=True)
     assert runs.outputs(arrays_on(DeviceType.kCPU), {}) == ()
     assert kept == ["launches"]

@@ -51,7 +51,7 @@ def test_outputs_by_name_and_other_shapes_have_plans_of_their_own(tmp_path, gath
     first, _ = loaded(path)
     first.run(["y"], given)
     for _ in range(2):
-        first.run(["g"], more)  # the second run is recorded
+        first.run(["g"], more)  # the second run keeps the plan
         first.run(["y", "g"], given)
     again, is_read = loaded(path)
     (g,) = again.run(["g"], more)

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
-from ep.common.arrays.constants import digest_of
 from ep.cuda.arrays.array import CudaArray
 from ep.cuda.device.captured import CapturedStream, Graph
 from ep.cuda.device.stream import CudaStream
 from ep.include.arrays import Array, Arrays
-from ep.include.recording import POISON, Recorded, Recording, Repeat
+from ep.include.recording import Recorded, Recording, Repeat
 
 
 class GraphRecording(Recording):
@@ -27,7 +24,6 @@ class GraphRecording(Recording):
     def __init__(self, home: CudaStream, arrays_on: Callable[[int, CapturedStream], Arrays]) -> None:
         """home: the stream of operators, which launches the graph. arrays_on: makes the Arrays on a captured stream."""
         self._home, self._arrays_on = home, arrays_on
-        self._memory: Sequence[CudaArray] = ()
 
     def record(
         self,
@@ -40,7 +36,6 @@ class GraphRecording(Recording):
     ) -> Repeat | None:
         if not all(type(one) is CudaArray for one in inputs):
             return None
-        self._memory = memory
         captured = CapturedStream(self._home)
         # to wait for an array of these, instead of one of the home stream, ends the capture
         values = [CudaArray(one.memory, one.shape, captured, one) if type(one) is CudaArray else one for one in values]
@@ -61,17 +56,6 @@ class GraphRecording(Recording):
         if graph.num_nodes <= len(own) + len(written):  # it would take more calls of the driver than it saves
             return None
         return Repeat(_Replay(self._home, graph, own, written, [*constants, *memory]), written, results)
-
-    def overwrite(self, arrays: Sequence[Array]) -> None:
-        for one in (*arrays, *self._memory):
-            _fill(self._home, one, POISON)
-
-    def digest(self, array: Array) -> str:
-        host, driver, index = np.empty(array.shape, array.dtype), self._home.device().driver, self._home.device_index
-        if host.nbytes:
-            driver.copy(index, host.ctypes.data, array.memory[0], host.nbytes, self._home.handle)
-        driver.synchronize_stream(index, self._home.handle)  # not Sync: earlier errors do not belong to this call
-        return digest_of(host)
 
 
 class _Replay:

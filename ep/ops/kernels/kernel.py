@@ -98,8 +98,10 @@ class EachCall:
 
 
 class PreparedKernel(Kernel):
-    """A kernel whose launches depend on shapes and attributes only: they are planned once per combination of these, and
-    may be recorded in one call and repeated in the next ones.
+    """A kernel whose launches depend on shapes and attributes only: they are planned once per combination of these.
+
+    They may be recorded in one call and repeated in the next ones. Of other packages' kernels, only a `OneLaunch` is: a
+    function of theirs may compute in other ways.
 
     If a class overrides `compute` as well, `compute` does every call.
     """

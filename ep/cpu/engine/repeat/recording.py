@@ -10,7 +10,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from ep.common.arrays.constants import digest_of
 from ep.common.arrays.host import HostArrays
 from ep.common.lazy import lazy
 from ep.common.native.object_layout import data_address
@@ -23,7 +22,7 @@ from ep.cpu.shared.listed import CALLED, Listed
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
 from ep.include.primitive.primitive import kMaxNumDims
-from ep.include.recording import POISON, Recorded, Recording, Repeat
+from ep.include.recording import Recorded, Recording, Repeat
 
 NDArray = np.ndarray[Any, Any]
 _FIXED: Final = -1
@@ -61,7 +60,7 @@ class CpuRecording(Recording):
         constants: Sequence[NDArray],
         memory: Sequence[NDArray],
         changing: Sequence[NDArray] = (),
-    ) -> Repeat | None:
+    ) -> Repeat:
         self._inputs = _disjoint(inputs, [*constants, *memory])
         self._changing = changing
         arrays, work = _Recorded(self, np.empty, self._written), _Recorded(self, self._work.empty, self._temporary)
@@ -71,7 +70,9 @@ class CpuRecording(Recording):
         made = self._listed(constants)
         written, self._inputs, self._written = self._written, [], []  # they are as large as those of a call
         self._launches = []
-        return made and Repeat(made.run, written, results, partial(self._image, made, constants))
+        if made is None:
+            return Repeat(None, (), results)
+        return Repeat(made.run, written, results, partial(self._image, made, constants))
 
     def fail(self) -> None:
         """Note that the function computes something by itself."""
@@ -90,13 +91,6 @@ class CpuRecording(Recording):
         if found is not indices:
             self._constants.append(found)  # in the same memory at each call: the check writes it
         return found
-
-    def overwrite(self, arrays: Sequence[NDArray]) -> None:
-        for one in (*arrays, *self._memory):
-            one[...] = np.frombuffer(bytes([POISON]) * one.itemsize, one.dtype).reshape(())
-
-    def digest(self, array: NDArray) -> str:
-        return digest_of(array)
 
     def _image(self, made: LaunchList, constants: Sequence[NDArray]) -> bytes | None:
         from ep.cpu.engine.repeat.image import image_of
