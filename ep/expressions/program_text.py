@@ -42,6 +42,7 @@ class ProgramText:
         self._constants: set[int] = set()
         self.renamed: dict[int, Mapping[str, str]] = {}
         self.chosen: dict[Any, Any] = {}
+        self._primitives: dict[Any, Any] = {}
         self.is_repeatable = True
         self.lines: list[str] = []
         self.steps: list[int] = []
@@ -134,7 +135,12 @@ class ProgramText:
             self._write(k, f"v{one} = {directly}empty(s{one}, d{one})")
 
     def _add_kernel(self, base: Any, k: int, group: Group) -> None:
-        primitive = RequirePrimitive(ExpressionFactory, base.device_type, group.structure)
+        # kernels of one structure and shapes, such as those of equal layers, are one primitive, with one plan
+        of_kernel = group.structure, *(self._nodes[one].shape for one in (*group.results, *dict(group.reads)))
+        primitive = self._primitives.get(of_kernel)
+        if primitive is None:
+            primitive = RequirePrimitive(ExpressionFactory, base.device_type, group.structure)
+            self._primitives[of_kernel] = primitive
         self._names[f"launch{k}"] = primitive.Launch
         self._add_results(k, group.results, may_be_given=True)
         operands = [(one, group.shape_of(one)) for one in group.results]
