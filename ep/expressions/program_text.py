@@ -207,7 +207,7 @@ class ProgramText:
         self._add_results(k, results, may_be_given=False)
         read, written = [*map(self._buffer, node.inputs)], [*map(self._value, results)]
         unread = [self._value(one) for one in results if one not in group.values]
-        if not isinstance(launches, OneLaunch):
+        if not isinstance(launches, OneLaunch) or launches.indices:
             self._names[f"launch{k}"] = launches
             # a function of another package may compute without launches, which its recording would not have
             self.is_repeatable &= getattr(launches, "is_repeatable", is_own(launches))

@@ -36,6 +36,8 @@ class KnownCall(NamedTuple):
         have equivalent ones; all others are the same objects.
     shape, dtype: of its result.
     launch, arguments: the launch, and its arguments with a Placeholder for each array.
+    indices: the number of an operand whose elements must be from 0 on and less than a size, and this size; else the
+        operator raises an error. None without such an operand.
     """
 
     args: Sequence[Any]
@@ -45,6 +47,7 @@ class KnownCall(NamedTuple):
     dtype: np.dtype[Any]
     launch: Callable[..., None]
     arguments: Sequence[Any]
+    indices: tuple[int, int] | None = None
 
 
 class CallFinder(ABC):

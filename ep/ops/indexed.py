@@ -10,11 +10,11 @@ import numpy as np
 
 from ep.common.primitive.broadcast import Dims
 from ep.common.primitive.gather_view import gather_view
-from ep.include.arrays import Array, Arrays
+from ep.include.arrays import RESULT, Array, Arrays, Placeholder
 from ep.include.data_type import as_data_type
 from ep.ops.declare.operator import Attributes
 from ep.ops.indices import resolved
-from ep.ops.kernels import Launches, PreparedKernel, Subject
+from ep.ops.kernels import Launches, OneLaunch, PreparedKernel, Subject
 
 
 class IndexedKernel(PreparedKernel):
@@ -33,6 +33,10 @@ class IndexedKernel(PreparedKernel):
         batch_dims, size, mode, offset = (attributes[name] for name in ("batch_dims", "size", "mode", "offset"))
         sizes = self.sizes(gather_view(self.params_shape(shapes, attributes), attributes["axis"], batch_dims))
         num_indices = math.prod(shapes[1][batch_dims:])
+        if mode in ("raise", "zero"):  # indices are read as they are
+            primitive = self._primitive(self.subject.data_types["indices"].dtype)
+            arguments = *sizes, Placeholder(0), num_indices, Placeholder(1), RESULT, offset
+            return OneLaunch(primitive, *arguments, indices=(1, size) if mode == "raise" else None)
 
         def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
             array, indices = inputs

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ep.common.primitive.broadcast import Dims
-from ep.include.arrays import Array, Arrays
+from ep.include.arrays import RESULT, Array, Arrays, Placeholder
 from ep.include.primitive.log_softmax_backward import LogSoftmaxBackwardFactory
 from ep.include.primitive.permute import PermuteFactory
 from ep.include.primitive.softmax_backward import SoftmaxBackwardFactory
@@ -19,6 +19,7 @@ from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.kernels import (
     Launches,
+    OneLaunch,
     PreparedKernel,
     PrimitiveExists,
     Subject,
@@ -114,8 +115,8 @@ class SoftmaxGradKernel(PreparedKernel):
         outer, cols, inner = math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
         dtype = self.subject.data_types["y"].dtype
 
-        def of_rows(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-            self._primitive.Launch(arrays.stream, outer, cols, *inputs, outputs[0])
+        if inner == 1:
+            return OneLaunch(self._primitive, outer, cols, Placeholder(0), Placeholder(1), RESULT)
 
         def of_columns(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
             stream, turned = arrays.stream, [arrays.empty((outer, inner, cols), dtype) for _ in inputs]
@@ -124,7 +125,7 @@ class SoftmaxGradKernel(PreparedKernel):
             self._primitive.Launch(stream, outer * inner, cols, *turned, turned[1])
             self._permute.Launch(stream, dtype, (outer, inner, cols), turned[1], (0, 2, 1), outputs[0])
 
-        return of_rows if inner == 1 else of_columns
+        return of_columns
 
 
 def _register(operator: str, factory: type[Any]) -> None:

@@ -128,7 +128,8 @@ FEW = {
     "expand": (1, lambda: ep.ops.expand(X, 3, 4, 6)),
     "softmax": (1, lambda: ep.ops.softmax(X)),
     "concat": (9, lambda: ep.ops.concat([X, X])),
-    "gather": (9, lambda: ep.ops.gather(X, AT)),
+    "gather": (1, lambda: ep.ops.gather(X, AT)),
+    "softmax_grad": (2, lambda: ep.ops.softmax_grad(y=X, dy=X)),
     "matmul": (4, lambda: ep.ops.matmul(X, X, transpose_x2=True)),
 }
 

@@ -109,6 +109,22 @@ def test_raise(device, on_device, params, dtype, wrong):
         assert not result[:, 1].any()
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int32", "int64"])
+@pytest.mark.parametrize("count", [0, 1, 7, 4099])
+def test_wrong_indices_between_right_ones(on_device, rng, dtype, count):
+    """Calls like earlier ones are checked as these are."""
+    table, last = rng.standard_normal((13, 5)).astype(np.float32), np.iinfo(dtype).max
+    on = on_device(table)
+    for wrong in (None, None, 13, None, last, -1, None, np.iinfo(dtype).min):
+        indices = rng.integers(0, 13, count).astype(dtype)
+        if wrong is None or wrong == 0 or (wrong < 0 and dtype == "uint8") or count == 0:
+            np.testing.assert_array_equal(ep.ops.copy_to_host(ep.ops.gather(on, on_device(indices))), table[indices])
+            continue
+        indices[rng.integers(count)] = wrong
+        with pytest.raises(IndexError, match=f" is {wrong}; the axis holds"):
+            ep.ops.copy_to_host(ep.ops.gather(on, on_device(indices)))
+
+
 @pytest.mark.parametrize("wrong", [[0, 1, 5], [0, -1, 9], [7, 7, 7]])
 def test_raise_names_an_index_that_is_wrong(gather, params, device, wrong):
     with pytest.raises(IndexError) as caught:

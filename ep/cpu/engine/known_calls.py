@@ -54,8 +54,14 @@ _CALL: Final = layout(
     launch=1,
     num_arguments=1,
     arguments=_MOST_OF_LAUNCH,  # objects, or an array by its number: -1 the result, -2 the first operand ...
+    num_indices=1,  # the number of indices to check
+    indices=1,  # the operand that they are in
+    size=1,  # of their axis
+    are_words=1,  # whether they are int64, not int32
 )
 _RESULT: Final = -1
+_MOST_INDICES: Final = 4096  # NumPy checks more of them, by vectors
+_OF_INDICES: Final = np.dtype(np.int32), np.dtype(np.int64)
 
 
 class CpuCallFinder(CallFinder):
@@ -74,6 +80,10 @@ class CpuCallFinder(CallFinder):
             or max(one.ndim for one in operands) > _MOST_DIMS
         ):
             return None
+        if call.indices is not None:
+            indices = operands[call.indices[0]]
+            if indices.dtype not in _OF_INDICES or indices.size > _MOST_INDICES:
+                return None
         held = {"ndarray_type": np.ndarray, "empty": np.empty, "shape": call.shape, "dtype": call.dtype}
         held["launch"] = call.launch
         words = np.zeros(_CALL.num_words, np.int64)
@@ -87,6 +97,9 @@ class CpuCallFinder(CallFinder):
         words[_CALL.others :][: len(others)] = [id(one) for one in others]
         words[_CALL.names :][: len(call.names)] = [id(one) for one in call.names]
         words[_CALL.arguments :][: len(call.arguments)] = [_word(one) for one in call.arguments]
+        if call.indices is not None:
+            words[_CALL.num_indices], words[_CALL.are_words] = indices.size, indices.dtype.itemsize == 8
+            words[_CALL.indices], words[_CALL.size] = call.indices
         return words, *held.values(), *others, *call.names, *call.arguments, *(one.dtype for one in operands)
 
     def add(self, known: tuple[Any, ...]) -> None:
@@ -125,7 +138,25 @@ def _is(words, args, num_args, names):
             if load_word(dims, axis) != load_word(operand, 2 + axis):
                 return False
         operand += 8 * _OPERAND.num_words
-    return True
+    return _are_indices(words, args)
+
+
+@jit
+def _are_indices(words, args):
+    """Return whether all indices are in their axis."""
+    num_indices, are_in = load_word(words, _CALL.num_indices), True
+    if num_indices == 0:
+        return True
+    data, size = load_word(load_word(args, load_word(words, _CALL.indices)) + DATA, 0), load_word(words, _CALL.size)
+    if load_word(words, _CALL.are_words) != 0:
+        for place in range(num_indices):
+            index = load_word(data, place)
+            are_in &= 0 <= index < size
+    else:
+        for place in range(num_indices):
+            index = load_int(data + 4 * place)
+            are_in &= 0 <= index < size
+    return are_in
 
 
 @jit

@@ -50,7 +50,7 @@ class CudaCallFinder(CallFinder):
     def known(self, call: KnownCall) -> tuple[Any, ...] | None:
         operands, others = call.args[: call.num_operands], call.args[call.num_operands :]
         empty = self._empty(call.shape, call.dtype)
-        if empty is None or len(call.arguments) > _MOST_OF_LAUNCH:
+        if empty is None or call.indices or len(call.arguments) > _MOST_OF_LAUNCH:
             return None
         sizes = self._shared, self._stream, len(call.args), len(call.names), len(operands), len(call.arguments)
         words = np.array([*sizes, *map(_code, call.arguments)], np.int64)

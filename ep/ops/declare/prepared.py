@@ -48,7 +48,8 @@ class Prepared(NamedTuple):
         if not isinstance(launches, OneLaunch):
             return None
         launch, arguments = launches.primitive.Launch, (arrays.stream, *launches.arguments)
-        return KnownCall(args, names, num_operands, tuple(self.shapes[0]), self.dtype, launch, arguments)
+        shape = tuple(self.shapes[0])
+        return KnownCall(args, names, num_operands, shape, self.dtype, launch, arguments, launches.indices)
 
     def finding(self, arrays: Arrays, inputs: Sequence[Array]) -> Callable[..., Any] | None:
         """Return a fast function for such inputs, which may return UNKNOWN; None if nothing is faster than launches."""

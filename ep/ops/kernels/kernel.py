@@ -11,6 +11,7 @@ from ep.common.primitive.broadcast import Dims
 from ep.include.arrays import Array, Arrays, Placeholder
 from ep.include.errors import ArgumentError
 from ep.include.stream import Stream
+from ep.ops.indices import resolved
 from ep.ops.kernels.conditions import Subject
 
 Launches = Callable[[Arrays, Sequence[Array], Sequence[Array]], None]
@@ -22,12 +23,14 @@ class OneLaunch:
 
     primitive: its Launch does the work. arguments: those of Launch after the stream, with a `Placeholder` for each
         operand and for the result.
+    indices: the number of the operand that has indices of an axis, all of which must be in it, and the size of the
+        axis; None without such an operand.
     """
 
-    __slots__ = ("_in_order", "arguments", "primitive")
+    __slots__ = ("_in_order", "arguments", "indices", "primitive")
 
-    def __init__(self, primitive: Any, *arguments: Any) -> None:
-        self.primitive, self.arguments = primitive, arguments
+    def __init__(self, primitive: Any, *arguments: Any, indices: tuple[int, int] | None = None) -> None:
+        self.primitive, self.arguments, self.indices = primitive, arguments, indices
         numbers = [one.number for one in arguments if isinstance(one, Placeholder) and one.number is not None]
         result = 2 + len(arguments) + max(numbers)
         # Launch's arguments, picked from a tuple of the stream, the arguments, the operands and the result
@@ -39,6 +42,9 @@ class OneLaunch:
         return result if argument.number is None else 1 + len(self.arguments) + argument.number
 
     def __call__(self, arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        if self.indices is not None:
+            number, size = self.indices
+            resolved(arrays, inputs[number], size, "raise")
         self.primitive.Launch(*self._in_order((arrays.stream, *self.arguments, *inputs, *outputs)))
 
 
