@@ -20,6 +20,7 @@ from ep.cpu.engine.launchable import NUM_RECENT, Launchable, launched
 from ep.cpu.engine.plan import Plan
 from ep.cpu.shared.layout import layout
 from ep.cpu.shared.state import STATE, LaunchState
+from ep.garbage import garbage_waits
 from ep.include import DataType
 from ep.include import primitive as primitives
 from tests.profiles import calls_of
@@ -409,8 +410,7 @@ def test_launches_keep_no_references(add, stream):
     for _ in range(30):
         launches()
     watched = stream, x, out, add, dims, None, add._recent[0]
-    gc.disable()  # objects of earlier tests hold thousands of references to None
-    try:
+    with garbage_waits():  # objects of earlier tests hold thousands of references to None
         before = [sys.getrefcount(one) for one in watched]
         for _ in range(100):
             launches()
@@ -424,8 +424,6 @@ def test_launches_keep_no_references(add, stream):
         launch(stream, dims, x, dims, x, out)
         del launch
         assert watched() is None
-    finally:
-        gc.enable()
 
 
 def test_threads_that_launch_in_turns(add, stream):
