@@ -3,6 +3,7 @@
 import os
 import threading
 import time
+from contextlib import suppress
 from ctypes import CFUNCTYPE, c_int, c_int64, c_void_p, cast
 
 import numpy as np
@@ -71,6 +72,21 @@ class Pool:
         return sorted(done), threads
 
 
+def wait_until_asleep(clock):
+    """Wait until the thread of a clock of processor time sleeps: it runs for a moment after Python's call has begun."""
+    before = -1
+    while before != (before := time.clock_gettime_ns(clock)):
+        time.sleep(0.02)
+
+
+def wait_until_ended(clock):
+    """Wait until there is no thread of a clock: it runs for a moment after Python's `join` has returned."""
+    with suppress(OSError):
+        while True:
+            time.clock_gettime_ns(clock)
+            time.sleep(0.001)
+
+
 linux = pytest.mark.skipif(not may_use_openmp(), reason="OpenMP's threads are used on Linux alone")
 
 
@@ -123,12 +139,14 @@ def test_threads_that_sleep_or_have_ended_are_left_alone():
     sleeper.start()
     pool.words[pool_words.USED_AT], pool.words[pool_words.LATE] = 0, 1
     pool.words[pool_words.CLOCK] = clock = time.pthread_getcpuclockid(sleeper.ident)
+    wait_until_asleep(clock)
     try:
         assert pool.share(2)[0] == [*range(COUNT)]
         assert (openmp.loops, pool.words[pool_words.CLOCK]) == (0, clock)
     finally:
         end.set()
         sleeper.join()
+        wait_until_ended(clock)
     assert pool.share(2)[0] == [*range(COUNT)]
     assert (openmp.loops, pool.words[pool_words.CLOCK]) == (0, 0)
     assert pool.share(2)[0] == [*range(COUNT)]
