@@ -14,31 +14,21 @@ from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.broadcast_elementwise_binary import BroadcastElementwiseBinaryFactory
 from ep.include.primitive.op_table import OPS
 from ep.include.primitive.primitive import kMaxNumDims
-from ep.include.primitive.unary_op import UnaryOp
 from ep.ops.declare.function import FUNCTIONS
 from ep.ops.declare.inputs import Role
 from ep.ops.declare.operator import Attributes
 from ep.ops.devices import arrays_of, with_scalars
-from ep.ops.elementwise import ElementwiseKernel, OpOperator
+from ep.ops.elementwise import OpOperator
 from ep.ops.elementwise_signatures import binary_signatures
-from ep.ops.kernels import Launches, OneLaunch, PrimitiveExists, Subject
-from ep.ops.names import function_name
+from ep.ops.kernels import Calls, Launches, OneLaunch
 from ep.ops.operands import as_operands, is_number
 from ep.ops.shapes import launch_dims
 
 
-class BinaryKernel(ElementwiseKernel):
-    """A kernel of one launch of BroadcastElementwiseBinary."""
-
-    def __init__(self, op: UnaryOp | BinaryOp, exists: PrimitiveExists, subject: Subject) -> None:
-        """Errors name the operator of `op` and its operands."""
-        super().__init__(op, exists, subject)
-        first, second = OPS[op].operands
-        self._name, self.names = function_name(op), {"src0": first, "src1": second, "dst": "out"}
-
-    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
-        x_dims, y_dims = launch_dims(self._name, *shapes)
-        return OneLaunch(self.primitive, x_dims, Placeholder(0), y_dims, Placeholder(1), RESULT)
+def _binary_kernel(name: str, calls: Calls, binary: Any) -> Launches:
+    """Return one launch of BroadcastElementwiseBinary. name: of the operator, for errors."""
+    x_dims, y_dims = launch_dims(name, *calls.shapes)
+    return OneLaunch(binary, x_dims, Placeholder(0), y_dims, Placeholder(1), RESULT)
 
 
 def _shape(names: tuple[str, ...], shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
@@ -52,8 +42,9 @@ def _declare(op: BinaryOp) -> OpOperator:
     Some functions have dy as their first operand.
     """
     operator = OpOperator(op, Role.OPERAND, partial(_shape, OPS[op].operands), binary_signatures)
-    operator.add_kernel(BroadcastElementwiseBinaryFactory, BinaryKernel, kMaxNumDims)
-    names = operator.parameters.operands
+    names, kernel = operator.parameters.operands, partial(_binary_kernel, operator.declared.name)
+    in_errors = {"src0": names[0], "src1": names[1], "dst": "out"}
+    operator.add_kernel(BroadcastElementwiseBinaryFactory, kernel, "BinaryKernel", kMaxNumDims, **in_errors)
 
     def read(operands: Sequence[Any]) -> tuple[Operands, Sequence[Array]]:
         arrays = arrays_of(operands, names)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -15,8 +16,7 @@ from ep.include.primitive.cast import CastFactory
 from ep.ops.declare.function import Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import Given
-from ep.ops.kernels import Launches, OneLaunch, PreparedKernel, Subject, data_type, primitive_exists, register_kernel
-from ep.ops.names import in_errors
+from ep.ops.kernels import Calls, Launches, OneLaunch, data_type, launching, primitive_exists
 from ep.ops.sbp_signatures import PMAX, PMIN, P, signature
 from ep.sbp import Problem, Signature, Split
 
@@ -85,15 +85,7 @@ def cast(x: Tensor, dtype: DTypeLike) -> Attributes:
 _CAST = primitive_exists(CastFactory, data_type("x"), data_type("out"))
 
 
-@register_kernel("cast", matches=_CAST)
-class CastKernel(PreparedKernel):
-    """A kernel of one launch of Cast."""
-
-    names = in_errors(src="x", dst="out")
-
-    def __init__(self, subject: Subject) -> None:
-        super().__init__(subject)
-        self._primitive = _CAST.make(subject)
-
-    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
-        return OneLaunch(self._primitive, Placeholder(0), RESULT, math.prod(shapes[0]))
+@launching("cast", _CAST, src="x", dst="out")
+def cast_kernel(calls: Calls, cast: Any) -> Launches:
+    """Return one launch of Cast."""
+    return OneLaunch(cast, Placeholder(0), RESULT, math.prod(calls.shapes[0]))

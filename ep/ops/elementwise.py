@@ -21,15 +21,7 @@ from ep.ops.declare.inputs import REQUIRED, Attribute, Input, Role
 from ep.ops.declare.operator import Attributes, Operator, add_operator
 from ep.ops.declare.type_rules import TypeRule
 from ep.ops.elementwise_signatures import why_not_listed
-from ep.ops.kernels import (
-    PreparedKernel,
-    PrimitiveExists,
-    Subject,
-    attribute,
-    data_type,
-    primitive_exists,
-    register_kernel,
-)
+from ep.ops.kernels import Launches, attribute, data_type, launching, primitive_exists
 from ep.ops.names import ALIASES, STANDARD, function_name, parameter_name
 from ep.ops.parameters import Parameters
 from ep.sbp import Problem, Signature
@@ -51,15 +43,6 @@ class OfOp(TypeRule):
             return "kBool"
         words = {Gives.PART: f"that of the parts of {source}", Gives.WHOLE: f"the complex one with parts as {source}"}
         return words.get(self.row.gives, f"that of {source}")
-
-
-class ElementwiseKernel(PreparedKernel):
-    """A kernel of one launch of a primitive that has the op and its attributes."""
-
-    def __init__(self, op: UnaryOp | BinaryOp, exists: PrimitiveExists, subject: Subject) -> None:
-        """exists: the condition that makes the primitive of `op`."""
-        super().__init__(subject)
-        self.primitive = exists.make(subject)
 
 
 @cache
@@ -109,20 +92,16 @@ class OpOperator:
         return self.parameters.read(args, kwargs).attributes
 
     def add_kernel(
-        self,
-        factory: type[Any],
-        make: Callable[[UnaryOp | BinaryOp, PrimitiveExists, Subject], ElementwiseKernel],
-        *dims: int,
+        self, factory: type[Any], launches: Callable[..., Launches], name: str, *dims: int, **names: Any
     ) -> None:
         """Register the kernel that launches the primitive of the op.
 
-        dims: the most dims, for a primitive that needs them.
+        launches, name, names: as in `launching`. dims: the most dims, for a primitive that needs them.
         """
         row = OPS[self.op]
         attributes = (attribute(parameter_name(one)) for one in row.attributes)
         exists = primitive_exists(factory, self.op, data_type(row.operands[0]), data_type("out"), *dims, *attributes)
-        name = getattr(make, "__name__", "")
-        register_kernel(self.declared.name, matches=exists, name=name)(partial(make, self.op, exists))
+        launching(self.declared.name, exists, name=name, **names)(launches)
 
     def add_function(self, read_operands: Callable[[Sequence[Any]], tuple[Operands, Sequence[Array]]]) -> None:
         """Add the operator's function to `ep.ops`, `f(<operands>, <attributes>, *, out=None)`: made when it is used.

@@ -13,8 +13,7 @@ from ep.include.primitive.primitive import kMaxNumDims
 from ep.ops.declare.function import Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import Launches, OneLaunch, PreparedKernel, Subject, data_type, primitive_exists, register_kernel
-from ep.ops.names import in_errors
+from ep.ops.kernels import Calls, Launches, OneLaunch, data_type, launching, primitive_exists
 from ep.ops.sbp_signatures import B, moved_signatures, signature
 from ep.ops.shapes import as_sizes, launch_dims
 from ep.sbp import Problem, Signature, Split, piece_shape
@@ -92,28 +91,11 @@ def expanded_shape(shape: Dims, sizes: Dims, argument: str = "sizes") -> Dims:
     return tuple(result)
 
 
-class ExpandingKernel(PreparedKernel):
-    """A kernel of one launch of Expand, between dims that broadcast."""
-
-    exists = primitive_exists(ExpandFactory, data_type("x"), kMaxNumDims)
-    names = in_errors(src="x", dst="out")
-
-    def __init__(self, subject: Subject) -> None:
-        super().__init__(subject)
-        self._primitive = self.exists.make(subject)
-
-    def expanding(self, operator: str, src_dims: Dims, dst_dims: Dims) -> Launches:
-        """Return the launch that fills the result, seen as an array of `dst_dims`, with x, seen as one of `src_dims`.
-
-        Raises ValueError if the dims need more axes than a primitive supports.
-        """
-        src_dims, dst_dims = launch_dims(operator, src_dims, dst_dims)
-        return OneLaunch(self._primitive, src_dims, Placeholder(0), dst_dims, RESULT)
+EXPAND = primitive_exists(ExpandFactory, data_type("x"), kMaxNumDims)
 
 
-@register_kernel("expand", matches=ExpandingKernel.exists)
-class ExpandKernel(ExpandingKernel):
-    """An expansion from the dims of x to those of the result."""
-
-    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
-        return self.expanding("expand", shapes[0], attributes["sizes"])
+@launching("expand", EXPAND, src="x", dst="out")
+def expand_kernel(calls: Calls, expand: Any) -> Launches:
+    """Return one launch of Expand, from the dims of x to those of the result."""
+    src_dims, dst_dims = launch_dims("expand", calls.shapes[0], calls.attributes["sizes"])
+    return OneLaunch(expand, src_dims, Placeholder(0), dst_dims, RESULT)

@@ -15,8 +15,7 @@ from ep.ops.declare.function import Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.expand import expanded_shape
-from ep.ops.kernels import Launches, OneLaunch, PreparedKernel, Subject, data_type, primitive_exists, register_kernel
-from ep.ops.names import in_errors
+from ep.ops.kernels import Calls, Launches, OneLaunch, data_type, launching, primitive_exists
 from ep.ops.repeat import repeat_dims
 from ep.ops.sbp_signatures import PMAX, PMIN, P, signature
 from ep.ops.shapes import as_sizes
@@ -100,46 +99,35 @@ def repeat_grad(dy: Tensor, shape: Any, sizes: Any) -> Attributes:
     return {"shape": of_x, "sizes": times}
 
 
-class SumKernel(PreparedKernel):
-    """A kernel of one launch of Reduce, over the axes of dy along which x was expanded."""
-
-    exists = primitive_exists(ReduceFactory, ReduceOp.kSum, data_type("dy"), kMaxNumDims)
-    names = in_errors(src="dy", dst="out")
-
-    def __init__(self, subject: Subject) -> None:
-        super().__init__(subject)
-        self._primitive = self.exists.make(subject)
-
-    def adding_up(self, dims: Dims, to_dims: Dims) -> Launches:
-        """Return the launch that sums dy, seen as an array of `dims`, to the result, seen as one of `to_dims`.
-
-        `to_dims` expands to `dims`. Raises ValueError if more than 8 axes are needed.
-        """
-        num_new = len(dims) - len(to_dims)
-        axes = [axis for axis, size in enumerate(dims) if axis < num_new or (to_dims[axis - num_new] == 1 != size)]
-        shape = ReduceShape(dims, tuple(axes))
-        if len(dims) > kMaxNumDims and 0 not in dims:
-            merged = shape.simplified()
-            gone = tuple(position for position, axis in enumerate(merged) if axis.reduced)
-            shape = ReduceShape(tuple(axis.size for axis in merged), gone)
-        if len(shape.src_dims) > kMaxNumDims:
-            raise ValueError(f"dy needs {len(shape.src_dims)} axes; at most {kMaxNumDims} are possible")
-        src_dims, gone = shape
-        return OneLaunch(self._primitive, src_dims, Placeholder(0), gone, RESULT)
+_SUM = primitive_exists(ReduceFactory, ReduceOp.kSum, data_type("dy"), kMaxNumDims)
 
 
-@register_kernel("expand_grad", matches=SumKernel.exists)
-class ExpandGradKernel(SumKernel):
-    """A sum over the axes along which dy is larger than x."""
+def _adding_up(reduce: Any, dims: Dims, to_dims: Dims) -> Launches:
+    """Return the launch that sums dy, seen as an array of `dims`, to the result, seen as one of `to_dims`.
 
-    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
-        return self.adding_up(shapes[0], attributes["shape"])
+    `to_dims` expands to `dims`. Raises ValueError if more than 8 axes are needed.
+    """
+    num_new = len(dims) - len(to_dims)
+    axes = [axis for axis, size in enumerate(dims) if axis < num_new or (to_dims[axis - num_new] == 1 != size)]
+    shape = ReduceShape(dims, tuple(axes))
+    if len(dims) > kMaxNumDims and 0 not in dims:
+        merged = shape.simplified()
+        gone = tuple(position for position, axis in enumerate(merged) if axis.reduced)
+        shape = ReduceShape(tuple(axis.size for axis in merged), gone)
+    if len(shape.src_dims) > kMaxNumDims:
+        raise ValueError(f"dy needs {len(shape.src_dims)} axes; at most {kMaxNumDims} are possible")
+    src_dims, gone = shape
+    return OneLaunch(reduce, src_dims, Placeholder(0), gone, RESULT)
 
 
-@register_kernel("repeat_grad", matches=SumKernel.exists)
-class RepeatGradKernel(SumKernel):
-    """A sum over the axes of copies, with dy seen as an expansion of x."""
+@launching("expand_grad", _SUM, src="dy", dst="out")
+def expand_grad_kernel(calls: Calls, reduce: Any) -> Launches:
+    """Return a sum over the axes along which dy is larger than x."""
+    return _adding_up(reduce, calls.shapes[0], calls.attributes["shape"])
 
-    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
-        src_dims, dst_dims, _ = repeat_dims(attributes["shape"], attributes["sizes"])
-        return self.adding_up(dst_dims, src_dims)
+
+@launching("repeat_grad", _SUM, src="dy", dst="out")
+def repeat_grad_kernel(calls: Calls, reduce: Any) -> Launches:
+    """Return a sum over the axes of copies, with dy seen as an expansion of x."""
+    src_dims, dst_dims, _ = repeat_dims(calls.attributes["shape"], calls.attributes["sizes"])
+    return _adding_up(reduce, dst_dims, src_dims)

@@ -11,9 +11,9 @@ from ep.include.primitive.gather import GatherFactory
 from ep.ops.declare.function import Indices, Tensor, function_of, operator
 from ep.ops.declare.operator import Attributes, operator_named
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.indexed import IndexedKernel
+from ep.ops.indexed import for_indices, indexed
 from ep.ops.indices import IndexMode, check_mode
-from ep.ops.kernels import attribute, data_type, primitive_exists, register_kernel
+from ep.ops.kernels import Calls, Launches, attribute, data_type, launching
 from ep.ops.sbp_signatures import B, partials_of, signature, sum_of
 from ep.ops.shapes import from_front
 from ep.sbp import Problem, Signature, Split, span
@@ -112,23 +112,17 @@ def gather_axes(
 
 _TYPES = {"params_type": data_type("params"), "indices_type": data_type("indices")}
 
-_GATHER = primitive_exists(GatherFactory, **_TYPES)
-_BATCH_GATHER = primitive_exists(BatchGatherFactory, **_TYPES)
+_GATHER = for_indices(GatherFactory, **_TYPES)
+_BATCH_GATHER = for_indices(BatchGatherFactory, **_TYPES)
 
 
-@register_kernel("gather", matches=(attribute("batch_dims") == 0) & _GATHER)
-class GatherKernel(IndexedKernel):
-    """A kernel of one batch."""
-
-    exists = _GATHER
-
-    @staticmethod
-    def sizes(view: Any) -> Any:
-        return view[1:]
+@launching("gather", _GATHER, when=attribute("batch_dims") == 0)
+def gather_kernel(calls: Calls, gather: Any) -> Launches:
+    """Return one launch of Gather, of one batch."""
+    return indexed(calls, gather, calls.shapes[0], has_batches=False)
 
 
-@register_kernel("gather", matches=(attribute("batch_dims") != 0) & _BATCH_GATHER)
-class BatchGatherKernel(IndexedKernel):
-    """A kernel in which each batch has its own indices."""
-
-    exists = _BATCH_GATHER
+@launching("gather", _BATCH_GATHER, when=attribute("batch_dims") != 0)
+def batch_gather_kernel(calls: Calls, gather: Any) -> Launches:
+    """Return one launch of BatchGather: each batch has its own indices."""
+    return indexed(calls, gather, calls.shapes[0], has_batches=True)

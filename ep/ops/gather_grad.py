@@ -12,10 +12,9 @@ from ep.ops.declare.function import Indices, Tensor, function_of, operator
 from ep.ops.declare.operator import Attributes, operator_named
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.gather import gather_axes
-from ep.ops.indexed import IndexedKernel
+from ep.ops.indexed import for_indices, indexed
 from ep.ops.indices import IndexMode, check_mode
-from ep.ops.kernels import attribute, data_type, primitive_exists, register_kernel
-from ep.ops.names import in_errors
+from ep.ops.kernels import Calls, Launches, attribute, data_type, launching
 from ep.ops.sbp_signatures import B, P, signature
 from ep.ops.shapes import as_sizes
 from ep.sbp import Problem, Signature, Split, span
@@ -83,33 +82,20 @@ def batch_gather_grad(dy: Tensor, indices: Indices, shape: Any, mode: IndexMode 
 
 
 _TYPES = {"data_type": data_type("dy"), "segment_ids_type": data_type("indices")}
+_NAMES: dict[str, Any] = {"data": "dy", "segment_ids": "indices"}
 
 
-class _SegmentKernel(IndexedKernel):
-    names = in_errors(data="dy", segment_ids="indices")
-
-    def params_shape(self, shapes: Sequence[Dims], attributes: Attributes) -> Dims:
-        shape: Dims = attributes["shape"]
-        return shape
+_SUM = for_indices(UnsortedSegmentSumFactory, **_TYPES)
+_BATCH_SUM = for_indices(BatchUnsortedSegmentSumFactory, **_TYPES)
 
 
-_SUM = primitive_exists(UnsortedSegmentSumFactory, **_TYPES)
-_BATCH_SUM = primitive_exists(BatchUnsortedSegmentSumFactory, **_TYPES)
+@launching("gather_grad", _SUM, when=attribute("batch_dims") == 0, **_NAMES)
+def gather_grad_kernel(calls: Calls, segment_sum: Any) -> Launches:
+    """Return one launch of UnsortedSegmentSum, of one batch."""
+    return indexed(calls, segment_sum, calls.attributes["shape"], has_batches=False)
 
 
-@register_kernel("gather_grad", matches=(attribute("batch_dims") == 0) & _SUM)
-class GatherGradKernel(_SegmentKernel):
-    """A kernel of one batch."""
-
-    exists = _SUM
-
-    @staticmethod
-    def sizes(view: Any) -> Any:
-        return view[1:]
-
-
-@register_kernel("gather_grad", matches=(attribute("batch_dims") != 0) & _BATCH_SUM)
-class BatchGatherGradKernel(_SegmentKernel):
-    """A kernel in which each batch has its own indices."""
-
-    exists = _BATCH_SUM
+@launching("gather_grad", _BATCH_SUM, when=attribute("batch_dims") != 0, **_NAMES)
+def batch_gather_grad_kernel(calls: Calls, segment_sum: Any) -> Launches:
+    """Return one launch of BatchUnsortedSegmentSum: each batch has its own indices."""
+    return indexed(calls, segment_sum, calls.attributes["shape"], has_batches=True)

@@ -1,9 +1,10 @@
-"""Kernels that read or write rows by indices: those of gather and of its gradient."""
+"""Launches that read or write rows by indices: those of gather and of its gradient."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,52 +13,48 @@ from ep.common.primitive.broadcast import Dims
 from ep.common.primitive.gather_view import gather_view
 from ep.include.arrays import RESULT, Array, Arrays, Placeholder
 from ep.include.data_type import as_data_type
-from ep.ops.declare.operator import Attributes
 from ep.ops.indices import resolved
-from ep.ops.kernels import Launches, OneLaunch, PreparedKernel, Subject
+from ep.ops.kernels import Calls, Launches, OneLaunch, PrimitiveExists, Subject
 
 
-class IndexedKernel(PreparedKernel):
-    """A kernel with indices, and a primitive for each type that resolved indices may have.
+class ForIndices(PrimitiveExists):
+    """The condition that there is a primitive for the type of the first indices, or for that of resolved ones.
 
-    The operator has an array and indices for inputs, and the attributes that `gather` resolves.
+    It makes a function that returns the primitive for a type of resolved indices.
     """
 
-    exists: Any
+    def make(self, subject: Subject) -> Callable[[np.dtype[Any]], Any]:
+        name = next(key for key in subject.data_types if key in ("indices", "multi_index"))
 
-    def __init__(self, subject: Subject) -> None:
-        super().__init__(subject)
-        self._primitives = {subject.data_types["indices"].dtype: self.exists.make(subject)}
+        @cache
+        def primitive(dtype: np.dtype[Any]) -> Any:
+            types = {**subject.data_types, name: as_data_type(dtype)}
+            return PrimitiveExists.make(self, subject._replace(data_types=types))
 
-    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
-        batch_dims, size, mode, offset = (attributes[name] for name in ("batch_dims", "size", "mode", "offset"))
-        sizes = self.sizes(gather_view(self.params_shape(shapes, attributes), attributes["axis"], batch_dims))
-        num_indices = math.prod(shapes[1][batch_dims:])
-        if mode in ("raise", "zero"):  # indices are read as they are
-            primitive = self._primitive(self.subject.data_types["indices"].dtype)
-            arguments = *sizes, Placeholder(0), num_indices, Placeholder(1), RESULT, offset
-            return OneLaunch(primitive, *arguments, indices=(1, size) if mode == "raise" else None)
+        return primitive
 
-        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-            array, indices = inputs
-            indices = resolved(arrays, indices, size, mode)
-            primitive = self._primitive(indices.dtype)
-            primitive.Launch(arrays.stream, *sizes, array, num_indices, indices, outputs[0], offset)
 
-        return launches
+def for_indices(factory: type[Any], *arguments: Any, **named: Any) -> PrimitiveExists:
+    """Return such a condition; the arguments are those of `primitive_exists`."""
+    return ForIndices(factory, arguments, tuple(named.items()))
 
-    def _primitive(self, indices_dtype: np.dtype[Any]) -> Any:
-        found = self._primitives.get(indices_dtype)
-        if found is None:
-            types = {**self.subject.data_types, "indices": as_data_type(indices_dtype)}
-            found = self._primitives[indices_dtype] = self.exists.make(self.subject._replace(data_types=types))
-        return found
 
-    def params_shape(self, shapes: Sequence[Dims], attributes: Attributes) -> Dims:
-        """Return the shape of the rows that indices select."""
-        return shapes[0]
+def indexed(calls: Calls, primitive: Callable[[Any], Any], rows: Dims, *, has_batches: bool) -> Launches:
+    """Return the launch of a primitive with resolved indices, of an operator with the attributes of `gather`.
 
-    @staticmethod
-    def sizes(view: Any) -> Any:
-        """Return the sizes of a view for Launch."""
-        return view
+    rows: the shape of the array whose rows the indices, the second input, select.
+    """
+    batch_dims, size, mode, offset = (calls.attributes[name] for name in ("batch_dims", "size", "mode", "offset"))
+    sizes = gather_view(rows, calls.attributes["axis"], batch_dims)[0 if has_batches else 1 :]
+    num_indices = math.prod(calls.shapes[1][batch_dims:])
+    if mode in ("raise", "zero"):  # indices are read as they are
+        arguments = *sizes, Placeholder(0), num_indices, Placeholder(1), RESULT, offset
+        as_given = primitive(calls.subject.data_types["indices"].dtype)
+        return OneLaunch(as_given, *arguments, indices=(1, size) if mode == "raise" else None)
+
+    def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        array, indices = inputs
+        indices = resolved(arrays, indices, size, mode)
+        primitive(indices.dtype).Launch(arrays.stream, *sizes, array, num_indices, indices, outputs[0], offset)
+
+    return launches

@@ -17,17 +17,7 @@ from ep.include.primitive.primitive import kMaxNumDims
 from ep.ops.declare.function import FUNCTIONS, Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import (
-    Launches,
-    OneLaunch,
-    PreparedKernel,
-    Subject,
-    attribute,
-    data_type,
-    primitive_exists,
-    register_kernel,
-)
-from ep.ops.names import in_errors
+from ep.ops.kernels import Calls, Launches, OneLaunch, attribute, data_type, launching, primitive_exists
 from ep.ops.sbp_signatures import B, P, signature
 from ep.sbp import Problem, Sbp, Signature, Split
 
@@ -159,19 +149,11 @@ _MATMUL = primitive_exists(
 )
 
 
-@register_kernel("matmul", matches=_MATMUL)
-class MatmulKernel(PreparedKernel):
-    """A kernel of one launch of BroadcastMatmul."""
-
-    names = in_errors(a="x1", b="x2", c="out", a_dims="x1.shape", b_dims="x2.shape", c_dims="out.shape")
-
-    def __init__(self, subject: Subject) -> None:
-        super().__init__(subject)
-        self._primitive = _MATMUL.make(subject)
-
-    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
-        a, b, c = product_dims(shapes, attributes)
-        if len(c) > kMaxNumDims and 0 not in c:
-            (of_a, of_b), of_c = simplify_broadcast_dims(a[:-2], b[:-2])
-            a, b, c = (*of_a, *a[-2:]), (*of_b, *b[-2:]), (*of_c, *c[-2:])
-        return OneLaunch(self._primitive, 1, a, Placeholder(0), b, Placeholder(1), 0, c, RESULT)
+@launching("matmul", _MATMUL, a="x1", b="x2", c="out", a_dims="x1.shape", b_dims="x2.shape", c_dims="out.shape")
+def matmul_kernel(calls: Calls, matmul: Any) -> Launches:
+    """Return one launch of BroadcastMatmul."""
+    a, b, c = product_dims(calls.shapes, calls.attributes)
+    if len(c) > kMaxNumDims and 0 not in c:
+        (of_a, of_b), of_c = simplify_broadcast_dims(a[:-2], b[:-2])
+        a, b, c = (*of_a, *a[-2:]), (*of_b, *b[-2:]), (*of_c, *c[-2:])
+    return OneLaunch(matmul, 1, a, Placeholder(0), b, Placeholder(1), 0, c, RESULT)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from ep.include.primitive.one_hot import OneHotFactory
 from ep.ops.declare.function import Indices, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import Given
-from ep.ops.kernels import Launches, OneLaunch, PreparedKernel, Subject, data_type, primitive_exists, register_kernel
+from ep.ops.kernels import Calls, Launches, OneLaunch, data_type, launching, primitive_exists
 from ep.ops.sbp_signatures import B, signature
 from ep.sbp import Problem, Signature, Split, span
 
@@ -72,20 +73,9 @@ def one_hot(
 _ONE_HOT = primitive_exists(OneHotFactory, data_type("indices"), data_type("out"))
 
 
-@register_kernel("one_hot", matches=_ONE_HOT)
-class OneHotKernel(PreparedKernel):
-    """A kernel of one launch of OneHot."""
-
-    def __init__(self, subject: Subject) -> None:
-        super().__init__(subject)
-        self._primitive = _ONE_HOT.make(subject)
-
-    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
-        values, bounds = ("on_value", "off_value"), ("lower_bound", "upper_bound")
-        return OneLaunch(
-            self._primitive,
-            *(Placeholder(0), RESULT),
-            *(attributes[name] for name in values),
-            math.prod(shapes[0]),
-            *(attributes[name] for name in bounds),
-        )
+@launching("one_hot", _ONE_HOT)
+def one_hot_kernel(calls: Calls, one_hot: Any) -> Launches:
+    """Return one launch of OneHot."""
+    names = "on_value", "off_value", "lower_bound", "upper_bound"
+    on, off, lower, upper = (calls.attributes[name] for name in names)
+    return OneLaunch(one_hot, Placeholder(0), RESULT, on, off, math.prod(calls.shapes[0]), lower, upper)

@@ -18,8 +18,7 @@ from ep.include.shown import shown
 from ep.ops.declare.function import Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import Launches, OneLaunch, PreparedKernel, Subject, data_type, primitive_exists, register_kernel
-from ep.ops.names import in_errors
+from ep.ops.kernels import Calls, Launches, OneLaunch, data_type, launching, primitive_exists
 from ep.ops.sbp_signatures import B, P, partials_of, signature
 from ep.sbp import Problem, Signature, Split, piece_sizes, span
 
@@ -103,24 +102,17 @@ def _widths(pad_width: Any, num_dims: int) -> tuple[tuple[int, ...], tuple[int, 
 _PAD = primitive_exists(ConstantPadFactory, data_type("x"))
 
 
-@register_kernel("pad", matches=_PAD)
-class PadKernel(PreparedKernel):
-    """A kernel of one launch of ConstantPad, on merged axes if there are more than 8."""
-
-    names = in_errors(src="x", pad_val="constant_values", dst="out")
-
-    def __init__(self, subject: Subject) -> None:
-        super().__init__(subject)
-        self._primitive = _PAD.make(subject)
-
-    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
-        (of_x,), (before, after, value) = shapes, (attributes[name] for name in ("before", "after", "constant_values"))
-        shape = PadShape(of_x, before, after)
-        simple = shape if len(of_x) <= kMaxNumDims else shape.simplified()
-        if len(simple.src_dims) > kMaxNumDims:
-            raise ValueError(
-                f"x of shape {of_x} with {before} before and {after} after needs {len(simple.src_dims)} axes; at "
-                f"most {kMaxNumDims} are possible"
-            )
-        dims, before, after = simple
-        return OneLaunch(self._primitive, dims, Placeholder(0), before, after, value, RESULT)
+@launching("pad", _PAD, src="x", pad_val="constant_values", dst="out")
+def pad_kernel(calls: Calls, pad: Any) -> Launches:
+    """Return one launch of ConstantPad, on merged axes if there are more than 8."""
+    (of_x,), names = calls.shapes, ("before", "after", "constant_values")
+    before, after, value = (calls.attributes[name] for name in names)
+    shape = PadShape(of_x, before, after)
+    simple = shape if len(of_x) <= kMaxNumDims else shape.simplified()
+    if len(simple.src_dims) > kMaxNumDims:
+        raise ValueError(
+            f"x of shape {of_x} with {before} before and {after} after needs {len(simple.src_dims)} axes; at most "
+            f"{kMaxNumDims} are possible"
+        )
+    dims, before, after = simple
+    return OneLaunch(pad, dims, Placeholder(0), before, after, value, RESULT)

@@ -14,8 +14,7 @@ from ep.include.shown import shown
 from ep.ops.declare.function import Tensor, function_of, operator
 from ep.ops.declare.operator import Attributes, operator_named
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import Launches, OneLaunch, PreparedKernel, Subject, primitive_exists, register_kernel
-from ep.ops.names import in_errors
+from ep.ops.kernels import Calls, Launches, OneLaunch, launching, primitive_exists
 from ep.ops.sbp_signatures import moved_signatures
 from ep.ops.shapes import from_front
 from ep.sbp import Problem, Signature
@@ -89,22 +88,14 @@ def _merged(shape: Dims, order: tuple[int, ...]) -> tuple[Dims, tuple[int, ...]]
 _PERMUTE = primitive_exists(PermuteFactory, kMaxNumDims)
 
 
-@register_kernel("permute", matches=_PERMUTE)
-class PermuteKernel(PreparedKernel):
-    """A kernel of one launch of Permute, on merged axes if there are more than 8."""
-
-    names = in_errors(src="x", dst="out")
-
-    def __init__(self, subject: Subject) -> None:
-        super().__init__(subject)
-        self._primitive = _PERMUTE.make(subject)
-
-    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
-        (shape,), order = shapes, attributes["axes"]
-        dims, merged = (shape, order) if len(order) <= kMaxNumDims else _merged(shape, order)
-        if len(dims) > kMaxNumDims:
-            raise ValueError(
-                f"x of shape {shape} by axes {order} needs {len(dims)} axes where neighbours that stay together are "
-                f"one; at most {kMaxNumDims} are possible"
-            )
-        return OneLaunch(self._primitive, self.subject.data_types["x"].dtype, dims, Placeholder(0), merged, RESULT)
+@launching("permute", _PERMUTE, src="x", dst="out")
+def permute_kernel(calls: Calls, permute: Any) -> Launches:
+    """Return one launch of Permute, on merged axes if there are more than 8."""
+    (shape,), order = calls.shapes, calls.attributes["axes"]
+    dims, merged = (shape, order) if len(order) <= kMaxNumDims else _merged(shape, order)
+    if len(dims) > kMaxNumDims:
+        raise ValueError(
+            f"x of shape {shape} by axes {order} needs {len(dims)} axes where neighbours that stay together are one; "
+            f"at most {kMaxNumDims} are possible"
+        )
+    return OneLaunch(permute, calls.subject.data_types["x"].dtype, dims, Placeholder(0), merged, RESULT)

@@ -6,11 +6,9 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-import numpy as np
-
 from ep.common.primitive.broadcast import Dims, broadcast_dims
 from ep.include.arrays import Array, Arrays
-from ep.include.data_type import DataType, as_data_type
+from ep.include.data_type import DataType
 from ep.include.errors import ArgumentIndexError
 from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.broadcast_elementwise_binary import BroadcastElementwiseBinaryFactory
@@ -19,8 +17,9 @@ from ep.include.primitive.primitive import kMaxNumDims
 from ep.ops.declare.function import Tensors, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import Always
+from ep.ops.indexed import for_indices
 from ep.ops.indices import IndexMode, check_mode, resolved
-from ep.ops.kernels import Launches, PreparedKernel, Subject, data_type, primitive_exists, register_kernel
+from ep.ops.kernels import Calls, Launches, data_type, launching, primitive_exists
 from ep.ops.sbp_signatures import PMAX, PMIN, B, broadcast_signatures, signature
 from ep.ops.shapes import as_sizes, launch_dims
 from ep.sbp import Problem, Signature
@@ -70,50 +69,36 @@ _MUL, _ADD = (
     primitive_exists(BroadcastElementwiseBinaryFactory, op, _INT64, _INT64, kMaxNumDims)
     for op in (BinaryOp.kMul, BinaryOp.kAdd)
 )
-_CAST = primitive_exists(CastFactory, data_type("multi_index"), _INT64)
+_CAST = for_indices(CastFactory, data_type("multi_index"), _INT64)
 
 
-@register_kernel("ravel_multi_index", matches=_MUL & _ADD & _CAST)
-class RavelMultiIndexKernel(PreparedKernel):
-    """A kernel that checks the indices of each axis, multiplies those before by its size, and adds them."""
+@launching("ravel_multi_index", _MUL, _ADD, _CAST)
+def ravel_multi_index_kernel(calls: Calls, mul: Any, add: Any, cast: Any) -> Launches:
+    """Return launches that check the indices of each axis, multiply those before by its size, and add them."""
+    shapes, dims, mode, dtype = calls.shapes, calls.attributes["dims"], calls.attributes["mode"], _INT64.dtype
+    wholes = [broadcast_dims(*shapes[: k + 1]) for k in range(len(shapes))]
+    pairs = [launch_dims("ravel_multi_index", *pair) for pair in zip(wholes, shapes[1:], strict=False)]
 
-    def __init__(self, subject: Subject) -> None:
-        super().__init__(subject)
-        self._mul, self._add = _MUL.make(subject), _ADD.make(subject)
-        self._casts = {subject.data_types["multi_index"].dtype: _CAST.make(subject)}
+    def checked(arrays: Arrays, k: int, indices: Array, out: Array | None) -> Array:
+        """Return the indices of axis k in int64."""
+        try:
+            found = resolved(arrays, indices, dims[k], mode)
+        except ArgumentIndexError as error:
+            error.rename({"indices": f"multi_index[{k}]"})
+            raise
+        if found.dtype == dtype and out is None:
+            return found
+        result = arrays.empty(shapes[k], dtype) if out is None else out
+        cast(found.dtype).Launch(arrays.stream, found, result, math.prod(shapes[k]))
+        return result
 
-    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
-        dims, mode, dtype = attributes["dims"], attributes["mode"], _INT64.dtype
-        wholes = [broadcast_dims(*shapes[: k + 1]) for k in range(len(shapes))]
-        pairs = [launch_dims("ravel_multi_index", *pair) for pair in zip(wholes, shapes[1:], strict=False)]
+    def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        total = checked(arrays, 0, inputs[0], None if len(inputs) > 1 else outputs[0])
+        for k, ((a, b), whole) in enumerate(zip(pairs, wholes[1:], strict=True), 1):
+            indices = checked(arrays, k, inputs[k], None)
+            rows = arrays.empty(wholes[k - 1], dtype)
+            mul.Launch(arrays.stream, a, total, (), dims[k], rows)
+            total = outputs[0] if k == len(pairs) else arrays.empty(whole, dtype)
+            add.Launch(arrays.stream, a, rows, b, indices, total)
 
-        def checked(arrays: Arrays, k: int, indices: Array, out: Array | None) -> Array:
-            """Return the indices of axis k in int64."""
-            try:
-                found = resolved(arrays, indices, dims[k], mode)
-            except ArgumentIndexError as error:
-                error.rename({"indices": f"multi_index[{k}]"})
-                raise
-            if found.dtype == dtype and out is None:
-                return found
-            result = arrays.empty(shapes[k], dtype) if out is None else out
-            self._cast(found.dtype).Launch(arrays.stream, found, result, math.prod(shapes[k]))
-            return result
-
-        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-            total = checked(arrays, 0, inputs[0], None if len(inputs) > 1 else outputs[0])
-            for k, ((a, b), whole) in enumerate(zip(pairs, wholes[1:], strict=True), 1):
-                indices = checked(arrays, k, inputs[k], None)
-                rows = arrays.empty(wholes[k - 1], dtype)
-                self._mul.Launch(arrays.stream, a, total, (), dims[k], rows)
-                total = outputs[0] if k == len(pairs) else arrays.empty(whole, dtype)
-                self._add.Launch(arrays.stream, a, rows, b, indices, total)
-
-        return launches
-
-    def _cast(self, dtype: np.dtype[Any]) -> Any:
-        found = self._casts.get(dtype)
-        if found is None:
-            types = {**self.subject.data_types, "multi_index": as_data_type(dtype)}
-            found = self._casts[dtype] = _CAST.make(self.subject._replace(data_types=types))
-        return found
+    return launches

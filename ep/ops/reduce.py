@@ -10,13 +10,13 @@ from ep.common.checks import as_truth
 from ep.common.primitive.broadcast import Dims
 from ep.include.data_type import DataType, DTypeLike, as_data_type
 from ep.include.number_kind import BOOL, COMPLEXES, FLOATS, UNSIGNED, Kind, number_kind
-from ep.include.primitive.reduce_op import EXTREMES, SUMS, ReduceOp
+from ep.include.primitive.reduce_op import EXTREMES, SUMS, TRUTHS, ReduceOp
 from ep.include.shown import shown
 from ep.ops.declare.function import Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import Always, Given, SameAs
-from ep.ops.kernels import Predicate, attribute, register_kernel
-from ep.ops.reduce_kernel import CAST, FILL, MUL, MeanOfPieceKernel, ReduceKernel, exists
+from ep.ops.kernels import attribute, launching
+from ep.ops.reduce_kernel import CAST, FILL, MUL, exists, mean_of_piece_kernel, reduce_kernel
 from ep.ops.sbp_signatures import PMAX, PMIN, P, signature
 from ep.ops.shapes import as_axes
 from ep.sbp import Problem, Sbp, Signature, Split
@@ -196,23 +196,12 @@ def all(x: Tensor, axis: int | tuple[int, ...] | None = None, keepdims: bool = F
     return _resolved("all", x, axis, keepdims)
 
 
-def _register(op: ReduceOp, *, converts: bool, unless: Predicate | None = None) -> None:
-    """Register the kernel of an op, of one launch.
-
-    converts: whether x is converted to the type of the result. unless: the condition under which another kernel
-        computes.
-    """
-    matches = exists(op, converts) & CAST if converts else exists(op, converts)
-    kernel = type(f"{op.name.removeprefix('k')}Kernel", (ReduceKernel,), {"op": op, "converts": converts})
-    kernel.__doc__, kernel.__module__ = ReduceKernel.__doc__, __name__
-    register_kernel(op.name.removeprefix("k").lower(), matches=matches if unless is None else ~unless & matches)(kernel)
-
-
 _IS_PIECE = attribute("is_piece") == True  # noqa: E712
+_NAMES: dict[str, Any] = {"src": "x", "src_dims": "x.shape", "dst": "out", "axes": "axis"}
 
-for _op in (ReduceOp.kSum, ReduceOp.kProd):
-    _register(_op, converts=True)
-_register(ReduceOp.kMean, converts=True, unless=_IS_PIECE)
-for _op in (ReduceOp.kMin, ReduceOp.kMax, ReduceOp.kAny, ReduceOp.kAll):
-    _register(_op, converts=False)
-register_kernel("mean", matches=_IS_PIECE & exists(ReduceOp.kMean, True) & CAST & MUL & FILL)(MeanOfPieceKernel)
+for _op in ReduceOp:
+    _needs = (exists(_op, False),) if _op in EXTREMES + TRUTHS else (exists(_op, True), CAST)
+    _given: dict[str, Any] = {"when": ~_IS_PIECE} if _op is ReduceOp.kMean else {}
+    _word = _op.name.removeprefix("k")
+    launching(_word.lower(), *_needs, name=f"{_word}Kernel", **_given, **_NAMES)(reduce_kernel)
+launching("mean", exists(ReduceOp.kMean, True), CAST, MUL, FILL, when=_IS_PIECE, **_NAMES)(mean_of_piece_kernel)

@@ -18,66 +18,43 @@ from ep.include.primitive.fill import FillFactory
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.primitive.reduce import ReduceFactory
 from ep.include.primitive.reduce_op import ReduceOp
-from ep.ops.declare.operator import Attributes
-from ep.ops.kernels import Launches, OneLaunch, PreparedKernel, Subject, data_type, primitive_exists
-from ep.ops.names import in_errors
+from ep.ops.kernels import Calls, Launches, OneLaunch, data_type, primitive_exists
 
 
-class ReduceKernel(PreparedKernel):
-    """A kernel of one launch of Reduce, after a Cast if the result has another type than x."""
+def reduce_kernel(calls: Calls, reduce: Any, cast: Any = None) -> Launches:
+    """Return one launch of Reduce, after a Cast, if there is one, to another type than that of x."""
+    (shape,), axes, types = calls.shapes, calls.attributes["axes"], calls.subject.data_types
+    count, converted = math.prod(shape), (shape, types["out"].dtype)
+    if len(shape) > kMaxNumDims:
+        shape, axes = _simplified(shape, axes)
+    reducing = OneLaunch(reduce, shape, Placeholder(0), axes, RESULT)
+    if cast is None or types["out"] is types["x"]:
+        return reducing
 
-    op: ReduceOp
-    converts: bool
-    names = in_errors(src="x", src_dims="x.shape", dst="out", axes="axis")
+    def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        x = arrays.empty(*converted)
+        cast.Launch(arrays.stream, inputs[0], x, count)
+        reducing(arrays, [x], outputs)
 
-    def __init__(self, subject: Subject) -> None:
-        super().__init__(subject)
-        x, out = subject.data_types["x"], subject.data_types["out"]
-        self._type = out if self.converts else x
-        self._primitive = exists(self.op, self.converts).make(subject)
-        self._cast = CAST.make(subject) if self._type is not x else None
-
-    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
-        (shape,), axes, cast = shapes, attributes["axes"], self._cast
-        count, converted = math.prod(shape), (shape, self._type.dtype)
-        if len(shape) > kMaxNumDims:
-            shape, axes = _simplified(shape, axes)
-        reduce = OneLaunch(self._primitive, shape, Placeholder(0), axes, RESULT)
-        if cast is None:
-            return reduce
-
-        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-            x = arrays.empty(*converted)
-            cast.Launch(arrays.stream, inputs[0], x, count)
-            reduce(arrays, [x], outputs)
-
-        return launches
+    return launches
 
 
-class MeanOfPieceKernel(ReduceKernel):
-    """A kernel of the mean of a piece, times its share of the elements; 0 for no elements."""
+def mean_of_piece_kernel(calls: Calls, mean: Any, cast: Any, mul: Any, fill: Any) -> Launches:
+    """Return the launches of the mean of a piece, times its share of the elements; 0 for no elements."""
+    averaging = reduce_kernel(calls, mean, cast)
+    mine = math.prod(calls.shapes[0][axis] for axis in calls.attributes["axes"])
+    share = mine / calls.attributes["count"]
 
-    op = ReduceOp.kMean
-    converts = True
+    def share_of_mean(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        (out,) = outputs
+        averaging(arrays, inputs, outputs)
+        mul.Launch(arrays.stream, (math.prod(out.shape),), out, (), share, out)
 
-    def __init__(self, subject: Subject) -> None:
-        super().__init__(subject)
-        self._mul, self._fill = MUL.make(subject), FILL.make(subject)
+    def zeros(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        (out,) = outputs
+        fill.Launch(arrays.stream, out, 0, math.prod(out.shape))
 
-    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
-        mean, mine = super().prepare(shapes, attributes), math.prod(shapes[0][axis] for axis in attributes["axes"])
-        share = mine / attributes["count"]
-
-        def share_of_mean(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-            (out,) = outputs
-            mean(arrays, inputs, outputs)
-            self._mul.Launch(arrays.stream, (math.prod(out.shape),), out, (), share, out)
-
-        def zeros(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-            (out,) = outputs
-            self._fill.Launch(arrays.stream, out, 0, math.prod(out.shape))
-
-        return share_of_mean if mine else zeros
+    return share_of_mean if mine else zeros
 
 
 def _simplified(shape: Dims, axes: tuple[int, ...]) -> tuple[Dims, tuple[int, ...]]:

@@ -6,13 +6,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ep.common.primitive.broadcast import Dims
+from ep.include.arrays import RESULT, Placeholder
 from ep.ops.declare.function import Tensor, function_of, operator
 from ep.ops.declare.operator import Attributes, operator_named
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.expand import ExpandingKernel
-from ep.ops.kernels import Launches, register_kernel
+from ep.ops.expand import EXPAND
+from ep.ops.kernels import Calls, Launches, OneLaunch, launching
 from ep.ops.sbp_signatures import B, moved_signatures, signature
-from ep.ops.shapes import as_sizes
+from ep.ops.shapes import as_sizes, launch_dims
 from ep.sbp import Problem, Signature, Split, piece_shape
 
 
@@ -97,10 +98,9 @@ def repeat_dims(shape: Dims, sizes: Dims) -> tuple[Dims, Dims, Dims]:
     return tuple(src_dims), tuple(dst_dims), tuple(result)
 
 
-@register_kernel("repeat", matches=ExpandingKernel.exists)
-class RepeatKernel(ExpandingKernel):
-    """A repetition, seen as an expansion between arrays of other dims."""
-
-    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
-        src_dims, dst_dims, _ = repeat_dims(shapes[0], attributes["sizes"])
-        return self.expanding("repeat", src_dims, dst_dims)
+@launching("repeat", EXPAND, src="x", dst="out")
+def repeat_kernel(calls: Calls, expand: Any) -> Launches:
+    """Return one launch of Expand, between arrays of other dims."""
+    src_dims, dst_dims, _ = repeat_dims(calls.shapes[0], calls.attributes["sizes"])
+    src_dims, dst_dims = launch_dims("repeat", src_dims, dst_dims)
+    return OneLaunch(expand, src_dims, Placeholder(0), dst_dims, RESULT)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from ep.common.checks import as_truth
@@ -17,17 +18,7 @@ from ep.include.primitive.scan_op import ScanOp
 from ep.ops.declare.function import Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import Given
-from ep.ops.kernels import (
-    Launches,
-    OneLaunch,
-    PreparedKernel,
-    Subject,
-    attribute,
-    data_type,
-    primitive_exists,
-    register_kernel,
-)
-from ep.ops.names import in_errors
+from ep.ops.kernels import Calls, Launches, OneLaunch, attribute, data_type, launching, primitive_exists
 from ep.ops.reduce import type_of_sums
 from ep.ops.reduce_kernel import CAST
 from ep.ops.sbp_signatures import P, signature
@@ -115,47 +106,34 @@ def cumulative_prod(
 _PAD = primitive_exists(ConstantPadFactory, data_type("out"))
 
 
-class ScanKernel(PreparedKernel):
-    """A kernel of one launch of Scan, after a Cast to another type, and a ConstantPad for the initial 0 or 1."""
+def _scan_kernel(initial: int, calls: Calls, scan: Any, cast: Any, pad: Any) -> Launches:
+    """Return one launch of Scan, after a Cast to another type, and a ConstantPad for the initial 0 or 1."""
+    (shape,), attributes, types = calls.shapes, calls.attributes, calls.subject.data_types
+    axis, more, dtype = attributes["axis"], int(attributes["include_initial"]), types["out"].dtype
+    sizes = math.prod(shape[:axis]), shape[axis] + more, math.prod(shape[axis + 1 :])
+    converts, scanning = types["out"] is not types["x"], OneLaunch(scan, *sizes, Placeholder(0), RESULT)
+    if not converts and not more:
+        return scanning
+    count, (outer, _, inner), is_last = math.prod(shape), sizes, attributes["reverse"]
+    before, after = (0, 0 if is_last else more, 0), (0, more if is_last else 0, 0)
 
-    names = in_errors(src="x", dst="out")
-    exists: Any
-    initial: int
+    def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        (x,), stream = inputs, arrays.stream
+        if converts:
+            x, given = arrays.empty(shape, dtype), x
+            cast.Launch(stream, given, x, count)
+        if more:
+            pad.Launch(stream, (outer, shape[axis], inner), x, before, after, initial, outputs[0])
+            x = outputs[0]
+        scanning(arrays, [x], outputs)
 
-    def __init__(self, subject: Subject) -> None:
-        super().__init__(subject)
-        source, self._type = subject.data_types["x"], subject.data_types["out"]
-        self._scan, self._pad = self.exists.make(subject), _PAD.make(subject)
-        self._cast = CAST.make(subject) if self._type is not source else None
-
-    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
-        (shape,), axis, more = shapes, attributes["axis"], int(attributes["include_initial"])
-        sizes = math.prod(shape[:axis]), shape[axis] + more, math.prod(shape[axis + 1 :])
-        cast, pad, dtype = self._cast, self._pad.Launch, self._type.dtype
-        scan = OneLaunch(self._scan, *sizes, Placeholder(0), RESULT)
-        if cast is None and not more:
-            return scan
-        count, (outer, _, inner), is_last = math.prod(shape), sizes, attributes["reverse"]
-        before, after = (0, 0 if is_last else more, 0), (0, more if is_last else 0, 0)
-
-        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-            (x,), stream = inputs, arrays.stream
-            if cast is not None:
-                x, given = arrays.empty(shape, dtype), x
-                cast.Launch(stream, given, x, count)
-            if more:
-                pad(stream, (outer, shape[axis], inner), x, before, after, self.initial, outputs[0])
-                x = outputs[0]
-            scan(arrays, [x], outputs)
-
-        return launches
+    return launches
 
 
 def _register(name: str, op: ScanOp, initial: int, reverse: bool) -> None:
-    exists = primitive_exists(ScanFactory, op, data_type("out"))
-    kernel = type(f"{op.name.removeprefix('k')}Kernel", (ScanKernel,), {"exists": exists, "initial": initial})
-    kernel.__doc__, kernel.__module__ = ScanKernel.__doc__, __name__
-    register_kernel(name, matches=(attribute("reverse") == reverse) & exists & CAST & _PAD)(kernel)
+    needs = primitive_exists(ScanFactory, op, data_type("out")), CAST, _PAD
+    kernel, when = f"{op.name.removeprefix('k')}Kernel", attribute("reverse") == reverse
+    launching(name, *needs, when=when, name=kernel, src="x", dst="out")(partial(_scan_kernel, initial))
 
 
 _register("cumulative_sum", ScanOp.kSum, 0, False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 from ep.common.primitive.broadcast import Dims
 from ep.common.primitive.gather_view import gather_view
@@ -20,10 +20,9 @@ from ep.ops.declare.function import FUNCTIONS, Indices, Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.gather import gather_axes
-from ep.ops.indexed import IndexedKernel
+from ep.ops.indexed import for_indices
 from ep.ops.indices import IndexMode, check_mode, resolved
-from ep.ops.kernels import Launches, Subject, attribute, data_type, primitive_exists, register_kernel
-from ep.ops.names import in_errors
+from ep.ops.kernels import Calls, Launches, attribute, data_type, launching, primitive_exists
 from ep.ops.sbp_signatures import PMAX, PMIN, B, P, partials_of, signature
 from ep.sbp import Problem, Sbp, Signature, Split, span
 
@@ -137,38 +136,28 @@ def expanded_updates(updates: Array, shape: Dims) -> Array:
     return FUNCTIONS["expand"](updates, tuple(shape))
 
 
-_SCATTER = primitive_exists(
+_SCATTER = for_indices(
     BatchScatterFactory, attribute("reduction"), data_type=data_type("x"), indices_type=data_type("indices")
 )
 _COPY = primitive_exists(ExpandFactory, data_type("x"), 1)
 
 
-@register_kernel("scatter_rows", matches=_SCATTER & _COPY)
-class ScatterRowsKernel(IndexedKernel):
-    """A kernel that copies x, and scatters updates to the copy."""
+@launching("scatter_rows", _SCATTER, _COPY, src="x", dst="out")
+def scatter_rows_kernel(calls: Calls, scatter: Any, copy: Any) -> Launches:
+    """Return launches that copy x, and scatter updates to the copy."""
+    batch_dims, size, mode, offset = (calls.attributes[name] for name in ("batch_dims", "size", "mode", "offset"))
+    shape, num_indices = calls.shapes[0], math.prod(calls.shapes[1][batch_dims:])
+    sizes, row = gather_view(shape, calls.attributes["axis"], batch_dims), (math.prod(shape),)
 
-    exists = _SCATTER
-    names = in_errors(src="x", dst="out")
+    def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        (x, indices, updates), (out,) = inputs, outputs
+        indices = resolved(arrays, indices, size, mode)
+        # what is read after the first launch must not be written by it
+        is_apart = not any(arrays.may_share_memory(out, item) for item in (indices, updates))
+        result = out if is_apart else arrays.empty(shape, x.dtype)
+        copy.Launch(arrays.stream, row, x, row, result)
+        scatter(indices.dtype).Launch(arrays.stream, *sizes, updates, num_indices, indices, result, offset)
+        if result is not out:
+            copy.Launch(arrays.stream, row, result, row, out)
 
-    def __init__(self, subject: Subject) -> None:
-        super().__init__(subject)
-        self._copy = _COPY.make(subject)
-
-    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
-        batch_dims, size, mode, offset = (attributes[name] for name in ("batch_dims", "size", "mode", "offset"))
-        sizes, row = gather_view(shapes[0], attributes["axis"], batch_dims), (math.prod(shapes[0]),)
-        shape, num_indices = shapes[0], math.prod(shapes[1][batch_dims:])
-
-        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-            (x, indices, updates), (out,) = inputs, outputs
-            indices = resolved(arrays, indices, size, mode)
-            # what is read after the first launch must not be written by it
-            is_apart = not any(arrays.may_share_memory(out, item) for item in (indices, updates))
-            result = out if is_apart else arrays.empty(shape, x.dtype)
-            self._copy.Launch(arrays.stream, row, x, row, result)
-            primitive = self._primitive(indices.dtype)
-            primitive.Launch(arrays.stream, *sizes, updates, num_indices, indices, result, offset)
-            if result is not out:
-                self._copy.Launch(arrays.stream, row, result, row, out)
-
-        return launches
+    return launches

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from ep.common.checks import as_count
 from ep.common.primitive.broadcast import Dims
@@ -12,7 +13,7 @@ from ep.include.primitive.unsorted_segment_sum import UnsortedSegmentSumFactory
 from ep.ops.declare.function import Indices, Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import Launches, OneLaunch, PreparedKernel, Subject, data_type, primitive_exists, register_kernel
+from ep.ops.kernels import Calls, Launches, OneLaunch, data_type, launching, primitive_exists
 from ep.ops.sbp_signatures import B, P, signature
 from ep.ops.shapes import from_front
 from ep.sbp import Problem, Signature, Split, span
@@ -71,17 +72,10 @@ def segment_sum(data: Tensor, segment_ids: Indices, num_segments: int, axis: int
 _SUM = primitive_exists(UnsortedSegmentSumFactory, data_type("data"), data_type("segment_ids"))
 
 
-@register_kernel("segment_sum", matches=_SUM)
-class SegmentSumKernel(PreparedKernel):
-    """A kernel of one launch of UnsortedSegmentSum."""
-
-    def __init__(self, subject: Subject) -> None:
-        super().__init__(subject)
-        self._primitive = _SUM.make(subject)
-
-    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
-        (shape, _), axis = shapes, attributes["axis"]
-        outer, inner = math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
-        sizes, num_ids = (outer, attributes["num_segments"], inner), shape[axis]
-        data, ids = Placeholder(0), Placeholder(1)
-        return OneLaunch(self._primitive, *sizes, data, num_ids, ids, RESULT, attributes["offset"])
+@launching("segment_sum", _SUM)
+def segment_sum_kernel(calls: Calls, segment_sum: Any) -> Launches:
+    """Return one launch of UnsortedSegmentSum."""
+    (shape, _), axis, offset = calls.shapes, calls.attributes["axis"], calls.attributes["offset"]
+    outer, inner, data, ids = math.prod(shape[:axis]), math.prod(shape[axis + 1 :]), Placeholder(0), Placeholder(1)
+    sizes = outer, calls.attributes["num_segments"], inner
+    return OneLaunch(segment_sum, *sizes, data, shape[axis], ids, RESULT, offset)

@@ -16,8 +16,7 @@ from ep.include.primitive.primitive import kMaxNumDims
 from ep.ops.declare.function import Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import Launches, PreparedKernel, Subject, data_type, primitive_exists, register_kernel
-from ep.ops.names import in_errors
+from ep.ops.kernels import Calls, Launches, data_type, launching, primitive_exists
 from ep.ops.sbp_signatures import B, partials_of, signature, sum_of
 from ep.ops.shapes import as_sizes
 from ep.ops.slice import places_in, slice_ends, slice_ranges
@@ -79,34 +78,26 @@ _EXPAND = primitive_exists(ExpandFactory, data_type("dy"), kMaxNumDims)
 _PAD = primitive_exists(ConstantPadFactory, data_type("dy"))
 
 
-@register_kernel("slice_grad", matches=_FILL & _EXPAND & _PAD)
-class SliceGradKernel(PreparedKernel):
-    """A kernel that puts dy into a box of zeros by the steps of the slices, and pads the box to the result."""
+@launching("slice_grad", _FILL, _EXPAND, _PAD, src="dy", dst="out")
+def slice_grad_kernel(calls: Calls, fill: Any, expand: Any, pad: Any) -> Launches:
+    """Return launches that put dy into a box of zeros by the steps of the slices, and pad the box to the result."""
+    (taken,), names = calls.shapes, ("shape", "ranges", "offsets")
+    sizes, ranges, offsets = (calls.attributes[name] for name in names)
+    ends = [slice_ends(one) for one in ranges]
+    cropped = tuple(end - begin for begin, end in ends)
+    before = tuple(begin - offset for (begin, _), offset in zip(ends, offsets, strict=True))
+    after = tuple(offset + size - end for (_, end), offset, size in zip(ends, offsets, sizes, strict=True))
+    dtype, count, walk = calls.subject.data_types["dy"].dtype, math.prod(cropped), None
+    if 0 not in taken:
+        steps = tuple(one.step * stride for one, stride in zip(ranges, contiguous_strides(cropped), strict=True))
+        walk = simplify_strided(taken, contiguous_strides(taken), steps)
 
-    names = in_errors(src="dy", dst="out")
+    def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        stream, box = arrays.stream, arrays.empty(cropped, dtype)
+        fill.Launch(stream, box, 0, count)
+        if walk is not None:
+            dims, src_strides, dst_strides = walk
+            expand.Launch(stream, dims, inputs[0], dims, box, src_strides, dst_strides)
+        pad.Launch(stream, cropped, box, before, after, 0, outputs[0])
 
-    def __init__(self, subject: Subject) -> None:
-        super().__init__(subject)
-        self._fill, self._expand, self._pad = (one.make(subject) for one in (_FILL, _EXPAND, _PAD))
-
-    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
-        (taken,), ranges = shapes, attributes["ranges"]
-        ends = [slice_ends(one) for one in ranges]
-        cropped = tuple(end - begin for begin, end in ends)
-        offsets, sizes = attributes["offsets"], attributes["shape"]
-        before = tuple(begin - offset for (begin, _), offset in zip(ends, offsets, strict=True))
-        after = tuple(offset + size - end for (_, end), offset, size in zip(ends, offsets, sizes, strict=True))
-        dtype, count, walk = self.subject.data_types["dy"].dtype, math.prod(cropped), None
-        if 0 not in taken:
-            steps = tuple(one.step * stride for one, stride in zip(ranges, contiguous_strides(cropped), strict=True))
-            walk = simplify_strided(taken, contiguous_strides(taken), steps)
-
-        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-            stream, box = arrays.stream, arrays.empty(cropped, dtype)
-            self._fill.Launch(stream, box, 0, count)
-            if walk is not None:
-                dims, src_strides, dst_strides = walk
-                self._expand.Launch(stream, dims, inputs[0], dims, box, src_strides, dst_strides)
-            self._pad.Launch(stream, cropped, box, before, after, 0, outputs[0])
-
-        return launches
+    return launches

@@ -14,17 +14,7 @@ from ep.include.primitive.softmax import SoftmaxFactory
 from ep.ops.declare.function import Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import (
-    Launches,
-    OneLaunch,
-    PreparedKernel,
-    PrimitiveExists,
-    Subject,
-    data_type,
-    primitive_exists,
-    register_kernel,
-)
-from ep.ops.names import in_errors
+from ep.ops.kernels import Calls, Launches, OneLaunch, data_type, launching, primitive_exists
 from ep.ops.sbp_signatures import signature
 from ep.ops.shapes import from_front
 from ep.sbp import Problem, Signature, Split
@@ -72,34 +62,23 @@ def log_softmax(x: Tensor, axis: int = -1) -> Attributes:
 _PERMUTE = primitive_exists(PermuteFactory, 3)
 
 
-class SoftmaxKernel(PreparedKernel):
-    """A kernel of one launch, between two launches of Permute if the axis is not the last one."""
+def _softmax_kernel(calls: Calls, softmax: Any, permute: Any) -> Launches:
+    """Return one launch, between two launches of Permute if the axis is not the last one."""
+    (shape,), axis, dtype = calls.shapes, calls.attributes["axis"], calls.subject.data_types["x"].dtype
+    outer, cols, inner = math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
+    if inner == 1:
+        return OneLaunch(softmax, outer, cols, Placeholder(0), RESULT)
 
-    exists: PrimitiveExists
-    names = in_errors(src="x", y="out", dst="out", cols="x.shape", rows="x.shape")
+    def of_columns(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        stream, turned = arrays.stream, arrays.empty((outer, inner, cols), dtype)
+        permute.Launch(stream, dtype, (outer, cols, inner), inputs[0], (0, 2, 1), turned)
+        softmax.Launch(stream, outer * inner, cols, turned, turned)
+        permute.Launch(stream, dtype, (outer, inner, cols), turned, (0, 2, 1), outputs[0])
 
-    def __init__(self, subject: Subject) -> None:
-        super().__init__(subject)
-        self._primitive, self._permute = self.exists.make(subject), _PERMUTE.make(subject)
-
-    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
-        (shape,), axis = shapes, attributes["axis"]
-        outer, cols, inner = math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
-        if inner == 1:
-            return OneLaunch(self._primitive, outer, cols, Placeholder(0), RESULT)
-        launch, permute, dtype = self._primitive.Launch, self._permute.Launch, self.subject.data_types["x"].dtype
-
-        def of_columns(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-            stream, turned = arrays.stream, arrays.empty((outer, inner, cols), dtype)
-            permute(stream, dtype, (outer, cols, inner), inputs[0], (0, 2, 1), turned)
-            launch(stream, outer * inner, cols, turned, turned)
-            permute(stream, dtype, (outer, inner, cols), turned, (0, 2, 1), outputs[0])
-
-        return of_columns
+    return of_columns
 
 
+_NAMES: dict[str, Any] = {"src": "x", "y": "out", "dst": "out", "cols": "x.shape", "rows": "x.shape"}
 for _name, _factory in (("softmax", SoftmaxFactory), ("log_softmax", LogSoftmaxFactory)):
-    _exists = primitive_exists(_factory, data_type("x"))
-    _kernel = type(f"{_factory.primitive.__name__}Kernel", (SoftmaxKernel,), {"exists": _exists})
-    _kernel.__doc__, _kernel.__module__ = SoftmaxKernel.__doc__, __name__
-    register_kernel(_name, matches=_exists & _PERMUTE)(_kernel)
+    _exists, _kernel = primitive_exists(_factory, data_type("x")), f"{_factory.primitive.__name__}Kernel"
+    launching(_name, _exists, _PERMUTE, name=_kernel, **_NAMES)(_softmax_kernel)

@@ -17,17 +17,8 @@ from ep.ops.declare.calls import Function
 from ep.ops.declare.function import FUNCTIONS, Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import (
-    Launches,
-    OneLaunch,
-    PreparedKernel,
-    PrimitiveExists,
-    Subject,
-    data_type,
-    primitive_exists,
-    register_kernel,
-)
-from ep.ops.names import in_errors, launch
+from ep.ops.kernels import Calls, Launches, OneLaunch, data_type, launching, primitive_exists
+from ep.ops.names import launch
 from ep.ops.sbp_signatures import B, P, signature
 from ep.ops.shapes import from_front
 from ep.sbp import Problem, Signature, Split
@@ -100,41 +91,24 @@ for _name in ("softmax_grad", "log_softmax_grad"):
 _PERMUTE = primitive_exists(PermuteFactory, 3)
 
 
-class SoftmaxGradKernel(PreparedKernel):
-    """A kernel of one launch; if the axis is not the last one, Permute moves it there and back."""
+def _softmax_grad_kernel(calls: Calls, gradient: Any, permute: Any) -> Launches:
+    """Return one launch; if the axis is not the last one, Permute moves it there and back."""
+    (shape, _), axis, dtype = calls.shapes, calls.attributes["axis"], calls.subject.data_types["y"].dtype
+    outer, cols, inner = math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
+    if inner == 1:
+        return OneLaunch(gradient, outer, cols, Placeholder(0), Placeholder(1), RESULT)
 
-    names = in_errors(dx="out", dst="out", cols="y.shape", rows="y.shape")
+    def of_columns(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        stream, turned = arrays.stream, [arrays.empty((outer, inner, cols), dtype) for _ in inputs]
+        for name, source, target in zip(("y", "dy"), inputs, turned, strict=True):
+            launch(permute, {"src": name}, stream, dtype, (outer, cols, inner), source, (0, 2, 1), target)
+        gradient.Launch(stream, outer * inner, cols, *turned, turned[1])
+        permute.Launch(stream, dtype, (outer, inner, cols), turned[1], (0, 2, 1), outputs[0])
 
-    def __init__(self, exists: PrimitiveExists, subject: Subject) -> None:
-        """exists: the condition that makes the primitive."""
-        super().__init__(subject)
-        self._primitive, self._permute = exists.make(subject), _PERMUTE.make(subject)
-
-    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
-        (shape, _), axis = shapes, attributes["axis"]
-        outer, cols, inner = math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
-        dtype = self.subject.data_types["y"].dtype
-
-        if inner == 1:
-            return OneLaunch(self._primitive, outer, cols, Placeholder(0), Placeholder(1), RESULT)
-
-        def of_columns(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-            stream, turned = arrays.stream, [arrays.empty((outer, inner, cols), dtype) for _ in inputs]
-            for name, source, target in zip(("y", "dy"), inputs, turned, strict=True):
-                launch(self._permute, {"src": name}, stream, dtype, (outer, cols, inner), source, (0, 2, 1), target)
-            self._primitive.Launch(stream, outer * inner, cols, *turned, turned[1])
-            self._permute.Launch(stream, dtype, (outer, inner, cols), turned[1], (0, 2, 1), outputs[0])
-
-        return of_columns
+    return of_columns
 
 
-def _register(operator: str, factory: type[Any]) -> None:
-    exists = primitive_exists(factory, data_type("y"))
-
-    @register_kernel(operator, matches=exists & _PERMUTE, name="SoftmaxGradKernel")
-    def make(subject: Subject) -> SoftmaxGradKernel:
-        return SoftmaxGradKernel(exists, subject)
-
-
-_register("softmax_grad", SoftmaxBackwardFactory)
-_register("log_softmax_grad", LogSoftmaxBackwardFactory)
+_NAMES: dict[str, Any] = {"dx": "out", "dst": "out", "cols": "y.shape", "rows": "y.shape"}
+for _name, _factory in (("softmax_grad", SoftmaxBackwardFactory), ("log_softmax_grad", LogSoftmaxBackwardFactory)):
+    _exists = primitive_exists(_factory, data_type("y"))
+    launching(_name, _exists, _PERMUTE, name="SoftmaxGradKernel", **_NAMES)(_softmax_grad_kernel)

@@ -17,18 +17,7 @@ from ep.ops.composition import composition
 from ep.ops.declare.function import FUNCTIONS, Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import Always
-from ep.ops.kernels import (
-    Launches,
-    OneLaunch,
-    Predicate,
-    PreparedKernel,
-    Subject,
-    attribute,
-    data_type,
-    primitive_exists,
-    register_kernel,
-)
-from ep.ops.names import in_errors
+from ep.ops.kernels import Calls, Launches, OneLaunch, Predicate, attribute, data_type, launching, primitive_exists
 from ep.ops.sbp_signatures import signature
 from ep.ops.shapes import from_front
 from ep.sbp import Problem, Signature, Split
@@ -150,38 +139,25 @@ def _at(x: Any, places: Any, axis: int) -> Any:
     return FUNCTIONS["moveaxis"](FUNCTIONS["gather"](*moved, last, last, mode="zero"), -1, axis)
 
 
-class SortKernel(PreparedKernel):
-    """A kernel of one launch of ArgSort."""
-
-    names = in_errors(places="out", num_places="k")
-    exists: Any
-
-    def __init__(self, subject: Subject) -> None:
-        super().__init__(subject)
-        self._primitive = self.exists.make(subject)
-
-    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
-        (shape,), axis = shapes, attributes["axis"]
-        if axis is None:
-            shape, axis = (math.prod(shape),), 0
-        num_places = 1 if "keepdims" in attributes else attributes.get("k", shape[axis])
-        sizes = math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
-        return OneLaunch(self._primitive, *sizes, num_places, Placeholder(0), RESULT)
+def _sort_kernel(calls: Calls, arg_sort: Any) -> Launches:
+    """Return one launch of ArgSort."""
+    (shape,), attributes = calls.shapes, calls.attributes
+    axis = attributes["axis"]
+    if axis is None:
+        shape, axis = (math.prod(shape),), 0
+    num_places = 1 if "keepdims" in attributes else attributes.get("k", shape[axis])
+    sizes = math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
+    return OneLaunch(arg_sort, *sizes, num_places, Placeholder(0), RESULT)
 
 
-def _register(name: str, order: SortOrder, **given: bool) -> None:
-    """Register the kernel of an order. given: the attribute that asks for it, if the operator has one."""
-    exists = primitive_exists(ArgSortFactory, order, data_type("x"))
-    kernel = type(f"{order.name.removeprefix('k')}Kernel", (SortKernel,), {"exists": exists})
-    kernel.__doc__, kernel.__module__ = SortKernel.__doc__, __name__
-    matches: Predicate = exists
-    for one, value in given.items():
-        matches = (attribute(one) == value) & matches
-    register_kernel(name, matches=matches)(kernel)
+def _register(name: str, order: SortOrder, when: Predicate | None = None) -> None:
+    """Register the kernel of an order. when: the condition under which the operator asks for it."""
+    exists, kernel = primitive_exists(ArgSortFactory, order, data_type("x")), f"{order.name.removeprefix('k')}Kernel"
+    launching(name, exists, when=when, name=kernel, places="out", num_places="k")(_sort_kernel)
 
 
 _register("argmax", SortOrder.kDescending)
 _register("argmin", SortOrder.kAscendingNanFirst)
 for _order, _largest in ((SortOrder.kAscending, False), (SortOrder.kDescending, True)):
-    _register("argsort", _order, descending=_largest)
-    _register("argtopk", _order, largest=_largest)
+    _register("argsort", _order, attribute("descending") == _largest)
+    _register("argtopk", _order, attribute("largest") == _largest)

@@ -13,19 +13,14 @@ from ep.include.primitive.unary_op import UnaryOp
 from ep.ops.declare.inputs import Role
 from ep.ops.declare.operator import Attributes
 from ep.ops.devices import arrays_of
-from ep.ops.elementwise import ElementwiseKernel, OpOperator
+from ep.ops.elementwise import OpOperator
 from ep.ops.elementwise_signatures import unary_signatures
-from ep.ops.kernels import Launches, OneLaunch
-from ep.ops.names import in_errors
+from ep.ops.kernels import Calls, Launches, OneLaunch
 
 
-class UnaryKernel(ElementwiseKernel):
-    """A kernel of one launch of ElementwiseUnary."""
-
-    names = in_errors(src="x", dst="out")
-
-    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
-        return OneLaunch(self.primitive, Placeholder(0), RESULT, math.prod(shapes[0]))
+def _unary_kernel(calls: Calls, unary: Any) -> Launches:
+    """Return one launch of ElementwiseUnary."""
+    return OneLaunch(unary, Placeholder(0), RESULT, math.prod(calls.shapes[0]))
 
 
 def _shape(shapes: Sequence[Dims], attributes: Attributes) -> Sequence[Dims]:
@@ -35,7 +30,7 @@ def _shape(shapes: Sequence[Dims], attributes: Attributes) -> Sequence[Dims]:
 def _declare(op: UnaryOp) -> None:
     """Declare the operator of `op`, whose function is `f(x, <attributes>, *, out=None)`."""
     operator = OpOperator(op, Role.TENSOR, _shape, unary_signatures)
-    operator.add_kernel(ElementwiseUnaryFactory, UnaryKernel)
+    operator.add_kernel(ElementwiseUnaryFactory, _unary_kernel, "UnaryKernel", src="x", dst="out")
     names = operator.parameters.operands
 
     def read(operands: Sequence[Any]) -> tuple[Operands, Sequence[Array]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from ep.common.primitive.broadcast import Dims, broadcast_dims
 from ep.include.arrays import RESULT, Placeholder
@@ -11,8 +12,7 @@ from ep.include.primitive.where import WhereFactory
 from ep.ops.declare.function import Condition, Operand, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import Launches, OneLaunch, PreparedKernel, Subject, data_type, primitive_exists, register_kernel
-from ep.ops.names import in_errors
+from ep.ops.kernels import Calls, Launches, OneLaunch, data_type, launching, primitive_exists
 from ep.ops.sbp_signatures import B, broadcast_signatures, partials_of, signature
 from ep.ops.shapes import launch_dims
 from ep.sbp import Problem, Signature
@@ -52,17 +52,9 @@ def where(condition: Condition, x: Operand, y: Operand) -> Attributes:
 _WHERE = primitive_exists(WhereFactory, data_type("condition"), data_type("x"), kMaxNumDims)
 
 
-@register_kernel("where", matches=_WHERE)
-class WhereKernel(PreparedKernel):
-    """A kernel of one launch of Where."""
-
-    names = in_errors(cond="condition", z="out")
-
-    def __init__(self, subject: Subject) -> None:
-        super().__init__(subject)
-        self._primitive = _WHERE.make(subject)
-
-    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
-        condition_dims, x_dims, y_dims = launch_dims("where", *shapes)
-        operands = (condition_dims, Placeholder(0), x_dims, Placeholder(1), y_dims, Placeholder(2))
-        return OneLaunch(self._primitive, *operands, RESULT)
+@launching("where", _WHERE, cond="condition", z="out")
+def where_kernel(calls: Calls, where: Any) -> Launches:
+    """Return one launch of Where."""
+    condition_dims, x_dims, y_dims = launch_dims("where", *calls.shapes)
+    operands = (condition_dims, Placeholder(0), x_dims, Placeholder(1), y_dims, Placeholder(2))
+    return OneLaunch(where, *operands, RESULT)

@@ -16,11 +16,13 @@ from ep.ops.kernels.conditions import (
     device_type,
 )
 from ep.ops.kernels.kernel import Call, Kernel, Launches, OneLaunch, PreparedKernel
+from ep.ops.kernels.launching import Calls, launching
 from ep.ops.kernels.primitive_exists import PrimitiveExists, primitive_exists
 from ep.ops.kernels.registry import Registration, kernels_of, register_kernel
 
 __all__ = [
     "Call",
+    "Calls",
     "Kernel",
     "Launches",
     "OneLaunch",
@@ -34,6 +36,7 @@ __all__ = [
     "data_type",
     "device_type",
     "kernels_of",
+    "launching",
     "primitive_exists",
     "register_kernel",
 ]

@@ -24,7 +24,7 @@ class PrimitiveExists(Predicate):
 
     def why(self, subject: Subject) -> str:
         try:
-            return f"there is {self.make(subject).request}"
+            return f"there is {self._by(RequirePrimitive, subject).request}"
         except UnsupportedPrimitiveError as error:
             return str(error)
 
