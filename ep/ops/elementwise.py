@@ -22,7 +22,7 @@ from ep.ops.declare.operator import Attributes, Operator, add_operator
 from ep.ops.declare.type_rules import TypeRule
 from ep.ops.elementwise_signatures import why_not_listed
 from ep.ops.kernels import Launches, attribute, data_type, launching, primitive_exists
-from ep.ops.names import ALIASES, STANDARD, function_name, parameter_name
+from ep.ops.names import function_name, parameter_name
 from ep.ops.parameters import Parameters
 from ep.sbp import Problem, Signature
 
@@ -77,10 +77,10 @@ class OpOperator:
                 shape=shape,
                 dtype=OfOp(op),
                 describe=self._describe,
-                aliases=(ALIASES[op],) if op in ALIASES else (),
+                aliases=(row.alias,) if row.alias else (),
                 listed=partial(signatures, op),
                 not_listed=partial(why_not_listed, op),
-                standard=STANDARD.get(op, {}),
+                standard={row.alias or function_name(op): row.differs} if row.differs else {},
             )
         )
 

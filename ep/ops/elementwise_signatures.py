@@ -1,8 +1,7 @@
 """The signatures of unary and binary operators: the effect of each op on sums and on an order.
 
-An op is linear if op(a + b) is op(a) + op(b), rising if a larger operand never gives a smaller result, and falling if
-it never gives a larger one, for all finite operands. For ops with attributes this holds for the signs of their
-defaults; `_slope` checks the attributes.
+An op is linear if op(a + b) is op(a) + op(b). Its record has its order, for the signs of its attributes' defaults;
+`_order` checks the attributes.
 """
 
 from __future__ import annotations
@@ -13,50 +12,23 @@ from typing import Final
 from ep.include.data_type import DataType
 from ep.include.number_kind import BOOL, COMPLEXES, FLOATS
 from ep.include.primitive.binary_op import BinaryOp as Bin
+from ep.include.primitive.op_definition import Order
 from ep.include.primitive.op_table import OPS
 from ep.include.primitive.unary_op import UnaryOp as U
 from ep.ops.sbp_signatures import PMAX, PMIN, B, P, broadcast_signatures, signature
 from ep.sbp import Problem, Sbp, Signature, Split
 
-LINEAR: Final = frozenset([U.kIdentity, U.kNegative, U.kConj, U.kReal, U.kImag, U.kRealGrad, U.kImagGrad])
-
-RISING: Final = frozenset(
-    [
-        *(
-            U.kIdentity,
-            U.kElu,
-            U.kCelu,
-            U.kRelu,
-            U.kHardSigmoid,
-            U.kHardShrink,
-            U.kHardTanh,
-            U.kLeakyRelu,
-            U.kSelu,
-        ),
-        *(U.kSoftShrink, U.kSoftSign, U.kSoftPlus, U.kTanh, U.kAsinh, U.kAtan, U.kCeil, U.kErf, U.kExp, U.kExp2),
-        *(U.kExpm1, U.kFloor, U.kLogSigmoid, U.kRint, U.kRound, U.kSigmoid, U.kSign, U.kSinh, U.kTrunc, U.kSquareReLU),
-    ]
-)
-FALLING: Final = frozenset([U.kNegative, U.kErfc])
-
-_OF_SMALLEST: Final = {
-    **dict.fromkeys([U.kAcosh, U.kLog, U.kLog2, U.kLog10, U.kLog1p, U.kSqrt], PMIN),
-    U.kRsqrt: PMAX,
+_ORDER: Final[Mapping[Order | None, Mapping[Sbp, Sbp]]] = {
+    Order.RISES: {PMAX: PMAX, PMIN: PMIN},
+    Order.FALLS: {PMAX: PMIN, PMIN: PMAX},
+    Order.RISES_FROM: {PMIN: PMIN},  # above some number; below it is NaN, which propagates
+    Order.FALLS_FROM: {PMIN: PMAX},
+    None: {},
 }
-"""The partial that monotonic ops make of a PMin if they are NaN below some number, since NaN propagates."""
+"""The partials that an op makes of a PMax and of a PMin, by its order."""
 
-_ORDER: Final[Mapping[int, Mapping[Sbp, Sbp]]] = {1: {PMAX: PMAX, PMIN: PMIN}, -1: {PMAX: PMIN, PMIN: PMAX}}
-"""The partials that a rising (1) and a falling (-1) op make of a PMax and of a PMin."""
-
-_SLOPES: Final[Mapping[Bin, tuple[int, int]]] = {
-    Bin.kAdd: (1, 1),
-    Bin.kSub: (1, -1),
-    Bin.kLessThan: (-1, 1),
-    Bin.kLessEqual: (-1, 1),
-    Bin.kGreaterThan: (1, -1),
-    Bin.kGreaterEqual: (1, -1),
-}
-"""The slope of a binary op in each operand, for all values of the other one: rising (1) or falling (-1)."""
+_SLOPE_ALPHA: Final = U.kElu, U.kCelu, U.kLeakyRelu, Bin.kEluBackwardWithDyX, Bin.kLeakyReluBackwardWithDyX
+"""The ops whose slope has the sign of alpha below 0."""
 
 
 def unary_signatures(op: U, problem: Problem) -> Iterator[Signature]:
@@ -64,29 +36,33 @@ def unary_signatures(op: U, problem: Problem) -> Iterator[Signature]:
     (shape,), (source,) = problem.shapes, problem.types
     for axis in range(len(shape)):
         yield signature(Split(axis), Split(axis))
-    if op in LINEAR and source not in BOOL:
+    if (op is U.kIdentity or OPS[op].transposed) and source not in BOOL:
         yield signature(P, P)
-    slope = _slope(op, source, problem.attributes)
-    for partial, result in _ORDER.get(slope, {}).items():
+    for partial, result in _ORDER[_order(op, source, problem.attributes)].items():
         if source not in COMPLEXES:
             yield signature(partial, result)
-    if op in _OF_SMALLEST and source not in COMPLEXES:
-        yield signature(PMIN, _OF_SMALLEST[op])
 
 
-def _slope(op: U, source: DataType, attributes: Mapping[str, float]) -> int:
-    """Return 1 for a rising op, -1 for a falling one, 0 for others."""
+def _order(op: U | Bin, source: DataType, attributes: Mapping[str, float]) -> Order | None:
+    """Return what an op makes of a larger operand, or of a larger dy for all values of the other operand.
+
+    It is None for an op that has no order with these attributes.
+    """
     if op is U.kThreshold:  # value where x <= threshold, else x
-        return 1 if attributes["value"] <= attributes["threshold"] else 0
+        return Order.RISES if attributes["value"] <= attributes["threshold"] else None
     if op is U.kLogicalNot:
-        return -1 if source in BOOL else 0
-    if op is U.kBitwiseNot:
-        return -1
-    if op in (U.kElu, U.kCelu, U.kLeakyRelu) and attributes["alpha"] < 0:
-        return 0
-    if op is U.kHardTanh:
-        return 1 if attributes["min"] <= attributes["max"] else -1
-    return 1 if op in RISING else -1 if op in FALLING else 0
+        return Order.FALLS if source in BOOL else None
+    if op is U.kHardTanh and attributes["min"] > attributes["max"]:
+        return Order.FALLS
+    if op is Bin.kScalarBasePowerGrad:  # exponent * x ** (exponent - 1)
+        exponent = attributes["exponent"]
+        return None if exponent % 2 == 0 else Order.RISES if exponent > 0 else Order.FALLS
+    if op is Bin.kScalarExpPowerGrad:  # log(base) * base ** x
+        base = attributes["base"]
+        return Order.RISES if base > 1 else Order.FALLS if 0 < base < 1 else None
+    if op in _SLOPE_ALPHA and attributes["alpha"] < 0:
+        return None
+    return next(iter(OPS[op].order), None)
 
 
 def binary_signatures(op: Bin, problem: Problem) -> Iterator[Signature]:
@@ -109,19 +85,21 @@ def binary_signatures(op: Bin, problem: Problem) -> Iterator[Signature]:
     if op in (Bin.kMax, Bin.kMin):
         same, other = (PMAX, PMIN) if op is Bin.kMax else (PMIN, PMAX)
         yield from (signature(same, same, same), signature(other, B, other), signature(B, other, other))
-    for position, slope in enumerate(_SLOPES.get(op, (0, 0))):
-        for partial, becomes in _ORDER.get(slope, {}).items():
-            yield _with(position, partial, becomes)
+    if "dy" not in OPS[op].operands:
+        for position, order in enumerate(OPS[op].order):
+            for partial, becomes in _ORDER[order].items():
+                yield _with(position, partial, becomes)
 
 
 def _of_bool(op: Bin) -> Iterator[Signature]:
     """Yield the rows of ops that are `or` or `and` of two operands, of which one may be negated."""
-    joins, x, y = _BOOL.get(op, ("", 1, 1))
-    if joins:
-        same, other = (PMAX, PMIN) if joins == "or" else (PMIN, PMAX)
-        yield signature(_ORDER[x][same], _ORDER[y][same], same)
-        yield signature(_ORDER[x][other], B, other)
-        yield signature(B, _ORDER[y][other], other)
+    words = OPS[op].on_bool
+    if words:
+        x, y = (_ORDER[Order.FALLS if f"not {name}" in words else Order.RISES] for name in "xy")
+        same, other = (PMAX, PMIN) if " or " in words else (PMIN, PMAX)
+        yield signature(x[same], y[same], same)
+        yield signature(x[other], B, other)
+        yield signature(B, y[other], other)
 
 
 def _of_gradient(op: Bin, source: DataType, attributes: Mapping[str, float]) -> Iterator[Signature]:
@@ -130,11 +108,10 @@ def _of_gradient(op: Bin, source: DataType, attributes: Mapping[str, float]) -> 
     Gradients of integers are truncated, which is not linear if there are fractions, but keeps the order.
     """
     dy = OPS[op].operands.index("dy")
-    slope = _slope_of_gradient(op, attributes)
     exponent = attributes.get("exponent", 0.5)
     kept: dict[Sbp, Sbp] = {P: P} if source in FLOATS + COMPLEXES or exponent in range(1, 64) else {}
     if source not in COMPLEXES:
-        kept |= _ORDER.get(slope, {})
+        kept |= _ORDER[_order(op, source, attributes)]
     for partial, becomes in kept.items():
         yield _with(dy, partial, becomes)
     if op is Bin.kScalarBasePowerGrad and exponent == 2:
@@ -146,55 +123,10 @@ def _of_gradient(op: Bin, source: DataType, attributes: Mapping[str, float]) -> 
                 yield signature(partial, unread, becomes)
 
 
-def _slope_of_gradient(op: Bin, attributes: Mapping[str, float]) -> int:
-    """Return the sign of the factor of dy, if it is the same for all values of the other operand; else 0."""
-    if op is Bin.kScalarBasePowerGrad:  # exponent * x ** (exponent - 1)
-        exponent = attributes["exponent"]
-        return 0 if exponent % 2 == 0 else 1 if exponent > 0 else -1
-    if op is Bin.kScalarExpPowerGrad:  # log(base) * base ** x
-        base = attributes["base"]
-        return 1 if base > 1 else -1 if 0 < base < 1 else 0
-    if op in (Bin.kEluBackwardWithDyX, Bin.kLeakyReluBackwardWithDyX) and attributes["alpha"] < 0:
-        return 0
-    return 1 if op in _SLOPE_NOT_NEGATIVE else -1 if op in _SLOPE_NOT_POSITIVE else 0
-
-
 def _with(position: int, place: Sbp, result: Sbp) -> Signature:
     """Return the row in which one operand has the SBP `place`, and the other is broadcast."""
     return signature(place, B, result) if position == 0 else signature(B, place, result)
 
-
-_BOOL: Final[Mapping[Bin, tuple[str, int, int]]] = {
-    **dict.fromkeys([Bin.kAdd, Bin.kMax, Bin.kLogicalOr, Bin.kBitwiseOr], ("or", 1, 1)),
-    **dict.fromkeys([Bin.kMul, Bin.kMin, Bin.kLogicalAnd, Bin.kBitwiseAnd], ("and", 1, 1)),
-    **dict.fromkeys([Bin.kDiv, Bin.kFloorDiv, Bin.kTruncDiv], ("and", 1, 1)),
-    Bin.kPow: ("or", 1, -1),
-    Bin.kLessThan: ("and", -1, 1),
-    Bin.kLessEqual: ("or", -1, 1),
-    Bin.kGreaterThan: ("and", 1, -1),
-    Bin.kGreaterEqual: ("or", 1, -1),
-}
-"""The effect of an op on bool: `or` or `and`, and -1 for an operand that is negated. Other ops are neither."""
-
-_SLOPE_NOT_NEGATIVE: Final = frozenset(
-    [
-        *(Bin.kIdentityBackwardWithDyX, Bin.kEluBackwardWithDyX, Bin.kHardsigmoidBackwardWithDyX),
-        *(Bin.kHardshrinkBackwardWithDyY, Bin.kHardtanhBackwardWithDyY, Bin.kLeakyReluBackwardWithDyX),
-        *(Bin.kReluBackwardWithDyX, Bin.kReluBackwardWithDyY, Bin.kSeluBackwardWithDyX, Bin.kSoftsignBackwardWithDyX),
-        *(Bin.kSoftplusBackwardWithDyX, Bin.kSoftshrinkBackwardWithDyY, Bin.kThresholdBackwardWithDyX),
-        *(Bin.kSigmoidBackwardWithDyX, Bin.kAcoshBackwardWithDyX, Bin.kAsinBackwardWithDyX),
-        *(Bin.kAsinhBackwardWithDyX, Bin.kAtanBackwardWithDyX, Bin.kErfBackwardWithDyX, Bin.kExpBackwardWithDyX),
-        *(Bin.kExp2BackwardWithDyX, Bin.kExpm1BackwardWithDyX, Bin.kLogSigmoidBackwardWithDyX),
-        *(Bin.kSinhBackwardWithDyX, Bin.kSqrtBackwardWithDyX, Bin.kTanBackwardWithDyX),
-        *(Bin.kSquareReLUBackwardWithDyX, Bin.kDigammaBackwardWithDyX),
-    ]
-)
-_SLOPE_NOT_POSITIVE: Final = frozenset(
-    [
-        *(Bin.kAcosBackwardWithDyX, Bin.kErfcBackwardWithDyX, Bin.kReciprocalBackwardWithDyX),
-        *(Bin.kReciprocalNoNanBackwardWithDyX, Bin.kRsqrtBackwardWithDyX),
-    ]
-)
 
 _ABOUT_THE_REST: Final = {
     **dict.fromkeys([U.kIsNan, U.kIsInf, U.kIsFinite], "of finite numbers it is constant, and it is there for others"),

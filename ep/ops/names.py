@@ -9,6 +9,7 @@ from typing import Any, Final
 from ep.include.errors import ArgumentError
 from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.op_definition import Attribute
+from ep.include.primitive.op_table import OPS
 from ep.include.primitive.unary_op import UnaryOp
 
 _WORD: Final = re.compile("ReLU|[A-Z][a-z0-9]*")
@@ -16,32 +17,8 @@ _KEYWORDS: Final = {"lambda": "lambd"}  # PyTorch's spelling of the name, which 
 # `max` and `min` are names of reductions
 _OTHER_NAMES: Final[dict[UnaryOp | BinaryOp, str]] = {BinaryOp.kMax: "maximum", BinaryOp.kMin: "minimum"}
 
-ALIASES: Final[dict[UnaryOp | BinaryOp, str]] = {
-    UnaryOp.kBitwiseNot: "bitwise_invert",
-    UnaryOp.kIdentity: "positive",
-    UnaryOp.kIsFinite: "isfinite",
-    UnaryOp.kIsInf: "isinf",
-    UnaryOp.kIsNan: "isnan",
-    BinaryOp.kFloorDiv: "floor_divide",
-    BinaryOp.kFloorMod: "remainder",
-    BinaryOp.kGreaterThan: "greater",
-    BinaryOp.kLessThan: "less",
-    BinaryOp.kMul: "multiply",
-    BinaryOp.kSub: "subtract",
-}
+ALIASES: Final = {op: row.alias for op, row in OPS.items() if row.alias}
 """The array API's names of functions, if they differ from the names after the enumerators."""
-
-BY_NAME: Final = frozenset([BinaryOp.kIsClose, BinaryOp.kIsCloseEqualNan])
-"""The ops whose functions take attributes by name alone: NumPy has them in another order than OneFlow."""
-
-_FLOORED: Final = "floating-point numbers as in [semantics.md](semantics.md)"
-STANDARD: Final[dict[UnaryOp | BinaryOp, Mapping[str, str]]] = {
-    UnaryOp.kSign: {"sign": "0 for NaN"},
-    BinaryOp.kFloorDiv: {"floor_divide": f"0 for an integer divided by zero; {_FLOORED}"},
-    BinaryOp.kFloorMod: {"remainder": f"0 for an integer divided by zero; {_FLOORED}"},
-    BinaryOp.kPow: {"pow": "integers to negative powers give the truncated value"},
-}
-"""The differences from functions of the array API standard, other than the supported types."""
 
 
 def function_name(op: UnaryOp | BinaryOp) -> str:

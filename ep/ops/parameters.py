@@ -13,7 +13,7 @@ from ep.include.primitive.op_table import OPS
 from ep.include.primitive.primitive import attributes as attribute_values
 from ep.include.primitive.unary_op import UnaryOp
 from ep.include.suggest import did_you_mean
-from ep.ops.names import BY_NAME, function_name, parameter_name
+from ep.ops.names import function_name, parameter_name
 
 
 class Call(NamedTuple):
@@ -49,7 +49,7 @@ class Parameters:
         plain, keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
         none: Any = inspect.Parameter.empty
         defaults = [none] * len(self.operands) + [none if a.default is None else a.default for a in declared]
-        of_attributes = keyword if self._op in BY_NAME else plain
+        of_attributes = keyword if OPS[self._op].by_name else plain
         kinds = [plain] * len(self.operands) + [of_attributes] * len(declared)
         annotations = ["ArrayLike"] * len(self.operands) + ["float"] * len(declared)
         parameters = [
@@ -66,7 +66,7 @@ class Parameters:
             return Call(args, {}, None)
         if len(args) > len(self._names):
             raise TypeError(f"{self} takes {len(self._names)} positional arguments, and {len(args)} were given")
-        if len(args) > num_operands and self._op in BY_NAME:
+        if len(args) > num_operands and OPS[self._op].by_name:
             raise TypeError(f"{self} takes {' and '.join(self._attribute_names)} by name, and not by position")
         values = dict(enumerate(args))
         for name, value in kwargs.items():

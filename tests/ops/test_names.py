@@ -13,7 +13,7 @@ import ep.ops
 from ep import BinaryOp, UnaryOp
 from ep.include.primitive.op_table import OPS, attributes_of
 from ep.mesh import GlobalTensor, Placement
-from ep.ops.names import ALIASES, BY_NAME, function_name
+from ep.ops.names import ALIASES, function_name
 from ep.sbp import Broadcast
 from tests.subprocesses import run
 
@@ -99,7 +99,7 @@ def test_signature_and_docstring(op):
     out = parameters[-1]
     assert (out.name, out.kind, out.default) == ("out", out.KEYWORD_ONLY, None)
     assert all(p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters[:num_operands])
-    of_attributes = out.KEYWORD_ONLY if op in BY_NAME else out.POSITIONAL_OR_KEYWORD
+    of_attributes = out.KEYWORD_ONLY if OPS[op].by_name else out.POSITIONAL_OR_KEYWORD
     assert all(p.kind is of_attributes for p in parameters[num_operands:-1])
 
     lines = function.__doc__.splitlines()

@@ -35,9 +35,6 @@ def is_backward(op: UnaryOp | BinaryOp) -> bool:
 
 def missing_parts(op: UnaryOp | BinaryOp) -> Iterator[str]:
     """Yield what `op` lacks, and where it belongs; nothing for an op that is whole."""
-    if op not in OPS:
-        yield "a row in ep/include/primitive/op_table.py"
-        return
     by_kind = {number_kind(source): source for source in OPS[op].takes}
     for kind, source in by_kind.items():
         for device, function in (("the CPU", _on_cpu), ("CUDA", op_function)):
@@ -53,9 +50,9 @@ def missing_parts(op: UnaryOp | BinaryOp) -> Iterator[str]:
         if op not in slopes._SLOPES:
             yield "a slope in ep/testing/references/slopes.py"
         if not any(op in row.gradient for row in OPS.values()):
-            yield "an op in ep/include/primitive/op_table.py that it is the gradient of"
+            yield "an op in ep/include/primitive/binary_op.py that it is the gradient of"
     elif _is_differentiable(op) and function_name(op) not in RULES and op not in WITHOUT_GRADIENT:
-        yield "a gradient in ep/include/primitive/op_table.py or ep/ops/gradients, or a reason in WITHOUT_GRADIENT"
+        yield "a gradient in ep/include/primitive/binary_op.py or ep/ops/gradients, or a reason in WITHOUT_GRADIENT"
     elif function_name(op) in RULES.keys() - THEIRS.keys():
         yield "a gradient of PyTorch's to compare with, in tests/ops/test_gradients_torch.py"
     if op is not UnaryOp.kCast:

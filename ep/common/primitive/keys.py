@@ -33,7 +33,7 @@ SOFTMAX: Final = frozenset(Key(None, (data_type,)) for data_type in FLOATS)
 LOG_SOFTMAX: Final = SOFTMAX
 SOFTMAX_BACKWARD: Final = SOFTMAX
 LOG_SOFTMAX_BACKWARD: Final = SOFTMAX
-REDUCE: Final = frozenset(Key(row.op, (data_type,)) for row in REDUCTIONS.values() for data_type in row.takes)
+REDUCE: Final = frozenset(Key(op, (data_type,)) for op, row in REDUCTIONS.items() for data_type in row.takes)
 SCAN: Final = frozenset(
     Key(op, (data_type,)) for op, data_type in product(ScanOp, CHAR + INTEGERS + FLOATS + COMPLEXES)
 )
@@ -50,9 +50,12 @@ WHERE: Final = frozenset(Key(None, pair) for pair in product(BOOL + CHAR + INTEG
 
 def _of_ops(ops: Iterable[UnaryOp | BinaryOp]) -> frozenset[Key]:
     """Return the keys (op, source type, result type) of elementwise ops."""
-    rows = [OPS[op] for op in ops]
+    rows = {op: OPS[op] for op in ops}
     return frozenset(
-        Key(row.op, (source, result)) for row in rows for source in row.takes for result in row.result_types(source)
+        Key(op, (source, result))
+        for op, row in rows.items()
+        for source in row.takes
+        for result in row.result_types(source)
     )
 
 

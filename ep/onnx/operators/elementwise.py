@@ -10,57 +10,13 @@ from typing import Any, Final
 import numpy as np
 
 from ep import ops
+from ep.include.primitive.op_table import OPS
 from ep.onnx.operators.fitting import check, check_broadcasts
 from ep.onnx.operators.types import in_float32
 from ep.onnx.types import dtype_of
+from ep.ops.names import function_name
 
-PLAIN: Final = {
-    "Abs": "abs",
-    "Acos": "acos",
-    "Acosh": "acosh",
-    "Add": "add",
-    "And": "logical_and",
-    "Asin": "asin",
-    "Asinh": "asinh",
-    "Atan": "atan",
-    "Atanh": "atanh",
-    "BitwiseAnd": "bitwise_and",
-    "BitwiseNot": "bitwise_not",
-    "BitwiseOr": "bitwise_or",
-    "BitwiseXor": "bitwise_xor",
-    "Ceil": "ceil",
-    "Cos": "cos",
-    "Cosh": "cosh",
-    "Equal": "equal",
-    "Exp": "exp",
-    "Floor": "floor",
-    "Greater": "greater",
-    "GreaterOrEqual": "greater_equal",
-    "HardSwish": "hard_swish",
-    "Identity": "identity",
-    "IsNaN": "is_nan",
-    "Less": "less",
-    "LessOrEqual": "less_equal",
-    "Log": "log",
-    "Mish": "mish",
-    "Mul": "mul",
-    "Not": "logical_not",
-    "Or": "logical_or",
-    "Reciprocal": "reciprocal",
-    "Relu": "relu",
-    "Round": "rint",
-    "Sigmoid": "sigmoid",
-    "Sin": "sin",
-    "Sinh": "sinh",
-    "Softplus": "soft_plus",
-    "Softsign": "soft_sign",
-    "Sqrt": "sqrt",
-    "Sub": "sub",
-    "Tan": "tan",
-    "Tanh": "tanh",
-    "Where": "where",
-    "Xor": "logical_xor",
-}
+PLAIN: Final = {row.onnx: function_name(op) for op, row in OPS.items() if row.onnx} | {"Where": "where"}
 """The names of the functions of `ep.ops` that are equal to ONNX's operators, by ONNX's names."""
 
 

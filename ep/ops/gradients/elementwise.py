@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from ep.include.data_type import as_data_type
 from ep.include.primitive.op_table import OPS
@@ -23,16 +23,10 @@ from ep.ops.gradients.vjp import (
 )
 from ep.ops.names import function_name, parameter_name
 
-_CONSTANT_PIECES: Final = {
-    *(UnaryOp.kCeil, UnaryOp.kFloor, UnaryOp.kRint, UnaryOp.kRound, UnaryOp.kSign, UnaryOp.kTrunc),
-    UnaryOp.kNotEqualZero,
-}
-"""Ops that are piecewise constant: their gradient is 0 wherever it is defined."""
-
 
 def _unary_rule(op: UnaryOp) -> Callable[[Backward], Gradients] | None:
     row = OPS[op]
-    if op in _CONSTANT_PIECES:
+    if row.is_constant:
         return lambda back: [zeros_like(back.inputs[0])]
     if not row.gradient:
         return None
