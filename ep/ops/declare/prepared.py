@@ -51,16 +51,6 @@ class Prepared(NamedTuple):
         shape = tuple(self.shapes[0])
         return KnownCall(args, names, num_operands, shape, self.dtype, launch, arguments, launches.indices)
 
-    def finding(self, arrays: Arrays, inputs: Sequence[Array]) -> Callable[..., Any] | None:
-        """Return a fast function for such inputs, which may return UNKNOWN; None if nothing is faster than launches."""
-        call = self.known_call(arrays, tuple(inputs), (), len(inputs))
-        finder = arrays.new_finder() if call is not None else None
-        known = finder.known(call) if finder is not None and call is not None else None
-        if finder is None or known is None:
-            return None
-        finder.add(known)
-        return finder.find
-
     def computing(self, arrays: Arrays) -> Callable[[Sequence[Array], Array | None], Array]:
         """Return the fastest function that runs an operator with one result, as `compute` does."""
         launches, names, (shape,), dtype = self
