@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
+from scipy import optimize, special
 
 from ep.common.functor.unary.activation import FAST_GELU_A, FAST_GELU_B
 
@@ -33,6 +33,7 @@ class Pieces(NamedTuple):
     """A function on pieces, entry i on [lower[i], upper[i]].
 
     linear: the number of first pieces with centre 0, whose polynomial is that of f(x) - slope x, without a constant.
+    zero: a zero of the function, which is the centre of its piece, so that the relative error is small near it.
     """
 
     function: Callable[[Values], Values]
@@ -41,6 +42,7 @@ class Pieces(NamedTuple):
     degree: int
     linear: int = 0
     slope: float = 1.0
+    zero: float = math.nan
 
 
 def _good_centre(function: Callable[[Values], Values], lower: float, upper: float) -> float:
@@ -56,7 +58,10 @@ def fitted(pieces: Pieces, i: int) -> tuple[float, list[float]]:
     """Return the centre and the coefficients of piece i, each rounded before those after it are chosen."""
     lower, upper, count = pieces.lower[i], pieces.upper[i], pieces.degree + 1
     linear = i < pieces.linear
-    centre = 0.0 if linear else _good_centre(pieces.function, lower, upper)
+    if lower <= pieces.zero < upper:
+        centre = float(np.float32(pieces.zero))
+    else:
+        centre = 0.0 if linear else _good_centre(pieces.function, lower, upper)
     nodes = np.cos(np.pi * (np.arange(4 * count) + 0.5) / (4 * count))
     x = (lower + upper) / 2 + (upper - lower) / 2 * nodes
     t, want = x - centre, pieces.function(x)
@@ -105,6 +110,41 @@ def _sigmoid_of_minus(y: Values) -> Values:
     return 1.0 / (1.0 + np.exp(y))
 
 
+def _silu_slope(a: Values) -> Values:
+    """Return the derivative of x sigmoid(x) at -a."""
+    return _gate_slope(a, a)
+
+
+def _gate_slope(v: Values, w: Values) -> Values:
+    """Return s (1 - w (1 - s)) for s = sigmoid(-v)."""
+    s = _sigmoid_of_minus(v)
+    slope: Values = s * (1 - w * _sigmoid_of_minus(-v))
+    return slope
+
+
+def _gelu_slope(a: Values) -> Values:
+    """Return the derivative of gelu at -a."""
+    slope: Values = special.erfc(a / math.sqrt(2)) / 2 - a * np.exp(-a * a / 2) / math.sqrt(2 * math.pi)
+    return slope
+
+
+def _fast_gelu_slope(a: Values) -> Values:
+    """Return the derivative of fast_gelu at -a."""
+    return _gate_slope(FAST * a * (1 + CUBIC * a * a), FAST * a * (1 + 3 * CUBIC * a * a))
+
+
+def _mish_slope(x: Values) -> Values:
+    """Return the derivative of mish, t + x (1 - t^2) (1 - e^-s) for s = ln(1 + e^x), t = tanh(s)."""
+    u = np.exp(x)
+    d = u * (u + 2) + 2
+    slope: Values = u * (u + 2 + 4 * (1 + u) * x / d) / d
+    return slope
+
+
+def _zero(slope: Callable[[Values], Values], lower: float, upper: float) -> float:
+    return float(optimize.brentq(slope, lower, upper, xtol=1e-15))
+
+
 def _scaled_share(a: Values) -> Values:
     """Return what gelu(a) lacks of a, times e^(a^2 / 2)."""
     shared: Values = a * special.erfcx(a / math.sqrt(2)) / 2
@@ -135,6 +175,13 @@ MODULES: dict[str, dict[str, Pieces]] = {
     "gate_coefficients": {
         "MISH": Pieces(lambda x: np.tanh(np.log1p(np.exp(x))), *_equal(3 / 8, -16), 5),
         "LOG_SIGMOID": Pieces(lambda a: np.log1p(np.exp(-a)), *_equal(3 / 8), 5),
+    },
+    "slope_coefficients": {
+        # at -|x|, but for mish
+        "SILU": Pieces(_silu_slope, *_equal(0.32), 6, zero=_zero(_silu_slope, 1, 2)),
+        "GELU": Pieces(_gelu_slope, *_equal(1 / 6.375), 6, zero=_zero(_gelu_slope, 0.5, 1)),
+        "FAST_GELU": Pieces(_fast_gelu_slope, *_equal(1 / 6.375), 6, zero=_zero(_fast_gelu_slope, 0.5, 1)),
+        "MISH": Pieces(_mish_slope, *_equal(3 / 8, -16), 6, zero=_zero(_mish_slope, -2, -1)),
     },
 }
 

@@ -59,8 +59,8 @@ class Lines:
         return self._computing[value].operands
 
     def cone(self, value: int) -> set[int] | None:
-        """Return a step's argument and the values that it is computed from; None if that computation takes long."""
-        todo, cone = [*self.operands(value)], set[int]()
+        """Return a step's last operand and the values that it is computed from; None if that computation takes long."""
+        todo, cone = [self.operands(value)[-1]], set[int]()
         while todo:
             one = todo.pop()
             if one in cone:

@@ -277,7 +277,7 @@ class Loops:
             cone |= lines.cone(value) or set()
         names, each = dict(lines.names), [lines.computed[value] for value in sorted(cone) if value in lines.computed]
         for value in checked:
-            function, (operand,) = lines.functions[value], lines.operands(value)
+            function, operand = lines.functions[value], lines.operands(value)[-1]
             assert function.check is not None
             names |= {f"key{value}": function.check.key, f"limit{value}": function.check.limit, "maximum": maximum}
             names[f"least{value}"] = function.check.least

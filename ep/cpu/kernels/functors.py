@@ -16,8 +16,9 @@ from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import arithmetic_type, loader
 from ep.cpu.engine.map.inner_loop import RowFunctions, row_kernel
 from ep.cpu.kernels.math_library import Precision, cpu_math_library, elementary_functions_of
-from ep.cpu.kernels.ordinary import Check, ordinary_form
+from ep.cpu.kernels.ordinary import Check, of_second, ordinary_form
 from ep.cpu.kernels.sign_bits import on_bits
+from ep.cpu.vector_math.lookup import has_register_tables
 from ep.cpu.vector_math.sets.beyond_buffer import WHICH
 from ep.cpu.vector_math.sets.names import FLOAT32, LIMITED
 from ep.include.data_type import DataType, as_data_type
@@ -78,7 +79,7 @@ def row_functions(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType
         exceeds, interleaved = ordinary.exceeds(load, library.T), True
     elif names & LIMITED and not libm and op not in WITHIN_LIMIT:
         apply_any, exceeds = unlimited(library).use(maker), exceeds_limit(load, _limit(library))
-        exceeds = exceeds if unary else _of_second(exceeds)
+        exceeds = exceeds if unary else of_second(exceeds)
     beyond = None
     if unary and op in WITHIN_LIMIT and src_type is not DataType.kFloat16:
         from ep.cpu.vector_math.sets.beyond_limit import beyond_limit  # few kernels need it
@@ -164,29 +165,21 @@ def element_function(op: UnaryOp | BinaryOp, src_type: DataType, attributes: tup
     return found._replace(ordinary=functor, check=ordinary.check(library.T))
 
 
-def _of_second(exceeds: Any) -> Any:
-    """Return a check of two operands that tests only the second one, for an op that calls its functions on that one."""
-
-    @jit
-    def of_second(src0, step0, src1, step1, begin, end):
-        everywhere = step1 | (step0 == step1)  # also if both steps are 0, for one element
-        return exceeds(src1, begin, end) if everywhere else exceeds(src1, 0, 1)
-
-    return of_second
-
-
 IN_DOUBLE = frozenset(
     (
         *(BinaryOp.kGeluBackwardWithDyX, BinaryOp.kFastGeluBackwardWithDyX, BinaryOp.kQuickGeluBackwardWithDyX),
         *(BinaryOp.kSiluBackwardWithDyX, BinaryOp.kMishBackwardWithDyX),
     )
 )
-"""Ops with a difference of terms that float32 arithmetic would cancel completely near its zero."""
+"""Ops with a difference of terms that float32 arithmetic would cancel completely near its zero.
+
+Pieces in register tables do not cancel; processors without such tables compute these ops in float64.
+"""
 
 
 def is_single(op: UnaryOp | BinaryOp, src_type: DataType) -> bool:
     """Return whether the elementary functions of `op` are computed in float32: all of them exist in that type."""
-    if arithmetic_type(src_type) is not np.float32 or op in IN_DOUBLE or op in LOOPS:
+    if arithmetic_type(src_type) is not np.float32 or op in LOOPS or (op in IN_DOUBLE and not has_register_tables()):
         return False
     names = elementary_functions_of(functor_maker(op, Kind.FLOAT))
     return bool(names) and names <= FLOAT32.keys()

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ep.common.functor import stable
+from ep.common.functor.binary import activation_backward
 from ep.common.functor.math_library import REAL_TYPES, Function, Maker, MathLibrary
 from ep.common.functor.unary import activation, special
 from ep.common.native.emitted import emitted
@@ -61,6 +62,11 @@ _MAKERS = {
     "mish": activation.mish,
     "digamma": special.digamma,
     "trigamma": special.trigamma,
+    "gelu_backward": activation_backward.gelu_backward,
+    "fast_gelu_backward": activation_backward.fast_gelu_backward,
+    "quick_gelu_backward": activation_backward.quick_gelu_backward,
+    "silu_backward": activation_backward.silu_backward,
+    "mish_backward": activation_backward.mish_backward,
 }
 """The makers that vectorised functions replace, by the name of the function."""
 

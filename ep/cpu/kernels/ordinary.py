@@ -41,7 +41,8 @@ class Ordinary(NamedTuple):
     functions: the elementary functions that replace those for all elements, by name.
     exceeds: (load, arithmetic type) returns the compiled function (address, begin, end), or (src0, step0, src1, step1,
         begin, end) for a binary op, that returns whether an element is not ordinary.
-    check: the same for one element, by the arithmetic type; None if a single element does not determine this.
+    check: the same for one element, that of the last operand, by the arithmetic type; None if a single element does not
+        determine this.
     """
 
     functions: Mapping[str, Any]
@@ -113,6 +114,17 @@ def _of_block(check: Callable[[type[np.floating]], Check]) -> Callable[[Any, typ
     return exceeds_of
 
 
+def of_second(exceeds: Any) -> Any:
+    """Return a check of two operands that tests only the second one, for an op that calls its functions on that one."""
+
+    @jit
+    def exceeds_in_second(src0, step0, src1, step1, begin, end):
+        everywhere = step1 | (step0 == step1)  # also if both steps are 0, for one element
+        return exceeds(src1, begin, end) if everywhere else exceeds(src1, 0, 1)
+
+    return exceeds_in_second
+
+
 def _is_no_power(load: Any, real_type: type[np.floating]) -> Any:
     """Return the check whether a base is not normal and positive, or a power might not be a normal number."""
     info = np.finfo(real_type)
@@ -147,6 +159,11 @@ _LIMITS: Final = {
     "fast_gelu": "single.gate_pieces.GELU_LIMIT",
     "mish": "single.gate_pieces.MISH_LIMIT",
     "logsigmoid": "single.gate_pieces.LOG_SIGMOID_LIMIT",
+    "gelu_backward": "single.gate_pieces.GELU_LIMIT",
+    "fast_gelu_backward": "single.gate_pieces.GELU_LIMIT",
+    "quick_gelu_backward": "single.gate_slopes.QUICK_GELU_LIMIT",
+    "silu_backward": "single.gate_slopes.SILU_LIMIT",
+    "mish_backward": "single.gate_pieces.MISH_LIMIT",
 }
 """The names of the largest magnitudes of ordinary elements. For the others, normal positive numbers are ordinary."""
 
@@ -159,6 +176,9 @@ OPS_OF_ONE_FUNCTION: Final[Mapping[UnaryOp | BinaryOp, str]] = {
     **{UnaryOp.kGelu: "gelu", UnaryOp.kFastGelu: "fast_gelu", UnaryOp.kMish: "mish"},
     **{UnaryOp.kLogSigmoid: "logsigmoid"},
     **{UnaryOp.kLgamma: "lgamma", UnaryOp.kDigamma: "digamma", UnaryOp.kTrigamma: "trigamma"},
+    **{BinaryOp.kGeluBackwardWithDyX: "gelu_backward", BinaryOp.kFastGeluBackwardWithDyX: "fast_gelu_backward"},
+    **{BinaryOp.kQuickGeluBackwardWithDyX: "quick_gelu_backward", BinaryOp.kSiluBackwardWithDyX: "silu_backward"},
+    **{BinaryOp.kMishBackwardWithDyX: "mish_backward"},
 }
 """The ops that are one function, which may have a form for ordinary elements."""
 
@@ -173,4 +193,7 @@ def ordinary_form(op: UnaryOp | BinaryOp, precision: Precision) -> Ordinary | No
     if name == "pow":
         return Ordinary({name: function}, _is_no_power)
     check = _within(named(_LIMITS[name])) if name in _LIMITS else _normal
-    return Ordinary({name: function}, _of_block(check), check)
+    exceeds = _of_block(check)
+    if isinstance(op, UnaryOp):
+        return Ordinary({name: function}, exceeds, check)
+    return Ordinary({name: function}, lambda load, real_type: of_second(exceeds(load, real_type)), check)

@@ -112,6 +112,13 @@ FLOAT64: Final[Mapping[str, Forms]] = {
 }
 """The functions from float64 to float64; sin, cos and tan up to the limit of `trigonometric`."""
 
+
+def _gradient(name: str) -> Forms:
+    """Return the forms of the gradient of a gated activation: two operands, dy and x."""
+    place = f"single.gate_slopes.{name}"
+    return Forms(8, "test_gate_slopes.py", f"{place}_beyond", place, tabled_ordinary=f"{place}_of_ordinary")
+
+
 _SINGLE, _SINGLE_ERF_LOG = "test_vector_math_single.py", "test_vector_math_single_erf_log.py"
 _SINGLE_TRIG, _SINGLE_INVERSE = "test_vector_math_single_trig.py", "test_vector_math_single_inverse.py"
 
@@ -185,6 +192,7 @@ FLOAT32: Final[Mapping[str, Forms]] = {
     "rsqrt": Forms(
         0.51, _SINGLE_INVERSE, "single.root.rsqrt", "single.root.rsqrt_by_instruction", "single.root.rsqrt_of_normal"
     ),
+    **{f"{name}_backward": _gradient(name) for name in ("gelu", "fast_gelu", "quick_gelu", "silu", "mish")},
 }
 """The functions from float32 to float32; sin, cos and tan up to the limit of `single.trigonometric`."""
 

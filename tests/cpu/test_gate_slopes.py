@@ -1,0 +1,103 @@
+"""The gradients of gated activations in float32: near zeros of the slope, everywhere, and in blocks of any elements."""
+
+import numpy as np
+import pytest
+
+import ep
+from ep import BinaryOp
+from ep.cpu.kernels.ordinary import OPS_OF_ONE_FUNCTION
+from ep.include import DataType
+from ep.ops.declare.function import FUNCTIONS
+from ep.ops.names import function_name
+from ep.testing.references.slopes import gradients
+from ep.testing.ulps import errors_in_ulps
+
+OPS = [op for op in OPS_OF_ONE_FUNCTION if isinstance(op, BinaryOp) and op is not BinaryOp.kPow]
+ZEROS = {
+    BinaryOp.kGeluBackwardWithDyX: -0.75179,
+    BinaryOp.kFastGeluBackwardWithDyX: -0.75246,
+    BinaryOp.kQuickGeluBackwardWithDyX: -0.75115,
+    BinaryOp.kSiluBackwardWithDyX: -1.27846,
+    BinaryOp.kMishBackwardWithDyX: -1.19243,
+}
+SPECIAL = (0.0, -0.0, np.inf, -np.inf, np.nan, 1e-40, 600.0, -600.0, 3e38, -3e38)
+MOST_ULPS = 2.0
+"""Of the result itself, although the terms of the formula cancel near its zero."""
+
+by_op = pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
+
+
+def _function(op):
+    return FUNCTIONS[function_name(op)]
+
+
+def _worst(op, x):
+    """Return the largest error of the slope at numbers, in ulps of the slope, and where it is."""
+    dy = np.ones(1, np.float32)
+    want = gradients(op, dy, x, ())[0]
+    errors = errors_in_ulps(_function(op)(np.ones_like(x), x), want, np.zeros(x.size))
+    worst = int(np.argmax(errors))
+    return errors[worst], x[worst]
+
+
+@by_op
+def test_near_the_zero_all_bits_are_right(op):
+    rng = np.random.default_rng(3)
+    zero = np.float32(ZEROS[op])
+    near = [zero + np.float32(scale) * rng.standard_normal(100) for scale in (1e-6, 1e-4, 1e-2, 0.1)]
+    x = np.concatenate([np.arange(-200, 200) * np.spacing(zero) + zero, *near]).astype(np.float32)
+    error, place = _worst(op, x)
+    assert error <= MOST_ULPS, place
+
+
+@by_op
+def test_ordinary_elements(op):
+    rng = np.random.default_rng(4)
+    x = np.concatenate([rng.uniform(-4.9, 4.9, 1500), np.linspace(-4.9, 4.9, 500)]).astype(np.float32)
+    error, place = _worst(op, x)
+    assert error <= MOST_ULPS, place
+
+
+@by_op
+@pytest.mark.parametrize("data_type", [DataType.kFloat, DataType.kFloat16, DataType.kBFloat16], ids=lambda t: t.name)
+def test_neighbours_do_not_change_bits(op, data_type):
+    rng, function = np.random.default_rng(5), _function(op)
+    x, dy = rng.uniform(-4.5, 4.5, 3000).astype(data_type.dtype), rng.standard_normal(3000).astype(data_type.dtype)
+    among_themselves = function(dy, x)
+    beside = x.copy()
+    with np.errstate(all="ignore"):
+        beside[:: x.size // len(SPECIAL)] = np.array(SPECIAL).astype(data_type.dtype)
+    kept = beside == x
+    assert kept.sum() > 2900
+    found = function(dy, beside)
+    assert found[kept].tobytes() == among_themselves[kept].tobytes()
+    alone = np.concatenate([function(dy[k : k + 1], beside[k : k + 1]) for k in np.flatnonzero(~kept)])
+    np.testing.assert_array_equal(found[~kept].astype(np.float32), alone.astype(np.float32))
+
+
+@by_op
+def test_one_x_or_one_dy_for_all(op):
+    rng, function = np.random.default_rng(6), _function(op)
+    numbers = rng.uniform(-7, 7, 600).astype(np.float32)
+    for one in (np.float32(1.5), np.float32(-600)):
+        same = np.full_like(numbers, one)
+        assert function(numbers, one).tobytes() == function(numbers, same).tobytes()
+        assert function(one, numbers).tobytes() == function(same, numbers).tobytes()
+
+
+@by_op
+def test_maps_have_the_bits_of_their_ops(op):
+    """A kernel of several ops checks the computed x for special elements, as the op's own kernel does."""
+    rng, function = np.random.default_rng(7), _function(op)
+    x = np.concatenate([rng.uniform(-4, 4, 1000), rng.uniform(-80, 80, 1000), SPECIAL]).astype(np.float32)
+    y = rng.uniform(-0.5, 0.5, x.size).astype(np.float32)
+    expected = ep.ops.mul(function(ep.ops.mul(y, y), ep.ops.add(x, y)), y)
+    found = ep.fuse(lambda x, y: function(y * y, x + y) * y, round_each=True)(x, y)
+    np.testing.assert_array_equal(found, expected)
+
+
+@by_op
+def test_infinite_and_undefined(op):
+    x = np.array([np.inf, -np.inf, np.nan, 1.0], np.float32)
+    dy = np.array([2.0, 2.0, 2.0, np.nan], np.float32)
+    np.testing.assert_array_equal(_function(op)(dy, x), np.array([2.0, 0.0, np.nan, np.nan], np.float32))
