@@ -135,7 +135,11 @@ _EXISTS = FLOAT & WindowKernel.moves_exist & _MATMUL_OF_WINDOWS
 
 @register_kernel("conv_w_grad", matches=_EXISTS)
 class ConvWGradKernel(WindowKernel):
-    """The product of dy and the transposed windows of x, written as in ConvKernel, summed over the batch."""
+    """The product of dy and the transposed windows of x, written as in ConvKernel, summed over the batch.
+
+    The second matrix of a product is packed by its columns, which takes long. So if windows are larger than dy, they are
+    the first matrix, and the product is transposed.
+    """
 
     exists = _EXISTS
     names = in_errors(a="dy", b="x", c="out", src="x", dst="out")
@@ -152,14 +156,22 @@ class ConvWGradKernel(WindowKernel):
         batch, k = x[0], math.prod(dy[2:])
         if batch * k == 0:
             batch, k = 1, 0
-        dims = (batch, groups, m, k), (batch, groups, n, k), (groups, m, n)
-        product = OneLaunch(self._matmul, 1, dims[0], Placeholder(0), dims[1], Placeholder(1), 0, dims[2], RESULT)
         found = windows(x[2:], w[2:], attributes)
         moves = [*self.padding(x[:2], found), *self.writing(x[:2], found)] if k else []
-        if not moves:
-            return product
+        turned = m < n
+        (rows, first), (columns, second) = ((n, 1), (m, 0)) if turned else ((m, 0), (n, 1))
+        of_first, of_second, of_sums = (batch, groups, rows, k), (batch, groups, columns, k), (groups, rows, columns)
+        operands = of_first, Placeholder(first), of_second, Placeholder(second)
+        product = OneLaunch(self._matmul, 1, *operands, 0, of_sums, RESULT)
+        turn = self.strided((groups, m, n), (m * n, 1, m), (m * n, n, 1))
 
         def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-            product(arrays, [inputs[0], self.moved(arrays, inputs[1], moves)], outputs)
+            operands = inputs[0], self.moved(arrays, inputs[1], moves)
+            if not turned:
+                product(arrays, operands, outputs)
+                return
+            sums = arrays.empty(of_sums, outputs[0].dtype)
+            product(arrays, operands, [sums])
+            turn(arrays, [sums], outputs)
 
         return launches
