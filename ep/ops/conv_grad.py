@@ -137,8 +137,8 @@ _EXISTS = FLOAT & WindowKernel.moves_exist & _MATMUL_OF_WINDOWS
 class ConvWGradKernel(WindowKernel):
     """The product of dy and the transposed windows of x, written as in ConvKernel, summed over the batch.
 
-    The second matrix of a product is packed by its columns, which takes long. So if windows are larger than dy, they are
-    the first matrix, and the product is transposed.
+    The second matrix of a product is packed, which takes long as its columns are contiguous. So if windows have more
+    numbers than dy, they are the first matrix, and the product is transposed.
     """
 
     exists = _EXISTS
