@@ -235,32 +235,17 @@ def _digamma(x: float) -> float:
     return shift + math.log(x) - 0.5 / x - tail
 
 
+_NUMPYS: Final = (
+    *("abs", "negative", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt"),
+    *("sin", "cos", "tan", "sinh", "cosh", "tanh"),
+)
+
 UNARY: Final[Mapping[UnaryOp, Way]] = {
+    **{UnaryOp[f"k{name.capitalize()}"]: getattr(np, name) for name in _NUMPYS},
+    **{UnaryOp[f"kA{name}"]: getattr(np, f"arc{name}") for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
     UnaryOp.kIdentity: lambda x, out: np.copyto(out, x),
-    UnaryOp.kAbs: np.absolute,
-    UnaryOp.kNegative: np.negative,
     UnaryOp.kRelu: relu,
-    UnaryOp.kExp: np.exp,
-    UnaryOp.kExp2: np.exp2,
-    UnaryOp.kExpm1: np.expm1,
-    UnaryOp.kLog: np.log,
-    UnaryOp.kLog2: np.log2,
-    UnaryOp.kLog10: np.log10,
-    UnaryOp.kLog1p: np.log1p,
-    UnaryOp.kSqrt: np.sqrt,
     UnaryOp.kRsqrt: reciprocal_sqrt,
-    UnaryOp.kSin: np.sin,
-    UnaryOp.kCos: np.cos,
-    UnaryOp.kTan: np.tan,
-    UnaryOp.kAsin: np.arcsin,
-    UnaryOp.kAcos: np.arccos,
-    UnaryOp.kAtan: np.arctan,
-    UnaryOp.kSinh: np.sinh,
-    UnaryOp.kCosh: np.cosh,
-    UnaryOp.kTanh: np.tanh,
-    UnaryOp.kAsinh: np.arcsinh,
-    UnaryOp.kAcosh: np.arccosh,
-    UnaryOp.kAtanh: np.arctanh,
     UnaryOp.kSigmoid: sigmoid,
     UnaryOp.kLogSigmoid: log_sigmoid,
     UnaryOp.kSilu: silu,
