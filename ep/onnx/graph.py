@@ -12,8 +12,8 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto,
 from ep.onnx.errors import ModelError, UnsupportedError
 from ep.onnx.inlining import defaults_of, is_typed, outputs_of
 from ep.onnx.inputs import Signature
-from ep.onnx.operators.attributes import check_common
-from ep.onnx.table import Line, line_of, opset_of
+from ep.onnx.operators.line import Line, check_common
+from ep.onnx.table import line_of, opset_of
 from ep.onnx.types import dtype_of
 
 

@@ -24,15 +24,15 @@ class UnaryOp(Op):
     kIdentity = OpDefinition(ALL, order=RISES, alias="positive", onnx="Identity")
 
     # activations
-    kElu = OpDefinition(FLOATS, cost=FUNCTION, attributes=_ALPHA, order=RISES)
-    kCelu = OpDefinition(FLOATS, cost=FUNCTION, attributes=_ALPHA, order=RISES)
+    kElu = OpDefinition(FLOATS, cost=FUNCTION, attributes=_ALPHA, order=RISES, onnx="Elu")
+    kCelu = OpDefinition(FLOATS, cost=FUNCTION, attributes=_ALPHA, order=RISES, onnx="Celu")
     kRelu = OpDefinition(REAL, order=RISES, onnx="Relu")
     kGelu = OpDefinition(FLOATS, cost=FUNCTION)
     kHardSwish = OpDefinition(FLOATS, onnx="HardSwish")
     kHardSigmoid = OpDefinition(FLOATS, order=RISES)
     kHardShrink = OpDefinition(FLOATS, attributes=_LAMBDA, order=RISES)
     kHardTanh = OpDefinition(FLOATS, attributes=_CLAMP, order=RISES)
-    kLeakyRelu = OpDefinition(FLOATS, attributes=_SLOPE, order=RISES)
+    kLeakyRelu = OpDefinition(FLOATS, attributes=_SLOPE, order=RISES, onnx="LeakyRelu")
     kMish = OpDefinition(FLOATS, cost=FUNCTION, onnx="Mish")
     kSelu = OpDefinition(FLOATS, cost=FUNCTION, order=RISES)
     kSilu = OpDefinition(FLOATS, cost=FUNCTION)

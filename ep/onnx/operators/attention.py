@@ -9,16 +9,16 @@ from typing import Any, Final
 import numpy as np
 
 from ep import ops
-from ep.onnx.operators.attributes import one_of
 from ep.onnx.operators.fitting import check, check_broadcasts, check_rank, check_shape
+from ep.onnx.operators.line import line, one_of
 from ep.onnx.operators.placing import places
 from ep.onnx.operators.types import wide_of
 from ep.onnx.types import dtype_of
 
-check_attention: Final = one_of(qk_matmul_output_mode=(0, 1, 2, 3), softmax_precision=(0, 1, 10, 11, 16))
 _NOWHERE: Final = -math.inf
 
 
+@line("Attention", 23, check=one_of(qk_matmul_output_mode=(0, 1, 2, 3), softmax_precision=(0, 1, 10, 11, 16)))
 def attention(
     query: Any, key: Any, value: Any, mask: Any = None, past_key: Any = None, past_value: Any = None,
     valid: Any = None, *, is_causal: int = 0, q_num_heads: int = 0, kv_num_heads: int = 0,

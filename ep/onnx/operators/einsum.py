@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from ep import ops
+from ep.onnx.operators.line import line
 
 
+@line("Einsum", 12)
 def einsum(*operands: Any, equation: str) -> Any:
     """Return the products of elements, summed over all axes whose names the result lacks, as `numpy.einsum` does."""
     terms, result = _named(equation, [len(one.shape) for one in operands])

@@ -12,13 +12,11 @@ import numpy as np
 from ep import ops
 from ep.include.primitive.op_table import OPS
 from ep.onnx.operators.fitting import check, check_broadcasts
+from ep.onnx.operators.line import line, one_of
+from ep.onnx.operators.shapes import check_type
 from ep.onnx.operators.types import in_float32
 from ep.onnx.types import dtype_of
 from ep.ops.names import function_name
-
-PLAIN: Final = {row.onnx: function_name(op) for op, row in OPS.items() if row.onnx} | {"Where": "where"}
-"""The names of the functions of `ep.ops` that are equal to ONNX's operators, by ONNX's names."""
-
 
 _SLOPE: Final = 2 * math.sqrt(2 / math.pi)
 
@@ -55,27 +53,32 @@ def whole(argument: str, value: float, dtype: Any) -> int:
     return int(np.array(int(value) % 2**64, np.uint64).astype(dtype))
 
 
+@line("Mean", 6)
 @in_float32
 def mean(*inputs: Any) -> Any:
     """Return the elementwise mean of arrays."""
     return ops.div(functools.reduce(ops.add, inputs), len(inputs))
 
 
+@line("Div", 7)
 def div(x: Any, y: Any) -> Any:
     """Return `x / y`; integer quotients are truncated."""
     return ops.trunc_div(x, y) if x.dtype.kind in "iu" else ops.div(x, y)
 
 
+@line("Mod", 10)
 def mod(x: Any, y: Any, fmod: int) -> Any:
     """Return the remainder, with the sign of y, or with the sign of x if `fmod`."""
     return ops.fmod(x, y) if fmod else ops.floor_mod(x, y)
 
 
+@line("Neg", 6)
 def negative(x: Any) -> Any:
     """Return `-x`."""
     return ops.sub(0, x) if x.dtype.kind in "iu" else ops.negative(x)
 
 
+@line("BitShift", 11, check=one_of(direction=("LEFT", "RIGHT")))
 def bit_shift(x: Any, y: Any, direction: str) -> Any:
     """Return x shifted by y bits; 0 where y is negative or at least the number of bits."""
     bits = 8 * x.dtype.itemsize
@@ -87,21 +90,25 @@ def bit_shift(x: Any, y: Any, direction: str) -> Any:
     return x
 
 
+@line("Cast", 6, check=check_type)
 def cast(x: Any, to: int, **_: Any) -> Any:
     """Return x in the type with ONNX's number `to`."""
     return ops.cast(x, dtype_of(to))
 
 
+@line("CastLike", 15)
 def cast_like(x: Any, like: Any, **_: Any) -> Any:
     """Return x in the dtype of another array."""
     return ops.cast(x, like.dtype)
 
 
+@line("Clip", 6, attributes=("min", "max"))
 def clip_to(x: Any, least: float, most: float) -> Any:
     """Return x, limited to two attributes."""
     return clip(x, attribute(least, x), attribute(most, x))
 
 
+@line("Clip", 11)
 def clip(x: Any, least: Any = None, most: Any = None) -> Any:
     """Return x, limited to `least` to `most`."""
     x = x if least is None else ops.maximum(x, _bound("min", least))
@@ -115,21 +122,25 @@ def _bound(argument: str, bound: Any) -> Any:
     return bound.reshape(()) if shape else bound
 
 
+@line("Dropout", 7)
 def dropout_7(x: Any, ratio: float) -> Any:
     """Return x, and a mask that is 1 everywhere, in the dtype of x."""
     return x, ops.full(x.shape, 1, x.dtype)
 
 
+@line("Dropout", 10, false=2)
 def dropout(x: Any, ratio: Any = None, training_mode: Any = None, **_: Any) -> Any:
     """Return x, and a mask that is true everywhere: models are not trained here, so nothing is dropped."""
     return x, ops.full(x.shape, True, bool)
 
 
+@line("Erf", 9)
 def erf(x: Any) -> Any:
     """Return the error function; of integers, without the part behind the point."""
     return ops.erf(x) if x.dtype.kind not in "iu" else ops.cast(ops.erf(ops.cast(x, np.float64)), x.dtype)
 
 
+@line("Gelu", 20, check=one_of(approximate=("none", "tanh")))
 def gelu(x: Any, approximate: str) -> Any:
     """Return gelu, or its approximation by tanh if `approximate` is "tanh"."""
     if approximate != "tanh":
@@ -140,11 +151,13 @@ def gelu(x: Any, approximate: str) -> Any:
     return ops.where(ops.less(x, -40.0), -0.0, ops.mul(x, ops.sigmoid(ops.mul(ops.add(x, cubes), _SLOPE))))
 
 
+@line("HardSigmoid", 6)
 def hard_sigmoid(x: Any, alpha: float, beta: float) -> Any:
     """Return `alpha x + beta`, limited to 0 to 1."""
     return clip(ops.add(ops.mul(x, attribute(alpha, x)), attribute(beta, x)), 0.0, 1.0)
 
 
+@line("IsInf", 10)
 def is_inf(x: Any, detect_negative: int, detect_positive: int) -> Any:
     """Return whether each x is infinite, with one of the requested signs."""
     found = ops.is_inf(x)
@@ -153,17 +166,20 @@ def is_inf(x: Any, detect_negative: int, detect_positive: int) -> Any:
     return found if detect_positive else ops.logical_and(found, ops.less(x, 0.0))
 
 
+@line("PRelu", 7)
 def prelu(x: Any, slope: Any) -> Any:
     """Return x, multiplied by a slope where x is negative."""
     check_broadcasts("slope", slope, x.shape)
     return ops.where(ops.less(x, 0), ops.mul(x, slope), x)
 
 
+@line("Selu", 6)
 def selu(x: Any, alpha: float, gamma: float) -> Any:
     """Return `gamma` times elu."""
     return ops.mul(ops.elu(x, alpha), gamma)
 
 
+@line("Shrink", 9)
 def shrink(x: Any, bias: float, lambd: float) -> Any:
     """Return `x + bias` for x below -lambd, else `x - bias` for x above lambd, else 0."""
     if x.dtype.kind in "iu":
@@ -185,17 +201,29 @@ def _shrink_integers(x: Any, bias: int, lambd: float) -> Any:
     return ops.sub(x, x) if result is None else result
 
 
+@line("Sign", 9)
 def sign(x: Any) -> Any:
     """Return 1, 0 or -1 for numbers above 0, equal to 0 or NaN, and below 0."""
     return ops.sign(x) if x.dtype.kind not in "iu" else clip(x, None if x.dtype.kind == "u" else -1, 1)
 
 
+@line("Swish", 24)
 @in_float32
 def swish(x: Any, alpha: float) -> Any:
     """Return `x sigmoid(alpha x)`."""
     return ops.mul(x, ops.sigmoid(ops.mul(x, attribute(alpha, x))))
 
 
+@line("ThresholdedRelu", 10)
 def thresholded_relu(x: Any, alpha: float) -> Any:
     """Return x where it is above `alpha`, else 0, also for NaN."""
     return ops.where(ops.greater(x, attribute(alpha, x)), x, 0.0)
+
+
+line("Max", 6)(folded(ops.maximum))
+line("Min", 6)(folded(ops.minimum))
+line("Sum", 6)(folded(ops.add))
+line("Where", 6)(ops.where)
+for _op, _row in OPS.items():
+    if _row.onnx:
+        line(_row.onnx, 6)(named(function_name(_op)))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from ep import ops
 from ep.onnx.operators.fitting import check, check_shape, number, numbers
+from ep.onnx.operators.line import line
 from ep.onnx.operators.placing import placed
 from ep.onnx.types import dtype_of
 
@@ -30,13 +31,12 @@ def window(mean: float, first: float, second: float) -> Callable[..., NDArray]:
     return call
 
 
-WINDOWS: Final = {
-    "BlackmanWindow": window(0.42, 0.5, 0.08),
-    "HammingWindow": window(25 / 46, 21 / 46, 0.0),
-    "HannWindow": window(0.5, 0.5, 0.0),
-}
+line("BlackmanWindow", 17, host=(0,))(window(0.42, 0.5, 0.08))
+line("HammingWindow", 17, host=(0,))(window(25 / 46, 21 / 46, 0.0))
+line("HannWindow", 17, host=(0,))(window(0.5, 0.5, 0.0))
 
 
+@line("AffineGrid", 20, host=(1,))
 def affine_grid(theta: Any, size: NDArray, align_corners: int) -> Any:
     """Return where each place of an image lies after an affine map, from -1 to 1 along each axis, the last axis first.
 

@@ -8,17 +8,20 @@ import numpy as np
 
 from ep import ops
 from ep.onnx.operators.fitting import axis_in, check, check_rank, check_shape, check_within, number, numbers
+from ep.onnx.operators.line import line
 from ep.onnx.operators.placing import places, taken
 
 NDArray = np.ndarray[Any, Any]
 _NEGATIVE: Final = "wrap_negative"
 
 
+@line("Gather", 1)
 def gather(x: Any, indices: Any, axis: int) -> Any:
     """Return the elements at some indices of an axis; negative indices count from the end."""
     return ops.gather(x, indices, axis, mode=_NEGATIVE)
 
 
+@line("GatherElements", 11)
 def gather_elements(x: Any, indices: Any, axis: int) -> Any:
     """Return, for each element of `indices`, the element of x with this index along the axis and the same indices along
     others."""
@@ -30,6 +33,7 @@ def gather_elements(x: Any, indices: Any, axis: int) -> Any:
     return ops.take_along_axis(x, indices, axis, mode=_NEGATIVE)
 
 
+@line("GatherND", 11)
 def gather_nd(x: Any, indices: Any, batch_dims: int = 0) -> Any:
     """Return the parts of x whose indices along the first axes after the batch axes are in the last axis of
     `indices`."""
@@ -48,6 +52,7 @@ def gather_nd(x: Any, indices: Any, batch_dims: int = 0) -> Any:
     return ops.gather_nd(x, indices, batch_dims, mode=_NEGATIVE)
 
 
+@line("OneHot", 9, host=(1,))
 def one_hot(indices: Any, depth: NDArray, values: Any, axis: int) -> Any:
     """Return values[1] at `indices` along a new axis, and values[0] elsewhere."""
     classes, rank = int(number("depth", depth)), len(indices.shape) + 1
@@ -60,6 +65,7 @@ def one_hot(indices: Any, depth: NDArray, values: Any, axis: int) -> Any:
     return ops.where(found, on.reshape(()), off.reshape(()))
 
 
+@line("Compress", 9, host=(1,))
 def compress(x: Any, condition: NDArray, axis: int | None = None) -> Any:
     """Return the parts of x along an axis, or of flattened x, for which the condition is true."""
     if axis is None:
@@ -70,6 +76,7 @@ def compress(x: Any, condition: NDArray, axis: int | None = None) -> Any:
     return taken(x, np.flatnonzero(condition), axis)
 
 
+@line("NonZero", 9, host=(0,))
 def non_zero(x: NDArray) -> NDArray:
     """Return the indices of the elements that are not 0, one column for each."""
     if x.ndim == 0:  # ONNX has no axis here, and NumPy one
@@ -77,6 +84,7 @@ def non_zero(x: NDArray) -> NDArray:
     return np.array(np.nonzero(x), np.int64)
 
 
+@line("TopK", 10, host=(1,))
 def top_k(x: Any, k: NDArray, *, axis: int, largest: int = 1, sorted: int = 1) -> tuple[Any, Any]:
     """Return the k largest or least elements along an axis, in order, and their places; of equal ones the first."""
     axis, count = axis_in(len(x.shape), axis), int(number("k", k))
@@ -84,6 +92,7 @@ def top_k(x: Any, k: NDArray, *, axis: int, largest: int = 1, sorted: int = 1) -
     return ops.topk(x, count, axis, largest=bool(largest))
 
 
+@line("ReverseSequence", 10, host=(1,))
 def reverse_sequence(x: Any, lengths: NDArray, *, batch_axis: int, time_axis: int) -> Any:
     """Return x with the first elements along an axis reversed, as many of each batch as it has in `lengths`."""
     check_rank("input", x, least=2)

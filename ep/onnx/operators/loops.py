@@ -10,6 +10,7 @@ import numpy as np
 from ep import ops
 from ep.onnx.inputs import Sized
 from ep.onnx.operators.fitting import axis_in, check, number
+from ep.onnx.operators.line import line
 
 NDArray = np.ndarray[Any, Any]
 
@@ -47,6 +48,7 @@ class Steps:
         return np.zeros(sizes, dtype)
 
 
+@line("Loop", 1, host=(0, 1), apart=True, first_state=2)
 def loop(most: NDArray | None, condition: NDArray | None, *states: Any, body: Steps) -> tuple[Any, ...]:
     """Return the last states, and the other results of all steps, joined along a new first axis.
 
@@ -67,6 +69,7 @@ def loop(most: NDArray | None, condition: NDArray | None, *states: Any, body: St
     return *states, *_joined(collected, body, step, 1 + len(states))
 
 
+@line("Scan", 9, apart=True, first_state=0)
 def scan(
     *arrays: Any,
     body: Steps,

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ep import ops
-from ep.onnx.operators.attributes import one_of
 from ep.onnx.operators.fitting import check_rank, check_shape
+from ep.onnx.operators.line import line, one_of
 from ep.onnx.operators.placing import places
 from ep.onnx.operators.types import in_float32
 
 check_reduction: Final = one_of(reduction=("none", "sum", "mean"))
 
 
+@line("NegativeLogLikelihoodLoss", 12, check=check_reduction, indices="target")
 @in_float32
 def negative_log_likelihood(
     x: Any, target: Any, weight: Any = None, *, reduction: str, ignore_index: int | None = None
@@ -44,6 +45,7 @@ def negative_log_likelihood(
     return ops.div(total, ops.sum(factors)) if reduction == "mean" else total
 
 
+@line("SoftmaxCrossEntropyLoss", 12, check=check_reduction, indices="labels")
 def softmax_cross_entropy(x: Any, labels: Any, weights: Any = None, **attributes: Any) -> tuple[Any, Any]:
     """Return the loss of the logarithms of the softmax of scores along axis 1, and these logarithms."""
     check_rank("scores", x, least=2)

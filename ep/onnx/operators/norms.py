@@ -9,15 +9,15 @@ from typing import Any, Final
 import numpy as np
 
 from ep import ops
-from ep.onnx.operators.attributes import one_of
 from ep.onnx.operators.fitting import axes_in, axis_in, check, check_broadcasts, check_rank, check_shape
+from ep.onnx.operators.line import line, one_of
 from ep.onnx.operators.types import in_float32, wide_of
 from ep.onnx.types import dtype_of
 
-check_batch: Final = one_of(spatial=(1,), training_mode=(0,))
 check_stash: Final = one_of(stash_type=(1, 10, 11, 16))  # the numbers of the floating-point types
 
 
+@line("BatchNormalization", 7, check=one_of(spatial=(1,), training_mode=(0,)), most_outputs=1)
 def batch_normalization(
     x: Any, scale: Any, bias: Any, mean: Any, variance: Any, epsilon: float, **_: Any
 ) -> Any:  # fmt: skip
@@ -36,12 +36,14 @@ def batch_normalization(
     return ops.cast(ops.add(normed, of_channels(bias, x, "B")), x.dtype)
 
 
+@line("InstanceNormalization", 6)
 def instance_normalization(x: Any, scale: Any, bias: Any, epsilon: float) -> Any:
     """Return each channel of each sample, normalised over its places, times a scale, plus a bias."""
     scale, bias = of_channels(scale, x, "scale"), of_channels(bias, x, "B")
     return ops.layer_norm(x, scale, bias, range(2, len(x.shape)), epsilon)
 
 
+@line("LayerNormalization", 17, check=check_stash)
 def layer_normalization(
     x: Any, scale: Any, bias: Any = None, *, axis: int, epsilon: float, stash_type: int
 ) -> tuple[Any, Any, Any]:
@@ -56,6 +58,7 @@ def layer_normalization(
     return y, mean, inverse
 
 
+@line("RMSNormalization", 23, check=check_stash)
 def rms_normalization(x: Any, scale: Any, *, axis: int, epsilon: float, stash_type: int) -> Any:
     """Return x over the root of the mean of its squares over the axes from `axis` on, times a scale, in its dtype. The
     normalisation is computed in `stash_type`, at least in float32."""
@@ -65,6 +68,7 @@ def rms_normalization(x: Any, scale: Any, *, axis: int, epsilon: float, stash_ty
     return ops.mul(ops.cast(ops.cast(normed, x.dtype), scale.dtype), scale)
 
 
+@line("GroupNormalization", 21, check=check_stash)
 def group_normalization(
     x: Any, scale: Any, bias: Any, *, num_groups: int, epsilon: float, stash_type: int = 1
 ) -> Any:  # fmt: skip
@@ -81,6 +85,7 @@ def group_normalization(
     return ops.cast(ops.group_norm(wide, scale, bias, num_groups=num_groups, epsilon=epsilon), x.dtype)
 
 
+@line("MeanVarianceNormalization", 9)
 def mean_variance_normalization(x: Any, axes: Sequence[int]) -> Any:
     """Return x minus its mean over some axes, over the root of its variance; 0 where that is 0."""
     found = tuple(axes_in(len(x.shape), axes))
@@ -88,6 +93,7 @@ def mean_variance_normalization(x: Any, axes: Sequence[int]) -> Any:
     return ops.where(ops.equal(inverse, math.inf), 0.0, normed)
 
 
+@line("LpNormalization", 1, check=one_of(p=(1, 2)))
 @in_float32
 def lp_normalization(x: Any, axis: int, p: int) -> Any:
     """Return x over its norm along an axis, and 0 where the norm is 0. Sums are of x over its largest element, so that
@@ -101,9 +107,6 @@ def lp_normalization(x: Any, axis: int, p: int) -> Any:
     norm = ops.sum(terms, axis, keepdims=True)
     norm = norm if p == 1 else ops.sqrt(norm)
     return ops.where(ops.equal(norm, 0.0), 0.0, ops.div(x, norm))
-
-
-check_norm: Final = one_of(p=(1, 2))
 
 
 def of_channels(numbers: Any, x: Any, name: str) -> Any:

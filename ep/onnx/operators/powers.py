@@ -8,6 +8,7 @@ import numpy as np
 
 from ep import ops
 from ep.expressions.array import LazyArray
+from ep.onnx.operators.line import line
 
 _INTEGERS: Final = "iu"
 _SIGNIFICANT: Final = {2: 2**8, 4: 2**24, 8: 2**53}
@@ -19,6 +20,7 @@ _MOST: Final = 64
 """An exponent from which on powers of all integers except 0, 1 and -1 are out of range."""
 
 
+@line("Pow", 7)
 def power(x: Any, y: Any) -> Any:
     """Return `x ** y` in the dtype of x, of the numbers that x and y are: neither is rounded to the type of the other.
 

@@ -9,8 +9,10 @@ import numpy as np
 from ep import ops
 from ep.onnx.operators.elementwise import whole
 from ep.onnx.operators.fitting import check_broadcasts, check_rank
+from ep.onnx.operators.line import line
 
 
+@line("Gemm", 7)
 def gemm(a: Any, b: Any, c: Any = None, *, alpha: float, beta: float, transA: int, transB: int) -> Any:
     """Return `alpha a b + beta c`; of integers, modulo the range of their type, or with fractions in float64, without
     the part behind the point."""
@@ -28,3 +30,6 @@ def gemm(a: Any, b: Any, c: Any = None, *, alpha: float, beta: float, transA: in
         check_broadcasts("C", c, product.shape)
         product = ops.add(product, c if beta == 1 else ops.mul(c, beta))
     return product if product.dtype == dtype else ops.cast(product, dtype)
+
+
+line("MatMul", 1)(ops.matmul)

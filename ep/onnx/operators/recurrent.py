@@ -11,8 +11,8 @@ import numpy as np
 from ep import ops
 from ep.expressions.walk import Walk
 from ep.onnx.operators import elementwise as e
-from ep.onnx.operators.attributes import one_of
 from ep.onnx.operators.fitting import check, check_rank, check_shape, numbers
+from ep.onnx.operators.line import line, one_of
 from ep.onnx.operators.placing import placed
 
 NDArray = np.ndarray[Any, Any]
@@ -150,6 +150,19 @@ def _rnn_step(function: _Function, clip: float | None) -> _Step:
     return step
 
 
+def _going_on(x: Any, lengths: NDArray, *, layout: int = 0, **_: Any) -> NDArray | None:
+    """Return for each step which sequences go on; None if all go on to the end.
+
+    x: an array with the sequences, of which the shape is read. Raises ValueError for lengths that no sequence has.
+    """
+    check_rank("X", x, 3)
+    rows, steps = x.shape[:2] if layout else x.shape[1::-1]
+    each = numbers("sequence_lens", lengths, rows)
+    check(all(0 <= one <= steps for one in each), "sequence_lens", each, f"numbers of 0 to {steps} steps")
+    return (lengths > np.arange(steps)[:, None])[..., None] if (lengths < steps).any() else None
+
+
+@line("LSTM", 7, host=(4,), check=check_functions("lstm"), of_data=_going_on)
 def lstm(
     x: Any, w: Any, r: Any, bias: Any = None, lengths: Any = None, hidden: Any = None, cell: Any = None,
     peepholes: Any = None, *, clip: float | None = None, input_forget: int = 0, layout: int = 0, **attributes: Any,
@@ -167,6 +180,7 @@ def lstm(
     return _run(x, w, cell_of, lengths, [hidden, cell], r.shape[-1], layout, attributes["direction"])
 
 
+@line("GRU", 7, host=(4,), check=check_functions("gru"), of_data=_going_on)
 def gru(
     x: Any, w: Any, r: Any, bias: Any = None, lengths: Any = None, hidden: Any = None, *, clip: float | None = None,
     linear_before_reset: int = 0, layout: int = 0, **attributes: Any,
@@ -191,6 +205,7 @@ def gru(
     return _run(x, w, cell_of, lengths, [hidden], size, layout, attributes["direction"])
 
 
+@line("RNN", 7, host=(4,), check=check_functions("rnn"), of_data=_going_on)
 def rnn(
     x: Any, w: Any, r: Any, bias: Any = None, lengths: Any = None, hidden: Any = None, *, clip: float | None = None,
     layout: int = 0, **attributes: Any,
@@ -238,25 +253,13 @@ _Cell = tuple[Any, _Step, Sequence[Any]]
 """The offset of all products with x, the step, and its weights."""
 
 
-def going_on(x: Any, lengths: NDArray, *, layout: int = 0, **_: Any) -> NDArray | None:
-    """Return for each step which sequences go on; None if all go on to the end.
-
-    x: an array with the sequences, of which the shape is read. Raises ValueError for lengths that no sequence has.
-    """
-    check_rank("X", x, 3)
-    rows, steps = x.shape[:2] if layout else x.shape[1::-1]
-    each = numbers("sequence_lens", lengths, rows)
-    check(all(0 <= one <= steps for one in each), "sequence_lens", each, f"numbers of 0 to {steps} steps")
-    return (lengths > np.arange(steps)[:, None])[..., None] if (lengths < steps).any() else None
-
-
 def _run(
     x: Any, w: Any, cell_of: Callable[[int], _Cell], lengths: Any, states: Sequence[Any], size: int, layout: int,
     direction: str,
 ) -> tuple[Any, ...]:  # fmt: skip
     """Return h of all steps, and the states after the last one.
 
-    cell_of: returns the cell of a direction. lengths: those of the sequences, or the result of `going_on`.
+    cell_of: returns the cell of a direction. lengths: those of the sequences, or the result of `_going_on`.
     """
     if layout:
         x = ops.permute(x, (1, 0, 2))
@@ -264,7 +267,7 @@ def _run(
     steps, rows, _ = x.shape
     masks = lengths
     if lengths is not None and lengths.dtype != bool:
-        found = going_on(x, lengths)
+        found = _going_on(x, lengths)
         masks = None if found is None else placed(found, x)
     zeros = placed(np.zeros((rows, size), x.dtype), x)
     all_h, last = [], []

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from ep import ops
 from ep.onnx.operators.fitting import axes_given, axes_in, axis_in, check_places, number
+from ep.onnx.operators.line import line
 from ep.onnx.operators.placing import placed, places
 from ep.onnx.operators.shapes import flatten
 from ep.onnx.operators.types import in_float32
@@ -19,8 +20,22 @@ _Reduce = Callable[[Any, Any, bool], Any]
 """A function of an array, the reduced axes, and whether they are kept with one element."""
 
 
-def _l1(x: Any, axes: Any, keepdims: bool) -> Any:
-    return _sum(ops.abs(x), axes, keepdims)
+def _reduction(name: str) -> Callable[[_Reduce], _Reduce]:
+    """Return a decorator that makes a function an operator; without axes, all are reduced, or none."""
+
+    def declare(reduce: _Reduce) -> _Reduce:
+        @line(name, 1, attributes=("axes",))
+        @line(name, 13 if name == "ReduceSum" else 18, host=(1,))
+        def call(x: Any, axes: NDArray | None = None, *, keepdims: int, noop_with_empty_axes: int = 0) -> Any:
+            rank = len(x.shape)
+            given = [] if axes is None else sorted(axes_in(rank, axes_given(axes)))
+            if not given and noop_with_empty_axes:
+                return reduce(x.reshape((*x.shape, 1)), (rank,), False)
+            return reduce(x, tuple(given or range(rank)), bool(keepdims))
+
+        return reduce
+
+    return declare
 
 
 def _in_floats(reduce: _Reduce) -> _Reduce:
@@ -34,18 +49,26 @@ def _in_floats(reduce: _Reduce) -> _Reduce:
     return call
 
 
+@_reduction("ReduceL1")
+def _l1(x: Any, axes: Any, keepdims: bool) -> Any:
+    return _sum(ops.abs(x), axes, keepdims)
+
+
+@_reduction("ReduceL2")
 @_in_floats
 def _l2(x: Any, axes: Any, keepdims: bool) -> Any:
     """Return the root of the sum of squares, of all types in float64: squares of float32 numbers may overflow."""
     return ops.cast(ops.sqrt(_sum_square(ops.cast(x, np.float64), axes, keepdims)), x.dtype)
 
 
+@_reduction("ReduceLogSum")
 @_in_floats
 @in_float32
 def _log_sum(x: Any, axes: Any, keepdims: bool) -> Any:
     return ops.log(_sum(x, axes, keepdims))
 
 
+@_reduction("ReduceLogSumExp")
 @_in_floats
 @in_float32
 def _log_sum_exp(x: Any, axes: Any, keepdims: bool) -> Any:
@@ -56,11 +79,13 @@ def _log_sum_exp(x: Any, axes: Any, keepdims: bool) -> Any:
     return found.reshape(_shape_of(x, axes, keepdims))
 
 
+@_reduction("ReduceSumSquare")
 @in_float32
 def _sum_square(x: Any, axes: Any, keepdims: bool) -> Any:
     return _sum(ops.mul(x, x), axes, keepdims)
 
 
+@_reduction("ReduceMean")
 def _mean(x: Any, axes: Any, keepdims: bool) -> Any:
     """Return the mean; that of integers is exact, without the part behind the point."""
     if x.dtype.kind not in "iu":
@@ -78,10 +103,12 @@ def _mean(x: Any, axes: Any, keepdims: bool) -> Any:
     return ops.cast(floor, dtype)
 
 
+@_reduction("ReduceSum")
 def _sum(x: Any, axes: Any, keepdims: bool) -> Any:
     return ops.sum(x, axes, dtype=x.dtype, keepdims=keepdims)
 
 
+@_reduction("ReduceProd")
 def _prod(x: Any, axes: Any, keepdims: bool) -> Any:
     return ops.prod(x, axes, dtype=x.dtype, keepdims=keepdims)
 
@@ -104,33 +131,7 @@ def _extreme(function: Callable[..., Any], sign: int) -> _Reduce:
     return reduce
 
 
-_max, _min = _extreme(ops.max, 1), _extreme(ops.min, -1)
-
-REDUCTIONS: Final[dict[str, _Reduce]] = {
-    "ReduceL1": _l1,
-    "ReduceL2": _l2,
-    "ReduceLogSum": _log_sum,
-    "ReduceLogSumExp": _log_sum_exp,
-    "ReduceMax": _max,
-    "ReduceMean": _mean,
-    "ReduceMin": _min,
-    "ReduceProd": _prod,
-    "ReduceSum": _sum,
-    "ReduceSumSquare": _sum_square,
-}
-
-
-def reduction(reduce: _Reduce) -> Callable[..., Any]:
-    """Return the operator of a function; without axes, all are reduced, or none."""
-
-    def call(x: Any, axes: NDArray | None = None, *, keepdims: int, noop_with_empty_axes: int = 0) -> Any:
-        rank = len(x.shape)
-        given = [] if axes is None else sorted(axes_in(rank, axes_given(axes)))
-        if not given and noop_with_empty_axes:
-            return reduce(x.reshape((*x.shape, 1)), (rank,), False)
-        return reduce(x, tuple(given or range(rank)), bool(keepdims))
-
-    return call
+_max, _min = _reduction("ReduceMax")(_extreme(ops.max, 1)), _reduction("ReduceMin")(_extreme(ops.min, -1))
 
 
 def arg_extreme(extreme: Callable[..., Any]) -> Callable[..., Any]:
@@ -146,6 +147,7 @@ def arg_extreme(extreme: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+@line("Hardmax", 13)
 def hardmax(x: Any, axis: int) -> Any:
     """Return 1 for the first largest element along an axis, and 0 elsewhere."""
     axis = axis_in(len(x.shape), axis)
@@ -182,3 +184,14 @@ def running(scan: Callable[..., Any], neutral: int) -> Callable[..., Any]:
 def _shape_of(x: Any, axes: Sequence[int], keepdims: bool) -> tuple[int, ...]:
     """Return the shape of x whose axes are reduced."""
     return tuple(1 if axis in axes else size for axis, size in enumerate(x.shape) if keepdims or axis not in axes)
+
+
+line("ArgMax", 1)(arg_extreme(ops.argmax))
+line("ArgMin", 1)(arg_extreme(ops.argmin))
+line("CumProd", 26, host=(1,))(running(ops.cumulative_prod, 1))
+line("CumSum", 11, host=(1,))(running(ops.cumulative_sum, 0))
+line("Hardmax", 1)(flat(hardmax))
+line("LogSoftmax", 1)(flat(ops.log_softmax))
+line("Softmax", 1)(flat(ops.softmax))
+line("LogSoftmax", 13)(ops.log_softmax)
+line("Softmax", 13)(ops.softmax)

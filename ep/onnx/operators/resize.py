@@ -11,8 +11,8 @@ import numpy as np
 
 from ep import ops
 from ep.onnx.operators import fitting
-from ep.onnx.operators.attributes import one_of
 from ep.onnx.operators.fitting import axes_in
+from ep.onnx.operators.line import line, one_of
 from ep.onnx.operators.placing import placed
 from ep.ops.resize import resampled
 
@@ -46,11 +46,15 @@ class _Axis(NamedTuple):
     region: tuple[float, float]
 
 
+@line("Resize", 10, host=(1,), check=check)
+@line("Upsample", 9, host=(1,), check=check)
+@line("Upsample", 7, attributes=("scales",), check=check)
 def upsample(x: Any, scales: NDArray, *, mode: str) -> Any:
     """Return x with each axis some times as long."""
     return resize(x, None, scales, mode=mode, coordinate_transformation_mode="asymmetric", nearest_mode="floor")
 
 
+@line("Resize", 11, host=(1, 2, 3), check=check)
 def resize(
     x: Any, region: NDArray | None = None, scales: NDArray | None = None, sizes: NDArray | None = None, *, mode: str,
     coordinate_transformation_mode: str, nearest_mode: str, axes: Sequence[int] | None = None, antialias: int = 0,

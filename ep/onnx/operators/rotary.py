@@ -6,9 +6,11 @@ from typing import Any
 
 from ep import ops
 from ep.onnx.operators.fitting import check, check_rank, check_shape
+from ep.onnx.operators.line import line
 from ep.onnx.operators.types import in_float32
 
 
+@line("RotaryEmbedding", 23, indices="position_ids")
 @in_float32
 def rotary_embedding(
     x: Any, cos: Any, sin: Any, ids: Any = None, *, interleaved: int, rotary_embedding_dim: int, num_heads: int = 0

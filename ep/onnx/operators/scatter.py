@@ -6,13 +6,15 @@ from typing import Any, Final
 
 from ep import ops
 from ep.onnx.operators import fitting
-from ep.onnx.operators.attributes import one_of
 from ep.onnx.operators.fitting import axis_in, check_rank, check_shape, check_within
+from ep.onnx.operators.line import line, one_of
 from ep.ops.scatter_rows import REDUCTIONS, Reduction
 
 check: Final = one_of(reduction=REDUCTIONS)
 
 
+@line("Scatter", 9)
+@line("ScatterElements", 11, check=check)
 def scatter_elements(x: Any, indices: Any, updates: Any, *, axis: int, reduction: Reduction = "none") -> Any:
     """Return x with each element of `updates` at the place that `indices` has for it along an axis."""
     axis = axis_in(len(x.shape), axis)
@@ -21,6 +23,7 @@ def scatter_elements(x: Any, indices: Any, updates: Any, *, axis: int, reduction
     return ops.scatter(x, indices, updates, axis, reduction, mode="wrap_negative")
 
 
+@line("ScatterND", 11, check=check)
 def scatter_nd(x: Any, indices: Any, updates: Any, *, reduction: Reduction = "none") -> Any:
     """Return x with parts of `updates` in the places of parts of x, which the last axis of `indices` names."""
     check_rank("data", x, least=1)

@@ -9,14 +9,15 @@ from typing import Any, Final
 import numpy as np
 
 from ep import ops
-from ep.onnx.operators.attributes import one_of
 from ep.onnx.operators.fitting import axes_given, axes_in, axis_in, check, check_rank, number, numbers
+from ep.onnx.operators.line import line, one_of
 from ep.onnx.operators.placing import placed, taken
 from ep.onnx.types import dtype_of
 
 NDArray = np.ndarray[Any, Any]
 
 
+@line("Constant", 1)
 def constant(
     value: NDArray | None = None,
     value_float: float | None = None,
@@ -32,6 +33,7 @@ def constant(
     return np.array(value_floats if value_float is None else value_float, np.float32)
 
 
+@line("ConstantOfShape", 9, host=(0,))
 def constant_of_shape(shape: NDArray, value: NDArray | None = None) -> NDArray:
     """Return an array of a shape filled with one value, 0.0 by default."""
     sizes, filled = numbers("input", shape), np.zeros(1, np.float32) if value is None else value
@@ -40,6 +42,7 @@ def constant_of_shape(shape: NDArray, value: NDArray | None = None) -> NDArray:
     return np.full(sizes, filled.reshape(()), filled.dtype)
 
 
+@line("Range", 11, host=(0, 1, 2))
 def arange(start: NDArray, limit: NDArray, delta: NDArray, **_: Any) -> NDArray:
     """Return the numbers from `start` to below `limit`."""
     given, is_whole = {"start": start, "limit": limit, "delta": delta}, start.dtype.kind == "i"
@@ -56,11 +59,13 @@ def arange(start: NDArray, limit: NDArray, delta: NDArray, **_: Any) -> NDArray:
     return found.astype(start.dtype)
 
 
+@line("Shape", 1, of_shape=True)
 def shape(x: Any, start: int = 0, end: int | None = None) -> NDArray:
     """Return the sizes of the axes from `start` to before `end`."""
     return np.array(x.shape[start:end], np.int64)
 
 
+@line("Size", 1, of_shape=True)
 def size(x: Any) -> NDArray:
     """Return the number of elements."""
     return np.array(math.prod(x.shape), np.int64)
@@ -73,6 +78,7 @@ def check_type(to: int | None = None, dtype: int | None = None, **_: Any) -> Non
             dtype_of(one)
 
 
+@line("EyeLike", 9, of_shape=True, check=check_type)
 def eye_like(x: Any, k: int, dtype: int | None = None) -> NDArray:
     """Return a matrix of the shape of x with 1 on a diagonal."""
     check_rank("input", x, 2)
@@ -80,6 +86,7 @@ def eye_like(x: Any, k: int, dtype: int | None = None) -> NDArray:
     return np.eye(rows, cols, k, x.dtype if dtype is None else dtype_of(dtype))
 
 
+@line("Reshape", 5, host=(1,))
 def reshape(x: Any, shape: NDArray, allowzero: int = 0) -> Any:
     """Return x in a shape: 0 means the size of x at this axis unless `allowzero`, and one -1 means the remaining
     size."""
@@ -97,6 +104,7 @@ def reshape(x: Any, shape: NDArray, allowzero: int = 0) -> Any:
     return x.reshape(tuple(found))
 
 
+@line("Flatten", 1)
 def flatten(x: Any, axis: int) -> Any:
     """Return x as a matrix: the axes before `axis` become its rows."""
     rank = len(x.shape)
@@ -104,6 +112,8 @@ def flatten(x: Any, axis: int) -> Any:
     return x.reshape((math.prod(x.shape[:axis]), math.prod(x.shape[axis:])))
 
 
+@line("Squeeze", 13, host=(1,))
+@line("Squeeze", 1, attributes=("axes",))
 def squeeze(x: Any, axes: NDArray | None = None) -> Any:
     """Return x without some axes of one element, or without all."""
     rank = len(x.shape)
@@ -112,6 +122,8 @@ def squeeze(x: Any, axes: NDArray | None = None) -> Any:
     return x.reshape(tuple(one for axis, one in enumerate(x.shape) if axis not in gone))
 
 
+@line("Unsqueeze", 13, host=(1,))
+@line("Unsqueeze", 1, attributes=("axes",))
 def unsqueeze(x: Any, axes: NDArray) -> Any:
     """Return x with new axes of one element, at these places of the result."""
     rank = len(x.shape) + axes.size
@@ -119,6 +131,7 @@ def unsqueeze(x: Any, axes: NDArray) -> Any:
     return x.reshape(tuple(1 if axis in new else next(old) for axis in range(rank)))
 
 
+@line("Transpose", 1)
 def transpose(x: Any, perm: Sequence[int] | None = None) -> Any:
     """Return x with its axes in another order, reversed by default."""
     rank = len(x.shape)
@@ -127,6 +140,7 @@ def transpose(x: Any, perm: Sequence[int] | None = None) -> Any:
     return ops.permute(x, order)
 
 
+@line("Concat", 4)
 def concat(*arrays: Any, axis: int) -> Any:
     """Return arrays joined along an axis."""
     axis, shape = axis_in(len(arrays[0].shape), axis), arrays[0].shape
@@ -136,6 +150,7 @@ def concat(*arrays: Any, axis: int) -> Any:
     return ops.concat(arrays, axis)
 
 
+@line("Expand", 8, host=(1,))
 def expand(x: Any, shape: NDArray) -> Any:
     """Return x, repeated to the shape that the two broadcast to."""
     sizes = numbers("shape", shape)
@@ -145,6 +160,7 @@ def expand(x: Any, shape: NDArray) -> Any:
     return ops.expand(x, np.broadcast_shapes(x.shape, tuple(sizes)))
 
 
+@line("Tile", 6, host=(1,))
 def tile(x: Any, repeats: NDArray) -> Any:
     """Return x, repeated some times along each axis."""
     times = numbers("repeats", repeats, len(x.shape))
@@ -152,6 +168,8 @@ def tile(x: Any, repeats: NDArray) -> Any:
     return ops.tile(x, times)
 
 
+@line("Split", 13, host=(1,), counts=True)
+@line("Split", 2, attributes=("split",), counts=True)
 def split(x: Any, sizes: NDArray | None = None, *, axis: int, count: int, num_outputs: int | None = None) -> Any:
     """Return parts of x along an axis, of equal sizes if none are given; with `num_outputs`, the last may be smaller.
 
@@ -172,6 +190,8 @@ def split(x: Any, sizes: NDArray | None = None, *, axis: int, count: int, num_ou
     return ops.split(x, [each * k for k in range(1, count)], axis)
 
 
+@line("Slice", 10, host=(1, 2, 3, 4))
+@line("Slice", 1, attributes=("starts", "ends", "axes"))
 def slices(x: Any, starts: NDArray, ends: NDArray, axes: NDArray | None = None, steps: NDArray | None = None) -> Any:
     """Return a part of each of some axes; steps may be negative."""
     rank, begins = len(x.shape), numbers("starts", starts)
@@ -200,6 +220,8 @@ def slices(x: Any, starts: NDArray, ends: NDArray, axes: NDArray | None = None, 
 check_mode: Final = one_of(mode=("constant", "reflect", "edge", "wrap"))
 
 
+@line("Pad", 11, host=(1, 2, 3), check=check_mode)
+@line("Pad", 2, attributes=("pads", "value"), check=check_mode)
 def pad(x: Any, pads: NDArray, value: NDArray | float | None = None, axes: NDArray | None = None, *, mode: str) -> Any:
     """Return x with elements around it: of one value, or those of x, depending on `mode`. Negative numbers remove
     elements."""
@@ -226,6 +248,7 @@ def pad(x: Any, pads: NDArray, value: NDArray | float | None = None, axes: NDArr
     return x
 
 
+@line("CenterCropPad", 18, host=(1,))
 def center_crop_pad(x: Any, shape: NDArray, axes: Sequence[int] | None = None) -> Any:
     """Return x with as many elements along some axes as `shape` says: those in the middle, or with zeros around."""
     places = axes_in(len(x.shape), range(len(x.shape)) if axes is None else axes)
@@ -239,6 +262,7 @@ def center_crop_pad(x: Any, shape: NDArray, axes: Sequence[int] | None = None) -
     return ops.pad(ops.slice(x, *kept), width)
 
 
+@line("Trilu", 14, host=(1,))
 def trilu(x: Any, k: NDArray | None = None, *, upper: int) -> Any:
     """Return matrices with 0 below a diagonal, or above it."""
     check_rank("input", x, least=2)
@@ -251,6 +275,7 @@ def trilu(x: Any, k: NDArray | None = None, *, upper: int) -> Any:
 check_order: Final = one_of(mode=("DCR", "CRD"))
 
 
+@line("DepthToSpace", 1, check=check_order)
 def depth_to_space(x: Any, blocksize: int, mode: str = "DCR") -> Any:
     """Return channels as blocks of rows and columns."""
     check_rank("input", x, 4)
@@ -264,6 +289,7 @@ def depth_to_space(x: Any, blocksize: int, mode: str = "DCR") -> Any:
     return ops.permute(x.reshape(shape), axes).reshape((n, left, rows * b, cols * b))
 
 
+@line("SpaceToDepth", 1, check=check_order)
 def space_to_depth(x: Any, blocksize: int, mode: str = "DCR") -> Any:
     """Return blocks of rows and columns as channels."""
     check_rank("input", x, 4)

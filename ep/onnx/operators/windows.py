@@ -10,8 +10,8 @@ import numpy as np
 
 from ep import ops
 from ep.onnx.operators import fitting
-from ep.onnx.operators.attributes import one_of
 from ep.onnx.operators.fitting import check_each, check_places, check_rank, check_shape
+from ep.onnx.operators.line import line, one_of
 from ep.onnx.operators.norms import of_channels
 from ep.onnx.operators.placing import placed
 from ep.onnx.operators.types import in_float32
@@ -61,12 +61,14 @@ def _halves(wide: Sequence[int], sizes: Sequence[int], auto_pad: str) -> list[in
     return [*less, *more] if auto_pad == "SAME_UPPER" else [*more, *less]
 
 
+@line("Conv", 1, check=check)
 def conv(x: Any, w: Any, bias: Any = None, *, group: int, kernel_shape: Any = None, **around: Any) -> Any:
     """Return the products of windows with filters."""
     _check_filters(x, w, kernel_shape)
     return ops.conv(x, w, bias, groups=group, **_around(x, w.shape[2:], least=1, **around))
 
 
+@line("CausalConvWithState", 27, check=one_of(activation=("none", "silu", "swish")))
 def causal_conv(
     x: Any, w: Any, bias: Any = None, past: Any = None, *, activation: str = "none"
 ) -> tuple[Any, Any]:  # fmt: skip
@@ -83,9 +85,7 @@ def causal_conv(
     return y if activation == "none" else ops.silu(y), state
 
 
-check_activation: Final = one_of(activation=("none", "silu", "swish"))
-
-
+@line("ConvTranspose", 1, check=check)
 def conv_transpose(
     x: Any, w: Any, bias: Any = None, *, auto_pad: str, group: int, kernel_shape: Any = None, strides: Any = None,
     dilations: Any = None, pads: Any = None, output_padding: Any = None, output_shape: Any = None,
@@ -136,6 +136,7 @@ def _check_filters(x: Any, w: Any, kernel_shape: Any) -> None:
     )
 
 
+@line("MaxPool", 1, check=check)
 def max_pool(
     x: Any, *, kernel_shape: Sequence[int], ceil_mode: int = 0, storage_order: int = 0, **around: Any
 ) -> tuple[Any, Any]:
@@ -150,6 +151,7 @@ def max_pool(
     return ops.max_pool(x, **given), indices
 
 
+@line("AveragePool", 7, check=check)
 def average_pool(
     x: Any, *, kernel_shape: Sequence[int], ceil_mode: int = 0, count_include_pad: int = 0, **around: Any
 ) -> Any:
@@ -167,6 +169,7 @@ def _may_reach_beyond(ceil_mode: int, *, auto_pad: str, **_: Any) -> bool:
     return bool(ceil_mode) and auto_pad == "NOTSET"
 
 
+@line("LpPool", 2, check=check)
 @in_float32
 def lp_pool(x: Any, *, p: int, kernel_shape: Sequence[int], ceil_mode: int = 0, **around: Any) -> Any:
     """Return the norm of each window."""
@@ -178,6 +181,7 @@ def lp_pool(x: Any, *, p: int, kernel_shape: Sequence[int], ceil_mode: int = 0, 
     return sums if p == 1 else ops.sqrt(sums) if p == 2 else ops.pow(sums, 1.0 / p)
 
 
+@line("LRN", 1)
 @in_float32
 def lrn(x: Any, *, size: int, alpha: float, beta: float, bias: float) -> Any:
     """Return x over a power of the mean of squares of some channels around each, times alpha, plus a bias."""
@@ -190,12 +194,14 @@ def lrn(x: Any, *, size: int, alpha: float, beta: float, bias: float) -> Any:
     return ops.div(x, ops.pow(ops.add(ops.mul(means.reshape(x.shape), alpha), bias), beta))
 
 
+@line("GlobalAveragePool", 1)
 def global_average_pool(x: Any) -> Any:
     """Return the mean of each channel."""
     check_rank("X", x, least=2)
     return ops.mean(x, tuple(range(2, len(x.shape))), keepdims=True)
 
 
+@line("GlobalMaxPool", 1)
 def global_max_pool(x: Any) -> Any:
     """Return the largest element of each channel."""
     check_rank("X", x, least=2)
