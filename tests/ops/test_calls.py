@@ -11,6 +11,7 @@ import ep.ops
 from ep.common.bounded_cache import KEPT
 from ep.garbage import garbage_waits
 from ep.ops.declare.operator import operator_named, operators
+from tests.profiles import calls_of
 from tests.sbp.test_exhaustion import ELEMENTWISE, OTHERS, name_of
 from tests.subprocesses import run
 
@@ -35,18 +36,7 @@ def kept_of(name):
 
 def functions_called(call):
     """Return the number of Python functions that a call runs."""
-    count = 0
-
-    def note(frame, event, argument):
-        nonlocal count
-        count += event == "call"
-
-    sys.setprofile(note)
-    try:
-        call()
-    finally:
-        sys.setprofile(None)
-    return count - 1  # without `call` itself
+    return calls_of(call) - 1  # without `call` itself
 
 
 def same(result, expected):
