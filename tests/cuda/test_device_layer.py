@@ -65,6 +65,7 @@ class TestMemory:
             cuda.Free(OPTIONS, buffer)
 
     def test_it_is_freed_with_its_last_buffer(self, cuda):
+        gc.collect()  # buffers of earlier tests
         cuda.Reset()
         before = cuda.memory_figures()["allocated"]
         buffer = cuda.Alloc(OPTIONS, 4096)
@@ -77,6 +78,7 @@ class TestMemory:
         assert cuda.memory_figures()["allocated"] == before
 
     def test_cached_memory_is_given_out_again(self, cuda):
+        gc.collect()  # buffers of earlier tests
         cuda.Reset()
         buffer = cuda.Alloc(OPTIONS, 5000)
         address = buffer.address

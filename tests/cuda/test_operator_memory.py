@@ -20,6 +20,7 @@ X = np.arange(-6, 7, dtype=np.float32)
 @pytest.fixture
 def fences(monkeypatch, cuda):
     """The fences since the beginning of the test, as if no work had been captured before."""
+    gc.collect()  # results of earlier tests
     monkeypatch.setattr(cuda._allocator, "_home_is_shared", False)
     found, fence = [], CachingAllocator._fence
 
