@@ -1,19 +1,23 @@
 """Launches on threads of OpenMP: a library of the same functions, whose threads are Python's, does what it is told."""
 
-import os
+import sys
 import threading
 import time
 from contextlib import suppress
-from ctypes import CFUNCTYPE, c_int, c_int64, c_void_p, cast
+from ctypes import CFUNCTYPE, byref, c_int, c_int64, c_uint, c_void_p, cast, pythonapi
 
 import numpy as np
 import pytest
 
-from ep.cpu.threads import pool_words, thread_pool
-from ep.cpu.threads.workers import may_use_openmp
-from tests.subprocesses import run
+from ep.cpu.threads import openmp as launches
+from ep.cpu.threads import pool_words, scratch, thread_memory, thread_pool
 
 COUNT = 1001
+MINUTES = 10**12  # nanoseconds
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="OpenMP's threads are used on Linux alone")
+
+get_specific = CFUNCTYPE(c_void_p, c_uint)(("pthread_getspecific", pythonapi))
 
 
 class OpenMP:
@@ -21,12 +25,18 @@ class OpenMP:
 
     def __init__(self, num_threads, is_late=False):
         self.num_threads, self.loops, self._number, self._is_late = num_threads, 0, threading.local(), is_late
+        self.key = c_uint()
+        assert pythonapi.pthread_key_create(byref(self.key), None) == 0
         self._functions = (
             CFUNCTYPE(None, c_void_p, c_void_p, c_int, c_int)(self._parallel),
             CFUNCTYPE(c_int)(lambda: self._number.value),
             CFUNCTYPE(c_int)(lambda: self.num_threads),
         )
         self.addresses = [cast(function, c_void_p).value for function in self._functions]
+
+    def use(self):
+        """Note that this thread uses the library."""
+        assert pythonapi.pthread_setspecific(self.key, c_void_p(1)) == 0
 
     def _parallel(self, function, data, num_threads, flags):
         assert (num_threads, flags) == (0, 0)
@@ -48,14 +58,22 @@ class OpenMP:
 
 
 class Pool:
-    """A pool without workers, whose main thread has just used a library of OpenMP, and does so again for minutes."""
+    """A pool without workers, and a library of OpenMP."""
 
     def __init__(self, openmp):
         self.words, (_, part) = np.zeros(pool_words.NUM_WORDS, np.int64), thread_pool.work()
         self.words[pool_words.PARALLEL :][:3] = openmp.addresses
-        self.words[pool_words.PART], self.words[pool_words.MAIN_THREAD] = part, threading.get_ident()
-        self.words[pool_words.USED_AT] = time.monotonic_ns() + 10**12
-        self._share = CFUNCTYPE(None, *(c_int64,) * 6)(thread_pool.share())
+        self.words[pool_words.PART], self.words[pool_words.KEY] = part, openmp.key.value + 1
+        self._share, self._openmp = CFUNCTYPE(None, *(c_int64,) * 6)(thread_pool.share()), openmp
+
+    def use(self):
+        """Use the library in this thread, now and for minutes. Return the words that the thread keeps."""
+        self._openmp.use()
+        self.share(2)
+        words = kept_words()
+        words[:] = [0] * len(words)
+        words[launches.USED_AT] = time.monotonic_ns() + MINUTES
+        return words
 
     def share(self, num_lanes, chunks_per_lane=4):
         """Share a job. Return the numbers that were done, in order, and the threads that did them."""
@@ -87,82 +105,100 @@ def wait_until_ended(clock):
             time.sleep(0.001)
 
 
-linux = pytest.mark.skipif(not may_use_openmp(), reason="OpenMP's threads are used on Linux alone")
+def kept_words():
+    """Return the words that this thread keeps, which has launched and used OpenMP."""
+    block = get_specific(thread_memory._words[thread_memory.THREAD_MEMORY.key])
+    return (c_int64 * scratch.NUM_KEPT).from_address(block + 8 * scratch.KEPT)
 
 
-@linux
+def in_a_thread(work):
+    """Return the result of `work` in another thread, and the number of this thread."""
+    found = []
+    thread = threading.Thread(target=lambda: found.append(work()))
+    thread.start()
+    thread.join()
+    return found[0], thread.ident
+
+
 @pytest.mark.parametrize("num_lanes", [2, 3])
 @pytest.mark.parametrize("num_threads", [3, 4, 5])
-def test_every_part_is_done_once(num_lanes, num_threads):
+@pytest.mark.parametrize("where", [lambda work: work(), lambda work: in_a_thread(work)[0]], ids=["main", "other"])
+def test_every_part_is_done_once(num_lanes, num_threads, where):
     openmp = OpenMP(num_threads)
-    done, threads = Pool(openmp).share(num_lanes)
+    pool = Pool(openmp)
+
+    def work():
+        pool.use()
+        loops = openmp.loops
+        return *pool.share(num_lanes), openmp.loops - loops
+
+    done, threads, loops = where(work)
     assert done == [*range(COUNT)]
-    assert openmp.loops == 1
+    assert loops == 1
     assert len(threads) <= num_lanes
 
 
-@linux
-def test_a_thread_that_is_not_the_main_one_uses_the_pool():
+def test_a_thread_that_does_not_use_it_shares_in_the_pool():
     openmp = OpenMP(2)
-    pool, found = Pool(openmp), []
-    thread = threading.Thread(target=lambda: found.append(pool.share(2)))
-    thread.start()
-    thread.join()
-    assert found[0] == ([*range(COUNT)], {thread.ident})
+    pool = Pool(openmp)
+    pool.use()
+    loops = openmp.loops
+    for _ in range(3):  # the pool's workers are late
+        (done, threads), number = in_a_thread(lambda: pool.share(2))
+        assert (done, threads) == ([*range(COUNT)], {number})
+    assert openmp.loops == loops
+
+
+def test_a_thread_whose_loops_may_wait_shares_in_the_pool():
+    openmp = OpenMP(2)
+    pool = Pool(openmp)
+    pool.words[pool_words.MAY_WAIT] = threading.get_ident()
+    openmp.use()
+    for _ in range(3):
+        assert pool.share(2) == ([*range(COUNT)], {threading.get_ident()})
     assert openmp.loops == 0
 
 
-@linux
 def test_a_library_with_fewer_threads_is_not_used():
     openmp = OpenMP(2)
-    assert Pool(openmp).share(3)[0] == [*range(COUNT)]
-    assert openmp.loops == 0
+    pool = Pool(openmp)
+    pool.use()
+    loops = openmp.loops
+    assert pool.share(3)[0] == [*range(COUNT)]
+    assert openmp.loops == loops
 
 
-@linux
 def test_who_comes_late_gives_the_turn_away():
-    """No thread but the main one takes part here, neither of the pool's nor of OpenMP's."""
+    """No thread but the launching one takes part here, neither of the pool's nor of OpenMP's."""
     openmp = OpenMP(2, is_late=True)
     pool, turns = Pool(openmp), []
+    words = pool.use()
     for _ in range(5):
         loops = openmp.loops
         assert pool.share(2)[0] == [*range(COUNT)]
         turns.append(openmp.loops > loops)
-        pool.words[pool_words.CLOCK] = 0
+        words[launches.CLOCK] = 0
     assert turns == [True, False, True, False, True]
 
 
-@linux
 def test_threads_that_sleep_or_have_ended_are_left_alone():
     openmp, end = OpenMP(2), threading.Event()
     pool, sleeper = Pool(openmp), threading.Thread(target=end.wait)
+    words = pool.use()
+    loops = openmp.loops
     sleeper.start()
-    pool.words[pool_words.USED_AT], pool.words[pool_words.LATE] = 0, 1
-    pool.words[pool_words.CLOCK] = clock = time.pthread_getcpuclockid(sleeper.ident)
+    words[launches.USED_AT], words[launches.LATE] = 0, 1
+    words[launches.CLOCK] = clock = time.pthread_getcpuclockid(sleeper.ident)
     wait_until_asleep(clock)
     try:
         assert pool.share(2)[0] == [*range(COUNT)]
-        assert (openmp.loops, pool.words[pool_words.CLOCK]) == (0, clock)
+        assert (openmp.loops, words[launches.CLOCK]) == (loops, clock)
     finally:
         end.set()
         sleeper.join()
         wait_until_ended(clock)
     assert pool.share(2)[0] == [*range(COUNT)]
-    assert (openmp.loops, pool.words[pool_words.CLOCK]) == (0, 0)
+    assert (openmp.loops, words[launches.CLOCK]) == (loops, 0)
     assert pool.share(2)[0] == [*range(COUNT)]
-    assert openmp.loops == 1
-    assert pool.words[pool_words.CLOCK] != 0
-
-
-@linux
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this platform")
-def test_forked_processes_do_not_use_openmp():
-    run("""
-import os
-from ep.cpu.threads.workers import may_use_openmp
-assert may_use_openmp()
-child = os.fork()
-if child == 0:
-    os._exit(int(may_use_openmp()))
-assert os.waitpid(child, 0)[1] == 0
-""")
+    assert openmp.loops == loops + 1
+    assert words[launches.CLOCK] != 0

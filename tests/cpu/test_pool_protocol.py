@@ -26,10 +26,11 @@ def pool(launchers, launches, workers, chunks, looks=0, edit=str, slots=2, late=
         keep_away=lambda thread, mask: 1,
         put_back=lambda mask, away: None,
         find_openmp=lambda pool: None,
-        team_is_ready=lambda pool, lanes: late is not None,
-        team_thread=lambda pool: 0,
-        note_team=lambda pool, is_late: None,
-        note_pool=lambda pool, is_late: None,
+        words_of_user=lambda pool: 0,
+        team_is_ready=lambda pool, words, lanes: late is not None,
+        team_thread=lambda pool, words: 0,
+        note_team=lambda words, is_late: None,
+        note_pool=lambda words, is_late: None,
         range=lambda *numbers: range(*map(int, numbers)),
     )
 

@@ -1,6 +1,7 @@
 """Launches between calculations of PyTorch's, whose threads may do them: any number of threads, in any process."""
 
 import os
+import sys
 import threading
 
 import numpy as np
@@ -98,37 +99,133 @@ with warnings.catch_warnings():
     import torch
 t = torch.from_numpy(x)
 def alternate():
-    for _ in range(200):
+    for _ in range(100):
         assert (ep.ops.relu(torch.add(t, 0).numpy()) == expected).all()
 """
 FORK = """
+import signal
 def in_child(work):
     child = os.fork()
     if child == 0:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(200)  # ends a child that waits for ever
         work()
         os._exit(0)
     assert os.waitpid(child, 0)[1] == 0
 """
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this platform")
 
 
 def test_pytorch_is_imported_after_the_first_launch():
     run(f"{PRELUDE}launch(){ALTERNATE}alternate(); launch(); alternate()", EP_CPU_NUM_THREADS="2")
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this platform")
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists the threads of a process")
+def test_a_thread_without_pytorch_gets_none_of_its_threads():
+    run(f"""{PRELUDE}{ALTERNATE}
+import threading
+launch()
+alternate()
+before = len(os.listdir("/proc/self/task"))
+many = [threading.Thread(target=launch) for _ in range(9)]
+[thread.start() for thread in many]
+[thread.join() for thread in many]
+alternate()
+assert len(os.listdir("/proc/self/task")) <= before
+ready = threading.Barrier(10)
+def launch_and_wait():
+    launch()
+    ready.wait()
+    ready.wait()
+many = [threading.Thread(target=launch_and_wait) for _ in range(9)]
+[thread.start() for thread in many]
+ready.wait()
+assert len(os.listdir("/proc/self/task")) <= before + 9
+ready.wait()
+""", EP_CPU_NUM_THREADS="2")  # fmt: skip
+
+
+@needs_fork
 def test_forked_children_launch():
-    """Children have none of the threads of PyTorch's, which therefore uses one thread there."""
+    """Also between calculations of PyTorch's on several threads, which would wait for ever without the package."""
     run(f"""{PRELUDE}{ALTERNATE}{FORK}
+import threading
 torch.add(t, 0)
 in_child(launch)  # the pool starts there
+in_child(alternate)
 alternate()
 in_child(launch)
+in_child(alternate)
+in_child(lambda: (alternate(), in_child(alternate), alternate()))
 in_child(lambda: (launch(), torch.set_num_threads(1), alternate()))
+thread = threading.Thread(target=lambda: (alternate(), in_child(alternate), alternate()))
+thread.start()
+alternate()
+thread.join()
+""", EP_CPU_NUM_THREADS="2")  # fmt: skip
+
+
+@needs_fork
+def test_a_child_that_was_forked_before_the_package_was_imported():
+    """It has none of the threads of PyTorch's, which uses several there in other threads than the main one."""
+    alternate = ALTERNATE.replace("torch.from_numpy(x)", "torch.arange(-300_000.0, 300_000.0)")
+    run(f"""
+import os, warnings{alternate}{FORK}
+import threading
+torch.add(t, 0)
+def work():
+    exec({PRELUDE!r}, globals())
+    launch()
+    thread = threading.Thread(target=alternate)
+    thread.start()
+    thread.join()
+    torch.set_num_threads(1)
+    alternate()
+    in_child(launch)
+    in_child(alternate)
+in_child(work)
+""", EP_CPU_NUM_THREADS="2")  # fmt: skip
+
+
+@needs_fork
+def test_interrupts_of_launches_and_forks():
+    run(f"""{PRELUDE}{ALTERNATE}{FORK}
+import threading
+class Interrupt(Exception):
+    pass
+def interrupt(number, frame):
+    raise Interrupt
+launch()
+alternate()
+signal.signal(signal.SIGALRM, interrupt)
+end, errors = threading.Event(), []
+def beside():
+    try:
+        while not end.is_set():
+            alternate()
+    except BaseException as error:
+        errors.append(error)
+threads = [threading.Thread(target=beside) for _ in range(2)]
+[thread.start() for thread in threads]
+interrupts, children = 0, []
+for number in range(40):
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.003 + 0.0007 * number)
+        alternate()
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    except Interrupt:
+        interrupts += 1
+    if number % 8 == 0:
+        in_child(alternate)
+end.set()
+[thread.join() for thread in threads]
+assert not errors, errors
+assert interrupts > 0
 alternate()
 """, EP_CPU_NUM_THREADS="2")  # fmt: skip
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this platform")
+@needs_fork
 def test_workers_that_load_data_launch():
     run(f"""{PRELUDE}{ALTERNATE}
 class Data(torch.utils.data.Dataset):

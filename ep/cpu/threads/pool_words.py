@@ -15,10 +15,10 @@ LINE: Final = 8  # words of a cache line: words that different threads write are
 # words of the pool
 STOP: Final = 0
 PARALLEL, TEAM_THREAD, MOST_THREADS = (LINE + i for i in range(3))  # functions of OpenMP, 0 until it is loaded
-NAMES: Final = LINE + 3  # the addresses of their names, in this order; 0 where OpenMP is not used
-PART, MAIN_THREAD = (LINE + i for i in range(6, 8))  # the code of a thread of OpenMP's; the thread that uses them
-LATE, USED_AT, CLOCK = (2 * LINE + i for i in range(3))  # see `openmp.py`
-TIME: Final = 2 * LINE + 3  # two words, where a clock is read
+KEY: Final = LINE + 3  # the key of POSIX threads that a thread has a value of if it has used OpenMP, plus 1; 0: unknown
+PART, MAY_WAIT = (LINE + i for i in range(4, 6))  # the code of a thread of OpenMP's; the thread that must not use it
+NUM_KEYS: Final = LINE + 6  # how many keys of POSIX threads there are
+NAMES: Final = 2 * LINE  # the addresses of their names and of that of the function that sets the number of threads
 OPEN: Final = 3 * LINE  # per slot: the number of lanes while there are chunks left, else 0
 SLOTS: Final = OPEN + NUM_SLOTS
 SLOT_WORDS: Final = (3 + MAX_THREADS) * LINE
@@ -27,7 +27,7 @@ WORKER_WORDS: Final = LINE + 2 * MASK_WORDS
 NUM_WORDS: Final = WORKERS + MAX_THREADS * WORKER_WORDS
 
 # words of a slot
-OWNED, POOL, FIRST_DONE = range(3)  # POOL: its address; FIRST_DONE: what the owner has done on OpenMP's threads
+OWNED, POOL, WORDS, FIRST_DONE = range(4)  # on OpenMP's threads: the pool, the owner's words, what the owner has done
 TASK, CONTEXT, COUNT, NUM_LANES, CHUNKS_PER_LANE = (LINE + i for i in range(5))  # the job
 DONE, WAITING, WAIT_LOCK = (2 * LINE + i for i in range(3))  # chunks done; whether the owner sleeps, and its lock
 LANES: Final = 3 * LINE  # per lane, a line: chunks that are not taken yet

@@ -23,7 +23,8 @@ from ep.cpu.threads.thread_memory import BYTES, NAME, THREAD_MEMORY, provide
 provide()
 
 _LINE: Final = 64  # bytes of a cache line
-_NEXT, _IS_SPARE = 0, 1  # the words at the beginning of a block: where the part begins that is not taken
+_NEXT, _IS_SPARE, KEPT = range(3)  # the words at the beginning of a block: where the part begins that is not taken
+NUM_KEPT: Final = _LINE // 8 - KEPT  # the words from KEPT on
 
 
 @emitted("int64")
@@ -36,8 +37,8 @@ def _shared_words(builder: Any) -> Any:
 
 
 @emitted("int64")
-def _kept(builder: Any, key: Any) -> Any:
-    """Return the address that this thread keeps under a key, or 0."""
+def kept(builder: Any, key: Any) -> Any:
+    """Return the address that this thread keeps under a key of POSIX threads, or 0."""
     return builder.ptrtoint(call(builder, "pthread_getspecific", BYTE.as_pointer(), key), WORD)
 
 
@@ -63,6 +64,8 @@ def _new_block(words):
         block = load_word(words, THREAD_MEMORY.spare)
     store_word(block, _NEXT, _begin(block))
     store_word(block, _IS_SPARE, is_spare)
+    for i in range(NUM_KEPT):
+        store_word(block, KEPT + i, 0)
     while _keep(key, block) != 0:  # the system has no memory for its table
         yield_processor()
     return block
@@ -80,7 +83,7 @@ def _return_spare(block):
 def thread_memory():
     """Return this thread's block, for `take` and `give_back`."""
     words = _shared_words()
-    block = _kept(load_word(words, THREAD_MEMORY.key))
+    block = kept(load_word(words, THREAD_MEMORY.key))
     return block if block != 0 else _new_block(words)
 
 
@@ -98,3 +101,13 @@ def give_back(block, place):
     store_word(block, _NEXT, place)
     if load_word(block, _IS_SPARE) != 0:
         _return_spare(block)
+
+
+@jit
+def kept_words():
+    """Return the address of NUM_KEPT words that this thread keeps, 0 at first; 0 if there is no memory for them."""
+    block = thread_memory()
+    if load_word(block, _IS_SPARE) != 0:
+        give_back(block, load_word(block, _NEXT))
+        return 0
+    return block + 8 * KEPT

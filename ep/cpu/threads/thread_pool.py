@@ -36,7 +36,7 @@ from ep.cpu.threads.atomic import (
     release_lock,
     yield_processor,
 )
-from ep.cpu.threads.openmp import find_openmp, note_pool, note_team, run_team, team_is_ready, team_thread
+from ep.cpu.threads.openmp import find_openmp, note_pool, note_team, run_team, team_is_ready, team_thread, words_of_user
 from ep.cpu.threads.parallel import call_task
 from ep.cpu.threads.pool_words import (
     ASLEEP,
@@ -62,6 +62,7 @@ from ep.cpu.threads.pool_words import (
     THREAD,
     WAIT_LOCK,
     WAITING,
+    WORDS,
     WORKER_WORDS,
     WORKERS,
 )
@@ -162,7 +163,8 @@ def _work(pool, number):
         return
     worker = _worker(pool, number)
     looks = 0
-    find_openmp(pool)
+    if number == 1:
+        find_openmp(pool)
     while atomic_load(pool + 8 * STOP) == 0:
         if _look_for_work(pool, number):
             looks = 0
@@ -180,7 +182,8 @@ def _work(pool, number):
                 if away != 0:
                     put_back(worker + 8 * MASK, away)
                 _look_for_work(pool, number)
-            find_openmp(pool)
+            if number == 1:
+                find_openmp(pool)
 
 
 def _share(pool, task, context, count, num_lanes, chunks_per_lane):
@@ -199,17 +202,19 @@ def _share(pool, task, context, count, num_lanes, chunks_per_lane):
     atomic_store(slot + 8 * DONE, 0)
     for lane in range(num_lanes):
         atomic_store(slot + 8 * (LANES + lane * LINE), chunks_per_lane)
-    if team_is_ready(pool, num_lanes):
+    words = words_of_user(pool)
+    if team_is_ready(pool, words, num_lanes):
         store_word(slot, POOL, pool)
+        store_word(slot, WORDS, words)
         run_team(pool, slot)
-        note_team(pool, load_word(slot, FIRST_DONE) >= 2 * chunks_per_lane)
+        note_team(words, load_word(slot, FIRST_DONE) >= 2 * chunks_per_lane)
     else:
         atomic_store(pool + 8 * (OPEN + number), num_lanes)
         woken = _wake_next(pool, 0, num_lanes)
         first_done = _take_part(slot, num_lanes, 0)
         atomic_store(pool + 8 * (OPEN + number), 0)
         if not woken:
-            note_pool(pool, first_done >= 2 * chunks_per_lane)
+            note_pool(words, first_done >= 2 * chunks_per_lane)
     looks = 0
     while atomic_load(slot + 8 * DONE) != num_lanes * chunks_per_lane:
         if looks < _LOOKS:
@@ -223,7 +228,8 @@ def _share(pool, task, context, count, num_lanes, chunks_per_lane):
 
 
 def _part(slot):
-    number, num_lanes = team_thread(load_word(slot, POOL)), load_word(slot, NUM_LANES)
+    number = team_thread(load_word(slot, POOL), load_word(slot, WORDS))
+    num_lanes = load_word(slot, NUM_LANES)
     if number < num_lanes:
         done = _take_part(slot, num_lanes, number)
         if number == 0:

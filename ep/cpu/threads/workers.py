@@ -8,7 +8,6 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -17,12 +16,12 @@ from ep.common.environment import MAX_THREADS
 from ep.common.native_lock import new_taken_lock
 from ep.cpu.shared.settings import Settings
 from ep.cpu.threads import pool_words
-from ep.include.process import Rank, exclusively, new_lock, start_thread
+from ep.include.process import Rank, exclusively, main_thread_may_wait, new_lock, start_thread
 
 _LINE_BYTES: Final = 64
-_FLAGS, _FORKED = 6, 0x40  # of /proc/self/stat: where the flags are after the name, and Linux's PF_FORKNOEXEC
 
-_NAMES: Final = [*map(ctypes.create_string_buffer, (b"GOMP_parallel", b"omp_get_thread_num", b"omp_get_max_threads"))]
+_FUNCTIONS: Final = "GOMP_parallel", "omp_get_thread_num", "omp_get_max_threads", "omp_set_num_threads"
+_NAMES: Final = [ctypes.create_string_buffer(name.encode()) for name in _FUNCTIONS]
 
 _pools: Final[list[Workers]] = []
 
@@ -36,7 +35,7 @@ class Workers:
 
     def __init__(self, code: Sequence[int]) -> None:
         """code: the addresses of the tasks of threads, `thread_pool.work`."""
-        work, part = code
+        work, self._part = code
         words = np.zeros(pool_words.NUM_WORDS + _LINE_BYTES // 8, np.int64)
         start = -words.ctypes.data % _LINE_BYTES // 8
         self._pool = words[start : start + pool_words.NUM_WORDS]
@@ -46,9 +45,6 @@ class Workers:
         # CFUNCTYPE releases the GIL
         self._work: Callable[[int, int], None] = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)(work)
         self._reset()
-        if may_use_openmp():
-            self._pool[pool_words.PART], self._pool[pool_words.MAIN_THREAD] = part, threading.main_thread().ident
-            self._pool[pool_words.NAMES :][: len(_NAMES)] = [ctypes.addressof(name) for name in _NAMES]
         atexit.register(self.stop)
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._start_again)
@@ -79,6 +75,11 @@ class Workers:
         self._pool[:] = 0
         for word in pool_words.OWNER_LOCKS:
             self._pool[word] = new_taken_lock()
+        if sys.platform == "linux":
+            self._pool[pool_words.NAMES :][: len(_NAMES)] = [ctypes.addressof(name) for name in _NAMES]
+            self._pool[pool_words.PART], self._pool[pool_words.NUM_KEYS] = self._part, os.sysconf("SC_THREAD_KEYS_MAX")
+            if main_thread_may_wait():
+                self._pool[pool_words.MAY_WAIT] = threading.main_thread().ident
 
     def _start_again(self) -> None:
         """Reset the pool in a forked child, and drop the parent's threads and their jobs."""
@@ -86,14 +87,6 @@ class Workers:
         self._threads = []
         self._reset()
         self.start(num_threads)
-
-
-def may_use_openmp() -> bool:
-    """Return whether parallel loops of OpenMP are safe: in a process that has begun a program since it was forked."""
-    state = Path("/proc/self/stat")
-    if sys.platform != "linux" or not state.exists():
-        return False
-    return not int(state.read_text().rpartition(")")[2].split()[_FLAGS]) & _FORKED
 
 
 def start_threads(device: Settings, work: Callable[[], Sequence[int]]) -> None:
