@@ -22,7 +22,7 @@ from ep.include.suggest import function_meant
 _FAMILIES = (
     *("adaptive_pool", "along_axis", "at_indices", "attention", "average_pool", "binary", "cast"),
     *("composed", "conv", "conv_grad", "conv_x_grad", "creation", "depthwise", "depthwise_grad"),
-    *("expand", "expand_grad", "gather", "gather_grad", "integer_matmul", "join", "matmul"),
+    *("expand", "expand_grad", "gather", "gather_grad", "join", "matmul"),
     *("norms", "norms_grad", "one_hot", "pad", "permute", "pool", "pool_indices"),
     *("pool_labels", "ravel_multi_index", "reduce", "repeat", "resample", "resize", "scan"),
     *("scatter_rows", "segment_sum", "shaped", "slice", "slice_grad", "softmax", "softmax_grad"),

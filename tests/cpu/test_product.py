@@ -8,14 +8,17 @@ import pytest
 
 from ep import BlasTransposeType, DeviceManagerRegistry, DeviceType, RequirePrimitive
 from ep.common.primitive.product import broadcast_product
+from ep.cpu.compile.target import has_avx512
 from ep.cpu.engine.product.cut import cut, cut_depth
 from ep.cpu.engine.product.parts import LOW, ONE, THREE, TWO, strips_of
 from ep.include import DataType
 from ep.include.primitive import BatchMatmulFactory, BroadcastMatmulFactory, MatmulFactory
+from ep.testing.products import held, unread
 from ep.testing.references.matmul import TRANSPOSES, check, matrices, product, stored
 from tests.subprocesses import run
 
 N, T = BlasTransposeType
+needs_avx512 = pytest.mark.skipif(not has_avx512(), reason="needs AVX-512")
 SIDES = (1, 2, 16, 100, 384, 1000, 4096)
 AROUND_TILES = (
     (2, 48, 3),
@@ -33,6 +36,7 @@ NARROW = (
     *((1, 2, 1031), (3, 1, 129), (2, 2, 128), (5, 7, 1023), (8, 8, 2049), (8, 9, 130)),
     *((9, 4, 129), (37, 3, 2051), (1031, 8, 257), (301, 2, 1024), (129, 5, 387)),  # long rows
 )
+INTEGERS = DataType.kUInt8, DataType.kInt16, DataType.kInt32, DataType.kUInt64
 CUT = ((1, 1, 400_003), (1, 3, 140_001), (4, 4, 30_000), (3, 8, 20_001), (12, 7, 50_000), (1, 24, 20_000))
 
 
@@ -91,7 +95,7 @@ def test_the_bits_do_not_depend_on_the_number_of_threads(cpu, data_type):
             assert results.setdefault((m, n, k), c.tobytes()) == c.tobytes()
 
 
-@pytest.mark.parametrize("data_type", [DataType.kFloat, DataType.kBFloat16], ids=lambda one: one.name)
+@pytest.mark.parametrize("data_type", [DataType.kFloat, DataType.kBFloat16, *INTEGERS], ids=lambda one: one.name)
 def test_sizes_around_those_of_tiles(cpu, rng, data_type):
     """Test rows and columns that fill tiles, strips and packed panels exactly, and one more or less."""
     stream = cpu.CreateStream()
@@ -101,7 +105,7 @@ def test_sizes_around_those_of_tiles(cpu, rng, data_type):
             a = matrices(rng, data_type, *stored((m, k), transposes[0]))
             b = matrices(rng, data_type, *stored((k, n), transposes[1]))
             c, memory = matrices(rng, data_type, m, n), np.full(m * n + 64, 7, data_type.dtype)
-            for beta in (0, 1, -0.5):
+            for beta in (0, 1, held(data_type, -0.5)):
                 memory[: m * n] = c.ravel()
                 primitive.Launch(stream, m, n, k, 2, a, b, beta, memory)
                 check(memory[: m * n].reshape(m, n), *product(2, a, b, beta, c, transposes), k)
@@ -109,7 +113,9 @@ def test_sizes_around_those_of_tiles(cpu, rng, data_type):
 
 
 @pytest.mark.parametrize("transposes", TRANSPOSES, ids=lambda each: each[0].name + each[1].name)
-@pytest.mark.parametrize("data_type", [DataType.kFloat, DataType.kDouble, DataType.kFloat16, DataType.kComplex64])
+@pytest.mark.parametrize(
+    "data_type", [DataType.kFloat, DataType.kDouble, DataType.kFloat16, DataType.kComplex64, *INTEGERS]
+)
 def test_sums_that_are_cut(cpu, rng, data_type, transposes):
     """The parts are added up; alpha and beta are applied once."""
     primitive = RequirePrimitive(MatmulFactory, DeviceType.kCPU, data_type, *transposes)
@@ -117,8 +123,8 @@ def test_sums_that_are_cut(cpu, rng, data_type, transposes):
         a = matrices(rng, data_type, *stored((m, k), transposes[0]))
         b = matrices(rng, data_type, *stored((k, n), transposes[1]))
         a[(0,) * 2], c = 0, matrices(rng, data_type, m, n)
-        for alpha, beta in ((1, 0), (-0.5, 0.25), (0, 3)):
-            result = np.full_like(c, np.nan) if beta == 0 else c.copy()
+        for alpha, beta in ((1, 0), (held(data_type, -0.5), held(data_type, 0.25)), (0, 3)):
+            result = (unread(c) if beta == 0 else c).copy()
             primitive.Launch(cpu.CreateStream(), m, n, k, alpha, a, b, beta, result)
             check(result, *product(alpha, a, b, beta, c, transposes), 10)  # short sums have small errors
 
@@ -153,32 +159,43 @@ def test_sums_are_of_short_parts(cpu, rows, columns):
 
 
 @pytest.mark.ep_long
-def test_tiles_of_other_processors():
+@pytest.mark.parametrize(
+    ("processor", "features", "shape", "data_types"),
+    [
+        ("haswell", "", (4, 32), ["float64", "uint8", "int16", "int32", "uint64"]),
+        ("haswell", "-avx2", (4, 32), ["int8", "uint16", "uint32"]),
+        pytest.param("haswell", "+avx512f,+avx512bw,+avx512dq", (8, 64), ["uint8", "int16"], marks=needs_avx512),
+    ],
+)
+def test_tiles_of_other_processors(processor, features, shape, data_types):
     """Run in a separate process, because a process chooses the target of its kernels once."""
     run(
-        """
+        f"""
 import numpy as np
 import ep
 from ep.cpu.engine.product.shape import tile_shape
+from ep.include.data_type import as_data_type
 from ep.include.primitive import MatmulFactory
+from ep.testing.products import unread
 from ep.testing.references.matmul import TRANSPOSES, check, matrices, product, stored
 
-assert tile_shape() == (4, 32)
+assert tile_shape() == {shape}
 rng = np.random.default_rng(1)
 stream = ep.DeviceManagerRegistry.GetDevice(ep.DeviceType.kCPU, 0).CreateStream()
 sizes = [(2, 49, 401), (4, 13, 3), (7, 95, 5), (20, 49, 31), (14, 600, 31), (129, 59, 31)]
 sizes += [(1, 1, 5001), (5, 8, 1500), (1, 13, 300)]
-for transposes in TRANSPOSES:
-    primitive = ep.RequirePrimitive(MatmulFactory, ep.DeviceType.kCPU, "float64", *transposes)
-    for m, n, k in sizes:
-        a = matrices(rng, ep.DataType.kDouble, *stored((m, k), transposes[0]))
-        b = matrices(rng, ep.DataType.kDouble, *stored((k, n), transposes[1]))
-        c = np.full((m, n), np.nan)
-        primitive.Launch(stream, m, n, k, 1, a, b, 0, c)
-        check(c, *product(1, a, b, 0, c, transposes), k)
+for data_type in map(as_data_type, {data_types}):
+    for transposes in TRANSPOSES:
+        primitive = ep.RequirePrimitive(MatmulFactory, ep.DeviceType.kCPU, data_type, *transposes)
+        for m, n, k in sizes:
+            a = matrices(rng, data_type, *stored((m, k), transposes[0]))
+            b = matrices(rng, data_type, *stored((k, n), transposes[1]))
+            c = unread(matrices(rng, data_type, m, n))
+            primitive.Launch(stream, m, n, k, 1, a, b, 0, c)
+            check(c, *product(1, a, b, 0, c, transposes), k)
 """,
-        NUMBA_CPU_NAME="haswell",
-        NUMBA_CPU_FEATURES="",
+        NUMBA_CPU_NAME=processor,
+        NUMBA_CPU_FEATURES=features,
     )
 
 

@@ -5,10 +5,11 @@ import pytest
 
 import ep
 import ep.ops
-from ep.include.primitive import ReduceFactory
+from ep.include import DataType
+from ep.include.primitive import MatmulFactory
 from ep.testing.keys import needs_one_of
 
-pytestmark = needs_one_of(ReduceFactory)
+pytestmark = needs_one_of(MatmulFactory, (DataType.kInt32,))
 
 TYPES = [np.dtype(one) for one in ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")]
 
@@ -83,8 +84,11 @@ def test_views_and_out(rng):
     np.testing.assert_array_equal(out, a @ b.T)
     a = a[:6].copy()
     before = a.copy()
-    with pytest.raises(ValueError, match="out overlaps x1"):
+    with pytest.raises(ValueError, match="out is the memory of x1 and this launch cannot work in place"):
         ep.ops.matmul(a, a.copy(), out=a)
+    memory = np.arange(80)
+    with pytest.raises(ValueError, match="out overlaps x2"):
+        ep.ops.matmul(a.copy(), memory[:36].reshape(6, 6), out=memory[35:71].reshape(6, 6))
     np.testing.assert_array_equal(a, before)
 
 

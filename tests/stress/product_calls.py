@@ -41,7 +41,8 @@ def _call(rng, entry, dims, transposes, sizes, *options):
         name: rng.integers(1, 4, math.prod(each) + more(rng)).astype(data_type.dtype)
         for name, each in zip("abc", dims, strict=True)
     }
-    numbers = {name: draw.pick(rng, (0, 1, 1, 2, 0.5)) for name in ("alpha", "beta")}
+    of_type = (0, 1, 1, 2, 3 if data_type.dtype.kind in "iu" else 0.5)
+    numbers = {name: draw.pick(rng, of_type) for name in ("alpha", "beta")}
     return ProductCall(entry, (*transposes, *options), {**sizes, **numbers, **arrays}, "c")
 
 

@@ -64,5 +64,5 @@ _CASTS: Final = _of_ops([UnaryOp.kCast])
 BROADCAST_ELEMENTWISE_UNARY: Final = ELEMENTWISE_UNARY | _CASTS
 BROADCAST_ELEMENTWISE_BINARY: Final = _of_ops(BinaryOp)
 CAST: Final = frozenset(Key(None, key.dtypes) for key in _CASTS)
-MATMUL: Final = frozenset(Key(None, (data_type,)) for data_type in FLOATS + COMPLEXES)
+MATMUL: Final = frozenset(Key(None, (data_type,)) for data_type in INTEGERS + FLOATS + COMPLEXES)
 """The keys of Matmul, BatchMatmul and BroadcastMatmul."""

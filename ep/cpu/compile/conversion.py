@@ -28,6 +28,14 @@ def widened(builder: Any, bits: Any, data_type: DataType) -> Any:
     return bits
 
 
+def extended(builder: Any, bits: Any, data_type: DataType, width: int) -> Any:
+    """Return the stored bits of an integer, or of a vector of them, with at least `width` bits each."""
+    if data_type.itemsize * 8 >= width:
+        return bits
+    extend = builder.sext if data_type.dtype.kind == "i" else builder.zext
+    return extend(bits, _shaped(ir.IntType(width), bits))
+
+
 def narrowed(builder: Any, value: Any, data_type: DataType) -> Any:
     """Return the bits that store a number of the arithmetic type of `data_type`; a bool is given as any byte."""
     bits = _shaped(stored_bits(data_type), value)

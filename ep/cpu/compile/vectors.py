@@ -17,6 +17,8 @@ BIT, BYTE, INT, WORD = (ir.IntType(width) for width in (1, 8, 32, 64))
 HALF, FLOAT, DOUBLE, NOTHING = ir.HalfType(), ir.FloatType(), ir.DoubleType(), ir.VoidType()
 REALS: Final = {DataType.kFloat: FLOAT, DataType.kDouble: DOUBLE}
 """The floating types of arithmetic."""
+NUMBERS: Final = {**REALS, DataType.kUInt32: INT, DataType.kUInt64: WORD}
+"""The types in which products are summed: integers modulo the range, so signed ones have the same bits."""
 
 _NAMES: Final = {HALF: "f16", FLOAT: "f32", DOUBLE: "f64"}
 
@@ -79,8 +81,25 @@ def call(builder: Any, name: str, result: Any, *arguments: Any, fastmath: Sequen
     return builder.call(function, arguments, fastmath=fastmath)
 
 
+def is_integer(value: Any) -> bool:
+    """Return whether a value is an integer, or a vector of integers."""
+    return isinstance(getattr(value.type, "element", value.type), ir.IntType)
+
+
+def add(builder: Any, x: Any, y: Any) -> Any:
+    """Return x + y, for numbers or vectors of them; of integers modulo the range."""
+    return (builder.add if is_integer(x) else builder.fadd)(x, y)
+
+
+def multiply(builder: Any, x: Any, y: Any) -> Any:
+    """Return x y, for numbers or vectors of them; of integers modulo the range."""
+    return (builder.mul if is_integer(x) else builder.fmul)(x, y)
+
+
 def fma(builder: Any, x: Any, y: Any, z: Any) -> Any:
-    """Return x y + z, rounded once, for real numbers or vectors of them."""
+    """Return x y + z, for numbers or vectors of them: rounded once, or of integers modulo the range."""
+    if is_integer(x):
+        return builder.add(builder.mul(x, y), z)
     return call(builder, f"llvm.fma.{mangled(x.type)}", x.type, x, y, z)
 
 
@@ -98,18 +117,24 @@ class _BFloat(ir.Type):  # type: ignore[misc]
 
 
 def add_pairs(builder: Any, x: Any, y: Any, z: Any) -> Any:
-    """Return z plus the products of pairs, which are the halves of each lane of x and y, in bfloat16.
+    """Return z plus the products of pairs, which are the halves of each lane of x and y.
 
-    The product of the upper halves is added first. Sums are rounded each time. Subnormal numbers count as 0.
+    Halves of integers are signed, and sums are modulo the range. Others are bfloat16: the product of the upper halves
+    is added first, sums are rounded each time, and subnormal numbers count as 0.
     """
-    pairs = ir.VectorType(_BFloat(), 2 * z.type.count)
-    x, y = (builder.bitcast(one, pairs) for one in (x, y))
+    half = ir.IntType(16) if is_integer(z) else _BFloat()
+    x, y = (builder.bitcast(one, ir.VectorType(half, 2 * z.type.count)) for one in (x, y))
+    if is_integer(z):  # LLVM makes one instruction of both where the processor has it
+        name = {4: "sse2.pmadd.wd", 8: "avx2.pmadd.wd", 16: "avx512.pmaddw.d.512"}[z.type.count]
+        return builder.add(z, call(builder, f"llvm.x86.{name}", z.type, x, y))
     return call(builder, f"llvm.x86.avx512bf16.dpbf16ps.{32 * z.type.count}", z.type, z, x, y)
 
 
 def sum_in_any_order(builder: Any, value: Any) -> Any:
-    """Return the sum of the lanes of a vector of real numbers, in the order that is best for the processor."""
+    """Return the sum of the lanes of a vector of numbers, in the order that is best for the processor."""
     real = value.type.element
+    if is_integer(value):
+        return call(builder, f"llvm.vector.reduce.add.{mangled(value.type)}", real, value)
     name = f"llvm.vector.reduce.fadd.{mangled(value.type)}"
     return call(builder, name, real, real(0.0), value, fastmath=("reassoc",))
 

@@ -11,7 +11,7 @@ from ep.common.primitive.strides import broadcast_strides
 from ep.cpu.engine.product.cut import NARROW, SHORT_ROW_BYTES
 from ep.cpu.engine.product.plan import MOST_STEP, ProductPlan, read_step
 from ep.cpu.primitive.product_primitive import ProductPrimitive
-from ep.include.number_kind import COMPLEXES
+from ep.include.number_kind import FLOATS
 from ep.include.primitive.broadcast_matmul import WindowProduct
 from ep.include.primitive.plane_windows import PlaneWindows
 from ep.include.primitive.window_map import WindowMap
@@ -28,7 +28,7 @@ class WindowsPrimitive(ProductPrimitive):
     def over_windows(self, a_dims: Sequence[int], windows: WindowMap, c_dims: Sequence[int]) -> WindowProduct | None:
         (data_type,) = self.request.dtypes or ()
         *batch, m, n = c_dims
-        if data_type in COMPLEXES or n <= NARROW:  # products of few columns have kernels of their own
+        if data_type not in FLOATS or n <= NARROW:  # products of few columns have kernels of their own
             return None
         is_short = n * max(data_type.itemsize, _LEAST_WIDE) <= SHORT_ROW_BYTES  # which is added up in more parts
         if m == 1 and (is_short or windows.step > MOST_STEP):
@@ -50,7 +50,7 @@ class WindowsPrimitive(ProductPrimitive):
 
     def over_planes(self, windows: PlaneWindows, groups: int, filters: int) -> WindowProduct | None:
         (data_type,) = self.request.dtypes or ()
-        if data_type in COMPLEXES or not self._fits(windows):
+        if data_type not in FLOATS or not self._fits(windows):
             return None
         of_b, of_windows = windows.num_elements()
 

@@ -1,4 +1,4 @@
-"""The base of the matrix products on CUDA, which cuBLASLt computes."""
+"""The base of the matrix products on CUDA, which cuBLASLt computes; those of integers have a kernel."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ from ep.cuda.driver.cublas_lt import MAX_ALIGNMENT, MAX_BATCH_COUNT, Multiplicat
 from ep.cuda.driver.current import driver
 from ep.cuda.driver.interface import CaptureError
 from ep.cuda.engine.product.calls import calls
+from ep.cuda.primitive.integer_product import IntegerProduct
 from ep.include.data_type import DataType
 from ep.include.device_type import DeviceType
+from ep.include.number_kind import INTEGERS
 from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.blas import BlasTransposeType
 from ep.include.primitive.broadcast_elementwise_binary import (
@@ -48,7 +50,7 @@ class _PlannedCall(NamedTuple):
 
 
 class ProductPrimitive(Primitive):
-    """A matrix product: it checks the arguments of a launch, and queues the fewest possible calls of the library."""
+    """A matrix product: it checks the arguments of a launch, and queues the fewest possible calls."""
 
     signature: ClassVar[Signature]
 
@@ -62,10 +64,13 @@ class ProductPrimitive(Primitive):
         self._transpose_a, self._transpose_b = transposed
         self._allow_tf32 = bool(options["allow_tf32"])
         self._numbers, self._products, self._plans = BoundedCache(), BoundedCache(), BoundedCache()
+        self._integers = IntegerProduct(request) if self.data_type in INTEGERS else None
         self._one = Number(self.data_type.dtype.type(1), np.ones(1, self._scale_type.dtype))
 
     def Prepare(self) -> None:
-        if driver().is_there:  # the kernels of the library are compiled already
+        if self._integers is not None:
+            self._integers.Prepare()
+        elif driver().is_there:  # the kernels of the library are compiled already
             library().prepare(driver().current_device())
 
     def _number(self, number: Any, argument: str) -> Number:
@@ -95,6 +100,8 @@ class ProductPrimitive(Primitive):
             return
         if alpha.value == 0 or not product.k or not product.terms.size:
             self._scale(stream, beta, buffers[2], c, count)
+        elif self._integers is not None:
+            self._integers.Launch(stream, product, (a, b, c), alpha.value, beta.value)
         elif product.terms.size > 1 and self.data_type.itemsize == 2:
             self._sum_in_float32(stream, product, alpha, beta, (a, b), buffers[2], count)
         else:

@@ -35,8 +35,8 @@ class BatchMatmul(Primitive):
         c: buffer of `[batch_size, m, n]` elements of data_type, overlapping neither; it is not read if beta is 0.
         alpha, beta: numbers that data_type can hold, as for Fill. If alpha is 0, a and b are not read.
 
-        All matrices are row-major. 16-bit types are summed in float32, and rounded once. For k = 0 the result is
-        `beta * c`. Raises TypeError or ValueError, naming the argument, before anything is written.
+        All matrices are row-major. Types and k = 0 are as for Matmul. Raises TypeError or ValueError, naming the
+        argument, before anything is written.
         """
 
 

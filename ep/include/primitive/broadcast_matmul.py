@@ -44,7 +44,8 @@ class BroadcastMatmul(Primitive):
             and is added only once if products are summed.
         alpha, beta: numbers that data_type can hold, as for Fill. If alpha is 0, a and b are not read.
 
-        Raises TypeError or ValueError, naming the argument, before anything is written.
+        Types are computed as by Matmul. Raises TypeError or ValueError, naming the argument, before anything is
+        written.
         """
 
     def over_windows(self, a_dims: Sequence[int], windows: WindowMap, c_dims: Sequence[int]) -> WindowProduct | None:

@@ -23,8 +23,9 @@ class Matmul(Primitive):
         c: buffer of `[m, n]` elements of data_type, overlapping neither; it is not read if beta is 0.
         alpha, beta: numbers that data_type can hold, as for Fill. If alpha is 0, a and b are not read.
 
-        All matrices are row-major. 16-bit types are summed in float32, and rounded once. For k = 0 the result is
-        `beta * c`. Raises TypeError or ValueError, naming the argument, before anything is written.
+        All matrices are row-major. Floating types of 16 bits are summed in float32, and rounded once; integers are
+        computed modulo the range of data_type. For k = 0 the result is `beta * c`. Raises TypeError or ValueError,
+        naming the argument, before anything is written.
         """
 
 

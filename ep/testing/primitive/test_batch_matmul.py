@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from ep.include import DataType
 from ep.include.primitive import BatchMatmulFactory, BlasTransposeType
 from ep.testing.keys import every_key, registered_keys, some_key
-from ep.testing.products import try_dims, written
+from ep.testing.products import held, try_dims, unread, written
 from ep.testing.references.matmul import TRANSPOSES, check, matrices, product
 from ep.testing.refused_arguments import OfAnyLaunch
 from ep.testing.samples import other_types
@@ -16,7 +16,7 @@ from ep.testing.samples import other_types
 D = DataType
 N, T = BlasTransposeType
 FLOAT = (D.kFloat,)
-SOME = [FLOAT, (D.kFloat16,), (D.kComplex64,)]
+SOME = [FLOAT, (D.kFloat16,), (D.kComplex64,), (D.kInt8,), (D.kUInt32,)]
 
 SIZES = [(1, 67, 71, 73), (2, 1, 5, 3), (3, 5, 1, 7), (7, 13, 11, 1), (101, 3, 5, 7), (1009, 1, 1, 2), (12, 16, 16, 16)]
 SIZES += [(5, 127, 131, 31), (3, 523, 67, 41), (2, 1, 2053, 61)]
@@ -60,7 +60,7 @@ def test_products_of_no_terms_scale_c(device, rng, key):
     (data_type,) = key
     c = matrices(rng, data_type, 3, 5, 7)
     a, b = np.zeros((3, 5, 0), data_type.dtype), np.zeros((3, 0, 7), data_type.dtype)
-    for beta in (0, 0.5):
+    for beta in (0, held(data_type, 0.5)):
         check(launch(device, data_type, (N, N), a, b, c, 1, beta), *product(0, a, b, beta, c), 1)
 
 
@@ -68,9 +68,10 @@ def test_products_of_no_terms_scale_c(device, rng, key):
 def test_what_a_zero_multiplies_is_not_read(device, rng, key):
     (data_type,) = key
     a, b, c = (matrices(rng, data_type, *dims) for dims in ((3, 5, 11), (3, 11, 7), (3, 5, 7)))
-    check(launch(device, data_type, (N, N), a, b, np.full_like(c, np.nan)), *product(1, a, b, 0, c), 11)
-    got = launch(device, data_type, (N, N), np.full_like(a, np.nan), b, c, alpha=0, beta=0.5)
-    check(got, *product(0, a, b, 0.5, c), 1)
+    check(launch(device, data_type, (N, N), a, b, unread(c)), *product(1, a, b, 0, c), 11)
+    beta = held(data_type, 0.5)
+    got = launch(device, data_type, (N, N), unread(a), b, c, alpha=0, beta=beta)
+    check(got, *product(0, a, b, beta, c), 1)
 
 
 @some_key(BatchMatmulFactory, FLOAT)

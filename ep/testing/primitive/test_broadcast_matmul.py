@@ -20,7 +20,7 @@ from ep.testing.samples import other_types
 D = DataType
 N, T = BlasTransposeType
 FLOAT = (D.kFloat,)
-SOME = [FLOAT, (D.kBFloat16,), (D.kComplex64,)]
+SOME = [FLOAT, (D.kBFloat16,), (D.kComplex64,), (D.kUInt16,), (D.kInt64,)]
 
 BATCHES = [
     ((), (), ()),

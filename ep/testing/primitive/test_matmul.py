@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ep.include import DataType
 from ep.include.primitive import BlasTransposeType, MatmulFactory
 from ep.testing.keys import every_key, registered_keys, some_key, those_keys
-from ep.testing.products import try_dims, written
+from ep.testing.products import held, try_dims, unread, written
 from ep.testing.references.matmul import TRANSPOSES, check, matrices, product, stored
 from ep.testing.refused_arguments import OfAnyLaunch
 from ep.testing.samples import other_types
@@ -18,7 +18,8 @@ from ep.testing.samples import other_types
 D = DataType
 N, T = BlasTransposeType
 FLOAT = (D.kFloat,)
-SOME = [FLOAT, (D.kBFloat16,), (D.kComplex128,)]
+INTEGERS = [(D.kUInt8,), (D.kInt16,), (D.kInt32,), (D.kUInt64,)]
+SOME = [FLOAT, (D.kBFloat16,), (D.kComplex128,), *INTEGERS]
 
 SIZES = [(1, 1, 1), (7, 1, 13), (1, 13, 7), (1, 1, 1009), (16, 16, 16), (61, 67, 71), (129, 257, 131), (509, 521, 37)]
 SIZES += [(1, 2053, 67), (2053, 1, 67), (1031, 3, 509), (5, 1031, 103), (257, 1, 1), (1, 257, 1)]
@@ -66,14 +67,13 @@ def test_complex_numbers(device, rng, key):
 @every_key(MatmulFactory)
 def test_what_a_zero_multiplies_is_not_read(device, rng, key, sizes):
     (data_type,), (m, n, k) = key, sizes
-    nothing, c = np.full((m, k), np.nan, data_type.dtype), matrices(rng, data_type, m, n)
-    b = matrices(rng, data_type, k, n)
+    a, b, c = (matrices(rng, data_type, *dims) for dims in ((m, k), (k, n), (m, n)))
+    nothing = unread(a)
     got = launch(device, data_type, (N, N), nothing, b, c, alpha=0, beta=2)
     check(got, *product(0, nothing, b, 2, c), 1)
-    got = launch(device, data_type, (N, N), nothing, b, np.full_like(c, np.nan), alpha=0, beta=0)
+    got = launch(device, data_type, (N, N), nothing, b, unread(c), alpha=0, beta=0)
     assert not got.any()
-    a = matrices(rng, data_type, m, k)
-    got = launch(device, data_type, (N, N), a, b, np.full_like(c, np.inf), alpha=1, beta=0)
+    got = launch(device, data_type, (N, N), a, b, unread(c), alpha=1, beta=0)
     check(got, *product(1, a, b, 0, c), k)
 
 
@@ -100,9 +100,25 @@ def test_products_of_no_terms_scale_c(device, rng, key):
     (data_type,) = key
     c = matrices(rng, data_type, 5, 7)
     a, b = np.zeros((5, 0), data_type.dtype), np.zeros((0, 7), data_type.dtype)
-    for beta in (0, 1, 0.5):
+    for beta in (0, 1, held(data_type, 0.5)):
         check(launch(device, data_type, (N, N), a, b, c, 1, beta), *product(0, a, b, beta, c), 1)
-    assert not launch(device, data_type, (N, N), a, b, np.full_like(c, np.nan), 1, 0).any()
+    assert not launch(device, data_type, (N, N), a, b, unread(c), 1, 0).any()
+
+
+@pytest.mark.parametrize("extreme", ["min", "max"])
+@those_keys(MatmulFactory, *((one,) for one in D if one.dtype.kind in "iu"))
+def test_extremes_of_integers(device, key, extreme):
+    """Sums of the largest products, which have more bits than any type; alpha and beta are multiplied modulo, too."""
+    (data_type,) = key
+    number = getattr(np.iinfo(data_type.dtype), extreme)
+    for m, n, k in ((19, 53, 1031), (1, 9, 67), (9, 1, 67), (3, 5, 257), (5, 2, 300)):
+        for transposes in TRANSPOSES:
+            shapes = map(stored, ((m, k), (k, n)), transposes)
+            a, b = (np.full(shape, number, data_type.dtype) for shape in shapes)
+            c = np.full((m, n), number, data_type.dtype)
+            want = (number * k * number * number + number * number) % 2 ** (8 * data_type.itemsize)
+            got = launch(device, data_type, transposes, a, b, c, number, number)
+            assert (got.view(f"u{data_type.itemsize}") == want).all()
 
 
 @those_keys(MatmulFactory, (D.kFloat16,), (D.kBFloat16,))

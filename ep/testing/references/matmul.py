@@ -1,4 +1,4 @@
-"""Matrix products in a wider type, and the check of a launch within the tolerances."""
+"""Matrix products in a wider type, or modulo 2^64, and the check of a launch within the tolerances."""
 
 import numpy as np
 
@@ -10,8 +10,10 @@ TRANSPOSES = [(N, N), (N, T), (T, N), (T, T)]
 
 
 def wide(array):
-    """Return an array in a type with more digits than the arithmetic of a launch."""
+    """Return an array in a type with more digits than the arithmetic of a launch: integers modulo 2^64."""
     dtype = array.dtype
+    if dtype.kind in "iu":
+        return array.astype(np.uint64)
     if dtype.kind == "c":
         return array.astype(np.clongdouble if dtype.itemsize == 16 else np.complex128)
     return array.astype(np.longdouble if dtype.itemsize == 8 else np.float64)
@@ -23,7 +25,13 @@ def transposed(array, transpose):
 
 
 def matrices(rng, data_type, *dims):
-    """Return normal numbers of both signs, so that sums lose digits; none of them is special."""
+    """Return normal numbers of both signs, so that sums lose digits; none of them is special.
+
+    Integers are any of their type.
+    """
+    if data_type.dtype.kind in "iu":
+        info = np.iinfo(data_type.dtype)
+        return rng.integers(info.min, info.max, dims, data_type.dtype, endpoint=True)
     values = rng.standard_normal(dims)
     if data_type.dtype.kind == "c":
         values = values + 1j * rng.standard_normal(dims)
@@ -45,8 +53,10 @@ def summed(array, dims):
 def product(alpha, a, b, beta, c, transposes=(N, N)):
     """Return `alpha op(a) op(b) + beta c`, summed to c's dims, and the sum of the magnitudes of its terms.
 
-    An operand that is multiplied by a zero alpha or beta is not read.
+    An operand that is multiplied by a zero alpha or beta is not read. Of integers, it is modulo 2^64.
     """
+    if c.dtype.kind in "iu":
+        alpha, beta = (number % 2**64 for number in (alpha, beta))
     number = wide(np.zeros(0, c.dtype)).dtype.type
     if alpha == 0:
         result, size = np.zeros(c.shape, number), np.zeros(c.shape)
@@ -63,7 +73,13 @@ def product(alpha, a, b, beta, c, transposes=(N, N)):
 
 
 def check(got, want, size, num_terms):
-    """Raise AssertionError if `got` is farther from `want` than the roundings of `num_terms` terms allow."""
+    """Raise AssertionError if `got` is farther from `want` than the roundings of `num_terms` terms allow.
+
+    Integers must be equal, modulo the range of their type.
+    """
+    if got.dtype.kind in "iu":
+        np.testing.assert_array_equal(got, want.astype(got.dtype), strict=True)
+        return
     part = np.dtype(got.real.dtype) if got.dtype.kind == "c" else got.dtype
     arithmetic = np.float64 if part.itemsize == 8 else np.float32
     bound = np.finfo(arithmetic).eps * (num_terms + 8) * size.astype(np.float64)

@@ -11,11 +11,10 @@ from typing import Any, Final
 from llvmlite import ir
 
 from ep.common.native.emitted import emitted
-from ep.cpu.compile.conversion import widened
 from ep.cpu.compile.vectors import (
-    REALS,
+    NUMBERS,
     WORD,
-    constant,
+    add,
     counted_whole,
     fma,
     lanes_below,
@@ -26,7 +25,7 @@ from ep.cpu.compile.vectors import (
     taken,
 )
 from ep.cpu.engine.product.packing import taken_apart
-from ep.cpu.engine.product.types import arithmetic_of
+from ep.cpu.engine.product.types import arithmetic_of, as_summed
 from ep.include.data_type import DataType
 
 _WIDTH_BYTES: Final = 64  # bytes of the numbers that are added up in parallel lanes
@@ -39,7 +38,7 @@ def dots_of_columns(data_type: DataType, columns: int) -> Any:
     matrix: k rows of `columns` elements, contiguous. vector, sums: in the arithmetic type.
     """
     arithmetic = arithmetic_of(data_type)
-    width, number, bits = _WIDTH_BYTES // arithmetic.itemsize, REALS[arithmetic], stored_bits(data_type)
+    width, number, bits = _WIDTH_BYTES // arithmetic.itemsize, NUMBERS[arithmetic], stored_bits(data_type)
     stored, computed = ir.VectorType(bits, width), ir.VectorType(number, width)
     at_once = -(-_SUMS_AT_ONCE // columns)
     repeats = [[(place * width + lane) // columns for lane in range(width)] for place in range(columns)]
@@ -58,7 +57,7 @@ def dots_of_columns(data_type: DataType, columns: int) -> Any:
                 if left is not None:
                     mask = lanes_below(builder, builder.mul(left, WORD(columns)), width, place * width)
                 pointer = builder.gep(source, [WORD(place * width)])
-                x = widened(builder, load(builder, pointer, stored, mask=mask), data_type)
+                x = as_summed(builder, load(builder, pointer, stored, mask=mask), data_type)
                 after.append(fma(builder, x, taken(builder, repeat, part), total))
             return after
 
@@ -69,14 +68,14 @@ def dots_of_columns(data_type: DataType, columns: int) -> Any:
                 after += rows(builder.add(index, WORD(number * width)), own)
             return after
 
-        zeros = [constant(computed, 0.0)] * (columns * at_once)
+        zeros = [computed(None)] * (columns * at_once)
         left, parts = counted_whole(builder, WORD(0), k, at_once * width, zeros, several)
         for place in range(columns, len(parts)):
-            parts[place % columns] = builder.fadd(parts[place % columns], parts[place])
+            parts[place % columns] = add(builder, parts[place % columns], parts[place])
         left, parts = counted_whole(builder, left, k, width, parts[:columns], rows)
         parts = rows(left, parts, builder.sub(k, left))
         for column, part in enumerate(taken_apart(builder, parts)):
             before = load(builder, totals, number, WORD(column))
-            store(builder, builder.fadd(before, sum_in_any_order(builder, part)), totals, WORD(column))
+            store(builder, add(builder, before, sum_in_any_order(builder, part)), totals, WORD(column))
 
     return dots

@@ -9,13 +9,12 @@ from llvmlite import ir
 
 from ep.common.native.emitted import emitted
 from ep.common.native.words import stack_words
-from ep.cpu.compile.conversion import widened
 from ep.cpu.compile.jit import separate
 from ep.cpu.compile.memory import loader, storer
 from ep.cpu.compile.vectors import (
-    REALS,
+    NUMBERS,
     WORD,
-    constant,
+    add,
     counted_whole,
     fma,
     lanes_below,
@@ -26,7 +25,7 @@ from ep.cpu.compile.vectors import (
     sum_in_any_order,
 )
 from ep.cpu.engine.product.shape import tile_shape
-from ep.cpu.engine.product.types import arithmetic_of
+from ep.cpu.engine.product.types import arithmetic_of, as_summed
 from ep.include.data_type import DataType
 
 _ROWS: Final = 4  # rows that are processed at once
@@ -46,7 +45,7 @@ def dots_of_rows(data_type: DataType) -> Any:
     many = _dots(data_type, arithmetic, _ROWS, 1, _WIDTH_BYTES)
 
     @separate
-    def add(matrix, step, count, vector, k, sums):
+    def add_dots(matrix, step, count, vector, k, sums):
         totals = stack_words(_ROWS)
         for row in range(0, count, _ROWS):
             rows, source = min(_ROWS, count - row), matrix + row * step * size
@@ -57,7 +56,7 @@ def dots_of_rows(data_type: DataType) -> Any:
             for number in range(rows):
                 write(sums, row + number, read(sums, row + number) + read(totals, number))
 
-    return add
+    return add_dots
 
 
 @cache
@@ -73,7 +72,7 @@ def dots_of_matrices(arithmetic: DataType) -> Any:
     words = _ROWS * columns
 
     @separate
-    def add(x, x_step, num_x, y, y_step, num_y, k, sums, sums_x, sums_y):
+    def add_dots(x, x_step, num_x, y, y_step, num_y, k, sums, sums_x, sums_y):
         totals = stack_words(words)
         for row in range(0, num_x, _ROWS):
             for column in range(0, num_y, columns):
@@ -90,7 +89,7 @@ def dots_of_matrices(arithmetic: DataType) -> Any:
                         place = (row + i) * sums_x + (column + j) * sums_y
                         write(sums, place, read(sums, place) + read(totals, i * across + j))
 
-    return add
+    return add_dots
 
 
 def _dots(
@@ -101,7 +100,7 @@ def _dots(
     x: up to `rows` rows of `data_type`. y: up to `columns` rows of `arithmetic`. totals: `[rows, columns]`; those of
         rows that do not exist are undefined. vectors: the number of vectors of each row that are multiplied at once.
     """
-    width, number, bits = width_bytes // arithmetic.itemsize, REALS[arithmetic], stored_bits(data_type)
+    width, number, bits = width_bytes // arithmetic.itemsize, NUMBERS[arithmetic], stored_bits(data_type)
     stored, computed = ir.VectorType(bits, width), ir.VectorType(number, width)
 
     @emitted()
@@ -124,12 +123,12 @@ def _dots(
             after = []
             for row, one in enumerate(from_x):
                 loaded = load(builder, one, stored, index, mask)
-                own = widened(builder, loaded, data_type)
+                own = as_summed(builder, loaded, data_type)
                 for column, other in enumerate(others):
                     after.append(fma(builder, own, other, sums[row * columns + column]))
             return after
 
-        zeros = [constant(computed, 0.0)] * (rows * columns)
+        zeros = [computed(None)] * (rows * columns)
 
         def several(index: Any, sums: list[Any]) -> list[Any]:
             after = []
@@ -141,7 +140,7 @@ def _dots(
         left, sums = counted_whole(builder, WORD(0), k, vectors * width, zeros * vectors, several)
         sums, others = sums[: len(zeros)], sums[len(zeros) :]
         for place, other in enumerate(others):
-            sums[place % len(zeros)] = builder.fadd(sums[place % len(zeros)], other)
+            sums[place % len(zeros)] = add(builder, sums[place % len(zeros)], other)
         if vectors > 1:
             left, sums = counted_whole(builder, left, k, width, sums, body)
         sums = body(left, sums, lanes_below(builder, builder.sub(k, left), width))

@@ -38,8 +38,8 @@ def _multiplier(state, product):
     """
     m, n, k = load_word(product, PRODUCT.m), load_word(product, PRODUCT.n), load_word(product, PRODUCT.k)
     transpose_a, transpose_b = load_word(state, PRODUCT_STATE.transpose_a), load_word(state, PRODUCT_STATE.transpose_b)
-    lanes, is_half = load_word(state, PRODUCT_STATE.lanes), load_word(state, PRODUCT_STATE.is_half)
-    way = _way_of(m, n, k, transpose_a, transpose_b, lanes, is_half)
+    lanes, narrows = load_word(state, PRODUCT_STATE.lanes), load_word(state, PRODUCT_STATE.narrows)
+    way = _way_of(m, n, k, transpose_a, transpose_b, lanes, narrows)
     needed = 1 << way
     if way == TILES:
         needed |= _strips_of(

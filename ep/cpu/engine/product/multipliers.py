@@ -6,16 +6,15 @@ from functools import cache
 from typing import Any, Final
 
 from ep.cpu.compile.compiler import compile_task
-from ep.cpu.compile.conversion import HALVES
 from ep.cpu.engine.product.blas import blas_multiplier, gemm_address
 from ep.cpu.engine.product.narrow import narrow_multiplier
-from ep.cpu.engine.product.pairs import is_paired, pair_multiplier
+from ep.cpu.engine.product.pairs import is_always_paired, is_paired, pair_multiplier
 from ep.cpu.engine.product.parts import ALL_PARTS, ALL_STRIPS, FEW, LOW, STRIPS, TILES, VECTOR, WAYS, strips_of, way_of
 from ep.cpu.engine.product.shape import VECTORS, lanes_of, tile_shape
 from ep.cpu.engine.product.state import PRODUCT, PRODUCT_STATE
 from ep.cpu.engine.product.strip import low_strip_task, strip_task
 from ep.cpu.engine.product.task import product_task
-from ep.cpu.engine.product.types import Types
+from ep.cpu.engine.product.types import Types, is_narrow
 from ep.cpu.engine.product.vector import vector_multiplier
 from ep.cpu.engine.product.window_blocks import windows_multiplier
 from ep.cpu.engine.product.window_row import window_row_multiplier
@@ -27,10 +26,10 @@ _MAKERS: Final = {TILES: pair_multiplier, VECTOR: vector_multiplier, FEW: narrow
 
 def set_product(state: LaunchState, types: Types, transpose_a: bool, transpose_b: bool) -> None:
     """Write to a state what all products of matrices of these types need. It has no parts, but those of the BLAS."""
-    lanes, is_half = lanes_of(types.arithmetic), types.c in HALVES
-    low_rows = 0 if transpose_b or types.b in HALVES else tile_shape().rows // 2  # b is packed then
+    lanes, narrows = lanes_of(types.arithmetic), is_narrow(types.c)
+    low_rows = 0 if transpose_b or is_narrow(types.b) else tile_shape().rows // 2  # b is packed then
     state.set(task=product_task(types), transpose_a=transpose_a, transpose_b=transpose_b)
-    state.set(lanes=lanes, tile_columns=VECTORS * lanes, low_rows=low_rows, is_half=is_half)
+    state.set(lanes=lanes, tile_columns=VECTORS * lanes, low_rows=low_rows, narrows=narrows)
     if types.c in COMPLEXES:
         state.set(gemm=gemm_address(types.c), has=ALL_PARTS)
         for way in WAYS:
@@ -45,7 +44,8 @@ def set_parts(state: LaunchState, types: Types, needed: int) -> None:
             state.words[PRODUCT_STATE.parts + way] = _of_reals(types, way)
     for number, (part, vectors) in enumerate(STRIPS.items()):
         if missing >> part & 1:
-            state.words[PRODUCT_STATE.parts + part] = strip_task(types.arithmetic, vectors)
+            if not is_always_paired(types):
+                state.words[PRODUCT_STATE.parts + part] = strip_task(types.arithmetic, vectors)
             if is_paired(types):
                 state.words[PRODUCT_STATE.paired + number] = strip_task(types.arithmetic, vectors, paired=True)
     if missing >> LOW & 1:
@@ -59,10 +59,10 @@ def set_multiplier(state: LaunchState, types: Types, words: Any, step: int = 0) 
     step: if b is windows, that of most of them; else 0.
     """
     m, n, k = (int(words[field]) for field in (PRODUCT.m, PRODUCT.n, PRODUCT.k))
-    of_state = PRODUCT_STATE.lanes, PRODUCT_STATE.tile_columns, PRODUCT_STATE.low_rows, PRODUCT_STATE.is_half
-    lanes, tile_columns, low_rows, is_half = (int(state.words[field]) for field in of_state)
+    of_state = PRODUCT_STATE.lanes, PRODUCT_STATE.tile_columns, PRODUCT_STATE.low_rows, PRODUCT_STATE.narrows
+    lanes, tile_columns, low_rows, narrows = (int(state.words[field]) for field in of_state)
     transposes = (int(state.words[field]) for field in (PRODUCT_STATE.transpose_a, PRODUCT_STATE.transpose_b))
-    way = way_of(m, n, k, *transposes, lanes, is_half)
+    way = way_of(m, n, k, *transposes, lanes, narrows)
     of_windows, strips = step > 0, 0
     if m > 1 if of_windows else way == TILES:
         blocks = int(words[PRODUCT.row_parts]), int(words[PRODUCT.column_parts])

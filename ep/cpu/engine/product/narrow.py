@@ -12,7 +12,6 @@ from functools import cache
 from typing import Any, Final
 
 from ep.common.native.words import load_word
-from ep.cpu.compile.conversion import HALVES
 from ep.cpu.compile.jit import jit, separate
 from ep.cpu.compile.memory import release, storer
 from ep.cpu.engine.product.columns import dots_of_columns
@@ -22,7 +21,7 @@ from ep.cpu.engine.product.memory import allocate_for
 from ep.cpu.engine.product.packing import plane_packer
 from ep.cpu.engine.product.results import results_writer
 from ep.cpu.engine.product.state import BLOCK, PRODUCT, PRODUCT_LAUNCH, PRODUCT_STATE
-from ep.cpu.engine.product.types import Types, arithmetic_of
+from ep.cpu.engine.product.types import Types, arithmetic_of, is_narrow
 from ep.cpu.engine.product.walk import offsets
 from ep.include.data_type import DataType
 
@@ -33,7 +32,7 @@ _ROW: Final = _PIECE + 16  # elements from row to row of a piece: without the 16
 @cache
 def narrow_multiplier(types: Types) -> Any:
     """Return a function (launch, block, a, b, c) for products that `way_of` computes in this way."""
-    widens_a, widens_b, _ = (one in HALVES for one in types)
+    widens_a, widens_b, _ = map(is_narrow, types)
     size_a, size_b, arithmetic = types.a.itemsize, types.b.itemsize, types.arithmetic
     add, write, wide, store_wide = (
         dots_of_matrices(arithmetic),
@@ -100,7 +99,7 @@ def _vector_multiplier(of_matrix: DataType, of_vector: DataType) -> Any:
     memory: for the vector, if it is widened.
     """
     add_columns = _by_count(lambda columns: dots_of_columns(of_matrix, columns), NARROW)
-    widen, widens = plane_packer(of_vector, 1), of_vector in HALVES
+    widen, widens = plane_packer(of_vector, 1), is_narrow(of_vector)
 
     @jit
     def multiply(count, matrix, vector, k, sums, memory):

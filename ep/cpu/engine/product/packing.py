@@ -8,12 +8,11 @@ from typing import Any, Final
 from llvmlite import ir
 
 from ep.common.native.emitted import emitted
-from ep.cpu.compile.conversion import widened
+from ep.cpu.compile.conversion import extended
 from ep.cpu.compile.vectors import (
     BIT,
-    FLOAT,
     INT,
-    REALS,
+    NUMBERS,
     WORD,
     call,
     constant,
@@ -30,10 +29,11 @@ from ep.cpu.compile.vectors import (
     stored_bits,
     taken,
 )
-from ep.cpu.engine.product.types import arithmetic_of
+from ep.cpu.engine.product.types import arithmetic_of, as_summed
 from ep.include.data_type import DataType
 
 _LINE: Final = 64  # bytes
+_HALF: Final = 16  # the bits of a number of a pair
 
 
 @cache
@@ -56,11 +56,15 @@ def row_packer(data_type: DataType, width: int, paired: bool = False) -> Any:
             place = builder.shl(index, WORD(1)) if paired else index
             source = builder.gep(src, [builder.mul(place, step)])
             target = builder.gep(dst, [builder.mul(index, WORD(width))])
-            number = widened(builder, load(builder, source, ir.VectorType(bits, width), mask=read), data_type)
+            number = load(builder, source, ir.VectorType(bits, width), mask=read)
+            if not paired:
+                store(builder, as_summed(builder, number, data_type), target)
+                return
+            pair = _upper(builder, number, data_type)
             if of_two:
                 other = load(builder, builder.gep(source, [step]), ir.VectorType(bits, width), mask=read)
-                number = _with_lower(builder, number, other)
-            store(builder, number, target)
+                pair = builder.or_(pair, builder.zext(extended(builder, other, data_type, _HALF), pair.type))
+            store(builder, pair, target)
 
         if not paired:
             counted(builder, WORD(0), k, 1, [], row)
@@ -96,10 +100,10 @@ def column_packer(data_type: DataType, rows: int, lanes: int, paired: bool = Fal
             loaded, place = [], builder.shl(index, WORD(1)) if paired else index
             for source in sources:
                 if of_two:
-                    loaded.append(_pairs(builder, builder.gep(source, [place]), length))
+                    loaded.append(_pairs(builder, builder.gep(source, [place]), data_type, length))
                     continue
                 read = load(builder, source, stored, place)
-                loaded.append(widened(builder, read, data_type))
+                loaded.append((_upper if paired else as_summed)(builder, read, data_type))
             target = builder.gep(dst, [builder.mul(index, width)])
             if length == 1:
                 for number, value in enumerate(loaded):
@@ -138,7 +142,7 @@ def plane_packer(data_type: DataType, planes: int) -> Any:
             loaded = []
             for number in range(planes):
                 place = builder.gep(source, [WORD(number * length)])
-                loaded.append(widened(builder, load(builder, place, stored), data_type))
+                loaded.append(as_summed(builder, load(builder, place, stored), data_type))
             apart = taken_apart(builder, loaded) if length > 1 else loaded
             for target, value in zip(targets, apart, strict=True):
                 store(builder, value, target, index)
@@ -149,24 +153,24 @@ def plane_packer(data_type: DataType, planes: int) -> Any:
     return pack
 
 
-def _with_lower(builder: Any, numbers: Any, others: Any) -> Any:
-    """Return numbers of float32 whose lower halves, which are 0, are replaced by bits."""
-    bits = ir.VectorType(INT, numbers.type.count)
-    both = builder.or_(builder.bitcast(numbers, bits), builder.zext(others, bits))
-    return builder.bitcast(both, numbers.type)
+def _upper(builder: Any, bits: Any, data_type: DataType) -> Any:
+    """Return stored bits, or a vector of them, as the upper halves of pairs whose lower halves are 0."""
+    half = extended(builder, bits, data_type, _HALF)
+    pair = ir.VectorType(INT, half.type.count) if isinstance(half.type, ir.VectorType) else INT
+    return builder.shl(builder.zext(half, pair), constant(pair, _HALF))
 
 
-def _pairs(builder: Any, source: Any, count: int) -> Any:
-    """Return pairs of elements of 16 bits: vectors of float32, or one, with the first element in the upper half."""
-    bits, real = (kind if count == 1 else ir.VectorType(kind, count) for kind in (INT, FLOAT))
-    read = load(builder, source, bits)
-    turned = call(builder, f"llvm.fshl.{mangled(bits)}", bits, read, read, constant(bits, 16))
-    return builder.bitcast(turned, real)
+def _pairs(builder: Any, source: Any, data_type: DataType, count: int) -> Any:
+    """Return pairs of elements, a vector or one, with the first element in the upper half."""
+    pair = INT if count == 1 else ir.VectorType(INT, count)
+    halves = extended(builder, load(builder, source, stored_bits(data_type, 2 * count)), data_type, _HALF)
+    read = builder.bitcast(halves, pair)
+    return call(builder, f"llvm.fshl.{mangled(pair)}", pair, read, read, constant(pair, _HALF))
 
 
 def kinds(data_type: DataType) -> tuple[Any, Any]:
     """Return the stored type of elements and the arithmetic type."""
-    return stored_bits(data_type), REALS[arithmetic_of(data_type)]
+    return stored_bits(data_type), NUMBERS[arithmetic_of(data_type)]
 
 
 def _transposed(builder: Any, rows: list[Any]) -> list[Any]:

@@ -1,8 +1,11 @@
-"""Products of bfloat16 by pairs, with instructions that add two products to a sum of float32.
+"""Products by pairs, with instructions that add two products to a sum.
 
-They round after each product, in order, as fused multiply-adds do: the sums have the same bits. But they take numbers
-below the least normal one for 0. So the elements of a block are read first: if a product or a sum could be so small,
-the block is computed in float32.
+Integers of 8 and 16 bits are multiplied as halves of 32 bits, in which they are summed: modulo their range, a half may
+as well be signed.
+
+Products of bfloat16 are added to a sum of float32. The instructions round after each product, in order, as fused
+multiply-adds do: the sums have the same bits. But they take numbers below the least normal one for 0. So the elements
+of a block are read first: if a product or a sum could be so small, the block is computed in float32.
 """
 
 from __future__ import annotations
@@ -13,14 +16,15 @@ from typing import Any, Final
 from ep.common.native.emitted import emitted
 from ep.common.native.words import load_word
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.target import multiplies_pairs
+from ep.cpu.compile.target import has_avx2, multiplies_pairs
 from ep.cpu.compile.vectors import WORD, constant, counted, counted_whole, lanes_below, load, smallest, stored_bits
 from ep.cpu.engine.product.shape import tile_shape
 from ep.cpu.engine.product.state import BLOCK, PRODUCT, PRODUCT_LAUNCH, PRODUCT_STATE
 from ep.cpu.engine.product.tiling import block_multiplier
-from ep.cpu.engine.product.types import Types, alike
+from ep.cpu.engine.product.types import Types, alike, is_narrow
 from ep.cpu.engine.product.walk import offsets
 from ep.include.data_type import DataType
+from ep.include.number_kind import INTEGERS
 
 _LANES: Final = 32
 _TOGETHER: Final = 4  # vectors that are read in a turn of a loop
@@ -33,11 +37,18 @@ each factor is a multiple of 2^-7 of its power of two. Sums of such products are
 
 def is_paired(types: Types) -> bool:
     """Return whether blocks may be multiplied by pairs."""
-    return types == alike(DataType.kBFloat16) and multiplies_pairs()
+    return is_always_paired(types) or (types == alike(DataType.kBFloat16) and multiplies_pairs())
+
+
+def is_always_paired(types: Types) -> bool:
+    """Return whether blocks are multiplied by pairs whatever their numbers are."""
+    return types.c in INTEGERS and is_narrow(types.c) and has_avx2()
 
 
 def pair_multiplier(types: Types) -> Any:
     """Return `block_multiplier`'s function, or one that also multiplies by pairs, if the processor has them."""
+    if is_always_paired(types):
+        return block_multiplier(types, paired=True)
     alone = block_multiplier(types)
     if not is_paired(types):
         return alone

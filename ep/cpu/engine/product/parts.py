@@ -20,14 +20,14 @@ _LEAST_DEPTH: Final = 128  # the least k of products with few columns: below it,
 _LANES: Final = 2  # if c has many rows, the least lanes of a vector for each of few columns: tiles fill the other ones
 
 
-def way_of(m: int, n: int, k: int, transpose_a: int, transpose_b: int, lanes: int, is_half: int) -> int:
+def way_of(m: int, n: int, k: int, transpose_a: int, transpose_b: int, lanes: int, narrows: int) -> int:
     """Return the way in which a product of this size is computed. This function is compiled, too.
 
-    lanes: those of a tile's vector. If a row of c fills it, the product is computed in tiles. is_half: whether c has 16
-        bits; the types of a and b make no difference, so converted matrices have the same product.
+    lanes: those of a tile's vector. If a row of c fills it, the product is computed in tiles. narrows: whether c has
+        fewer bits than the sums; the types of a and b make no difference, so converted matrices have the same product.
     """
     if k >= _LEAST_DEPTH:
-        if m > NARROW and transpose_a == 0 and is_half == 0:
+        if m > NARROW and transpose_a == 0 and narrows == 0:
             if n > 1 and n * _LANES <= lanes:
                 return FEW
         elif max(m, n) <= NARROW:

@@ -12,16 +12,16 @@ from ep.cpu.compile.vectors import (
     BYTE,
     L1_CACHE,
     L2_CACHE,
-    REALS,
+    NUMBERS,
     WORD,
     add_pairs,
-    constant,
     counted,
     counted_whole,
     fma,
     lanes_below,
     least,
     load,
+    multiply,
     splat,
     store,
 )
@@ -53,14 +53,14 @@ def tile_multiplier(
         step prefetches one line into L2, later_step bytes after the line of the step before.
     packed: the numbers of a row of b if a and b are packed, else 0. If they are, all rows are computed, strides are
         constants, and only c is prefetched, since a and b are contiguous.
-    paired: whether an element of a and b is a pair of numbers of bfloat16; k is the number of pairs then.
+    paired: whether an element of a and b is a pair of numbers of 16 bits; k is the number of pairs then.
     """
     add_product = add_pairs if paired else fma
-    real, width = REALS[data_type], vectors * lanes * data_type.itemsize
+    real, width = NUMBERS[data_type], vectors * lanes * data_type.itemsize
     vector = ir.VectorType(real, lanes)
 
     @emitted(alpha=data_type.dtype.name)
-    def multiply(
+    def multiply_tile(
         builder: Any,
         k: Any,
         a: Any,
@@ -118,7 +118,7 @@ def tile_multiplier(
                 sums = step(builder.add(index, WORD(number)), sums)
             return sums
 
-        zeros = [constant(vector, 0.0)] * (rows * vectors)
+        zeros = [vector(None)] * (rows * vectors)
         left, sums = WORD(0), zeros
         # several steps per turn: counting takes as many slots as half of few sums
         steps = _STEPS if packed else 2 if rows * vectors <= FEW_SUMS else 1
@@ -146,7 +146,7 @@ def tile_multiplier(
             builder.branch(done)
         builder.position_at_end(done)
 
-    return multiply
+    return multiply_tile
 
 
 def _prefetch_tile(builder: Any, c: Any, c_step: Any, rows: int, width: int) -> None:
@@ -158,7 +158,7 @@ def _prefetch_tile(builder: Any, c: Any, c_step: Any, rows: int, width: int) -> 
 
 def _put(builder: Any, pointer: Any, total: Any, alpha: Any, adds: bool, mask: Any) -> None:
     """Write alpha * total, or add it to the values there, in the lanes that the mask includes."""
-    new = builder.fmul(alpha, total)
+    new = multiply(builder, alpha, total)
     if adds:
         there = load(builder, pointer, total.type, mask=mask)
         new = fma(builder, alpha, total, there)

@@ -1,4 +1,4 @@
-"""Blocks of c in tiles: the package's own product of real matrices.
+"""Blocks of c in tiles: the package's own product of matrices of real numbers and of integers.
 
 A block is processed in pieces along k, and in pieces of rows whose part of a stays in L2. Each strip of columns is
 multiplied by that part, tile by tile. Operands are packed if they are read many times, if b is transposed or ends
@@ -13,7 +13,6 @@ from math import gcd
 from typing import Any, Final
 
 from ep.common.native.words import load_word, stack_words
-from ep.cpu.compile.conversion import HALVES
 from ep.cpu.compile.jit import jit, separate
 from ep.cpu.compile.memory import loader, release, storer
 from ep.cpu.engine.product.mapped import map_block
@@ -25,7 +24,7 @@ from ep.cpu.engine.product.shape import FEW_STRIPS, VECTORS, lanes_of, tile_shap
 from ep.cpu.engine.product.state import BLOCK, PRODUCT, PRODUCT_LAUNCH, PRODUCT_STATE
 from ep.cpu.engine.product.strip import strip_for
 from ep.cpu.engine.product.tile import FEW_SUMS
-from ep.cpu.engine.product.types import Types, arithmetic_of
+from ep.cpu.engine.product.types import Types, arithmetic_of, is_narrow
 from ep.cpu.engine.product.walk import offsets
 from ep.cpu.threads.parallel import call_task
 from ep.include.data_type import DataType
@@ -43,23 +42,23 @@ _LINE: Final = 64  # bytes
 
 
 @jit
-def depth_at_once(length, is_half):
+def depth_at_once(length, narrows):
     """Return how much of `length` sums along k is processed at once: so pieces of k, and bits, are the same everywhere.
 
-    is_half: whether it is even, as pairs of numbers of 16 bits are whole.
+    narrows: whether it is even, as pairs of numbers of 16 bits are whole.
     """
     parts = (length + _DEPTH - 1) // _DEPTH
     depth = length if parts == 1 else (length + parts - 1) // parts
-    return depth + depth % 2 if is_half else depth
+    return depth + depth % 2 if narrows else depth
 
 
 @cache
 def block_multiplier(types: Types, *, paired: bool = False) -> Any:
     """Return a function (launch, block, a, b, c) that multiplies a block, whose first element in c is at `c`.
 
-    paired: whether pairs of numbers of bfloat16 along k are packed and multiplied as one element.
+    paired: whether pairs of numbers of 16 bits along k are packed and multiplied as one element.
     """
-    widens_a, widens_b, is_half = (one in HALVES for one in types)
+    widens_a, widens_b, narrows = map(is_narrow, types)
     size_a, size_b, arithmetic = types.a.itemsize, types.b.itemsize, types.arithmetic
     wide, lanes, tile_rows = arithmetic.itemsize, lanes_of(arithmetic), tile_shape().rows
     tile_columns = VECTORS * lanes
@@ -93,12 +92,12 @@ def block_multiplier(types: Types, *, paired: bool = False) -> Any:
         alpha = load(load_word(launch, PRODUCT_LAUNCH.alpha), 0)
         beta = load(load_word(launch, PRODUCT_LAUNCH.beta), 0)
         maps = partial == 0 and load_word(launch, PRODUCT_LAUNCH.map) != 0
-        rounds = is_half or (maps and load_word(launch, PRODUCT_LAUNCH.apart) != 0)  # or c has other values
+        rounds = narrows or (maps and load_word(launch, PRODUCT_LAUNCH.apart) != 0)  # or c has other values
         if partial != 0:
             alpha, beta, rounds = one, zero, False
         factor = stack_words(1)
         store_wide(factor, 0, alpha)
-        depth = depth_at_once(end - begin, is_half)
+        depth = depth_at_once(end - begin, narrows)
         height = (min(rows, _HEIGHT) + tile_rows - 1) // tile_rows * tile_rows
         is_low = rows <= tile_rows // 2
         packs_a = widens_a or (not is_low and columns > FEW_STRIPS * tile_columns)
@@ -190,7 +189,7 @@ def block_multiplier(types: Types, *, paired: bool = False) -> Any:
                     if maps and term + 1 == last_term and first + length == end:
                         map_block(launch, block, to_row, to_step, row, count)
                 adds = 1
-        if is_half and rounds and not maps:
+        if narrows and rounds and not maps:
             narrow(c, n, to, rows, columns)
         if memory != 0:
             release(memory)

@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from ep.cpu.compile.conversion import HALVES
+from ep.common.stored_types import unit_of
+from ep.cpu.compile.conversion import HALVES, extended, widened
 from ep.include.data_type import DataType
+from ep.include.number_kind import INTEGERS
 
 
 def arithmetic_of(data_type: DataType) -> DataType:
-    """Return the type in which products of `data_type` are summed."""
+    """Return the type in which products of `data_type` are summed: of integers, modulo its range."""
+    if data_type in INTEGERS:
+        return DataType.kUInt64 if data_type.itemsize == 8 else DataType.kUInt32
     return DataType.kFloat if data_type in HALVES else data_type
 
 
+def is_narrow(data_type: DataType) -> bool:
+    """Return whether numbers have fewer bits than the sums of their products: 8 or 16."""
+    return data_type.itemsize < arithmetic_of(data_type).itemsize
+
+
+def as_summed(builder: Any, bits: Any, data_type: DataType) -> Any:
+    """Return stored bits as a number of the type in which products are summed."""
+    if data_type in INTEGERS:
+        return extended(builder, bits, data_type, 32)
+    return widened(builder, bits, data_type)
+
+
 class Types(NamedTuple):
-    """The types of a, b and c. All have the same arithmetic type: numbers of 16 bits are widened when they are read."""
+    """The types of a, b and c. All have the same arithmetic type: narrow numbers are widened when they are read."""
 
     a: DataType
     b: DataType
@@ -32,5 +48,9 @@ class Types(NamedTuple):
 
 
 def alike(data_type: DataType) -> Types:
-    """Return the types of a product whose operands have the type of the result."""
-    return Types(data_type, data_type, data_type)
+    """Return the types of a product whose operands have the type of the result.
+
+    They are unsigned for integers: signed ones have the same bits, since sums are modulo the range.
+    """
+    stored = unit_of(data_type) if data_type in INTEGERS else data_type
+    return Types(stored, stored, stored)

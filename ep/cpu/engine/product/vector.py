@@ -2,7 +2,7 @@
 
 If summed elements are contiguous, several rows are processed at once (`dots.py`). Otherwise several rows are added to
 sums that stay in L1: the matrix is read in runs of this length, which processors prefetch, and not by columns, whose
-elements are on different pages. 16-bit types are widened when they are read.
+elements are on different pages. Narrow numbers are widened when they are read.
 """
 
 from __future__ import annotations
@@ -14,13 +14,12 @@ from llvmlite import ir
 
 from ep.common.native.emitted import emitted
 from ep.common.native.words import load_word
-from ep.cpu.compile.conversion import HALVES, widened
 from ep.cpu.compile.jit import jit, separate
 from ep.cpu.compile.memory import release, storer
 from ep.cpu.compile.vectors import (
-    REALS,
+    NUMBERS,
     WORD,
-    constant,
+    add,
     counted,
     counted_whole,
     fma,
@@ -36,7 +35,7 @@ from ep.cpu.engine.product.memory import allocate_for
 from ep.cpu.engine.product.packing import plane_packer
 from ep.cpu.engine.product.results import results_writer
 from ep.cpu.engine.product.state import BLOCK, PRODUCT, PRODUCT_LAUNCH, PRODUCT_STATE
-from ep.cpu.engine.product.types import Types, arithmetic_of
+from ep.cpu.engine.product.types import Types, arithmetic_of, as_summed, is_narrow
 from ep.cpu.engine.product.walk import offsets
 from ep.include.data_type import DataType
 
@@ -71,10 +70,10 @@ def for_one_row(of_row: Any, of_others: Any) -> Any:
 
 def _multiplier(of_matrix: DataType, of_vector: DataType, of_c: DataType) -> Any:
     """Return the same function for a matrix and a vector of these types, whichever of them is a."""
-    size, vector_size, is_half, arithmetic = (
+    size, vector_size, widens, arithmetic = (
         of_matrix.itemsize,
         of_vector.itemsize,
-        of_vector in HALVES,
+        is_narrow(of_vector),
         arithmetic_of(of_c),
     )
     wide, store_wide, widen = arithmetic.itemsize, storer(arithmetic), plane_packer(of_vector, 1)
@@ -90,7 +89,7 @@ def _multiplier(of_matrix: DataType, of_vector: DataType, of_c: DataType) -> Any
         begin, end = load_word(block, BLOCK.first), load_word(block, BLOCK.last)
         transposed = load_word(state, PRODUCT_STATE.transpose_b if is_row else PRODUCT_STATE.transpose_a) != 0
         side_by_side, ld = transposed == is_row or m == n, n if is_row else m
-        results = allocate_for(launch, wide * (count + (_PIECE if is_half else 0)))
+        results = allocate_for(launch, wide * (count + (_PIECE if widens else 0)))
         if results == 0:
             return
         for place in range(count):
@@ -103,7 +102,7 @@ def _multiplier(of_matrix: DataType, of_vector: DataType, of_c: DataType) -> Any
                 vector, matrix = b + b_offset * vector_size, a + a_offset * size
             for piece in range(begin, end, _PIECE):
                 length, part = min(_PIECE, end - piece), vector + piece * vector_size
-                if is_half:
+                if widens:
                     widen(part, length, results + count * wide, 0)
                     part = results + count * wide
                 if side_by_side:
@@ -130,7 +129,7 @@ def _column_adder(data_type: DataType) -> Any:
     )
 
     @separate
-    def add(matrix, ld, count, vector, rows, sums):
+    def add_rows(matrix, ld, count, vector, rows, sums):
         if count <= width:
             add_shorter(matrix, ld, count, vector, rows, sums)
             return
@@ -148,12 +147,12 @@ def _column_adder(data_type: DataType) -> Any:
                     add_one(source, columns, ld, vector + row * wide, target)
                     row += 1
 
-    return add
+    return add_rows
 
 
 def _short_row_adder(data_type: DataType, arithmetic: DataType, vectors: int) -> Any:
     """Return the same function for rows of at most `vectors` vectors: their sums stay in registers."""
-    width, number, bits = _WIDTH_BYTES // arithmetic.itemsize, REALS[arithmetic], stored_bits(data_type)
+    width, number, bits = _WIDTH_BYTES // arithmetic.itemsize, NUMBERS[arithmetic], stored_bits(data_type)
     stored, computed = ir.VectorType(bits, width), ir.VectorType(number, width)
     at_once = _SUMS_AT_ONCE // vectors
 
@@ -172,18 +171,18 @@ def _short_row_adder(data_type: DataType, arithmetic: DataType, vectors: int) ->
                 factor = splat(builder, load(builder, numbers, number, place), width)
                 for one, mask in enumerate(masks):
                     part = builder.gep(source, [WORD(one * width)])
-                    x = widened(builder, load(builder, part, stored, mask=mask), data_type)
+                    x = as_summed(builder, load(builder, part, stored, mask=mask), data_type)
                     after.append(fma(builder, x, factor, sums[len(after)]))
             return after
 
-        zeros = [constant(computed, 0.0)] * (vectors * at_once)
+        zeros = [computed(None)] * (vectors * at_once)
         left, parts = counted_whole(builder, WORD(0), rows, at_once, zeros, several)
         for place in range(vectors, len(parts)):
-            parts[place % vectors] = builder.fadd(parts[place % vectors], parts[place])
+            parts[place % vectors] = add(builder, parts[place % vectors], parts[place])
         _, parts = counted(builder, left, rows, 1, parts[:vectors], lambda index, sums: several(index, sums, 1))
         for one, (part, mask) in enumerate(zip(parts, masks, strict=True)):
             place = builder.gep(totals, [WORD(one * width)])
-            total = builder.fadd(part, load(builder, place, computed, mask=mask))
+            total = add(builder, part, load(builder, place, computed, mask=mask))
             store(builder, total, place, mask=mask)
 
     return add_rows
@@ -195,7 +194,7 @@ def _row_adder(data_type: DataType, arithmetic: DataType, rows: int) -> Any:
 
     @emitted()
     def add_rows(builder: Any, matrix: Any, columns: Any, ld: Any, vector: Any, sums: Any) -> None:
-        bits, number = stored_bits(data_type), REALS[arithmetic]
+        bits, number = stored_bits(data_type), NUMBERS[arithmetic]
         elements, numbers, totals = (
             builder.inttoptr(one, kind.as_pointer()) for one, kind in ((matrix, bits), (vector, number), (sums, number))
         )
@@ -208,7 +207,7 @@ def _row_adder(data_type: DataType, arithmetic: DataType, rows: int) -> Any:
             total = load(builder, place, computed, mask=mask)
             for source, factor in zip(sources, factors, strict=True):
                 x = load(builder, source, stored, index, mask)
-                total = fma(builder, widened(builder, x, data_type), factor, total)
+                total = fma(builder, as_summed(builder, x, data_type), factor, total)
             store(builder, total, place, mask=mask)
 
         left, _ = counted_whole(builder, WORD(0), columns, width, [], body)

@@ -10,7 +10,6 @@ from functools import cache
 from typing import Any, Final
 
 from ep.common.native.words import load_word, stack_words
-from ep.cpu.compile.conversion import HALVES
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import loader, release, storer
 from ep.cpu.engine.product.mapped import map_block
@@ -21,7 +20,7 @@ from ep.cpu.engine.product.shape import FEW_STRIPS, VECTORS, lanes_of, tile_shap
 from ep.cpu.engine.product.state import BLOCK, PRODUCT, PRODUCT_LAUNCH, PRODUCT_STATE
 from ep.cpu.engine.product.strip import SUMMED, strip_for
 from ep.cpu.engine.product.tiling import depth_at_once, packer
-from ep.cpu.engine.product.types import Types
+from ep.cpu.engine.product.types import Types, is_narrow
 from ep.cpu.engine.product.window_packing import windows_packer
 from ep.cpu.machine.caches import far_from, second_cache
 from ep.cpu.threads.parallel import call_task
@@ -38,7 +37,7 @@ def windows_multiplier(types: Types, step: int) -> Any:
 
     alpha is 1 and beta is 0, and one product is summed. step: that of `windows_packer`.
     """
-    arithmetic, size, widens_a, is_half = types.arithmetic, types.c.itemsize, types.a in HALVES, types.c in HALVES
+    arithmetic, size, widens_a, narrows = types.arithmetic, types.c.itemsize, is_narrow(types.a), is_narrow(types.c)
     size_a, wide, tile_rows = types.a.itemsize, arithmetic.itemsize, tile_shape().rows
     lanes = lanes_of(arithmetic)
     tile_columns, most_bytes, far = VECTORS * lanes, second_cache() // _PART, far_from()
@@ -59,11 +58,11 @@ def windows_multiplier(types: Types, step: int) -> Any:
         begin, end = load_word(block, BLOCK.first), load_word(block, BLOCK.last)
         n, k = load_word(words, PRODUCT.n), load_word(words, PRODUCT.k)
         maps = partial == 0 and load_word(launch, PRODUCT_LAUNCH.map) != 0
-        rounds = partial == 0 and (is_half or (maps and load_word(launch, PRODUCT_LAUNCH.apart) != 0))
+        rounds = partial == 0 and (narrows or (maps and load_word(launch, PRODUCT_LAUNCH.apart) != 0))
         strips = load_word(launch, PRODUCT_LAUNCH.state) + 8 * (PRODUCT_STATE.parts + ONE)
         alpha = stack_words(1)
         store_wide(alpha, 0, load(load_word(launch, PRODUCT_LAUNCH.alpha), 0))
-        depth = depth_at_once(end - begin, is_half)
+        depth = depth_at_once(end - begin, narrows)
         # if sums are short, writing c takes longest: all columns of a tile's rows, then the next rows
         is_far = load_word(words, PRODUCT.m) * n * size > far
         by_tiles = end - begin <= _SHORT and (rows >= _MANY or (rows > tile_rows and is_far))
@@ -123,7 +122,7 @@ def windows_multiplier(types: Types, step: int) -> Any:
                         packed_strip += wide * tile_columns * depth  # one piece
                 if maps and last == end:
                     map_block(launch, block, to_row, to_step, row, count)
-        if is_half and rounds and not maps:
+        if narrows and rounds and not maps:
             narrow(c, n, to, rows, columns)
         release(memory)
 

@@ -1,0 +1,32 @@
+"""The launches of products that a kernel of this package computes, in tiles of c."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from ep.common.primitive.product import Product
+from ep.cuda.compile.launch_config import BLOCK_THREADS, MAX_BLOCKS, Grid
+from ep.cuda.engine.product.calls import calls
+
+SIDE: Final = 16
+"""The rows and columns of a tile, each of whose elements has a thread."""
+assert SIDE * SIDE == BLOCK_THREADS
+
+_MOST_MATRICES: Final = 2**16 - 1  # blocks along the second axis of a grid
+
+
+def tiled(
+    product: Product, transpose_a: bool, addresses: tuple[int, int, int], size: int, alpha: int, beta: int
+) -> Iterator[tuple[Grid, tuple[int, ...]]]:
+    """Yield the grid and the words of each launch of the kernel.
+
+    addresses: those of a, b and c. size: the bytes of an element.
+    """
+    m, n, k, *_ = product
+    tiles = -(-m // SIDE) * -(-n // SIDE)
+    for call in calls(product, transpose_a, MAX_BLOCKS):
+        places = (address + offset * size for address, offset in zip(addresses, call.offsets, strict=True))
+        grid = Grid((tiles, min(call.batch_count, _MOST_MATRICES), 1))
+        numbers = alpha, beta if call.first else 1
+        yield grid, (*places, m, n, k, call.batch_count, *call.strides, *numbers)

@@ -1,0 +1,86 @@
+"""Products of integers, modulo the range of their type: a kernel whose blocks have tiles of c.
+
+Tiles of both matrices go through shared memory, so that each element is read in a long row, whichever way it is stored.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Final
+
+from ep.cuda.compile.compiler import KernelSource
+from ep.cuda.compile.memory import loader, storer
+from ep.cuda.compile.numba_cuda import (
+    barrier,
+    block_of_grid,
+    blocks_of_grid,
+    device_function,
+    shared_array,
+    thread_of_block,
+)
+from ep.cuda.engine.product.tiles import SIDE
+from ep.include.data_type import DataType
+
+_PITCH: Final = SIDE + 1
+"""The numbers from row to row of a tile in shared memory: with SIDE, its columns would be in few banks."""
+_NUM_WORDS: Final = 12
+
+
+@cache
+def kernel(data_type: DataType, transpose_a: bool, transpose_b: bool) -> KernelSource:
+    """Return the kernel (a, b, c, m, n, k, matrices, a_step, b_step, c_step, alpha, beta) of an unsigned type.
+
+    matrices: of c, with the steps in elements from one to the next. Blocks have the tiles of a matrix along the first
+    axis of the grid, and matrices along the second one. c is not read if beta is 0.
+    """
+    T = (DataType.kUInt64 if data_type.itemsize == 8 else DataType.kUInt32).dtype.type
+    tile_of_a, tile_of_b = (shared_array(SIDE * _PITCH, T) for _ in range(2))
+    read_a, read_b = _reader(data_type, T, transpose_a), _reader(data_type, T, transpose_b)
+    load, store = loader(data_type, 1), storer(data_type, 1)
+
+    def multiply(a, b, c, m, n, k, matrices, a_step, b_step, c_step, alpha, beta):
+        left, right, thread = tile_of_a(), tile_of_b(), thread_of_block()
+        row, column, across = thread // SIDE, thread % SIDE, (n + SIDE - 1) // SIDE
+        first_row, first_column = block_of_grid()[0] // across * SIDE, block_of_grid()[0] % across * SIDE
+        matrix = block_of_grid()[1]
+        while matrix < matrices:
+            total, first = T(0), 0
+            while first < k:
+                read_a(left, a, matrix * a_step, first_row, first, m, k, row, column)
+                read_b(right, b, matrix * b_step, first, first_column, k, n, row, column)
+                barrier()
+                for place in range(SIDE):
+                    total = T(total + T(left[row * _PITCH + place] * right[place * _PITCH + column]))
+                barrier()  # before the next tiles are written
+                first += SIDE
+            if first_row + row < m and first_column + column < n:
+                place = matrix * c_step + (first_row + row) * n + first_column + column
+                result = T(T(alpha) * total)
+                if beta != 0:
+                    result = T(result + T(beta) * T(load(c, place)[0]))
+                store(c, place, (result,))
+            matrix += blocks_of_grid()[1]
+
+    ways = "".join("T" if transposed else "N" for transposed in (transpose_a, transpose_b))
+    return KernelSource(f"integer_product.{data_type.name}.{ways}", multiply, _NUM_WORDS)
+
+
+def _reader(data_type: DataType, T: Any, transposed: bool) -> Any:
+    """Return a function (tile, src, start, first_row, first_column, rows, columns, row, column).
+
+    It writes an element of the matrix [rows, columns], which begins at element `start` of src, to the tile in shared
+    memory whose first element is (first_row, first_column); outside of the matrix, a 0. row, column: those of the
+    thread, of which columns are adjacent.
+    """
+    load = loader(data_type, 1)
+
+    @device_function
+    def read(tile, src, start, first_row, first_column, rows, columns, row, column):
+        if transposed:
+            row, column = column, row
+        i, j, number = first_row + row, first_column + column, T(0)
+        if i < rows and j < columns:
+            number = T(load(src, start + (j * rows + i if transposed else i * columns + j))[0])
+        tile[row * _PITCH + column] = number
+
+    return read
