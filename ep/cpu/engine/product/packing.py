@@ -9,6 +9,7 @@ from llvmlite import ir
 
 from ep.common.native.emitted import emitted
 from ep.cpu.compile.conversion import extended
+from ep.cpu.compile.target import has_avx512
 from ep.cpu.compile.vectors import (
     BIT,
     INT,
@@ -28,6 +29,7 @@ from ep.cpu.compile.vectors import (
     store,
     stored_bits,
     taken,
+    with_masks_unless,
 )
 from ep.cpu.engine.product.types import arithmetic_of, as_summed
 from ep.include.data_type import DataType
@@ -46,23 +48,32 @@ def row_packer(data_type: DataType, width: int, paired: bool = False) -> Any:
         If k is odd, the lower halves of the last row are 0.
     """
 
+    has_masks = has_avx512() or data_type.itemsize >= 4
+
     @emitted()
     def pack(builder: Any, src: Any, step: Any, count: Any, k: Any, dst: Any) -> None:
         bits, real = kinds(data_type)
         src, dst = (builder.inttoptr(one, kind.as_pointer()) for one, kind in ((src, bits), (dst, real)))
-        read = lanes_below(builder, count, width)
+        read, whole = lanes_below(builder, count, width), builder.icmp_signed("==", count, WORD(width))
+
+        def loaded(source: Any) -> Any:
+            def with_mask(masked: bool) -> list[Any]:
+                return [load(builder, source, ir.VectorType(bits, width), mask=read if masked else None)]
+
+            # masks of bytes are instructions of AVX-512; without it, LLVM reads one element after the other
+            return with_mask(True)[0] if has_masks else with_masks_unless(builder, whole, with_mask)[0]
 
         def row(index: Any, nothing: Any, of_two: bool = paired) -> None:
             place = builder.shl(index, WORD(1)) if paired else index
             source = builder.gep(src, [builder.mul(place, step)])
             target = builder.gep(dst, [builder.mul(index, WORD(width))])
-            number = load(builder, source, ir.VectorType(bits, width), mask=read)
+            number = loaded(source)
             if not paired:
                 store(builder, as_summed(builder, number, data_type), target)
                 return
             pair = _upper(builder, number, data_type)
             if of_two:
-                other = load(builder, builder.gep(source, [step]), ir.VectorType(bits, width), mask=read)
+                other = loaded(builder.gep(source, [step]))
                 pair = builder.or_(pair, builder.zext(extended(builder, other, data_type, _HALF), pair.type))
             store(builder, pair, target)
 
