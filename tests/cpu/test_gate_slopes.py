@@ -59,6 +59,20 @@ def test_ordinary_elements(op):
 
 
 @by_op
+def test_beyond_the_limit(op):
+    """Small slopes, also those whose product with dy is a normal number only because dy is large."""
+    rng = np.random.default_rng(8)
+    x = np.concatenate([rng.uniform(4.9, 30, 400), rng.uniform(9.9, 210, 400)]).astype(np.float32)
+    x = np.concatenate([x, -x])
+    for size in (1.0, 1e-30, 3e38):
+        dy = np.array([size], np.float32)
+        want = gradients(op, dy, x, ())[0]
+        errors = errors_in_ulps(_function(op)(np.broadcast_to(dy, x.shape), x), want, np.zeros(x.size))
+        worst = int(np.argmax(errors))
+        assert errors[worst] <= (8 if abs(want[worst]) < size / 4 else MOST_ULPS), (size, x[worst])
+
+
+@by_op
 @pytest.mark.parametrize("data_type", [DataType.kFloat, DataType.kFloat16, DataType.kBFloat16], ids=lambda t: t.name)
 def test_neighbours_do_not_change_bits(op, data_type):
     rng, function = np.random.default_rng(5), _function(op)

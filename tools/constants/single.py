@@ -23,6 +23,10 @@ _LOG2_E, _LOG10_E = 1 / LN2, 1 / mpmath.log(10)
 _REDUCED = mpf("0.7915")  # the largest |r|, somewhat more than pi / 4
 
 
+def _tail_ratio(a: mpf) -> mpf:
+    return a * mpmath.sqrt(PI / 2) * mpmath.exp(a * a / 2) * mpmath.erfc(a / _SQRT_TWO)
+
+
 SINGLE: Final[dict[str, Polynomial | Parts]] = {
     "LN2": _parts("ln(2), the first of 16 bits,", LN2, 2, last_bit=-16),
     "HALF_PI": _parts("pi / 2", PI / 2, 3),
@@ -140,6 +144,12 @@ SINGLE: Final[dict[str, Polynomial | Parts]] = {
         "cot(r)",
         lambda z: (mpmath.sqrt(z) * mpmath.cot(mpmath.sqrt(z)) - 1) / z,
         *(mpf(0), _REDUCED**2, 5, lambda z: mpmath.sqrt(z) * mpmath.tan(mpmath.sqrt(z))),
+    ),
+    "MILLS": _polynomial(
+        "a sqrt(pi / 2) e^(a^2 / 2) erfc(a / sqrt(2)) in 1 / a^2, 4.9 <= a <= 20",
+        "a^2",
+        lambda u: _tail_ratio(1 / mpmath.sqrt(u)),
+        *(mpf(1) / 400, mpf("4.9") ** -2, 5, lambda u: u),
     ),
 }
 

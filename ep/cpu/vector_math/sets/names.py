@@ -116,7 +116,7 @@ FLOAT64: Final[Mapping[str, Forms]] = {
 def _gradient(name: str) -> Forms:
     """Return the forms of the gradient of a gated activation: two operands, dy and x."""
     place = f"single.gate_slopes.{name}"
-    return Forms(8, "test_gate_slopes.py", f"{place}_beyond", place, tabled_ordinary=f"{place}_of_ordinary")
+    return Forms(8, "test_gate_slopes.py", f"{place}_formula", place, tabled_ordinary=f"{place}_of_ordinary")
 
 
 _SINGLE, _SINGLE_ERF_LOG = "test_vector_math_single.py", "test_vector_math_single_erf_log.py"

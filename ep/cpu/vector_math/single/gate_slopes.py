@@ -2,24 +2,29 @@
 
 The slopes of silu and of the gelus at x and at -x add up to 1: the pieces give that at -|x|. One piece has the zero of
 the slope as its centre, so that results near the zero, where the terms of the formula cancel, have all bits. Beyond the
-limit they do not cancel, and the formula is evaluated in float32.
+limit they do not cancel: the slope at -|x| is a multiple of an exponential. That of mish is evaluated by its formula.
 """
 
+import math
 from typing import Any, Final
 
 import numpy as np
 
 from ep.common.functor.binary import activation_backward
 from ep.common.functor.math_library import Maker, MathLibrary
+from ep.common.functor.unary.activation import FAST_GELU_A, FAST_GELU_B
 from ep.cpu.vector_math.bits import fabs, fma, select
 from ep.cpu.vector_math.inlined import inlined
+from ep.cpu.vector_math.polynomial import polynomial_chain
 from ep.cpu.vector_math.sets.names import FLOAT32, OfThisProcessor
-from ep.cpu.vector_math.single.activation import quick_exponent
-from ep.cpu.vector_math.single.exponential import ZERO
+from ep.cpu.vector_math.single.activation import fast_exponent, quick_exponent
+from ep.cpu.vector_math.single.coefficients import MILLS
+from ep.cpu.vector_math.single.exponential import ZERO, exp_tail, power_of_2, reduced
 from ep.cpu.vector_math.single.gate_pieces import GELU_LIMIT, MISH_LIMIT
 from ep.cpu.vector_math.single.pieces import Rows, from_entry, multiple_of, of_equal_width, pieces
-from ep.cpu.vector_math.single.sigmoid import ONE
+from ep.cpu.vector_math.single.sigmoid import DOWN, ONE
 from ep.cpu.vector_math.single.slope_coefficients import FAST_GELU, GELU, MISH, SILU
+from ep.cpu.vector_math.single.small_terms import magnitude
 
 SILU_LIMIT: Final = 10.0
 QUICK_GELU_LIMIT: Final = 5.875
@@ -27,11 +32,21 @@ QUICK_GELU_LIMIT: Final = 5.875
 
 _LIBRARY: Final = MathLibrary(np.float32, OfThisProcessor(FLOAT32), inlined)
 _SILU_WIDTH: Final = 0.32
+_HALF, _FAR = map(np.float32, (0.5, 80.0))
+_SILU_END, _QUICK_GELU_END, _FAST_GELU_END, _GELU_END = map(np.float32, (201.0, 119.0, 14.0, 20.0))
+"""From here on, the slope at -|x| vanishes, also times the largest dy."""
+_LINEAR, _THREE_TIMES_CUBIC = map(np.float32, (2 * FAST_GELU_A, 6 * FAST_GELU_A * FAST_GELU_B))
+_STEP_BITS: Final = np.int32(64 << 23)
+_HALF_OF_EXPONENT: Final = np.int32(-(1 << 23))
 
 
-def _functions(maker: Maker, slope: Any, limit: float) -> tuple[Any, Any, Any]:
-    """Return dy slope(x) by the formula, that of any x, and that of ordinary elements, which has the same bits."""
+def _functions(maker: Maker, slope: Any, limit: float, beyond: Any = None) -> tuple[Any, Any, Any]:
+    """Return dy slope(x) by the formula, that of any x, and that of ordinary elements, which has the same bits.
+
+    beyond: dy slope(x) beyond the limit; if None, by the formula.
+    """
     formula, limit = _LIBRARY.use(maker), np.float32(limit)
+    other = beyond or formula
 
     @inlined
     def ordinary(dy, x):
@@ -39,9 +54,78 @@ def _functions(maker: Maker, slope: Any, limit: float) -> tuple[Any, Any, Any]:
 
     @inlined
     def function(dy, x):
-        return select(fabs(x) <= limit, ordinary(dy, x), formula(dy, x))
+        return select(fabs(x) <= limit, ordinary(dy, x), other(dy, x))
 
     return formula, function, ordinary
+
+
+@inlined
+def _exponential(y, y_rest):
+    """Return p and the bits of n shifted to the exponent, modulo 512: e^-(y + y_rest) = 2^n (1 + p)."""
+    r, r_rest, n_bits = reduced(-y, -y_rest)
+    return r + exp_tail(r, r_rest), n_bits
+
+
+@inlined
+def _on_both_sides(dy, x, y, factor, n_bits):
+    """Return dy s if x < 0, else dy - dy s, for s = 2^n factor, where n is about -y / ln(2).
+
+    The power of 2 is up to three factors, so that dy s is rounded to a tiny number only once.
+    """
+    is_small = y > _FAR
+    bits = np.int32(n_bits + select(is_small, _STEP_BITS, np.int32(0)))
+    half = np.int32((bits >> 1) & _HALF_OF_EXPONENT)
+    first = (select(is_small, dy * DOWN, dy) * power_of_2(half)) * factor
+    below = first * power_of_2(np.int32(bits - half))
+    return select(x < ZERO, below, dy - below)
+
+
+@inlined
+def _gate_beyond(dy, x, y, y_rest, w):
+    """Return dy times the derivative of x sigmoid(v(x)), large y + y_rest = |v|, w = |x| v'(x).
+
+    At -|x| it is e r (1 - w r), r = 1 / (1 + e), e = e^-y.
+    """
+    p, n_bits = _exponential(y, y_rest)
+    power = power_of_2(n_bits)
+    r = ONE - select(y < _FAR, fma(p, power, power), ZERO)  # to e^2
+    factor = r * fma(-w, r, ONE)
+    return _on_both_sides(dy, x, y, fma(p, factor, factor), n_bits)
+
+
+@inlined
+def _silu_beyond(dy, x):
+    a = magnitude(x, _SILU_END)
+    return _gate_beyond(dy, x, a, ZERO, a)
+
+
+@inlined
+def _quick_gelu_beyond(dy, x):
+    y, y_rest = quick_exponent(magnitude(x, _QUICK_GELU_END))
+    return _gate_beyond(dy, x, y, y_rest, y)
+
+
+@inlined
+def _fast_gelu_beyond(dy, x):
+    a = magnitude(x, _FAST_GELU_END)
+    y, y_rest = fast_exponent(a)
+    return _gate_beyond(dy, x, y, y_rest, a * fma(_THREE_TIMES_CUBIC * a, a, _LINEAR))
+
+
+_mills = polynomial_chain(*MILLS)
+_DENSITY: Final = np.float32(math.sqrt(0.5 / math.pi))
+
+
+@inlined
+def _gelu_beyond(dy, x):
+    """Return dy times the slope of gelu for large |x|. At -|x| it is a multiple of |x| e^(-x^2 / 2)."""
+    a = magnitude(x, _GELU_END)
+    half = _HALF * a
+    y = fma(a, half, ZERO)
+    p, n_bits = _exponential(y, fma(a, half, -y))
+    u = _HALF / y
+    factor = a * _DENSITY * fma(u, _mills(u), -ONE)
+    return _on_both_sides(dy, x, y, fma(p, factor, factor), n_bits)
 
 
 def _of_both_sides(below: Any) -> Any:
@@ -72,18 +156,18 @@ def _quick_gelu_below(a):
     return fma(t, _quick_change(i, t), _quick_constant(i))
 
 
-silu_beyond, silu, silu_of_ordinary = _functions(
-    activation_backward.silu_backward, _of_gate(SILU, _SILU_WIDTH), SILU_LIMIT
+silu_formula, silu, silu_of_ordinary = _functions(
+    activation_backward.silu_backward, _of_gate(SILU, _SILU_WIDTH), SILU_LIMIT, _silu_beyond
 )
-quick_gelu_beyond, quick_gelu, quick_gelu_of_ordinary = _functions(
-    activation_backward.quick_gelu_backward, _of_both_sides(_quick_gelu_below), QUICK_GELU_LIMIT
+quick_gelu_formula, quick_gelu, quick_gelu_of_ordinary = _functions(
+    activation_backward.quick_gelu_backward, _of_both_sides(_quick_gelu_below), QUICK_GELU_LIMIT, _quick_gelu_beyond
 )
-gelu_beyond, gelu, gelu_of_ordinary = _functions(
-    activation_backward.gelu_backward, _of_gate(GELU, 1 / 6.375), GELU_LIMIT
+gelu_formula, gelu, gelu_of_ordinary = _functions(
+    activation_backward.gelu_backward, _of_gate(GELU, 1 / 6.375), GELU_LIMIT, _gelu_beyond
 )
-fast_gelu_beyond, fast_gelu, fast_gelu_of_ordinary = _functions(
-    activation_backward.fast_gelu_backward, _of_gate(FAST_GELU, 1 / 6.375), GELU_LIMIT
+fast_gelu_formula, fast_gelu, fast_gelu_of_ordinary = _functions(
+    activation_backward.fast_gelu_backward, _of_gate(FAST_GELU, 1 / 6.375), GELU_LIMIT, _fast_gelu_beyond
 )
-mish_beyond, mish, mish_of_ordinary = _functions(
+mish_formula, mish, mish_of_ordinary = _functions(
     activation_backward.mish_backward, of_equal_width(from_entry(MISH, -16), 3 / 8), MISH_LIMIT
 )
