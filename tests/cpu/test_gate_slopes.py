@@ -110,6 +110,22 @@ def test_maps_have_the_bits_of_their_ops(op):
     np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.parametrize(("beta", "threshold"), [(1.0, 20.0), (-0.7, 3.0), (3e7, 1e9), (1.1e-30, 1e-3), (1.0, np.inf)])
+def test_softplus(beta, threshold):
+    rng, op = np.random.default_rng(9), BinaryOp.kSoftplusBackwardWithDyX
+    z = np.concatenate([rng.uniform(-200, 30, 600), rng.uniform(-3, 3, 200), [0, threshold, -threshold]])
+    with np.errstate(all="ignore"):
+        x = (z / beta).astype(np.float32)
+    x = x[np.isfinite(x)]
+    attributes = tuple(float(np.float32(one)) for one in (beta, threshold))
+    for size in (1.0, 1e-30, 3e38):
+        dy = np.array([size], np.float32)
+        want = gradients(op, dy, x, attributes)[0]
+        errors = errors_in_ulps(_function(op)(np.broadcast_to(dy, x.shape), x, *attributes), want)
+        worst = int(np.argmax(errors))
+        assert errors[worst] <= 4, (size, x[worst])
+
+
 @by_op
 def test_infinite_and_undefined(op):
     x = np.array([np.inf, -np.inf, np.nan, 1.0], np.float32)

@@ -67,6 +67,7 @@ _MAKERS = {
     "quick_gelu_backward": activation_backward.quick_gelu_backward,
     "silu_backward": activation_backward.silu_backward,
     "mish_backward": activation_backward.mish_backward,
+    "softplus_backward": activation_backward.softplus_backward,
 }
 """The makers that vectorised functions replace, by the name of the function."""
 

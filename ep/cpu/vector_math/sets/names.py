@@ -192,6 +192,7 @@ FLOAT32: Final[Mapping[str, Forms]] = {
     "rsqrt": Forms(
         0.51, _SINGLE_INVERSE, "single.root.rsqrt", "single.root.rsqrt_by_instruction", "single.root.rsqrt_of_normal"
     ),
+    "softplus_backward": Forms(8, "test_gate_slopes.py", "single.gate_slopes.softplus"),
     **{f"{name}_backward": _gradient(name) for name in ("gelu", "fast_gelu", "quick_gelu", "silu", "mish")},
 }
 """The functions from float32 to float32; sin, cos and tan up to the limit of `single.trigonometric`."""

@@ -1,8 +1,9 @@
-"""The gradients of gated activations in float32 arithmetic, dy times a slope, by pieces for ordinary elements.
+"""The gradients of activations in float32 arithmetic: dy times a slope.
 
-The slopes of silu and of the gelus at x and at -x add up to 1: the pieces give that at -|x|. One piece has the zero of
-the slope as its centre, so that results near the zero, where the terms of the formula cancel, have all bits. Beyond the
-limit they do not cancel: the slope at -|x| is a multiple of an exponential. That of mish is evaluated by its formula.
+For ordinary elements, the slopes of gated activations are given by pieces. Those of silu and of the gelus at x and at
+-x add up to 1: the pieces give that at -|x|. One piece has the zero of the slope as its centre, so that results near
+the zero, where the terms of the formula cancel, have all bits. Beyond the limit they do not cancel: the slope at -|x|
+is a multiple of an exponential. That of mish is evaluated by its formula.
 """
 
 import math
@@ -67,17 +68,29 @@ def _exponential(y, y_rest):
 
 
 @inlined
-def _on_both_sides(dy, x, y, factor, n_bits):
-    """Return dy s if x < 0, else dy - dy s, for s = 2^n factor, where n is about -y / ln(2).
+def _times_tiny(dy, y, factor, n_bits):
+    """Return dy 2^n factor, where n is about -y / ln(2).
 
-    The power of 2 is up to three factors, so that dy s is rounded to a tiny number only once.
+    The power of 2 is up to three factors, so that the product is rounded to a tiny number only once.
     """
     is_small = y > _FAR
     bits = np.int32(n_bits + select(is_small, _STEP_BITS, np.int32(0)))
     half = np.int32((bits >> 1) & _HALF_OF_EXPONENT)
     first = (select(is_small, dy * DOWN, dy) * power_of_2(half)) * factor
-    below = first * power_of_2(np.int32(bits - half))
+    return first * power_of_2(np.int32(bits - half))
+
+
+@inlined
+def _on_both_sides(dy, x, below):
+    """Return dy times the slope at x, given that at -|x|."""
     return select(x < ZERO, below, dy - below)
+
+
+@inlined
+def _unless_far(y, p, n_bits):
+    """Return e^-y = 2^n (1 + p), or 0 if it is not a normal number."""
+    power = power_of_2(n_bits)
+    return select(y < _FAR, fma(p, power, power), ZERO)
 
 
 @inlined
@@ -87,10 +100,9 @@ def _gate_beyond(dy, x, y, y_rest, w):
     At -|x| it is e r (1 - w r), r = 1 / (1 + e), e = e^-y.
     """
     p, n_bits = _exponential(y, y_rest)
-    power = power_of_2(n_bits)
-    r = ONE - select(y < _FAR, fma(p, power, power), ZERO)  # to e^2
+    r = ONE - _unless_far(y, p, n_bits)  # to e^2
     factor = r * fma(-w, r, ONE)
-    return _on_both_sides(dy, x, y, fma(p, factor, factor), n_bits)
+    return _on_both_sides(dy, x, _times_tiny(dy, y, fma(p, factor, factor), n_bits))
 
 
 @inlined
@@ -125,7 +137,7 @@ def _gelu_beyond(dy, x):
     p, n_bits = _exponential(y, fma(a, half, -y))
     u = _HALF / y
     factor = a * _DENSITY * fma(u, _mills(u), -ONE)
-    return _on_both_sides(dy, x, y, fma(p, factor, factor), n_bits)
+    return _on_both_sides(dy, x, _times_tiny(dy, y, fma(p, factor, factor), n_bits))
 
 
 def _of_both_sides(below: Any) -> Any:
@@ -171,3 +183,15 @@ fast_gelu_formula, fast_gelu, fast_gelu_of_ordinary = _functions(
 mish_formula, mish, mish_of_ordinary = _functions(
     activation_backward.mish_backward, of_equal_width(from_entry(MISH, -16), 3 / 8), MISH_LIMIT
 )
+
+
+@inlined
+def softplus(dy, x, beta, threshold):
+    """Return dy if beta x > threshold, else dy sigmoid(beta x), with beta x as a sum of two numbers."""
+    z = fma(beta, x, ZERO)
+    rest = fma(beta, x, -z)
+    y = magnitude(z, _SILU_END)
+    p, n_bits = _exponential(y, select(fabs(z) < _SILU_END, select(z < ZERO, -rest, rest), ZERO))
+    r = ONE / (ONE + _unless_far(y, p, n_bits))
+    sigmoid = select(z < ZERO, _times_tiny(dy, y, fma(p, r, r), n_bits), dy * r)
+    return select(fma(beta, x, -threshold) > ZERO, dy, sigmoid)
