@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 from ep.common.primitive.broadcast import Dims
 from ep.common.primitive.windows import is_depthwise
@@ -131,14 +131,16 @@ _MATMUL_OF_WINDOWS = primitive_exists(
 
 
 _EXISTS = FLOAT & WindowKernel.moves_exist & _MATMUL_OF_WINDOWS
+_FEW_FILTERS: Final = 8  # whose products are computed along k
+_VECTOR: Final = 16  # numbers
 
 
 @register_kernel("conv_w_grad", matches=_EXISTS)
 class ConvWGradKernel(WindowKernel):
     """The product of dy and the transposed windows of x, written as in ConvKernel, summed over the batch.
 
-    The second matrix of a product is packed, which takes long as its columns are contiguous. So if windows have more
-    numbers than dy, they are the first matrix, and the product is transposed.
+    If there are fewer filters than numbers in a window, and they fill vectors, the product is transposed: it has a column
+    for each filter, and no vector of columns is filled in part.
     """
 
     exists = _EXISTS
@@ -158,7 +160,7 @@ class ConvWGradKernel(WindowKernel):
             batch, k = 1, 0
         found = windows(x[2:], w[2:], attributes)
         moves = [*self.padding(x[:2], found), *self.writing(x[:2], found)] if k else []
-        turned = m < n
+        turned = m < n and (m <= _FEW_FILTERS or (m > _VECTOR and m % _VECTOR == 0))
         (rows, first), (columns, second) = ((n, 1), (m, 0)) if turned else ((m, 0), (n, 1))
         of_first, of_second, of_sums = (batch, groups, rows, k), (batch, groups, columns, k), (groups, rows, columns)
         operands = of_first, Placeholder(first), of_second, Placeholder(second)
