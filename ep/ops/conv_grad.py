@@ -139,8 +139,8 @@ _VECTOR: Final = 16  # numbers
 class ConvWGradKernel(WindowKernel):
     """The product of dy and the transposed windows of x, written as in ConvKernel, summed over the batch.
 
-    If there are fewer filters than numbers in a window, and they fill vectors, the product is transposed: it has a column
-    for each filter, and no vector of columns is filled in part.
+    If there are fewer filters than numbers in a window, and they fill vectors, the product is transposed: it has a
+    column for each filter, and no vector of columns is filled in part.
     """
 
     exists = _EXISTS

@@ -17,10 +17,10 @@ from ep.common.functor.unary.activation import FAST_GELU_A, FAST_GELU_B
 from ep.cpu.vector_math.bits import fabs, fma, select
 from ep.cpu.vector_math.inlined import inlined
 from ep.cpu.vector_math.polynomial import polynomial_chain
-from ep.cpu.vector_math.sets.names import FLOAT32, OfThisProcessor
 from ep.cpu.vector_math.single.activation import fast_exponent, quick_exponent
 from ep.cpu.vector_math.single.coefficients import MILLS
-from ep.cpu.vector_math.single.exponential import ZERO, exp_tail, power_of_2, reduced
+from ep.cpu.vector_math.single.error_function import erfc
+from ep.cpu.vector_math.single.exponential import ZERO, exp, exp_tail, power_of_2, reduced
 from ep.cpu.vector_math.single.gate_pieces import GELU_LIMIT, MISH_LIMIT
 from ep.cpu.vector_math.single.pieces import Rows, from_entry, multiple_of, of_equal_width, pieces
 from ep.cpu.vector_math.single.sigmoid import DOWN, ONE
@@ -31,7 +31,7 @@ SILU_LIMIT: Final = 10.0
 QUICK_GELU_LIMIT: Final = 5.875
 """The largest magnitudes of ordinary elements; those of the gelus and of mish are the ones of the functions."""
 
-_LIBRARY: Final = MathLibrary(np.float32, OfThisProcessor(FLOAT32), inlined)
+_LIBRARY: Final = MathLibrary(np.float32, {"exp": exp, "erfc": erfc}, inlined)
 _SILU_WIDTH: Final = 0.32
 _HALF, _FAR = map(np.float32, (0.5, 80.0))
 _SILU_END, _QUICK_GELU_END, _FAST_GELU_END, _GELU_END = map(np.float32, (201.0, 119.0, 14.0, 20.0))
