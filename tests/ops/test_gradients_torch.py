@@ -7,7 +7,10 @@ import numpy as np
 import pytest
 
 import ep.ops
+from ep import BinaryOp, UnaryOp
+from ep.include.primitive.op_table import OPS
 from ep.ops.gradients.vjp import RULES, vjp
+from ep.ops.names import function_name
 from tests.ops import window_references
 from tests.ops.gradient_cases import drawn, of_binary
 
@@ -280,7 +283,9 @@ THEIRS = {**UNARY, **COMPLEX, **BINARY, **OTHERS}
 
 
 def test_every_operator_with_a_gradient_is_compared():
-    assert set(THEIRS) == set(RULES)
+    """Gradients that are ops are compared with differences and with mpmath, where PyTorch may lack the function."""
+    by_ops = {function_name(op) for op in UnaryOp if any(isinstance(one, BinaryOp) for one in OPS[op].gradient)}
+    assert set(RULES) - by_ops <= set(THEIRS) <= set(RULES)
 
 
 @pytest.mark.parametrize("name", THEIRS)

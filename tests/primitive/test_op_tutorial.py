@@ -26,6 +26,10 @@ def inserted(text, line, block):
     return "".join([*lines[: at + 1], block, *lines[at + 1 :]])
 
 
+def test_five_files_are_edited():
+    assert len({file for file, _, _ in BLOCKS}) == 5
+
+
 @pytest.mark.ep_long
 def test_the_op_is_whole(tmp_path, kernels):
     for folder in ("ep", "tests", "tools", "docs"):

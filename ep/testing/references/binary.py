@@ -9,15 +9,13 @@ import scipy.special
 
 from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.unary_op import UnaryOp
+from ep.testing.references import slopes
 from ep.testing.references.convert import convert
+from ep.testing.references.unary import choose
 from ep.testing.references.unary import exact as unary_exact
 
 L = np.longdouble
 _SQRT_2, _SQRT_PI = np.sqrt(L(2)), np.sqrt(L("3.14159265358979323846264338327950288"))
-_LN_2, _LN_10 = np.log(L(2)), np.log(L(10))
-_SELU_SCALE, _SELU_ALPHA = L("1.0507009873554804934"), L("1.6732632423543772848")
-_FAST_GELU_A, _FAST_GELU_B = L("0.7978845608028654"), L("0.044714998453855515")
-_ONE, _QUICK_GELU_SLOPE = L(1), L("1.702")
 
 
 def binary(op: BinaryOp, a: np.ndarray, b: np.ndarray, dst_dtype, attr0=None, attr1=None) -> np.ndarray:
@@ -61,10 +59,10 @@ def largest_term(op: BinaryOp, a: np.ndarray, b: np.ndarray, attr0=None, attr1=N
         with np.errstate(all="ignore"):
             nearest = np.fmin(q - np.floor(q), np.ceil(q) - q)
             result = np.where((q < 0) & np.isfinite(result), np.fmax(result, nearest**-x), result)
-    if op in _TERMS:
+    if op in slopes.TERMS:
         dy, x = (v.astype(L) for v in np.broadcast_arrays(a, b))
         with np.errstate(all="ignore"):
-            terms = np.abs(dy) * _TERMS[op](x, *(L(v) for v in (attr0, attr1) if v is not None))
+            terms = np.abs(dy) * slopes.TERMS[op](x, *(L(v) for v in (attr0, attr1) if v is not None))
         result = np.fmax(result, np.where(np.isfinite(terms), terms, 0))
     return result
 
@@ -164,12 +162,6 @@ _COMPLEX: dict[BinaryOp, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
 # Floating point
 
 
-def _choose(*branches) -> np.ndarray:
-    """Return the selected values. branches: condition, value, condition, value, ..., value."""
-    *pairs, last = branches
-    return np.select(pairs[0::2], pairs[1::2], last)
-
-
 def _floor_mod(a, b):
     r = np.fmod(a, b)
     return np.where((r != 0) & (np.signbit(r) != np.signbit(b)), r + b, r)
@@ -180,8 +172,8 @@ _EXACTLY_ROUNDED: dict[BinaryOp, Callable[[np.ndarray, np.ndarray], np.ndarray]]
     BinaryOp.kSub: np.subtract,
     BinaryOp.kMul: np.multiply,
     BinaryOp.kDiv: np.divide,
-    BinaryOp.kMax: lambda a, b: _choose(np.isnan(a), a, np.isnan(b), b, a > b, a, b),
-    BinaryOp.kMin: lambda a, b: _choose(np.isnan(a), a, np.isnan(b), b, a < b, a, b),
+    BinaryOp.kMax: lambda a, b: choose(np.isnan(a), a, np.isnan(b), b, a > b, a, b),
+    BinaryOp.kMin: lambda a, b: choose(np.isnan(a), a, np.isnan(b), b, a < b, a, b),
     BinaryOp.kFmod: np.fmod,
     BinaryOp.kFloorDiv: lambda a, b: np.floor(a / b),
     BinaryOp.kTruncDiv: lambda a, b: np.trunc(a / b),
@@ -200,46 +192,15 @@ def _with_nan(op: BinaryOp, a: np.ndarray, b: np.ndarray, *attributes) -> np.nda
     elif op in _POWER_GRADS:
         result = _POWER_GRADS[op](a.astype(L), b.astype(L), *attributes)
     else:
-        dy, x = a.astype(L), b.astype(L)
-        result = _BACKWARD[op](dy, x, *attributes)
-        if op in _TENDS_TO_IDENTITY:
-            result = _choose(x == -np.inf, dy * 0, x == np.inf, dy, result)
+        result = slopes.times_dy(op, a.astype(L), b.astype(L), *attributes)
     unused = op == BinaryOp.kIdentityBackwardWithDyX
     return np.where(np.isnan(a.astype(L)) | (~np.array(unused) & np.isnan(b.astype(L))), L(np.nan), result)
-
-
-def _sigmoid(x):
-    return 1 / (1 + np.exp(-x))
-
-
-def _mish_parts(x):
-    s = np.log1p(np.exp(x))
-    # -expm1(-s) is 1 - e^-s and (1 - t)(1 + t) is 1 - t^2, which would cancel even here.
-    t = np.tanh(s)
-    return x * (1 - t) * (1 + t) * -np.expm1(-s), t
-
-
-def _mish(dy, x):
-    slope, t = _mish_parts(x)
-    return dy * (slope + t)
-
-
-def _silu(dy, x, slope=_ONE):
-    g, rest = _sigmoid(slope * x), _sigmoid(-slope * x)
-    return dy * g * (1 + slope * x * rest)
-
-
-def _fast_gelu(dy, x):
-    """Use the sigmoid of twice the argument of tanh: 1 - tanh would lose all digits for x < -7."""
-    z = 2 * _FAST_GELU_A * x * (1 + _FAST_GELU_B * x * x)
-    slope = 2 * _FAST_GELU_A * x * (1 + 3 * _FAST_GELU_B * x * x)
-    return dy * _sigmoid(z) * (1 + slope * _sigmoid(-z))
 
 
 def _gelu(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     x = b.astype(L)
     density = np.exp(-x * x / 2) / (_SQRT_2 * _SQRT_PI)
-    factor = _choose(np.isposinf(x), L(1), np.isneginf(x), L(0), _normal_cdf(b) + x * density)
+    factor = choose(np.isposinf(x), L(1), np.isneginf(x), L(0), _normal_cdf(b) + x * density)
     return a.astype(L) * factor
 
 
@@ -297,85 +258,3 @@ _SPECIAL: dict[BinaryOp, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     BinaryOp.kLgammaBackwardWithDyX: lambda dy, x: dy.astype(L) * unary_exact(UnaryOp.kDigamma, x),
     BinaryOp.kDigammaBackwardWithDyX: lambda dy, x: dy.astype(L) * unary_exact(UnaryOp.kTrigamma, x),
 }
-
-_TENDS_TO_IDENTITY = (
-    BinaryOp.kMishBackwardWithDyX,
-    BinaryOp.kSiluBackwardWithDyX,
-    BinaryOp.kFastGeluBackwardWithDyX,
-    BinaryOp.kQuickGeluBackwardWithDyX,
-)
-"""Ops whose limits are dy 0 at -inf and dy at +inf, where the formulas give NaN."""
-
-_BACKWARD: dict[BinaryOp, Callable[..., np.ndarray]] = {
-    BinaryOp.kIdentityBackwardWithDyX: lambda dy, x: dy,
-    BinaryOp.kEluBackwardWithDyX: lambda dy, x, alpha: _choose(x > 0, dy, dy * alpha * np.exp(x)),
-    BinaryOp.kCeluBackwardWithDyY: lambda dy, y, alpha: _choose(y > 0, dy, dy * (y / alpha + 1)),
-    BinaryOp.kHardswishBackwardWithDyX: lambda dy, x: _choose(x <= -3, L(0), x >= 3, dy, (2 * x + 3) * dy / 6),
-    BinaryOp.kHardsigmoidBackwardWithDyX: lambda dy, x: _choose(np.abs(x) >= 3, L(0), dy / 6),
-    BinaryOp.kHardshrinkBackwardWithDyY: lambda dy, y, bound: _choose(y == 0, L(0), dy),
-    BinaryOp.kHardtanhBackwardWithDyY: lambda dy, y, low, high: _choose((y == low) | (y == high), L(0), dy),
-    BinaryOp.kLeakyReluBackwardWithDyX: lambda dy, x, alpha: _choose(x > 0, dy, dy * alpha),
-    BinaryOp.kMishBackwardWithDyX: _mish,
-    BinaryOp.kReluBackwardWithDyY: lambda dy, y: _choose(y <= 0, L(0), dy),
-    BinaryOp.kReluBackwardWithDyX: lambda dy, x: _choose(x <= 0, L(0), dy),
-    BinaryOp.kSeluBackwardWithDyX: lambda dy, x: _SELU_SCALE * dy * _choose(x > 0, L(1), _SELU_ALPHA * np.exp(x)),
-    BinaryOp.kSiluBackwardWithDyX: _silu,
-    BinaryOp.kSoftsignBackwardWithDyX: lambda dy, x: dy / (1 + np.abs(x)) ** 2,
-    BinaryOp.kSoftplusBackwardWithDyX: lambda dy, x, beta, threshold: _choose(
-        beta * x > threshold, dy, dy * _sigmoid(beta * x)
-    ),
-    BinaryOp.kSoftshrinkBackwardWithDyY: lambda dy, y, bound: _choose(y == 0, L(0), dy),
-    BinaryOp.kTanhBackwardWithDyY: lambda dy, y: dy * ((1 - y) * (1 + y)),
-    BinaryOp.kThresholdBackwardWithDyX: lambda dy, x, threshold: _choose(x <= threshold, L(0), dy),
-    BinaryOp.kSigmoidBackwardWithDyY: lambda dy, y: dy * y * (1 - y),
-    BinaryOp.kSigmoidBackwardWithDyX: lambda dy, x: dy * _sigmoid(x) * _sigmoid(-x),
-    BinaryOp.kAbsBackwardWithDyX: lambda dy, x: _choose(x == 0, L(0), x < 0, -dy, dy),
-    BinaryOp.kAcosBackwardWithDyX: lambda dy, x: -dy / np.sqrt((1 - x) * (1 + x)),
-    BinaryOp.kAcoshBackwardWithDyX: lambda dy, x: dy / np.sqrt((np.abs(x) - 1) * (np.abs(x) + 1)),
-    BinaryOp.kAsinBackwardWithDyX: lambda dy, x: dy / np.sqrt((1 - x) * (1 + x)),
-    BinaryOp.kAsinhBackwardWithDyX: lambda dy, x: dy / np.sqrt(1 + x * x),
-    BinaryOp.kAtanBackwardWithDyX: lambda dy, x: dy / (1 + x * x),
-    BinaryOp.kAtanhBackwardWithDyX: lambda dy, x: dy / ((1 - x) * (1 + x)),
-    BinaryOp.kCosBackwardWithDyX: lambda dy, x: -dy * np.sin(x),
-    BinaryOp.kCoshBackwardWithDyX: lambda dy, x: dy * np.sinh(x),
-    BinaryOp.kErfBackwardWithDyX: lambda dy, x: dy * 2 / _SQRT_PI * np.exp(-x * x),
-    BinaryOp.kErfcBackwardWithDyX: lambda dy, x: -dy * 2 / _SQRT_PI * np.exp(-x * x),
-    BinaryOp.kExpBackwardWithDyX: lambda dy, x: dy * np.exp(x),
-    BinaryOp.kExp2BackwardWithDyX: lambda dy, x: dy * np.exp2(x) * _LN_2,
-    BinaryOp.kExpm1BackwardWithDyX: lambda dy, x: dy * np.exp(x),
-    BinaryOp.kLogBackwardWithDyX: lambda dy, x: dy * (1 / x),
-    BinaryOp.kLog2BackwardWithDyX: lambda dy, x: dy * (1 / (x * _LN_2)),
-    BinaryOp.kLog10BackwardWithDyX: lambda dy, x: dy * (1 / (x * _LN_10)),
-    BinaryOp.kLog1pBackwardWithDyX: lambda dy, x: dy * (1 / (1 + x)),
-    BinaryOp.kLogSigmoidBackwardWithDyX: lambda dy, x: dy * (1 / (np.exp(x) + 1)),
-    BinaryOp.kReciprocalBackwardWithDyX: lambda dy, x: dy * (-1 / (x * x)),
-    BinaryOp.kReciprocalNoNanBackwardWithDyX: lambda dy, x: _choose(x == 0, L(0), dy * (-1 / (x * x))),
-    BinaryOp.kRsqrtBackwardWithDyX: lambda dy, x: dy * (-1 / (2 * np.sqrt(x**3))),
-    BinaryOp.kSinBackwardWithDyX: lambda dy, x: dy * np.cos(x),
-    BinaryOp.kSinhBackwardWithDyX: lambda dy, x: dy * np.cosh(x),
-    BinaryOp.kSqrtBackwardWithDyX: lambda dy, x: dy / (2 * np.sqrt(x)),
-    BinaryOp.kSquareBackwardWithDyX: lambda dy, x: 2 * x * dy,
-    BinaryOp.kTanBackwardWithDyX: lambda dy, x: dy / np.cos(x) ** 2,
-    BinaryOp.kFastGeluBackwardWithDyX: _fast_gelu,
-    BinaryOp.kQuickGeluBackwardWithDyX: lambda dy, x: _silu(dy, x, _QUICK_GELU_SLOPE),
-    BinaryOp.kSquareReLUBackwardWithDyX: lambda dy, x: _choose(x > 0, 2 * x * dy, L(0)),
-}
-
-
-def _silu_terms(x, slope=_ONE):
-    g = _sigmoid(slope * x)
-    return np.fmax(g, np.abs(slope * x) * g * _sigmoid(-slope * x))
-
-
-_TERMS: dict[BinaryOp, Callable[..., np.ndarray]] = {
-    BinaryOp.kCeluBackwardWithDyY: lambda y, alpha: _choose(y > 0, L(1), np.fmax(1, np.abs(y / alpha))),
-    BinaryOp.kHardswishBackwardWithDyX: lambda x: _choose(np.abs(x) >= 3, L(0), np.fmax(np.abs(x / 3), L(0.5))),
-    # psi(x) for x < 0 is a difference of psi(1 - x) and a cotangent.
-    BinaryOp.kLgammaBackwardWithDyX: lambda x: _choose(x < 0, np.log1p(np.abs(x)), L(0)),
-    BinaryOp.kGeluBackwardWithDyX: lambda x: L(0.5),
-    BinaryOp.kFastGeluBackwardWithDyX: lambda x: L(0.5),
-    BinaryOp.kMishBackwardWithDyX: lambda x: np.fmax(*map(np.abs, _mish_parts(x))),
-    BinaryOp.kSiluBackwardWithDyX: _silu_terms,
-    BinaryOp.kQuickGeluBackwardWithDyX: lambda x: _silu_terms(x, _QUICK_GELU_SLOPE),
-}
-"""The factor of dy in the largest term, if the formula is a sum; for all other ops the result is the only term."""

@@ -1,4 +1,4 @@
-"""The factors by which gradients multiply dy, in mpmath: number by number, of any size."""
+"""The gradients of unary ops: products of dy in long double, and its factors in mpmath, for numbers of any size."""
 
 from collections.abc import Callable
 
@@ -8,6 +8,11 @@ import numpy as np
 from mpmath import mpf
 
 from ep.include.primitive.binary_op import BinaryOp
+from ep.testing.references import unary
+from ep.testing.references.unary import choose
+
+L = np.longdouble
+_SQRT_PI, _LN_2, _LN_10 = np.sqrt(L("3.14159265358979323846264338327950288")), np.log(L(2)), np.log(L(10))
 
 _DIGITS = 60
 _FAR = mpf(10) ** 6
@@ -172,3 +177,112 @@ _ODD_POLES = (
     *(B.kRsqrtBackwardWithDyX,),
 )
 _AT_POLE = {B.kAcosBackwardWithDyX: -1, B.kReciprocalBackwardWithDyX: -1, B.kRsqrtBackwardWithDyX: -1}
+
+
+def times_dy(op: BinaryOp, dy: np.ndarray, x: np.ndarray, *attributes) -> np.ndarray:
+    """Return dy times the factor at x, in long double."""
+    product = _BACKWARD.get(op)
+    result = dy * _SLOPES[op](x, *attributes) if product is None else product(dy, x, *attributes)
+    return choose(x == -np.inf, dy * 0, x == np.inf, dy, result) if op in _TENDS_TO_IDENTITY else result
+
+
+def _wide_sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def _wide_mish_parts(x):
+    s = np.log1p(np.exp(x))
+    # -expm1(-s) is 1 - e^-s and (1 - t)(1 + t) is 1 - t^2, which would cancel even here.
+    t = np.tanh(s)
+    return x * (1 - t) * (1 + t) * -np.expm1(-s), t
+
+
+def _wide_mish(dy, x):
+    slope, t = _wide_mish_parts(x)
+    return dy * (slope + t)
+
+
+def _wide_silu(dy, x, slope=1):
+    g, rest = _wide_sigmoid(slope * x), _wide_sigmoid(-slope * x)
+    return dy * g * (1 + slope * x * rest)
+
+
+def _wide_fast_gelu(dy, x):
+    """Use the sigmoid of twice the argument of tanh: 1 - tanh would lose all digits for x < -7."""
+    z = 2 * unary.FAST_GELU_A * x * (1 + unary.FAST_GELU_B * x * x)
+    slope = 2 * unary.FAST_GELU_A * x * (1 + 3 * unary.FAST_GELU_B * x * x)
+    return dy * _wide_sigmoid(z) * (1 + slope * _wide_sigmoid(-z))
+
+
+def _wide_silu_terms(x, slope=1):
+    g = _wide_sigmoid(slope * x)
+    return np.fmax(g, np.abs(slope * x) * g * _wide_sigmoid(-slope * x))
+
+
+_TENDS_TO_IDENTITY = (
+    B.kMishBackwardWithDyX,
+    B.kSiluBackwardWithDyX,
+    B.kFastGeluBackwardWithDyX,
+    B.kQuickGeluBackwardWithDyX,
+)
+"""Ops whose limits are dy 0 at -inf and dy at +inf, where the formulas give NaN."""
+
+_BACKWARD: dict[BinaryOp, Callable[..., np.ndarray]] = {
+    B.kIdentityBackwardWithDyX: lambda dy, x: dy,
+    B.kEluBackwardWithDyX: lambda dy, x, alpha: choose(x > 0, dy, dy * alpha * np.exp(x)),
+    B.kCeluBackwardWithDyY: lambda dy, y, alpha: choose(y > 0, dy, dy * (y / alpha + 1)),
+    B.kHardswishBackwardWithDyX: lambda dy, x: choose(x <= -3, L(0), x >= 3, dy, (2 * x + 3) * dy / 6),
+    B.kHardsigmoidBackwardWithDyX: lambda dy, x: choose(np.abs(x) >= 3, L(0), dy / 6),
+    B.kHardshrinkBackwardWithDyY: lambda dy, y, bound: choose(y == 0, L(0), dy),
+    B.kHardtanhBackwardWithDyY: lambda dy, y, low, high: choose((y == low) | (y == high), L(0), dy),
+    B.kLeakyReluBackwardWithDyX: lambda dy, x, alpha: choose(x > 0, dy, dy * alpha),
+    B.kMishBackwardWithDyX: _wide_mish,
+    B.kReluBackwardWithDyY: lambda dy, y: choose(y <= 0, L(0), dy),
+    B.kReluBackwardWithDyX: lambda dy, x: choose(x <= 0, L(0), dy),
+    B.kSeluBackwardWithDyX: lambda dy, x: unary.SELU_SCALE * dy * choose(x > 0, L(1), unary.SELU_ALPHA * np.exp(x)),
+    B.kSiluBackwardWithDyX: _wide_silu,
+    B.kSoftplusBackwardWithDyX: lambda dy, x, beta, threshold: choose(
+        beta * x > threshold, dy, dy * _wide_sigmoid(beta * x)
+    ),
+    B.kSoftshrinkBackwardWithDyY: lambda dy, y, bound: choose(y == 0, L(0), dy),
+    B.kThresholdBackwardWithDyX: lambda dy, x, threshold: choose(x <= threshold, L(0), dy),
+    B.kSigmoidBackwardWithDyX: lambda dy, x: dy * _wide_sigmoid(x) * _wide_sigmoid(-x),
+    B.kAbsBackwardWithDyX: lambda dy, x: choose(x == 0, L(0), x < 0, -dy, dy),
+    B.kAcosBackwardWithDyX: lambda dy, x: -dy / np.sqrt((1 - x) * (1 + x)),
+    B.kAcoshBackwardWithDyX: lambda dy, x: dy / np.sqrt((np.abs(x) - 1) * (np.abs(x) + 1)),
+    B.kAsinBackwardWithDyX: lambda dy, x: dy / np.sqrt((1 - x) * (1 + x)),
+    B.kAsinhBackwardWithDyX: lambda dy, x: dy / np.sqrt(1 + x * x),
+    B.kCosBackwardWithDyX: lambda dy, x: -dy * np.sin(x),
+    B.kCoshBackwardWithDyX: lambda dy, x: dy * np.sinh(x),
+    B.kErfBackwardWithDyX: lambda dy, x: dy * 2 / _SQRT_PI * np.exp(-x * x),
+    B.kErfcBackwardWithDyX: lambda dy, x: -dy * 2 / _SQRT_PI * np.exp(-x * x),
+    B.kExpBackwardWithDyX: lambda dy, x: dy * np.exp(x),
+    B.kExp2BackwardWithDyX: lambda dy, x: dy * np.exp2(x) * _LN_2,
+    B.kExpm1BackwardWithDyX: lambda dy, x: dy * np.exp(x),
+    B.kLog2BackwardWithDyX: lambda dy, x: dy * (1 / (x * _LN_2)),
+    B.kLog10BackwardWithDyX: lambda dy, x: dy * (1 / (x * _LN_10)),
+    B.kLogSigmoidBackwardWithDyX: lambda dy, x: dy * (1 / (np.exp(x) + 1)),
+    B.kReciprocalNoNanBackwardWithDyX: lambda dy, x: choose(x == 0, L(0), dy * (-1 / (x * x))),
+    B.kRsqrtBackwardWithDyX: lambda dy, x: dy * (-1 / (2 * np.sqrt(x**3))),
+    B.kSinBackwardWithDyX: lambda dy, x: dy * np.cos(x),
+    B.kSinhBackwardWithDyX: lambda dy, x: dy * np.cosh(x),
+    B.kSqrtBackwardWithDyX: lambda dy, x: dy / (2 * np.sqrt(x)),
+    B.kTanBackwardWithDyX: lambda dy, x: dy / np.cos(x) ** 2,
+    B.kFastGeluBackwardWithDyX: _wide_fast_gelu,
+    B.kQuickGeluBackwardWithDyX: lambda dy, x: _wide_silu(dy, x, L("1.702")),
+    B.kSquareReLUBackwardWithDyX: lambda dy, x: choose(x > 0, 2 * x * dy, L(0)),
+}
+"""The products of dy and factors that arithmetic alone does not compute."""
+
+TERMS: dict[BinaryOp, Callable[..., np.ndarray]] = {
+    B.kCeluBackwardWithDyY: lambda y, alpha: choose(y > 0, L(1), np.fmax(1, np.abs(y / alpha))),
+    B.kHardswishBackwardWithDyX: lambda x: choose(np.abs(x) >= 3, L(0), np.fmax(np.abs(x / 3), L(0.5))),
+    # psi(x) for x < 0 is a difference of psi(1 - x) and a cotangent.
+    B.kLgammaBackwardWithDyX: lambda x: choose(x < 0, np.log1p(np.abs(x)), L(0)),
+    B.kGeluBackwardWithDyX: lambda x: L(0.5),
+    B.kFastGeluBackwardWithDyX: lambda x: L(0.5),
+    B.kMishBackwardWithDyX: lambda x: np.fmax(*map(np.abs, _wide_mish_parts(x))),
+    B.kSiluBackwardWithDyX: _wide_silu_terms,
+    B.kQuickGeluBackwardWithDyX: lambda x: _wide_silu_terms(x, L("1.702")),
+}
+"""The factor of dy in the largest term, if the formula is a sum; for all other ops the result is the only term."""

@@ -11,8 +11,8 @@ from ep.testing.references.convert import convert
 
 L = np.longdouble
 _PI = L("3.14159265358979323846264338327950288")
-_SELU_SCALE, _SELU_ALPHA = L("1.0507009873554804934"), L("1.6732632423543772848")
-_FAST_GELU_A, _FAST_GELU_B = L("0.7978845608028654"), L("0.044714998453855515")
+SELU_SCALE, SELU_ALPHA = L("1.0507009873554804934"), L("1.6732632423543772848")
+FAST_GELU_A, FAST_GELU_B = L("0.7978845608028654"), L("0.044714998453855515")
 
 
 def unary(op: UnaryOp, x: np.ndarray, dst_dtype, attr0=None, attr1=None) -> np.ndarray:
@@ -48,36 +48,36 @@ def exact(op: UnaryOp, x: np.ndarray, attr0=None, attr1=None) -> np.ndarray:
         return result
 
 
-def _choose(*branches) -> np.ndarray:
+def choose(*branches) -> np.ndarray:
     """Return the selected values. branches: condition, value, condition, value, ..., value."""
     *pairs, last = branches
     return np.select(pairs[0::2], pairs[1::2], last)
 
 
 def _soft_plus(x, beta, threshold):
-    return _choose(beta * x > threshold, x, np.logaddexp(L(0), beta * x) / beta)
+    return choose(beta * x > threshold, x, np.logaddexp(L(0), beta * x) / beta)
 
 
 _FLOAT: dict[UnaryOp, Callable[..., np.ndarray]] = {
-    UnaryOp.kElu: lambda x, alpha: _choose(x > 0, x, alpha * np.expm1(x)),
-    UnaryOp.kCelu: lambda x, alpha: _choose(x > 0, x, alpha * np.expm1(x / alpha)),
-    UnaryOp.kRelu: lambda x: _choose(x <= 0, L(0), x),
-    UnaryOp.kHardSwish: lambda x: _choose(x <= -3, L(0), x >= 3, x, x * (x + 3) / 6),
-    UnaryOp.kHardSigmoid: lambda x: _choose(x <= -3, L(0), x >= 3, L(1), (x + 3) / 6),
-    UnaryOp.kHardShrink: lambda x, bound: _choose((-bound <= x) & (x <= bound), L(0), x),
-    UnaryOp.kHardTanh: lambda x, low, high: _choose(x <= low, low, x >= high, high, x),
-    UnaryOp.kLeakyRelu: lambda x, alpha: _choose(x > 0, x, alpha * x),
+    UnaryOp.kElu: lambda x, alpha: choose(x > 0, x, alpha * np.expm1(x)),
+    UnaryOp.kCelu: lambda x, alpha: choose(x > 0, x, alpha * np.expm1(x / alpha)),
+    UnaryOp.kRelu: lambda x: choose(x <= 0, L(0), x),
+    UnaryOp.kHardSwish: lambda x: choose(x <= -3, L(0), x >= 3, x, x * (x + 3) / 6),
+    UnaryOp.kHardSigmoid: lambda x: choose(x <= -3, L(0), x >= 3, L(1), (x + 3) / 6),
+    UnaryOp.kHardShrink: lambda x, bound: choose((-bound <= x) & (x <= bound), L(0), x),
+    UnaryOp.kHardTanh: lambda x, low, high: choose(x <= low, low, x >= high, high, x),
+    UnaryOp.kLeakyRelu: lambda x, alpha: choose(x > 0, x, alpha * x),
     UnaryOp.kMish: lambda x: x * np.tanh(np.logaddexp(L(0), x)),
-    UnaryOp.kSelu: lambda x: _SELU_SCALE * _choose(x > 0, x, _SELU_ALPHA * np.expm1(x)),
+    UnaryOp.kSelu: lambda x: SELU_SCALE * choose(x > 0, x, SELU_ALPHA * np.expm1(x)),
     UnaryOp.kSilu: lambda x: x / (1 + np.exp(-x)),
-    UnaryOp.kSoftShrink: lambda x, alpha: _choose((-alpha <= x) & (x <= alpha), L(0), x > alpha, x - alpha, x + alpha),
+    UnaryOp.kSoftShrink: lambda x, alpha: choose((-alpha <= x) & (x <= alpha), L(0), x > alpha, x - alpha, x + alpha),
     UnaryOp.kSoftSign: lambda x: x / (1 + np.abs(x)),
     UnaryOp.kSoftPlus: _soft_plus,
     UnaryOp.kTanh: np.tanh,
-    UnaryOp.kThreshold: lambda x, limit, value: _choose(x <= limit, value, x),
-    UnaryOp.kFastGelu: lambda x: x / (1 + np.exp(-2 * _FAST_GELU_A * (x + _FAST_GELU_B * x * x * x))),
+    UnaryOp.kThreshold: lambda x, limit, value: choose(x <= limit, value, x),
+    UnaryOp.kFastGelu: lambda x: x / (1 + np.exp(-2 * FAST_GELU_A * (x + FAST_GELU_B * x * x * x))),
     UnaryOp.kQuickGelu: lambda x: x / (1 + np.exp(-L("1.702") * x)),
-    UnaryOp.kSquareReLU: lambda x: _choose(x <= 0, L(0), x * x),
+    UnaryOp.kSquareReLU: lambda x: choose(x <= 0, L(0), x * x),
     UnaryOp.kAbs: np.abs,
     UnaryOp.kAcos: np.arccos,
     UnaryOp.kAcosh: np.arccosh,
@@ -99,20 +99,20 @@ _FLOAT: dict[UnaryOp, Callable[..., np.ndarray]] = {
     UnaryOp.kLogSigmoid: lambda x: -np.logaddexp(L(0), -x),
     UnaryOp.kNegative: np.negative,
     UnaryOp.kReciprocal: lambda x: 1 / x,
-    UnaryOp.kReciprocalNoNan: lambda x: _choose(x == 0, L(0), 1 / x),
+    UnaryOp.kReciprocalNoNan: lambda x: choose(x == 0, L(0), 1 / x),
     UnaryOp.kRint: np.rint,
     UnaryOp.kRound: np.rint,
     UnaryOp.kRsqrt: lambda x: 1 / np.sqrt(x),
     UnaryOp.kSigmoid: lambda x: 1 / (1 + np.exp(-x)),
-    UnaryOp.kSign: lambda x: _choose(x > 0, L(1), x < 0, L(-1), L(0)),
+    UnaryOp.kSign: lambda x: choose(x > 0, L(1), x < 0, L(-1), L(0)),
     UnaryOp.kSin: np.sin,
     UnaryOp.kSinh: np.sinh,
     UnaryOp.kSqrt: np.sqrt,
     UnaryOp.kSquare: lambda x: x * x,
     UnaryOp.kTan: np.tan,
     UnaryOp.kTrunc: np.trunc,
-    UnaryOp.kNotEqualZero: lambda x: _choose(x != 0, L(1), L(0)),
-    UnaryOp.kNanAssign: lambda x: _choose(np.isnan(x), L(0), x),
+    UnaryOp.kNotEqualZero: lambda x: choose(x != 0, L(1), L(0)),
+    UnaryOp.kNanAssign: lambda x: choose(np.isnan(x), L(0), x),
     UnaryOp.kRealGrad: lambda x: _complex(x, np.zeros_like(x)),
     UnaryOp.kImagGrad: lambda x: _complex(np.zeros_like(x), x),
     UnaryOp.kIdentity: np.positive,
@@ -204,17 +204,17 @@ def _trigamma(x: mpmath.mpf, negative: bool) -> mpmath.mpf:
 def _narrow_digamma(x: np.ndarray) -> np.ndarray:
     pole = (x < 0) & (x == np.floor(x))
     at_zero = np.where(np.signbit(x), np.inf, -np.inf)
-    return _choose(x == 0, at_zero, pole, np.nan, scipy.special.digamma(x))
+    return choose(x == 0, at_zero, pole, np.nan, scipy.special.digamma(x))
 
 
 def _narrow_trigamma(x: np.ndarray) -> np.ndarray:
     sine = np.sin(np.pi * (x - np.rint(x)))
     above_0 = scipy.special.zeta(2, np.where(x > 0, x, 1 - x))  # below 0, zeta would add up term by term
-    return _choose(x > 0, above_0, x == np.floor(x), np.inf, (np.pi / sine) ** 2 - above_0)
+    return choose(x > 0, above_0, x == np.floor(x), np.inf, (np.pi / sine) ** 2 - above_0)
 
 
 def _narrow_lgamma(x: np.ndarray) -> np.ndarray:
-    return _choose((x <= 0) & (x == np.floor(x)), np.inf, scipy.special.gammaln(x))
+    return choose((x <= 0) & (x == np.floor(x)), np.inf, scipy.special.gammaln(x))
 
 
 def _narrow_gelu(x: np.ndarray) -> np.ndarray:
