@@ -10,8 +10,9 @@ from ep.include.arrays import Array, Arrays
 from ep.ops.declare.function import Tensors, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import Launches, register_kernel
-from ep.ops.regions import RegionKernel
+from ep.ops.kernels import Launches, PreparedKernel, Subject, register_kernel
+from ep.ops.names import in_errors
+from ep.ops.regions import COPY_ND, copying_columns
 from ep.ops.sbp_signatures import moved_signatures
 from ep.ops.shapes import from_front
 from ep.sbp import Problem, Signature
@@ -85,19 +86,26 @@ def _without(shape: Dims, axis: int) -> Dims:
     return shape[:axis] + shape[axis + 1 :]
 
 
-@register_kernel("concat", matches=RegionKernel.exists)
-@register_kernel("stack", matches=RegionKernel.exists)
-class JoinKernel(RegionKernel):
+@register_kernel("concat", matches=COPY_ND)
+@register_kernel("stack", matches=COPY_ND)
+class JoinKernel(PreparedKernel):
     """A kernel of one launch of CopyNd, which copies each array to its columns.
 
     Columns are those of the rows that the axes before `axis` form.
     """
 
+    names = in_errors(src="x", dst="out")
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__(subject)
+        self._copy_nd = COPY_ND.make(subject)
+
     def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
         axis = attributes["axis"] or 0
         outer = math.prod(shapes[0][:axis])
         size = sum([math.prod(shape) for shape in shapes])  # a list comprehension is faster than a generator here
-        copy = self.copying_columns((outer, size // outer if outer else 0), 1, 0, to_parts=False)
+        whole = outer, size // outer if outer else 0
+        copy = copying_columns(self.subject, self._copy_nd, whole, 1, 0, to_parts=False)
 
         def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
             copy(arrays.stream, outputs[0], inputs)

@@ -17,8 +17,8 @@ from ep.include.shown import shown
 from ep.ops.declare.function import Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import Launches, Subject, attribute, data_type, primitive_exists, register_kernel
-from ep.ops.regions import Copy, RegionKernel
+from ep.ops.kernels import Calls, Launches, attribute, data_type, launching, primitive_exists
+from ep.ops.regions import COPY_ND, Copy, copying
 from ep.ops.sbp_signatures import B, partials_of, signature
 from ep.sbp import Problem, Signature, Split, piece_sizes, span
 
@@ -112,26 +112,20 @@ def _for_each_axis(slices: Sequence[Any], num_dims: int) -> list[tuple[int, Any]
 _EXPAND = primitive_exists(ExpandFactory, data_type("x"), kMaxNumDims)
 
 
-@register_kernel("slice", matches=(attribute("strided") == False) & RegionKernel.exists)  # noqa: E712
-class SliceKernel(RegionKernel):
-    """A kernel of the box that the slices leave: one launch of CopyNd."""
+@launching("slice", COPY_ND, when=attribute("strided") == False, src="x", dst="out")  # noqa: E712
+def slice_kernel(calls: Calls, copy_nd: Any) -> Launches:
+    """Return one launch of CopyNd, of the box that the slices leave."""
+    crop = _cropping(calls, copy_nd)
+    return lambda arrays, inputs, outputs: crop(arrays.stream, inputs[0], outputs[0])
 
-    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
-        crop = self.cropping(shapes[0], attributes["ranges"])
 
-        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-            crop(arrays.stream, inputs[0], outputs[0])
-
-        return launches
-
-    def cropping(self, of_x: Dims, ranges: Sequence[range]) -> Copy:
-        """Return the function that copies the box from the first to the last selected element."""
-        before = tuple(-one.start for one in ranges)
-        after = tuple(end - size for (_, end), size in zip(map(slice_ends, ranges), of_x, strict=True))
-        shape = PadShape(of_x, before, after)
-        if len(of_x) > kMaxNumDims:
-            shape = shape.simplified()
-        return self.copying(shape.copied())
+def _cropping(calls: Calls, copy_nd: Any) -> Copy:
+    """Return the function that copies the box from the first to the last selected element."""
+    (of_x,), ranges = calls.shapes, calls.attributes["ranges"]
+    before = tuple(-item.start for item in ranges)
+    after = tuple(end - size for (_, end), size in zip(map(slice_ends, ranges), of_x, strict=True))
+    shape = PadShape(of_x, before, after)
+    return copying(calls.subject, copy_nd, (shape.simplified() if len(of_x) > kMaxNumDims else shape).copied())
 
 
 def places_in(places: range, begin: int, end: int) -> range:
@@ -146,28 +140,22 @@ def slice_ends(places: range) -> tuple[int, int]:
     return places.start, places[-1] + 1 if places else places.start
 
 
-@register_kernel("slice", matches=(attribute("strided") == True) & SliceKernel.exists & _EXPAND)  # noqa: E712
-class StridedSliceKernel(SliceKernel):
-    """A kernel of the box, and one launch of Expand for the steps."""
+@launching("slice", COPY_ND, _EXPAND, when=attribute("strided") == True, src="x", dst="out")  # noqa: E712
+def strided_slice_kernel(calls: Calls, copy_nd: Any, expand: Any) -> Launches:
+    """Return the launches of the box, and of Expand for the steps."""
+    ranges, dtype = calls.attributes["ranges"], calls.subject.data_types["out"].dtype
+    cropped = tuple(end - begin for begin, end in map(slice_ends, ranges))
+    crop, results = _cropping(calls, copy_nd), tuple(map(len, ranges))
+    if 0 in results:
+        return lambda arrays, inputs, outputs: None
+    steps = tuple(item.step * stride for item, stride in zip(ranges, contiguous_strides(cropped), strict=True))
+    dims, src_strides, dst_strides = simplify_strided(results, steps, contiguous_strides(results))
+    if len(dims) > kMaxNumDims:
+        raise ValueError(f"slices of x need {len(dims)} axes; at most {kMaxNumDims} are possible")
 
-    def __init__(self, subject: Subject) -> None:
-        super().__init__(subject)
-        self._expand = _EXPAND.make(subject)
+    def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        stream, box = arrays.stream, arrays.empty(cropped, dtype)
+        crop(stream, inputs[0], box)
+        expand.Launch(stream, dims, box, dims, outputs[0], src_strides, dst_strides)
 
-    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
-        ranges, dtype = attributes["ranges"], self.subject.data_types["out"].dtype
-        cropped = tuple(end - begin for begin, end in map(slice_ends, ranges))
-        crop, launch, results = self.cropping(shapes[0], ranges), self._expand.Launch, tuple(map(len, ranges))
-        if 0 in results:
-            return lambda arrays, inputs, outputs: None
-        steps = tuple(one.step * stride for one, stride in zip(ranges, contiguous_strides(cropped), strict=True))
-        dims, src_strides, dst_strides = simplify_strided(results, steps, contiguous_strides(results))
-        if len(dims) > kMaxNumDims:
-            raise ValueError(f"slices of x need {len(dims)} axes; at most {kMaxNumDims} are possible")
-
-        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-            stream, box = arrays.stream, arrays.empty(cropped, dtype)
-            crop(stream, inputs[0], box)
-            launch(stream, dims, box, dims, outputs[0], src_strides, dst_strides)
-
-        return launches
+    return launches

@@ -12,8 +12,8 @@ from ep.include.arrays import Array, Arrays
 from ep.ops.declare.function import Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import Launches, register_kernel
-from ep.ops.regions import RegionKernel
+from ep.ops.kernels import Calls, Launches, launching
+from ep.ops.regions import COPY_ND, copying_columns
 from ep.ops.sbp_signatures import moved_signatures
 from ep.ops.shapes import from_front
 from ep.sbp import Problem, Signature
@@ -57,25 +57,23 @@ def _sections(indices_or_sections: Any, size: int) -> list[tuple[int, int]]:
     return [(place * part, (place + 1) * part) for place in range(count)]
 
 
-@register_kernel("split", matches=RegionKernel.exists)
-class SplitKernel(RegionKernel):
-    """A kernel of one launch of CopyNd for each run of adjacent parts: usually one run.
+@launching("split", COPY_ND, src="x", dst="out")
+def split_kernel(calls: Calls, copy_nd: Any) -> Launches:
+    """Return one launch of CopyNd for each run of adjacent parts: usually one run.
 
     Parts are columns of the rows that the axes before `axis` form.
     """
+    (shape,), axis, sections = calls.shapes, calls.attributes["axis"], calls.attributes["sections"]
+    inner, first, runs = math.prod(shape[axis + 1 :]), 0, []
+    for k in range(1, 1 + len(sections)):
+        if k == len(sections) or sections[k][0] != sections[k - 1][1]:
+            begin = sections[first][0] * inner
+            runs.append((copying_columns(calls.subject, copy_nd, shape, axis, begin, to_parts=True), first, k))
+            first = k
 
-    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
-        (shape,), axis, sections = shapes, attributes["axis"], attributes["sections"]
-        inner, first, runs = math.prod(shape[axis + 1 :]), 0, []
-        for place in range(1, 1 + len(sections)):
-            if place == len(sections) or sections[place][0] != sections[place - 1][1]:
-                copy = self.copying_columns(shape, axis, sections[first][0] * inner, to_parts=True)
-                runs.append((copy, first, place))
-                first = place
+    def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        stream, (x,) = arrays.stream, inputs
+        for copy, begin, end in runs:
+            copy(stream, x, outputs[begin:end])
 
-        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-            stream, (x,) = arrays.stream, inputs
-            for copy, begin, end in runs:
-                copy(stream, x, outputs[begin:end])
-
-        return launches
+    return launches
