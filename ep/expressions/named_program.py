@@ -9,6 +9,7 @@ import numpy as np
 
 from ep.common.plans.stored_plan import Launches
 from ep.expressions.folding import FoldingTrace
+from ep.expressions.joined_products import join_products
 from ep.expressions.memory import Arena
 from ep.expressions.program import Program
 from ep.include.arrays import Array, Arrays
@@ -37,6 +38,7 @@ class NamedProgram:
         self.results: Sequence[str] = [*results]
         copies = _separate(trace, results, delivered)
         positions = [copies.get(name, one).node.position for name, one in results.items()]
+        positions = positions if round_each else join_products(trace, positions)
         self.program = Program(trace, positions, round_each, has_memory=True)
         self.num_folded, self.num_dropped = trace.num_folded, trace.num_dropped
 

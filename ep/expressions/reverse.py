@@ -9,6 +9,7 @@ import numpy as np
 
 from ep.common.arrays.operators import FUNCTIONS
 from ep.expressions.array import LazyArray
+from ep.expressions.joined_products import join_products
 from ep.expressions.trace import Node, Trace
 from ep.include.data_type import DataType
 from ep.ops.gradients.vjp import INEXACT, Backward, of_inputs
@@ -36,7 +37,8 @@ def gradients(loss: LazyArray, by: Sequence[LazyArray]) -> list[LazyArray]:
             if one in depends and gradient is not None:
                 before = found.get(one)
                 found[one] = gradient if before is None else FUNCTIONS["add"](before, gradient)
-    return [found[one.node.position] if one.node.position in found else _full(0, one) for one in by]
+    made = [found[one.node.position] if one.node.position in found else _full(0, one) for one in by]
+    return [trace.array(one) for one in join_products(trace, [one.node.position for one in made], last)]
 
 
 def inlined(arrays: Sequence[LazyArray], aliases: Sequence[LazyArray]) -> list[LazyArray]:
