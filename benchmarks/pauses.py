@@ -7,7 +7,8 @@ own, because the scheduler may treat all launches of one process alike.
 
 ep and PyTorch also compute by turns, without a pause: each of the two finds the other one's threads, which spin. Their
 times are compared with those beside the same calculation on one thread, which leaves the caches alike and no thread
-that spins.
+that spins. They do so in the main thread, in another one, and in a forked process, each in a process of its own: the
+threads of PyTorch's spin less if several threads compute with it.
 """
 
 from __future__ import annotations
@@ -20,9 +21,11 @@ import tempfile
 import time
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib.util import find_spec
 from itertools import product
+from multiprocessing import get_all_start_methods, get_context
 from pathlib import Path
 from typing import Final
 
@@ -41,6 +44,7 @@ _TRIES: Final = 4  # for each sample, if the host takes processors away
 _TURNS: Final = 20  # of a sample of two libraries that compute by turns
 _ROUNDS: Final = 5  # of such samples, with and without spinning threads
 _OTHERS: Final = ("relu", "matmul")  # what the other library computes
+_THREAD, _FORK = ", in a thread", ", in a fork"
 _SECONDS: Final = {"0 ms": 0.0, "1 ms": 1e-3, "20 ms": 2e-2, "100 ms": 0.1}
 _AFTER_PRODUCT: Final = "a product of NumPy's"
 
@@ -81,10 +85,29 @@ def _measure_here(arguments: Namespace) -> Found:
         }
         for op in libraries["ep"]
     }
-    for ours, theirs in (("ep", "torch"), ("torch", "ep")) if "torch" in libraries else ():
+    for where in ("", _THREAD, *[_FORK] * ("fork" in get_all_start_methods())) if "torch" in libraries else ():
+        with ProcessPoolExecutor(1, get_context("spawn")) as executor:
+            for op, beside, library, numbers in executor.submit(_by_turns, where, threads, samples).result():
+                found[op][beside] = {library: numbers}
+    return found
+
+
+def _by_turns(where: str, threads: int, samples: int) -> list[tuple[str, str, str, dict[str, float]]]:
+    """Return ops, what computes by turns with them, their libraries, and what `_measure_beside` finds.
+
+    where: "" for this thread, or one of the others.
+    """
+    if where:
+        executor: Executor = ThreadPoolExecutor(1) if where == _THREAD else ProcessPoolExecutor(1, get_context("fork"))
+        with executor:
+            found = executor.submit(_by_turns, "", threads, samples).result()
+            return [(op, beside + where, library, numbers) for op, beside, library, numbers in found]
+    a = array()
+    libraries, found = {"ep": of_ep(a, threads), "torch": of_torch(a, threads)}, []
+    for ours, theirs in (("ep", "torch"), ("torch", "ep")):
         for (op, call), other in product(libraries[ours].items(), _OTHERS):
-            beside = _measure_beside(call, libraries[theirs][other], SET_THREADS[theirs], threads, samples)
-            found[op][f"{other} of {theirs}"] = {ours: beside}
+            numbers = _measure_beside(call, libraries[theirs][other], SET_THREADS[theirs], threads, samples)
+            found.append((op, f"{other} of {theirs}", ours, numbers))
     return found
 
 
