@@ -4,6 +4,7 @@ import copy
 import os
 import pickle
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ import ep
 from ep.include.process import ProcessBound, Rank, exclusively, new_lock
 from tests.include.test_entry_point import FOO, install
 from tests.stacks import LEAST
-from tests.subprocesses import run
+from tests.subprocesses import command, environment_of, run
 
 SLOW_PROVIDER = FOO.replace("class FooGather(", "import time; time.sleep(0.4)\nclass FooGather(")
 
@@ -380,6 +381,18 @@ def test_locks_go_with_their_objects():
     assert len(made) == 100
     del several
     assert made.isdisjoint(locks._locks)
+
+
+def test_a_lock_that_outlives_its_module():
+    """At the end of a process, Python clears the globals of modules before objects that others keep, as profilers do."""
+    code = """
+import site, sys, weakref
+from ep.include.process import Rank, locks, new_lock
+lock = new_lock(Rank.TABLE)
+sys.kept, site.kept = [site, locks], [weakref.getweakrefs(lock), lock]
+"""
+    done = subprocess.run(command(code), env=environment_of((), {}), capture_output=True, text=True, check=True)
+    assert done.stderr == ""
 
 
 def test_work_from_a_thread_with_little_stack():

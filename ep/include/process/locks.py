@@ -38,7 +38,7 @@ class Rank(IntEnum):
     TABLE = auto()  # a table; nothing is called while it is held
 
 
-_locks: Final[dict[weakref.ref[Any], Rank]] = {}
+_locks: Final[weakref.WeakKeyDictionary[threading.RLock, Rank]] = weakref.WeakKeyDictionary()
 
 
 def new_lock(rank: Rank) -> threading.RLock:
@@ -47,12 +47,8 @@ def new_lock(rank: Rank) -> threading.RLock:
     Locks of temporary objects are tracked as long as they exist.
     """
     lock = threading.RLock()
-    _locks[weakref.ref(lock, _forget)] = rank
+    _locks[lock] = rank
     return lock
-
-
-def _forget(reference: weakref.ref[Any]) -> None:
-    _locks.pop(reference, None)
 
 
 section_lock: Final = new_lock(Rank.SECTION)
@@ -103,9 +99,8 @@ def _before_fork() -> None:
 
 def _own_locks() -> list[threading.RLock]:
     """Return all existing locks of `new_lock` except the section's, in the order of their ranks."""
-    # sorted() first makes a list, then gets the ranks: a lock may appear or disappear at any moment
-    found = [reference() for reference in sorted(_locks, key=lambda reference: _locks.get(reference, Rank.TABLE))]
-    return [lock for lock in found if lock is not None and lock is not section_lock]
+    found = [reference() for reference in _locks.keyrefs()]  # a list: a lock may appear or disappear at any moment
+    return sorted((lock for lock in found if lock not in (None, section_lock)), key=_locks.__getitem__)
 
 
 def _after_fork() -> HeldSignals | None:
