@@ -384,7 +384,7 @@ def test_locks_go_with_their_objects():
 
 
 def test_a_lock_that_outlives_its_module():
-    """At the end of a process, Python clears the globals of modules before objects that others keep, as profilers do."""
+    """At its end, Python clears the globals of a module before objects that others keep, as profilers do."""
     code = """
 import site, sys, weakref
 from ep.include.process import Rank, locks, new_lock
