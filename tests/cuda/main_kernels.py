@@ -32,7 +32,7 @@ from ep.cuda.engine.reduce.row_plan import MERGE_BYTES, Keep, PartVariant, Softm
 from ep.cuda.engine.reduce.row_program import RowProgram
 from ep.cuda.engine.reduce.scan_plan import ScanVariant
 from ep.cuda.engine.reduce.source import Computed
-from ep.cuda.kernels import add, arg_sort, expression, one_hot, row_expression, scan, softmax, where
+from ep.cuda.kernels import add, arg_sort, expression, integer_product, one_hot, row_expression, scan, softmax, where
 from ep.include import DataType
 from ep.include.primitive import ReduceOp
 from ep.include.primitive.structure import Step, Structure
@@ -328,7 +328,7 @@ def _rows() -> Iterator[tuple[str, MainKernel]]:
 
 
 def _moves() -> Iterator[tuple[str, MainKernel]]:
-    """Yield the kernels that move elements, and those that sum segments."""
+    """Yield the kernels that move elements, those that sum segments, and those of products."""
     for indices, data_type, in_rows, *widths in ONE_HOT:
         unit = unit_of(data_type)
         make = partial(one_hot.kernel, indices, unit, pack_elements(unit), bool(in_rows), 32)
@@ -363,6 +363,9 @@ def _moves() -> Iterator[tuple[str, MainKernel]]:
     for task, width, *widths in PLACES:
         make = partial(arg_sort.kernel, T.kFloat, ArgSortVariant(task, T.kInt32, 32, width))
         yield f"places {task.name} {width}", MainKernel(make, *widths)
+    for data_type in (T.kUInt8, T.kUInt64):
+        make = partial(integer_product.kernel, data_type, False, True)
+        yield f"integer product {data_type.name}", MainKernel(make, data_type.itemsize, data_type.itemsize)
     for step in ("count", "scan", "scatter", "block"):
         yield f"sort {step}", MainKernel(partial(getattr(sort, f"{step}_kernel"), T.kInt32), 4, 4)
 

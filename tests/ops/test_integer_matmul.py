@@ -76,6 +76,12 @@ def test_more_columns_than_a_launch_has_and_batches_that_do_not_merge(operate, r
     np.testing.assert_array_equal(operate("matmul", a, b), np.matmul(a, b))
 
 
+def test_more_columns_and_matrices_than_a_grid_has_blocks(operate, rng, monkeypatch):
+    monkeypatch.setattr("ep.cuda.engine.product.tiles._MOST_BLOCKS", 2)
+    a, b = numbers(rng, (5, 3, 19), np.uint16), numbers(rng, (5, 19, 70), np.uint16)
+    np.testing.assert_array_equal(operate("matmul", a, b), np.matmul(a, b))
+
+
 def test_views_and_out(rng):
     a, b = (rng.integers(-9, 9, (8, 6)) for _ in range(2))
     np.testing.assert_array_equal(ep.ops.matmul(a[::2], b.T[:, ::2]), a[::2] @ b.T[:, ::2])

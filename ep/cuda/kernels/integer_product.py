@@ -30,8 +30,8 @@ _NUM_WORDS: Final = 12
 def kernel(data_type: DataType, transpose_a: bool, transpose_b: bool) -> KernelSource:
     """Return the kernel (a, b, c, m, n, k, matrices, a_step, b_step, c_step, alpha, beta) of an unsigned type.
 
-    matrices: of c, with the steps in elements from one to the next. Blocks have the tiles of a matrix along the first
-    axis of the grid, and matrices along the second one. c is not read if beta is 0.
+    matrices: of c, with the steps in elements from one to the next. The axes of the grid are those of rows, columns and
+    matrices. c is not read if beta is 0.
     """
     T = (DataType.kUInt64 if data_type.itemsize == 8 else DataType.kUInt32).dtype.type
     tile_of_a, tile_of_b = (shared_array(SIDE * _PITCH, T) for _ in range(2))
@@ -40,26 +40,28 @@ def kernel(data_type: DataType, transpose_a: bool, transpose_b: bool) -> KernelS
 
     def multiply(a, b, c, m, n, k, matrices, a_step, b_step, c_step, alpha, beta):
         left, right, thread = tile_of_a(), tile_of_b(), thread_of_block()
-        row, column, across = thread // SIDE, thread % SIDE, (n + SIDE - 1) // SIDE
-        first_row, first_column = block_of_grid()[0] // across * SIDE, block_of_grid()[0] % across * SIDE
-        matrix = block_of_grid()[1]
+        row, column, first_row = thread // SIDE, thread % SIDE, block_of_grid()[0] * SIDE
+        matrix = block_of_grid()[2]
         while matrix < matrices:
-            total, first = T(0), 0
-            while first < k:
-                read_a(left, a, matrix * a_step, first_row, first, m, k, row, column)
-                read_b(right, b, matrix * b_step, first, first_column, k, n, row, column)
-                barrier()
-                for place in range(SIDE):
-                    total = T(total + T(left[row * _PITCH + place] * right[place * _PITCH + column]))
-                barrier()  # before the next tiles are written
-                first += SIDE
-            if first_row + row < m and first_column + column < n:
-                place = matrix * c_step + (first_row + row) * n + first_column + column
-                result = T(T(alpha) * total)
-                if beta != 0:
-                    result = T(result + T(beta) * T(load(c, place)[0]))
-                store(c, place, (result,))
-            matrix += blocks_of_grid()[1]
+            first_column = block_of_grid()[1] * SIDE
+            while first_column < n:
+                total, first = T(0), 0
+                while first < k:
+                    read_a(left, a, matrix * a_step, first_row, first, m, k, row, column)
+                    read_b(right, b, matrix * b_step, first, first_column, k, n, row, column)
+                    barrier()
+                    for place in range(SIDE):
+                        total = T(total + T(left[row * _PITCH + place] * right[place * _PITCH + column]))
+                    barrier()  # before the next tiles are written
+                    first += SIDE
+                if first_row + row < m and first_column + column < n:
+                    place = matrix * c_step + (first_row + row) * n + first_column + column
+                    result = T(T(alpha) * total)
+                    if beta != 0:
+                        result = T(result + T(beta) * T(load(c, place)[0]))
+                    store(c, place, (result,))
+                first_column += blocks_of_grid()[1] * SIDE
+            matrix += blocks_of_grid()[2]
 
     ways = "".join("T" if transposed else "N" for transposed in (transpose_a, transpose_b))
     return KernelSource(f"integer_product.{data_type.name}.{ways}", multiply, _NUM_WORDS)

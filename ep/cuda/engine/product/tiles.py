@@ -13,7 +13,7 @@ SIDE: Final = 16
 """The rows and columns of a tile, each of whose elements has a thread."""
 assert SIDE * SIDE == BLOCK_THREADS
 
-_MOST_MATRICES: Final = 2**16 - 1  # blocks along the second axis of a grid
+_MOST_BLOCKS: Final = 2**16 - 1  # along the second axis of a grid, and the third one
 
 
 def tiled(
@@ -24,9 +24,9 @@ def tiled(
     addresses: those of a, b and c. size: the bytes of an element.
     """
     m, n, k, *_ = product
-    tiles = -(-m // SIDE) * -(-n // SIDE)
+    down, across = -(-m // SIDE), -(-n // SIDE)
     for call in calls(product, transpose_a, MAX_BLOCKS):
         places = (address + offset * size for address, offset in zip(addresses, call.offsets, strict=True))
-        grid = Grid((tiles, min(call.batch_count, _MOST_MATRICES), 1))
+        grid = Grid((down, min(across, _MOST_BLOCKS), min(call.batch_count, _MOST_BLOCKS)))
         numbers = alpha, beta if call.first else 1
         yield grid, (*places, m, n, k, call.batch_count, *call.strides, *numbers)
