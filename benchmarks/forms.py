@@ -79,11 +79,16 @@ def _kernel(name: str, real_type: Any, function: Any, ordinary: Any = None, exce
     from ep.include import as_data_type
 
     data_type = as_data_type(real_type)
-    src_types, interleaved = (data_type,) * (2 if name == "pow" else 1), bool(ordinary) or name != "pow"
+    src_types, interleaved = (data_type,) * (1 + _has_two(name)), bool(ordinary) or name != "pow"
     functions = RowFunctions(src_types, data_type, ordinary or function, interleaved=interleaved)
     if ordinary:
         functions = functions._replace(apply_any=function, exceeds=exceeds(loader(data_type), real_type))
     return row_kernel(f"forms.{name}.{data_type.name}", functions)
+
+
+def _has_two(name: str) -> bool:
+    """Return whether a function has two operands."""
+    return name == "pow" or name.endswith("_backward")
 
 
 def _gains(name: str, real_type: Any, without: int, with_it: int, seconds: float) -> tuple[float, ...]:
@@ -104,20 +109,20 @@ def _gains(name: str, real_type: Any, without: int, with_it: int, seconds: float
 
 
 def _call(kernel: int, name: str, x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> Callable[[], None]:
-    """Return a call of a row kernel on x; x is also the exponent of pow."""
+    """Return a call of a row kernel on x, which is both operands of a function of two."""
     from ep.cpu.engine.map.inner_loop import INNER, INNER_WORDS
     from ep.cpu.shared.context import CONTEXT, CONTEXT_WORDS
 
     state, words = np.zeros(64, np.int64), np.zeros(max(INNER_WORDS, CONTEXT_WORDS), np.int64)
-    fields = INNER if name == "pow" else CONTEXT
+    fields = INNER if _has_two(name) else CONTEXT
     words[fields.dst], words[fields.state] = y.ctypes.data, state.ctypes.data
-    if name == "pow":
+    if _has_two(name):
         words[INNER.src : INNER.src + 2], words[INNER.step : INNER.step + 2] = x.ctypes.data, 1
         words[INNER.dst_size] = x.itemsize
     else:
         words[CONTEXT.sources] = x.ctypes.data
     task = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)(kernel)
-    first, kept = int(name == "pow"), (state, words, x, y)
+    first, kept = int(_has_two(name)), (state, words, x, y)
 
     def call() -> None:
         task(kept[1].ctypes.data, first, x.size)
@@ -142,7 +147,7 @@ def _ratio(slow: Callable[[], None], fast: Callable[[], None], seconds: float) -
 
 def _show(gain: Gain) -> None:
     processor, gains = "AVX-512" if gain.avx512 else "AVX2", "".join(f"{each:8.0%}" for each in gain.gains)
-    print(f"{gain.name:12}{gain.arithmetic:9}{processor:8}{gains}  {gain.form} over {gain.without}", flush=True)
+    print(f"{gain.name:20}{gain.arithmetic:9}{processor:8}{gains}  {gain.form} over {gain.without}", flush=True)
 
 
 def main() -> int:
