@@ -15,7 +15,7 @@ from torch.fx import GraphModule
 from ep.expressions.memory import Arenas
 from ep.torch.compiled_graph import CompiledGraph
 from ep.torch.operators import OPERATORS, aten
-from ep.torch.operators.resizes import with_resizes
+from ep.torch.operators.resizes import resizes_in_graphs
 from ep.torch.options import Options, as_options
 from ep.torch.saving import partition
 from ep.torch.section import Target
@@ -42,9 +42,10 @@ def decompositions() -> dict[Any, Any]:
     found = dict(core_aten_decompositions())
     more = (
         "native_group_norm_backward native_batch_norm_backward _native_batch_norm_legit "
-        "_native_batch_norm_legit_functional elu hardtanh rrelu_with_noise_backward nll_loss_forward "
-        "nll_loss_backward nll_loss2d_forward nll_loss2d_backward mse_loss_backward reflection_pad1d reflection_pad2d "
-        "replication_pad2d std_mean linalg_vector_norm addmv dist ldexp"
+        "_native_batch_norm_legit_functional _native_batch_norm_legit_no_training elu hardtanh "
+        "rrelu_with_noise_backward nll_loss_forward nll_loss_backward nll_loss2d_forward nll_loss2d_backward "
+        "mse_loss_backward reflection_pad1d reflection_pad2d replication_pad2d std_mean linalg_vector_norm addmv dist "
+        "ldexp"
     )
     found.update(get_decompositions([getattr(aten, name) for name in more.split()]))
     for target in [*found]:
@@ -53,13 +54,14 @@ def decompositions() -> dict[Any, Any]:
     return found
 
 
-def backend(module: GraphModule, example_inputs: Sequence[Any], **given: Any) -> Callable[..., Any]:
+def backend(
+    module: GraphModule, example_inputs: Sequence[Any], *, options: Mapping[str, Any] | None = None
+) -> Callable[..., Any]:
     """Compile a graph of torch.compile: `torch.compile(model, backend="ep")`.
 
-    given: `options`, a mapping with the names of `Options`. Raises TypeError for other names, and for values of other
-    types.
+    options: a mapping with the names of `Options`. Raises TypeError for other names, and for values of other types.
     """
-    return compiled(module, example_inputs, as_options(_only_options(given)), lambda graph: None)
+    return compiled(module, example_inputs, as_options(options), lambda graph: None)
 
 
 def compiled(
@@ -80,12 +82,6 @@ def compiled(
         decompositions=decompositions(),
         partition_fn=partition,
     )
-    with_resizes(module)
-    found: Callable[..., Any] = make(module, example_inputs)
+    with resizes_in_graphs():
+        found: Callable[..., Any] = make(module, example_inputs)
     return found
-
-
-def _only_options(given: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    if unknown := [name for name in given if name != "options"]:
-        raise TypeError(f"backend ep does not know {unknown[0]}; it takes options")
-    return given.get("options")

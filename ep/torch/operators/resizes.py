@@ -1,117 +1,86 @@
-"""Resizes of images. PyTorch's own become many gathers when a graph is traced, so these are operators of their own."""
+"""Resizes of images. PyTorch's dispatcher has functions of many gathers in their places when a graph is traced."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final
 
 import numpy as np
 import torch
-from torch.fx import GraphModule
-from torch.nn import functional
+from torch._decomp.decompositions import upsample_compute_output_size
+from torch._prims_common import suggest_memory_format
+from torch._subclasses.fake_impls import register_op_impl
 
 from ep import ops
-from ep.torch.table import OPERATORS, Arguments, Call, aten
+from ep.torch.table import Arguments, Call, add, aten
 
 _MODES: Final = {
-    "nearest": ("nearest", "upsample_nearest{}d"),
-    "nearest-exact": ("nearest_exact", "_upsample_nearest_exact{}d"),
-    "linear": ("linear", "upsample_linear{}d"),
-    "bilinear": ("linear", "upsample_bilinear{}d"),
-    "trilinear": ("linear", "upsample_trilinear{}d"),
-    "bicubic": ("cubic", "upsample_bicubic{}d"),
+    **{f"upsample_nearest{k}d": "nearest" for k in (1, 2, 3)},
+    **{f"_upsample_nearest_exact{k}d": "nearest_exact" for k in (1, 2, 3)},
+    **dict.fromkeys(("upsample_linear1d", "upsample_bilinear2d", "upsample_trilinear3d"), "linear"),
+    "upsample_bicubic2d": "cubic",
 }
-"""For each mode of PyTorch, that of `ep.ops.resize`, and the name of ATen's operator with a number of axes."""
+"""The modes of `ep.ops.resize`, by ATen's names."""
+_KEYS: Final = torch._C.DispatchKey.Autograd, torch._C.DispatchKey.CompositeImplicitAutograd
+"""What the functions of gathers replace."""
 
 
-def with_resizes(module: GraphModule) -> None:
-    """Let the graph of a model call the operators of this module."""
-    parts = [one for one in module.modules() if isinstance(one, GraphModule)]
-    targets = [node.target for part in parts for node in part.graph.nodes]
-    if any(str(getattr(one, "__module__", "")).startswith("torch._functorch") for one in targets):
-        return  # torch.vmap does not know the operators
-    for part in parts:
-        for node in part.graph.find_nodes(op="call_function", target=functional.interpolate):
-            node.target = _interpolate
-        part.recompile()
+@contextmanager
+def resizes_in_graphs() -> Iterator[None]:
+    """Have the graphs that are traced in the block call ATen's operators."""
+    packets = [getattr(aten, name) for name in _MODES]
+    ours = {one.default: dict[Any, Any]() for one in packets}
+    ours |= {one.vec: dict.fromkeys(_KEYS, _sized(one.default)) for one in packets}
+    theirs = {target: {key: target.py_kernels[key] for key in _KEYS if key in target.py_kernels} for target in ours}
+    _dispatch(ours)
+    try:
+        yield
+    finally:
+        _dispatch(theirs)
 
 
-def _interpolate(
-    input: torch.Tensor,
-    size: Any = None,
-    scale_factor: Any = None,
-    mode: str = "nearest",
-    align_corners: bool | None = None,
-    recompute_scale_factor: bool | None = None,
-    antialias: bool = False,
-) -> torch.Tensor:
-    """Return what `torch.nn.functional.interpolate` returns."""
-    count, given = input.dim() - 2, scale_factor if size is None else size
-    some = [*given] if isinstance(given, list | tuple) else [given] * count
-    is_other = recompute_scale_factor or antialias or (size is None) is (scale_factor is None) or len(some) != count
-    if is_other or _packet(mode, count) is None:
-        return functional.interpolate(input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias)
-    if size is not None:
-        return _RESIZE(input, some, mode, bool(align_corners), None)
-    sizes = [torch.sym_int(length * factor) for length, factor in zip(input.shape[2:], some, strict=True)]
-    return _RESIZE(input, sizes, mode, bool(align_corners), [*map(float, some)])
+def _dispatch(kernels: Mapping[Any, Mapping[Any, Any]]) -> None:
+    for target, functions in kernels.items():
+        for key in _KEYS:
+            target.py_kernels.pop(key, None)
+        target.py_kernels.update(functions)
+        target._dispatch_cache.clear()
 
 
-def _packet(mode: str, count: int) -> Any:
-    """Return ATen's operator for a number of axes; None if there is none."""
-    return getattr(aten, _MODES[mode][1].format(count), None) if mode in _MODES else None
+def _sized(target: Any) -> Callable[..., torch.Tensor]:
+    """Return an operator as a function of sizes, or of factors."""
+
+    def resized(x: torch.Tensor, sizes: Any, *more: Any) -> Any:
+        *is_aligned, factors = more
+        sizes = upsample_compute_output_size(x.size(), sizes, factors)
+        return target(x, sizes, *is_aligned, *(factors or [None] * len(sizes)))
+
+    return resized
 
 
-def _options(mode: str, align_corners: bool, scales: Sequence[float] | None, count: int) -> list[Any]:
-    """Return the last arguments of ATen's operators."""
-    factors: list[Any] = [None] * count if scales is None else [*scales]
-    return factors if mode.startswith("nearest") else [align_corners, *factors]
+@register_op_impl([getattr(aten, f"{name}_backward").default for name in _MODES if "nearest" not in name])
+def _gradient_when_traced(
+    mode: Any, target: Any, dy: torch.Tensor, _: Any, shape: Any, *more: Any, **given: Any
+) -> Any:
+    """Return a gradient without elements: PyTorch's own functions for that take no sizes that vary."""
+    with mode:
+        order = torch.contiguous_format if "cubic" in target.name() else suggest_memory_format(dy)
+        return torch.empty(shape, dtype=dy.dtype, device=dy.device, memory_format=order)
 
 
-def _resized(x: torch.Tensor, sizes: Any, mode: str, align_corners: bool, scales: Any) -> Any:
-    return _packet(mode, len(sizes)).default(x, sizes, *_options(mode, align_corners, scales, len(sizes)))
+def _resized(c: Call, a: Arguments) -> Any:
+    mode, factors = _MODES[c.name.removesuffix("_backward")], [one for name, one in a.given.items() if "scale" in name]
+    if c.dtype.kind in "iub" and (c.dtype != np.uint8 or not mode.startswith("nearest")):
+        raise NotImplementedError(f"a {mode} resize of {c.dtype}, which PyTorch rounds in a way of its own")
+    options: Any = {"mode": mode, "align_corners": bool(a.align_corners), "scales": factors}
+    if None in factors:
+        if any(factors):
+            raise NotImplementedError("a resize by a factor along some axes, and to a size along others")
+        options["scales"] = None
+    if a.grad_output is None:
+        return ops.resize(a.self, c.shape[2:], **options)
+    return ops.resize_grad(a.grad_output, c.shape, **options)
 
 
-def _gradient(dy: torch.Tensor, shape: Any, mode: str, align_corners: bool, scales: Any) -> Any:
-    count = len(shape) - 2
-    gradient = getattr(aten, f"{_packet(mode, count).__name__}_backward").default
-    return gradient(dy, dy.shape[2:], shape, *_options(mode, align_corners, scales, count))
-
-
-def _fake_gradient(dy: torch.Tensor, shape: Any, mode: str, align_corners: bool, scales: Any) -> Any:
-    """Return a tensor with the strides of a gradient: many are in the memory format of dy."""
-    is_plain = mode == "bicubic" or (len(shape) == 5 and mode != "trilinear")
-    return dy.new_empty(shape) if is_plain else _resized(dy, shape[2:], mode, align_corners, None)
-
-
-def _set_context(ctx: Any, inputs: Any, output: Any) -> None:
-    ctx.shape, ctx.options = inputs[0].shape, inputs[2:]
-
-
-def _backward(ctx: Any, dy: torch.Tensor) -> tuple[Any, ...]:
-    return _RESIZE_GRAD(dy, [*ctx.shape], *ctx.options), None, None, None, None
-
-
-def _defined(name: str, first: str, real: Any, fake: Any) -> Any:
-    """Return a new operator of PyTorch. real: computes it. fake: returns a result without elements."""
-    torch.library.define(name, f"(Tensor {first}, str mode, bool align_corners, float[]? scales) -> Tensor")
-    torch.library.impl(name, "CompositeExplicitAutograd", real)
-    torch.library.register_fake(name, fake)
-    return getattr(torch.ops.ep, name.partition("::")[2]).default
-
-
-_RESIZE: Final = _defined("ep::resize", "x, SymInt[] sizes", _resized, _resized)
-_RESIZE_GRAD: Final = _defined("ep::resize_grad", "dy, SymInt[] shape", _gradient, _fake_gradient)
-torch.library.register_autograd("ep::resize", _backward, setup_context=_set_context)
-
-
-def _computed(c: Call, a: Arguments) -> Any:
-    if c.dtype.kind in "iub" and (c.dtype != np.uint8 or not a.mode.startswith("nearest")):
-        raise NotImplementedError(f"a {a.mode} resize of {c.dtype}, which PyTorch rounds in a way of its own")
-    options: Any = {"mode": _MODES[a.mode][0], "align_corners": a.align_corners, "scales": a.scales}
-    if a.dy is not None:
-        return ops.resize_grad(a.dy, c.shape, **options)
-    return ops.resize(a.x, c.shape[2:], **options)
-
-
-OPERATORS.update({_RESIZE: _computed, _RESIZE_GRAD: _computed})
+add({f"{name}.default {name}_backward.default": _resized for name in _MODES})
