@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import torch
 from torch.fx import GraphModule
 
 from ep.common.bounded_cache import BoundedCache
 from ep.garbage import garbage_waits
 from ep.include.device_type import DeviceType
 from ep.include.errors import UnsupportedPrimitiveError
-from ep.torch.plan import Plan
+from ep.torch.division import is_random
+from ep.torch.plan import Plan, planned
 from ep.torch.section import RefusedError, Target
 from ep.torch.sizing import Symbols
 
@@ -30,9 +32,11 @@ class CompiledGraph:
     def __call__(self, args: list[Any]) -> list[Any]:
         """Return the results. Raises NotImplementedError for steps that PyTorch would compute, where those are errors,
         and UnsupportedPrimitiveError, which lists all that the device lacks."""
-        plan = self._plans.get(self._symbols.key(args))
+        key = self._symbols.key(args) if self._symbols.vary else ()
+        plan = self._plans.get(key)
         if plan is None:
             plan = self.plan(args)
+            self._plans.put(key, plan)
         found: list[Any] = plan.run(args)
         return found
 
@@ -40,31 +44,27 @@ class CompiledGraph:
         """Return a plan that there is; if there is none yet, one for the sizes that PyTorch traced the graph with."""
         for plan in (*self._plans.values(), *self._plans.older.values()):
             return plan  # type: ignore[no-any-return]
-        return self.plan([self._symbols.traced(node) for node in self._symbols.placeholders])
+        said = [self._symbols.said[node] for node in self._symbols.placeholders]
+        return self.plan([one.node.hint if isinstance(one, torch.SymFloat) else one for one in said])
 
     def plan(self, args: Sequence[Any]) -> Plan:
-        """Return a new plan for inputs of some sizes, which later calls use."""
+        """Return a new plan for inputs of some sizes."""
         with garbage_waits():
             plan, at_once = None, not self._plans
             while plan is None:
                 try:
-                    plan = Plan(self._module, self._symbols, args, self._refused, self._target, at_once=at_once)
+                    plan = planned(self._module, self._symbols, args, self._refused, self._target, at_once=at_once)
                 except RefusedError as error:
                     if not error.reasons.keys() - self._refused.keys():
                         raise  # nothing would change
                     self._refused.update(error.reasons)
-        self._check(plan)
-        self._plans.put(self._symbols.key(args), plan)
-        return plan
-
-    def _check(self, plan: Plan) -> None:
         options, device = self._target.options, self._target.options.device
-        if device is not DeviceType.kCPU:
-            lacking = [one for one in self._refused.values() if isinstance(one, UnsupportedPrimitiveError)]
-            if lacking:
-                listed = "\n  ".join(dict.fromkeys(map(str, lacking)))
-                raise UnsupportedPrimitiveError(f"{device.tag} lacks kernels of the model:\n  {listed}")
-        steps = [one for one in plan.eager if not one.is_random]
+        lacking = [str(one) for one in self._refused.values() if isinstance(one, UnsupportedPrimitiveError)]
+        if lacking and device is not DeviceType.kCPU:
+            listed = "\n  ".join(dict.fromkeys(lacking))
+            raise UnsupportedPrimitiveError(f"{device.tag} lacks kernels of the model:\n  {listed}")
+        steps = [f"{node.name} ({node.target}): {why}" for node, why in plan.eager.items() if not is_random(node)]
         if options.strict and steps:
-            listed = "\n  ".join(f"{one.name} ({one.operator}): {one.reason}" for one in steps)
+            listed = "\n  ".join(steps)
             raise NotImplementedError(f"PyTorch would compute {len(steps)} steps, and strict is set:\n  {listed}")
+        return plan

@@ -2,34 +2,16 @@
 
 from __future__ import annotations
 
-import math
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import torch
 from torch.fx import Node
 
 from ep.torch.sizing import Sizing
-from ep.torch.table import OPERATORS, aten
-from ep.torch.tensors import DTYPES, Layout, refusal, tensors_in
-
-_VIEWS: Final = {
-    aten.alias.default, aten.detach.default, aten.expand.default, aten.permute.default, aten.select.int,
-    aten.slice.Tensor, aten.split.Tensor, aten.split_with_sizes.default, aten.squeeze.default, aten.squeeze.dim,
-    aten.squeeze.dims, aten.unsqueeze.default, aten.view.default,
-}  # fmt: skip
-"""The operators whose results are in the memory of their first operand: PyTorch makes them in no time."""
-_NUMBERS: Final = (bool, int, float, torch.SymBool, torch.SymInt, torch.SymFloat)
-
-
-class EagerStep(NamedTuple):
-    """A node that PyTorch computes, and why. is_random: whether it draws numbers from PyTorch's generator."""
-
-    name: str
-    operator: str
-    reason: str
-    is_random: bool
+from ep.torch.table import OPERATORS
+from ep.torch.tensors import refusal, tensors_in
 
 
 class Part(NamedTuple):
@@ -41,88 +23,62 @@ class Part(NamedTuple):
 
 
 class Division:
-    """What computes each node of a graph.
+    """What computes each node of a graph. Views, which take no time, are computed by all that need them.
 
-    numbers: the nodes that are numbers and known now. steps: in their order: a Part, or a node that PyTorch computes.
-    eager: what PyTorch computes, views left out.
+    steps: in their order: a Part, or a node that PyTorch computes. eager: the nodes that it computes, and why.
     """
 
-    def __init__(self, nodes: Sequence[Node], wanted: Sequence[Any], sizing: Sizing, args: Sequence[Any],
-                 refused: Mapping[Node, Exception]) -> None:  # fmt: skip
-        """nodes: in their order. wanted: the results. args: the inputs. refused: nodes that PyTorch must compute."""
+    def __init__(
+        self, nodes: Sequence[Node], wanted: Iterable[Any], sizing: Sizing, refused: Mapping[Node, Exception]
+    ) -> None:
+        """nodes: in their order. wanted: the results. refused: nodes that PyTorch must compute."""
         self._sizing, self._refused = sizing, refused
         self._rank = {node: k for k, node in enumerate(nodes)}
-        self.numbers: dict[Node, Any] = {}
-        for node, given in zip(sizing.symbols.placeholders, args, strict=True):
-            if type(node.meta.get("val")) in (bool, int, float):
-                self.numbers[node] = given
-        self._why: dict[Node, str] = {}
-        self._times: dict[Node, int] = {}  # odd: of a section; even: of PyTorch's steps before the next section
-        self._note(nodes)
-        self._by_torch: dict[Node, int] = {}  # the nodes that PyTorch computes, by their times
-        self._results: dict[int, dict[Node, None]] = {}  # of sections, by their times
-        self._needed: dict[Node, list[Node | None]] = {}  # by nodes, the views that need them; None stands for others
-        for node in self._why:
-            self._by_torch[node] = self._times[node]
-        for node in (*wanted, *(source for one in self._why for source in one.all_input_nodes)):
-            self._need(node)
-        times = range(max(self._times.values(), default=0), 0, -1)
-        parts = {time: self._part(time) for time in times if time % 2}  # the last first: it needs results of others
-        ends: list[tuple[int, int, Any]] = [(time, 0, part) for time, part in parts.items() if part.results]
-        ends += [(time, self._rank[node], node) for node, time in self._by_torch.items()]
-        self.steps = [step for *_, step in sorted(ends, key=lambda end: end[:2])]
-        self.eager = [
-            EagerStep(node.name, str(node.target), why, _is_random(node)) for node, why in self._why.items() if why
-        ]
-
-    def _note(self, nodes: Sequence[Node]) -> None:
-        """Find out what computes each node, and when."""
-        least = last = 0  # the time of the last node that writes to its operands, and of the last one with an order
+        self._sources: dict[Node, dict[Node, None]] = {}  # by views, what they are views of
+        self.eager: dict[Node, str] = {}
+        steps, section = list[dict[Node, None] | Node](), dict[Node, None]()
+        sections: dict[Node, dict[Node, None]] = {}  # by the nodes that they compute
         for node in nodes:
-            if node.op == "output":
+            if node.op != "call_function" or node in sizing.numbers:
                 continue
-            said = node.meta.get("val")
-            if node.op in ("placeholder", "get_attr"):
-                self._times[node] = 0
-            if node in self.numbers or (isinstance(said, _NUMBERS) and self._is_known(node, said)):
+            sources, whole = self._sources_of(node.all_input_nodes), node.args[0] if _is_part(node) else None
+            if whole in sections:
+                sections[whole][node] = None
+                sections[node] = sections[whole]
                 continue
-            if node in self._times:
+            if whole in self._sources or self._is_view(node):
+                self._sources[node] = sources
                 continue
-            before = max([self._times[one] for one in node.all_input_nodes if one not in self.numbers], default=0)
-            if node.target is operator.getitem and node.args[0] in self._times:
-                source = node.args[0]
-                self._times[node] = self._times[source]
-                if source in self._why:
-                    self._why[node] = ""
-                continue
-            if self._is_view(node):
-                self._times[node] = before
-                continue
-            time, why = max(before, least), self._reason(node)
+            why = self._reason(node) if whole is None else ""
             if why is None:
-                self._times[node] = time + (time % 2 == 0)
+                section[node] = None
+                sections[node] = section
                 continue
-            time += time % 2
-            if _is_ordered(node):
-                time = last = max(last, time)
-            if _writes(node):
-                time = least = last = max([time, *(one + one % 2 for one in self._times.values())])
-            self._times[node], self._why[node] = time, why
+            if (whole is None and _writes(node)) or not sources.keys().isdisjoint(section):
+                steps.append(section)
+                section = {}
+            steps.append(node)
+            if why:
+                self.eager[node] = why
+        needed, self.steps = self._sources_of(wanted), list[Part | Node]()
+        for one in reversed([*steps, section]):
+            step = one if isinstance(one, Node) else self._part(one, needed)
+            needed |= self._sources_of(step.all_input_nodes if isinstance(step, Node) else step.inputs)
+            if isinstance(step, Node) or step.results:
+                self.steps.insert(0, step)
 
-    def _is_known(self, node: Node, said: Any) -> bool:
-        """Note the value of a number, if it follows from sizes."""
-        if isinstance(said, torch.SymInt) and not self._sizing.symbols.is_size(said):
-            return False
-        if isinstance(said, torch.SymBool | torch.SymFloat):
-            return False
-        try:
-            self.numbers[node] = self._sizing.number(said) if isinstance(said, torch.SymInt) else said
-        except ValueError:
-            return False
-        return True
+    def _sources_of(self, nodes: Iterable[Any]) -> dict[Node, None]:
+        """Return what nodes are, or are views of. Numbers are known."""
+        found = dict[Node, None]()
+        for node in nodes:
+            if isinstance(node, Node) and node not in self._sizing.numbers:
+                found |= self._sources.get(node, {node: None})
+        return found
 
     def _is_view(self, node: Node) -> bool:
-        return node.target in _VIEWS and node not in self._refused and self._sizing.of(node) is not None
+        if not getattr(node.target, "is_view", False) or node.target not in OPERATORS or node in self._refused:
+            return False
+        return all(self._sizing.of(one) is not None for one in (node, *node.all_input_nodes))
 
     def _reason(self, node: Node) -> str | None:
         """Return why PyTorch computes a node; None if a section does, and "" if there is nothing to compute."""
@@ -130,7 +86,7 @@ class Division:
         if sizes and all(0 in shape for shape, _ in sizes):
             return ""  # PyTorch alone knows the strides of a tensor without elements
         if node.target not in OPERATORS:
-            return "it draws numbers from PyTorch's generator" if _is_random(node) else "ep has no operator for it"
+            return "it draws numbers from PyTorch's generator" if is_random(node) else "ep has no operator for it"
         if node in self._refused:
             error = self._refused[node]
             return f"{type(error).__name__}: {error}"
@@ -142,63 +98,27 @@ class Division:
                 return "its shape depends on data"
         return None if sizes else "its result is no tensor"
 
-    def _need(self, node: Any, view: Node | None = None) -> None:
-        """Note that a value is needed as a tensor of PyTorch. view: the view that needs it; None for anything else."""
-        if not isinstance(node, Node) or node in self.numbers:
-            return
-        self._needed.setdefault(node, []).append(view)
-        if node in self._by_torch:
-            return
-        time = self._times[node]
-        if self._is_tensor_view(node):
-            self._by_torch[node] = time + time % 2
-            for source in node.all_input_nodes:
-                self._need(source, node)
-        elif time % 2:
-            self._results.setdefault(time, {})[node] = None
-
-    def _as_needed(self, node: Node) -> Node:
-        """Return what a section gives for one of its results: if a view is all that is needed of it, and has all
-        elements, the view."""
-        while len(needed := self._needed[node]) == 1 and (view := needed[0]) and self._has_all_elements(view, node):
-            del self._by_torch[view]
-            node = view
-        return node
-
-    def _has_all_elements(self, view: Node, node: Node) -> bool:
-        """Return whether a view of a tensor is a tensor with each element once."""
-        said = view.meta["val"]
-        if not isinstance(said, torch.Tensor):
-            return False
-        (shape, strides), (whole, _) = (one for each in (view, node) for one in self._sizing.of(each) or ())
-        layout = Layout(DTYPES[said.dtype], shape, strides)
-        return layout.is_view and math.prod(layout.shape) == math.prod(shape) == math.prod(whole)
-
-    def _is_tensor_view(self, node: Node) -> bool:
-        """Return whether a value is a view, or one of the views that an operator returns."""
-        return self._is_view(node) or (node.target is operator.getitem and self._is_view(node.args[0]))
-
-    def _part(self, time: int) -> Part:
-        """Return the part of a time; what it reads is needed."""
-        results = [*map(self._as_needed, self._results.get(time, ()))]
-        found, inputs, todo = set[Node](), dict[Node, None](), [*results]
+    def _part(self, section: Mapping[Node, None], needed: Mapping[Node, None]) -> Part:
+        """Return the part that computes what is needed of a section, and the views that it reads."""
+        found, inputs, results = set[Node](), set[Node](), [node for node in section if node in needed]
+        todo = [*results]
         while todo:
             node = todo.pop()
-            if node in found or node in self.numbers:
-                continue
-            is_at_hand = node in self._by_torch or (node.target is operator.getitem and node.args[0] in self._by_torch)
-            if self._times[node] == time or (self._is_tensor_view(node) and not is_at_hand):
+            if node not in section and node not in self._sources:
+                inputs.add(node)
+            elif node not in found:
                 found.add(node)
-                todo += node.all_input_nodes
-            else:
-                inputs[node] = None
-        for node in inputs:
-            self._need(node)
-        by_rank: Callable[[Node], int] = self._rank.__getitem__
-        return Part(sorted(found, key=by_rank), sorted(inputs, key=by_rank), results)
+                todo += [one for one in node.all_input_nodes if one not in self._sizing.numbers]
+        return Part(sorted(found, key=self._rank.__getitem__), sorted(inputs, key=self._rank.__getitem__), results)
 
 
-def _is_random(node: Node) -> bool:
+def _is_part(node: Node) -> bool:
+    """Return whether a node is one of the results of another."""
+    return node.target is operator.getitem
+
+
+def is_random(node: Node) -> bool:
+    """Return whether a node draws numbers from PyTorch's generator."""
     return torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
 
 
@@ -206,17 +126,3 @@ def _writes(node: Node) -> bool:
     """Return whether a node may write to its operands, or do anything else that others see."""
     schema = getattr(node.target, "_schema", None)
     return schema is None or schema.is_mutable
-
-
-def _is_ordered(node: Node) -> bool:
-    return _is_random(node) or _writes(node)
-
-
-def last_uses(steps: Sequence[tuple[Sequence[Node], Sequence[Node]]], kept: Iterable[Any]) -> list[list[Node]]:
-    """Return for each step the values that none of the later ones reads. steps: what each reads and makes."""
-    found, seen = list[list[Node]](), {one for one in kept if isinstance(one, Node)}
-    for read, made in reversed(steps):
-        ends = [node for node in dict.fromkeys((*read, *made)) if node not in seen]
-        seen.update(ends)
-        found.append(ends)
-    return found[::-1]

@@ -42,7 +42,7 @@ def explain(model: Callable[..., Any], /, *args: Any, options: Mapping[str, Any]
 
 def _explained(plan: Plan) -> str:
     lines = [line for section in plan.sections for line in section.explain()]
-    for (operator, reason), count in Counter((one.operator, one.reason) for one in plan.eager).items():
+    for (operator, reason), count in Counter((node.target, why) for node, why in plan.eager.items()).items():
         times = f", {count} times" if count > 1 else ""
         lines.append(f"PyTorch computes {operator}{times}: {reason}")
     return "\n".join(lines)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -27,7 +27,7 @@ from ep.torch.division import Part
 from ep.torch.options import Options
 from ep.torch.sizing import Sizing
 from ep.torch.table import OPERATORS, Call
-from ep.torch.tensors import DTYPES, Layout, NDArray, Number, tensors_in, values_in
+from ep.torch.tensors import DTYPES, Layout, values_in
 
 Values = dict[Node, Any]
 """Lazy arrays, and lists of them, by node."""
@@ -55,32 +55,23 @@ _PARAMETER: Final = torch.nn.Parameter
 class Section:
     """Some nodes of a graph, for inputs of certain sizes. Its plan is kept on disk."""
 
-    def __init__(
-        self,
-        target: Target,
-        part: Part,
-        sizing: Sizing,
-        numbers: Mapping[Node, Any],
-        places: Mapping[Node, int],
-        at_once: bool,
-    ) -> None:
-        """part: its nodes, inputs and results. sizing: of its values. numbers: those that are known now, by node.
-        places: of all nodes among the values of a call. at_once: whether the first call keeps a new plan.
+    def __init__(self, target: Target, part: Part, sizing: Sizing, at_once: bool) -> None:
+        """part: its nodes, inputs and results. sizing: of its values. at_once: whether the first call keeps a new plan.
 
         Raises RefusedError.
         """
         self._target, self._base = target, arrays_on(target.options.device)
-        self._made_of, self._at_once = (part, sizing, numbers), at_once
-        self._readers = [_layout(node, sizing) for node in part.inputs]
-        self._places = [places[node] for node in part.inputs]
-        self._writers = [(places[node], _layout(node, sizing)) for node in part.results]
+        self._made_of, self._at_once = (part, sizing), at_once
+        self._readers, self._writers = (
+            [_layout(node, sizing) for node in some] for some in (part.inputs, part.results)
+        )
         self._known: dict[Any, tuple[torch.Tensor, Any, Any]] = {}  # parameters, by the key of an input
         self._copies = not self._base.takes_host_arrays
-        digest, self._key = _identity(part, sizing, numbers, target.options)
+        digest, self._key = _identity(part, sizing, target.options)
         self._stored = StoredPlans(Origin(digest), "torch", target.options.device, target.workspaces)
         stored = self._stored.plan(self._key)
         if stored is None:
-            self._planned()
+            self._plan()
         else:
             self._use([node.name for node in part.inputs], stored.outputs)
 
@@ -88,39 +79,37 @@ class Section:
         """Return lines about the kernels, their bytes and the memory."""
         return self._program().explain({}, "")
 
-    def run(self, values: list[Any]) -> None:
-        """Compute the results, and add them to the values of a call."""
-        base, given, known = self._base, {}, self._known
+    def run(self, *values: Any) -> list[Any]:
+        """Return the results for the inputs."""
+        base, given, copies = self._base, {}, self._copies
         inputs, outputs = self._way
-        for place, key, reader in inputs:
-            value = values[place]
-            if type(value) is _PARAMETER:
-                state = value.data_ptr(), self._copies and value._version  # writes count, if they are not in the memory
-                kept = known.get(key)
-                if kept is not None and kept[0] is value and kept[1] == state:
-                    given[key] = kept[2]
-                    continue
-                array = given[key] = self._on_device(reader.array(value))
-                if self._copies or reader.is_view:
-                    known[key] = value, state, array
+        for value, (key, read, is_kept) in zip(values, inputs, strict=True):
+            if type(value) is _PARAMETER and is_kept:
+                state = value.data_ptr(), copies and value._version  # writes count, if they are not in the memory
+                kept = self._known.get(key)
+                if kept is None or kept[0] is not value or kept[1] != state:
+                    kept = self._known[key] = value, state, read(value)
+                given[key] = kept[2]
             else:
-                given[key] = self._on_device(reader.array(value))
+                given[key] = read(value)
         found = outputs(base, given)
         if found is None:  # the plan on disk cannot be used
-            self._planned()
-            return self.run(values)
-        for (place, writer), array in zip(self._writers, found, strict=True):
-            values[place] = writer.tensor(base.copy_to_host(array) if self._copies else array)
-        return None
-
-    def _on_device(self, array: NDArray) -> Any:
-        return self._base.copy_from_host(array) if self._copies else array
+            self._plan()
+            return self.run(*values)
+        arrays = map(base.copy_to_host, found) if copies else found
+        return [writer.tensor(array) for writer, array in zip(self._writers, arrays, strict=True)]
 
     def _use(self, keys: Sequence[Any], outputs: Callable[[Arrays, Any], Sequence[Any] | None]) -> None:
         """Compute by a function of inputs, which have these keys."""
-        self._way = [*zip(self._places, keys, self._readers, strict=True)], outputs
 
-    def _planned(self) -> None:
+        def copied(layout: Layout, tensor: Any) -> Any:
+            return self._base.copy_from_host(layout.array(tensor))
+
+        reads = [partial(copied, one) if self._copies else one.array for one in self._readers]
+        are_kept = [self._copies or one.is_dense for one in self._readers]
+        self._way = [*zip(keys, reads, are_kept, strict=True)], outputs
+
+    def _plan(self) -> None:
         """Use a new plan, which is kept on disk."""
         program = self._program()
         keep = partial(self._stored.keep_plan, self._key) if self._stored.keeps else None
@@ -128,16 +117,16 @@ class Section:
 
     def _program(self) -> NamedProgram:
         """Return a new program. Raises RefusedError."""
-        part, sizing, numbers = self._made_of
+        part, sizing = self._made_of
         trace = FoldingTrace(self._base.kept(), "a graph of PyTorch", {}, CONSTANTS)
         try:
             given, values = dict[str, Any](), dict[Node, Any]()
             for node, reader in zip(part.inputs, self._readers, strict=True):
                 given[node.name] = trace.give(None, reader.shape, reader.dtype)
                 values[node] = reader.in_axes(given[node.name])
-            _record(trace, part.nodes, values, numbers, sizing)
+            _record(trace, part.nodes, values, sizing)
             pairs = zip(part.results, self._writers, strict=True)
-            made = {node.name: writer.in_memory(values[node]) for node, (_, writer) in pairs}
+            made = {node.name: writer.in_memory(values[node]) for node, writer in pairs}
             return NamedProgram(trace, given, made, made, self._target.options.round_each)
         finally:
             trace.end()
@@ -146,16 +135,16 @@ class Section:
 def _layout(node: Node, sizing: Sizing) -> Layout:
     """Return the layout of a node's value."""
     said, sizes = node.meta["val"], sizing.of(node)
-    if not sizes:
-        return Number(np.float64 if isinstance(said, float | torch.SymFloat) else np.int64)
+    if not sizes:  # a number that PyTorch computes
+        return Layout(np.float64 if isinstance(said, float | torch.SymFloat) else np.int64, (), ())
     return Layout(DTYPES[said.dtype], *sizes[0])
 
 
-def _identity(part: Part, sizing: Sizing, numbers: Mapping[Node, Any], options: Options) -> tuple[str, str]:
+def _identity(part: Part, sizing: Sizing, options: Options) -> tuple[str, str]:
     """Return the digest of what a part computes, and the sizes that it computes it for. Both are the same in all
     processes, and together all that its plan follows from. The digest is empty if a call has an object of which the
     text says an address."""
-    nodes = [*part.inputs, *part.nodes]
+    nodes, numbers = [*part.inputs, *part.nodes], sizing.numbers
     said = [(node.name, [getattr(one, "dtype", type(one)) for one in values_in(node.meta["val"])]) for node in nodes]
     calls = [(str(node.target), node.args, node.kwargs) for node in part.nodes]
     read = [{one.args[1] for one in node.users if one.target is operator.getitem} for node in part.nodes]
@@ -165,44 +154,39 @@ def _identity(part: Part, sizing: Sizing, numbers: Mapping[Node, Any], options: 
     return "" if " at 0x" in text else hashlib.sha256(text.encode()).hexdigest(), repr(sizes)
 
 
-def _record(
-    trace: FoldingTrace, nodes: Iterable[Node], values: Values, numbers: Mapping[Node, Any], sizing: Sizing
-) -> None:
+def _record(trace: FoldingTrace, nodes: Iterable[Node], values: Values, sizing: Sizing) -> None:
     """Record nodes, and add their lazy arrays to the values. Raises RefusedError for all that cannot be recorded."""
     refused: dict[Node, Exception] = {}
 
     def value_of(argument: Any) -> Any:
         if not isinstance(argument, Node):
             return argument
-        return numbers[argument] if argument in numbers else values[argument]
+        return sizing.numbers[argument] if argument in sizing.numbers else values[argument]
 
     for node in nodes:
-        said = node.meta["val"]
-        shapes = [shape for shape, _ in sizing.of(node) or ()]
-        call = Call(trace, node, shapes[0])
+        said, sizes = values_in(node.meta["val"]), iter(sizing.of(node) or ())
+        shapes = [next(sizes)[0] if isinstance(one, torch.Tensor) else None for one in said]
+        call = Call(trace, node, next(shape for shape in shapes if shape is not None))
         try:
-            found = OPERATORS[node.target](call, call.arguments(value_of))
-            found = _typed(found, said, iter(shapes))
+            found = values_in(OPERATORS[node.target](call, call.arguments(value_of)))
+            made = [_typed(*each) for each in zip(found, said, shapes, strict=True)]
         except Exception as error:
             refused[node.args[0] if node.target is operator.getitem else node] = error
             # so that the nodes that read the result are tried, too
-            dtypes = [DTYPES.get(tensor.dtype, np.dtype(np.float32)) for tensor in tensors_in(said)]
-            stand_ins = [trace.give(None, *one) for one in zip(shapes, dtypes, strict=True)]
-            found = stand_ins[0] if isinstance(said, torch.Tensor) else stand_ins
-        values[node] = found
+            made = [
+                None if shape is None else trace.give(None, shape, DTYPES.get(one.dtype, np.dtype(np.float32)))
+                for one, shape in zip(said, shapes, strict=True)
+            ]
+        values[node] = made if isinstance(node.meta["val"], tuple | list) else made[0]
     if refused:
         raise RefusedError(refused)
 
 
-def _typed(found: Any, said: Any, shapes: Iterator[tuple[int, ...]]) -> Any:
-    """Return results in the types that PyTorch says; None stands for one that nothing reads. Raises an error for one of
-    another shape."""
-    if isinstance(said, tuple | list):
-        return [_typed(one, other, shapes) for one, other in zip(found, said, strict=True)]
-    shape = next(shapes) if isinstance(said, torch.Tensor) else None
+def _typed(found: Any, said: Any, shape: tuple[int, ...] | None) -> Any:
+    """Return a result in the type that PyTorch says; None stands for one that nothing reads. Raises TypeError for one
+    of another shape."""
     if found is None or shape is None:
         return None
     if not isinstance(found, LazyArray) or tuple(found.shape) != shape:
         raise TypeError(f"the result is {found!r}; it must be an array of shape {shape}")
-    dtype = DTYPES[said.dtype]
-    return found if found.dtype == dtype else ops.cast(found, dtype)
+    return found if found.dtype == DTYPES[said.dtype] else ops.cast(found, DTYPES[said.dtype])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from collections.abc import Hashable, Sequence
+from typing import Any, Final
 
 import sympy
 import torch
@@ -13,80 +13,77 @@ from ep.torch.tensors import tensors_in
 
 Sizes = tuple[tuple[int, ...], tuple[int, ...]]
 """The shape of a tensor, and its strides in elements."""
+_NUMBERS: Final = (bool, int, float)
 
 
-def sizes_when_traced(tensor: torch.Tensor) -> list[Any]:
-    """Return the sizes of a tensor with which a graph was traced; None for those that depended on data."""
-    return [size if isinstance(size, int) else size.node.hint for size in tensor.shape]
+def _sizes_of(value: Any) -> list[Any]:
+    """Return the numbers that the traced value of a node has: sizes and strides, or the number that it is."""
+    return [*value.shape, *value.stride()] if isinstance(value, torch.Tensor) else [value]
 
 
 class Symbols:
-    """The symbols of PyTorch that the sizes of a graph's tensors depend on. A number that is none of them is data."""
+    """The symbols of PyTorch that the sizes of a graph's tensors depend on. A number that is none of them is data.
+
+    said: what PyTorch traced each node with. vary: whether sizes of inputs vary.
+    """
 
     def __init__(self, graph: Graph) -> None:
-        self.placeholders = [node for node in graph.nodes if node.op == "placeholder"]
+        self.said = {node: node.meta.get("val") for node in graph.nodes if node.op != "output"}
+        self.placeholders = [node for node in self.said if node.op == "placeholder"]
         self._of_sizes = {
             symbol
-            for node in graph.nodes
-            for tensor in tensors_in(node.meta.get("val"))
-            for size in (*tensor.shape, *tensor.stride())
+            for value in self.said.values()
+            for tensor in tensors_in(value)
+            for size in _sizes_of(tensor)
             if isinstance(size, torch.SymInt)
             for symbol in size.node.expr.free_symbols
         }
-        self._readers = [(k, reader) for k, node in enumerate(self.placeholders) if (reader := self._reader(node))]
+        values = [self.said[node] for node in self.placeholders]
+        self._varying = [k for k, value in enumerate(values) if self._varies(value)]
+        self.vary = self._varying != []
 
-    def key(self, args: Sequence[Any]) -> Hashable:
-        """Return what distinguishes plans: the sizes of inputs that vary."""
-        return tuple([read(args[k]) for k, read in self._readers]) if self._readers else ()
-
-    def _reader(self, node: Node) -> Callable[[Any], Hashable] | None:
-        """Return the function that reads the varying part of an input; None if it has none."""
-        said = node.meta.get("val")
-        if isinstance(said, torch.Tensor):
-            varies = any(isinstance(size, torch.SymInt) for size in (*said.shape, *said.stride()))
-            return (lambda tensor: (tensor.shape, tensor.stride())) if varies else None
-        return (lambda number: number) if self.is_size(said) or type(said) in (bool, int, float) else None
-
-    @staticmethod
-    def traced(node: Node) -> Any:
-        """Return an input as the graph was traced: numbers in the place of sizes that vary."""
-        said = node.meta.get("val")
-        if isinstance(said, torch.SymInt | torch.SymFloat):
-            return said.node.hint
-        if not isinstance(said, torch.Tensor):
-            return said
-        sizes, strides = ([int(size) for size in some] for some in (said.shape, said.stride()))
-        return torch.empty_strided(sizes, strides, dtype=said.dtype, device="meta")
+    def _varies(self, value: Any) -> bool:
+        if isinstance(value, torch.Tensor):
+            return any(isinstance(size, torch.SymInt) for size in _sizes_of(value))
+        return type(value) in _NUMBERS or self.is_size(value)
 
     def is_size(self, value: Any) -> bool:
         """Return whether a number follows from sizes."""
         return isinstance(value, torch.SymInt) and value.node.expr.free_symbols <= self._of_sizes
 
+    def key(self, args: Sequence[Any]) -> Hashable:
+        """Return what distinguishes plans: the sizes of inputs that vary."""
+        given = [args[k] for k in self._varying]
+        return tuple([(one.shape, one.stride()) if isinstance(one, torch.Tensor) else one for one in given])
+
 
 class Sizing:
-    """The sizes for certain inputs."""
+    """The sizes for certain inputs. numbers: the nodes that are numbers and known."""
 
     def __init__(self, symbols: Symbols, args: Sequence[Any]) -> None:
-        self.symbols = symbols
-        self._numbers: dict[Any, sympy.Integer] = {}
+        """args: the inputs, or what PyTorch traced the graph with."""
+        self._symbols: dict[Any, sympy.Integer] = {}
         self._known: dict[Node, list[Sizes] | None] = {}
+        self.numbers: dict[Node, Any] = {}
         for node, given in zip(symbols.placeholders, args, strict=True):
-            said = node.meta.get("val")
-            if isinstance(said, torch.Tensor) and isinstance(given, torch.Tensor):
-                self._bind([*said.shape, *said.stride()], [*given.shape, *given.stride()])
-            elif isinstance(said, torch.SymInt):
-                self._bind([said], [given])
+            said = symbols.said[node]
+            if type(said) in _NUMBERS:
+                self.numbers[node] = given
+            for size, number in zip(_sizes_of(said), _sizes_of(given), strict=False):  # an input may be None
+                if isinstance(size, torch.SymInt) and size.node.expr.is_Symbol and number is not None:
+                    self._symbols[size.node.expr] = sympy.Integer(int(number))
+        for node, said in symbols.said.items():
+            if node not in self.numbers and (type(said) in _NUMBERS or symbols.is_size(said)):
+                try:
+                    self.numbers[node] = self._number(said)
+                except ValueError:
+                    continue
 
-    def _bind(self, said: Sequence[Any], given: Sequence[int]) -> None:
-        for size, number in zip(said, given, strict=True):
-            if isinstance(size, torch.SymInt) and size.node.expr.is_Symbol:
-                self._numbers[size.node.expr] = sympy.Integer(number)
-
-    def number(self, size: Any) -> int:
+    def _number(self, size: Any) -> Any:
         """Return a size as an int. Raises ValueError if it depends on data."""
         if not isinstance(size, torch.SymInt):
-            return int(size)
-        found = size.node.expr.xreplace(self._numbers)
+            return size
+        found = size.node.expr.xreplace(self._symbols)
         if not found.is_number:
             raise ValueError(f"the size {size} depends on data")
         return int(found)
@@ -96,7 +93,7 @@ class Sizing:
         if node not in self._known:
             try:
                 self._known[node] = [
-                    (tuple(map(self.number, tensor.shape)), tuple(map(self.number, tensor.stride())))
+                    (tuple(map(self._number, tensor.shape)), tuple(map(self._number, tensor.stride())))
                     for tensor in tensors_in(node.meta.get("val"))
                 ]
             except ValueError:

@@ -14,6 +14,7 @@ from torch.testing._internal import common_methods_invocations
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
 from ep.torch.aot import compiled, decompositions
+from ep.torch.division import is_random
 from ep.torch.options import Options
 from tests.torch.compared import TOLERANCES
 
@@ -106,14 +107,7 @@ class _Call:
     def module(self):
         graph = Graph()
         inputs = [graph.placeholder(f"x{k}") for k in range(len(self.tensors))]
-        if self._operator.op is torch.nn.functional.interpolate:  # ep finds it in dynamo's graphs
-            leaves = [*self.leaves]
-            for k, node in zip(self._places, inputs, strict=True):
-                leaves[k] = node
-            first, args, kwargs = tree_unflatten(leaves, self._form)
-            graph.output([graph.call_function(self._operator.op, (first, *args), kwargs)])
-        else:
-            graph.output(graph.call_function(self, tuple(inputs)))
+        graph.output(graph.call_function(self, tuple(inputs)))
         return GraphModule(torch.nn.Module(), graph)
 
     def wide(self):
@@ -186,7 +180,7 @@ def compare(name, sample):
             trio = (one[part][k] for one in (found, expected, exact))
             assert message.startswith("Tensor-likes") or message.startswith("Scalars"), message
             assert _is_rounding(*trio), f"{'gradient' if part else 'result'} {k}: {message}"
-    steps = [[one for one in graph.any_plan().eager if not one.is_random] for graph in graphs]
+    steps = [[node for node in graph.any_plan().eager if not is_random(node)] for graph in graphs]
     mark = PART if steps and steps[0] else FORWARD if any(steps) else WHOLE
     return mark, bool(differences)
 

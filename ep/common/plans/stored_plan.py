@@ -109,6 +109,7 @@ class StoredPlan(ProcessBound):
         self._inputs: list[Any] = header["inputs"]
         self._written = [(tuple(shape), DataType[name].dtype) for shape, name in header["written"]]
         self._results = [(number, tuple(shape)) for number, shape in header["results"]]
+        self._gives_written = self._results == [(k, shape) for k, (shape, _) in enumerate(self._written)]
         self._stands = [*_stands(header)]
         self._image, self._own = begin, begin + header["image"]
         self._constants: list[Array] | None = None
@@ -129,7 +130,9 @@ class StoredPlan(ProcessBound):
         written = [base.empty(*one) for one in self._written]
         done = run is not None and run(*[values[name] for name in self._inputs], *written)
         self._workspaces.append(workspace)
-        return tuple(results_in(written, self._results)) if done else None
+        if not done:
+            return None
+        return tuple(written if self._gives_written else results_in(written, self._results))
 
     def _restored(self, base: Arrays, workspace: Workspace) -> Callable[..., bool] | None:
         contents, self._contents = self._contents or self._read_again() or b"", b""
