@@ -50,8 +50,8 @@ class Call:
         schema, node = getattr(self.node.target, "_schema", None), self.node
         if schema is None:
             return Arguments(dict(zip(("values", "index"), map(value_of, node.args), strict=True)))
-        found = {one.name: one.default_value for one in schema.arguments if one.has_default_value()}
-        found |= zip((one.name for one in schema.arguments), map_aggregate(node.args, value_of), strict=False)
+        found = {one.name: one.default_value for one in schema.arguments}
+        found |= zip(found, map_aggregate(node.args, value_of), strict=False)
         return Arguments(found | map_aggregate(node.kwargs, value_of))
 
     @property
@@ -73,7 +73,9 @@ class Call:
         return self.trace.copy_from_host(np.ascontiguousarray(array))
 
     def cast(self, x: Any, dtype: Any = None) -> Any:
-        """Return an array, or a number, in a type: that of the result by default."""
+        """Return an array, or a number, in a type: that of the result by default. None stays."""
+        if x is None:
+            return x
         dtype = self.dtype if dtype is None else np.dtype(dtype)
         if isinstance(x, bool | int | float | complex):
             return self.trace.number(np.asarray(x).astype(dtype))
@@ -98,11 +100,27 @@ def add(functions: Mapping[str, Function]) -> None:
             OPERATORS.update((getattr(found, one), function) for one in known if overload in ("", one))
 
 
-def is_integer(x: Any) -> bool:
-    """Return whether an array has elements of an integer type, or bool."""
-    return np.dtype(x.dtype).kind in "iub"
+def add_named(made: Callable[[Any], Function], names: str) -> None:
+    """Add functions that are made of those of `ep.ops`. names: such as "floor ne=not_equal"."""
+    add({name: made(getattr(ops, known or name)) for name, _, known in (one.partition("=") for one in names.split())})
 
 
 def with_axis(x: Any) -> Any:
     """Return an array with at least one axis."""
     return x if x.shape else x.reshape((1,))
+
+
+def along_axis(function: Callable[[Call, Any, Arguments], Any]) -> Function:
+    """Return the function of a call that another function of an array with axes computes. The results get the shape of
+    the call's."""
+
+    def compute(c: Call, a: Arguments) -> Any:
+        found = function(c, with_axis(a.self), a)
+        return [one.reshape(c.shape) for one in found] if isinstance(found, tuple | list) else found.reshape(c.shape)
+
+    return compute
+
+
+def is_integer(x: Any) -> bool:
+    """Return whether an array has elements of an integer type, or bool."""
+    return np.dtype(x.dtype).kind in "iub"

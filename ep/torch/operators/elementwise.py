@@ -8,13 +8,8 @@ from typing import Any, Final
 import numpy as np
 
 from ep import ops
-from ep.torch.table import Arguments, Call, Function, add, is_integer
+from ep.torch.table import Arguments, Call, Function, add, add_named, is_integer
 
-_SAME: Final = """
-    acos acosh asin asinh atan atanh cos cosh erf erfc exp exp2 expm1 log log10 log1p log2 reciprocal rsqrt sigmoid sin
-    sinh sqrt tan tanh lgamma digamma mish silu maximum minimum fmod hypot bitwise_and bitwise_or bitwise_xor
-"""
-"""The operators whose operands have the type of the result, and the name that `ep.ops` has for them."""
 _POWERS: Final[dict[Any, Any]] = {
     0.5: ops.sqrt, -0.5: ops.rsqrt, -1: ops.reciprocal, 1: lambda x: x, 2: lambda x: ops.mul(x, x),
 }  # fmt: skip
@@ -35,19 +30,24 @@ def _of_floats(function: Any, of_integers: Any = lambda x: x) -> Function:
     return lambda _, a: of_integers(a.self) if is_integer(a.self) else function(a.self)
 
 
+def _backward(function: Any) -> Function:
+    """Return the gradient that is a function of the result's and of the operand, or of the result."""
+    return lambda _, a: function(a.grad_output, a.output if a.self is None else a.self)
+
+
 def _none(x: Any) -> Any:
     """Return where there is no number: not-a-number alone differs from itself."""
     return ops.not_equal(x, x)
 
 
-def _where_known(function: Any) -> Function:
+def _of_known(function: Any) -> Function:
     """Return the function of two operands that is the other one where one of them is not a number."""
+    return _promoted(lambda x, y: ops.where(_none(x), y, ops.where(_none(y), x, function(x, y))))
 
-    def compute(c: Call, a: Arguments) -> Any:
-        x, y = c.cast(a.self), c.cast(a.other)
-        return function(x, y) if is_integer(x) else ops.where(_none(x), y, ops.where(_none(y), x, function(x, y)))
 
-    return compute
+def _shrink_backward(_: Call, a: Arguments) -> Any:
+    dy = a.grad_output if a.grad_out is None else a.grad_out
+    return ops.where(ops.less_equal(ops.abs(a.self), a.lambd), 0, dy)
 
 
 def _wide(c: Call, *operands: Any) -> list[Any]:
@@ -58,15 +58,11 @@ def _wide(c: Call, *operands: Any) -> list[Any]:
     return [c.cast(x, np.float32 if is_wide else c.dtype) for x in operands]
 
 
-def _scaled(c: Call, x: Any, alpha: Any) -> Any:
-    """Return an operand in the type of the result, times a number."""
-    return c.cast(x) if alpha == 1 else ops.mul(c.cast(x), c.cast(alpha))
-
-
 def _add(c: Call, a: Arguments) -> Any:
+    x, y = c.cast(a.self), c.cast(a.other)
     if c.dtype == np.bool_:
-        return ops.logical_or(c.cast(a.self), c.cast(a.other) if a.alpha else c.cast(False))
-    return ops.add(c.cast(a.self), _scaled(c, a.other, a.alpha))
+        return ops.logical_or(x, y) if a.alpha else x
+    return (ops.sub if c.name == "sub" else ops.add)(x, y if a.alpha == 1 else ops.mul(y, c.cast(a.alpha)))
 
 
 def _div(c: Call, a: Arguments) -> Any:
@@ -96,12 +92,6 @@ def _pow(c: Call, a: Arguments) -> Any:
     return ops.pow(x, c.cast(exponent))
 
 
-def _clamp(c: Call, a: Arguments) -> Any:
-    x = c.cast(a.self)
-    x = x if a.min is None else ops.maximum(x, c.cast(a.min))
-    return x if a.max is None else ops.minimum(x, c.cast(a.max))
-
-
 def _sign(c: Call, a: Arguments) -> Any:
     if c.dtype == np.bool_ or not is_integer(a.self):
         return a.self if c.dtype == np.bool_ else ops.sign(a.self)
@@ -109,11 +99,9 @@ def _sign(c: Call, a: Arguments) -> Any:
 
 
 def _round(c: Call, a: Arguments) -> Any:
-    if is_integer(a.self):
-        return a.self
     scale, unscale = (ops.mul, ops.div) if a.decimals > 0 else (ops.div, ops.mul)
     power = c.cast(10.0 ** abs(a.decimals))
-    return unscale(ops.rint(scale(a.self, power)), power)
+    return a.self if is_integer(a.self) else unscale(ops.rint(scale(a.self, power)), power)
 
 
 def _polygamma(c: Call, a: Arguments) -> Any:
@@ -123,53 +111,46 @@ def _polygamma(c: Call, a: Arguments) -> Any:
     return ops.mul(ops.zeta(c.filled(n + 1), x), (-1) ** (n + 1) * math.factorial(n))
 
 
-add({name: _promoted(getattr(ops, name)) for name in _SAME.split()})
-add({f"logical_{name}": _compared(getattr(ops, f"logical_{name}")) for name in ("and", "or", "xor")})
+add_named(_promoted, """
+    acos acosh asin asinh atan atanh cos cosh erf erfc exp exp2 expm1 log log10 log1p log2 reciprocal rsqrt sigmoid sin
+    sinh sqrt tan tanh lgamma digamma mish silu maximum minimum fmod hypot bitwise_and bitwise_or bitwise_xor
+    bitwise_not remainder=floor_mod clamp=clip
+""")  # fmt: skip
+add_named(_compared, """
+    eq=equal ne=not_equal lt=less le=less_equal gt=greater ge=greater_equal logical_and logical_or logical_xor
+""")  # fmt: skip
+add_named(_of_floats, "floor ceil trunc round.default=rint")
+add_named(_backward, """
+    silu_backward=silu_backward_with_dy_x tanh_backward=tanh_backward_with_dy_y
+    sigmoid_backward=sigmoid_backward_with_dy_y
+""")  # fmt: skip
 add({
-    "eq": _compared(ops.equal),
-    "ne": _compared(ops.not_equal),
-    "lt": _compared(ops.less),
-    "le": _compared(ops.less_equal),
-    "gt": _compared(ops.greater),
-    "ge": _compared(ops.greater_equal),
-    "remainder": _promoted(ops.floor_mod),
-    "floor": _of_floats(ops.floor),
-    "ceil": _of_floats(ops.ceil),
-    "trunc": _of_floats(ops.trunc),
-    "round.default": _of_floats(ops.rint),
-    "isnan": _of_floats(ops.is_nan, _none),
+    "isnan": lambda _, a: _none(a.self),
     "isinf": _of_floats(ops.is_inf, _none),
     "relu": _of_floats(ops.relu, lambda x: ops.maximum(x, 0)),
     "neg": _of_floats(ops.negative, lambda x: ops.sub(0, x)),
     "abs": lambda _, a: a.self if a.self.dtype.kind in "ub" else ops.abs(a.self),
     "logical_not": lambda _, a: ops.logical_not(a.self),
-    "bitwise_not": lambda _, a: ops.bitwise_not(a.self),
     "leaky_relu": lambda _, a: ops.leaky_relu(a.self, float(a.negative_slope)),
     "softplus": lambda _, a: ops.soft_plus(a.self, float(a.beta), float(a.threshold)),
     "gelu": lambda _, a: (ops.gelu if a.approximate == "none" else ops.fast_gelu)(a.self),
     "gelu_backward": lambda _, a: (
         ops.gelu_backward_with_dy_x if a.approximate == "none" else ops.fast_gelu_backward_with_dy_x
     )(a.grad_output, a.self),
-    "silu_backward": lambda _, a: ops.silu_backward_with_dy_x(a.grad_output, a.self),
-    "tanh_backward": lambda _, a: ops.tanh_backward_with_dy_y(a.grad_output, a.output),
-    "sigmoid_backward": lambda _, a: ops.sigmoid_backward_with_dy_y(a.grad_output, a.output),
-    "hardshrink_backward": lambda _, a: ops.where(ops.less_equal(ops.abs(a.self), a.lambd), 0, a.grad_out),
-    "softshrink_backward": lambda _, a: ops.where(ops.less_equal(ops.abs(a.self), a.lambd), 0, a.grad_output),
+    "hardshrink_backward softshrink_backward": _shrink_backward,
     "_to_copy": lambda c, a: c.cast(a.self),
     "clone lift_fresh_copy alias detach": lambda _, a: a.self,
     "copy.default": lambda c, a: ops.expand(c.cast(a.src), c.shape),
     "where.self": lambda c, a: ops.where(a.condition, c.cast(a.self), c.cast(a.other)),
-    "fmax": _where_known(ops.maximum),
-    "fmin": _where_known(ops.minimum),
+    "fmax": _of_known(ops.maximum),
+    "fmin": _of_known(ops.minimum),
     "angle": lambda c, a: ops.where(
         ops.less(a.self, 0), math.pi, ops.where(_none(a.self), c.cast(a.self), c.cast(0))
     ),
-    "add": _add,
-    "sub": lambda c, a: ops.sub(c.cast(a.self), _scaled(c, a.other, a.alpha)),
+    "add sub": _add,
     "mul": lambda c, a: c.cast((ops.logical_and if c.dtype == np.bool_ else ops.mul)(*_wide(c, a.self, a.other))),
     "div": _div,
     "pow": _pow,
-    "clamp": _clamp,
     "sign": _sign,
     "round.decimals": _round,
     "polygamma": _polygamma,

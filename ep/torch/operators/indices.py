@@ -8,12 +8,13 @@ from typing import Any, Final
 import numpy as np
 
 from ep import ops
-from ep.torch.table import Arguments, Call, add, is_integer, with_axis
+from ep.torch.table import Arguments, Call, add, along_axis, is_integer, with_axis
 
 _REDUCTIONS: Final[dict[Any, Any]] = {
     None: "none", "sum": "add", "add": "add", "mean": "add", "prod": "mul", "multiply": "mul", "amax": "max",
     "amin": "min",
 }  # fmt: skip
+"""The reductions of `ep.ops`, by ATen's names."""
 _NEGATIVE: Any = "wrap_negative"
 
 
@@ -26,11 +27,10 @@ def _embedding_backward(_: Call, a: Arguments) -> Any:
     return ops.gather_grad(dy, indices, (a.num_weights, dy.shape[-1]), axis=0)
 
 
-def _gather(c: Call, a: Arguments) -> Any:
-    x, index = with_axis(a.self), with_axis(a.index)
-    axis = a.dim % len(x.shape)
+def _gathered(_: Call, x: Any, a: Arguments) -> Any:
+    index, axis = with_axis(a.index), a.dim % len(x.shape)
     parts = [slice(None) if k == axis else slice(size) for k, size in enumerate(index.shape)]
-    return ops.take_along_axis(ops.slice(x, *parts), index, axis).reshape(c.shape)
+    return ops.take_along_axis(ops.slice(x, *parts), index, axis)
 
 
 def _scattered(c: Call, a: Arguments, x: Any, new: Any, reduction: Any) -> Any:
@@ -58,50 +58,38 @@ def _neutral(reduce: str, dtype: Any) -> Any:
     """Return the number that a reduction does not see."""
     if reduce not in ("amax", "amin"):
         return int(reduce == "prod")
-    sign = -1 if reduce == "amax" else 1
-    if dtype.kind not in "iub":
-        return sign * math.inf
-    least, most = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
-    return least if sign < 0 else most
+    least, most = (-math.inf, math.inf) if dtype.kind not in "iub" else (0, 1)
+    if dtype.kind in "iu":
+        least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
+    return least if reduce == "amax" else most
 
 
-def _axes_of(a: Arguments) -> list[int]:
-    """Return the axes that have indices."""
-    return [k for k, one in enumerate(a.indices) if one is not None]
-
-
-def _order(a: Arguments) -> list[int] | None:
-    """Return the order in which the axes with indices come first; None if they are adjacent: there the result is."""
-    axes = _axes_of(a)
-    if axes == [*range(axes[0], axes[0] + len(axes))]:
-        return None
-    return [*axes, *(k for k in range(len(a.self.shape)) if k not in axes)]
-
-
-def _given(a: Arguments) -> list[Any]:
-    given = [one for one in a.indices if one is not None]
+def _indexed(a: Arguments) -> tuple[Any, list[Any], int, list[int]]:
+    """Return the operand with the axes that have indices beside each other, where the result has them; the indices, the
+    first of these axes, and the order of all."""
+    axes = [k for k, one in enumerate(a.indices) if one is not None]
+    given, order = [a.indices[k] for k in axes], [*range(len(a.self.shape))]
     if any(one.dtype.kind == "b" for one in given):
         raise NotImplementedError("the number of elements that a mask selects depends on data")
-    return given
+    if axes == order[axes[0] : axes[-1] + 1]:
+        return a.self, given, axes[0], order
+    order = [*axes, *(k for k in order if k not in axes)]
+    return ops.permute(a.self, order), given, 0, order
 
 
 def _index(_: Call, a: Arguments) -> Any:
-    order = _order(a)
-    if order is None:
-        return ops.index(a.self, _given(a), _axes_of(a)[0], _NEGATIVE)
-    return ops.index(ops.permute(a.self, order), _given(a), 0, _NEGATIVE)
+    x, given, axis, _ = _indexed(a)
+    return ops.index(x, given, axis, _NEGATIVE)
 
 
 def _index_put(c: Call, a: Arguments) -> Any:
-    axes, new = _axes_of(a), c.cast(a.values)
-    mask = a.indices[axes[0]]
-    if mask.dtype.kind == "b" and len(axes) == new.size == 1 and not a.accumulate:
-        after = len(a.self.shape) - axes[0] - len(mask.shape)
+    new = c.cast(a.values)
+    (first, mask), *others = [(k, one) for k, one in enumerate(a.indices) if one is not None]
+    if mask.dtype.kind == "b" and new.size == 1 and not others and not a.accumulate:
+        after = len(a.self.shape) - first - len(mask.shape)
         return ops.where(mask.reshape((*mask.shape, *[1] * after)), new.reshape(()), a.self)
-    order, reduction = _order(a), _REDUCTIONS["add" if a.accumulate else None]
-    if order is None:
-        return ops.index_put(a.self, _given(a), new, axes[0], reduction, _NEGATIVE)
-    found = ops.index_put(ops.permute(a.self, order), _given(a), new, 0, reduction, _NEGATIVE)
+    x, given, axis, order = _indexed(a)
+    found = ops.index_put(x, given, new, axis, "add" if a.accumulate else "none", _NEGATIVE)
     return ops.permute(found, np.argsort(order).tolist())
 
 
@@ -109,8 +97,8 @@ add(
     {
         "embedding": lambda _, a: ops.gather(a.weight, a.indices, 0),
         "embedding_dense_backward": _embedding_backward,
-        "index_select": lambda c, a: ops.gather(with_axis(a.self), with_axis(a.index), a.dim).reshape(c.shape),
-        "gather": _gather,
+        "index_select": along_axis(lambda _, x, a: ops.gather(x, with_axis(a.index), a.dim)),
+        "gather": along_axis(_gathered),
         "scatter scatter_add": _scatter,
         "scatter_reduce.two": _scatter_reduce,
         "index.Tensor": _index,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
 from ep import ops
-from ep.torch.table import Arguments, Call, Function, add, with_axis
+from ep.torch.table import Arguments, Call, Function, add, along_axis, with_axis
 
 
 def axes_of(x: Any, dim: Any) -> tuple[int, ...]:
@@ -44,51 +43,18 @@ def _truth(function: Any) -> Function:
 
 
 def _var(c: Call, a: Arguments) -> Any:
-    x, axes = a.self, axes_of(a.self, a.dim)
+    axes, keepdims = axes_of(a.self, a.dim), bool(a.keepdim)
     correction = int(a.unbiased) if a.unbiased is not None else 1 if a.correction is None else a.correction
-    mean = ops.mean(x, axes, keepdims=True) if axes else x
-    away = ops.sub(x, mean)
-    count = math.prod(x.shape[axis] for axis in axes) - correction
-    found = ops.div(summed(ops.mul(away, away), axes, bool(a.keepdim)), c.cast(max(count, 0)))
-    return found if c.name == "var" else (found, mean.reshape(found.shape))
-
-
-def _along(function: Any, of_number: Any = lambda x: x) -> Function:
-    """Return the function of an array and an axis; an array without axes is another case."""
-    return lambda c, a: c.cast(function(c.cast(a.self), a.dim) if a.self.shape else of_number(c.cast(a.self)))
+    found = ops.var(a.self, axes, correction=correction, keepdims=keepdims)
+    return found if c.name == "var" else (found, ops.mean(a.self, axes, keepdims=keepdims))
 
 
 def _softmax_backward(function: Any) -> Function:
-    return lambda c, a: c.cast(
-        function(dy=a.grad_output, y=a.output, axis=a.dim) if c.shape else ops.sub(a.output, a.output)
-    )
+    return lambda c, a: function(dy=with_axis(a.grad_output), y=with_axis(a.output), axis=a.dim).reshape(c.shape)
 
 
-def _extreme(function: Any) -> Function:
-    def compute(c: Call, a: Arguments) -> Any:
-        return function(with_axis(a.self), a.dim, bool(a.keepdim)).reshape(c.shape)
-
-    return compute
-
-
-def _extreme_and_place(function: Any) -> Function:
-    def compute(c: Call, a: Arguments) -> Any:
-        x = with_axis(a.self)
-        places = function(x, a.dim, True)
-        return [ops.take_along_axis(x, places, a.dim).reshape(c.shape), places.reshape(c.shape)]
-
-    return compute
-
-
-def _sort(c: Call, a: Arguments) -> Any:
-    x = with_axis(a.self)
-    places = ops.argsort(x, a.dim, a.descending)
-    return [ops.take_along_axis(x, places, a.dim).reshape(c.shape), places.reshape(c.shape)]
-
-
-def _top(c: Call, a: Arguments) -> Any:
-    found = ops.topk(with_axis(a.self), a.k, a.dim, a.largest, a.sorted)
-    return [one.reshape(c.shape) for one in found]
+def _taken(x: Any, places: Any, axis: int) -> list[Any]:
+    return [ops.take_along_axis(x, places, axis), places]
 
 
 add(
@@ -101,17 +67,17 @@ add(
         "any": _truth(ops.any),
         "all": _truth(ops.all),
         "var.correction var.dim var_mean.correction": _var,
-        "cumsum": _along(lambda x, axis: ops.cumulative_sum(x, axis, dtype=x.dtype)),
-        "cumprod": _along(lambda x, axis: ops.cumulative_prod(x, axis, dtype=x.dtype)),
-        "_softmax": _along(ops.softmax, lambda x: ops.div(x, x)),
-        "_log_softmax": _along(ops.log_softmax, lambda x: ops.sub(x, x)),
+        "cumsum": along_axis(lambda c, x, a: ops.cumulative_sum(c.cast(x), a.dim, dtype=c.dtype)),
+        "cumprod": along_axis(lambda c, x, a: ops.cumulative_prod(c.cast(x), a.dim, dtype=c.dtype)),
+        "_softmax": along_axis(lambda c, x, a: ops.softmax(c.cast(x), a.dim)),
+        "_log_softmax": along_axis(lambda c, x, a: ops.log_softmax(c.cast(x), a.dim)),
         "_softmax_backward_data": _softmax_backward(ops.softmax_grad),
         "_log_softmax_backward_data": _softmax_backward(ops.log_softmax_grad),
-        "argmax": _extreme(ops.argmax),
-        "argmin": _extreme(ops.argmin),
-        "max.dim": _extreme_and_place(ops.argmax),
-        "min.dim": _extreme_and_place(ops.argmin),
-        "sort": _sort,
-        "topk.default": _top,
+        "argmax": along_axis(lambda _, x, a: ops.argmax(x, a.dim, bool(a.keepdim))),
+        "argmin": along_axis(lambda _, x, a: ops.argmin(x, a.dim, bool(a.keepdim))),
+        "max.dim": along_axis(lambda _, x, a: _taken(x, ops.argmax(x, a.dim, True), a.dim)),
+        "min.dim": along_axis(lambda _, x, a: _taken(x, ops.argmin(x, a.dim, True), a.dim)),
+        "sort": along_axis(lambda _, x, a: _taken(x, ops.argsort(x, a.dim, a.descending), a.dim)),
+        "topk.default": along_axis(lambda _, x, a: ops.topk(x, a.k, a.dim, a.largest, a.sorted)),
     }
 )

@@ -16,10 +16,6 @@ def _cut(x: Any, axis: int, part: Any) -> Any:
     return x[(*[slice(None)] * (axis % len(x.shape)), part)]
 
 
-def _permuted(x: Any, axes: Any) -> Any:
-    return ops.permute(x, [axis % len(x.shape) for axis in axes]) if len(axes) > 1 else x
-
-
 def _diagonal(c: Call, a: Arguments) -> Any:
     rank = len(a.self.shape)
     axes = a.dim1 % rank, a.dim2 % rank
@@ -43,13 +39,6 @@ def _cat(c: Call, a: Arguments) -> Any:
     return ops.concat(parts, a.dim) if len(parts) > 1 else parts[0]
 
 
-def _split(_: Call, a: Arguments) -> Any:
-    count = a.self.shape[a.dim]
-    sizes = a.split_sizes or [a.split_size] * (-(-count // max(a.split_size, 1)) or 1)
-    ends = np.cumsum(sizes).tolist()
-    return [_cut(a.self, a.dim, slice(end - size, end)) for end, size in zip(ends, sizes, strict=True)]
-
-
 def _scatter(c: Call, a: Arguments) -> Any:
     """Replace a part of an axis, or an element of it."""
     x, new, axis = a.self, c.cast(a.src), a.dim % len(a.self.shape)
@@ -62,19 +51,9 @@ def _scatter(c: Call, a: Arguments) -> Any:
         parts = [(0, begin, x), (begin, end, new), (max(begin, end), size, x)]
         kept = [one if one is new else _cut(one, axis, slice(low, high)) for low, high, one in parts if low < high]
         return ops.concat(kept, axis) if len(kept) > 1 else kept[0] if kept else x
-    places = np.arange(size)
-    is_new = (places >= begin) & (places < end) & ((places - begin) % step == 0)
-    source = c.constant(np.where(is_new, (places - begin) // step, 0))
-    mask = c.constant(is_new.reshape([-1 if k == axis else 1 for k in range(len(x.shape))]))
-    return ops.where(mask, ops.gather(new, source, axis), x) if is_new.any() else x
-
-
-def _pad(_: Call, a: Arguments) -> Any:
-    x, pads = a.self, a.pad
-    width = [(0, 0)] * (len(x.shape) - len(pads) // 2) + [*zip(pads[::2], pads[1::2], strict=True)][::-1]
-    inner = [slice(max(-low, 0), size - max(-high, 0)) for (low, high), size in zip(width, x.shape, strict=True)]
-    x = ops.slice(x, *inner) if min(pads, default=0) < 0 else x
-    return ops.pad(x, [(max(low, 0), max(high, 0)) for low, high in width], constant_values=a.value)
+    order = np.arange(size)
+    order[begin:end:step] = size + np.arange(new.shape[axis])
+    return ops.gather(ops.concat([x, new], axis), c.constant(order), axis)
 
 
 def _arange(c: Call, a: Arguments) -> Any:
@@ -84,13 +63,18 @@ def _arange(c: Call, a: Arguments) -> Any:
     return c.constant((np.arange(math.prod(c.shape)) * step + start).astype(c.dtype))
 
 
+def _pad(_: Call, a: Arguments) -> Any:
+    width = [*zip(a.pad[::2], a.pad[1::2], strict=True)][::-1]
+    return ops.pad(a.self, [*[(0, 0)] * (len(a.self.shape) - len(width)), *width], constant_values=a.value)
+
+
 add({
     "view.default _unsafe_view reshape squeeze unsqueeze": lambda c, a: a.self.reshape(c.shape),
     "expand": lambda c, a: ops.expand(a.self, c.shape),
-    "permute": lambda _, a: _permuted(a.self, a.dims),
+    "permute": lambda _, a: ops.permute(a.self, [axis % len(a.dims) for axis in a.dims]) if a.dims else a.self,
     "slice.Tensor": lambda _, a: _cut(a.self, a.dim, slice(a.start, a.end, a.step)),
     "select.int": lambda _, a: _cut(a.self, a.dim, a.index),
-    "split.Tensor split_with_sizes": _split,
+    "split_with_sizes": lambda _, a: ops.split(a.self, np.cumsum(a.split_sizes)[:-1].tolist(), a.dim),
     "diagonal": _diagonal,
     "unfold": _unfold,
     "cat": _cat,
