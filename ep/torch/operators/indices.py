@@ -78,7 +78,7 @@ def _indexed(a: Arguments) -> tuple[Any, list[Any], int, list[int]]:
 
 
 def _index(_: Call, a: Arguments) -> Any:
-    x, given, axis, _ = _indexed(a)
+    x, given, axis = _indexed(a)[:3]
     return ops.index(x, given, axis, _NEGATIVE)
 
 
@@ -89,8 +89,8 @@ def _index_put(c: Call, a: Arguments) -> Any:
         after = len(a.self.shape) - first - len(mask.shape)
         return ops.where(mask.reshape((*mask.shape, *[1] * after)), new.reshape(()), a.self)
     x, given, axis, order = _indexed(a)
-    found = ops.index_put(x, given, new, axis, "add" if a.accumulate else "none", _NEGATIVE)
-    return ops.permute(found, np.argsort(order).tolist())
+    put = ops.index_put(x, given, new, axis, "add" if a.accumulate else "none", _NEGATIVE)
+    return ops.permute(put, np.argsort(order).tolist())
 
 
 add(

@@ -59,7 +59,6 @@ def _sized(target: Any) -> Callable[..., torch.Tensor]:
     return resized
 
 
-@register_op_impl([getattr(aten, f"{name}_backward").default for name in _MODES if "nearest" not in name])
 def _gradient_when_traced(
     mode: Any, target: Any, dy: torch.Tensor, _: Any, shape: Any, *more: Any, **given: Any
 ) -> Any:
@@ -83,4 +82,7 @@ def _resized(c: Call, a: Arguments) -> Any:
     return ops.resize_grad(a.grad_output, c.shape, **options)
 
 
+register_op_impl([getattr(aten, f"{name}_backward").default for name in _MODES if "nearest" not in name])(
+    _gradient_when_traced
+)
 add({f"{name}.default {name}_backward.default": _resized for name in _MODES})
