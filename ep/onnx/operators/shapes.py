@@ -236,11 +236,7 @@ def pad(x: Any, pads: NDArray, value: NDArray | float | None = None, axes: NDArr
         check(fits, "pads", given, f"such that axis {axis} of shape {x.shape} has the elements that are taken")
     filled = 0 if value is None else number("constant_value", np.asarray(value))
     if mode == "constant":
-        before = [
-            slice(max(-first, 0), size - max(-last, 0)) for (first, last), size in zip(width, x.shape, strict=True)
-        ]
-        inner = ops.slice(x, *before) if any(min(one) < 0 for one in width) else x
-        return ops.pad(inner, [(max(first, 0), max(last, 0)) for first, last in width], constant_values=filled)
+        return ops.pad(x, width, constant_values=filled)
     for axis, (first, last) in enumerate(width):
         if first or last:
             order = np.pad(np.arange(x.shape[axis]), (max(first, 0), max(last, 0)), mode=mode)  # type: ignore[call-overload]
