@@ -377,10 +377,10 @@ def test_locks_go_with_their_objects():
     from ep.include.process import locks
 
     several = {id(lock): lock for lock in (new_lock(Rank.TABLE) for _ in range(100))}
-    made = {one for one in [*locks._locks] if id(one()) in several}
+    made = {id(one): one for one in locks._locks.keyrefs() if id(one()) in several}
     assert len(made) == 100
     del several
-    assert made.isdisjoint(locks._locks)
+    assert made.keys().isdisjoint(map(id, locks._locks.keyrefs()))
 
 
 def test_a_lock_that_outlives_its_module():
