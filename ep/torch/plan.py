@@ -26,8 +26,15 @@ class Plan(NamedTuple):
     eager: Mapping[Node, str]
 
 
-def planned(module: GraphModule, symbols: Symbols, args: Sequence[Any], refused: Mapping[Node, Exception],
-            target: Target, *, at_once: bool = False) -> Plan:  # fmt: skip
+def planned(
+    module: GraphModule,
+    symbols: Symbols,
+    args: Sequence[Any],
+    refused: Mapping[Node, Exception],
+    target: Target,
+    *,
+    at_once: bool = False,
+) -> Plan:
     """Return the plan of a graph: another graph, whose nodes are sections, and steps and views of PyTorch.
 
     args: the inputs of a call. refused: nodes that PyTorch must compute. at_once: whether the first call keeps the plan

@@ -174,7 +174,7 @@ print(f"own {{stream.handle:#x}} other {{other.handle:#x}}")
 
 
 def test_a_model_with_a_kernel_that_waits_for_the_device(python):
-    """The driver ends the capture; Python does this run and all later ones."""
+    """What a function of another package does is not captured: Python does all runs."""
     code = f"""{MODEL}
 from ep.ops.join import JoinKernel
 prepare = JoinKernel.prepare
@@ -187,7 +187,5 @@ for _ in range(4):
 print(z.shape)
 """
     lines = python("-c", code, STUB_LOG="1")
-    assert [line for line in lines if "SPOILT" in line] == ["SPOILT by cuStreamSynchronize"]
-    assert sum(line.startswith("captured ") for line in lines) == 1
-    assert not [line for line in lines if line.startswith(("instantiate", "replay"))]
+    assert not [line for line in lines if line.startswith(("captured ", "SPOILT", "instantiate", "replay"))]
     assert "(9, 4)" in lines

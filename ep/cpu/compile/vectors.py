@@ -12,12 +12,13 @@ from typing import Any, Final
 from llvmlite import ir
 
 from ep.include.data_type import DataType
+from ep.include.number_kind import UNSIGNED
 
 BIT, BYTE, INT, WORD = (ir.IntType(width) for width in (1, 8, 32, 64))
 HALF, FLOAT, DOUBLE, NOTHING = ir.HalfType(), ir.FloatType(), ir.DoubleType(), ir.VoidType()
 REALS: Final = {DataType.kFloat: FLOAT, DataType.kDouble: DOUBLE}
 """The floating types of arithmetic."""
-NUMBERS: Final = {**REALS, DataType.kUInt32: INT, DataType.kUInt64: WORD}
+NUMBERS: Final = {**REALS, **{one: ir.IntType(8 * one.itemsize) for one in UNSIGNED if one.itemsize >= 4}}
 """The types in which products are summed: integers modulo the range, so signed ones have the same bits."""
 
 _NAMES: Final = {HALF: "f16", FLOAT: "f32", DOUBLE: "f64"}

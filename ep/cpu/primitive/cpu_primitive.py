@@ -28,7 +28,9 @@ from ep.cpu.shared.state import STATE, LaunchState
 from ep.include.data_type import DataType, as_data_type
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
+from ep.include.primitive.fill import FillFactory
 from ep.include.primitive.primitive import Primitive, Request
+from ep.include.primitive.registry import RequirePrimitive
 
 NO_DIMS: Final = ()  # the only empty tuple in Python
 _ATTEMPTS: Final = 4  # another thread may change the number of threads, which needs another calibration
@@ -189,6 +191,10 @@ class CpuPrimitive(Launchable, Primitive):
                 raise RuntimeError(f"{self!r}: compiled checks refuse what the checks in Python accept: {args!r}")
         if type(stream) is RecordingStream:
             stream.note(self, plan, args)
+
+    def _fill(self, stream: Any, buffer: Any, value: float, count: int) -> None:
+        """Write a number to the first elements of a buffer, by a launch: so a recording has it."""
+        RequirePrimitive(FillFactory, DeviceType.kCPU, as_data_type(buffer.dtype)).Launch(stream, buffer, value, count)
 
     def listed(self, plan: Any, args: tuple[Any, ...]) -> Listed | None:
         """Return a launch that has just been done, in the form for a list of launches; None if lists cannot have it.

@@ -51,7 +51,7 @@ class GatherPrimitive(CpuPrimitive):
         if num_out == 0:
             return
         if gather == 0:  # no index selects a row
-            buffers[-1].reshape(-1)[:num_out] = 0
+            self._fill(stream, buffers[-1], 0, num_out)
             return
         self._need_mover(size_class(inner * self.params_type.itemsize))
         self._run(stream, None, *numbers, *buffers)

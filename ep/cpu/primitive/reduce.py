@@ -42,7 +42,7 @@ class ReduceImpl(ReducePrimitive):
         if 0 in counts:
             _, result = self._checked(stream, buffers, counts)
             check_reduces_something(self.op, shape)
-            result.reshape(-1)[: counts[1]] = of_nothing(self.op)
+            self._fill(stream, result, of_nothing(self.op), counts[1])
             return
         axes = shape.simplified()
 

@@ -39,6 +39,6 @@ class SegmentPrimitive(CpuPrimitive):
         if num_out == 0:
             return
         if num_ids == 0:
-            buffers[-1].reshape(-1)[:num_out] = 0
+            self._fill(stream, buffers[-1], 0, num_out)
             return
         self._run(stream, None, *numbers, *buffers)

@@ -20,6 +20,7 @@ from ep.cuda.compile.numba_cuda import (
 )
 from ep.cuda.engine.product.tiles import SIDE
 from ep.include.data_type import DataType
+from ep.include.number_kind import SUMS
 
 _PITCH: Final = SIDE + 1
 """The numbers from row to row of a tile in shared memory: with SIDE, its columns would be in few banks."""
@@ -33,7 +34,7 @@ def kernel(data_type: DataType, transpose_a: bool, transpose_b: bool) -> KernelS
     matrices: of c, with the steps in elements from one to the next. The axes of the grid are those of rows, columns and
     matrices. c is not read if beta is 0.
     """
-    T = (DataType.kUInt64 if data_type.itemsize == 8 else DataType.kUInt32).dtype.type
+    T = SUMS[data_type].dtype.type
     tile_of_a, tile_of_b = (shared_array(SIDE * _PITCH, T) for _ in range(2))
     read_a, read_b = _reader(data_type, T, transpose_a), _reader(data_type, T, transpose_b)
     load, store = loader(data_type, 1), storer(data_type, 1)

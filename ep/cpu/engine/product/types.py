@@ -7,14 +7,12 @@ from typing import Any, NamedTuple
 from ep.common.stored_types import unit_of
 from ep.cpu.compile.conversion import HALVES, extended, widened
 from ep.include.data_type import DataType
-from ep.include.number_kind import INTEGERS
+from ep.include.number_kind import INTEGERS, SUMS
 
 
 def arithmetic_of(data_type: DataType) -> DataType:
     """Return the type in which products of `data_type` are summed: of integers, modulo its range."""
-    if data_type in INTEGERS:
-        return DataType.kUInt64 if data_type.itemsize == 8 else DataType.kUInt32
-    return DataType.kFloat if data_type in HALVES else data_type
+    return SUMS.get(data_type, DataType.kFloat if data_type in HALVES else data_type)
 
 
 def is_narrow(data_type: DataType) -> bool:
