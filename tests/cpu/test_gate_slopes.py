@@ -89,6 +89,15 @@ def test_neighbours_do_not_change_bits(op, data_type):
     np.testing.assert_array_equal(found[~kept].astype(np.float32), alone.astype(np.float32))
 
 
+@pytest.mark.parametrize("op", [*OPS, BinaryOp.kSoftplusBackwardWithDyX], ids=lambda op: op.name)
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_nan_spreads(op, dtype):
+    ones, numbers = np.ones(67, dtype), np.full(67, np.nan, dtype)
+    numbers[::3] = 0.5
+    for dy, x in ((ones, numbers), (numbers, ones), (-numbers, -ones), (numbers, numbers * 1000)):
+        assert np.array_equal(np.isnan(_function(op)(dy, x)), np.isnan(numbers))
+
+
 @by_op
 def test_one_x_or_one_dy_for_all(op):
     rng, function = np.random.default_rng(6), _function(op)

@@ -193,5 +193,6 @@ def softplus(dy, x, beta, threshold):
     y = magnitude(z, _SILU_END)
     p, n_bits = _exponential(y, select(fabs(z) < _SILU_END, select(z < ZERO, -rest, rest), ZERO))
     r = ONE / (ONE + _unless_far(y, p, n_bits))
-    sigmoid = select(z < ZERO, _times_tiny(dy, y, fma(p, r, r), n_bits), dy * r)
+    not_below = select(z >= ZERO, dy * r, z)  # NaN, unlike y
+    sigmoid = select(z < ZERO, _times_tiny(dy, y, fma(p, r, r), n_bits), not_below)
     return select(fma(beta, x, -threshold) > ZERO, dy, sigmoid)
