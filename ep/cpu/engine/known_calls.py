@@ -148,14 +148,10 @@ def _are_indices(words, args):
     if num_indices == 0:
         return True
     data, size = load_word(load_word(args, load_word(words, _CALL.indices)) + DATA, 0), load_word(words, _CALL.size)
-    if load_word(words, _CALL.are_words) != 0:
-        for place in range(num_indices):
-            index = load_word(data, place)
-            are_in &= 0 <= index < size
-    else:
-        for place in range(num_indices):
-            index = load_int(data + 4 * place)
-            are_in &= 0 <= index < size
+    are_words = load_word(words, _CALL.are_words) != 0
+    for place in range(num_indices):
+        index = load_word(data, place) if are_words else load_int(data + 4 * place)
+        are_in &= 0 <= index < size
     return are_in
 
 
