@@ -18,7 +18,7 @@ from ep.include.additions import is_own
 from ep.include.arrays import Array, Placeholder
 from ep.include.primitive import ExpressionFactory, RequirePrimitive
 from ep.ops.indices import resolved
-from ep.ops.kernels.kernel import OneLaunch
+from ep.run.plan import Plan
 
 
 class ProgramText:
@@ -207,20 +207,21 @@ class ProgramText:
         self._add_results(k, results, may_be_given=False)
         read, written = [*map(self._buffer, node.inputs)], [*map(self._value, results)]
         unread = [self._value(one) for one in results if one not in group.values]
-        if not isinstance(launches, OneLaunch) or launches.indices:
+        single = launches.single if isinstance(launches, Plan) else None
+        if single is None or single.indices:
             self._names[f"launch{k}"] = launches
             # a function of another package may compute without launches, which its recording would not have
-            self.is_repeatable &= getattr(launches, "is_repeatable", is_own(launches))
+            self.is_repeatable &= isinstance(launches, Plan) or getattr(launches, "is_repeatable", is_own(launches))
             self._write(k, *(["begin()"] if self._has_memory else []))
             arrays = "work" if self._has_memory else "base"
             self._write(k, f"launch{k}({arrays}, [{', '.join(read)}], [{', '.join(written)}])")
             self._write(k, *([f"del {', '.join(unread)}"] if unread else []))
             return
-        self._names[f"launch{k}"] = launches.primitive.Launch
+        self._names[f"launch{k}"] = single.launch.primitive.Launch
         shown = []
-        for place, one in enumerate(launches.arguments):
+        for place, one in enumerate(single.launch.arguments):
             if isinstance(one, Placeholder):
-                shown.append(written[0] if one.number is None else read[one.number])
+                shown.append(written[one.result] if one.number is None else read[one.number])
             else:
                 self._names[f"a{k}_{place}"] = one
                 shown.append(f"a{k}_{place}")

@@ -21,9 +21,13 @@ interface."""
 
 
 class Placeholder(NamedTuple):
-    """A placeholder for an array among a launch's arguments: operand `number` of the call, or its result if None."""
+    """A placeholder for an array among a launch's arguments: operand `number` of the call, or its result if None.
+
+    result: which one, of a call with several results.
+    """
 
     number: int | None
+    result: int = 0
 
 
 RESULT: Final = Placeholder(None)

@@ -24,7 +24,7 @@ from ep.include.primitive.reduce_op import ReduceOp
 from ep.ops.declare.function import Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import Launches, OneLaunch, Subject, attribute, data_type, primitive_exists, register_kernel
+from ep.ops.kernels import Launch, Launches, Plan, Subject, attribute, data_type, primitive_exists, register_kernel
 from ep.ops.names import in_errors
 from ep.ops.pool import pool_attributes, pool_local, pool_shape, pool_signatures, pool_windows
 from ep.ops.sbp_signatures import B, P, partials_of, signature
@@ -284,4 +284,4 @@ class MeanPoolKernel(WindowKernel):
         """Yield the moves that write windows, and compute their means."""
         yield from self.padding(planes, found)
         yield from self.writing(planes, found)
-        yield Move((*planes, *found.counts), OneLaunch(self._mean, dims, Placeholder(0), (1,), RESULT))
+        yield Move((*planes, *found.counts), Plan(Launch(self._mean, dims, Placeholder(0), (1,), RESULT)))

@@ -20,7 +20,7 @@ from ep.ops.declare.operator import Attributes
 from ep.ops.devices import arrays_of, with_scalars
 from ep.ops.elementwise import OpOperator
 from ep.ops.elementwise_signatures import binary_signatures
-from ep.ops.kernels import Calls, Launches, OneLaunch
+from ep.ops.kernels import Calls, Launch, Launches, Plan
 from ep.ops.operands import as_operands, is_number
 from ep.ops.shapes import launch_dims
 
@@ -28,7 +28,7 @@ from ep.ops.shapes import launch_dims
 def _binary_kernel(name: str, calls: Calls, binary: Any) -> Launches:
     """Return one launch of BroadcastElementwiseBinary. name: of the operator, for errors."""
     x_dims, y_dims = launch_dims(name, *calls.shapes)
-    return OneLaunch(binary, x_dims, Placeholder(0), y_dims, Placeholder(1), RESULT)
+    return Plan(Launch(binary, x_dims, Placeholder(0), y_dims, Placeholder(1), RESULT))
 
 
 def _shape(names: tuple[str, ...], shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:

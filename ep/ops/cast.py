@@ -16,7 +16,7 @@ from ep.include.primitive.cast import CastFactory
 from ep.ops.declare.function import Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import Given
-from ep.ops.kernels import Calls, Launches, OneLaunch, data_type, launching, primitive_exists
+from ep.ops.kernels import Calls, Launch, Launches, Plan, data_type, launching, primitive_exists
 from ep.ops.sbp_signatures import PMAX, PMIN, P, signature
 from ep.sbp import Problem, Signature, Split
 
@@ -88,4 +88,4 @@ _CAST = primitive_exists(CastFactory, data_type("x"), data_type("out"))
 @launching("cast", _CAST, src="x", dst="out")
 def cast_kernel(calls: Calls, cast: Any) -> Launches:
     """Return one launch of Cast."""
-    return OneLaunch(cast, Placeholder(0), RESULT, math.prod(calls.shapes[0]))
+    return Plan(Launch(cast, Placeholder(0), RESULT, math.prod(calls.shapes[0])))

@@ -21,7 +21,7 @@ from ep.ops.declare.function import FUNCTIONS, Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.devices import arrays_of, as_array
-from ep.ops.kernels import Launches, OneLaunch, Subject, attribute, data_type, primitive_exists, register_kernel
+from ep.ops.kernels import Launch, Launches, Plan, Subject, attribute, data_type, primitive_exists, register_kernel
 from ep.ops.names import in_errors
 from ep.ops.sbp_signatures import B, P, signature
 from ep.ops.shaped import viewed
@@ -208,7 +208,7 @@ class ConvKernel(WindowKernel):
             return lambda arrays, inputs, outputs: None
         m, k, n = w[0] // groups, channels // groups * math.prod(found.kernel), math.prod(found.counts)
         dims = (groups, m, k), (batch, groups, k, n), (batch, groups, m, n)
-        product = OneLaunch(self._matmul, 1, dims[0], Placeholder(1), dims[1], Placeholder(0), 0, dims[2], RESULT)
+        product = Plan(Launch(self._matmul, 1, dims[0], Placeholder(1), dims[1], Placeholder(0), 0, dims[2], RESULT))
         joined = batch > 1 and n < _FEW_WINDOWS and m > 1
         if in_place and k and (joined or not found.is_whole or found.has_padding):
             places = found.map_of((batch, groups, channels // groups), joined=joined)

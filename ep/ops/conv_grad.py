@@ -16,7 +16,7 @@ from ep.ops.conv import FLOAT, conv_attributes, conv_shape, local_groups
 from ep.ops.declare.function import Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import Launches, OneLaunch, Subject, data_type, primitive_exists, register_kernel
+from ep.ops.kernels import Launch, Launches, Plan, Subject, data_type, primitive_exists, register_kernel
 from ep.ops.names import in_errors
 from ep.ops.sbp_signatures import B, P, signature
 from ep.ops.shapes import as_sizes
@@ -164,7 +164,7 @@ class ConvWGradKernel(WindowKernel):
         (rows, first), (columns, second) = ((n, 1), (m, 0)) if turned else ((m, 0), (n, 1))
         of_first, of_second, of_sums = (batch, groups, rows, k), (batch, groups, columns, k), (groups, rows, columns)
         operands = of_first, Placeholder(first), of_second, Placeholder(second)
-        product = OneLaunch(self._matmul, 1, *operands, 0, of_sums, RESULT)
+        product = Plan(Launch(self._matmul, 1, *operands, 0, of_sums, RESULT))
         turn = self.strided((groups, m, n), (m * n, 1, m), (m * n, n, 1))
 
         def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:

@@ -22,7 +22,7 @@ from ep.include.primitive.unary_op import UnaryOp
 from ep.ops.conv import ConvKernel
 from ep.ops.declare.operator import Attributes
 from ep.ops.depthwise import DepthwiseKernel
-from ep.ops.kernels import Launches, OneLaunch, Subject, data_type, primitive_exists, register_kernel
+from ep.ops.kernels import Launch, Launches, Plan, Subject, data_type, primitive_exists, register_kernel
 from ep.ops.kernels.conditions import Value
 from ep.ops.names import in_errors
 from ep.ops.window_kernel import Move
@@ -177,12 +177,12 @@ class ConvXGradKernel(ConvKernel):
         filters, rows, dtype = w[0] // groups, math.prod(w[1:]), self.subject.data_types["out"]
         dims = (groups, rows, filters), (dy[0], groups, filters, math.prod(dy[2:]))
         written = (dy[0], groups, rows, math.prod(dy[2:]))
-        product = OneLaunch(self._matmul, 1, dims[0], Placeholder(1), dims[1], Placeholder(0), 0, written, RESULT)
-        turn = OneLaunch(self._permute, dtype, (groups, filters, rows), Placeholder(0), (0, 2, 1), RESULT)
+        product = Plan(Launch(self._matmul, 1, dims[0], Placeholder(1), dims[1], Placeholder(0), 0, written, RESULT))
+        turn = Plan(Launch(self._permute, dtype, (groups, filters, rows), Placeholder(0), (0, 2, 1), RESULT))
         num, places = len(dy) - 2, w[2:]
         order = [axis for k in range(num) for axis in (1 + num + k, 1 + k)]
         apart = (dy[0] * groups * w[1], *places, *dy[2:])
-        interleave = OneLaunch(self._permute, dtype, apart, Placeholder(0), (0, *order), RESULT)
+        interleave = Plan(Launch(self._permute, dtype, apart, Placeholder(0), (0, *order), RESULT))
 
         def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
             dy, w = inputs
@@ -197,5 +197,5 @@ class ConvXGradKernel(ConvKernel):
         places, filters = math.prod(w[2:]), w[0] // groups
         if filters > 1 and w[1] > 1:
             dims, order = (groups, filters, w[1], places), (0, 2, 1, 3)
-            permute = OneLaunch(self._permute, self.subject.data_types["out"], dims, Placeholder(0), order, RESULT)
+            permute = Plan(Launch(self._permute, self.subject.data_types["out"], dims, Placeholder(0), order, RESULT))
             yield Move((groups, w[1], filters, places), permute)

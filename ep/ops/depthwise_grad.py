@@ -23,7 +23,7 @@ from ep.ops.conv import IS_DEPTHWISE
 from ep.ops.conv_grad import ConvWGradKernel
 from ep.ops.declare.operator import Attributes
 from ep.ops.depthwise import NARROW
-from ep.ops.kernels import Launches, OneLaunch, Subject, primitive_exists, register_kernel
+from ep.ops.kernels import Launch, Launches, Plan, Subject, primitive_exists, register_kernel
 from ep.ops.kernels.conditions import Value
 from ep.ops.window_kernel import Move
 from ep.ops.windows import windows
@@ -172,12 +172,13 @@ class DepthwiseWGradKernel(ConvWGradKernel):
             return []
         sizes = tuple(map(sum, zip(planes[2:], before, after, strict=True)))
         around = (0, 0, *before), (0, 0, *after)
-        return [Move((*planes[:2], *sizes), OneLaunch(self._pad, planes, Placeholder(0), *around, 0, RESULT))]
+        return [Move((*planes[:2], *sizes), Plan(Launch(self._pad, planes, Placeholder(0), *around, 0, RESULT)))]
 
     def _permuted(self, shape: Dims, order: Dims) -> Move:
         kind = self.subject.data_types["out"]
         return Move(
-            tuple(shape[axis] for axis in order), OneLaunch(self._permute, kind, shape, Placeholder(0), order, RESULT)
+            tuple(shape[axis] for axis in order),
+            Plan(Launch(self._permute, kind, shape, Placeholder(0), order, RESULT)),
         )
 
     def _expression(self, structure: Structure) -> Expression:

@@ -13,7 +13,7 @@ from ep.include.primitive.primitive import kMaxNumDims
 from ep.ops.declare.function import Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import Calls, Launches, OneLaunch, data_type, launching, primitive_exists
+from ep.ops.kernels import Calls, Launch, Launches, Plan, data_type, launching, primitive_exists
 from ep.ops.sbp_signatures import B, moved_signatures, signature
 from ep.ops.shapes import as_sizes, launch_dims
 from ep.sbp import Problem, Signature, Split, piece_shape
@@ -98,4 +98,4 @@ EXPAND = primitive_exists(ExpandFactory, data_type("x"), kMaxNumDims)
 def expand_kernel(calls: Calls, expand: Any) -> Launches:
     """Return one launch of Expand, from the dims of x to those of the result."""
     src_dims, dst_dims = launch_dims("expand", calls.shapes[0], calls.attributes["sizes"])
-    return OneLaunch(expand, src_dims, Placeholder(0), dst_dims, RESULT)
+    return Plan(Launch(expand, src_dims, Placeholder(0), dst_dims, RESULT))

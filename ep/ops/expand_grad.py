@@ -15,7 +15,7 @@ from ep.ops.declare.function import Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.expand import expanded_shape
-from ep.ops.kernels import Calls, Launches, OneLaunch, data_type, launching, primitive_exists
+from ep.ops.kernels import Calls, Launch, Launches, Plan, data_type, launching, primitive_exists
 from ep.ops.repeat import repeat_dims
 from ep.ops.sbp_signatures import PMAX, PMIN, P, signature
 from ep.ops.shapes import as_sizes
@@ -117,7 +117,7 @@ def _adding_up(reduce: Any, dims: Dims, to_dims: Dims) -> Launches:
     if len(shape.src_dims) > kMaxNumDims:
         raise ValueError(f"dy needs {len(shape.src_dims)} axes; at most {kMaxNumDims} are possible")
     src_dims, gone = shape
-    return OneLaunch(reduce, src_dims, Placeholder(0), gone, RESULT)
+    return Plan(Launch(reduce, src_dims, Placeholder(0), gone, RESULT))
 
 
 @launching("expand_grad", _SUM, src="dy", dst="out")

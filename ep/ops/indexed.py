@@ -14,7 +14,7 @@ from ep.common.primitive.gather_view import gather_view
 from ep.include.arrays import RESULT, Array, Arrays, Placeholder
 from ep.include.data_type import as_data_type
 from ep.ops.indices import resolved
-from ep.ops.kernels import Calls, Launches, OneLaunch, PrimitiveExists, Subject
+from ep.ops.kernels import Calls, Check, Launch, Launches, Plan, PrimitiveExists, Subject
 
 
 class ForIndices(PrimitiveExists):
@@ -50,7 +50,7 @@ def indexed(calls: Calls, primitive: Callable[[Any], Any], rows: Dims, *, has_ba
     if mode in ("raise", "zero"):  # indices are read as they are
         arguments = *sizes, Placeholder(0), num_indices, Placeholder(1), RESULT, offset
         as_given = primitive(calls.subject.data_types["indices"].dtype)
-        return OneLaunch(as_given, *arguments, indices=(1, size) if mode == "raise" else None)
+        return Plan(*[Check(Placeholder(1), size, mode)] * (mode == "raise"), Launch(as_given, *arguments))
 
     def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         array, indices = inputs

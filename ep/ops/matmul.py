@@ -17,7 +17,7 @@ from ep.include.primitive.primitive import kMaxNumDims
 from ep.ops.declare.function import FUNCTIONS, Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import Calls, Launches, OneLaunch, attribute, data_type, launching, primitive_exists
+from ep.ops.kernels import Calls, Launch, Launches, Plan, attribute, data_type, launching, primitive_exists
 from ep.ops.sbp_signatures import B, P, signature
 from ep.sbp import Problem, Sbp, Signature, Split
 
@@ -156,4 +156,4 @@ def matmul_kernel(calls: Calls, matmul: Any) -> Launches:
     if len(c) > kMaxNumDims and 0 not in c:
         (of_a, of_b), of_c = simplify_broadcast_dims(a[:-2], b[:-2])
         a, b, c = (*of_a, *a[-2:]), (*of_b, *b[-2:]), (*of_c, *c[-2:])
-    return OneLaunch(matmul, 1, a, Placeholder(0), b, Placeholder(1), 0, c, RESULT)
+    return Plan(Launch(matmul, 1, a, Placeholder(0), b, Placeholder(1), 0, c, RESULT))

@@ -18,7 +18,7 @@ from ep.include.shown import shown
 from ep.ops.declare.function import Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import Calls, Launches, OneLaunch, data_type, launching, primitive_exists
+from ep.ops.kernels import Calls, Launch, Launches, Plan, data_type, launching, primitive_exists
 from ep.ops.sbp_signatures import B, P, partials_of, signature
 from ep.sbp import Problem, Signature, Split, piece_sizes, span
 
@@ -115,4 +115,4 @@ def pad_kernel(calls: Calls, pad: Any) -> Launches:
             f"{kMaxNumDims} are possible"
         )
     dims, before, after = simple
-    return OneLaunch(pad, dims, Placeholder(0), before, after, value, RESULT)
+    return Plan(Launch(pad, dims, Placeholder(0), before, after, value, RESULT))

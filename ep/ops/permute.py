@@ -14,7 +14,7 @@ from ep.include.shown import shown
 from ep.ops.declare.function import Tensor, function_of, operator
 from ep.ops.declare.operator import Attributes, operator_named
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import Calls, Launches, OneLaunch, launching, primitive_exists
+from ep.ops.kernels import Calls, Launch, Launches, Plan, launching, primitive_exists
 from ep.ops.sbp_signatures import moved_signatures
 from ep.ops.shapes import from_front
 from ep.sbp import Problem, Signature
@@ -98,4 +98,4 @@ def permute_kernel(calls: Calls, permute: Any) -> Launches:
             f"x of shape {shape} by axes {order} needs {len(dims)} axes where neighbours that stay together are one; "
             f"at most {kMaxNumDims} are possible"
         )
-    return OneLaunch(permute, calls.subject.data_types["x"].dtype, dims, Placeholder(0), merged, RESULT)
+    return Plan(Launch(permute, calls.subject.data_types["x"].dtype, dims, Placeholder(0), merged, RESULT))

@@ -21,8 +21,9 @@ from ep.ops.declare.function import Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.kernels import (
+    Launch,
     Launches,
-    OneLaunch,
+    Plan,
     Subject,
     data_type,
     primitive_exists,
@@ -148,7 +149,7 @@ class MaxPoolKernel(WindowKernel):
                 dims = outer, places, math.prod(one.counts)
             sizes = one.counts
             if places > 1:
-                yield Move((*planes, *sizes), OneLaunch(self._max, dims, Placeholder(0), (1,), RESULT))
+                yield Move((*planes, *sizes), Plan(Launch(self._max, dims, Placeholder(0), (1,), RESULT)))
 
 
 def least(data_type: DataType) -> Any:

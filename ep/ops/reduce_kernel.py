@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ep.common.primitive.broadcast import Dims
 from ep.common.primitive.reduce_shape import ReduceShape
-from ep.include.arrays import RESULT, Array, Arrays, Placeholder
+from ep.include.arrays import RESULT, Placeholder
 from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.broadcast_elementwise_binary import BroadcastElementwiseBinaryFactory
 from ep.include.primitive.cast import CastFactory
@@ -18,43 +17,29 @@ from ep.include.primitive.fill import FillFactory
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.primitive.reduce import ReduceFactory
 from ep.include.primitive.reduce_op import ReduceOp
-from ep.ops.kernels import Calls, Launches, OneLaunch, data_type, primitive_exists
+from ep.ops.kernels import Calls, Launch, Plan, Temporary, Value, data_type, primitive_exists
 
 
-def reduce_kernel(calls: Calls, reduce: Any, cast: Any = None) -> Launches:
+def reduce_kernel(calls: Calls, reduce: Any, cast: Any = None) -> Plan:
     """Return one launch of Reduce, after a Cast, if there is one, to another type than that of x."""
     (shape,), axes, types = calls.shapes, calls.attributes["axes"], calls.subject.data_types
     count, converted = math.prod(shape), (shape, types["out"].dtype)
     if len(shape) > kMaxNumDims:
         shape, axes = _simplified(shape, axes)
-    reducing = OneLaunch(reduce, shape, Placeholder(0), axes, RESULT)
-    if cast is None or types["out"] is types["x"]:
-        return reducing
-
-    def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-        x = arrays.empty(*converted)
-        cast.Launch(arrays.stream, inputs[0], x, count)
-        reducing(arrays, [x], outputs)
-
-    return launches
+    converts = cast is not None and types["out"] is not types["x"]
+    x: Value = Temporary(*converted) if converts else Placeholder(0)
+    steps = [Launch(cast, Placeholder(0), x, count)] if converts else []
+    return Plan(*steps, Launch(reduce, shape, x, axes, RESULT))
 
 
-def mean_of_piece_kernel(calls: Calls, mean: Any, cast: Any, mul: Any, fill: Any) -> Launches:
+def mean_of_piece_kernel(calls: Calls, mean: Any, cast: Any, mul: Any, fill: Any) -> Plan:
     """Return the launches of the mean of a piece, times its share of the elements; 0 for no elements."""
-    averaging = reduce_kernel(calls, mean, cast)
+    result = math.prod(size for axis, size in enumerate(calls.shapes[0]) if axis not in calls.attributes["axes"])
     mine = math.prod(calls.shapes[0][axis] for axis in calls.attributes["axes"])
+    if not mine:
+        return Plan(Launch(fill, RESULT, 0, result))
     share = mine / calls.attributes["count"]
-
-    def share_of_mean(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-        (out,) = outputs
-        averaging(arrays, inputs, outputs)
-        mul.Launch(arrays.stream, (math.prod(out.shape),), out, (), share, out)
-
-    def zeros(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-        (out,) = outputs
-        fill.Launch(arrays.stream, out, 0, math.prod(out.shape))
-
-    return share_of_mean if mine else zeros
+    return Plan(reduce_kernel(calls, mean, cast), Launch(mul, (result,), RESULT, (), share, RESULT))
 
 
 def _simplified(shape: Dims, axes: tuple[int, ...]) -> tuple[Dims, tuple[int, ...]]:

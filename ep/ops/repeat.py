@@ -11,7 +11,7 @@ from ep.ops.declare.function import Tensor, function_of, operator
 from ep.ops.declare.operator import Attributes, operator_named
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.expand import EXPAND
-from ep.ops.kernels import Calls, Launches, OneLaunch, launching
+from ep.ops.kernels import Calls, Launch, Launches, Plan, launching
 from ep.ops.sbp_signatures import B, moved_signatures, signature
 from ep.ops.shapes import as_sizes, launch_dims
 from ep.sbp import Problem, Signature, Split, piece_shape
@@ -103,4 +103,4 @@ def repeat_kernel(calls: Calls, expand: Any) -> Launches:
     """Return one launch of Expand, between arrays of other dims."""
     src_dims, dst_dims, _ = repeat_dims(calls.shapes[0], calls.attributes["sizes"])
     src_dims, dst_dims = launch_dims("repeat", src_dims, dst_dims)
-    return OneLaunch(expand, src_dims, Placeholder(0), dst_dims, RESULT)
+    return Plan(Launch(expand, src_dims, Placeholder(0), dst_dims, RESULT))

@@ -9,7 +9,7 @@ from typing import Any
 
 from ep.common.checks import as_truth
 from ep.common.primitive.broadcast import Dims
-from ep.include.arrays import RESULT, Array, Arrays, Placeholder
+from ep.include.arrays import RESULT, Placeholder
 from ep.include.data_type import DataType, DTypeLike
 from ep.include.number_kind import COMPLEXES, FLOATS
 from ep.include.primitive.constant_pad import ConstantPadFactory
@@ -18,7 +18,7 @@ from ep.include.primitive.scan_op import ScanOp
 from ep.ops.declare.function import Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import Given
-from ep.ops.kernels import Calls, Launches, OneLaunch, attribute, data_type, launching, primitive_exists
+from ep.ops.kernels import Calls, Launch, Plan, Temporary, Value, attribute, data_type, launching, primitive_exists
 from ep.ops.reduce import type_of_sums
 from ep.ops.reduce_kernel import CAST
 from ep.ops.sbp_signatures import P, signature
@@ -106,28 +106,22 @@ def cumulative_prod(
 _PAD = primitive_exists(ConstantPadFactory, data_type("out"))
 
 
-def _scan_kernel(initial: int, calls: Calls, scan: Any, cast: Any, pad: Any) -> Launches:
+def _scan_kernel(initial: int, calls: Calls, scan: Any, cast: Any, pad: Any) -> Plan:
     """Return one launch of Scan, after a Cast to another type, and a ConstantPad for the initial 0 or 1."""
     (shape,), attributes, types = calls.shapes, calls.attributes, calls.subject.data_types
     axis, more, dtype = attributes["axis"], int(attributes["include_initial"]), types["out"].dtype
     sizes = math.prod(shape[:axis]), shape[axis] + more, math.prod(shape[axis + 1 :])
-    converts, scanning = types["out"] is not types["x"], OneLaunch(scan, *sizes, Placeholder(0), RESULT)
-    if not converts and not more:
-        return scanning
-    count, (outer, _, inner), is_last = math.prod(shape), sizes, attributes["reverse"]
+    (outer, _, inner), is_last = sizes, attributes["reverse"]
     before, after = (0, 0 if is_last else more, 0), (0, more if is_last else 0, 0)
-
-    def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-        (x,), stream = inputs, arrays.stream
-        if converts:
-            x, given = arrays.empty(shape, dtype), x
-            cast.Launch(stream, given, x, count)
-        if more:
-            pad.Launch(stream, (outer, shape[axis], inner), x, before, after, initial, outputs[0])
-            x = outputs[0]
-        scanning(arrays, [x], outputs)
-
-    return launches
+    x: Value = Placeholder(0)
+    steps = []
+    if types["out"] is not types["x"]:
+        given, x = x, Temporary(shape, dtype)
+        steps.append(Launch(cast, given, x, math.prod(shape)))
+    if more:
+        steps.append(Launch(pad, (outer, shape[axis], inner), x, before, after, initial, RESULT))
+        x = RESULT
+    return Plan(*steps, Launch(scan, *sizes, x, RESULT))
 
 
 def _register(name: str, op: ScanOp, initial: int, reverse: bool) -> None:

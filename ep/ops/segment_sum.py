@@ -13,7 +13,7 @@ from ep.include.primitive.unsorted_segment_sum import UnsortedSegmentSumFactory
 from ep.ops.declare.function import Indices, Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import Calls, Launches, OneLaunch, data_type, launching, primitive_exists
+from ep.ops.kernels import Calls, Launch, Launches, Plan, data_type, launching, primitive_exists
 from ep.ops.sbp_signatures import B, P, signature
 from ep.ops.shapes import from_front
 from ep.sbp import Problem, Signature, Split, span
@@ -78,4 +78,4 @@ def segment_sum_kernel(calls: Calls, segment_sum: Any) -> Launches:
     (shape, _), axis, offset = calls.shapes, calls.attributes["axis"], calls.attributes["offset"]
     outer, inner, data, ids = math.prod(shape[:axis]), math.prod(shape[axis + 1 :]), Placeholder(0), Placeholder(1)
     sizes = outer, calls.attributes["num_segments"], inner
-    return OneLaunch(segment_sum, *sizes, data, shape[axis], ids, RESULT, offset)
+    return Plan(Launch(segment_sum, *sizes, data, shape[axis], ids, RESULT, offset))

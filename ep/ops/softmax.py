@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ep.common.primitive.broadcast import Dims
-from ep.include.arrays import RESULT, Array, Arrays, Placeholder
+from ep.include.arrays import RESULT, Placeholder
 from ep.include.primitive.log_softmax import LogSoftmaxFactory
 from ep.include.primitive.permute import PermuteFactory
 from ep.include.primitive.softmax import SoftmaxFactory
 from ep.ops.declare.function import Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import Calls, Launches, OneLaunch, data_type, launching, primitive_exists
+from ep.ops.kernels import Calls, Launch, Plan, Temporary, data_type, launching, primitive_exists
 from ep.ops.sbp_signatures import signature
 from ep.ops.shapes import from_front
 from ep.sbp import Problem, Signature, Split
@@ -62,20 +62,19 @@ def log_softmax(x: Tensor, axis: int = -1) -> Attributes:
 _PERMUTE = primitive_exists(PermuteFactory, 3)
 
 
-def _softmax_kernel(calls: Calls, softmax: Any, permute: Any) -> Launches:
+def _softmax_kernel(calls: Calls, softmax: Any, permute: Any) -> Plan:
     """Return one launch, between two launches of Permute if the axis is not the last one."""
     (shape,), axis, dtype = calls.shapes, calls.attributes["axis"], calls.subject.data_types["x"].dtype
     outer, cols, inner = math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
     if inner == 1:
-        return OneLaunch(softmax, outer, cols, Placeholder(0), RESULT)
+        return Plan(Launch(softmax, outer, cols, Placeholder(0), RESULT))
 
-    def of_columns(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-        stream, turned = arrays.stream, arrays.empty((outer, inner, cols), dtype)
-        permute.Launch(stream, dtype, (outer, cols, inner), inputs[0], (0, 2, 1), turned)
-        softmax.Launch(stream, outer * inner, cols, turned, turned)
-        permute.Launch(stream, dtype, (outer, inner, cols), turned, (0, 2, 1), outputs[0])
-
-    return of_columns
+    turned = Temporary((outer, inner, cols), dtype)
+    return Plan(
+        Launch(permute, dtype, (outer, cols, inner), Placeholder(0), (0, 2, 1), turned),
+        Launch(softmax, outer * inner, cols, turned, turned),
+        Launch(permute, dtype, (outer, inner, cols), turned, (0, 2, 1), RESULT),
+    )
 
 
 _NAMES: dict[str, Any] = {"src": "x", "y": "out", "dst": "out", "cols": "x.shape", "rows": "x.shape"}

@@ -17,7 +17,7 @@ from ep.ops.declare.calls import Function
 from ep.ops.declare.function import FUNCTIONS, Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import Calls, Launches, OneLaunch, data_type, launching, primitive_exists
+from ep.ops.kernels import Calls, Launch, Launches, Plan, data_type, launching, primitive_exists
 from ep.ops.names import launch
 from ep.ops.sbp_signatures import B, P, signature
 from ep.ops.shapes import from_front
@@ -96,7 +96,7 @@ def _softmax_grad_kernel(calls: Calls, gradient: Any, permute: Any) -> Launches:
     (shape, _), axis, dtype = calls.shapes, calls.attributes["axis"], calls.subject.data_types["y"].dtype
     outer, cols, inner = math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
     if inner == 1:
-        return OneLaunch(gradient, outer, cols, Placeholder(0), Placeholder(1), RESULT)
+        return Plan(Launch(gradient, outer, cols, Placeholder(0), Placeholder(1), RESULT))
 
     def of_columns(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         stream, turned = arrays.stream, [arrays.empty((outer, inner, cols), dtype) for _ in inputs]

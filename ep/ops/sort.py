@@ -17,7 +17,7 @@ from ep.ops.composition import composition
 from ep.ops.declare.function import FUNCTIONS, Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import Always
-from ep.ops.kernels import Calls, Launches, OneLaunch, Predicate, attribute, data_type, launching, primitive_exists
+from ep.ops.kernels import Calls, Launch, Launches, Plan, Predicate, attribute, data_type, launching, primitive_exists
 from ep.ops.sbp_signatures import signature
 from ep.ops.shapes import from_front
 from ep.sbp import Problem, Signature, Split
@@ -147,7 +147,7 @@ def _sort_kernel(calls: Calls, arg_sort: Any) -> Launches:
         shape, axis = (math.prod(shape),), 0
     num_places = 1 if "keepdims" in attributes else attributes.get("k", shape[axis])
     sizes = math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
-    return OneLaunch(arg_sort, *sizes, num_places, Placeholder(0), RESULT)
+    return Plan(Launch(arg_sort, *sizes, num_places, Placeholder(0), RESULT))
 
 
 def _register(name: str, order: SortOrder, when: Predicate | None = None) -> None:

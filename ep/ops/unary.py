@@ -15,12 +15,12 @@ from ep.ops.declare.operator import Attributes
 from ep.ops.devices import arrays_of
 from ep.ops.elementwise import OpOperator
 from ep.ops.elementwise_signatures import unary_signatures
-from ep.ops.kernels import Calls, Launches, OneLaunch
+from ep.ops.kernels import Calls, Launch, Launches, Plan
 
 
 def _unary_kernel(calls: Calls, unary: Any) -> Launches:
     """Return one launch of ElementwiseUnary."""
-    return OneLaunch(unary, Placeholder(0), RESULT, math.prod(calls.shapes[0]))
+    return Plan(Launch(unary, Placeholder(0), RESULT, math.prod(calls.shapes[0])))
 
 
 def _shape(shapes: Sequence[Dims], attributes: Attributes) -> Sequence[Dims]:

@@ -17,7 +17,7 @@ from ep.include.primitive.reduce_op import ReduceOp
 from ep.ops.declare.function import Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import Launches, OneLaunch, Subject, data_type, primitive_exists, register_kernel
+from ep.ops.kernels import Launch, Launches, Plan, Subject, data_type, primitive_exists, register_kernel
 from ep.ops.names import in_errors
 from ep.ops.sbp_signatures import B, partials_of, signature, sum_of
 from ep.ops.window_kernel import Move, WindowKernel
@@ -195,7 +195,7 @@ class FoldKernel(WindowKernel):
         yield self._putting(x, (*planes, *layers, *reach), found)
         if math.prod(layers) > 1:
             dims = math.prod(planes), math.prod(layers), math.prod(reach)
-            yield Move((*planes, *reach), OneLaunch(self._sum, dims, Placeholder(0), (1,), RESULT))
+            yield Move((*planes, *reach), Plan(Launch(self._sum, dims, Placeholder(0), (1,), RESULT)))
         each = zip(found.sizes, reach, found.before, strict=True)
         around = tuple((-before, size - have + before) for size, have, before in each)
         before, after = zip(*around, strict=True)

@@ -12,7 +12,7 @@ from ep.include.primitive.where import WhereFactory
 from ep.ops.declare.function import Condition, Operand, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import Calls, Launches, OneLaunch, data_type, launching, primitive_exists
+from ep.ops.kernels import Calls, Launch, Launches, Plan, data_type, launching, primitive_exists
 from ep.ops.sbp_signatures import B, broadcast_signatures, partials_of, signature
 from ep.ops.shapes import launch_dims
 from ep.sbp import Problem, Signature
@@ -57,4 +57,4 @@ def where_kernel(calls: Calls, where: Any) -> Launches:
     """Return one launch of Where."""
     condition_dims, x_dims, y_dims = launch_dims("where", *calls.shapes)
     operands = (condition_dims, Placeholder(0), x_dims, Placeholder(1), y_dims, Placeholder(2))
-    return OneLaunch(where, *operands, RESULT)
+    return Plan(Launch(where, *operands, RESULT))

@@ -14,8 +14,9 @@ from ep.include.primitive.constant_pad import ConstantPadFactory
 from ep.include.primitive.expand import ExpandFactory
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.ops.kernels import (
+    Launch,
     Launches,
-    OneLaunch,
+    Plan,
     Predicate,
     PreparedKernel,
     PrimitiveExists,
@@ -57,7 +58,7 @@ class WindowMoves:
         if found.has_padding:
             nothing, dims = (0,) * len(planes), (*planes, *found.sizes)
             around = (*nothing, *found.before), (*nothing, *found.after)
-            yield Move((*planes, *found.padded), OneLaunch(self._pad, dims, Placeholder(0), *around, value, RESULT))
+            yield Move((*planes, *found.padded), Plan(Launch(self._pad, dims, Placeholder(0), *around, value, RESULT)))
 
     def writing(self, planes: Dims, found: Windows) -> Iterator[Move]:
         """Yield the move that writes the windows of padded planes, unless they are the elements themselves."""
@@ -68,7 +69,7 @@ class WindowMoves:
     def strided(self, shape: Dims, src_strides: Dims, dst_strides: Dims) -> Launches:
         """Return a launch that copies `shape` elements, no size 0, between two arrays with the given strides."""
         dims, src_strides, dst_strides = simplify_strided(shape, src_strides, dst_strides)
-        return OneLaunch(self._expand, dims, Placeholder(0), dims, RESULT, src_strides, dst_strides)
+        return Plan(Launch(self._expand, dims, Placeholder(0), dims, RESULT, src_strides, dst_strides))
 
     def chain(self, shape: Dims, moves: Iterable[Move]) -> Launches:
         """Return the launches of consecutive moves from an array of `shape` to the result; a copy without moves."""

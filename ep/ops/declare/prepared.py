@@ -10,7 +10,8 @@ import numpy as np
 from ep.common.primitive.broadcast import Dims
 from ep.include.arrays import Array, Arrays, KnownCall
 from ep.include.errors import ArgumentError
-from ep.ops.kernels.kernel import Launches, OneLaunch
+from ep.ops.kernels.kernel import Launches
+from ep.run.plan import Plan
 
 
 class Prepared(NamedTuple):
@@ -44,12 +45,14 @@ class Prepared(NamedTuple):
 
         args, names, num_operands: as in KnownCall.
         """
-        launches = self.launches
-        if not isinstance(launches, OneLaunch):
+        single = self.launches.single if isinstance(self.launches, Plan) else None
+        if single is None:
             return None
-        launch, arguments = launches.primitive.Launch, (arrays.stream, *launches.arguments)
-        shape = tuple(self.shapes[0])
-        return KnownCall(args, names, num_operands, shape, self.dtype, launch, arguments, launches.indices)
+        launch, shape = single.launch, tuple(self.shapes[0])
+        arguments = arrays.stream, *launch.arguments
+        return KnownCall(
+            args, names, num_operands, shape, self.dtype, launch.primitive.Launch, arguments, single.indices
+        )
 
     def computing(self, arrays: Arrays) -> Callable[[Sequence[Array], Array | None], Array]:
         """Return the fastest function that runs an operator with one result, as `compute` does."""

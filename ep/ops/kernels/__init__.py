@@ -15,22 +15,30 @@ from ep.ops.kernels.conditions import (
     data_type,
     device_type,
 )
-from ep.ops.kernels.kernel import Call, Kernel, Launches, OneLaunch, PreparedKernel
+from ep.ops.kernels.kernel import Call, Kernel, Launches, PreparedKernel
 from ep.ops.kernels.launching import Calls, launching
 from ep.ops.kernels.primitive_exists import PrimitiveExists, primitive_exists
 from ep.ops.kernels.registry import Registration, kernels_of, register_kernel
+from ep.run.plan import Plan
+from ep.run.steps import Check, Function, Launch, Temporary, Value, View
 
 __all__ = [
     "Call",
     "Calls",
+    "Check",
+    "Function",
     "Kernel",
+    "Launch",
     "Launches",
-    "OneLaunch",
+    "Plan",
     "Predicate",
     "PreparedKernel",
     "PrimitiveExists",
     "Registration",
     "Subject",
+    "Temporary",
+    "Value",
+    "View",
     "always",
     "attribute",
     "data_type",

@@ -4,48 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 from ep.common.primitive.broadcast import Dims
-from ep.include.arrays import Array, Arrays, Placeholder
+from ep.include.arrays import Array, Arrays
 from ep.include.errors import ArgumentError
 from ep.include.stream import Stream
-from ep.ops.indices import resolved
 from ep.ops.kernels.conditions import Subject
 
 Launches = Callable[[Arrays, Sequence[Array], Sequence[Array]], None]
-"""Function that queues the work of a call: (the arrays of the device, inputs, outputs), as in Call."""
-
-
-class OneLaunch:
-    """The work of a call that is one launch of a primitive.
-
-    primitive: its Launch does the work. arguments: those of Launch after the stream, with a `Placeholder` for each
-        operand and for the result.
-    indices: the number of the operand that has indices of an axis, all of which must be in it, and the size of the
-        axis; None without such an operand.
-    """
-
-    __slots__ = ("_in_order", "arguments", "indices", "primitive")
-
-    def __init__(self, primitive: Any, *arguments: Any, indices: tuple[int, int] | None = None) -> None:
-        self.primitive, self.arguments, self.indices = primitive, arguments, indices
-        numbers = [one.number for one in arguments if isinstance(one, Placeholder) and one.number is not None]
-        result = 2 + len(arguments) + max(numbers)
-        # Launch's arguments, picked from a tuple of the stream, the arguments, the operands and the result
-        self._in_order = itemgetter(0, *(self._place(one, place, result) for place, one in enumerate(arguments, 1)))
-
-    def _place(self, argument: Any, place: int, result: int) -> int:
-        if not isinstance(argument, Placeholder):
-            return place
-        return result if argument.number is None else 1 + len(self.arguments) + argument.number
-
-    def __call__(self, arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-        if self.indices is not None:
-            number, size = self.indices
-            resolved(arrays, inputs[number], size, "raise")
-        self.primitive.Launch(*self._in_order((arrays.stream, *self.arguments, *inputs, *outputs)))
+"""A `Plan`, or a function that queues the work of a call: (the arrays of the device, inputs, outputs), as in Call."""
 
 
 class Call(NamedTuple):
@@ -106,7 +74,7 @@ class EachCall:
 class PreparedKernel(Kernel):
     """A kernel whose launches depend on shapes and attributes only: they are planned once per combination of these.
 
-    They may be recorded in one call and repeated in the next ones. Of other packages' kernels, only a `OneLaunch` is: a
+    They may be recorded in one call and repeated in the next ones. Of other packages' kernels, only a `Plan` is: a
     function of theirs may compute in other ways.
 
     If a class overrides `compute` as well, `compute` does every call.

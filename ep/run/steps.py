@@ -1,0 +1,110 @@
+"""The steps of plans: launches of primitives and checks of indices, and the values that they read and write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from ep.common.primitive.broadcast import Dims
+from ep.include.arrays import Placeholder
+
+
+class Temporary:
+    """A value that a step writes and later ones read. It has memory of its own from the first step to the last.
+
+    shape, dtype: of the array.
+    """
+
+    __slots__ = ("dtype", "shape")
+
+    def __init__(self, shape: Dims, dtype: np.dtype[Any]) -> None:
+        self.shape, self.dtype = tuple(shape), dtype
+
+
+class View:
+    """A value in the memory of another one, in another shape.
+
+    source: the other value. shape: the new shape, or None. places, axes: the other arguments of `Arrays.view`; without
+    them, the source is reshaped.
+    """
+
+    __slots__ = ("axes", "places", "shape", "source")
+
+    def __init__(
+        self,
+        source: Value,
+        shape: Dims | None = None,
+        places: tuple[slice | int, ...] | None = None,
+        axes: tuple[int | None, ...] | None = None,
+    ) -> None:
+        self.source, self.shape, self.places, self.axes = source, shape, places, axes
+
+
+class Check:
+    """A step that checks indices, and the value of those that a primitive reads.
+
+    indices: a value. size: of the axis. mode: of `gather`, for indices outside of the axis.
+    """
+
+    __slots__ = ("indices", "mode", "size")
+
+    def __init__(self, indices: Value, size: int, mode: str) -> None:
+        self.indices, self.size, self.mode = indices, size, mode
+
+
+Value: TypeAlias = Placeholder | Temporary | View | Check
+"""An array of a plan."""
+
+VALUES: Final = Placeholder, Temporary, View, Check
+
+
+class Launch:
+    """A step that is one launch.
+
+    primitive: its Launch does the work. arguments: those of Launch after the stream, with a value for each array, and a
+    list or tuple of values for several.
+    """
+
+    __slots__ = ("arguments", "primitive")
+
+    def __init__(self, primitive: Any, *arguments: Any) -> None:
+        self.primitive, self.arguments = primitive, arguments
+
+
+class Function:
+    """A function that launches, as a primitive of a step: (stream, arguments)."""
+
+    __slots__ = ("Launch",)
+
+    def __init__(self, function: Callable[..., None]) -> None:
+        self.Launch = function
+
+
+Step: TypeAlias = Launch | Check
+
+
+def has_values(argument: Any) -> bool:
+    """Return whether an argument of a launch is a list or tuple of values."""
+    if isinstance(argument, Placeholder) or not isinstance(argument, list | tuple):
+        return False
+    return bool(argument) and isinstance(argument[0], VALUES)
+
+
+def values_in(arguments: Sequence[Any]) -> Iterator[Value]:
+    """Yield the values among the arguments of a launch."""
+    for one in arguments:
+        if isinstance(one, VALUES):
+            yield one
+        elif has_values(one):
+            yield from one
+
+
+def sources(value: Value) -> list[Value]:
+    """Return a value and what it is made of, from the array that has the memory on."""
+    found = [value]
+    while isinstance(found[-1], View | Check):
+        last = found[-1]
+        found.append(last.source if isinstance(last, View) else last.indices)
+    return found[::-1]
