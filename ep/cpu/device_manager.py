@@ -31,7 +31,7 @@ class CpuDeviceManager(DeviceManager):
 
     def __init__(self) -> None:
         self._device: CpuDevice | None = None
-        self._arrays = NumpyArrays(DeviceType.kCPU, _new_finder, _new_recording, _compiled_for_host, _restored)
+        self._arrays = NumpyArrays(DeviceType.kCPU, _new_finder, _new_recording, _restored)
 
     def device_type(self) -> DeviceType:
         return DeviceType.kCPU
@@ -86,12 +86,6 @@ def _new_finder() -> CallFinder:
         return CpuCallFinder()
 
     return exclusively(new)
-
-
-def _compiled_for_host(name: str, function: Callable[..., int], num_words: int) -> int:
-    from ep.cpu.compile.compiler import compile_function  # this imports compiled code
-
-    return compile_function(name, function, num_words)
 
 
 def _new_recording(work: Arrays) -> Recording:

@@ -11,7 +11,6 @@ from ep.common.arrays.checks import as_scalar, is_weak
 from ep.common.arrays.indexing import has_elements, reshaped, selected
 from ep.common.arrays.operators import FUNCTIONS, Operators
 from ep.common.primitive.broadcast import Dims, broadcast_dims
-from ep.expressions.known.methods import KNOWN
 from ep.expressions.trace import Node, Trace, refusal
 from ep.include.arrays import Operands, Recorded
 from ep.ops.operands import as_weak
@@ -24,7 +23,7 @@ class LazyArray(Operators, Recorded):
     view: the position of the array, if it can be assigned to.
     """
 
-    __slots__ = ("node", "trace", "view")  # in this order, for compiled code
+    __slots__ = ("node", "trace", "view")
     _internal = frozenset(("calls", "node", "operands", "position", "trace", "view"))
     view: int | None
 
@@ -127,9 +126,7 @@ class LazyArray(Operators, Recorded):
                 key = key, one.node.position if type(one) is LazyArray else type(one)
             kept = path.get(key)
             if kept is not None:
-                result = kept.compute(operands, None)
-                KNOWN.add_operator(path, name, operands, kept.compute, result)
-                return result
+                return kept.compute(operands, None)
         return FUNCTIONS[name](*operands)
 
     def _updated(self, name: str, other: Any) -> Any:
@@ -138,6 +135,3 @@ class LazyArray(Operators, Recorded):
             return result
         self._assign(result)
         return self
-
-
-KNOWN.lazy = LazyArray

@@ -9,7 +9,6 @@ import numpy as np
 
 from ep.expressions.array import LazyArray
 from ep.expressions.explanation import Explanation
-from ep.expressions.known.methods import KNOWN, note_range
 from ep.expressions.path import root
 from ep.expressions.program import Program
 from ep.expressions.trace import Trace
@@ -47,25 +46,13 @@ class _Assignments:
         self.is_direct = len(into) == len(numbers) and self.program.writes_all(into)
 
 
-class _Opened:
-    """What compiled methods read and change, in slots.
-
-    ranges: the memory of the views, see `note_range`. trace: of the first view. views: all of them.
-    """
-
-    __slots__ = ("_ranges", "_trace", "_views")
-    _ranges: Any
-    _trace: Any
-    _views: list[_View]
-
-
-class Block(_Opened):
+class Block:
     """The context manager that `lazy` returns."""
 
     def __init__(self, round_each: bool) -> None:
         self._round_each, self._state = round_each, "has not begun"
-        self._trace = self._ranges = None
-        self._views = []
+        self._trace: Any = None
+        self._views: list[_View] = []
         # of all views so far: whether they are C-contiguous ndarrays, and in different memory
         self._are_plain = self._are_apart = True
 
@@ -105,15 +92,10 @@ class Block(_Opened):
             trace.path = known
             made = LazyArray(trace, known.nodes[0])
         made.view = path.num_values
-        if known is not None and self._trace is not None:  # the first view of a block is always made here
-            KNOWN.add_view(path, buffer, made)
         if key is None:
             self._are_plain = False
         views.append((array, buffer, made))
-        if self._trace is None:
-            self._trace, self._ranges = trace, KNOWN.new_ranges()
-        if self._ranges is not None:
-            note_range(self._ranges, buffer if self._are_plain and self._are_apart else None)
+        self._trace = trace
         return made
 
     def _begin(self, array: ArrayLike) -> Trace:
@@ -206,6 +188,3 @@ class Block(_Opened):
             for j, (_, other, _) in enumerate(views):  # each two views once
                 if (j < k or j not in numbers) and j != k and base.may_share_memory(views[k][1], other):
                     raise ValueError(f"view {k} is assigned to and overlaps view {j}; copy one of them")
-
-
-KNOWN.block = Block

@@ -7,24 +7,13 @@ from typing import Any, Final
 
 from ep.common.arrays.checks import NUMBERS
 from ep.common.bounded_cache import BoundedCache
-from ep.common.native.recent_calls import Calls, newest_first
 from ep.ops.operands import numbers_of
 
 _MOST: Final = 2**14
 """The number of paths that are kept. Beyond it, all are dropped, and begin anew."""
 
 
-class _Known(dict[Hashable, Any]):
-    """What is known of the next calls and views, with the slot that compiled code finds.
-
-    recent: the records of operators, assignments and views that compiled methods do, the newest first. It is replaced
-    as a whole.
-    """
-
-    __slots__ = ("recent",)
-
-
-class Path(_Known):
+class Path(dict[Hashable, Any]):
     """A sequence of recorded values, shared by all blocks that record the same values in the same order.
 
     The items of the dict are what is known of the next calls and views, by their keys: in each block that is at this
@@ -39,7 +28,6 @@ class Path(_Known):
 
     def __init__(self, before: Path | None = None, key: Hashable = None, nodes: Sequence[Any] = ()) -> None:
         super().__init__()
-        self.recent: Calls = ()
         self.before, self.key, self.nodes = before, key, nodes
         self.num_values: int = len(nodes) + (0 if before is None else before.num_values)
         self.programs = BoundedCache()
@@ -52,10 +40,6 @@ class Path(_Known):
             _KNOWN.count += 1
             found = self._next[key] = Path(self, key, nodes)
         return found
-
-    def add(self, record: tuple[Any, ...]) -> None:
-        """Add a record for compiled methods."""
-        self.recent = newest_first(record, self.recent)
 
     def inputs_since(self, before: Path | None) -> list[Any]:
         """Return the values after an earlier path that are inputs: numbers."""

@@ -56,19 +56,11 @@ _NUMBER: Final = "given number"
 """What distinguishes a number from an array without axes, which has the same position, shape and dtype."""
 
 
-class _Recording:
-    """What compiled code reads and changes, in slots.
+class Trace(Operands):
+    """The operands of one trace: arrays that are not computed yet, all on one device.
 
     given: arrays, and functions that compute numbers, by their positions. path: that of a block which has not ended.
     """
-
-    __slots__ = ("given", "path")
-    given: dict[int, Any]
-    path: Path | None
-
-
-class Trace(_Recording, Operands):
-    """The operands of one trace: arrays that are not computed yet, all on one device."""
 
     gives_buffers = False
     """Whether all inputs and constant arrays are results of `as_buffer`."""
@@ -87,7 +79,7 @@ class Trace(_Recording, Operands):
             f"is no part of the trace of {name}: make it an argument of the function, or a view of the block"
         )
         self._nodes: list[Node] = []
-        self.given = {}
+        self.given: dict[int, Any] = {}
         self.sizes: dict[int, np.ndarray[Any, Any]] = {}  # by position: numbers that are not part of a structure
         self._numbers: set[int] = set()
         self.rules: dict[int, tuple[Sequence[int], Any]] = {}  # by position: inputs, and the rule for their gradients
@@ -287,7 +279,7 @@ class Trace(_Recording, Operands):
         ]
         if self.path is not None:
             self._noted = self.path = self.path.after(key, made)
-            made = self.path.nodes  # if an earlier block has made them, compiled code knows them
+            made = self.path.nodes
         self._nodes += made
         self._known[key] = made
         return made

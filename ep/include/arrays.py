@@ -256,13 +256,6 @@ class Arrays(Operands):
         """Return the finder of known calls of one function, or None if the device has none."""
         return None
 
-    def compiled_for_host(self, name: str, function: Callable[..., int], num_words: int) -> int | None:
-        """Return the address of a function of int64 words as a C function, or None if the device compiles none.
-
-        name: for the kernel cache. The caller is in the critical section of the process.
-        """
-        return None
-
     def new_recording(self, work: Arrays) -> Any | None:
         """Return a new `ep.include.recording.Recording`, or None if launches cannot be recorded.
 

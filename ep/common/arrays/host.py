@@ -42,19 +42,15 @@ class HostArrays(Arrays):
         place: str,
         new_finder: Callable[[], CallFinder | None] = lambda: None,
         new_recording: Callable[[Arrays], Any] = lambda work: None,
-        compiled_for_host: Callable[[str, Any, int], int | None] = lambda name, function, num_words: None,
         restored: Callable[[bytes, Sequence[Any], Any], Any] | None = None,
     ) -> None:
         """place: the place of the arrays, in words for users; the others: see the methods of these names."""
         self.device_type, self.place = device_type, place
-        self._new_finder, self._new_recording, self._compiled_for_host = new_finder, new_recording, compiled_for_host
+        self._new_finder, self._new_recording = new_finder, new_recording
         self._restored, self.has_images = restored, restored is not None
 
     def new_finder(self) -> CallFinder | None:
         return self._new_finder()
-
-    def compiled_for_host(self, name: str, function: Callable[..., int], num_words: int) -> int | None:
-        return self._compiled_for_host(name, function, num_words)
 
     def new_recording(self, work: Arrays) -> Any:
         return self._new_recording(work)
@@ -250,11 +246,10 @@ class NumpyArrays(DeviceArrays):
         device_type: DeviceType,
         new_finder: Callable[[], CallFinder | None] = lambda: None,
         new_recording: Callable[[Arrays], Any] = lambda work: None,
-        compiled_for_host: Callable[[str, Any, int], int | None] = lambda name, function, num_words: None,
         restored: Callable[[bytes, Sequence[Any], Any], Any] | None = None,
     ) -> None:
         """device_type: of the one device that works on them; the others: as those of `HostArrays`."""
-        self._arrays = HostArrays(device_type, "the host", new_finder, new_recording, compiled_for_host, restored)
+        self._arrays = HostArrays(device_type, "the host", new_finder, new_recording, restored)
 
     def recognises(self, value: Any) -> bool:
         return isinstance(value, _OF_NUMPY)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final
 
 from ep.common.arrays.checks import NUMBERS, is_weak
 from ep.common.arrays.indexing import reshaped, selected
@@ -22,23 +22,6 @@ _DOCSTRING: Final = "Return the result of `ep.ops.{}`; its docstring and docs/se
 _Binary = Callable[[Any, Any], Any]
 
 
-class Form(NamedTuple):
-    """What a method of `Operators` calls.
-
-    name: of the function. num_operands: of it. is_reflected: whether the array is the second one. is_in_place: whether
-    the result replaces the array.
-    """
-
-    name: str
-    num_operands: int
-    is_reflected: bool = False
-    is_in_place: bool = False
-
-
-FORMS: Final[dict[Callable[..., Any], Form]] = {}
-"""The methods of `Operators`, and what each calls."""
-
-
 def _takes(value: Any) -> bool:
     """Return whether a value can be an operand: a number, an array of any library, or a list or tuple."""
     if type(value) in NUMBERS or isinstance(value, _OPERANDS):
@@ -51,7 +34,6 @@ def _forward(name: str) -> _Binary:
         return self._call(name, self, other) if type(other) is type(self) or _takes(other) else NotImplemented
 
     operator.__doc__ = _DOCSTRING.format(name)
-    FORMS[operator] = Form(name, 2)
     return operator
 
 
@@ -65,7 +47,6 @@ def _forms(name: str) -> tuple[_Binary, _Binary, _Binary]:
         return self._updated(name, other) if _takes(other) else NotImplemented
 
     reflected.__doc__ = in_place.__doc__ = _DOCSTRING.format(name)
-    FORMS[reflected], FORMS[in_place] = Form(name, 2, is_reflected=True), Form(name, 2, is_in_place=True)
     return _forward(name), reflected, in_place
 
 
@@ -74,7 +55,6 @@ def _unary(name: str) -> Callable[[Any], Any]:
         return self._call(name, self)
 
     operator.__doc__ = _DOCSTRING.format(name)
-    FORMS[operator] = Form(name, 1)
     return operator
 
 

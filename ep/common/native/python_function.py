@@ -25,10 +25,6 @@ _new_bound: Final = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.POINTER(_MethodDe
     ("PyCFunction_NewEx", ctypes.pythonapi)
 )
 
-_new_unbound: Final = ctypes.pythonapi.PyInstanceMethod_New
-_new_unbound.restype = ctypes.py_object
-_new_unbound.argtypes = (ctypes.py_object,)
-
 _new_method: Final = ctypes.pythonapi.PyDescr_NewMethod
 _new_method.restype = ctypes.py_object
 _new_method.argtypes = (ctypes.py_object, ctypes.POINTER(_MethodDef))
@@ -42,14 +38,6 @@ def bound_function(name: str, address: int, to: object, doc: str = "") -> Callab
     definition = _defined(name, address, _FASTCALL | _KEYWORDS, doc)
     function: Callable[..., Any] = _new_bound(definition, to, None)
     return function
-
-
-def method_with(name: str, address: int, words: object, doc: str = "") -> Any:
-    """Return the C function (`words`, address of arguments, their number, keyword names) at `address` as a method.
-
-    The first argument is the instance. Unlike the instance of a `python_method`, it is not checked.
-    """
-    return _new_unbound(bound_function(name, address, words, doc))
 
 
 def python_method(of: type[Any], name: str, address: int, doc: str = "") -> Callable[..., Any]:

@@ -25,9 +25,4 @@ class RecentCalls:
         for one in self.recent:  # not `in`, which would compare arrays
             if one is known:  # another call may be equal, but have another object as its dtype or axis
                 return
-        self.recent = newest_first(known, self.recent)
-
-
-def newest_first(known: tuple[Any, ...], recent: Calls) -> Calls:
-    """Return the last calls after another one."""
-    return (known, *recent[: _KEPT - 1])
+        self.recent = (known, *self.recent[: _KEPT - 1])

@@ -75,13 +75,6 @@ class CudaArrays(Arrays):
 
         return exclusively(new)
 
-    def compiled_for_host(self, name: str, function: Callable[..., int], num_words: int) -> int | None:
-        if not can_know():
-            return None
-        from ep.cuda.launch.code import compile_function  # this imports compiled code
-
-        return compile_function(name, function, num_words)
-
     def new_recording(self, work: Arrays) -> GraphRecording | None:
         return None if self.is_captured else GraphRecording(self._stream, CudaArrays)
 

@@ -1,7 +1,6 @@
-"""Compiled methods of blocks do what the methods in Python do, and call them for all that is not known."""
+"""Blocks like earlier ones: operators, numbers, views, errors, threads and references are those of a first block."""
 
 import gc
-import inspect
 import operator
 import sys
 
@@ -9,57 +8,44 @@ import numpy as np
 import pytest
 
 import ep
-from ep.expressions.known.layout import MOST_VIEWS
-from ep.expressions.known.methods import KNOWN
 from ep.ops import copy_to_host as host
 from tests.fuse.placing import placed
 from tests.threads import run_together
 
 REAL = np.float32
+MANY_VIEWS = 70
 BINARY = "add", "sub", "mul", "truediv", "mod", "pow"
 COMPARISONS = "lt", "le", "gt", "ge", "eq", "ne"
 
 
-@pytest.fixture
-def in_python(monkeypatch):
-    """The names of the operators that methods in Python do."""
-    names, call = [], KNOWN.lazy._call
-    monkeypatch.setattr(KNOWN.lazy, "_call", lambda self, name, *rest: names.append(name) or call(self, name, *rest))
-    return names
-
-
 def repeated(block, times=4):
-    """Run a block until compiled methods do it."""
+    """Run a block several times: the first time, it is new."""
     for _ in range(times):
         block()
 
 
 @pytest.mark.parametrize("name", BINARY)
-def test_each_operator(name, device, rng, in_python):
+def test_each_operator(name, device, rng):
     function, in_place = getattr(operator, name), getattr(operator, f"i{name}")
-    arrays = rng.random((5, 7, 11), REAL) + REAL(0.5)
+    arrays = rng.random((4, 7, 11), REAL) + REAL(0.5)
     x, y = arrays[:2]
-    wanted = [function(x, y), function(x, REAL(2.5)), function(REAL(2.5), x), function(y, REAL(1.5)), function(y, x)]
+    wanted = [function(x, y), function(y, REAL(1.5)), function(x, REAL(2.5)), function(REAL(2.5), x)]
     found = []
-    for turn in range(4):
+    for _ in range(4):
         made = [placed(device, one) for one in arrays]
-        in_python.clear()
         with ep.lazy() as lazy:
-            a, b, *others = views = [lazy.view(one) for one in made]
-            results = function(a, b), function(a, 2.5), function(2.5, a), function(b, a)
+            a, b, *others = [lazy.view(one) for one in made]
+            results = function(a, b), function(a, 2.5), function(2.5, a)
             same = b
             b = in_place(b, 1.5)
             assert b is same
             for view, result in zip((a, *others), results, strict=True):
                 view[...] = result
         found.append([host(one) for one in made])
-        assert bool(in_python) == (turn < 2), (turn, in_python)
-    order = 0, 3, 1, 2, 4
-    for one, k in zip(found[0], order, strict=True):
-        np.testing.assert_allclose(one, wanted[k], rtol=1e-5)
+    for one, expected in zip(found[0], wanted, strict=True):
+        np.testing.assert_allclose(one, expected, rtol=1e-5)
     for other in found[1:]:
         assert [one.tobytes() for one in other] == [one.tobytes() for one in found[0]]
-    assert len(views) == 5
 
 
 @pytest.mark.parametrize("name", COMPARISONS)
@@ -184,7 +170,7 @@ def test_assignments_that_do_not_fit(rng):
 
 
 def test_views_that_overlap_and_many_views(rng):
-    memory = rng.random((MOST_VIEWS + 5, 3))
+    memory = rng.random((MANY_VIEWS, 3))
     strided, empty = rng.random((3, 6))[:, ::2], np.zeros((0, 3))
 
     def scale_first(*arrays):
@@ -200,7 +186,7 @@ def test_views_that_overlap_and_many_views(rng):
             assert lazy.view(rows[4]) is lazy.view(rows[4][:]) is views[5]
             assert lazy.view(empty) is views[1]
             views += [lazy.view(one) for one in (strided, *rows[9:])]
-            assert len({id(one) for one in views}) == MOST_VIEWS + 7
+            assert len({id(one) for one in views}) == MANY_VIEWS + 2
             for view in views:
                 view *= 2.0
         assert memory.tobytes() == wanted.tobytes()
@@ -233,7 +219,7 @@ def test_threads_with_blocks_of_their_own(rng):
 
 def test_references_are_given_back(rng):
     x, y, number = rng.random((3, 5)), rng.random((3, 5)), 0.37
-    shared = KNOWN.lazy, np.dtype(np.float64), None, number, x, y
+    shared = type(ep.lazy()), np.dtype(np.float64), None, number, x, y
 
     def block(numbers):
         for one in numbers:
@@ -274,27 +260,7 @@ def test_wrong_calls_of_methods(rng):
             assert view.__mul__(object()) is NotImplemented
             assert lazy.view(array=x) is view
             view[...] = view.__mul__(other=2.0) * 0.5
-            result = view * 0.5
-            del result.node
-            with pytest.raises(AttributeError):
-                result * 0.5
-            with pytest.raises(AttributeError):
-                view[...] = result
-            del result.trace
-            with pytest.raises(AttributeError):
-                result * 0.5
 
     before = x.copy()
     repeated(block)
     assert x.tobytes() == before.tobytes()
-
-
-def test_compiled_methods_have_the_signatures_of_those_that_they_replace(rng):
-    x = rng.random(8, np.float32)
-    for _ in range(3):
-        with ep.lazy() as lazy:
-            view = lazy.view(x)
-            view[...] = 1 - view
-            view *= 2.0
-    for name in ("__add__", "__rsub__", "__imul__"):
-        assert [*inspect.signature(getattr(type(view), name)).parameters] == ["other"], name
