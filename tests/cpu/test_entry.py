@@ -1,136 +1,26 @@
-"""The compiled checks, which read the form of a primitive, agree with the checks in Python on any launch."""
+"""Launch on the CPU, in compiled code: what it accepts and refuses, repeats, keeps alive, and calls of Python."""
 
 import copy
 import gc
 import inspect
 import pickle
 import sys
-import threading
 import weakref
 
 import numpy as np
 import pytest
 
 from ep import BinaryOp, DeviceManagerRegistry, DeviceType, RequirePrimitive, UnaryOp
-from ep.common.native.object_layout import data_address
-from ep.common.primitive.signature import Signature, reads, writes
-from ep.cpu.device.buffers import read_buffer
-from ep.cpu.engine.form import check_form
-from ep.cpu.engine.launchable import NUM_RECENT, Launchable, launched
-from ep.cpu.engine.plan import Plan
-from ep.cpu.shared.layout import layout
-from ep.cpu.shared.state import STATE, LaunchState
+from ep.cpu.engine.launchable import Launchable, launched
 from ep.garbage import garbage_waits
 from ep.include import DataType
 from ep.include import primitive as primitives
 from tests.profiles import calls_of
 from tests.subprocesses import run
+from tests.threads import run_together
 
 T = DataType
-
-SIGNATURES = {
-    "in place": Signature((reads("src", 0, "n"), writes("dst", 1, "n", in_place=True)), sizes=("n",)),
-    "apart": Signature((reads("src", 0, "n", "m"), writes("dst", 1, "m")), sizes=("n", "m"), others=("offset",)),
-    "one element": Signature((reads("src", 0), writes("dst", 0, "n")), sizes=("n",)),
-    "written first": Signature(
-        (writes("a", 0, "n", in_place=True), reads("b", 1, "n", "m"), reads("c", 1, "m")),
-        sizes=("n", "m"),
-    ),
-    "parts": Signature((reads("src", 0, "n"), writes("dst", 1, "n")), sizes=("n",), whole=False),
-}
-NO_FIELDS = layout("NoFields")
-
-
-@pytest.fixture(scope="module")
-def enter():
-    """Return a function (signature, data types, plan, arguments): whether such a launch is refused. It does nothing."""
-    from ep.cpu.compile.jit import jit
-    from ep.cpu.engine.entry import install, launcher
-
-    nothing = launcher("test.nothing", jit(lambda context, num_bytes, in_place, sizes: 0))
-    install(Launchable)
-
-    def is_refused(signature, types, plan, *args):
-        state, probe = LaunchState(STATE, types), Launchable()
-        state.set_types(type(None))
-        form = check_form(signature, STATE, None if plan is None else NO_FIELDS, False)
-        state.set(launcher=nothing.address, form=data_address(form))
-        probe._words = state.words
-        return probe._enter(None if plan is None else plan.words, *args)
-
-    return is_refused
-
-
-def arrays(rng, memory, count):
-    """Return arrays at random places of `memory`, so that many overlap; some have a wrong type or layout."""
-    made = []
-    for _ in range(count):
-        dtype = [np.float32, np.float64][int(rng.integers(2))]
-        begin, length = int(rng.integers(0, 24)), int(rng.integers(0, 12))
-        array = memory[8 * begin :][: length * np.dtype(dtype).itemsize].view(dtype)
-        kind = rng.integers(12)
-        if kind == 0:
-            array = array[::2]
-        elif kind == 1:
-            array = array.copy()
-            array.flags.writeable = False
-        elif kind == 2:
-            array = array.astype(np.int64)
-        made.append(array)
-    return made
-
-
-@pytest.mark.parametrize("name", SIGNATURES)
-def test_both_checks_agree(name, enter, rng):
-    signature = SIGNATURES[name]
-    memory, agreed = np.zeros(8 * 40, np.uint8), {True: 0, False: 0}
-    for _ in range(4000):
-        types = [T.kFloat, T.kDouble][int(rng.integers(2))], [T.kFloat, T.kDouble][int(rng.integers(2))]
-        types = signature.data_types(types)
-        sizes = tuple(int(size) for size in rng.integers(1, 5, len(signature.sizes)))
-        buffers, in_place = arrays(rng, memory, len(signature.operands)), bool(rng.integers(4))
-        plan = Plan(NO_FIELDS, signature)
-        plan.set_checks(sizes, in_place)
-        others = (0,) * len(signature.others)
-        for walks_agree, refused in (
-            (in_place, enter(signature, types, plan, *buffers)),
-            (True, enter(signature, types, None, *sizes, *others, *buffers)),
-        ):
-            try:
-                signature.read(buffers, types, signature.counts(sizes), read_buffer, walks_agree)
-                expected = False
-            except (TypeError, ValueError):
-                expected = True
-            assert refused is expected, (types, sizes, [(b.dtype, b.size, b.ctypes.data) for b in buffers], walks_agree)
-            agreed[refused] += 1
-    assert min(agreed.values()) > 100
-
-
-def test_sizes_whose_product_wraps_around_are_refused(enter):
-    types, signature = (T.kFloat, T.kFloat), SIGNATURES["apart"]
-    src, dst = np.zeros(4, np.float32), np.zeros(4, np.float32)
-    assert not enter(signature, types, None, 1, 4, 0, src, dst)
-    for n, m in (2**32, 2**32), (0, 4), (-1, -4), ("1", 4), (2**70, 1), (None, 4):  # the low 64 bits of 2^64 are 0
-        assert enter(signature, types, None, n, m, 0, src, dst)
-    assert enter(signature, types, None, 1, 4, 0, src)
-    assert enter(signature, types, None, 1, 4, 0, src, dst, dst)
-
-
-def test_a_data_type_of_launch_comes_from_the_plan(enter):
-    signature = Signature((reads("src", None, "n"), writes("dst", None, "n")), sizes=("n",))
-    for data_type in T.kFloat, T.kInt8:
-        plan = Plan(NO_FIELDS, signature)
-        plan.set_checks((3,), True, (data_type, data_type))
-        for other in T.kFloat, T.kInt8:
-            refused = enter(signature, (None, None), plan, np.zeros(3, other.dtype), np.zeros(3, other.dtype))
-            assert refused is (data_type is not other)
-
-
-def test_two_written_operands_are_refused_at_once():
-    signature = Signature((writes("a", 0, "n"), writes("b", 0, "n")), sizes=("n",))
-    with pytest.raises(ValueError, match="2 operands are written"):
-        check_form(signature, STATE, None, False)
-
+MANY = 40  # more dims than a primitive remembers
 
 F32 = np.dtype(np.float32)
 
@@ -157,6 +47,79 @@ def relu(stream):
     primitive = made("ElementwiseUnary", UnaryOp.kRelu, F32, F32)
     primitive.Launch(stream, np.ones(1, F32), np.zeros(1, F32), 1)
     return primitive
+
+
+def drawn(rng, memory, dtype):
+    """Return an array at a random place of `memory`, so that many overlap; some have a wrong type or layout."""
+    begin, length, kind = int(rng.integers(0, 24)), int(rng.integers(0, 12)), int(rng.integers(12))
+    dtype = np.dtype(np.int32 if kind == 0 else dtype)
+    array = memory[8 * begin :][: length * dtype.itemsize].view(dtype)
+    if kind == 1:
+        return array[::2]
+    if kind == 2:
+        array = array.copy()
+        array.flags.writeable = False
+    return array
+
+
+def fits(array, dtype, count):
+    return array.dtype == dtype and array.flags.c_contiguous and array.size >= count
+
+
+def meet(one, count, other, others):
+    """Whether the first elements of two arrays have bytes in common."""
+    begin, there = one.ctypes.data, other.ctypes.data
+    ends = begin + count * one.itemsize, there + others * other.itemsize
+    return begin < ends[1] and there < ends[0]
+
+
+@pytest.mark.parametrize("name", ["relu", "gather"])
+def test_arrays_anywhere_in_memory_are_accepted_or_refused_by_the_contract(name, stream, rng, relu):
+    gather, memory, counts = made("Gather", F32, T.kInt64), np.zeros(8 * 40, np.uint8), {True: 0, False: 0}
+    for _ in range(4000):
+        n, m = (int(size) for size in rng.integers(1, 5, 2))
+        src, dst, ids = drawn(rng, memory, F32), drawn(rng, memory, F32), drawn(rng, memory, np.int64)
+        right = fits(src, F32, n) and dst.flags.writeable
+        if name == "relu":
+            same = src.ctypes.data == dst.ctypes.data
+            right = right and fits(dst, F32, n) and (same or not meet(src, n, dst, n))
+            launch = lambda: relu.Launch(stream, src, dst, n)  # noqa: B023, E731
+        else:
+            right = right and fits(ids, np.int64, m) and fits(dst, F32, m)
+            right = right and not (meet(dst, m, src, n) or meet(dst, m, ids, m))
+            launch = lambda: gather.Launch(stream, 1, n, 1, src, m, ids, dst, 0)  # noqa: B023, E731
+        counts[right] += 1
+        before = memory.copy()
+        if right:
+            launch()
+        else:
+            with pytest.raises((TypeError, ValueError, IndexError)):
+                launch()
+            assert (memory == before).all()
+        memory[:] = 0  # ids are 0
+    assert min(counts.values()) > 100
+
+
+def test_sizes_whose_product_wraps_around_are_refused(stream):
+    gather, x, ids = made("Gather", F32, T.kInt64), np.zeros(4, F32), np.zeros(1, np.int64)
+    gather.Launch(stream, 1, 1, 4, x, 1, ids, np.zeros(4, F32))
+    for sizes in (2**32, 1, 2**32), (1, 2**32, 2**32), (1, -1, -4), ("1", 1, 4), (2**70, 1, 1), (None, 1, 4):
+        with pytest.raises((TypeError, ValueError)):  # the low 64 bits of 2^64 are 0
+            gather.Launch(stream, *sizes, x, 1, ids, np.zeros(4, F32))
+
+
+def test_a_data_type_that_launch_is_given(stream):
+    permute = made("Permute", 2)
+    arrays = {dtype: np.arange(6).astype(dtype) for dtype in ("f4", "i1")}
+    for given in ("f4", "i1", "f4", "i1"):
+        for dtype, x in arrays.items():
+            out = np.zeros(6, dtype)
+            if dtype == given:
+                permute.Launch(stream, np.dtype(given), (2, 3), x, (1, 0), out)
+                assert out.tolist() == [0, 3, 1, 4, 2, 5]
+                continue
+            with pytest.raises(TypeError, match="dtype"):
+                permute.Launch(stream, np.dtype(given), (2, 3), x, (1, 0), out)
 
 
 class Index:
@@ -204,9 +167,9 @@ def test_dims_are_compared_by_what_they_are(add, stream):
 
 
 def test_more_dims_than_are_remembered_take_turns(add, stream):
-    x, out = np.ones(3 * NUM_RECENT, F32), np.zeros(3 * NUM_RECENT, F32)
+    x, out = np.ones(MANY, F32), np.zeros(MANY, F32)
     for _ in range(3):
-        for n in range(1, 3 * NUM_RECENT):
+        for n in range(1, MANY):
             out[:] = 0
             add.Launch(stream, (n,), x, (1,), x, out)
             assert out.sum() == 2 * n
@@ -258,7 +221,7 @@ def test_launches_that_were_done_before_call_no_python(add, stream):
 
 
 def test_what_hashing_and_comparing_dims_does_meanwhile(add, stream):
-    """The hash or comparison launches, makes the primitive forget all plans, or raises."""
+    """The hash or comparison launches, makes the primitive anew, collects garbage, or raises."""
     x, inner, out = np.ones(40, F32), np.zeros(40, F32), np.zeros(40, F32)
 
     class Stop(Exception):
@@ -283,16 +246,16 @@ def test_what_hashing_and_comparing_dims_does_meanwhile(add, stream):
 
     for n in range(4, 40):
         add.Launch(stream, (n,), x, (n,), x, out)
-        for meanwhile in launch_another, add._forget, lambda: add.__init__(add.request), gc.collect:
+        for meanwhile in launch_another, lambda: add.__init__(add.request), gc.collect:
             dims = Dims((n - 2,))
             dims.meanwhile = meanwhile
             out[:] = 0
             add.Launch(stream, dims, x, dims, x, out)
             assert out.sum() == 2 * (n - 2)
-        dims.meanwhile = stop
-        add._forget()  # forget the plan that is found without hashing
-        with pytest.raises(Stop):
-            add.Launch(stream, dims, x, dims, x, out)
+    dims.meanwhile = stop
+    add.__init__(add.request)  # it has no plan that is found without hashing
+    with pytest.raises(Stop):
+        add.Launch(stream, dims, x, dims, x, out)
 
 
 def wrong_values():
@@ -409,7 +372,7 @@ def test_launches_keep_no_references(add, stream):
 
     for _ in range(30):
         launches()
-    watched = stream, x, out, add, dims, None, add._recent[0]
+    watched = stream, x, out, add, dims, None
     with garbage_waits():  # objects of earlier tests hold thousands of references to None
         before = [sys.getrefcount(one) for one in watched]
         for _ in range(100):
@@ -442,11 +405,7 @@ def test_threads_that_launch_in_turns(add, stream):
     switch = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
     try:
-        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(6)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        run_together(work, [(seed,) for seed in range(6)])
     finally:
         sys.setswitchinterval(switch)
     assert not wrong
@@ -483,10 +442,6 @@ def test_a_primitive_without_a_state_is_refused(relu, stream):
 
     with pytest.raises(TypeError, match=r"Late\.__init__ has not been called"):
         Late(relu.request)
-    without = kind(relu.request)
-    del without._words, without._recent, without._kept
-    with pytest.raises(TypeError):
-        without.Launch(stream, x, out, 4)
     assert not out.any()
 
 
@@ -494,7 +449,6 @@ def test_a_primitive_without_a_state_is_refused(relu, stream):
 def test_copies_have_a_state_of_their_own(carried, add, stream):
     x, out = np.ones(4, F32), np.zeros(4, F32)
     other = carried(add)
-    assert other._words is not add._words
     for primitive in add, other:
         primitive.Launch(stream, (4,), x, (), 2.0, out)
         assert (out == 3).all()

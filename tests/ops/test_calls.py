@@ -1,19 +1,19 @@
-"""Prepared calls: cached calls of functions of `ep.ops` have the same results as calls that are analysed again."""
+"""Calls of `ep.ops` like earlier ones have the results and errors of calls that are analysed again."""
 
 import sys
-import threading
+import tracemalloc
 import weakref
 
 import numpy as np
 import pytest
 
 import ep.ops
-from ep.common.bounded_cache import KEPT
 from ep.garbage import garbage_waits
-from ep.ops.declare.operator import operator_named, operators
+from ep.ops.declare.operator import operators
 from tests.profiles import calls_of
 from tests.sbp.test_exhaustion import ELEMENTWISE, OTHERS, name_of
 from tests.subprocesses import run
+from tests.threads import run_together
 
 CASES = [*ELEMENTWISE, *OTHERS]
 
@@ -26,12 +26,6 @@ def read_anew(value):
     if isinstance(value, list | tuple):
         return type(value)(map(read_anew, value))
     return value.view(Unknown) if isinstance(value, np.ndarray) else value
-
-
-def kept_of(name):
-    """Return the number of calls that an operator keeps."""
-    calls = operator_named(name).chosen.calls
-    return len(calls) + len(calls.older)
 
 
 def functions_called(call):
@@ -76,10 +70,7 @@ def test_a_known_call_gives_what_an_unknown_one_gives(case, rng):
     given = [inputs] if case.sequence else inputs
     with np.errstate(all="ignore"):
         expected = function(*read_anew(given), *case.args, **case.kwargs)
-        before = kept_of(case.operator.name)
         same(function(*given, *case.args, **case.kwargs), expected)
-        # the same call may have been made by another case
-        assert kept_of(case.operator.name) >= max(before, 1)
         # a launch may call two functions; a split has five parts, and a stack has five arrays
         most = 32 * OF_VIEWS.get((case.name, np.dtype(case.dtypes[0]).kind), 1)
         assert functions_called(lambda: function(*given, *case.args, **case.kwargs)) <= most
@@ -292,24 +283,24 @@ def test_arrays_whose_shape_or_dtype_was_set():
         same(ep.ops.exp(x), ep.ops.exp(x.view(Unknown)))
 
 
-def test_what_is_kept_is_bounded_and_holds_no_array():
-    ep.ops.negative(X)
-    for size in range(1, 1500):
-        x = np.zeros(size, np.float32)
-        ep.ops.negative(x)
-        ep.ops.negative(X)
-        assert kept_of("negative") <= 2 * KEPT + 1
-        assert functions_called(lambda: ep.ops.negative(X)) <= 1  # calls that are in use are kept
-    last = weakref.ref(x)
-    del x
-    assert last() is None
-    for end in range(1500):
-        ep.ops.slice(X, slice(0, 1 + end))
-    assert kept_of("slice") <= 2 * KEPT + 1
-    before = kept_of("split")
-    for _ in range(2):
-        ep.ops.split(np.zeros(100), [1] * 65)  # a long sequence cannot be a key
-    assert kept_of("split") == before
+def test_memory_for_known_calls_is_bounded():
+    """Calls that are in use stay known among many others; a long sequence is no part of what is known."""
+
+    def calls(sizes):
+        for size in sizes:
+            ep.ops.negative(np.zeros(size, np.float32))
+            ep.ops.slice(X, slice(0, size))
+            ep.ops.negative(X)
+        ep.ops.split(np.zeros(5000), [1] * 5000)
+        return tracemalloc.get_traced_memory()[0]
+
+    tracemalloc.start()
+    try:
+        before, after = calls(range(1, 1500)), calls(range(1500, 3000))
+    finally:
+        tracemalloc.stop()
+    assert after - before < 200_000  # a call takes more than a kilobyte
+    assert functions_called(lambda: ep.ops.negative(X)) <= 1
 
 
 def test_more_kinds_of_calls_than_compiled_code_compares():
@@ -332,21 +323,26 @@ def test_attributes_that_change_are_read_again():
 
 
 def test_a_call_leaves_no_references():
-    """A call keeps neither its arguments nor its results alive."""
-    x, axis, out_type = X.copy(), (0,), np.dtype(np.float32)
+    """A call keeps neither its arguments nor its results alive, also if it raises an error."""
+    x, axis, out_type, odd = X.copy(), (0,), np.dtype(np.float32), np.zeros((3, 6), np.float32)
     calls = (lambda: ep.ops.add(x, x), lambda: ep.ops.sum(x, axis=axis), lambda: ep.ops.cast(x, "float64"))
     for call in calls:
         for _ in range(3):
             call()
-        assert functions_called(call) <= 2  # compiled code runs the call
-        counted = x, axis, out_type, np.ndarray, np.empty
+        assert functions_called(call) <= 2
+        counted = x, axis, out_type, odd, np.ndarray, np.empty
         with garbage_waits():  # that of earlier tests has references to the type
             before = [sys.getrefcount(one) for one in counted]
             for _ in range(1000):
                 made = call()
+                with pytest.raises(ValueError, match="broadcast"):
+                    ep.ops.add(x, odd)
             assert sys.getrefcount(made) == 2
             after = [sys.getrefcount(one) for one in counted]
         assert all(abs(one - other) < 500 for one, other in zip(before, after, strict=True)), (before, after)
+    last = weakref.ref(made)
+    del made
+    assert last() is None
 
 
 def test_threads():
@@ -365,11 +361,7 @@ def test_threads():
                 if not (result == expected).all():
                     wrong.append(size)
 
-    threads = [threading.Thread(target=work, args=(50 * place,)) for place in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_together(work, [(50 * place,) for place in range(8)])
     assert not wrong
 
 
