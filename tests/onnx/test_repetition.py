@@ -1,9 +1,9 @@
-"""Runs after the second one on the CPU: one call does all launches, with the bits and the errors of the first run."""
+"""Runs after the first ones on the CPU: few functions of Python, with the bits and the errors of the first run."""
 
-import _thread
-import operator
 import os
 import signal
+import time
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -11,20 +11,15 @@ from onnx import TensorProto
 
 import ep.onnx
 from ep import DeviceManagerRegistry, DeviceType
-from ep.cpu.engine.repeat.launch_list import LaunchList
-from ep.cpu.shared.listed import CALLED, Listed
-from ep.expressions import walk
-from ep.expressions.program import Program
-from ep.ops.declare.operator import operator_named
-from ep.ops.join import JoinKernel
-from ep.ops.kernels import Kernel
 from tests.exhausted import STARVED, on_linux
 from tests.onnx.test_models import model_of
 from tests.onnx.test_plans import layers
+from tests.profiles import calls_of
 from tests.subprocesses import run as run_code
 from tests.threads import run_together
 
 I64 = TensorProto.INT64
+FEW = 60  # the functions of Python that a run may take, however many launches it has
 
 
 def several(rng):
@@ -46,58 +41,88 @@ def several(rng):
     return model_of(nodes, [("x", (1, 3, 11)), ("y", (1, 11))], outputs, constants), given
 
 
-def test_other_inputs_have_the_bits_of_a_first_run(rng, monkeypatch):
+def test_other_inputs_have_the_bits_of_a_first_run(rng):
     model, given = several(rng)
     expected = [ep.onnx.load(model)(**one) for one in given]
-    loaded = ep.onnx.load(model)
+    loaded, kept = ep.onnx.load(model), []
     for one in given[:2]:
         loaded(**one)
-    monkeypatch.setattr(Program, "computed", None)  # no program runs in Python any more
-    kept = [loaded(**one) for one in given]
+    assert calls_of(lambda: kept.extend(loaded(**one) for one in given)) <= len(given) * FEW
     for found, wanted in zip(kept, expected, strict=True):
         for one, other in zip(found, wanted, strict=True):
             assert one.shape == other.shape
             np.testing.assert_array_equal(one, other)
 
 
-def test_kernels_of_a_step_that_are_registered_later(rng, monkeypatch):
-    """The steps of an LSTM are computed with the kernels that are registered when the model runs."""
-    gates = [rng.standard_normal((1, 20, size), np.float32) / 4 for size in (11, 5)]
-    constants = [("w", gates[0]), ("r", gates[1]), ("b", rng.standard_normal((1, 40), np.float32))]
-    nodes = [("LSTM", ["x", "w", "r", "b"], ["y"], {"hidden_size": 5})]
-    model = ep.onnx.load(model_of(nodes, [("x", (6, 1, 11))], [("y", (6, 1, 1, 5))], constants))
-    x, runs, computed = rng.standard_normal((6, 1, 11), np.float32), [], Program.computed
-    assert "of matmul add; " in model.explain()  # the matmul of a step is another one
-    expected = [model(x=x)[0] for _ in range(3)]
-    monkeypatch.setattr(Program, "computed", lambda self, *args: runs.append(self) or computed(self, *args))
-    model(x=x)
-    assert not runs
-    operator_named("matmul").forget()  # as a registration does
-    np.testing.assert_array_equal(model(x=x)[0], expected[0])
-    assert runs
+REGISTERED = """
+import numpy as np
+import ep.onnx
+from ep.ops.kernels import Kernel, register_kernel
+from tests.onnx.test_models import model_of
+
+rng = np.random.default_rng(1)
+gates = [rng.standard_normal((1, 20, size), np.float32) / 4 for size in (11, 5)]
+lstm = [("LSTM", ["x", "w", "r"], ["y"], {"hidden_size": 5})]
+lstm = ep.onnx.load(model_of(lstm, [("x", (6, 1, 11))], [("y", (6, 1, 1, 5))], [("w", gates[0]), ("r", gates[1])]))
+nodes = [("Relu", ["x"], ["r"]), ("Concat", ["r", "x"], ["c"], {"axis": 0}), ("Neg", ["c"], ["y"])]
+joined = ep.onnx.load(model_of(nodes, [("x", (9,))], [("y", (18,))]))
+
+def draw(*shape):
+    return rng.standard_normal(shape, np.float32)
+
+def check(times):
+    for _ in range(4):
+        x = draw(9)
+        assert (joined(x=x)[0] == -times * np.concatenate([np.maximum(x, 0), x])).all()
+
+steps = draw(6, 1, 11)
+before, *_ = [lstm(x=steps)[0] for _ in range(4)]
+check(1)
+
+@register_kernel("concat", priority=1000)
+class Twice(Kernel):  # it computes by itself, so there is no launch to repeat
+    def compute(self, call):
+        call.outputs[0][...] = 2 * np.concatenate(call.inputs)
+
+@register_kernel("matmul", priority=1000)
+class Nothing(Kernel):
+    def compute(self, call):
+        call.outputs[0][...] = 0
+
+check(2)
+after = [lstm(x=steps)[0] for _ in range(3)]
+assert not (after[0] == before).any() and (after[0] == after[2]).all()
+"""
 
 
-def test_too_many_steps_are_not_recorded(rng, monkeypatch):
-    model, given = several(rng)
-    expected, runs, computed = ep.onnx.load(model)(**given[0]), [], Program.computed
-    monkeypatch.setattr(walk, "MOST_REPEATED", 8)  # the LSTM has 9 steps
-    monkeypatch.setattr(Program, "computed", lambda self, *args: runs.append(self) or computed(self, *args))
-    loaded = ep.onnx.load(model)
-    for run in range(4):
-        for one, wanted in zip(loaded(**given[0]), expected, strict=True):
-            np.testing.assert_array_equal(one, wanted)
-        assert len(runs) == run + 1
+def test_kernels_that_are_registered_later():
+    """Those of a step, too: runs compute with the kernels that are registered when they begin."""
+    run_code(REGISTERED)
 
 
-def test_windows_that_are_read_in_place(rng, monkeypatch):
+def test_thousands_of_steps(rng):
+    """More of them than are worth being recorded."""
+    gates = [rng.standard_normal((1, 20, size), np.float32) / 4 for size in (3, 5)]
+    nodes = [("LSTM", ["x", "w", "r"], ["y", "h"], {"hidden_size": 5})]
+    inputs, outputs = [("x", ("n", 1, 3))], [("y", ("n", 1, 1, 5)), ("h", (1, 1, 5))]
+    model = ep.onnx.load(model_of(nodes, inputs, outputs, [("w", gates[0]), ("r", gates[1])]))
+    x = rng.standard_normal((4200, 1, 3), np.float32)
+    found = [model(x=x) for _ in range(4)]
+    for y, h in found:
+        np.testing.assert_array_equal(y, found[0][0])
+        np.testing.assert_array_equal(y[-1], h)
+    np.testing.assert_array_equal(model(x=x[:500])[0], found[0][0][:500])
+
+
+def test_windows_that_are_read_in_place(rng):
     nodes = [("Relu", ["x"], ["r"]), ("MaxPool", ["r"], ["y"], {"kernel_shape": [2, 3], "strides": [1, 2]})]
     model = ep.onnx.load(model_of(nodes, [("x", (1, 2, 5, 7))], [("y", (1, 2, 4, 3))]))
-    for call in range(4):
-        if call == 2:
-            monkeypatch.setattr(Program, "computed", None)
-        x = rng.standard_normal((1, 2, 5, 7), np.float32)
+    for _ in range(4):
+        x, found = rng.standard_normal((1, 2, 5, 7), np.float32), []
+        calls = calls_of(lambda: found.extend(model(x=x)))  # noqa: B023
         windows = np.lib.stride_tricks.sliding_window_view(np.maximum(x, 0), (2, 3), (2, 3))
-        np.testing.assert_array_equal(model(x=x)[0], windows[:, :, :, ::2].max((-2, -1)))
+        np.testing.assert_array_equal(found[0], windows[:, :, :, ::2].max((-2, -1)))
+    assert calls <= FEW
 
 
 def test_threads_of_one_model(rng):
@@ -181,76 +206,47 @@ def test_launches_that_need_what_is_not_there_yet(rng):
         device.force_calibration(None)
 
 
-def test_strides_of_axes_of_one_element(rng, monkeypatch):
-    """NumPy may give such an axis any stride."""
-    model = ep.onnx.load(model_of([("Relu", ["x"], ["y"])], [("x", (1, 9))], [("y", (1, 9))]))
-    x = rng.standard_normal((1, 9), np.float32)
-    for _ in range(3):
-        model(x=x)
-    monkeypatch.setattr(Program, "computed", None)
+def test_inputs_of_other_strides(rng):
+    """They are read-only, columns, or in another order; NumPy may give an axis of one element any stride."""
+    model = ep.onnx.load(model_of([("Relu", ["x"], ["y"])], [("x", ("n", "m"))], [("y", ("n", "m"))]))
+    x, wide = rng.standard_normal((1, 9), np.float32), rng.standard_normal((9, 18), np.float32)
     odd = np.ndarray((1, 9), np.float32, x.tobytes(), 0, (4, 4))
-    np.testing.assert_array_equal(model(x=odd)[0], np.maximum(x, 0))
+    assert not odd.flags.writeable
+    for one in (x, wide[:, :9].copy(), odd, wide[:, ::2], wide[:, :9].T, wide[::-1, :9], x):
+        for _ in range(3):
+            np.testing.assert_array_equal(model(x=one)[0], np.maximum(one, 0))
 
 
-@pytest.mark.parametrize("is_prepared", [False, True])
-def test_kernels_that_compute_by_themselves_are_not_repeated(rng, monkeypatch, is_prepared):
-    def run(inputs, outputs):
-        outputs[0][...] = 2 * np.concatenate(inputs)
+@pytest.mark.skipif(not hasattr(signal, "SIGPROF"), reason="this platform has no such signal")
+def test_a_signal_is_handled_between_two_launches(rng):
+    """A run ends at the next launch, and the runs after it are right. The clocks are those of the process."""
 
-    if is_prepared:  # against its contract, which the recording notices
-        monkeypatch.setattr(JoinKernel, "prepare", lambda *_: lambda arrays, inputs, outputs: run(inputs, outputs))
-    else:
-        monkeypatch.setattr(JoinKernel, "prepared", Kernel.prepared)
-        monkeypatch.setattr(JoinKernel, "compute", lambda self, call: run(call.inputs, call.outputs))
-    nodes = [("Relu", ["x"], ["r"]), ("Concat", ["r", "x"], ["c"], {"axis": 0}), ("Neg", ["c"], ["y"])]
-    model = ep.onnx.load(model_of(nodes, [("x", (9,))], [("y", (18,))]))
-    for _ in range(5):
-        x = rng.standard_normal(9, np.float32)
-        np.testing.assert_array_equal(model(x=x)[0], -2 * np.concatenate([np.maximum(x, 0), x]))
-
-
-def _listed(function):
-    return Listed(CALLED, (id(function),), np.zeros(0, np.int64), (), ()), []
-
-
-@pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="this platform has no such signal")
-def test_a_signal_is_handled_between_two_launches():
-    def handle(number, frame):
+    def stop(number, frame):
         raise KeyboardInterrupt
 
-    done = []
-    first = lambda: True  # noqa: E731
-    before = signal.signal(signal.SIGUSR1, handle)
+    names = [f"h{k}" for k in range(301)]
+    nodes = [("Sin" if k % 2 else "Softmax", [one], [other]) for k, (one, other) in enumerate(pairwise(names))]
+    model = ep.onnx.load(model_of(nodes, [("h0", (64, 1009))], [("h300", (64, 1009))]))
+    x = rng.standard_normal((64, 1009), np.float32)
+    for _ in range(3):
+        began = time.process_time()
+        (expected,) = model(h0=x)
+        whole = time.process_time() - began
+    before = signal.signal(signal.SIGPROF, stop)
     try:
-        # C code alone, in which no handler runs: the signal is there when the first launch ends
-        trips = map(operator.is_, map(_thread.interrupt_main, [signal.SIGUSR1]), [None])
-        trip = trips.__next__
-        last = lambda: done.append(1) or True  # noqa: E731
-        launches = LaunchList([], 0, [*map(_listed, (first, trip, last))], [first, trip, last])
+        began = time.process_time()
+        signal.setitimer(signal.ITIMER_PROF, whole / 4)
         with pytest.raises(KeyboardInterrupt):
-            launches.run()
+            model(h0=x)
+        assert time.process_time() - began < 0.8 * whole
     finally:
-        signal.signal(signal.SIGUSR1, before)
-    assert not done
-
-
-def test_a_list_refuses_other_arrays_and_stops_at_a_refusal():
-    done = []
-    first, second = (lambda *arrays: done.append(arrays) or len(done) < 2), (lambda *arrays: done.append(arrays))
-    x = np.zeros((2, 3), np.float32)
-    launches = LaunchList([x, x], 1, [*map(_listed, (first, second, first))], [first, second])
-    read_only = x.copy()
-    read_only.flags.writeable = False
-    for arrays in [(x,), (x, x, x), (x, [1]), (x, x.T), (x.astype(float), x), (x[:, :2], x), (x, read_only)]:
-        assert launches.run(*arrays) is False
-    assert not done
-    assert launches.run(read_only, x) is False  # the second one returns None
-    assert [[id(one) for one in each] for each in done] == [[id(read_only), id(x)]] * 2
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+    np.testing.assert_array_equal(model(h0=x)[0], expected)
 
 
 REPEATED = """
 import ep.onnx
-from ep.expressions.program import Program
 from tests.onnx.test_models import model_of
 
 constants = [("w", np.ones((50_000, 4), np.float32)), ("one", np.float32(1))]
@@ -258,10 +254,7 @@ for follows in (("Softmax", ["m"], ["y"]), ("Add", ["m", "one"], ["y"])):
     nodes = [("Relu", ["x"], ["r"]), ("MatMul", ["r", "w"], ["m"]), follows]
     model = ep.onnx.load(model_of(nodes, [("x", (4, 50_000))], [("y", (4, 4))], constants))
     x = np.ones((4, 50_000), np.float32)
-    (expected,), _ = model(x=x), model(x=x)
-    computed, Program.computed = Program.computed, None  # no program runs in Python any more
-    assert (model(x=x)[0] == expected).all()
-    Program.computed = computed
+    (expected,), *_ = [model(x=x) for _ in range(3)]
     raised = starved(lambda: model(x=x))
     assert type(raised) is MemoryError and "there is no memory" in str(raised), raised
     for _ in range(3):
