@@ -40,11 +40,15 @@ def test_the_first_two_sh_blocks_are_the_whole_set_up():
     assert tests == TESTS
 
 
-def test_the_ci_runs_the_readmes_test_command(tmp_path):
-    """The line of `.ci/run` that reads the command from the README finds it."""
-    (line,) = re.findall(r"^tests=\$\((.*)\)$", (ROOT / ".ci/run").read_text(), re.MULTILINE)
-    done = subprocess.run(["bash", "-c", line], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout == TESTS
+def test_the_ci_runs_the_readmes_test_command():
+    """The lines of `.ci/run` that read the command from the README find it, and its parts."""
+    lines = re.findall(r"^(?:tests|install|on_cpu|on_cuda)=\$.*$", (ROOT / ".ci/run").read_text(), re.MULTILINE)
+    code = "\n".join([*lines, 'printf "%s|" "$tests" "$install" "$on_cpu" "$on_cuda"'])
+    done = subprocess.run(["bash", "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    tests, *parts, _ = done.stdout.split("|")
+    assert tests == TESTS.rstrip("\n")
+    install, on_cpu, on_cuda = map(str.strip, tests.split("&&"))
+    assert [part.strip() for part in parts] == [install, f"{install} && {on_cpu}", on_cuda]
 
 
 def test_the_readmes_example_runs():
