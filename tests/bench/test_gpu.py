@@ -72,7 +72,7 @@ def chosen(pattern="alternating axes|middle axis|last axis of 3"):
 
 def test_what_was_compiled_is_all_that_a_command_launches(tmp_path):
     """`compile` takes the cases of the plan: the rehearsal that follows compiles nothing."""
-    only = r"^(proof|twenty: (reduce|segment)|graph|host: (unary/relu|reduce)|five: expand/last axis of 3|pass.*row)"
+    only = r"^(proof|twenty: segment|graph|host: unary/relu|five: expand/last axis of 3|pass.*row)"
     cache, folder = {"EP_CACHE_DIR": str(tmp_path / "kernels")}, tmp_path / "results"
     printed = end(begin("compile", "--only", only, **cache), 0)
     assert "compiled: 0" not in printed
@@ -88,33 +88,29 @@ def test_what_was_compiled_is_all_that_a_command_launches(tmp_path):
     assert "_us" not in (folder / "second.jsonl").read_text()  # no time of a device that computes nothing
 
 
-def test_a_refused_launch_is_a_line(tmp_path):
-    lines, last = first(tmp_path, FEW, code=1, STUB_REFUSE="2")
-    failed = cases_in(lines)
-    assert list(failed) == chosen()
-    assert failed[chosen()[0]] is None
-    assert all("cuLaunchKernel" in failed[name] for name in chosen()[1:])
-    assert (last["ran"], last["failed"], last["not_reached"]) == (1, 2, {})
-
-
-def test_a_lost_device_costs_one_case(tmp_path):
-    """Another process takes the cases that follow."""
-    lines, last = first(tmp_path, FEW, code=1, STUB_FAULT="2")
-    errors = [error and "CUDA_ERROR_ILLEGAL_ADDRESS" in error for error in cases_in(lines).values()]
-    assert errors == [None, True, None]
-    assert [line["case"] for line in lines if line.get("lost")] == chosen()[1:2]
-    assert sum("worker" in line for line in lines) == 2
-    assert (last["ran"], last["failed"], last["not_reached"]) == (2, 1, {})
-
-
-def test_a_process_that_hangs_or_dies_costs_one_case(tmp_path):
-    process = begin("first", tmp_path, "--rehearse", "--only", FEW, more={"twenty": {"patience": 25.0}}, STUB_HANG="2")
-    printed = end(process, 1)
-    lines, last = lines_of(tmp_path, printed)
-    assert list(cases_in(lines).values()) == [None, "no result in 25 s", None]
-    assert last["not_reached"] == {}
-    lines, last = first(tmp_path / "dies", FEW, code=1, STUB_DIE="2")
-    assert list(cases_in(lines).values()) == [None, "exit code -6", None]
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("REFUSE", [None, "cuLaunchKernel", "cuLaunchKernel"]),
+        ("FAULT", [None, "CUDA_ERROR_ILLEGAL_ADDRESS", None]),
+        ("HANG", [None, "no result in 25 s", None]),
+        ("DIE", [None, "exit code -6", None]),
+    ],
+)
+def test_a_fault_is_a_line_and_costs_no_other_case(tmp_path, fault, words):
+    """If the device is lost, or a process hangs or dies, another process takes the cases that follow."""
+    more = {"twenty": {"patience": 25.0 if fault == "HANG" else 900.0}}
+    process = begin("first", tmp_path, "--rehearse", "--only", FEW, more=more, **{f"STUB_{fault}": "2"})
+    lines, last = lines_of(tmp_path, end(process, 1))
+    found = cases_in(lines)
+    assert list(found) == chosen()
+    for error, word in zip(found.values(), words, strict=True):
+        assert error is None if word is None else word in error
+    failed = sum(word is not None for word in words)
+    assert (last["ran"], last["failed"], last["not_reached"]) == (3 - failed, failed, {})
+    if fault == "FAULT":
+        assert [line["case"] for line in lines if line.get("lost")] == chosen()[1:2]
+        assert sum("worker" in line for line in lines) == 2
 
 
 def test_a_stage_ends_at_its_time_and_the_next_one_begins(tmp_path):

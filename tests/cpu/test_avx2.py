@@ -17,7 +17,7 @@ from ep.include.data_type import as_data_type
 from ep.include.number_kind import Kind
 from ep.testing.tolerances import VECTOR_MATH_ULPS
 
-ACCURACY = Path(__file__).with_name("test_accuracy.py")
+HERE = Path(__file__).parent
 
 
 def has_another_form(op, scalar_type):
@@ -31,24 +31,28 @@ def has_another_form(op, scalar_type):
 
 
 TABLED = [
-    f"{ACCURACY}::test_bounds[{op.name}-{scalar_type.__name__}]"
+    (op.name, scalar_type)
     for op in VECTOR_MATH_ULPS
     for scalar_type in (np.float32, np.float64)
     if has_another_form(op, scalar_type)
 ]
+TESTS = [f"{HERE / 'test_accuracy.py'}::test_bounds[{name}-{scalar_type.__name__}]" for name, scalar_type in TABLED]
+for name, scalar_type in TABLED:
+    key = f"{name}-{as_data_type(scalar_type).name}-{as_data_type(scalar_type).name}"
+    TESTS.append(f"{HERE / 'test_places.py'}::test_unary[{key}]")
 
 
 @pytest.mark.ep_long
 @pytest.mark.skipif(not has_register_tables(), reason="the other tests have run on such a processor")
-def test_the_bounds_hold_with_avx2_alone():
+def test_bounds_and_bits_hold_with_avx2_alone():
     """Run the tests in a separate process, because a process chooses the target of its kernels once."""
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--ep-every-case", *TABLED],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--ep-every-case", *TESTS],
         env={**os.environ, "NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": ""},
-        cwd=ACCURACY.parents[2],
+        cwd=HERE.parents[1],
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert f"{len(TABLED)} passed" in done.stdout
+    assert f"{len(TESTS)} passed" in done.stdout

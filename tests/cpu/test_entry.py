@@ -390,17 +390,17 @@ def test_launches_keep_no_references(add, stream):
 
 
 def test_threads_that_launch_in_turns(add, stream):
-    """Each thread replaces the plan that the others would find."""
+    """Each thread replaces the plan that the others would find, and drops those least recently used."""
     wrong = []
 
     def work(seed):
         rng = np.random.default_rng(seed)
-        x, out = np.ones(64, F32), np.zeros(64, F32)
-        for n in rng.integers(1, 64, 2000).tolist():
-            out[:] = 0
-            add.Launch(stream, (n,), x, (n,), x, out)
-            if out.sum() != 2 * n:
-                wrong.append(n)
+        x, out = rng.random(900, F32), np.zeros(900, F32)
+        for rows, columns in rng.integers(1, 30, (2000, 2)).tolist():  # more dims than a primitive remembers
+            count = rows * columns
+            add.Launch(stream, (rows, columns), x, (columns,), x, out)
+            if not (out[:count].reshape(rows, -1) == x[:count].reshape(rows, -1) + x[:columns]).all():
+                wrong.append((rows, columns))
 
     switch = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)

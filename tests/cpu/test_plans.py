@@ -15,7 +15,6 @@ from ep.include.primitive.blas import BlasTransposeType
 from ep.include.primitive.reduce_op import ReduceOp
 from tests.profiles import calls_of
 from tests.subprocesses import run
-from tests.threads import run_together
 
 
 def test_making_a_plan_compiles_nothing():
@@ -161,24 +160,6 @@ def test_a_launch_of_new_dims_that_is_refused(stream, case):
     assert C.tobytes() == before.tobytes()
     primitive.Launch(stream, *arguments(50))
     assert C.tobytes() != before.tobytes()
-
-
-def test_threads_launch_new_dims_at_once(stream):
-    """Each thread finds the plan of its own dims, while others add their plans and drop those least recently used."""
-    add, wrong = made("BroadcastElementwiseBinary", BinaryOp.kAdd, F32, F32, 2), []
-
-    def work(seed):
-        draw = np.random.default_rng(seed)
-        for _ in range(1500):
-            rows, cols = (int(size) for size in draw.integers(1, 30, 2))
-            x, row = draw.random((rows, cols), F32), draw.random(cols, F32)
-            out = np.empty((rows, cols), F32)
-            add.Launch(stream, (rows, cols), x, (cols,), row, out)
-            if not np.array_equal(out, x + row):
-                wrong.append((rows, cols))
-
-    run_together(work, [(seed,) for seed in range(4)])
-    assert not wrong
 
 
 def test_windows_are_no_blocks_to_transpose():

@@ -99,14 +99,6 @@ def test_it_is_within_its_bound(name, function):
     assert errors[worst] <= FLOAT64[name].ulps, (x[worst], result[worst])
 
 
-@pytest.mark.parametrize(("name", "function"), FUNCTIONS)
-def test_an_element_alone_is_the_element_in_an_array(name, function):
-    x = samples(name)[:: COUNT // 50]
-    apply = compiled(function)
-    alone = np.concatenate([apply(x[i : i + 1]) for i in range(x.size)])
-    np.testing.assert_array_equal(alone, apply(x))
-
-
 def _pow_samples():
     rng = np.random.default_rng(0)
     count = 2000

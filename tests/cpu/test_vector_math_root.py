@@ -57,12 +57,6 @@ def test_special_values(apply):
     np.testing.assert_array_equal(apply(x), want)
 
 
-def test_bits_do_not_depend_on_the_place(apply):
-    x = np.random.default_rng(13).integers(1, LARGEST_BITS, 301).view(np.float64)
-    alone = np.concatenate([apply(x[i : i + 1]) for i in range(x.size)])
-    assert apply(x).tobytes() == alone.tobytes()
-
-
 def test_loops_are_packed_and_without_slow_instructions(loop):
     (code,) = loop.inspect_llvm().values()
     assert "x double> @llvm.fma.v" in code

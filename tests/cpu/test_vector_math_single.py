@@ -96,15 +96,6 @@ def test_nan_whatever_its_payload(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", REFERENCES)
-def test_bits_do_not_depend_on_the_place(name: str) -> None:
-    rng = np.random.default_rng(9)
-    x = np.concatenate([rng.uniform(-110, 100, 150), rng.uniform(-2, 2, 151)]).astype(np.float32)
-    together = apply(name, x)
-    alone = np.concatenate([apply(name, x[i : i + 1]) for i in range(x.size)])
-    assert together.tobytes() == alone.tobytes()
-
-
-@pytest.mark.parametrize("name", REFERENCES)
 def test_loops_are_packed_and_single(name: str) -> None:
     (code,) = loop(name).inspect_llvm().values()
     assert "x float> @llvm.fma.v" in code

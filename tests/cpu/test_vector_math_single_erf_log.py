@@ -90,15 +90,6 @@ def test_powers_are_exact(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_bits_do_not_depend_on_the_position(name: str) -> None:
-    x = _samples(100)
-    alone = np.concatenate([apply(name, x[i : i + 1]) for i in range(x.size)])
-    together = apply(name, x)
-    kept = ~np.isnan(together)
-    assert together[kept].tobytes() == alone[kept].tobytes()
-
-
-@pytest.mark.parametrize("name", NAMES)
 def test_loops_vectorise(name: str) -> None:
     (code,) = loop(name).inspect_llvm().values()
     assert "@llvm.fma.v" in code

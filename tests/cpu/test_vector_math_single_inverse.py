@@ -95,18 +95,6 @@ def test_nan_whatever_its_payload(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", REFERENCES)
-def test_bits_do_not_depend_on_the_place(name: str) -> None:
-    rng = np.random.default_rng(9)
-    spread = np.exp2(rng.uniform(-149, 128, 101)) * rng.choice([-1.0, 1.0], 101)
-    x = np.concatenate([rng.uniform(-1, 1, 150), rng.uniform(0, 9, 150), spread]).astype(np.float32)
-    together = apply(name, x)
-    alone = np.concatenate([apply(name, x[i : i + 1]) for i in range(x.size)])
-    kept = ~np.isnan(together)
-    assert together[kept].tobytes() == alone[kept].tobytes()
-    np.testing.assert_array_equal(np.isnan(alone), ~kept)
-
-
-@pytest.mark.parametrize("name", REFERENCES)
 def test_loops_are_packed_and_single(name: str) -> None:
     (code,) = loop(name).inspect_llvm().values()
     assert "x float> @llvm.fma.v" in code

@@ -125,14 +125,6 @@ def test_no_value_outside_the_domain(name: str, form: str) -> None:
     assert np.isnan(_apply(name, form, np.array([1.0000000000000002, -1.0000000000000002, 2.0, -1e300]))).all()
 
 
-@pytest.mark.parametrize(("name", "form"), _FORMS)
-def test_bits_do_not_depend_on_the_position(name: str, form: str) -> None:
-    x = _samples(name, 100)[::3].copy()
-    together = _apply(name, form, x)
-    alone = np.concatenate([_apply(name, form, x[i : i + 1]) for i in range(x.size)])
-    np.testing.assert_array_equal(together.view(np.uint8), alone.view(np.uint8))
-
-
 @pytest.mark.parametrize(("name", "form"), [(name, form) for name, form in _FORMS if form != "tabled"])
 def test_loops_vectorise(name: str, form: str) -> None:
     """For forms with register tables, test_code.py tests the loops in kernels."""

@@ -180,19 +180,6 @@ print(json.dumps(found))
     assert few[1] <= 100
 
 
-def test_the_plan_of_rows_is_kept(python):
-    code = f"""{COUNTS}
-from ep.cuda.primitive import softmax_primitive
-made, real_plan = [], softmax_primitive.row_plan
-softmax_primitive.row_plan = lambda *arguments: made.append(arguments) or real_plan(*arguments)
-for _ in range(3):
-    work["softmax"]()
-    softmax.Launch(stream, 4, 255, x[1:], o)
-assert len(made) == 2, made
-"""
-    python("-c", code)
-
-
 def test_contexts(python):
     """A context is entered only if another one is current, or none, and left again."""
     code = f"""{COUNTS}

@@ -16,7 +16,6 @@ from ep.cuda.primitive.product_primitive import ProductPrimitive
 from ep.ops import copy_to_host
 from tests.cuda.graph import Graph
 from tests.onnx.test_models import model_of
-from tests.threads import run_together
 
 I64 = TensorProto.INT64
 
@@ -92,23 +91,6 @@ def test_sizes_have_a_graph_each(perceptron, launches, rng):
         if rows:
             np.testing.assert_allclose(y, softmax(x @ w) + (x @ w).sum(-1, keepdims=True), rtol=1e-4, atol=1e-5)
     assert len(launches) == 2 + 3
-
-
-def test_threads_of_one_model(perceptron, launches, rng):
-    model, _ = perceptron
-    loaded = load(model)
-    given = [rng.standard_normal((5, 7), np.float32) for _ in range(3)]
-    expected = [on_host(loaded(x=x)) for x in given]
-    wrong = []
-
-    def run(x, wanted):
-        for _ in range(6):
-            if not all(map(np.array_equal, on_host(loaded(x=x)), wanted)):
-                wrong.append(x)
-
-    run_together(run, zip(given, expected, strict=True))
-    assert not wrong
-    assert launches
 
 
 def test_index_errors_are_raised_by_sync(launches, rng):

@@ -45,21 +45,15 @@ def text_of(capability):
 
 
 @pytest.mark.parametrize("name", MAIN_KERNELS)
-def test_memory_is_accessed_in_packs(text_of, name):
-    found = instructions(text_of(name))
-    assert (found.widest_load, found.widest_store) == MAIN_KERNELS[name][1:]
-
-
-@pytest.mark.parametrize("name", MAIN_KERNELS)
-def test_no_detours(text_of, name):
-    """Kernels use no local memory, divide no index, and do not compute with 32-bit numbers in 64 bits.
+def test_packs_and_no_detours(text_of, name):
+    """Kernels access memory in packs, use no local memory, divide no index, and do not compute with 32-bit numbers in
+    64 bits.
 
     Only sums of rows do the latter, to reduce their errors.
     """
     found = instructions(text_of(name))
-    assert found.local == 0
-    assert found.division64 == 0
-    assert found.calls == 0
+    assert (found.widest_load, found.widest_store) == MAIN_KERNELS[name][1:]
+    assert (found.local, found.division64, found.calls) == (0, 0, 0)
     if not any(
         word in name for word in ("kDouble", "kComplex128", "finish", "softmax", "kProd", " kSum k", "fused rows")
     ):

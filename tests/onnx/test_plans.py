@@ -13,7 +13,6 @@ from ep import ops
 from ep.expressions.memory import Span, places_of
 from ep.ops import copy_to_host
 from tests.onnx.test_models import model_of
-from tests.threads import run_together
 
 
 def layers(rng, number=5, width=7):
@@ -74,22 +73,6 @@ def test_outputs_stay_as_they_are(device, rng):
         (again,) = model.run(["h5"], {"h0": x})  # this run has another plan
         np.testing.assert_array_equal(copy_to_host(again), copy_to_host(h5))
         np.testing.assert_array_equal(copy_to_host(model(h0=x)[1]), copy_to_host(t2))
-
-
-def test_several_threads_run_one_model(rng):
-    nodes, weights, _ = layers(rng, width=31)
-    model = ep.onnx.load(model_of(nodes, [("h0", ("n", 31))], [("h5", ("n", 31))], weights))
-    given = [rng.standard_normal((rows, 31), np.float32) for rows in (60, 70, 80, 90)]
-    expected = [model(h0=x)[0] for x in given]
-    wrong = []
-
-    def run(x, y):
-        for _ in range(100):
-            if not np.array_equal(model(h0=x)[0], y):
-                wrong.append(x.shape)
-
-    run_together(run, zip(given, expected, strict=True))
-    assert not wrong
 
 
 def test_outputs_that_are_inputs_constants_or_each_other(device, rng):

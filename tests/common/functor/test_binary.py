@@ -349,14 +349,6 @@ def test_integer_power_gradients(op, scalar_type):
         check_same(op, x, dy, convert(evaluate(op, x, dy, (c,)), scalar_type), binary(op, x, dy, scalar_type, c))
 
 
-def test_integer_power_gradients_in_words():
-    x, dy = np.array([3, 5, 0, 2], np.int32), np.array([2, -1, 4, 7], np.int32)
-    assert evaluate(BinaryOp.kScalarBasePowerGrad, x, dy, (3.0,)).tolist() == [54, -75, 0, 84]
-    np.testing.assert_allclose(
-        evaluate(BinaryOp.kScalarExpPowerGrad, x, dy, (2.0,)), 2.0**x * np.log(2.0) * dy, rtol=1e-15
-    )
-
-
 # Bool
 
 
