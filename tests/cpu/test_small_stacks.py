@@ -221,32 +221,6 @@ assert statistics.compiled >= 4, statistics
     run(PRELUDE + code, EP_CACHE_DIR=str(kernels))
 
 
-def test_as_many_operands_as_there_can_be(run_forked):
-    """Test sixteen sources, all read through tiles, and a result, with ordinary and non-temporal stores."""
-    run_forked(
-        PRELUDE
-        + """
-from ep.cpu.engine.map.inner_loop import RowFunctions
-from ep.cpu.compile.jit import jit
-from ep.include import DataType
-from tests.cpu.mapped import Mapped
-T = DataType.kComplex128
-def functions():
-    apply = jit(lambda a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p: a+b+c+d+e+f+g+h+i+j+k+l+m+n+o+p)
-    return RowFunctions((T,) * 16, T, apply)
-sum_of_all = Mapped("sum_of_16", functions, (T,) * 16, T)
-def add():
-    src, row, dst = np.arange(300) + 0j, np.arange(70) + 0j, np.zeros((300, 70), np.complex128)
-    sum_of_all.Launch(stream, ((300, 1),) * 15 + ((70,),), (src,) * 15 + (row,), dst)
-    assert (dst == 15 * src[:, None] + row).all()
-in_a_small_thread(add)
-device.force_calibration(everywhere(1 << 12))
-in_a_small_thread(add)
-""",
-        EP_CPU_NUM_THREADS="1",
-    )
-
-
 def test_workers_have_a_stack_of_their_own(run_forked):
     run_forked(
         PRELUDE

@@ -165,34 +165,6 @@ def element_function(op: UnaryOp | BinaryOp, src_type: DataType, attributes: tup
     return found._replace(ordinary=functor, check=ordinary.check(library.T))
 
 
-def composed_functions(
-    maker: Maker, src_types: Sequence[DataType], dst_type: DataType, in_single: bool = False
-) -> RowFunctions:
-    """Return the functions of the row kernel of `maker`'s functor, a composition of functors of any number of operands.
-
-    src_types: of the operands, all with one arithmetic type.
-    in_single: whether elementary functions on float32 and 16-bit types may be computed in float32; otherwise in
-        float64.
-    Raises ValueError if the operands have different arithmetic types.
-    """
-    names, (scalar_type, *others) = elementary_functions_of(maker), {arithmetic_type(each) for each in src_types}
-    if others:
-        raise ValueError(f"operands of types {[each.name for each in src_types]} are not computed in one type")
-    limited = bool(names & LIMITED)
-    single = scalar_type is np.float32 and in_single and names <= FLOAT32.keys()
-    wide = scalar_type is np.float32 and bool(names) and not single
-    precision = Precision.LIBM if not names else Precision.SINGLE if single else Precision.FULL
-    library = cpu_math_library(np.float64 if wide else scalar_type, precision)
-    return RowFunctions(
-        tuple(src_types),
-        dst_type,
-        (unlimited(library) if limited else library).use(maker),
-        wide,
-        interleaved=bool(names),
-        light=not names,
-    )
-
-
 IN_DOUBLE = frozenset(
     (
         *(BinaryOp.kGeluBackwardWithDyX, BinaryOp.kFastGeluBackwardWithDyX, BinaryOp.kQuickGeluBackwardWithDyX),
